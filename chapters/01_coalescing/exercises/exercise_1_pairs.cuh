@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Exercise 1.1: copy with 8-byte accesses. The kernel below is right, but moves one float per
+// thread and loop step. Fill the hole so that a thread moves a float2, and the claim holds: at most
+// one load request per 64 elements (and 32 more for the ends).
+#pragma once
+
+#include "chapters/01_coalescing/problem.hpp"
+
+namespace cookbook::coalescing {
+
+struct PairsConfig {
+  static constexpr int kThreads = 256;
+  static constexpr int kBlocksPerSm = 8;
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    pairs_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
+  std::int64_t done = 0;  // elements [0, done) are copied in pairs
+  // Your part: copy pairs here and set `done`. A float2 must lie on an 8-byte boundary, on both
+  // sides; where it cannot, leave `done` at 0.
+
+  for (std::int64_t i = done + thread; i < n; i += threads) out[i] = in[i];
+}
+
+struct Pairs : Level {
+  using Config = PairsConfig;
+  static constexpr const char* name = "pairs";
+  static constexpr const char* changed = "float2: 8 bytes per load and store";
+  static constexpr const char* expect = "half the requests of the scalar copy";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {global_loads("in").requests(static_cast<double>(p.n) / 64 + 32, Relation::at_most),
+            global_loads("in").coalesced(), global_stores("out").coalesced()};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const std::int64_t n = plan.problem.n;
+    const unsigned blocks = resident_blocks(ceil_div(n, Config::kThreads), Config::kBlocksPerSm);
+    launch(pairs_copy<Config>, {dim3(blocks), dim3(Config::kThreads)}, stream, plan.buffers.in,
+           plan.buffers.out, n);
+  }
+};
+
+}  // namespace cookbook::coalescing

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Level 1: the same elements per block, dealt so that neighbouring lanes read neighbouring words.
+#pragma once
+
+#include "chapters/01_coalescing/problem.hpp"
+
+namespace cookbook::coalescing {
+
+struct CoalescedConfig {
+  static constexpr int kThreads = 256;
+  static constexpr int kPerThread = 32;  // elements
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    coalesced_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n) {
+  const std::int64_t block_begin = std::int64_t{blockIdx.x} * C::kThreads * C::kPerThread;
+#pragma unroll 1
+  for (int k = 0; k < C::kPerThread; ++k) {
+    const std::int64_t i = block_begin + k * C::kThreads + threadIdx.x;  // lanes 4 bytes apart
+    if (i < n) {
+      const float value = in[i];  // [load]
+      out[i] = value;             // [store]
+    }
+  }
+}
+
+struct Coalesced : Level {
+  using Config = CoalescedConfig;
+  static constexpr const char* name = "coalesced";
+  static constexpr const char* changed =
+      "lane l reads word l: the loop strides over the block, not over the thread";
+  static constexpr const char* expect =
+      "4 sectors a request instead of 32: an eighth of the traffic between SM and L2";
+  static constexpr const char* cost = "nothing";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {global_loads("in").sectors_per_request(4), global_loads("in").coalesced(),
+            global_stores("out").coalesced(), faster_than_previous(1.5)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const std::int64_t n = plan.problem.n;
+    const std::int64_t blocks = ceil_div(n, Config::kThreads * Config::kPerThread);
+    launch(coalesced_copy<Config>, {dim3(static_cast<unsigned>(blocks)), dim3(Config::kThreads)},
+           stream, plan.buffers.in, plan.buffers.out, n);
+  }
+};
+
+}  // namespace cookbook::coalescing

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Level 2: a grid of fixed size walks the array, however long it is.
+#pragma once
+
+#include "chapters/01_coalescing/problem.hpp"
+
+namespace cookbook::coalescing {
+
+struct GridStrideConfig {
+  static constexpr int kThreads = 256;
+  static constexpr int kBlocksPerSm = 8;  // 2,048 threads: a full SM
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    grid_stride_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
+#pragma unroll 1
+  for (std::int64_t i = thread; i < n; i += threads) {
+    const float value = in[i];  // [load]
+    out[i] = value;             // [store]
+  }
+}
+
+struct GridStride : Level {
+  using Config = GridStrideConfig;
+  static constexpr const char* name = "grid_stride";
+  static constexpr const char* changed =
+      "a grid that fits the machine once, looping over the array";
+  static constexpr const char* expect =
+      "the same: the sectors do not change, but the launch no longer depends on n";
+  static constexpr const char* cost = "a loop counter in 64 bits";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {global_loads("in").sectors_per_request(4), global_loads("in").coalesced(),
+            global_stores("out").coalesced(),
+            slower_than_previous(0.9, "the grid's shape is not what limits it")};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const std::int64_t n = plan.problem.n;
+    const unsigned blocks = resident_blocks(ceil_div(n, Config::kThreads), Config::kBlocksPerSm);
+    launch(grid_stride_copy<Config>, {dim3(blocks), dim3(Config::kThreads)}, stream,
+           plan.buffers.in, plan.buffers.out, n);
+  }
+};
+
+}  // namespace cookbook::coalescing

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Level 4: several independent loads are issued before the first value is needed.
+#pragma once
+
+#include "chapters/01_coalescing/problem.hpp"
+
+namespace cookbook::coalescing {
+
+struct InFlightConfig {
+  static constexpr int kThreads = 256;
+  static constexpr int kBlocksPerSm = 8;  // 2,048 threads: a full SM
+  static constexpr int kLoads = 4;        // 16-byte loads in flight per thread
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    in_flight_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n,
+                   Split split) {
+  constexpr int kBatch = C::kThreads * C::kLoads;  // vectors a block moves per step
+  const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
+  const float4* in4 = reinterpret_cast<const float4*>(in + split.head);
+  float4* out4 = reinterpret_cast<float4*>(out + split.head);
+#pragma unroll 1
+  for (std::int64_t begin = std::int64_t{blockIdx.x} * kBatch; begin < split.vectors;
+       begin += std::int64_t{gridDim.x} * kBatch) {
+    float4 value[C::kLoads] = {};
+#pragma unroll
+    for (int k = 0; k < C::kLoads; ++k) {
+      const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
+      if (i < split.vectors) value[k] = in4[i];  // [load]
+    }
+    // The first store waits for the first load only; the others are still on their way.
+#pragma unroll
+    for (int k = 0; k < C::kLoads; ++k) {
+      const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
+      if (i < split.vectors) out4[i] = value[k];  // [store]
+    }
+  }
+  // The elements before the first 16-byte boundary and those after the last.
+  for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
+    const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;
+    out[j] = in[j];
+  }
+}
+
+struct InFlight : Level {
+  using Config = InFlightConfig;
+  static constexpr const char* name = "in_flight";
+  static constexpr const char* changed = "4 independent 16-byte loads before the first store";
+  static constexpr const char* expect =
+      "4 times the bytes in flight, past what latency x bandwidth asks for: close to the roof";
+  static constexpr const char* cost = "12 more registers";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {global_loads("in").on("load").sectors_per_request(16),
+            global_loads("in").on("load").coalesced(), global_stores("out").coalesced(),
+            global_loads("in").on("load").requests(static_cast<double>(p.n / 128)),
+            faster_than_previous(0.98)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const std::int64_t n = plan.problem.n;
+    const unsigned blocks =
+        resident_blocks(ceil_div(n, 4 * Config::kThreads * Config::kLoads), Config::kBlocksPerSm);
+    launch(in_flight_copy<Config>, {dim3(blocks), dim3(Config::kThreads)}, stream, plan.buffers.in,
+           plan.buffers.out, n, split_for_vectors(plan.buffers, n));
+  }
+};
+
+}  // namespace cookbook::coalescing

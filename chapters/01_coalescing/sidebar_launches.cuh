@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Sidebar: one launch against sixteen that do a sixteenth each. Small problems pay for launches.
+#pragma once
+
+#include "chapters/01_coalescing/level_2_grid_stride.cuh"
+
+namespace cookbook::coalescing {
+
+template <int kLaunches>
+struct Launches : Level {
+  using Config = GridStrideConfig;
+  static constexpr const char* name = kLaunches == 1 ? "one_launch" : "sixteen_launches";
+  static constexpr const char* changed =
+      kLaunches == 1 ? "the grid-stride copy, once" : "the same kernel on sixteen slices";
+  static constexpr const char* expect =
+      kLaunches == 1 ? "at this size the time is one launch's latency, not bandwidth"
+                     : "up to 16 times slower: a kernel costs microseconds before it moves a byte";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    Claims claims = {global_loads("in").coalesced(), global_stores("out").coalesced()};
+    if (kLaunches > 1) {
+      claims.push_back(slower_than_previous(0.04, "sixteen launches in a row, each a sixteenth"));
+    }
+    return claims;
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const std::int64_t n = plan.problem.n;
+    const std::int64_t slice = ceil_div(ceil_div(n, kLaunches), 32) * 32;  // whole 128-byte lines
+    for (std::int64_t begin = 0; begin < n; begin += slice) {
+      const std::int64_t count = std::min(slice, n - begin);
+      const unsigned blocks =
+          resident_blocks(ceil_div(count, Config::kThreads), Config::kBlocksPerSm);
+      launch(grid_stride_copy<Config>, {dim3(blocks), dim3(Config::kThreads)}, stream,
+             plan.buffers.in + begin, plan.buffers.out + begin, count);
+    }
+  }
+};
+
+}  // namespace cookbook::coalescing

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Chapter 2's table of contents.
+#pragma once
+
+#include "chapters/02_tiling/exercises/exercise_1_row_tile.cuh"
+#include "chapters/02_tiling/exercises/exercise_2_missing_barrier.cuh"
+#include "chapters/02_tiling/level_0_naive.cuh"
+#include "chapters/02_tiling/level_1_coalesced.cuh"
+#include "chapters/02_tiling/level_2_shared_tile.cuh"
+#include "chapters/02_tiling/level_3_register_1d.cuh"
+#include "chapters/02_tiling/level_4_register_2d.cuh"
+#include "chapters/02_tiling/level_5_vectorised.cuh"
+
+namespace cookbook {
+
+inline Chapter chapter_2() {
+  Chapter chapter;
+  chapter.number = 2;
+  chapter.title = "Shared-memory and register tiles";
+
+  auto ladder =
+      ladder_over<sgemm::Problem>("sgemm", "C = A B in fp32 on the CUDA cores", {"M", "N", "K"});
+  ladder.layout = "NN";
+  ladder.roof = Roof::fp32;
+  ladder.gate_on_first_level = true;
+  ladder.gpu_size = {4096, 4096, 4096};
+  ladder.check_size = {256, 192, 160};
+  ladder.trace_size = {128, 128, 64};
+  ladder.test_sizes = {
+      {1, 1, 1},      {1, 1, 100},     {1, 257, 33},  {257, 1, 33},  {31, 32, 33},   {33, 31, 32},
+      {32, 33, 31},   {64, 64, 8},     {63, 65, 9},   {65, 63, 7},   {128, 128, 16}, {127, 129, 15},
+      {129, 127, 17}, {101, 103, 107}, {300, 20, 40}, {20, 300, 40}, {130, 260, 1},  {40, 36, 259}};
+  ladder.levels = rows<sgemm::Naive, sgemm::Coalesced, sgemm::SharedTile, sgemm::Register1d,
+                       sgemm::Register2d, sgemm::Vectorised>();
+  chapter.ladders = {ladder};
+  chapter.exercises = rows<sgemm::RowTile, sgemm::MissingBarrier>();
+  return chapter;
+}
+
+}  // namespace cookbook

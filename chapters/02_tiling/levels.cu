@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// The only translation unit that compiles this chapter's kernels.
+#include "chapters/02_tiling/ladder.hpp"
+
+namespace cookbook {
+
+Chapter chapter_2_entry() { return chapter_2(); }
+
+}  // namespace cookbook

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Chapter 3: the ladders, in order. `transpose` is the chapter; the others are its sidebars.
+#pragma once
+
+#include "chapters/03_bank_conflicts/exercises/exercise_1_conflict_free.cuh"
+#include "chapters/03_bank_conflicts/exercises/exercise_2_edges.cuh"
+#include "chapters/03_bank_conflicts/level_0_naive.cuh"
+#include "chapters/03_bank_conflicts/level_1_tile.cuh"
+#include "chapters/03_bank_conflicts/level_2_padded.cuh"
+#include "chapters/03_bank_conflicts/level_3_swizzled.cuh"
+#include "chapters/03_bank_conflicts/level_4_in_flight.cuh"
+#include "chapters/03_bank_conflicts/level_5_vectorised.cuh"
+#include "chapters/03_bank_conflicts/sidebar_access_width.cuh"
+#include "chapters/03_bank_conflicts/sidebar_broadcast.cuh"
+
+namespace cookbook {
+
+/// A row of the sidebar: level L under a name of its own.
+template <class L>
+LevelEntry named(std::string name) {
+  LevelEntry entry = make_level<L>();
+  entry.name = std::move(name);
+  return entry;
+}
+
+inline Chapter chapter_3() {
+  using namespace transpose;
+  Chapter chapter;
+  chapter.number = 3;
+  chapter.title = "Bank conflicts: shared memory has 32 doors";
+
+  auto ladder = ladder_over<Problem>("transpose", "out[c][r] = in[r][c], fp32", {"rows", "cols"});
+  ladder.gpu_size = {8192, 8192};
+  ladder.check_size = {1024, 768};
+  ladder.trace_size = {256, 192};
+  ladder.test_sizes = {{1, 1},   {1, 32},  {31, 1},   {31, 33},  {32, 32},  {33, 31},   {33, 65},
+                       {4, 4},   {60, 68}, {63, 65},  {64, 64},  {65, 63},  {128, 64},  {127, 129},
+                       {1, 509}, {509, 1}, {97, 101}, {3, 1021}, {1021, 3}, {256, 192}, {132, 260}};
+  ladder.levels = rows<Naive, Tile, Padded, Swizzled, InFlight, Vectorised>();
+
+  auto width = ladder_over<ExchangeProblem>(
+      "access_width", "sidebar: 4-, 8- and 16-byte accesses, and lanes apart", {"n"});
+  width.roof = Roof::shared;
+  width.gpu_size = {1 << 24};
+  width.check_size = {1 << 14};
+  width.trace_size = {1 << 12};
+  width.test_sizes = {{4}, {252}, {1024}, {1028}, {4100}};
+  width.levels = {named<Exchange<1, 32>>("4_bytes_stride_32"),
+                  named<Exchange<1, 2>>("4_bytes_stride_2"),
+                  named<Exchange<1, 3>>("4_bytes_stride_3"),
+                  named<Exchange<1, 1>>("4_bytes"),
+                  named<Exchange<2, 1>>("8_bytes"),
+                  named<Exchange<4, 1>>("16_bytes"),
+                  named<Exchange<4, 2>>("16_bytes_stride_2")};
+
+  auto broadcast = ladder_over<ProductProblem>(
+      "broadcast", "sidebar: tile[k][threadIdx.x] and one word for all lanes", {"products"});
+  broadcast.gpu_size = {1 << 15};
+  broadcast.check_size = {64};
+  broadcast.trace_size = {8};
+  broadcast.test_sizes = {{1}, {2}, {31}};
+  broadcast.levels = rows<Product<true>, Product<false>>();
+
+  chapter.ladders = {ladder, width, broadcast};
+  chapter.exercises = {make_level<ConflictFree>(), make_level<Edges>()};
+  return chapter;
+}
+
+}  // namespace cookbook

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Level 0: read along rows, write along columns.
+#pragma once
+
+#include "chapters/03_bank_conflicts/problem.hpp"
+
+namespace cookbook::transpose {
+
+struct NaiveConfig {
+  static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
+  static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kTile* C::kThreadsY)
+    naive_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
+  const unsigned tiles_across = tiles(shape.cols, C::kTile);
+  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
+  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+
+#pragma unroll
+  for (int j = 0; j < C::kTile; j += C::kThreadsY) {
+    const int y = threadIdx.y + j;
+    const std::int64_t row = row0 + y, col = col0 + threadIdx.x;
+    if (row < shape.rows && col < shape.cols) {
+      const float value = in[row * shape.in_pitch + col];  // lanes side by side
+      out[col * shape.out_pitch + row] = value;            // lanes a whole row apart
+    }
+  }
+}
+
+struct Naive : Level {
+  using Config = NaiveConfig;
+  static constexpr const char* name = "naive";
+  static constexpr const char* changed = "start: loads along rows, stores along columns";
+  static constexpr const char* expect =
+      "stores touch 32 sectors for 128 bytes: eight times the write traffic into L2";
+  static constexpr const char* cost = "nothing";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {global_loads("in").coalesced(), global_stores("out").sectors_per_request(32),
+            global_stores("out").sectors_over_ideal(8)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(naive_transpose<Config>,
+           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
+           stream, plan.buffers.in, plan.buffers.out, shape);
+  }
+};
+
+}  // namespace cookbook::transpose

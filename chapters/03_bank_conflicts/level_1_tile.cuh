@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Level 1: turn a tile in shared memory, so that loads and stores both run along rows.
+#pragma once
+
+#include "chapters/03_bank_conflicts/problem.hpp"
+
+namespace cookbook::transpose {
+
+struct TileConfig {
+  static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
+  static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kTile* C::kThreadsY)
+    tile_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
+  const unsigned tiles_across = tiles(shape.cols, C::kTile);
+  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
+  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+
+  __shared__ float tile[C::kTile][C::kTile];  // (row, col) of in
+
+#pragma unroll
+  for (int j = 0; j < C::kTile; j += C::kThreadsY) {
+    const int y = threadIdx.y + j;
+    const std::int64_t row = row0 + y, col = col0 + threadIdx.x;
+    if (row < shape.rows && col < shape.cols) {
+      tile[y][threadIdx.x] = in[row * shape.in_pitch + col];
+    }
+  }
+  __syncthreads();  // the tile is whole before any thread reads what others wrote
+#pragma unroll
+  for (int j = 0; j < C::kTile; j += C::kThreadsY) {
+    const int y = threadIdx.y + j;
+    const std::int64_t row = row0 + threadIdx.x, col = col0 + y;
+    if (row < shape.rows && col < shape.cols) {
+      out[col * shape.out_pitch + row] = tile[threadIdx.x][y];
+    }
+  }
+}
+
+struct Tile : Level {
+  using Config = TileConfig;
+  static constexpr const char* name = "tile";
+  static constexpr const char* changed = "a 32 x 32 tile in shared memory: stores along rows too";
+  static constexpr const char* expect =
+      "global traffic ideal on both sides; but a column of the tile is one bank: 32 wavefronts";
+  static constexpr const char* cost = "4 KB of shared memory, a barrier";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
+            shared_stores().conflict_free(), shared_loads().wavefronts_per_request(32),
+            faster_than_previous(1.2)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(tile_transpose<Config>,
+           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
+           stream, plan.buffers.in, plan.buffers.out, shape);
+  }
+};
+
+}  // namespace cookbook::transpose

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Level 2: one unused word per row, so that a column of the tile visits every bank.
+#pragma once
+
+#include "chapters/03_bank_conflicts/problem.hpp"
+
+namespace cookbook::transpose {
+
+struct PaddedConfig {
+  static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
+  static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kTile* C::kThreadsY)
+    padded_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
+  const unsigned tiles_across = tiles(shape.cols, C::kTile);
+  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
+  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+
+  __shared__ float tile[C::kTile][C::kTile + 1];  // (row, col) of in; word (r, c) in bank r + c
+
+#pragma unroll
+  for (int j = 0; j < C::kTile; j += C::kThreadsY) {
+    const int y = threadIdx.y + j;
+    const std::int64_t row = row0 + y, col = col0 + threadIdx.x;
+    if (row < shape.rows && col < shape.cols) {
+      tile[y][threadIdx.x] = in[row * shape.in_pitch + col];
+    }
+  }
+  __syncthreads();  // the tile is whole before any thread reads what others wrote
+#pragma unroll
+  for (int j = 0; j < C::kTile; j += C::kThreadsY) {
+    const int y = threadIdx.y + j;
+    const std::int64_t row = row0 + threadIdx.x, col = col0 + y;
+    if (row < shape.rows && col < shape.cols) {
+      out[col * shape.out_pitch + row] = tile[threadIdx.x][y];
+    }
+  }
+}
+
+struct Padded : Level {
+  using Config = PaddedConfig;
+  static constexpr const char* name = "padded";
+  static constexpr const char* changed = "tile[32][33]: rows start one bank apart";
+  static constexpr const char* expect =
+      "reading a column takes 1 wavefront instead of 32: shared memory is no longer the limit";
+  static constexpr const char* cost = "128 bytes of shared memory that hold nothing";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {global_loads("in").coalesced(),           global_stores("out").coalesced(),
+            shared_stores().conflict_free(),          shared_loads().conflict_free(),
+            shared_loads().wavefronts_per_request(1), faster_than_previous(1.2)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(padded_transpose<Config>,
+           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
+           stream, plan.buffers.in, plan.buffers.out, shape);
+  }
+};
+
+}  // namespace cookbook::transpose

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Level 3: the same without padding: row r keeps its columns in the order c XOR r.
+#pragma once
+
+#include "chapters/03_bank_conflicts/problem.hpp"
+
+namespace cookbook::transpose {
+
+struct SwizzledConfig {
+  static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
+  static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kTile* C::kThreadsY)
+    swizzled_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
+  const unsigned tiles_across = tiles(shape.cols, C::kTile);
+  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
+  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+
+  __shared__ float tile[C::kTile][C::kTile];  // (row, col ^ row); word (r, c) in bank c XOR r
+
+#pragma unroll
+  for (int j = 0; j < C::kTile; j += C::kThreadsY) {
+    const int y = threadIdx.y + j;
+    const std::int64_t row = row0 + y, col = col0 + threadIdx.x;
+    if (row < shape.rows && col < shape.cols) {
+      tile[y][threadIdx.x ^ y] = in[row * shape.in_pitch + col];
+    }
+  }
+  __syncthreads();  // the tile is whole before any thread reads what others wrote
+#pragma unroll
+  for (int j = 0; j < C::kTile; j += C::kThreadsY) {
+    const int y = threadIdx.y + j;
+    const std::int64_t row = row0 + threadIdx.x, col = col0 + y;
+    if (row < shape.rows && col < shape.cols) {
+      out[col * shape.out_pitch + row] = tile[threadIdx.x][y ^ threadIdx.x];
+    }
+  }
+}
+
+struct Swizzled : Level {
+  using Config = SwizzledConfig;
+  static constexpr const char* name = "swizzled";
+  static constexpr const char* changed = "tile[r][c ^ r] instead of a padded row";
+  static constexpr const char* expect =
+      "the same: both are conflict-free. It frees the padding and keeps rows 16-byte aligned";
+  static constexpr const char* cost = "an XOR per address";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {global_loads("in").coalesced(),
+            global_stores("out").coalesced(),
+            shared_stores().conflict_free(),
+            shared_loads().conflict_free(),
+            shared_loads().wavefronts_per_request(1),
+            slower_than_previous(0.95, "both are conflict-free; the XOR buys space, not speed")};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(swizzled_transpose<Config>,
+           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
+           stream, plan.buffers.in, plan.buffers.out, shape);
+  }
+};
+
+}  // namespace cookbook::transpose

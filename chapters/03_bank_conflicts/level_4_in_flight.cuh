@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Level 4: a 64 x 64 tile: every thread has 16 loads on their way before the first one lands.
+#pragma once
+
+#include "chapters/03_bank_conflicts/problem.hpp"
+
+namespace cookbook::transpose {
+
+struct InFlightConfig {
+  static constexpr int kTile = 64;      // a block transposes kTile x kTile elements
+  static constexpr int kThreadsX = 32;  // with kThreadsX x kThreadsY threads
+  static constexpr int kThreadsY = 8;
+};
+
+// kWhole: the tile lies within the matrix. Sixteen bounds checks a thread would need more predicate
+// registers than there are, and the compiler would wait for early loads to make room.
+template <class C, bool kWhole>
+__device__ __forceinline__ void turn_tile(const float* __restrict__ in, float* __restrict__ out,
+                                          const Shape& shape, std::int64_t row0, std::int64_t col0,
+                                          float (&tile)[C::kTile][C::kTile]) {
+  constexpr int kRows = C::kTile / C::kThreadsY, kCols = C::kTile / C::kThreadsX;
+  float value[kRows][kCols];  // (rows, columns) per thread
+#pragma unroll
+  for (int j = 0; j < kRows; ++j) {
+#pragma unroll
+    for (int i = 0; i < kCols; ++i) {
+      const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
+      const std::int64_t row = row0 + y, col = col0 + x;
+      const bool inside = kWhole || (row < shape.rows && col < shape.cols);
+      value[j][i] = inside ? in[row * shape.in_pitch + col] : 0.0f;
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kRows; ++j) {
+#pragma unroll
+    for (int i = 0; i < kCols; ++i) {
+      const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
+      tile[y][x ^ (y % 32)] = value[j][i];
+    }
+  }
+  __syncthreads();  // the tile is whole before any thread reads what others wrote
+#pragma unroll
+  for (int j = 0; j < kRows; ++j) {
+#pragma unroll
+    for (int i = 0; i < kCols; ++i) {
+      const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
+      const std::int64_t row = row0 + x, col = col0 + y;
+      const bool inside = kWhole || (row < shape.rows && col < shape.cols);
+      if (inside) out[col * shape.out_pitch + row] = tile[x][y ^ (x % 32)];
+    }
+  }
+}
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY)
+    in_flight_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
+  const unsigned tiles_across = tiles(shape.cols, C::kTile);
+  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
+  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+
+  __shared__ float tile[C::kTile][C::kTile];  // (row, col ^ row % 32); word (r, c) in bank c XOR r
+
+  if (row0 + C::kTile <= shape.rows && col0 + C::kTile <= shape.cols) {
+    turn_tile<C, true>(in, out, shape, row0, col0, tile);
+  } else {
+    turn_tile<C, false>(in, out, shape, row0, col0, tile);
+  }
+}
+
+struct InFlight : Level {
+  using Config = InFlightConfig;
+  static constexpr const char* name = "in_flight";
+  static constexpr const char* changed = "64 x 64 tiles: 16 independent loads per thread";
+  static constexpr const char* expect =
+      "4 times the bytes in flight and rows of 256 bytes on both sides: nearer the copy roof";
+  static constexpr const char* cost = "16 KB of shared memory, 16 registers for the tile";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
+            shared_stores().conflict_free(), shared_loads().conflict_free(),
+            faster_than_previous(1.0)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(in_flight_transpose<Config>,
+           {tile_grid(shape, Config::kTile, Config::kTile),
+            dim3(Config::kThreadsX, Config::kThreadsY)},
+           stream, plan.buffers.in, plan.buffers.out, shape);
+  }
+};
+
+}  // namespace cookbook::transpose

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Chapter 4's table of contents.
+#pragma once
+
+#include "chapters/02_tiling/level_5_vectorised.cuh"
+#include "chapters/04_double_buffering/exercises/exercise_1_three_stages.cuh"
+#include "chapters/04_double_buffering/exercises/exercise_2_early_fill.cuh"
+#include "chapters/04_double_buffering/level_1_register_prefetch.cuh"
+#include "chapters/04_double_buffering/level_2_async_copy.cuh"
+#include "chapters/04_double_buffering/level_3_multistage.cuh"
+#include "chapters/04_double_buffering/level_4_warp_tile.cuh"
+#include "chapters/04_double_buffering/level_5_wide_tile.cuh"
+#include "chapters/04_double_buffering/level_6_fragment_prefetch.cuh"
+#include "chapters/04_double_buffering/level_7_block_order.cuh"
+
+namespace cookbook {
+
+inline Chapter chapter_4() {
+  Chapter chapter;
+  chapter.number = 4;
+  chapter.title = "Double buffering: from a tile to cuBLAS's own speed";
+
+  auto ladder =
+      ladder_over<sgemm::Problem>("sgemm", "C = A B in fp32 on the CUDA cores", {"M", "N", "K"});
+  ladder.layout = "NN";
+  ladder.roof = Roof::fp32;
+  ladder.gate_on_first_level = true;
+  ladder.gpu_size = {4096, 4096, 4096};
+  ladder.check_size = {256, 192, 160};
+  ladder.trace_size = {128, 256, 96};
+  ladder.test_sizes = {{1, 1, 1},       {1, 1, 100},    {1, 257, 33},   {257, 1, 33},
+                       {31, 32, 33},    {33, 31, 32},   {32, 33, 31},   {64, 64, 8},
+                       {63, 65, 9},     {128, 256, 64}, {127, 255, 65}, {129, 257, 63},
+                       {101, 103, 107}, {130, 260, 1},  {40, 36, 259},  {1200, 20, 24}};
+  ladder.levels =
+      rows<sgemm::Vectorised, sgemm::RegisterPrefetch, sgemm::AsyncCopy, sgemm::Multistage,
+           sgemm::WarpTile, sgemm::WideTile, sgemm::FragmentPrefetch, sgemm::BlockOrder>();
+  chapter.ladders = {ladder};
+  chapter.exercises = rows<sgemm::ThreeStages, sgemm::EarlyFill>();
+  return chapter;
+}
+
+}  // namespace cookbook

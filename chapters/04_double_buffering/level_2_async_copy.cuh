@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Level 2: cp.async writes shared memory itself, so the next tile needs no registers on its way.
+// Two stages: one is multiplied while the other is filled.
+#pragma once
+
+#include "chapters/02_tiling/level_5_vectorised.cuh"
+#include "common/device/cp_async.cuh"
+
+namespace cookbook::sgemm {
+
+struct AsyncCopyConfig {
+  static constexpr int kM = 128, kN = 128, kK = 8;  // tile of C per block, and steps of k per tile
+  static constexpr int kThreadM = 8, kThreadN = 8;  // elements of C per thread
+  static constexpr int kThreads = kM * kN / (kThreadM * kThreadN);
+  static constexpr int kBlocks = 2;  // per SM: caps a thread at 128 registers
+  static constexpr int kStages = 2;
+  static constexpr int kPitchA = kM + 4;  // floats from one k to the next in a stage of A
+};
+
+/// One thread's share of copying tiles of A and B to shared memory.
+///
+/// cp.async moves 4, 8 or 16 bytes and cannot transpose, so A travels in pieces of 4 bytes: lanes
+/// 8r .. 8r + 7 take 8 neighbouring k of row r (one whole 32-byte sector) and each writes its word
+/// to its own row of a_stage. With kPitchA = 4 (mod 32) lane (r, k) meets bank 4k + r: all 32
+/// differ. B keeps its orientation: 16 bytes a piece where alignment allows (kAligned).
+///
+/// Rows of A and columns of B outside the matrices only reach elements of C outside it, so any
+/// valid address will do for them; k outside must be zeros, since those enter every sum.
+template <class C, bool kAligned>
+struct TileCopy {
+  static constexpr int kPieceB = kAligned ? 4 : 1;                // floats a copy
+  static constexpr int kRowsA = C::kThreads / 8;                  // rows of A in a pass
+  static constexpr int kRowsB = C::kThreads / (C::kN / kPieceB);  // k of B in a pass
+  static constexpr int kPassesA = C::kM / kRowsA, kPassesB = C::kK / kRowsB;
+  static_assert(C::kM % kRowsA == 0 && C::kK % kRowsB == 0 && C::kK % 8 == 0 && kRowsB > 0);
+  static_assert(C::kPitchA % 32 == 4, "lane (r, k) writes bank 4k + r");
+
+  const float* a_from[kPassesA];  // at k = a_k of this thread's rows
+  const float* b_from;            // at k = b_k of this thread's column
+  int64_t ldb;
+  int a_row, a_k, b_k, b_col;
+
+  __device__ __forceinline__ TileCopy(int tile_row, int tile_col, int m, int n, const float* a,
+                                      int64_t lda, const float* b, int64_t ldb_)
+      : ldb(ldb_) {
+    const int tid = static_cast<int>(threadIdx.x);
+    a_row = tid / 8, a_k = tid % 8;
+    b_k = tid / (C::kN / kPieceB), b_col = tid % (C::kN / kPieceB) * kPieceB;
+#pragma unroll
+    for (int i = 0; i < kPassesA; ++i) {
+      a_from[i] = a + min(tile_row + a_row + i * kRowsA, m - 1) * lda + a_k;
+    }
+    b_from = b + b_k * ldb + (tile_col + b_col < n ? tile_col + b_col : 0);
+  }
+
+  /// Starts the copies of the next tile, of which `k_left` steps of k exist (none: all zeros).
+  __device__ __forceinline__ void operator()(float (*a_stage)[C::kPitchA], float (*b_stage)[C::kN],
+                                             int k_left) {
+#pragma unroll
+    for (int h = 0; h < C::kK; h += 8) {
+      const int bytes = a_k + h < k_left ? 4 : 0;
+#pragma unroll
+      for (int i = 0; i < kPassesA; ++i) {
+        cp_async_zfill<4>(&a_stage[a_k + h][a_row + i * kRowsA], a_from[i] + h, bytes);  // [a_copy]
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kPassesB; ++i) {
+      const int bytes = b_k + i * kRowsB < k_left ? 4 * kPieceB : 0;
+      cp_async_zfill<4 * kPieceB>(&b_stage[b_k + i * kRowsB][b_col],
+                                  b_from + i * kRowsB * ldb,  // [b_copy]
+                                  bytes);
+    }
+#pragma unroll
+    for (int i = 0; i < kPassesA; ++i) a_from[i] += C::kK;
+    b_from += C::kK * ldb;
+  }
+};
+
+template <class C, bool kAligned>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocks)
+    async_copy_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
+                      const float* __restrict__ b, int64_t ldb, float* __restrict__ c,
+                      int64_t ldc) {
+  __shared__ __align__(16) float a_tile[C::kStages][C::kK][C::kPitchA];  // (stage, k, rows of A)
+  __shared__ __align__(16) float b_tile[C::kStages][C::kK][C::kN];
+  const int tiles_n = ceil_div(n, C::kN);
+  const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
+  const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
+  const int tid = static_cast<int>(threadIdx.x);
+
+  constexpr int kStepM = C::kM / 2, kStepN = C::kN / 2;
+  const int ty = tid / (C::kN / C::kThreadN), tx = tid % (C::kN / C::kThreadN);
+  float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
+
+  TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, a, lda, b, ldb);
+  int stage = 0;
+  copy(a_tile[stage], b_tile[stage], k);
+  cp_async_commit();
+  for (int k0 = 0; k0 < k; k0 += C::kK) {
+    // Fill the other stage, then wait until only that group is still under way: this tile is here.
+    copy(a_tile[stage ^ 1], b_tile[stage ^ 1], k - k0 - C::kK);
+    cp_async_commit();
+    cp_async_wait<1>();
+    __syncthreads();  // the other threads' pieces are here too
+
+#pragma unroll
+    for (int p = 0; p < C::kK; ++p) {
+      float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
+#pragma unroll
+      for (int i = 0; i < C::kThreadM; i += 4) {
+        load_fragment4(&a_fragment[i], &a_tile[stage][p][i / 4 * kStepM + 4 * ty]);
+      }
+#pragma unroll
+      for (int j = 0; j < C::kThreadN; j += 4) {
+        load_fragment4(&b_fragment[j], &b_tile[stage][p][j / 4 * kStepN + 4 * tx]);
+      }
+#pragma unroll
+      for (int i = 0; i < C::kThreadM; ++i) {
+#pragma unroll
+        for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
+      }
+    }
+    __syncthreads();  // everyone is done with this stage before the next copies overwrite it
+    stage ^= 1;
+  }
+
+#pragma unroll
+  for (int i = 0; i < C::kThreadM; ++i) {
+    const int row = tile_row + i / 4 * kStepM + 4 * ty + i % 4;
+#pragma unroll
+    for (int j = 0; j < C::kThreadN; j += 4) {
+      const int col = tile_col + j / 4 * kStepN + 4 * tx;
+      if (row < m) {
+        store_row4<kAligned>(c + row * ldc, col, n,
+                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
+      }
+    }
+  }
+}
+
+/// B and C in 16-byte pieces: rows aligned, and a whole number of pieces long. A does not care.
+inline bool in_16_byte_pieces(const Problem& p, const Buffers& at) {
+  return p.n % 4 == 0 && rows_are_16_byte_aligned(at.b, p.ldb) &&
+         rows_are_16_byte_aligned(at.c, p.ldc);
+}
+
+struct AsyncCopy : Level {
+  static constexpr const char* name = "async_copy";
+  static constexpr const char* changed =
+      "cp.async straight to shared memory, two stages; A transposed by 4-byte copies";
+  static constexpr const char* expect =
+      "the prefetch of level 1 without its registers: two blocks an SM again, so faster than both";
+  static constexpr const char* cost =
+      "cp.async for A moves 4 bytes a lane; two barriers a tile again";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {Accesses("global", "async_load", "a").coalesced(),
+            Accesses("global", "async_load", "b").coalesced(),
+            Accesses("shared", "async_store", "").conflict_free(), shared_loads().conflict_free(),
+            faster_than_previous(1.0)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    using C = AsyncCopyConfig;
+    const Problem& p = plan.problem;
+    const Buffers& at = plan.buffers;
+    launch(in_16_byte_pieces(p, at) ? async_copy_kernel<C, true> : async_copy_kernel<C, false>,
+           {grid_of_tiles<C>(p), dim3(C::kThreads)}, stream, p.m, p.n, p.k, at.a, p.lda, at.b,
+           p.ldb, at.c, p.ldc);
+  }
+};
+
+}  // namespace cookbook::sgemm

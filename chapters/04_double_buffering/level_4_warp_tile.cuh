@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Level 4: each warp owns a compact tile of C, and its lanes are numbered so that both fragments
+// arrive in the fewest wavefronts.
+#pragma once
+
+#include "chapters/04_double_buffering/level_3_multistage.cuh"
+#include "common/device/warp.cuh"
+
+namespace cookbook::sgemm {
+
+struct WarpTileConfig : MultistageConfig {
+  static constexpr int kWarpM = 32, kWarpN = 64;  // tile of C per warp
+};
+
+/// Where a thread's elements of C lie in the tile of its block.
+///
+/// A warp computes kWarpM x kWarpN elements with its lanes as 4 rows x 8 columns. A lane owns
+/// groups of four rows kStepM apart, times groups of four columns kStepN apart. Its first group
+/// starts at (row, col). Lanes are numbered in pairs down a column:
+///
+///      lane:    0  2  4  6  8 10 12 14      read A: 4 different pieces of 16 bytes
+///               1  3  5  7  9 11 13 15      read B: 8 different pieces of 16 bytes
+///              16 18 20 22 24 26 28 30
+///              17 19 21 23 25 27 29 31
+///
+/// A 16-byte access is served a quarter-warp at a time, two quarters together if lanes 1 apart or
+/// lanes 2 apart agree. For B lanes 2i and 2i + 1 agree, for A lanes i and i + 2 do: two wavefronts
+/// each. Numbered row by row, lanes 1 and 2 apart would differ for B: four wavefronts.
+template <class C>
+struct WarpLayout {
+  static constexpr int kStepM = C::kWarpM * 4 / C::kThreadM, kStepN = C::kWarpN * 4 / C::kThreadN;
+  static_assert(kStepM == 4 * 4 && kStepN == 8 * 4, "4 x 8 lanes of 4 x 4 elements");
+  static_assert(C::kM % C::kWarpM == 0 && C::kN % C::kWarpN == 0);
+  static_assert(C::kM / C::kWarpM * (C::kN / C::kWarpN) * 32 == C::kThreads, "one tile per warp");
+  int row, col;
+
+  __device__ __forceinline__ WarpLayout() {
+    constexpr int kWarpsN = C::kN / C::kWarpN;
+    const int lane = lane_idx(), warp = warp_idx();
+    row = warp / kWarpsN * C::kWarpM + 4 * (lane / 16 * 2 + lane % 2);
+    col = warp % kWarpsN * C::kWarpN + 4 * (lane % 16 / 2);
+  }
+};
+
+template <class C, bool kAligned>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocks)
+    warp_tile_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
+                     const float* __restrict__ b, int64_t ldb, float* __restrict__ c, int64_t ldc) {
+  __shared__ __align__(16) float a_tile[C::kStages][C::kK][C::kPitchA];  // (stage, k, rows of A)
+  __shared__ __align__(16) float b_tile[C::kStages][C::kK][C::kN];
+  const int tiles_n = ceil_div(n, C::kN);
+  const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
+  const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
+
+  constexpr int kStepM = WarpLayout<C>::kStepM, kStepN = WarpLayout<C>::kStepN;
+  const WarpLayout<C> at;
+  float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
+
+  TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, a, lda, b, ldb);
+  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  for (int s = 0; s < C::kStages - 1; ++s) {
+    copy(a_tile[s], b_tile[s], k - s * C::kK);
+    cp_async_commit();
+  }
+  int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
+  for (int k0 = 0; k0 < k; k0 += C::kK) {
+    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile are here
+    // One barrier, two meanings: everyone's pieces are here, and everyone is done with the tile
+    // before, which lies in the stage that is filled next.
+    __syncthreads();
+    copy(a_tile[fill], b_tile[fill], k - k0 - (C::kStages - 1) * C::kK);
+    cp_async_commit();
+
+#pragma unroll
+    for (int p = 0; p < C::kK; ++p) {
+      float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
+#pragma unroll
+      for (int i = 0; i < C::kThreadM; i += 4) {
+        load_fragment4(&a_fragment[i], &a_tile[stage][p][at.row + i / 4 * kStepM]);
+      }
+#pragma unroll
+      for (int j = 0; j < C::kThreadN; j += 4) {
+        load_fragment4(&b_fragment[j], &b_tile[stage][p][at.col + j / 4 * kStepN]);
+      }
+#pragma unroll
+      for (int i = 0; i < C::kThreadM; ++i) {
+#pragma unroll
+        for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
+      }
+    }
+    fill = stage;  // free after the next barrier
+    stage = stage + 1 < C::kStages ? stage + 1 : 0;
+  }
+
+#pragma unroll
+  for (int i = 0; i < C::kThreadM; ++i) {
+    const int row = tile_row + at.row + i / 4 * kStepM + i % 4;
+#pragma unroll
+    for (int j = 0; j < C::kThreadN; j += 4) {
+      const int col = tile_col + at.col + j / 4 * kStepN;
+      if (row < m) {
+        store_row4<kAligned>(c + row * ldc, col, n,
+                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
+      }
+    }
+  }
+}
+
+struct WarpTile : Level {
+  static constexpr const char* name = "warp_tile";
+  static constexpr const char* changed =
+      "a warp computes 32 x 64 of C instead of 16 x 128 in four strips; lanes numbered in pairs";
+  static constexpr const char* expect =
+      "12 wavefronts per step of k become 8: shared memory is busy half of the time instead of "
+      "three quarters";
+  static constexpr const char* cost = "nothing but thought: the same registers and shared memory";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {Accesses("global", "async_load", "a").coalesced(),
+            Accesses("global", "async_load", "b").coalesced(),
+            Accesses("shared", "async_store", "").conflict_free(),
+            shared_loads().wavefronts_per_request(2), faster_than_previous(1.0)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    using C = WarpTileConfig;
+    const Problem& p = plan.problem;
+    const Buffers& at = plan.buffers;
+    launch(in_16_byte_pieces(p, at) ? warp_tile_kernel<C, true> : warp_tile_kernel<C, false>,
+           {grid_of_tiles<C>(p), dim3(C::kThreads)}, stream, p.m, p.n, p.k, at.a, p.lda, at.b,
+           p.ldb, at.c, p.ldc);
+  }
+};
+
+}  // namespace cookbook::sgemm

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Level 5: 16 x 8 elements of C per thread: 24 words from shared memory serve 128 FMAs.
+#pragma once
+
+#include "chapters/04_double_buffering/level_4_warp_tile.cuh"
+
+namespace cookbook::sgemm {
+
+struct WideTileConfig {
+  static constexpr int kM = 128, kN = 256, kK = 16;  // tile of C per block, and steps of k per tile
+  static constexpr int kWarpM = 64, kWarpN = 64;     // tile of C per warp
+  static constexpr int kThreadM = 16, kThreadN = 8;  // elements of C per thread
+  static constexpr int kThreads = kM * kN / (kThreadM * kThreadN);
+  static constexpr int kBlocks = 1;  // per SM: 255 registers for each of 256 threads
+  static constexpr int kStages = 4;
+  static constexpr int kPitchA = kM + 4;  // floats from one k to the next in a stage of A
+};
+
+/// Dynamic shared memory for all stages of A and B: more than the 48 KB that may be static.
+template <class C>
+constexpr int stages_bytes() {
+  return C::kStages * C::kK * (C::kPitchA + C::kN) * static_cast<int>(sizeof(float));
+}
+
+template <class C, bool kAligned>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocks)
+    wide_tile_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
+                     const float* __restrict__ b, int64_t ldb, float* __restrict__ c, int64_t ldc) {
+  using TileA = float[C::kK][C::kPitchA];  // (k, rows of A)
+  using TileB = float[C::kK][C::kN];
+  TileA* a_tile = reinterpret_cast<TileA*>(dynamic_shared<float>());  // (stage)
+  TileB* b_tile = reinterpret_cast<TileB*>(a_tile + C::kStages);
+  const int tiles_n = ceil_div(n, C::kN);
+  const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
+  const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
+
+  constexpr int kStepM = WarpLayout<C>::kStepM, kStepN = WarpLayout<C>::kStepN;
+  const WarpLayout<C> at;
+  float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
+
+  TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, a, lda, b, ldb);
+  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  for (int s = 0; s < C::kStages - 1; ++s) {
+    copy(a_tile[s], b_tile[s], k - s * C::kK);
+    cp_async_commit();
+  }
+  int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
+  for (int k0 = 0; k0 < k; k0 += C::kK) {
+    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile are here
+    // One barrier, two meanings: everyone's pieces are here, and everyone is done with the tile
+    // before, which lies in the stage that is filled next.
+    __syncthreads();
+    copy(a_tile[fill], b_tile[fill], k - k0 - (C::kStages - 1) * C::kK);
+    cp_async_commit();
+
+#pragma unroll
+    for (int p = 0; p < C::kK; ++p) {
+      float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
+#pragma unroll
+      for (int i = 0; i < C::kThreadM; i += 4) {
+        load_fragment4(&a_fragment[i], &a_tile[stage][p][at.row + i / 4 * kStepM]);
+      }
+#pragma unroll
+      for (int j = 0; j < C::kThreadN; j += 4) {
+        load_fragment4(&b_fragment[j], &b_tile[stage][p][at.col + j / 4 * kStepN]);
+      }
+#pragma unroll
+      for (int i = 0; i < C::kThreadM; ++i) {
+#pragma unroll
+        for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
+      }
+    }
+    fill = stage;  // free after the next barrier
+    stage = stage + 1 < C::kStages ? stage + 1 : 0;
+  }
+
+#pragma unroll
+  for (int i = 0; i < C::kThreadM; ++i) {
+    const int row = tile_row + at.row + i / 4 * kStepM + i % 4;
+#pragma unroll
+    for (int j = 0; j < C::kThreadN; j += 4) {
+      const int col = tile_col + at.col + j / 4 * kStepN;
+      if (row < m) {
+        store_row4<kAligned>(c + row * ldc, col, n,
+                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
+      }
+    }
+  }
+}
+
+struct WideTile : Level {
+  static constexpr const char* name = "wide_tile";
+  static constexpr const char* changed =
+      "16 x 8 elements of C per thread; the block computes 128 x 256";
+  static constexpr const char* expect =
+      "6 loads per 128 FMAs instead of 8: FMAs take 95.5 % of the issue slots, shared memory rests "
+      "60 % of the time";
+  static constexpr const char* cost =
+      "128 accumulators: one block of 8 warps per SM, so latency must be hidden within a warp";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {Accesses("global", "async_load", "a").coalesced(),
+            Accesses("global", "async_load", "b").coalesced(),
+            Accesses("shared", "async_store", "").conflict_free(),
+            shared_loads().wavefronts_per_request(2), faster_than_previous(1.0)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    using C = WideTileConfig;
+    const Problem& p = plan.problem;
+    const Buffers& at = plan.buffers;
+    launch(in_16_byte_pieces(p, at) ? wide_tile_kernel<C, true> : wide_tile_kernel<C, false>,
+           {grid_of_tiles<C>(p), dim3(C::kThreads), stages_bytes<C>()}, stream, p.m, p.n, p.k, at.a,
+           p.lda, at.b, p.ldb, at.c, p.ldc);
+  }
+};
+
+}  // namespace cookbook::sgemm

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Level 6: double buffering once more, one level up: the next step's fragments are loaded from
+// shared memory while this step's FMAs run.
+#pragma once
+
+#include "chapters/04_double_buffering/level_5_wide_tile.cuh"
+
+namespace cookbook::sgemm {
+
+struct FragmentPrefetchConfig : WideTileConfig {};
+
+template <class C, bool kAligned>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocks)
+    fragment_prefetch_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
+                             const float* __restrict__ b, int64_t ldb, float* __restrict__ c,
+                             int64_t ldc) {
+  using TileA = float[C::kK][C::kPitchA];  // (k, rows of A)
+  using TileB = float[C::kK][C::kN];
+  TileA* a_tile = reinterpret_cast<TileA*>(dynamic_shared<float>());  // (stage)
+  TileB* b_tile = reinterpret_cast<TileB*>(a_tile + C::kStages);
+  const int tiles_n = ceil_div(n, C::kN);
+  const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
+  const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
+
+  constexpr int kStepM = WarpLayout<C>::kStepM, kStepN = WarpLayout<C>::kStepN;
+  const WarpLayout<C> at;
+  float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
+
+  TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, a, lda, b, ldb);
+  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  for (int s = 0; s < C::kStages - 1; ++s) {
+    copy(a_tile[s], b_tile[s], k - s * C::kK);
+    cp_async_commit();
+  }
+  float a_fragment[2][C::kThreadM], b_fragment[2][C::kThreadN];  // (k odd or even, rows | columns)
+  const auto load_fragments = [&](int s, int p) {
+#pragma unroll
+    for (int i = 0; i < C::kThreadM; i += 4) {
+      load_fragment4(&a_fragment[p % 2][i], &a_tile[s][p][at.row + i / 4 * kStepM]);
+    }
+#pragma unroll
+    for (int j = 0; j < C::kThreadN; j += 4) {
+      load_fragment4(&b_fragment[p % 2][j], &b_tile[s][p][at.col + j / 4 * kStepN]);
+    }
+  };
+
+  int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
+  cp_async_wait<C::kStages - 2>();       // the first tile is here
+  __syncthreads();
+  load_fragments(stage, 0);
+  for (int k0 = 0; k0 < k; k0 += C::kK) {
+#pragma unroll
+    for (int p = 0; p < C::kK; ++p) {
+      // Load the fragments of step p + 1 while step p multiplies; after the last step that is step
+      // 0 of the next tile, which must have arrived by then.
+      if (p + 1 < C::kK) {
+        load_fragments(stage, p + 1);
+      } else {
+        cp_async_wait<C::kStages - 2>();
+        __syncthreads();  // the next tile is here, and this one has been read by everyone
+        fill = stage;
+        stage = stage + 1 < C::kStages ? stage + 1 : 0;
+        load_fragments(stage, 0);
+      }
+      if (p == 0) {  // the stage read before the last barrier is free
+        copy(a_tile[fill], b_tile[fill], k - k0 - (C::kStages - 1) * C::kK);
+        cp_async_commit();
+      }
+#pragma unroll
+      for (int i = 0; i < C::kThreadM; ++i) {
+#pragma unroll
+        for (int j = 0; j < C::kThreadN; ++j) {
+          acc[i][j] += a_fragment[p % 2][i] * b_fragment[p % 2][j];
+        }
+      }
+    }
+  }
+
+#pragma unroll
+  for (int i = 0; i < C::kThreadM; ++i) {
+    const int row = tile_row + at.row + i / 4 * kStepM + i % 4;
+#pragma unroll
+    for (int j = 0; j < C::kThreadN; j += 4) {
+      const int col = tile_col + at.col + j / 4 * kStepN;
+      if (row < m) {
+        store_row4<kAligned>(c + row * ldc, col, n,
+                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
+      }
+    }
+  }
+}
+
+struct FragmentPrefetch : Level {
+  static constexpr const char* name = "fragment_prefetch";
+  static constexpr const char* changed =
+      "fragments are double-buffered in registers, across tiles too";
+  static constexpr const char* expect =
+      "shared-memory latency leaves the critical path, above all after each barrier: a few per "
+      "cent";
+  static constexpr const char* cost = "24 more registers a thread";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {Accesses("global", "async_load", "a").coalesced(),
+            Accesses("global", "async_load", "b").coalesced(),
+            Accesses("shared", "async_store", "").conflict_free(),
+            shared_loads().wavefronts_per_request(2), faster_than_previous(1.0)};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    using C = FragmentPrefetchConfig;
+    const Problem& p = plan.problem;
+    const Buffers& at = plan.buffers;
+    launch(in_16_byte_pieces(p, at) ? fragment_prefetch_kernel<C, true>
+                                    : fragment_prefetch_kernel<C, false>,
+           {grid_of_tiles<C>(p), dim3(C::kThreads), stages_bytes<C>()}, stream, p.m, p.n, p.k, at.a,
+           p.lda, at.b, p.ldb, at.c, p.ldc);
+  }
+};
+
+}  // namespace cookbook::sgemm

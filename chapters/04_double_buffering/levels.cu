@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// The only translation unit that compiles this chapter's kernels.
+#include "chapters/04_double_buffering/ladder.hpp"
+
+namespace cookbook {
+
+Chapter chapter_4_entry() { return chapter_4(); }
+
+}  // namespace cookbook

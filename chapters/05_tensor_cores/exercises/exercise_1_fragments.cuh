@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Exercise 5.1, a kernel with a hole: the fragments of B.
+//
+// A is loaded. Write the load of B: which row of the tile, and which chunk of it, does lane l name,
+// so that pair[0], pair[1] become the lower and upper half of k of columns 0-7, and pair[2],
+// pair[3] those of columns 8-15? Meet the claim: four wavefronts, no conflict.
+#pragma once
+
+#include "chapters/05_tensor_cores/level_4_swizzled.cuh"
+#include "common/device/mma.cuh"
+
+namespace cookbook::gemm {
+
+namespace exercise_fragments {
+
+using swizzled::load_tile;
+using swizzled::tile_offset;
+
+/// The fragments of k step `step` of a warp's rows of A and columns of B. ldmatrix.x4 moves a 16x16
+/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A arrives as
+/// mma.sync wants it; B is stored k by n and wanted n by k, so its 8x8 matrices are transposed on
+/// the way.
+template <class C, class T>
+__device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
+                                               std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
+                                               const T* b_tile, int warp_row, int warp_col,
+                                               int lane, int step) {
+  const int row = lane % 16, chunk = lane / 16;
+#pragma unroll
+  for (int i = 0; i < C::kMmaM; ++i) {
+    const int offset = tile_offset<C::kBlockK>(warp_row + i * 16 + row, step * 2 + chunk);
+    ldmatrix_x4(a[i], a_tile + offset);  // [a]
+  }
+#pragma unroll
+  for (int j = 0; j < C::kMmaN; j += 2) {
+    std::uint32_t pair[4] = {};  // two neighbouring n8 fragments
+    // Your code here: one ldmatrix_x4_trans. End its line with the tag: // [b]
+    b[j][0] = pair[0], b[j][1] = pair[1];
+    b[j + 1][0] = pair[2], b[j + 1][1] = pair[3];
+  }
+}
+
+template <class C, bool kVector>
+__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+  using T = typename C::Element;
+  T* a_tile = dynamic_shared<T>();               // (kBlockM, kBlockK)
+  T* b_tile = a_tile + C::kBlockM * C::kBlockK;  // (kBlockK, kBlockN)
+
+  const TileIndex tile = grouped_tile<C::kGroup>(
+      static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM), ceil_div(p.n, C::kBlockN));
+  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
+  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
+
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+
+  for (int k0 = 0; k0 < p.k; k0 += C::kBlockK) {
+    load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
+    load_tile<C::kBlockK, C::kBlockN, C::kThreads, kVector>(b_tile, p.b, p.ldb, p.k, p.n, k0, col0);
+    __syncthreads();  // the tiles are complete
+#pragma unroll
+    for (int step = 0; step < C::kBlockK / 16; ++step) {
+      std::uint32_t a[C::kMmaM][4], b[C::kMmaN][2];  // (kWarpM, 16) of A, (16, kWarpN) of B
+      load_fragments<C>(a, b, a_tile, b_tile, warp_row, warp_col, lane, step);
+#pragma unroll
+      for (int i = 0; i < C::kMmaM; ++i) {
+#pragma unroll
+        for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[i], b[j]);
+      }
+    }
+    __syncthreads();  // everyone has read them
+  }
+
+  // The layout is documented: a thread holds two neighbours in row lane / 4, and two 8 rows below.
+  const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < C::kMmaM; ++i) {
+#pragma unroll
+    for (int j = 0; j < C::kMmaN; ++j) {
+      store_pair<kVector>(p, row + i * 16, col + j * 8, acc[i][j][0], acc[i][j][1]);
+      store_pair<kVector>(p, row + i * 16 + 8, col + j * 8, acc[i][j][2], acc[i][j][3]);
+    }
+  }
+}
+
+}  // namespace exercise_fragments
+
+struct ExerciseFragments : NnLevel<bf16> {
+  static constexpr const char* name = "exercise_fragments";
+  static constexpr const char* changed = "ldmatrix of B, by you";
+  static constexpr const char* expect = "as level 4: right, and without bank conflicts";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {shared_loads().on("b").wavefronts_per_request(4),
+            shared_loads().on("b").requests(8.0 * 4 * 2 * p.m / 128 * p.n / 128 * p.k / 64)};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    using C = swizzled::Config<bf16>;
+    const auto& p = plan.problem;
+    launch(vectors_fit(p, plan.buffers) ? exercise_fragments::kernel<C, true>
+                                        : exercise_fragments::kernel<C, false>,
+           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
+           stream, product_of(p, plan.buffers));
+  }
+};
+
+}  // namespace cookbook::gemm

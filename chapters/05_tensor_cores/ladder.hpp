@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Chapter 5: the ladders, in order.
+#pragma once
+
+#include "chapters/05_tensor_cores/exercises/exercise_1_fragments.cuh"
+#include "chapters/05_tensor_cores/exercises/exercise_2_pipeline.cuh"
+#include "chapters/05_tensor_cores/exercises/exercise_3_epilogue.cuh"
+#include "chapters/05_tensor_cores/level_0_simt.cuh"
+#include "chapters/05_tensor_cores/level_1_wmma_global.cuh"
+#include "chapters/05_tensor_cores/level_2_wmma_shared.cuh"
+#include "chapters/05_tensor_cores/level_3_mma_ldmatrix.cuh"
+#include "chapters/05_tensor_cores/level_4_swizzled.cuh"
+#include "chapters/05_tensor_cores/level_5_multistage.cuh"
+#include "chapters/05_tensor_cores/level_6_wide_tiles.cuh"
+#include "chapters/05_tensor_cores/level_7_fragments_ahead.cuh"
+#include "chapters/05_tensor_cores/level_8_coalesced_epilogue.cuh"
+#include "chapters/05_tensor_cores/problem.hpp"
+#include "chapters/05_tensor_cores/sidebar_tf32.cuh"
+#include "common/harness/level.hpp"
+
+namespace cookbook {
+
+/// The same kernels for either element type.
+template <class T>
+Ladder chapter_5_ladder(const char* name, const char* title) {
+  auto l = ladder_over<gemm::ProblemT<T>>(name, title, {"M", "N", "K"});
+  l.dtype = gemm::ElementOf<T>::name;
+  l.layout = "NN";
+  l.roof = Roof::mma_bf16;
+  l.gpu_size = {8192, 8192, 8192};
+  l.check_size = {384, 512, 512};
+  l.trace_size = {128, 256, 320};  // one wide tile, five steps of 64: every ring of stages wraps
+  l.test_sizes = {{1, 1, 1},       {1, 1, 0},      {16, 8, 16},    {31, 33, 32},   {32, 31, 33},
+                  {127, 129, 65},  {128, 128, 63}, {129, 127, 64}, {128, 256, 64}, {129, 257, 193},
+                  {127, 255, 320}, {64, 512, 40},  {500, 8, 88},   {8, 500, 104},  {257, 263, 131}};
+  l.levels = rows<gemm::SimtCores<T>, gemm::WmmaGlobal<T>, gemm::WmmaShared<T>,
+                  gemm::MmaLdmatrix<T>, gemm::Swizzled<T>, gemm::Multistage<T>, gemm::WideTiles<T>,
+                  gemm::FragmentsAhead<T>, gemm::CoalescedEpilogue<T>>();
+  return l;
+}
+
+inline Chapter chapter_5() {
+  Chapter c;
+  c.number = 5;
+  c.title = "Tensor cores";
+
+  auto tf32 = ladder_over<gemm::Tf32Problem>("tf32", "fp32 in and out, multiplied as tf32",
+                                             {"M", "N", "K"});
+  tf32.dtype = "f32";
+  tf32.layout = "NN";
+  tf32.roof = Roof::mma_bf16;
+  tf32.gpu_size = {4096, 4096, 4096};
+  tf32.check_size = {256, 256, 256};
+  tf32.trace_size = {128, 128, 128};
+  tf32.test_sizes = {{1, 1, 1},       {1, 1, 0},      {31, 33, 32},   {127, 129, 33},
+                     {129, 127, 100}, {128, 128, 64}, {257, 131, 97}, {4, 300, 52}};
+  tf32.levels = rows<gemm::Tf32>();
+
+  c.ladders = {chapter_5_ladder<bf16>("gemm", "C = A B, bf16 in and out, fp32 in between"),
+               chapter_5_ladder<half>("hgemm", "the same in fp16"), tf32};
+  c.exercises = {make_level<gemm::ExerciseFragments>(), make_level<gemm::ExercisePipeline>(),
+                 make_level<gemm::ExerciseEpilogue>()};
+  return c;
+}
+
+}  // namespace cookbook

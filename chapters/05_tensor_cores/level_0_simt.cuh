@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Level 0: the product on CUDA cores, one thread per element of C.
+#pragma once
+
+#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "common/device/cuda.cuh"
+
+namespace cookbook::gemm {
+
+namespace simt_cores {
+
+template <class T>
+struct Config {
+  using Element = T;
+  static constexpr int kBlockM = 8, kBlockN = 32;  // a warp per row of C
+  static constexpr int kThreads = kBlockM * kBlockN;
+  static constexpr int kGroup = 8;
+};
+
+template <class C, bool kVector>
+__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+  using T = typename C::Element;
+  const TileIndex tile = grouped_tile<C::kGroup>(
+      static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM), ceil_div(p.n, C::kBlockN));
+  const int row = tile.m * C::kBlockM + static_cast<int>(threadIdx.x / 32);
+  const int col = tile.n * C::kBlockN + static_cast<int>(threadIdx.x % 32);
+  if (row >= p.m || col >= p.n) return;
+
+  const T* a = p.a + row * p.lda;
+  const T* b = p.b + col;
+  float sum = 0.0f;
+  for (int i = 0; i < p.k; ++i) {
+    const float left = static_cast<float>(a[i]);           // one element for the whole warp [a]
+    const float right = static_cast<float>(b[i * p.ldb]);  // 32 neighbours [b]
+    sum = fmaf(left, right, sum);                          // after two loads, two conversions
+  }
+  p.c[row * p.ldc + col] = static_cast<T>(sum);
+}
+
+}  // namespace simt_cores
+
+template <class T>
+struct SimtCores : NnLevel<T> {
+  using Plan = typename NnLevel<T>::Plan;
+  static constexpr const char* name = "simt";
+  static constexpr const char* changed = "one thread per element of C, on CUDA cores";
+  static constexpr const char* expect =
+      "a few per cent of the FP32 roof: two loads and two conversions for every FMA";
+  static constexpr const char* cost = "nothing: 256 threads, no shared memory";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const ProblemT<T>&) {
+    return {global_loads("a").sectors_per_request(1),  // a broadcast
+            global_loads("b").sectors_per_request(2),  // 32 lanes x 2 bytes
+            global_stores("c").coalesced()};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    using C = simt_cores::Config<T>;
+    const auto& p = plan.problem;
+    launch(simt_cores::kernel<C, false>,
+           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads)}, stream,
+           product_of(p, plan.buffers));
+  }
+};
+
+}  // namespace cookbook::gemm

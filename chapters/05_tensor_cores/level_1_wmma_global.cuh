@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// Level 1: tensor cores through WMMA, one warp per 16x16 tile of C, operands from global memory.
+#pragma once
+
+#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "common/device/cuda.cuh"
+#include "common/device/wmma.cuh"
+
+namespace cookbook::gemm {
+
+namespace wmma_global {
+
+namespace wmma = nvcuda::wmma;
+
+template <class T>
+struct Config {
+  using Element = T;
+  static constexpr int kWarpsM = 4, kWarpsN = 2;
+  static constexpr int kBlockM = kWarpsM * 16, kBlockN = kWarpsN * 16;
+  static constexpr int kThreads = kWarpsM * kWarpsN * 32;
+  static constexpr int kGroup = 8;
+};
+
+/// A fragment from the 16x16 tile at (row, col) of a rows x cols matrix. WMMA reads a whole tile of
+/// a matrix with aligned rows and nothing else: at an edge, or without alignment, the warp first
+/// builds the tile in shared memory, with zeros outside.
+template <bool kVector, class Fragment, class T>
+__device__ __forceinline__ void load_fragment(Fragment& fragment, T* staging, const T* matrix,
+                                              std::int64_t pitch, int rows, int cols, int row,
+                                              int col) {
+  if (kVector && row + 16 <= rows && col + 16 <= cols) {
+    wmma::load_matrix_sync(fragment, matrix + row * pitch + col, static_cast<unsigned>(pitch));
+    return;
+  }
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  row += lane / 2, col += lane % 2 * 8;  // half a row each
+  store_vector(staging + lane * 8,
+               load_chunk<false>(matrix + row * pitch + col, row < rows ? cols - col : 0));
+  __syncwarp();  // the tile is complete
+  wmma::load_matrix_sync(fragment, staging, 16);
+  __syncwarp();  // nobody overwrites it before all have read
+}
+
+template <class C, bool kVector>
+__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+  using T = typename C::Element;
+  alignas(128) __shared__ T staging[C::kThreads / 32][16 * 16];
+  alignas(128) __shared__ float sums[C::kThreads / 32][16 * 16];
+
+  const TileIndex tile = grouped_tile<C::kGroup>(
+      static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM), ceil_div(p.n, C::kBlockN));
+  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  const int row0 = tile.m * C::kBlockM + warp / C::kWarpsN * 16;
+  const int col0 = tile.n * C::kBlockN + warp % C::kWarpsN * 16;
+  if (row0 >= p.m || col0 >= p.n) return;  // the whole warp: no barrier of the block follows
+
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> a;  // (16, 16) of A
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major> b;  // (16, 16) of B
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;          // (16, 16) of C
+  wmma::fill_fragment(acc, 0.0f);
+
+  for (int k0 = 0; k0 < p.k; k0 += 16) {
+    load_fragment<kVector>(a, staging[warp], p.a, p.lda, p.m, p.k, row0, k0);
+    load_fragment<kVector>(b, staging[warp], p.b, p.ldb, p.k, p.n, k0, col0);
+    wmma::mma_sync(acc, a, b, acc);  // 4,096 FMAs for 1 KB of loads
+  }
+
+  // Which lane holds which element is WMMA's secret, so the conversion goes through shared memory.
+  wmma::store_matrix_sync(sums[warp], acc, 16, wmma::mem_row_major);
+  __syncwarp();
+#pragma unroll
+  for (int pass = 0; pass < 4; ++pass) {
+    const int row = pass * 4 + lane / 8, col = lane % 8 * 2;
+    store_pair<kVector>(p, row0 + row, col0 + col, sums[warp][row * 16 + col],
+                        sums[warp][row * 16 + col + 1]);
+  }
+}
+
+}  // namespace wmma_global
+
+template <class T>
+struct WmmaGlobal : NnLevel<T> {
+  using Plan = typename NnLevel<T>::Plan;
+  static constexpr const char* name = "wmma_global";
+  static constexpr const char* changed = "a warp per 16x16 tile, multiplied by WMMA";
+  static constexpr const char* expect =
+      "a warp loads 1 KB for 4,096 FMAs instead of 66 bytes for 32: eight times less traffic to L1 "
+      "per FMA, which still is what bounds it";
+  static constexpr const char* cost = "2 KB of shared memory for edges and the conversion of C";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const ProblemT<T>& p) {
+    // Every tile of A is read once per 16 columns of C, every tile of B once per 16 rows.
+    return {global_loads("a").bytes(2.0 * p.m * p.k * ((p.n + 15) / 16)),
+            global_loads("b").bytes(2.0 * p.k * p.n * ((p.m + 15) / 16)),
+            faster_than_previous(2.0)};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    using C = wmma_global::Config<T>;
+    const auto& p = plan.problem;
+    // load_matrix_sync wants 32-byte aligned tiles.
+    const bool vector = vectors_fit(p, plan.buffers) &&
+                        reinterpret_cast<std::uintptr_t>(plan.buffers.a) % 32 == 0 &&
+                        reinterpret_cast<std::uintptr_t>(plan.buffers.b) % 32 == 0;
+    launch(vector ? wmma_global::kernel<C, true> : wmma_global::kernel<C, false>,
+           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads)}, stream,
+           product_of(p, plan.buffers));
+  }
+};
+
+}  // namespace cookbook::gemm

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Level 2: WMMA on tiles in shared memory: a block's warps share what they load.
+#pragma once
+
+#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "common/device/cuda.cuh"
+#include "common/device/wmma.cuh"
+
+namespace cookbook::gemm {
+
+namespace wmma_shared {
+
+namespace wmma = nvcuda::wmma;
+
+template <class T>
+struct Config {
+  using Element = T;
+  static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 64;
+  static constexpr int kWarpsM = 2, kWarpsN = 4;
+  static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 32
+  static constexpr int kThreads = kWarpsM * kWarpsN * 32;
+  static constexpr int kGroup = 8;
+  static constexpr std::size_t kSmemBytes = sizeof(T) * (kBlockM + kBlockN) * kBlockK;
+};
+
+/// Where a tile of kCols columns keeps chunk `chunk` (8 elements, 16 bytes) of row `row`.
+template <int kCols>
+__device__ __forceinline__ int tile_offset(int row, int chunk) {
+  return row * kCols + chunk * 8;
+}
+
+/// The block copies the kRows x kCols tile at (row0, col0) of a rows x cols matrix.
+template <int kRows, int kCols, int kThreads, bool kVector, class T>
+__device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
+                                          int cols, int row0, int col0) {
+  constexpr int kChunks = kCols / 8;                // chunks in a row
+  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies at a time
+  const int chunk = static_cast<int>(threadIdx.x % kChunks);
+  const int first = static_cast<int>(threadIdx.x / kChunks);
+  const int rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
+  const T* source = matrix + (row0 + first) * pitch + (col0 + chunk * 8);
+#pragma unroll
+  for (int i = 0; i < kRows / kRowsPerPass; ++i) {
+    T* destination = tile + tile_offset<kCols>(first + i * kRowsPerPass, chunk);
+    const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
+    store_vector(destination, load_chunk<kVector>(source, valid));
+    source += kRowsPerPass * pitch;
+  }
+}
+
+template <class C, bool kVector>
+__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+  using T = typename C::Element;
+  constexpr int kM = C::kWarpM / 16, kN = C::kWarpN / 16;  // 16x16 products a warp and k step
+  T* a_tile = dynamic_shared<T>();                         // (kBlockM, kBlockK)
+  T* b_tile = a_tile + C::kBlockM * C::kBlockK;            // (kBlockK, kBlockN)
+
+  const TileIndex tile = grouped_tile<C::kGroup>(
+      static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM), ceil_div(p.n, C::kBlockN));
+  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
+  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
+
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc[kM][kN];  // (kWarpM, kWarpN) of C
+#pragma unroll
+  for (int i = 0; i < kM; ++i) {
+#pragma unroll
+    for (int j = 0; j < kN; ++j) wmma::fill_fragment(acc[i][j], 0.0f);
+  }
+
+  for (int k0 = 0; k0 < p.k; k0 += C::kBlockK) {
+    load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
+    load_tile<C::kBlockK, C::kBlockN, C::kThreads, kVector>(b_tile, p.b, p.ldb, p.k, p.n, k0, col0);
+    __syncthreads();  // the tiles are complete
+#pragma unroll
+    for (int k = 0; k < C::kBlockK; k += 16) {
+      wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> a[kM];  // (kWarpM, 16)
+      wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major> b[kN];  // (16, kWarpN)
+#pragma unroll
+      for (int i = 0; i < kM; ++i) {
+        wmma::load_matrix_sync(a[i], a_tile + (warp_row + i * 16) * C::kBlockK + k, C::kBlockK);
+      }
+#pragma unroll
+      for (int j = 0; j < kN; ++j) {
+        wmma::load_matrix_sync(b[j], b_tile + k * C::kBlockN + warp_col + j * 16, C::kBlockN);
+      }
+#pragma unroll
+      for (int i = 0; i < kM; ++i) {
+#pragma unroll
+        for (int j = 0; j < kN; ++j) wmma::mma_sync(acc[i][j], a[i], b[j], acc[i][j]);
+      }
+    }
+    __syncthreads();  // everyone has read them
+  }
+
+  // The tiles are free now: each warp converts one 16x16 piece after the other in 1 KB of them.
+  float* sums = dynamic_shared<float>() + warp * 256;
+#pragma unroll
+  for (int i = 0; i < kM; ++i) {
+#pragma unroll
+    for (int j = 0; j < kN; ++j) {
+      wmma::store_matrix_sync(sums, acc[i][j], 16, wmma::mem_row_major);
+      __syncwarp();  // the piece is complete
+#pragma unroll
+      for (int pass = 0; pass < 4; ++pass) {
+        const int row = pass * 4 + lane / 8, col = lane % 8 * 2;
+        store_pair<kVector>(p, row0 + warp_row + i * 16 + row, col0 + warp_col + j * 16 + col,
+                            sums[row * 16 + col], sums[row * 16 + col + 1]);
+      }
+      __syncwarp();  // all have read it
+    }
+  }
+}
+
+}  // namespace wmma_shared
+
+template <class T>
+struct WmmaShared : NnLevel<T> {
+  using Plan = typename NnLevel<T>::Plan;
+  static constexpr const char* name = "wmma_shared";
+  static constexpr const char* changed = "128x128 tiles in shared memory, 64x32 of C per warp";
+  static constexpr const char* expect =
+      "A and B are read once per 128 columns and rows instead of 16: an eighth of the global "
+      "traffic; "
+      "bank conflicts of the tiles take over as the limit";
+  static constexpr const char* cost =
+      "32 KB of shared memory, 64 accumulators a thread, two barriers a tile";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const ProblemT<T>& p) {
+    using C = wmma_shared::Config<T>;
+    return {global_loads("a").bytes(2.0 * p.m * p.k * ((p.n + C::kBlockN - 1) / C::kBlockN)),
+            global_loads("b").bytes(2.0 * p.k * p.n * ((p.m + C::kBlockM - 1) / C::kBlockM)),
+            global_loads().coalesced(), faster_than_previous(1.5)};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    using C = wmma_shared::Config<T>;
+    const auto& p = plan.problem;
+    launch(
+        vectors_fit(p, plan.buffers) ? wmma_shared::kernel<C, true> : wmma_shared::kernel<C, false>,
+        {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
+        stream, product_of(p, plan.buffers));
+  }
+};
+
+}  // namespace cookbook::gemm

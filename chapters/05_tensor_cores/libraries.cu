@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chapters/05_tensor_cores/cublas_gemm.hpp"
+
+namespace cookbook {
+
+std::vector<std::pair<std::string, ReferenceEntry>> chapter_5_libraries() {
+  return {{"gemm", gemm::cublas_gemm<bf16>()}, {"hgemm", gemm::cublas_gemm<half>()}};
+}
+
+}  // namespace cookbook

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// The fp64 product that every level is compared with, and the error each element is allowed.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "common/device/cuda.cuh"
+#include "common/harness/tensor.hpp"
+
+namespace cookbook::gemm {
+
+/// The element types of this book's tensor-core products, as the harness names them.
+template <class T>
+struct ElementOf;
+template <>
+struct ElementOf<bf16> {
+  static constexpr DType dtype = DType::bf16;
+  static constexpr const char* name = "bf16";
+  /// bf16 is the upper half of an fp32: exact.
+  static double value(bf16 x) {
+    std::uint16_t bits16;
+    std::memcpy(&bits16, &x, sizeof bits16);
+    const std::uint32_t bits32 = std::uint32_t{bits16} << 16;
+    float f;
+    std::memcpy(&f, &bits32, sizeof f);
+    return f;
+  }
+};
+template <>
+struct ElementOf<half> {
+  static constexpr DType dtype = DType::f16;
+  static constexpr const char* name = "f16";
+  static double value(half x) {
+    std::uint16_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
+    const double sign = (bits >> 15) ? -1.0 : 1.0;
+    if (exponent == 31) return fraction ? NAN : sign * INFINITY;
+    if (exponent == 0) return sign * std::ldexp(fraction, -24);
+    return sign * std::ldexp(1024 + fraction, exponent - 25);
+  }
+};
+
+/// Row `row` of C = A B in fp64, and how far from it a tensor-core kernel may land.
+///
+/// a: element (row, p) at a[row * a_row + p * a_col], p < k; b likewise; value, bound: n elements.
+/// Every term is added, zeros too: 0 * inf is NaN and has to arrive in the result.
+///
+/// The bound: tensor cores align the products of a step to the largest one and truncate, so each of
+/// the K additions may lose a whole ulp of the fp32 sum (u32 = 2^-24, twice that for truncation),
+/// then one rounding to the output type, taken where the accumulated error may have carried it.
+template <class T>
+void gemm_row(const T* a, std::int64_t a_row, std::int64_t a_col, const T* b, std::int64_t b_row,
+              std::int64_t b_col, std::int64_t n, std::int64_t k, std::int64_t row, double* value,
+              double* bound) {
+  std::vector<double> magnitude(static_cast<std::size_t>(n), 0.0);  // (|A| |B|) of this row
+  for (std::int64_t col = 0; col < n; ++col) value[col] = 0.0;
+  for (std::int64_t p = 0; p < k; ++p) {
+    const double left = ElementOf<T>::value(a[row * a_row + p * a_col]);
+    const T* right = b + p * b_row;
+    for (std::int64_t col = 0; col < n; ++col) {
+      const double product = left * ElementOf<T>::value(right[col * b_col]);
+      value[col] += product;
+      magnitude[static_cast<std::size_t>(col)] += std::fabs(product);
+    }
+  }
+  const double u32 = unit_roundoff(DType::f32);
+  for (std::int64_t col = 0; col < n; ++col) {
+    const double sum_error =
+        2.0 * static_cast<double>(k) * u32 * magnitude[static_cast<std::size_t>(col)];
+    bound[col] = sum_error + half_ulp(ElementOf<T>::dtype, std::fabs(value[col]) + sum_error);
+  }
+}
+
+}  // namespace cookbook::gemm

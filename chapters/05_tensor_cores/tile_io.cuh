@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// What every level of this chapter needs and none is about: kernel arguments, the order of the
+/// blocks, and reads and writes at the edge of a matrix.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/device/cp_async.cuh"
+#include "common/device/cuda.cuh"
+#include "common/device/vector.cuh"
+
+namespace cookbook::gemm {
+
+/// What the kernels take: C (m x n) = A (m x k) B (k x n), row-major.
+template <class T>
+struct Product {
+  const T* a;
+  const T* b;
+  T* c;
+  int m, n, k;
+  std::int64_t lda, ldb, ldc;
+};
+
+template <class T>
+Product<T> product_of(const ProblemT<T>& p, const BuffersT<T>& at) {
+  return {at.a,  at.b,  at.c, static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k),
+          p.lda, p.ldb, p.ldc};
+}
+
+/// Whether every row of A, B and C consists of whole, aligned 16-byte chunks. Then the kernels move
+/// chunks (kVector); otherwise they move single elements: slower, and right for any pitch.
+template <class T>
+bool vectors_fit(const ProblemT<T>& p, const BuffersT<T>& at) {
+  constexpr std::int64_t kChunk = 16 / sizeof(T);
+  return p.k % kChunk == 0 && p.n % kChunk == 0 && rows_are_16_byte_aligned(at.a, p.lda) &&
+         rows_are_16_byte_aligned(at.b, p.ldb) && rows_are_16_byte_aligned(at.c, p.ldc);
+}
+
+/// What the ladder's levels share: row-major operands, and a device with the instructions.
+template <class T>
+struct NnLevel : LevelT<T> {
+  static Support supports_nn(const ProblemT<T>& problem, const DeviceInfo& device,
+                             std::size_t smem_bytes = 0) {
+    if (problem.a_transposed || problem.b_transposed) {
+      return Support::no("reads row-major A and B only (NN)");
+    }
+    if (device.cc() < 80) return Support::no("needs sm_80 (bf16 mma, cp.async)");
+    if (smem_bytes > device.smem_per_block_bytes) {
+      return Support::no("needs " + std::to_string(smem_bytes / 1024) +
+                         " KB of shared memory a block");
+    }
+    return Support::yes();
+  }
+  static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
+    return supports_nn(problem, device);
+  }
+};
+
+__host__ __device__ constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
+
+/// Blocks of kBlockM x kBlockN that cover an m x n matrix; none when it is empty.
+inline unsigned blocks_for(std::int64_t m, std::int64_t n, int block_m, int block_n) {
+  return static_cast<unsigned>(((m + block_m - 1) / block_m) * ((n + block_n - 1) / block_n));
+}
+
+struct TileIndex {
+  int m, n;
+};
+
+/// Which tile block `block` works on: down groups of kGroup tile rows, then to the next column, so
+/// that blocks that run together share rows of A and columns of B in L2 (chapter 4).
+template <int kGroup>
+__device__ __forceinline__ TileIndex grouped_tile(int block, int tiles_m, int tiles_n) {
+  const int per_group = kGroup * tiles_n;
+  const int first = block / per_group * kGroup;
+  const int height = min(kGroup, tiles_m - first);
+  const int within = block % per_group;
+  return {first + within % height, within / height};
+}
+
+/// Eight elements from `source` on, of which the first `valid` lie inside the matrix (more than
+/// eight count as eight, negative as none); the others are zeros. kVector: valid is never 1 to 7.
+template <bool kVector, class T>
+__device__ __forceinline__ Pack<T, 8> load_chunk(const T* source, int valid) {
+  Pack<T, 8> chunk;
+  if constexpr (kVector) {
+    chunk = detail::reinterpret_bits<Pack<T, 8>>(make_uint4(0, 0, 0, 0));
+    if (valid > 0) chunk = load_vector<Pack<T, 8>>(source);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) chunk[i] = i < valid ? source[i] : T(0.0f);
+  }
+  return chunk;
+}
+
+/// The same chunk, copied to shared memory: by cp.async where it can be, else at once through
+/// registers. Either way it is there for everyone after cp_async_wait and a barrier.
+/// anywhere: a readable address, for chunks outside the matrix.
+template <bool kVector, class T>
+__device__ __forceinline__ void copy_chunk_async(T* smem, const T* source, int valid,
+                                                 const T* anywhere) {
+  if constexpr (kVector) {
+    cp_async_zfill<16>(smem, valid > 0 ? source : anywhere, valid > 0 ? 16 : 0);
+  } else {
+    store_vector(smem, load_chunk<false>(source, valid));
+  }
+}
+
+/// Two sums rounded to T, the first in the lower half.
+template <class T>
+__device__ __forceinline__ std::uint32_t to_pair(float low, float high) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    return detail::reinterpret_bits<std::uint32_t>(__floats2bfloat162_rn(low, high));
+  } else {
+    return detail::reinterpret_bits<std::uint32_t>(__floats2half2_rn(low, high));
+  }
+}
+
+/// C[row][col], C[row][col + 1] = low, high where they lie inside C; col is even.
+template <bool kVector, class T>
+__device__ __forceinline__ void store_pair(const Product<T>& p, int row, int col, float low,
+                                           float high) {
+  if (row >= p.m) return;
+  T* destination = p.c + row * p.ldc + col;
+  if constexpr (kVector) {
+    if (col < p.n) store_vector(destination, to_pair<T>(low, high));  // [pair]
+  } else {
+    const auto pair = detail::reinterpret_bits<Pack<T, 2>>(to_pair<T>(low, high));
+    if (col < p.n) destination[0] = pair[0];
+    if (col + 1 < p.n) destination[1] = pair[1];
+  }
+}
+
+/// C[row][col .. col + 7] = chunk where that lies inside C; col is a multiple of eight.
+template <bool kVector, class T>
+__device__ __forceinline__ void store_chunk(const Product<T>& p, int row, int col,
+                                            const Pack<T, 8>& chunk) {
+  if (row >= p.m) return;
+  T* destination = p.c + row * p.ldc + col;
+  if constexpr (kVector) {
+    if (col < p.n) store_vector(destination, chunk);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (col + i < p.n) destination[i] = chunk[i];
+    }
+  }
+}
+
+}  // namespace cookbook::gemm

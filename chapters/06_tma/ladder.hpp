@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Chapter 6: the ladders, in order.
+#pragma once
+
+#include "chapters/06_tma/level_1_tma_tiles.cuh"
+#include "chapters/06_tma/level_2_wgmma.cuh"
+#include "chapters/06_tma/level_3_swizzled.cuh"
+#include "chapters/06_tma/level_4_pipeline.cuh"
+#include "chapters/06_tma/level_5_warp_specialised.cuh"
+#include "chapters/06_tma/level_6_two_consumers.cuh"
+#include "chapters/06_tma/level_7_one_in_flight.cuh"
+#include "chapters/06_tma/level_8_tma_store.cuh"
+
+namespace cookbook {
+
+inline Chapter chapter_6() {
+  using namespace gemm;
+  Chapter chapter;
+  chapter.number = 6;
+  chapter.title = "TMA and wgmma: the hardware moves the tiles";
+
+  auto ladder = ladder_over<Problem>("gemm", "C = A B, bf16, fp32 accumulation", {"M", "N", "K"});
+  ladder.dtype = "bf16";
+  ladder.layout = "NN";
+  ladder.roof = Roof::wgmma_bf16;
+  ladder.gpu_size = {4096, 4096, 4096};
+  ladder.check_size = {384, 512, 320};
+  ladder.trace_size = {256, 256, 320};
+  ladder.test_sizes = {{1, 8, 8},      {8, 8, 1000},   {31, 40, 64},   {64, 64, 64},
+                       {128, 128, 64}, {127, 136, 72}, {129, 248, 128}, {128, 256, 64},
+                       {136, 264, 56}, {257, 120, 200}, {16, 1000, 48}, {1000, 16, 104},
+                       {97, 104, 448}, {192, 384, 8},  {128, 128, 0},  {384, 512, 320}};
+  ladder.levels = rows<TmaTiles, WgmmaTiles, WgmmaSwizzled, WgmmaPipeline, WarpSpecialised,
+                       TwoConsumers, OneInFlight, TmaStore>();
+
+  // The same kernel reads transposed operands: only the majors in its descriptors differ.
+  const auto in_layout = [&](auto problem, const char* name, const char* layout) {
+    auto other = ladder_over<decltype(problem)>(name, "the last level on other layouts", ladder.dims);
+    other.dtype = ladder.dtype;
+    other.layout = layout;
+    other.roof = ladder.roof;
+    other.gpu_size = ladder.gpu_size;
+    other.check_size = ladder.check_size;
+    other.trace_size = ladder.trace_size;
+    other.test_sizes = {{8, 8, 8}, {128, 256, 64}, {136, 264, 72}, {248, 120, 200}, {64, 512, 128}};
+    other.levels = rows<TmaStore>();
+    return other;
+  };
+
+  chapter.ladders = {ladder, in_layout(LayoutProblem<bf16, false, true>{}, "gemm_nt", "NT"),
+                     in_layout(LayoutProblem<bf16, true, false>{}, "gemm_tn", "TN"),
+                     in_layout(LayoutProblem<bf16, true, true>{}, "gemm_tt", "TT")};
+  return chapter;
+}
+
+}  // namespace cookbook

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// Level 1: one thread asks the copy engine for whole tiles; an mbarrier says when they are there.
+#pragma once
+
+#include "chapters/06_tma/tma_level.cuh"
+#include "common/device/mbarrier.cuh"
+#include "common/device/mma.cuh"
+
+namespace cookbook::gemm {
+
+namespace tma_tiles {
+
+struct Config {
+  static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 64;
+  static constexpr int kWarpM = 64, kWarpN = 32;  // of C, a warp; 2 x 4 warps
+  static constexpr int kStages = 3;
+  static constexpr Swizzle kSwizzle = Swizzle::b128;
+};
+
+/// A tile in shared memory: panels of kRows rows, as wide as the swizzle's span. Without a swizzle a
+/// box may be any width: 128 bytes.
+template <Swizzle kSwizzle, int kRows, int kCols>
+struct PanelTile {
+  static constexpr int kSpanBytes =
+      kSwizzle == Swizzle::none ? 128 : static_cast<int>(swizzle_span_bytes(kSwizzle));
+  static constexpr int kPanelCols = kSpanBytes / 2;  // elements
+  static constexpr int kPanels = kCols / kPanelCols;
+  static constexpr int kPanelBytes = kRows * kSpanBytes;
+  static constexpr int kBytes = kPanels * kPanelBytes;
+
+  /// Starts the loads of the tile whose first element is matrix[row][col].
+  static __device__ __forceinline__ void load(unsigned char* tile, const TensorMap* map,
+                                              uint64_t* bar, int row, int col) {
+#pragma unroll
+    for (int panel = 0; panel < kPanels; ++panel) {
+      tma_load_2d(tile + panel * kPanelBytes, map, bar, col + panel * kPanelCols, row);
+    }
+  }
+  /// Where TMA put the 16 bytes that begin with element (row, col).
+  static __device__ __forceinline__ const unsigned char* at(const unsigned char* tile, int row,
+                                                            int col) {
+    const int panel = col / kPanelCols, byte = row * kSpanBytes + col % kPanelCols * 2;
+    return tile + panel * kPanelBytes + swizzle_address<kSwizzle>(byte);
+  }
+};
+
+template <class C>
+struct Traits {
+  using A = PanelTile<C::kSwizzle, C::kBlockM, C::kBlockK>;
+  using B = PanelTile<C::kSwizzle, C::kBlockK, C::kBlockN>;
+  static constexpr int kStageBytes = A::kBytes + B::kBytes;
+  static constexpr int kWarpsN = C::kBlockN / C::kWarpN;
+  static constexpr int kThreads = C::kBlockM / C::kWarpM * kWarpsN * kWarpSize;
+  static constexpr int kSmemBytes = C::kStages * (kStageBytes + 8);
+};
+
+template <class C>
+__global__ void __launch_bounds__(Traits<C>::kThreads)
+    kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+           Output out, Extents e) {
+  using T = Traits<C>;
+  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, then their barriers
+  uint64_t* full = reinterpret_cast<uint64_t*>(smem + C::kStages * T::kStageBytes);
+
+  const TileIndex tile = row_major_tile(static_cast<int>(blockIdx.x), ceil_div(e.n, C::kBlockN));
+  const int k_blocks = ceil_div(e.k, C::kBlockK);
+
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < C::kStages; ++s) mbarrier_init(&full[s], 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();  // nobody waits on a barrier that does not exist yet
+
+  const auto load = [&](int k_block) {  // one thread; no address is computed by any other
+    const int stage = k_block % C::kStages;
+    unsigned char* a = smem + stage * T::kStageBytes;
+    mbarrier_arrive_expect_tx(&full[stage], T::kStageBytes);
+    T::A::load(a, &map_a, &full[stage], tile.m * C::kBlockM, k_block * C::kBlockK);
+    T::B::load(a + T::A::kBytes, &map_b, &full[stage], k_block * C::kBlockK, tile.n * C::kBlockN);
+  };
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < C::kStages - 1 && i < k_blocks; ++i) load(i);
+  }
+
+  const int lane = lane_idx();
+  const int warp_row = warp_idx() / T::kWarpsN * C::kWarpM;
+  const int warp_col = warp_idx() % T::kWarpsN * C::kWarpN;
+  float acc[C::kWarpM / 16][C::kWarpN / 8][4] = {};  // of 16 x 8 each
+
+  for (int k_block = 0; k_block < k_blocks; ++k_block) {
+    const int stage = k_block % C::kStages;
+    mbarrier_wait(&full[stage], k_block / C::kStages & 1);
+    // The stage that everybody left at the end of the previous round is loaded again.
+    if (threadIdx.x == 0 && k_block + C::kStages - 1 < k_blocks) load(k_block + C::kStages - 1);
+
+    const unsigned char* a = smem + stage * T::kStageBytes;
+    const unsigned char* b = a + T::A::kBytes;
+#pragma unroll
+    for (int k = 0; k < C::kBlockK; k += 16) {
+      uint32_t a_frag[C::kWarpM / 16][4];
+      uint32_t b_frag[C::kWarpN / 16][4];  // two 16 x 8 fragments each
+#pragma unroll
+      for (int i = 0; i < C::kWarpM / 16; ++i) {
+        ldmatrix_x4(a_frag[i], T::A::at(a, warp_row + 16 * i + lane % 16, k + lane / 16 * 8));  // [a]
+      }
+#pragma unroll
+      for (int j = 0; j < C::kWarpN / 16; ++j) {
+        ldmatrix_x4_trans(b_frag[j],
+                          T::B::at(b, k + lane % 16, warp_col + 16 * j + lane / 16 * 8));  // [b]
+      }
+#pragma unroll
+      for (int i = 0; i < C::kWarpM / 16; ++i) {
+#pragma unroll
+        for (int j = 0; j < C::kWarpN / 8; ++j) {
+          const uint32_t pair[2] = {b_frag[j / 2][j % 2 * 2], b_frag[j / 2][j % 2 * 2 + 1]};
+          mma_m16n8k16<bf16>(acc[i][j], a_frag[i], pair);
+        }
+      }
+    }
+    __syncthreads();  // all have read the stage: it may be overwritten
+  }
+
+#pragma unroll
+  for (int i = 0; i < C::kWarpM / 16; ++i) {
+#pragma unroll
+    for (int j = 0; j < C::kWarpN / 8; ++j) {
+      const int row = tile.m * C::kBlockM + warp_row + 16 * i + lane / 4;
+      const int col = tile.n * C::kBlockN + warp_col + 8 * j + lane % 4 * 2;
+      store_two(out, e, row, col, acc[i][j][0], acc[i][j][1]);
+      store_two(out, e, row + 8, col, acc[i][j][2], acc[i][j][3]);
+    }
+  }
+}
+
+/// Everything but the name: chapter 7 runs this kernel with four swizzles.
+template <class C>
+struct LevelOn : LevelT<bf16> {
+  using Plan = TmaPlan;
+
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    return supports_tma(p, device);
+  }
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    using T = Traits<C>;
+    Plan plan{p, at};
+    if (plan.is_empty()) return plan;
+    plan.plain = p.k == 0 || !is_16_byte_aligned(at.a) || !is_16_byte_aligned(at.b);
+    if (plan.plain) return plan;
+    plan.a = matrix_map(at.a, p.m, p.k, p.lda, C::kBlockM, T::A::kPanelCols, C::kSwizzle);
+    plan.b = matrix_map(at.b, p.k, p.n, p.ldb, C::kBlockK, T::B::kPanelCols, C::kSwizzle);
+    return plan;
+  }
+  static void run(const Plan& plan, Stream stream) {
+    if (launched_plain(plan, stream)) return;
+    const Problem& p = plan.problem;
+    launch(kernel<C>,
+           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(Traits<C>::kThreads),
+            Traits<C>::kSmemBytes},
+           stream, plan.a, plan.b, Output{plan.buffers.c, p.ldc}, extents_of(p));
+  }
+};
+
+}  // namespace tma_tiles
+
+struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
+  using Config = tma_tiles::Config;
+  static constexpr const char* name = "tma tiles";
+  static constexpr const char* changed = "TMA loads whole tiles, mbarriers tell when they are there";
+  static constexpr const char* expect =
+      "about the level below: the tensor cores are the same, only the address arithmetic is gone";
+  static constexpr const char* cost = "a tensor map per operand; sm_90; 16-byte row pitches";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    const double tiles = static_cast<double>(ceil_div(static_cast<int>(p.m), Config::kBlockM)) *
+                         ceil_div(static_cast<int>(p.n), Config::kBlockN);
+    const double k_blocks = ceil_div(static_cast<int>(p.k), Config::kBlockK);
+    return {tma_loads("a").requests(tiles * k_blocks),  // one instruction for 16 KB
+            shared_loads().conflict_free(),
+            slower_than_previous(0.9, "the same mma.sync on the same tiles: what TMA saves is "
+                                      "address arithmetic, which this loop could hide")};
+  }
+};
+
+}  // namespace cookbook::gemm

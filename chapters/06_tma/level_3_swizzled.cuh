@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Level 3: the same kernel on tiles with the 128-byte swizzle. One constant differs.
+#pragma once
+
+#include "chapters/06_tma/level_2_wgmma.cuh"
+
+namespace cookbook::gemm {
+
+namespace wgmma_swizzled {
+
+struct Config : wgmma_tiles::Config {
+  static constexpr Swizzle kSwizzle = Swizzle::b128;  // panels of 64 elements instead of 8
+};
+
+}  // namespace wgmma_swizzled
+
+struct WgmmaSwizzled : wgmma_tiles::LevelOn<wgmma_swizzled::Config> {
+  using Config = wgmma_swizzled::Config;
+  static constexpr const char* name = "128-byte swizzle";
+  static constexpr const char* changed = "tiles in panels of 128 bytes, swizzled by TMA (chapter 7)";
+  static constexpr const char* expect =
+      "2x or more: 3 boxes a tile instead of 24, whole cache lines instead of half sectors";
+  static constexpr const char* cost = "tiles aligned to 1,024 bytes";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.5)};
+  }
+};
+
+}  // namespace cookbook::gemm

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// One operand's tile in shared memory: how TMA lays it down and how wgmma finds it again.
+///
+/// TMA copies boxes no wider than the swizzle's span, so a tile is a row of *panels*, each one span
+/// wide. Which index runs along the span is the operand's major:
+///
+///     Major::k    A stored M x K, B stored N x K      Major::mn   A stored K x M, B stored K x N
+///
+///          <- span ->                                      <- span ->
+///      mn 0 [k 0 ..  ] [k 64 .. ]                       k 0 [mn 0 ..  ] [mn 64 .. ]
+///      mn 1 [        ] [        ]                       k 1 [         ] [         ]
+///       .      panel 0    panel 1                        .     panel 0     panel 1
+///
+/// Both are "rows of memory as they were"; the tensor core transposes as it reads. That is why the
+/// four layouts NN, NT, TN and TT need no transpose kernel.
+#pragma once
+
+#include <cstdint>
+
+#include "common/backend/tensor_map.hpp"
+#include "common/device/cuda.cuh"
+#include "common/device/tma.cuh"
+#include "common/device/wgmma.cuh"
+
+namespace cookbook::gemm {
+
+/// Map of a row-major bf16 matrix of rows x cols, rows `pitch` elements apart, read or written in
+/// boxes of box_rows x box_cols. Throws std::invalid_argument naming the rule that is broken.
+inline TensorMap matrix_map(const bf16* base, std::int64_t rows, std::int64_t cols,
+                            std::int64_t pitch, int box_rows, int box_cols, Swizzle swizzle) {
+  TensorMapSpec spec;
+  spec.dtype = TensorType::bf16;
+  spec.base = base;
+  spec.extents = {static_cast<std::uint64_t>(cols), static_cast<std::uint64_t>(rows)};
+  spec.strides_bytes = {static_cast<std::uint64_t>(pitch) * sizeof(bf16)};
+  spec.box = {static_cast<std::uint32_t>(box_cols), static_cast<std::uint32_t>(box_rows)};
+  spec.swizzle = swizzle;
+  spec.l2_promotion = L2Promotion::b256;
+  return make_tensor_map(spec);
+}
+
+/// A tile of kMn x kK elements (mn: rows of A or columns of B).
+/// kParts: into how many pieces the blocks of a cluster divide the loading of one tile.
+template <Major kMajor, Swizzle kSwizzle, int kMn, int kK, int kParts = 1>
+struct OperandTile {
+  static constexpr bool kAlongK = kMajor == Major::k;
+  static constexpr int kSpanBytes = static_cast<int>(swizzle_span_bytes(kSwizzle));
+  static constexpr int kPanelCols = kSpanBytes / 2;                     // elements
+  static constexpr int kPanelRows = kAlongK ? kMn : kK;
+  static constexpr int kPanels = (kAlongK ? kK : kMn) / kPanelCols;
+  static constexpr int kPanelBytes = kPanelRows * kSpanBytes;
+  static constexpr int kBytes = kPanels * kPanelBytes;
+  static constexpr int kBoxRows = kPanelRows / kParts;
+  static_assert((kAlongK ? kK : kMn) % kPanelCols == 0, "whole panels");
+  static_assert(kPanelRows % (8 * kParts) == 0 && kBoxRows <= 256, "a box: whole groups, 256 rows");
+
+  /// Map of the whole operand, stored as rows x cols with `pitch`.
+  static TensorMap map(const bf16* base, std::int64_t rows, std::int64_t cols,
+                       std::int64_t pitch) {
+    return matrix_map(base, rows, cols, pitch, kBoxRows, kPanelCols, kSwizzle);
+  }
+
+  /// Starts the loads of the tile at (mn, k); `bar` receives kBytes. One thread calls.
+  static __device__ __forceinline__ void load(unsigned char* tile, const TensorMap* map,
+                                              uint64_t* bar, int mn, int k) {
+    static_assert(kParts == 1, "a block that loads alone loads everything");
+    const int x = kAlongK ? k : mn, y = kAlongK ? mn : k;
+#pragma unroll
+    for (int panel = 0; panel < kPanels; ++panel) {
+      tma_load_2d(tile + panel * kPanelBytes, map, bar, x + panel * kPanelCols, y);
+    }
+  }
+
+  /// Loads piece `part` of the tile into every block of a cluster of kParts; each one's `bar`
+  /// receives kBytes / kParts. One thread of each block calls, with its own rank as `part`.
+  static __device__ __forceinline__ void load_part(unsigned char* tile, const TensorMap* map,
+                                                   uint64_t* bar, int mn, int k, int part) {
+    const int x = kAlongK ? k : mn, y = (kAlongK ? mn : k) + part * kBoxRows;
+    unsigned char* piece = tile + part * kBoxRows * kSpanBytes;
+#pragma unroll
+    for (int panel = 0; panel < kPanels; ++panel) {
+      tma_load_2d_multicast(piece + panel * kPanelBytes, map, bar, x + panel * kPanelCols, y,
+                            static_cast<uint16_t>((1 << kParts) - 1));
+    }
+  }
+
+  /// What wgmma needs to know of a tile; see wgmma_descriptor for the two strides.
+  static __device__ __forceinline__ uint64_t descriptor(const unsigned char* tile) {
+    constexpr bool kPlain = kSwizzle == Swizzle::none;
+    constexpr int kEightRows = 8 * kSpanBytes;  // from one group of eight rows to the next
+    if constexpr (kPlain && !kAlongK) {
+      return wgmma_descriptor<kSwizzle>(tile, kEightRows, kPanelBytes);
+    } else {
+      return wgmma_descriptor<kSwizzle>(tile, kPanelBytes, kEightRows);
+    }
+  }
+
+  /// Bytes from the start of the tile to element (mn, k); mn a multiple of 64, k of 16.
+  static __host__ __device__ constexpr int offset_bytes(int mn, int k) {
+    return kAlongK ? k / kPanelCols * kPanelBytes + mn * kSpanBytes + k % kPanelCols * 2
+                   : mn / kPanelCols * kPanelBytes + k * kSpanBytes + mn % kPanelCols * 2;
+  }
+};
+
+}  // namespace cookbook::gemm

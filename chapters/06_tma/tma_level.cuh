@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// What the levels of chapters 6 to 8 share and none is about: which problems they take, what to do
+/// where TMA cannot go, and the kernels' small arguments.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "chapters/06_tma/operand.cuh"
+#include "common/device/cuda.cuh"
+#include "common/device/warp.cuh"
+
+namespace cookbook::gemm {
+
+/// Extents of the product, as kernels take them.
+struct Extents {
+  int m, n, k;
+};
+
+inline Extents extents_of(const Problem& p) {
+  return {static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k)};
+}
+
+/// Where a kernel that stores without TMA writes C.
+struct Output {
+  bf16* c;
+  std::int64_t ldc;  // elements
+};
+
+/// "lda = 4095 ..." if rows that far apart are not what TMA can step over, else empty.
+inline std::string tma_pitch_problem(const char* name, std::int64_t pitch) {
+  if (pitch % 8 == 0) return {};
+  return "TMA steps in 16 bytes: " + std::string(name) + " = " + std::to_string(pitch) +
+         " is no multiple of 8";
+}
+
+/// A and B can be loaded by TMA, row-major (NN) or in any layout.
+inline Support supports_tma(const Problem& p, const DeviceInfo& device, bool any_layout = false) {
+  if (device.cc() < 90) return Support::no("needs sm_90 (TMA)");
+  if (!any_layout && (p.a_transposed || p.b_transposed)) {
+    return Support::no("reads row-major A and B only (NN); the last level takes all four layouts");
+  }
+  if (auto why = tma_pitch_problem("lda", p.lda); !why.empty()) return Support::no(why);
+  if (auto why = tma_pitch_problem("ldb", p.ldb); !why.empty()) return Support::no(why);
+  return Support::yes();
+}
+
+/// The same for kernels that use wgmma, which only Hopper has.
+inline Support supports_wgmma(const Problem& p, const DeviceInfo& device, bool any_layout = false) {
+  if (device.cc() != 90) return Support::no("needs sm_90a (wgmma)");
+  return supports_tma(p, device, any_layout);
+}
+
+/// The same for kernels that also store C by TMA.
+inline Support supports_tma_store(const Problem& p, const DeviceInfo& device,
+                                  bool any_layout = false) {
+  if (auto why = tma_pitch_problem("ldc", p.ldc); !why.empty()) return Support::no(why);
+  return supports_wgmma(p, device, any_layout);
+}
+
+/// For what a tensor map cannot describe: K = 0, or a base address that is no multiple of 16 bytes
+/// (known only when the buffers are). One thread per element of C.
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    plain_product(const bf16* a, const bf16* b, std::int64_t a_row, std::int64_t a_col,
+                  std::int64_t b_row, std::int64_t b_col, Output out, Extents e) {
+  const std::int64_t index = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const int row = static_cast<int>(index / e.n), col = static_cast<int>(index % e.n);
+  if (row >= e.m) return;
+  float sum = 0.0f;
+  for (int i = 0; i < e.k; ++i) {
+    sum = fmaf(__bfloat162float(a[row * a_row + i * a_col]),
+               __bfloat162float(b[i * b_row + col * b_col]), sum);
+  }
+  out.c[row * out.ldc + col] = __float2bfloat16_rn(sum);
+}
+
+struct PlainConfig {
+  static constexpr int kThreads = 256;
+};
+
+/// What every level of these chapters prepares: its maps, unless TMA cannot go there.
+struct TmaPlan {
+  Problem problem;
+  Buffers buffers;
+  bool plain = false;  // K = 0 or a misaligned base: plain_product computes C
+  TensorMap a{}, b{}, c{};
+
+  bool is_empty() const { return problem.m == 0 || problem.n == 0; }
+};
+
+inline bool is_16_byte_aligned(const void* base) {
+  return reinterpret_cast<std::uintptr_t>(base) % 16 == 0;
+}
+
+/// A plan with the maps of A and B for tiles TileA and TileB.
+template <class TileA, class TileB>
+TmaPlan plan_operands(const Problem& p, const Buffers& at) {
+  TmaPlan plan{p, at};
+  if (plan.is_empty()) return plan;
+  plan.plain = p.k == 0 || !is_16_byte_aligned(at.a) || !is_16_byte_aligned(at.b);
+  if (plan.plain) return plan;
+  plan.a = TileA::map(at.a, p.a_rows(), p.a_cols(), p.lda);
+  plan.b = TileB::map(at.b, p.b_rows(), p.b_cols(), p.ldb);
+  return plan;
+}
+
+/// True if there is nothing left to do: C is empty, or plain_product was launched instead.
+inline bool launched_plain(const TmaPlan& plan, Stream stream) {
+  if (plan.is_empty()) return true;
+  if (!plan.plain) return false;
+  const Problem& p = plan.problem;
+  const std::int64_t blocks = (p.m * p.n + PlainConfig::kThreads - 1) / PlainConfig::kThreads;
+  launch(plain_product<PlainConfig>,
+         {dim3(static_cast<unsigned>(blocks)), dim3(PlainConfig::kThreads)}, stream,
+         plan.buffers.a, plan.buffers.b, p.a_transposed ? std::int64_t{1} : p.lda,
+         p.a_transposed ? p.lda : std::int64_t{1}, p.b_transposed ? std::int64_t{1} : p.ldb,
+         p.b_transposed ? p.ldb : std::int64_t{1}, Output{plan.buffers.c, p.ldc}, extents_of(p));
+  return true;
+}
+
+/// Calls f with the operands' majors as constants: std::integral_constant<Major, ...>.
+template <class F>
+decltype(auto) with_majors(const Problem& p, F&& f) {
+  constexpr std::integral_constant<Major, Major::k> k{};
+  constexpr std::integral_constant<Major, Major::mn> mn{};
+  if (p.a_transposed) return p.b_transposed ? f(mn, k) : f(mn, mn);
+  return p.b_transposed ? f(k, k) : f(k, mn);
+}
+
+/// Tiles from left to right, then down: what blockIdx.x means until chapter 7 changes it.
+__device__ __forceinline__ TileIndex row_major_tile(int block, int tiles_n) {
+  return {block / tiles_n, block % tiles_n};
+}
+
+/// C[row][col], C[row][col + 1] = low, high where they lie inside C; col is even.
+__device__ __forceinline__ void store_two(const Output& out, const Extents& e, int row, int col,
+                                          float low, float high) {
+  if (row >= e.m || col >= e.n) return;
+  bf16* destination = out.c + row * out.ldc + col;
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(destination) % 4 == 0;
+  if (is_aligned && col + 1 < e.n) {
+    store_vector(destination, to_pair<bf16>(low, high));  // [pair]
+  } else {
+    destination[0] = __float2bfloat16_rn(low);
+    if (col + 1 < e.n) destination[1] = __float2bfloat16_rn(high);
+  }
+}
+
+/// Writes a warpgroup's 64 x kN accumulators (layout: wgmma.cuh), top left at (row, col), straight
+/// from registers: eight rows of 16 bytes per instruction.
+template <int kAccumulators>
+__device__ __forceinline__ void store_accumulators(const float (&acc)[kAccumulators],
+                                                   const Output& out, const Extents& e, int row,
+                                                   int col) {
+  row += warp_idx() % 4 * 16 + lane_idx() / 4;
+  col += lane_idx() % 4 * 2;
+#pragma unroll
+  for (int j = 0; j < kAccumulators / 4; ++j) {
+    store_two(out, e, row, col + 8 * j, acc[4 * j], acc[4 * j + 1]);
+    store_two(out, e, row + 8, col + 8 * j, acc[4 * j + 2], acc[4 * j + 3]);
+  }
+}
+
+/// Which stage of a ring of kStages, and the parity of the barrier phase it is in.
+template <int kStages>
+struct StageCursor {
+  int stage = 0;
+  uint32_t phase = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+  /// `count` steps at once.
+  __device__ __forceinline__ void advance(int count) {
+    stage += count;
+    phase ^= static_cast<uint32_t>(stage / kStages) & 1;
+    stage %= kStages;
+  }
+};
+
+}  // namespace cookbook::gemm

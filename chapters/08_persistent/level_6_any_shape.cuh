@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+// Level 6: everything at once, for any shape: tiles chosen by size, rows of any pitch.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "chapters/06_tma/level_8_tma_store.cuh"
+#include "chapters/08_persistent/pad_rows.cuh"
+#include "chapters/08_persistent/partial_sums.cuh"
+#include "common/device/cluster.cuh"
+
+namespace cookbook::gemm {
+
+namespace any_shape {
+
+using tma_store::kBoxBytes;
+
+/// cooperative: both consumer warpgroups share a tile, half of its rows each.
+/// ping_pong: each has a tile of its own; one multiplies while the other stores.
+enum class Schedule { cooperative, ping_pong };
+
+template <int kM, int kN, int kK, int kDepth, int kBlocks, int kRows, Schedule kWho>
+struct Config {
+  static constexpr int kBlockM = kM, kBlockN = kN, kBlockK = kK;
+  static constexpr int kStages = kDepth;
+  static constexpr int kCluster = kBlocks;  // blocks, one above the other, that share B
+  static constexpr int kGroup = kRows;      // rows of cluster tiles, see Work::at
+  static constexpr Schedule kSchedule = kWho;
+};
+
+template <class C, Major kMajorA, Major kMajorB>
+struct Traits {
+  using A = OperandTile<kMajorA, Swizzle::b128, C::kBlockM, C::kBlockK>;
+  using B = OperandTile<kMajorB, Swizzle::b128, C::kBlockN, C::kBlockK, C::kCluster>;
+  static constexpr bool kPingPong = C::kSchedule == Schedule::ping_pong;
+  static constexpr int kMmaM = C::kBlockM / (kPingPong ? 1 : 2) / 64;  // a warpgroup
+  // Registers are left to share tiles (stream-K) and to store rows of any pitch.
+  static constexpr bool kGeneral = kMmaM * C::kBlockN <= 256;
+  static constexpr int kStageBytes = A::kBytes + B::kBytes;
+  static constexpr int kThreads = 3 * 128;  // the producer's warpgroup and two consumers
+  static constexpr int kWarps = 8;          // that multiply
+  static constexpr int kReaders = C::kCluster * (kPingPong ? 4 : 8);   // warps, of a stage
+  static constexpr int kRingBytes = C::kStages * (kStageBytes + 16);   // and its barriers
+  static constexpr int kStoreBuffers = kRingBytes + kWarps * 2 * kBoxBytes <= 232448 ? 2 : 1;
+  static constexpr int kStoreBytes = kWarps * kStoreBuffers * kBoxBytes;
+  static constexpr int kSmemBytes = kRingBytes + kStoreBytes;
+  static_assert(kSmemBytes <= 232448, "more shared memory than a block can have");
+  static_assert(kMmaM >= 1 && kMmaM * C::kBlockN <= 448, "accumulators must fit the registers");
+  static_assert(C::kBlockN % 64 == 0 && C::kCluster <= 2, "whole boxes of C; clusters of 1 or 2");
+};
+
+template <class C, Major kMajorA, Major kMajorB>
+__global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
+    kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+           const __grid_constant__ TensorMap map_c, Output out, Extents e,
+           const __grid_constant__ Work work, PartialSums partial) {
+  using T = Traits<C, kMajorA, kMajorB>;
+  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, boxes, barriers
+  unsigned char* store = smem + C::kStages * T::kStageBytes;
+  uint64_t* full = reinterpret_cast<uint64_t*>(store + T::kStoreBytes);
+  uint64_t* empty = full + C::kStages;
+
+  const int warp = warp_idx_uniform(), warpgroup = warp / 4;
+  const int rank = C::kCluster > 1 ? static_cast<int>(cluster_block_rank()) : 0;
+  const int cluster = static_cast<int>(blockIdx.x) / C::kCluster;
+  Segments segments(work, cluster, static_cast<int>(gridDim.x) / C::kCluster);
+  Segment s;
+
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < C::kStages; ++i) {
+      mbarrier_init(&full[i], 1);             // this block's producer
+      mbarrier_init(&empty[i], T::kReaders);  // every warp that reads what it sent, cluster-wide
+    }
+    fence_mbarrier_init();
+  }
+  if constexpr (C::kCluster > 1) {
+    cluster_sync();  // the other block sends to our stages and arrives on our barriers
+  } else {
+    __syncthreads();
+  }
+
+  if (warpgroup == 0) {
+    register_dealloc<24>();
+    if (warp == 0 && elect_one()) {
+      StageCursor<C::kStages> write;
+      while (segments.next(s)) {
+        const TileIndex tile = work.at(s.tile);
+        const int m = (tile.m * C::kCluster + rank) * C::kBlockM, n = tile.n * C::kBlockN;
+        for (int k_block = s.k_begin; k_block < s.k_end; ++k_block) {
+          unsigned char* a = smem + write.stage * T::kStageBytes;
+          uint64_t* bar = &full[write.stage];
+          mbarrier_wait(&empty[write.stage], write.phase ^ 1);
+          mbarrier_arrive_expect_tx(bar, T::kStageBytes);  // the other block's part of B included
+          T::A::load(a, &map_a, bar, m, k_block * C::kBlockK);
+          if constexpr (C::kCluster > 1) {
+            T::B::load_part(a + T::A::kBytes, &map_b, bar, n, k_block * C::kBlockK, rank);
+          } else {
+            T::B::load(a + T::A::kBytes, &map_b, bar, n, k_block * C::kBlockK);
+          }
+          write.advance();
+        }
+      }
+    }
+  } else {
+    register_alloc<240>();
+    const int group = warpgroup - 1, lane = lane_idx();
+    const int row = T::kPingPong ? 0 : group * T::kMmaM * 64;  // this warpgroup's first in the tile
+    unsigned char* boxes = store + (warp - 4) * T::kStoreBuffers * kBoxBytes;
+    const uint64_t desc_a =
+        wgmma_descriptor_advance(T::A::descriptor(smem), T::A::offset_bytes(row, 0));
+    const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
+    const auto release = [&](int stage) {  // this warp has left it: tell each producer
+      if constexpr (C::kCluster > 1) {
+        if (lane < C::kCluster) mbarrier_arrive_cluster(&empty[stage], lane);
+      } else {
+        if (lane == 0) mbarrier_arrive(&empty[stage]);
+      }
+    };
+    float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
+    StageCursor<C::kStages> read;
+
+    for (int turn = 0; segments.next(s); ++turn) {
+      if constexpr (T::kPingPong) {
+        if (turn % 2 != group) {  // the other warpgroup's: step over its stages
+          read.advance(s.k_end - s.k_begin);
+          continue;
+        }
+        if (turn > 0) named_barrier_sync(1 + group, 256);  // until its products are all issued
+      }
+      int previous = 0;  // the stage that the batch in flight reads
+      for (int k_block = s.k_begin; k_block < s.k_end; ++k_block) {
+        mbarrier_wait(&full[read.stage], read.phase);
+        const int stage_bytes = read.stage * T::kStageBytes;
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < C::kBlockK; k += 16) {
+#pragma unroll
+          for (int i = 0; i < T::kMmaM; ++i) {
+            wgmma_m64k16<C::kBlockN, bf16, kMajorA, kMajorB>(
+                acc[i],
+                wgmma_descriptor_advance(desc_a, stage_bytes + T::A::offset_bytes(64 * i, k)),
+                wgmma_descriptor_advance(desc_b, stage_bytes + T::B::offset_bytes(0, k)),
+                k_block > s.k_begin || k > 0);
+          }
+        }
+        wgmma_commit();
+        wgmma_wait<1>();  // the batch before this one is done: its stage is free
+        if (k_block > s.k_begin) release(previous);
+        previous = read.stage;
+        read.advance();
+      }
+      if constexpr (T::kPingPong) {
+        if (segments.more()) named_barrier_arrive(2 - group, 256);  // the other's turn
+      }
+      wgmma_wait<0>();
+      release(previous);
+
+      bool stores = true;
+      if constexpr (T::kGeneral) {
+        stores = complete_tile<T::kWarps>(acc, partial, work, s, cluster, warp - 4,
+                                          [&](int c) { return c * C::kCluster + rank; });
+      }
+      const TileIndex tile = work.at(s.tile);
+      const int m = (tile.m * C::kCluster + rank) * C::kBlockM + row + warp % 4 * 16;
+      const int n = tile.n * C::kBlockN;
+      if (!stores) continue;
+      if (!T::kGeneral || out.c == nullptr) {
+        tma_store::store_tile<T::kStoreBuffers>(acc, &map_c, boxes, m, n);
+      } else {
+        store_tile_unaligned(acc, out, e, boxes, m, n);
+      }
+    }
+    if (lane == 0) tma_store_wait_read<0>();
+  }
+  if constexpr (C::kCluster > 1) cluster_sync();  // nobody leaves while others send to it
+}
+
+/// What one product on this device needs: its work, its maps, its workspace.
+struct Plan {
+  TmaPlan tma;
+  PaddedMatrix a, b;       // what TMA reads: the matrices themselves or padded copies
+  Output out{};            // c is null where TMA stores C
+  Work work;
+  int blocks = 0;
+  DeviceMemory sums, flags;  // stream-K
+  void (*launch_product)(const Plan&, Stream) = nullptr;
+};
+
+/// Blocks of a persistent grid: as many as there are multiprocessors, in whole clusters.
+template <class C>
+int grid_blocks() {
+  return std::max(1, device_info().sm_count / C::kCluster) * C::kCluster;
+}
+
+/// How long a product takes with configuration C, in clocks of the tensor cores (4,096 operations
+/// each), with its tiles dealt whole or the last incomplete wave of them shared.
+/// kStartClocks: filling the ring, storing the last tile. kShareClocks: putting partial sums of a
+/// tile down and fetching them, both through L2, in k-blocks of the tile.
+struct Prediction {
+  static constexpr double kStartClocks = 3000, kShareBlocks = 12;
+  double whole, shared;
+  int tiles_to_share;
+};
+template <class C>
+Prediction predict(const Problem& p) {
+  const Work work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, C::kGroup);
+  const int clusters = grid_blocks<C>() / C::kCluster;
+  // A small tile makes the copy engine and shared memory the limit: its operands come around more
+  // often. Bytes written and read in shared memory a clock, 128 at most.
+  const double mma_clocks = C::kBlockM * C::kBlockN * C::kBlockK / 2048.0;
+  const double loaded = 2.0 * C::kBlockK * (C::kBlockM + C::kBlockN);
+  const double read = 2.0 * C::kBlockK * C::kBlockM / 64 * (64 + C::kBlockN);
+  const double clocks = std::max(mma_clocks, (loaded + read) / 128);
+  const int waves = ceil_div(work.tiles(), clusters), rest = work.tiles() % clusters;
+  Prediction result;
+  result.whole = Prediction::kStartClocks + clocks * waves * work.k_blocks;
+  result.tiles_to_share = rest;
+  result.shared =
+      Prediction::kStartClocks +
+      clocks * (1.0 * work.tiles() * work.k_blocks / clusters + Prediction::kShareBlocks);
+  return result;
+}
+
+/// The product with one configuration: what level 6 chooses among, and chapter 11 tunes over.
+template <class C>
+struct Tuned {
+  static void run(const Plan& plan, Stream stream) {
+    launch_padding(plan.a, stream);
+    launch_padding(plan.b, stream);
+    with_majors(plan.tma.problem, [&](auto a, auto b) {
+      using T = Traits<C, a.value, b.value>;
+      LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(T::kThreads),
+                          T::kSmemBytes};
+      config.cluster = C::kCluster;
+      launch(kernel<C, a.value, b.value>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c,
+             plan.out, extents_of(plan.tma.problem), plan.work,
+             PartialSums{plan.sums.as<float>(), plan.flags.as<int>()});
+    });
+  }
+
+  /// tiles_to_share: how many cluster tiles to cut for stream-K.
+  static Plan prepare(const Problem& p, const Buffers& at, int tiles_to_share) {
+    Plan plan{TmaPlan{p, at}};
+    plan.launch_product = run;
+    plan.tma.plain = p.k == 0;
+    if (plan.tma.is_empty() || plan.tma.plain) return plan;
+
+    plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
+    plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
+    with_majors(p, [&](auto a, auto b) {
+      using T = Traits<C, a.value, b.value>;
+      plan.tma.a = T::A::map(plan.a.base(), p.a_rows(), p.a_cols(), plan.a.base_pitch());
+      plan.tma.b = T::B::map(plan.b.base(), p.b_rows(), p.b_cols(), plan.b.base_pitch());
+    });
+    if (rows_are_16_byte_aligned(at.c, p.ldc)) {
+      plan.tma.c = tma_store::output_map(p, at.c);
+    } else {
+      plan.out = {at.c, p.ldc};
+    }
+
+    plan.work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, C::kGroup);
+    const int clusters = grid_blocks<C>() / C::kCluster;
+    if (tiles_to_share > 0) {
+      share_tiles(plan.work, tiles_to_share, clusters);
+      plan.blocks = clusters * C::kCluster;
+      const size_t sums = size_t(plan.blocks) * C::kBlockM * C::kBlockN;
+      plan.sums = DeviceMemory(sums * sizeof(float), "partial sums");
+      plan.flags = DeviceMemory(size_t(plan.blocks) * 8 * sizeof(int), "partial flags");
+      plan.flags.fill(0);
+    } else {
+      plan.blocks = std::min(clusters, plan.work.tiles()) * C::kCluster;
+    }
+    return plan;
+  }
+};
+
+//                           M    N    K  stages  cluster  group
+using Large = Config<128, 256, 64, 4, 2, 8, Schedule::cooperative>;   // many tiles
+using Medium = Config<128, 128, 64, 6, 2, 8, Schedule::cooperative>;  // too few of them
+using Skinny = Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // M fits one tile
+
+}  // namespace any_shape
+
+struct AnyShape : LevelT<bf16> {
+  using Plan = any_shape::Plan;
+  static constexpr const char* name = "any shape";
+  static constexpr const char* changed =
+      "tiles and schedule chosen by shape; operands with odd pitches are copied to padded rows";
+  static constexpr const char* expect =
+      "the best level below at every size; 3.5x and more of cuBLAS where a pitch is odd";
+  static constexpr const char* cost = "three configurations compiled; workspace for odd pitches";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {shared_stores().on("stage").conflict_free(), against_library("cuBLAS", 0.97)};
+  }
+  static Support supports(const Problem&, const DeviceInfo& device) {
+    if (device.cc() != 90) return Support::no("needs sm_90a (wgmma)");
+    return Support::yes();
+  }
+
+  /// Picks what is predicted to be fastest: one of three tiles, each with its tiles dealt whole or
+  /// the last wave shared.
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    using namespace any_shape;
+    if (p.m == 0 || p.n == 0 || p.k == 0) return Tuned<Large>::prepare(p, at, 0);
+    const Prediction large = predict<Large>(p), medium = predict<Medium>(p),
+                     skinny = predict<Skinny>(p);
+    const auto best = [](const Prediction& x) { return std::min(x.whole, x.shared); };
+    const auto share = [](const Prediction& x) { return x.shared < x.whole ? x.tiles_to_share : 0; };
+    if (best(large) <= std::min(best(medium), best(skinny))) {
+      return Tuned<Large>::prepare(p, at, share(large));
+    }
+    if (best(medium) <= best(skinny)) return Tuned<Medium>::prepare(p, at, share(medium));
+    return Tuned<Skinny>::prepare(p, at, share(skinny));
+  }
+  static void run(const Plan& plan, Stream stream) {
+    if (!launched_plain(plan.tma, stream)) plan.launch_product(plan, stream);
+  }
+};
+
+}  // namespace cookbook::gemm

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// Level 3: both products on tensor cores (mma.sync), as in FlashAttention-2. The tiles are 16-bit and
+// come by cp.async; the weights go from the accumulators of the first product straight into the A
+// operand of the second. Tiles of keys are visited from right to left: only the first ones need masks.
+#pragma once
+
+#include "chapters/10_flash_attention/problem.hpp"
+#include "chapters/10_flash_attention/softmax.cuh"
+#include "chapters/10_flash_attention/tile.cuh"
+#include "common/device/mma.cuh"
+
+namespace cookbook::attention {
+
+template <class CaseT>
+struct TensorCoresConfig : CaseT {
+  static constexpr int kWarps = 4;
+  static constexpr int kThreads = 32 * kWarps;
+  static constexpr int kMTiles = 2;  // tiles of 16 queries per warp: each B fragment is used twice
+  static constexpr int kBlockM = 16 * kMTiles * kWarps;  // queries per block
+  static constexpr int kBlockN = 64;                     // keys per tile
+  struct Smem {
+    alignas(1024) unsigned char q[kBlockM * CaseT::kHeadDim * 2];
+    alignas(1024) unsigned char k[kBlockN * CaseT::kHeadDim * 2];
+    alignas(1024) unsigned char v[kBlockN * CaseT::kHeadDim * 2];
+  };
+};
+
+/// The four accumulators of 8-column group j.
+template <int kCount>
+__device__ __forceinline__ float (&group(float (&acc)[kCount], int j))[4] {
+  return reinterpret_cast<float(&)[4]>(acc[4 * j]);
+}
+
+/// s[m] = Q K^T for this warp's tiles of 16 queries.
+template <class C>
+__device__ __forceinline__ void mma_scores(float (&s)[C::kMTiles][C::kBlockN / 2],
+                                           const unsigned char* q_tile, const unsigned char* k_tile,
+                                           int warp_row) {
+  const int lane = lane_idx();
+#pragma unroll
+  for (int d = 0; d < C::kHeadDim; d += 16) {
+    uint32_t a[C::kMTiles][4];
+#pragma unroll
+    for (int m = 0; m < C::kMTiles; ++m) {
+      const int row = warp_row + 16 * m + lane % 16;
+      ldmatrix_x4(a[m], q_tile + tile_offset<C::kBlockM>(row, d + lane / 16 * 8));  // [fragments]
+    }
+#pragma unroll
+    for (int n = 0; n < C::kBlockN; n += 16) {
+      uint32_t b[4];  // two groups of 8 keys
+      const int row = n + lane / 16 * 8 + lane % 8;
+      ldmatrix_x4(b, k_tile + tile_offset<C::kBlockN>(row, d + lane / 8 % 2 * 8));  // [fragments]
+#pragma unroll
+      for (int m = 0; m < C::kMTiles; ++m) {
+        mma_m16n8k16<typename C::Element>(group(s[m], n / 8), a[m], {b[0], b[1]});
+        mma_m16n8k16<typename C::Element>(group(s[m], n / 8 + 1), a[m], {b[2], b[3]});
+      }
+    }
+  }
+}
+
+/// o[m] += P V.
+template <class C>
+__device__ __forceinline__ void mma_output(float (&o)[C::kMTiles][C::kHeadDim / 2],
+                                           const uint32_t (&p)[C::kMTiles][C::kBlockN / 16][4],
+                                           const unsigned char* v_tile) {
+  const int lane = lane_idx();
+#pragma unroll
+  for (int j = 0; j < C::kBlockN / 16; ++j) {
+#pragma unroll
+    for (int d = 0; d < C::kHeadDim; d += 16) {
+      uint32_t b[4];  // two groups of 8 columns of V; transposed on the way, as V is [key][d]
+      ldmatrix_x4_trans(b, v_tile + tile_offset<C::kBlockN>(16 * j + lane % 16, d + lane / 16 * 8));
+#pragma unroll
+      for (int m = 0; m < C::kMTiles; ++m) {
+        mma_m16n8k16<typename C::Element>(group(o[m], d / 8), p[m][j], {b[0], b[1]});
+        mma_m16n8k16<typename C::Element>(group(o[m], d / 8 + 1), p[m][j], {b[2], b[3]});
+      }
+    }
+  }
+}
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    tensor_cores_kernel(const typename C::Element* q, const typename C::Element* k,
+                        const typename C::Element* v, typename C::Element* o, float* lse,
+                        Shape shape, int query_tiles) {
+  using T = typename C::Element;
+  auto& smem = *dynamic_shared<typename C::Smem>();
+  const int warp_row = warp_idx() * 16 * C::kMTiles;
+  const auto [first_query, head, batch] =
+      tile_index(blockIdx.x, query_tiles, C::kBlockM, shape.heads_q);
+  const T* q_head = q + shape.q_row(batch, 0, head) * shape.pitch;
+  const T* k_head = k + shape.k_row(batch, 0, head) * shape.pitch;
+  const T* v_head = v + shape.k_row(batch, 0, head) * shape.pitch;
+  const int64_t q_stride = shape.heads_q * shape.pitch, k_stride = shape.heads_kv * shape.pitch;
+
+  float acc[C::kMTiles][C::kHeadDim / 2] = {};  // (16 queries, d) per warp and tile
+  RowStates rows[C::kMTiles];
+
+  // Step 1: the queries and the last tile of keys are on their way.
+  const int tiles = key_tiles<C::kBlockM, C::kBlockN>(shape, first_query);
+  if (tiles > 0) {
+    copy_tile_async<C::kBlockM, C::kHeadDim, C::kThreads>(smem.q, q_head, q_stride, first_query,
+                                                          shape.seq_q);
+    copy_tile_async<C::kBlockN, C::kHeadDim, C::kThreads>(
+        smem.k, k_head, k_stride, (tiles - 1) * C::kBlockN, shape.seq_k);
+    cp_async_commit();
+  }
+  for (int n = tiles - 1; n >= 0; --n) {
+    // Step 2: scores, while V comes.
+    cp_async_wait<0>();
+    __syncthreads();  // K is here for everyone, V is no longer read by anyone
+    copy_tile_async<C::kBlockN, C::kHeadDim, C::kThreads>(smem.v, v_head, k_stride,
+                                                          n * C::kBlockN, shape.seq_k);
+    cp_async_commit();
+    float s[C::kMTiles][C::kBlockN / 2] = {};  // (16 queries, keys) per warp and tile
+    mma_scores<C>(s, smem.q, smem.k, warp_row);
+
+    // Step 3: online softmax in registers, while the next K comes.
+    cp_async_wait<0>();
+    __syncthreads();  // V is here, K is no longer read
+    if (n > 0) {
+      copy_tile_async<C::kBlockN, C::kHeadDim, C::kThreads>(smem.k, k_head, k_stride,
+                                                            (n - 1) * C::kBlockN, shape.seq_k);
+      cp_async_commit();
+    }
+    uint32_t p[C::kMTiles][C::kBlockN / 16][4];
+#pragma unroll
+    for (int m = 0; m < C::kMTiles; ++m) {
+      mask_tile<C::kBlockN>(s[m], shape, first_query + warp_row + 16 * m, n * C::kBlockN);
+      float rescale[2];
+      online_softmax(s[m], rows[m], rescale, shape.scale_log2);
+      scale_rows(acc[m], rescale);
+      pack_weights<T>(p[m], s[m]);
+    }
+
+    // Step 4: the output so far.
+    mma_output<C>(acc, p, smem.v);
+  }
+
+  // Step 5: divide by the sums, round, store.
+#pragma unroll
+  for (int m = 0; m < C::kMTiles; ++m) {
+    float inverse[2], row_lse[2];
+    finish_rows(rows[m], shape.scale_log2, inverse, row_lse);
+    store_rows(o, lse, shape, batch, head, first_query + warp_row + 16 * m, acc[m], inverse,
+               row_lse);
+  }
+}
+
+struct TensorCores : Level {
+  static constexpr const char* name = "tensor cores";
+  static constexpr const char* changed = "mma.sync for both products, 16-bit tiles by cp.async";
+  static constexpr const char* expect =
+      "compute-bound on mma.sync at about half of its roof: between two products the tensor cores "
+      "of a warp wait for its softmax";
+  static constexpr const char* cost = "all 255 registers; head dimension 64 or 128, 16-byte rows";
+  static constexpr const char* source = __FILE__;
+
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    if (device.cc() < 80) return Support::no("needs mma.sync m16n8k16: compute capability 8.0");
+    return supports_aligned_rows(p);
+  }
+  static Claims claims(const Problem&) {
+    return {shared_loads().on("fragments").conflict_free(), global_stores("o").requests(1, Relation::at_least)};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& s = plan.problem.shape;
+    dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
+      using C = TensorCoresConfig<decltype(c)>;
+      const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
+      const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
+      launch(tensor_cores_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream, q, k, v,
+             o, plan.buffers.lse, s, query_tiles);
+    });
+  }
+};
+
+}  // namespace cookbook::attention

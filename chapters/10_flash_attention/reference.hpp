@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Attention in fp64, one query at a time, and how far a 16-bit kernel may be from it.
+//
+//   s_j = scale (q . k_j)      p_j = exp(s_j - max s)      o = sum p_j v_j / sum p_j      lse = log sum exp s_j
+//
+// Where the error of a right kernel comes from, and so what the bound adds up:
+//   1. s_j. A product of d terms on tensor cores: at most 2 d u |q|.|k_j| (u = 2^-24), scaled; the exponent's own
+//      rounding is a few u of the largest |s|. An error e in s_j multiplies p_j by exp(+-e). Normalisation keeps
+//      o a weighted mean of the v_j whatever the weights, so this part never exceeds the spread of v.
+//   2. p_j rounded to 16 bits before the second product: u16 each, so u16 sum p|v|. The denominator sums the p_j
+//      before they are rounded; a plain implementation that also rounds s_j to 16 bits errs by u16 |s_j| more,
+//      and these kernels need not be granted that.
+//   3. the second product and its rescalings: 2 n u sum p|v|.
+//   4. rounding o: half an ulp of the output type.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "common/harness/tensor.hpp"
+
+namespace cookbook::attention {
+
+/// One query's rows of the tensors. Key j lies in row first_key + j * key_stride of k and v.
+struct ReferenceQuery {
+  const HostTensor& q;
+  const HostTensor& k;
+  const HostTensor& v;
+  std::int64_t query_row;
+  std::int64_t first_key, key_stride;
+  std::int64_t keys;     ///< keys that exist
+  std::int64_t visible;  ///< of these, the first so many are not masked
+  int head_dim;
+};
+
+struct ReferenceScores {
+  std::vector<double> weight;  ///< p_j, the largest 1
+  double sum = 0;
+  double max = 0;        ///< of the scores; -inf when no key is visible
+  double deviation = 0;  ///< by how much any s_j - max may be off
+};
+
+inline ReferenceScores reference_scores(const ReferenceQuery& query) {
+  const double scale = 1 / std::sqrt(static_cast<double>(query.head_dim));
+  const double u = 0x1p-24;
+  ReferenceScores out;
+  out.max = -std::numeric_limits<double>::infinity();
+  out.weight.resize(query.visible);
+  std::vector<double> q(query.head_dim);
+  for (int x = 0; x < query.head_dim; ++x) q[x] = query.q.at(query.query_row, x);
+  double largest_magnitude = 0, largest_score = 0;
+  for (std::int64_t j = 0; j < query.visible; ++j) {
+    double sum = 0, magnitude = 0;
+    for (int x = 0; x < query.head_dim; ++x) {
+      const double term = q[x] * query.k.at(query.first_key + j * query.key_stride, x);
+      sum += term;
+      magnitude += std::fabs(term);
+    }
+    out.weight[j] = sum * scale;
+    out.max = std::max(out.max, sum * scale);
+    largest_magnitude = std::max(largest_magnitude, magnitude * scale);
+    largest_score = std::max(largest_score, std::fabs(sum * scale));
+  }
+  if (out.max == -std::numeric_limits<double>::infinity()) out.max = 0;  // weights 0, as if masked
+  for (double& weight : out.weight) {
+    weight = std::exp(weight - out.max);  // NaN for inf - inf, and wherever the score is NaN
+    out.sum += weight;
+  }
+  out.deviation = 2 * (2 * query.head_dim * u * largest_magnitude + 4 * u * largest_score) + 0x1p-20;
+  return out;
+}
+
+/// o[0 .. head_dim) of one query and the bounds. `output_dtype`: bf16 or f16.
+/// A bound of infinity means that no value is wrong there: a key that this query must not see, or whose weight is
+/// below what the kernels represent, has an infinite or NaN v. A tile multiplies it by zero or skips it.
+inline void reference_output(const ReferenceQuery& query, DType output_dtype, double* value, double* bound) {
+  const ReferenceScores scores = reference_scores(query);
+  const double u = 0x1p-24, u16 = unit_roundoff(output_dtype);
+  const double tiny = output_dtype == DType::f16 ? 0x1p-25 : 0x1p-126;  // below it p may become 0
+  for (int x = 0; x < query.head_dim; ++x) {
+    double sum = 0, magnitude = 0, largest = 0, flushed = 0;
+    bool undefined = false;
+    for (std::int64_t j = 0; j < query.keys; ++j) {
+      const double v = query.v.at(query.first_key + j * query.key_stride, x);
+      const double weight = j < query.visible ? scores.weight[j] : 0;
+      if (!std::isfinite(v) && weight < 16 * tiny) undefined = true;
+      if (j >= query.visible) continue;
+      sum += weight * v;
+      magnitude += weight * std::fabs(v);
+      largest = std::max(largest, std::fabs(v));
+      flushed += tiny * std::fabs(v);
+    }
+    if (scores.sum == 0) {  // no key: 0, not 0 / 0
+      value[x] = 0;
+      bound[x] = 0;
+    } else {
+      value[x] = sum / scores.sum;
+      magnitude /= scores.sum;
+      const double weights = std::min(std::expm1(std::min(scores.deviation, 50.0)) * (magnitude + std::fabs(value[x])),
+                                      2 * largest);
+      bound[x] = weights + (u16 + 2 * static_cast<double>(query.keys) * u + 8 * u) * magnitude +
+                 flushed / scores.sum;
+      bound[x] += half_ulp(output_dtype, std::fabs(value[x]) + bound[x]);
+    }
+    if (undefined) {
+      value[x] = 0;
+      bound[x] = std::numeric_limits<double>::infinity();
+    }
+  }
+}
+
+/// log sum exp of one query's scores; -inf when no key is visible.
+inline void reference_lse(const ReferenceQuery& query, double* value, double* bound) {
+  const ReferenceScores scores = reference_scores(query);
+  const double u = 0x1p-24;
+  *value = scores.sum == 0 ? -std::numeric_limits<double>::infinity() : scores.max + std::log(scores.sum);
+  *bound = scores.deviation + 2 * static_cast<double>(query.keys) * u + 8 * u * std::fabs(*value) + 0x1p-21;
+  if (!std::isfinite(*value)) *bound = 0;
+}
+
+}  // namespace cookbook::attention

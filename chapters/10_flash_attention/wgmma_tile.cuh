@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// The Hopper levels' tiles: loaded by TMA, multiplied by wgmma. Layout as in tile.cuh.
+#pragma once
+
+#include "chapters/10_flash_attention/tile.cuh"
+#include "common/device/cuda.cuh"
+#include "common/device/mbarrier.cuh"
+#include "common/device/sync.cuh"
+#include "common/device/tma.cuh"
+#include "common/device/wgmma.cuh"
+
+namespace cookbook::attention {
+
+inline constexpr int kWarpgroup = 128;  // threads
+
+/// Starts the copy of kRows rows of one head, from position first_row on, panel by panel.
+/// `panel_rows`: rows of the tile that the panels belong to, where it is more than kRows.
+template <int kHeadDim, int kRows, int kPanelRows = kRows>
+__device__ __forceinline__ void load_tile(unsigned char* tile, const TensorMap* map, uint64_t* full,
+                                          int head, int first_row, int batch) {
+#pragma unroll
+  for (int d = 0; d < kHeadDim; d += kPanel) {
+    tma_load_4d(tile + d / kPanel * kPanelRows * 128, map, full, d, head, first_row, batch);
+  }
+}
+
+/// s = Q K^T, 64 queries x kBlockN keys: both operands K-major, d being k. `q`: the warpgroup's first
+/// row; its panels are kBlockM rows long. Issues only.
+template <class T, int kHeadDim, int kBlockM, int kBlockN>
+__device__ __forceinline__ void issue_scores(float (&s)[kBlockN / 2], const unsigned char* q,
+                                             const unsigned char* k) {
+  const uint64_t q_desc = wgmma_descriptor<Swizzle::b128>(q, 0, 1024);
+  const uint64_t k_desc = wgmma_descriptor<Swizzle::b128>(k, 0, 1024);
+#pragma unroll
+  for (int d = 0; d < kHeadDim; d += 16) {
+    const uint32_t panel = d / kPanel, within = d % kPanel * 2;
+    wgmma_m64k16<kBlockN, T>(s, wgmma_descriptor_advance(q_desc, panel * kBlockM * 128 + within),
+                             wgmma_descriptor_advance(k_desc, panel * kBlockN * 128 + within),
+                             d > 0);
+  }
+}
+
+/// The descriptor of V as the second operand: stored [key][d], so d (n) is contiguous and k = key
+/// runs down the rows: Major::mn, eight keys 1,024 bytes, one panel of 64 columns to the next.
+template <int kBlockN>
+__device__ __forceinline__ uint64_t value_descriptor(const unsigned char* v) {
+  return wgmma_descriptor<Swizzle::b128>(v, kBlockN * 128, 1024);
+}
+
+/// o += P V with P in registers: 64 queries x kHeadDim. Issues only.
+template <class T, int kHeadDim, int kBlockN>
+__device__ __forceinline__ void issue_output(float (&o)[kHeadDim / 2],
+                                             const uint32_t (&p)[kBlockN / 16][4],
+                                             const unsigned char* v) {
+  const uint64_t v_desc = value_descriptor<kBlockN>(v);
+#pragma unroll
+  for (int j = 0; j < kBlockN / 16; ++j) {
+    wgmma_m64k16<kHeadDim, T, Major::k, Major::mn>(
+        o, p[j], wgmma_descriptor_advance(v_desc, j * 16 * 128), true);
+  }
+}
+
+/// o += P V with P in shared memory: a tile of 64 queries x kBlockN keys in panels of 64 keys.
+template <class T, int kHeadDim, int kBlockN>
+__device__ __forceinline__ void issue_output(float (&o)[kHeadDim / 2], const unsigned char* p,
+                                             const unsigned char* v) {
+  const uint64_t p_desc = wgmma_descriptor<Swizzle::b128>(p, 0, 1024);
+  const uint64_t v_desc = value_descriptor<kBlockN>(v);
+#pragma unroll
+  for (int j = 0; j < kBlockN / 16; ++j) {
+    const uint32_t panel = 16 * j / kPanel, within = 16 * j % kPanel * 2;
+    wgmma_m64k16<kHeadDim, T, Major::k, Major::mn>(
+        o, wgmma_descriptor_advance(p_desc, panel * 64 * 128 + within),
+        wgmma_descriptor_advance(v_desc, j * 16 * 128), true);
+  }
+}
+
+/// Writes the weights of the warpgroup's 64 queries to shared memory, rounded, for wgmma to read.
+template <class T, int kBlockN>
+__device__ __forceinline__ void store_weights(unsigned char* p, const float (&s)[kBlockN / 2]) {
+  const int lane = lane_idx(), row = warp_idx() % 4 * 16 + lane / 4;
+#pragma unroll
+  for (int i = 0; i < kBlockN / 2; i += 2) {
+    const uint32_t offset = tile_offset<64>(row + 8 * row_of(i), key_of(i) + 2 * (lane % 4));
+    store_vector(p + offset, pack_pair<T>(s[i], s[i + 1]));  // [weights]
+  }
+}
+
+/// Position in a ring of kStages buffers; `phase` flips with every turn.
+template <int kStages>
+struct Ring {
+  int stage = 0;
+  uint32_t phase = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) stage = 0, phase ^= 1;
+  }
+};
+
+}  // namespace cookbook::attention

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Fibers: a context switch that saves the callee-saved registers only, and the stacks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cookbook::simt {
+
+// Saves the stack pointer of the running context in *save and continues at `load`.
+extern "C" void cookbook_simt_switch(void** save, void* load);
+
+// Prepares a context that calls `entry` on the stack that ends at `stack_top`. `entry` never returns.
+void* make_context(char* stack_top, void (*entry)());
+
+// Stacks of one worker's fibers: virtual memory of which only touched pages cost anything, with an inaccessible page
+// below each. Grows on demand, never moves.
+class StackPool {
+ public:
+  StackPool() = default;
+  StackPool(const StackPool&) = delete;
+  ~StackPool();
+
+  void reserve(size_t count);
+  // One past the end of stack `i`.
+  char* top(size_t i) const;
+  bool contains(const void* pointer) const;
+  // True if `pointer` is in the inaccessible page below a stack: an overflow.
+  bool in_guard(const void* pointer) const;
+
+ private:
+  std::vector<char*> chunks_;
+};
+
+}  // namespace cookbook::simt

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// The host side: checks a launch as a GPU would, deals its groups to worker threads, reports errors.
+#include "common/backend/simt/launch.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "common/backend/backend.hpp"
+#include "common/backend/simt/worker.hpp"
+
+namespace cookbook {
+namespace {
+
+uint64_t environment(const char* name, uint64_t fallback) {
+  const char* text = std::getenv(name);
+  if (!text || !*text) return fallback;
+  char* end = nullptr;
+  const uint64_t value = std::strtoull(text, &end, 10);
+  if (*end != '\0') {
+    throw std::runtime_error(std::string(name) + "=" + text + " is not a number");
+  }
+  return value;
+}
+
+std::string extents(const dim3& v) {
+  return std::to_string(v.x) + " x " + std::to_string(v.y) + " x " + std::to_string(v.z);
+}
+
+}  // namespace
+
+const DeviceInfo& device_info() {
+  static const DeviceInfo info = [] {
+    DeviceInfo model;
+    const uint64_t cc = environment("COOKBOOK_SIMT_CC", 90);
+    model.cc_major = static_cast<int>(cc / 10);
+    model.cc_minor = static_cast<int>(cc % 10);
+    model.name = "SIMT model of cc " + std::to_string(model.cc_major) + "." +
+                 std::to_string(model.cc_minor) + (cc == 90 ? "a" : "");
+    model.sm_count = static_cast<int>(std::max<uint64_t>(1, environment("COOKBOOK_SIMT_SMS", 4)));
+    model.l2_bytes = environment("COOKBOOK_SIMT_L2_BYTES", 50ull << 20);
+    model.smem_per_block_bytes = environment("COOKBOOK_SIMT_SMEM_BYTES", 232448);
+    model.memory_bytes = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    model.driver = "none";
+    model.toolkit = "g++ " __VERSION__;
+    model.is_simt = true;
+    return model;
+  }();
+  return info;
+}
+
+void synchronize(Stream) {}  // launches are synchronous
+
+namespace simt {
+namespace {
+
+// ---- settings ----
+
+struct Settings {
+  AsyncSchedule schedule = AsyncSchedule::late;
+  uint64_t seed = 1;
+  int workers = 1;
+
+  Settings() {
+    const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    workers = static_cast<int>(
+        environment("COOKBOOK_SIMT_WORKERS", static_cast<uint64_t>(std::min(2, cores))));
+    workers = std::clamp(workers, 1, 256);
+    const char* text = std::getenv("COOKBOOK_SIMT_ASYNC");
+    if (!text || !*text) return;
+    const std::string value = text;
+    const size_t colon = value.find(':');
+    const std::string name = value.substr(0, colon);
+    if (name == "late") {
+      schedule = AsyncSchedule::late;
+    } else if (name == "early") {
+      schedule = AsyncSchedule::early;
+    } else if (name == "random") {
+      schedule = AsyncSchedule::random;
+    } else {
+      throw std::runtime_error("COOKBOOK_SIMT_ASYNC=" + value +
+                               ": late, early or random[:seed] is accepted");
+    }
+    if (colon != std::string::npos) seed = std::strtoull(text + colon + 1, nullptr, 10);
+  }
+};
+
+Settings& settings() {
+  static Settings values;
+  return values;
+}
+
+// ---- worker threads ----
+
+// Threads that stay alive between launches. The launching thread is a worker too.
+class WorkerPool {
+ public:
+  ~WorkerPool() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // Runs `body` on `count` threads at once, this one included, and waits for all.
+  void run(int count, const std::function<void()>& body) {
+    if (count > 1) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      while (static_cast<int>(threads_.size()) < count - 1) {
+        threads_.emplace_back([this] { serve(); });
+      }
+      body_ = &body;
+      wanted_ = busy_ = count - 1;
+      wake_.notify_all();
+    }
+    body();
+    if (count > 1) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      done_.wait(lock, [this] { return busy_ == 0; });
+      body_ = nullptr;
+    }
+  }
+
+ private:
+  void serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [this] { return stopping_ || wanted_ > 0; });
+      if (stopping_) return;
+      --wanted_;
+      const std::function<void()>& body = *body_;
+      lock.unlock();
+      body();
+      lock.lock();
+      if (--busy_ == 0) done_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  std::vector<std::thread> threads_;
+  const std::function<void()>* body_ = nullptr;
+  int wanted_ = 0, busy_ = 0;
+  bool stopping_ = false;
+};
+
+Worker& worker_of_this_thread() {
+  static thread_local std::unique_ptr<Worker> worker;
+  if (!worker) worker = std::make_unique<Worker>();
+  return *worker;
+}
+
+// The error of the first group that failed: the same for any number of workers, because groups are dealt in order.
+class FirstError {
+ public:
+  void add(uint64_t group, const std::string& message) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const bool secondary = message == kAbandonedByOther;
+    if (message_.empty() || (!secondary && (secondary_ || group < group_))) {
+      group_ = group;
+      message_ = message;
+      secondary_ = secondary;
+    }
+  }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::mutex mutex_;
+  uint64_t group_ = 0;
+  bool secondary_ = false;
+  std::string message_;
+};
+
+void run_launch(const Launch& launch) {
+  LaunchState state;
+  state.launch = &launch;
+  state.schedule = settings().schedule;
+  state.seed = settings().seed;
+  const int workers = static_cast<int>(
+      std::min<uint64_t>(static_cast<uint64_t>(settings().workers), launch.group_count));
+  state.running_workers = workers;
+  FirstError first_error;
+
+  static WorkerPool pool;
+  pool.run(workers, [&state, &first_error] {
+    install_crash_handler();
+    refresh_static_shared_ranges();
+    Worker& worker = worker_of_this_thread();
+    worker.state = &state;
+    current_worker = &worker;
+    while (!state.abandoned.load(std::memory_order_relaxed)) {
+      const uint64_t group = state.next_group.fetch_add(1, std::memory_order_relaxed);
+      if (group >= state.launch->group_count) break;
+      if (!run_group(worker, group)) {
+        first_error.add(group, worker.error);
+        state.abandoned = true;
+      }
+    }
+    current_worker = nullptr;
+    worker.state = nullptr;
+    state.running_workers.fetch_sub(1, std::memory_order_relaxed);
+  });
+  if (hooks) hooks->launch_end(launch, !first_error.message().empty());
+  if (!first_error.message().empty()) throw KernelError(first_error.message());
+}
+
+// ---- what a GPU refuses ----
+
+constexpr unsigned kMaxGridX = 0x7fffffffu, kMaxGridYZ = 65535, kMaxBlockZ = 64;
+constexpr int kMaxCluster = 16;
+constexpr unsigned kThreadsPerSm = 2048, kBlocksPerSm = 32;
+constexpr size_t kReservedSharedBytes = 1024;  // of every resident block
+
+unsigned resident_blocks_per_sm(const LaunchConfig& config, unsigned block_threads) {
+  const size_t sm_shared = device_info().smem_per_block_bytes + kReservedSharedBytes;
+  const unsigned warps = (block_threads + kWarpSize - 1) / kWarpSize;
+  const unsigned by_threads = kThreadsPerSm / (warps * kWarpSize);
+  const auto by_shared =
+      static_cast<unsigned>(sm_shared / (config.smem_bytes + kReservedSharedBytes));
+  return std::min({by_threads, by_shared, kBlocksPerSm});
+}
+
+void check_launch(const LaunchConfig& config, const std::string& kernel) {
+  const auto refuse = [&kernel](const std::string& why) {
+    throw LaunchError("launch of " + kernel + " refused: " + why);
+  };
+  const dim3 &grid = config.grid, &block = config.block;
+  const uint64_t block_threads = static_cast<uint64_t>(block.x) * block.y * block.z;
+  if (block_threads == 0 || block_threads > kMaxBlockThreads || block.z > kMaxBlockZ) {
+    refuse("a block of " + extents(block) + " threads; a block has 1 to " +
+           std::to_string(kMaxBlockThreads) + " threads, z at most " + std::to_string(kMaxBlockZ));
+  }
+  if (grid.x > kMaxGridX || grid.y > kMaxGridYZ || grid.z > kMaxGridYZ) {
+    refuse("a grid of " + extents(grid) + " blocks; at most " + std::to_string(kMaxGridX) + " x " +
+           std::to_string(kMaxGridYZ) + " x " + std::to_string(kMaxGridYZ));
+  }
+  const DeviceInfo& device = device_info();
+  if (config.smem_bytes > device.smem_per_block_bytes) {
+    refuse(std::to_string(config.smem_bytes) + " bytes of dynamic shared memory a block; at most " +
+           std::to_string(device.smem_per_block_bytes));
+  }
+  if (config.cluster < 1 || config.cluster > kMaxCluster) {
+    refuse("a cluster of " + std::to_string(config.cluster) + " blocks; 1 to " +
+           std::to_string(kMaxCluster));
+  }
+  if (config.cluster > 1 && device.cc_major < 9) refuse("clusters need cc 9.0");
+  if (grid.x % static_cast<unsigned>(config.cluster) != 0) {
+    refuse("grid.x = " + std::to_string(grid.x) + " is not a multiple of the cluster's " +
+           std::to_string(config.cluster) + " blocks");
+  }
+  if (config.cooperative) {
+    if (config.cluster > 1) refuse("the SIMT backend has no cooperative launches of clusters");
+    const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
+    const uint64_t resident =
+        static_cast<uint64_t>(device.sm_count) *
+        resident_blocks_per_sm(config, static_cast<unsigned>(block_threads));
+    if (blocks > resident) {
+      refuse("a cooperative grid of " + std::to_string(blocks) + " blocks; " +
+             std::to_string(resident) + " are resident at once on " +
+             std::to_string(device.sm_count) + " SMs");
+    }
+  }
+}
+
+}  // namespace
+
+void set_async_schedule(AsyncSchedule schedule, uint64_t seed) {
+  settings().schedule = schedule;
+  settings().seed = seed;
+}
+
+// Within a launch, that launch's.
+AsyncSchedule async_schedule() {
+  return current_worker ? current_worker->state->schedule : settings().schedule;
+}
+
+void set_workers(int count) { settings().workers = std::clamp(count, 1, 256); }
+
+}  // namespace simt
+
+void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt::KernelCall& call) {
+  const dim3 &grid = config.grid, &block = config.block;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  if (simt::current_worker) throw LaunchError("a kernel cannot launch a kernel here");
+  try {
+    simt::check_launch(config, "a kernel");
+  } catch (const LaunchError&) {
+    simt::check_launch(config, simt::kernel_name(kernel));  // finding the name takes a while
+  }
+
+  simt::Launch launch;
+  launch.kernel = kernel;
+  launch.grid = grid;
+  launch.block = block;
+  launch.shared_bytes = config.smem_bytes;
+  launch.cluster = static_cast<uint32_t>(config.cluster);
+  launch.cooperative = config.cooperative;
+  const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
+  launch.blocks_per_group = config.cooperative ? static_cast<uint32_t>(blocks) : launch.cluster;
+  launch.group_count = blocks / launch.blocks_per_group;
+  launch.invoke = call.invoke;
+  launch.arguments = call.arguments;
+  launch.argument_bytes = call.argument_bytes;
+
+  static std::mutex one_launch_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_launch_at_a_time);
+  if (simt::hooks) simt::hooks->launch_begin(launch);
+  simt::run_launch(launch);
+}
+
+}  // namespace cookbook

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "common/backend/simt/library_code.hpp"
+
+#include <elf.h>
+#include <link.h>
+
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cookbook::simt {
+
+LibraryCode library_code;
+
+namespace {
+
+bool is_library_symbol(std::string_view name) {
+  for (const std::string_view prefix :
+       {"_ZNSt", "_ZNKSt", "_ZSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", "_ZN8cookbook4simt",
+        "_ZNK8cookbook4simt"}) {
+    if (name.substr(0, prefix.size()) == prefix) return true;
+  }
+  return false;
+}
+
+uintptr_t load_bias() {
+  uintptr_t bias = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* out) {
+        *static_cast<uintptr_t*>(out) = info->dlpi_addr;
+        return 1;  // the executable comes first
+      },
+      &bias);
+  return bias;
+}
+
+}  // namespace
+
+void find_library_code() {
+  static bool done = false;
+  if (done) return;
+  done = true;
+
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  const std::string file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (file.size() < sizeof(ElfW(Ehdr)) || file.compare(0, SELFMAG, ELFMAG) != 0) return;
+  ElfW(Ehdr) header;
+  std::memcpy(&header, file.data(), sizeof header);
+  std::vector<ElfW(Shdr)> sections(header.e_shnum);
+  if (file.size() < header.e_shoff + sections.size() * sizeof(ElfW(Shdr))) return;
+  std::memcpy(sections.data(), file.data() + header.e_shoff, sections.size() * sizeof(ElfW(Shdr)));
+
+  struct Function {
+    uintptr_t begin, end;
+  };
+  std::vector<Function> functions;
+  uintptr_t lowest = ~uintptr_t{0}, highest = 0;
+  for (const ElfW(Shdr)& section : sections) {
+    if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
+    const char* names = file.data() + sections[section.sh_link].sh_offset;
+    for (size_t at = 0; at + sizeof(ElfW(Sym)) <= section.sh_size; at += sizeof(ElfW(Sym))) {
+      ElfW(Sym) symbol;
+      std::memcpy(&symbol, file.data() + section.sh_offset + at, sizeof symbol);
+      if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_size == 0) continue;
+      if (!is_library_symbol(names + symbol.st_name)) continue;
+      const Function function{symbol.st_value, symbol.st_value + symbol.st_size};
+      functions.push_back(function);
+      if (function.begin < lowest) lowest = function.begin;
+      if (function.end > highest) highest = function.end;
+    }
+  }
+  if (functions.empty()) return;
+
+  static std::vector<uint8_t> bits;
+  lowest &= ~uintptr_t{127};
+  bits.assign((highest - lowest) / 128 + 1, 0);
+  for (const Function& function : functions) {
+    const uintptr_t first = (function.begin - lowest + 15) / 16;
+    const uintptr_t last = (function.end - 1 - lowest) / 16;
+    for (uintptr_t i = first; i <= last; ++i) {
+      bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | 1u << (i % 8));
+    }
+  }
+  library_code = {lowest + load_bias(), highest - lowest, bits.data()};
+}
+
+}  // namespace cookbook::simt

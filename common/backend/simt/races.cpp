@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+#include "common/backend/simt/races.hpp"
+
+#include <algorithm>
+
+namespace cookbook::simt {
+
+void RaceDetector::begin_group(uint32_t threads, size_t shared_bytes) {
+  threads_ = threads;
+  pool_ = threads + 16;
+  slots_ = size_t{threads} + pool_;
+  if (thread_clocks_.size() < threads) thread_clocks_.resize(threads);
+  for (ThreadClock& thread : thread_clocks_) {
+    thread.row.reset();
+    thread.fences.clear();
+  }
+  clock_.assign(slots_, 1);
+  base_.assign(slots_, 0);
+  slot_issuer_.assign(slots_, 0);
+  operations_.clear();
+  objects_.clear();
+  merge_a_.reset();
+  merge_b_.reset();
+  merge_result_.reset();
+  if (cells_.size() < shared_bytes / 4 + 1) cells_.resize(shared_bytes / 4 + 1);
+  ++group_;
+  ++interval_;
+}
+
+uint32_t RaceDetector::slot_of(Actor operation) const {
+  return threads_ + static_cast<uint32_t>(-(operation + 1)) % pool_;
+}
+
+RaceDetector::View RaceDetector::view(Actor actor) const {
+  if (actor >= 0) {
+    const auto slot = static_cast<uint32_t>(actor);
+    return {slot, clock_[slot], &thread_clocks_[slot].row, slot, clock_[slot]};
+  }
+  const Operation& op = operations_[static_cast<uint32_t>(-(actor + 1)) % kRememberedOperations];
+  return {slot_of(actor), op.clock, &op.row, op.issuer, op.issuer_clock};
+}
+
+void RaceDetector::begin_async(Actor operation, Actor issuer) {
+  const auto index = static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations;
+  if (operations_.size() <= index) operations_.resize(index + 1);
+  Operation& op = operations_[index];
+  const uint32_t slot = slot_of(operation);
+  const auto thread = static_cast<uint32_t>(issuer);
+  op.actor = operation;
+  op.clock = ++clock_[slot];
+  op.issuer = thread;
+  op.issuer_clock = clock_[thread]++;  // what the issuer does from now on is not known to it
+  op.row = thread_clocks_[thread].row;
+  slot_issuer_[slot] = thread;
+}
+
+bool RaceDetector::has_begun(Actor operation) const {
+  const auto index = static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations;
+  return index < operations_.size() && operations_[index].actor == operation;
+}
+
+void RaceDetector::full_barrier() {
+  ++interval_;
+  for (uint32_t i = 0; i < threads_; ++i) base_[i] = clock_[i]++;
+  // Operations under way are not ordered by a barrier of the threads; but what some thread knew of
+  // operations, everybody knows now.
+  const Row* last = nullptr;
+  for (uint32_t i = 0; i < threads_; ++i) {
+    const Row* row = thread_clocks_[i].row.get();
+    if (row == nullptr || row == last) continue;
+    last = row;
+    for (size_t k = threads_; k < slots_; ++k) base_[k] = std::max(base_[k], (*row)[k]);
+  }
+  for (uint32_t i = 0; i < threads_; ++i) thread_clocks_[i].row.reset();
+}
+
+uint32_t RaceDetector::known_clock(const View& knower, uint32_t slot) const {
+  uint32_t known = base_[slot];
+  if (*knower.row != nullptr) known = std::max(known, (**knower.row)[slot]);
+  if (slot == knower.issuer) known = std::max(known, knower.issuer_clock);
+  return known;
+}
+
+bool RaceDetector::ordered(const Entry& entry, const View& later) const {
+  if (entry.slot == later.slot && (is_thread(later.slot) || entry.clock == later.clock)) return true;
+  if (base_[entry.slot] >= entry.clock) return true;
+  return known_clock(later, entry.slot) >= entry.clock;
+}
+
+void RaceDetector::add_knowledge(Row& into, const View& from) const {
+  if (*from.row != nullptr) {
+    const uint32_t* row = (*from.row)->data();
+    for (size_t k = 0; k < slots_; ++k) into[k] = std::max(into[k], row[k]);
+  }
+  into[from.slot] = std::max(into[from.slot], from.clock);
+  into[from.issuer] = std::max(into[from.issuer], from.issuer_clock);
+}
+
+void RaceDetector::join(const Actor* threads, size_t count) {
+  auto row = std::make_shared<Row>(slots_, 0);
+  const Row* last = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    const auto thread = static_cast<uint32_t>(threads[i]);
+    const Row* own = thread_clocks_[thread].row.get();
+    if (own == nullptr || own == last) {
+      (*row)[thread] = std::max((*row)[thread], clock_[thread]);
+    } else {
+      add_knowledge(*row, view(threads[i]));
+      last = own;
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    thread_clocks_[threads[i]].row = row;
+    ++clock_[threads[i]];
+  }
+}
+
+RaceDetector::RowPointer RaceDetector::merged(const RowPointer& a, const RowPointer& b) {
+  if (a == b || b == nullptr) return a;
+  if (a == nullptr) return b;
+  if (a == merge_a_ && b == merge_b_) return merge_result_;
+  auto row = std::make_shared<Row>(*a);
+  for (size_t k = 0; k < slots_; ++k) (*row)[k] = std::max((*row)[k], (*b)[k]);
+  merge_a_ = a;
+  merge_b_ = b;
+  merge_result_ = row;
+  return merge_result_;
+}
+
+void RaceDetector::release(const void* object, Actor actor) {
+  if (actor < 0 && !has_begun(actor)) return;  // it touched nothing
+  RowPointer& carried = objects_[object];
+  std::shared_ptr<Row> row;
+  if (carried == nullptr) {
+    row = std::make_shared<Row>(slots_, 0);
+  } else if (carried.use_count() == 1) {
+    row = std::const_pointer_cast<Row>(carried);  // nobody else sees it: change it in place
+  } else {
+    row = std::make_shared<Row>(*carried);
+  }
+  add_knowledge(*row, view(actor));
+  carried = std::move(row);
+  if (actor >= 0) ++clock_[actor];
+}
+
+void RaceDetector::acquire(const void* object, Actor actor) {
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return;
+  RowPointer* row = nullptr;
+  if (actor >= 0) {
+    row = &thread_clocks_[actor].row;
+  } else {
+    if (!has_begun(actor)) return;
+    row = &operations_[static_cast<uint32_t>(-(actor + 1)) % kRememberedOperations].row;
+  }
+  *row = merged(*row, found->second);
+}
+
+void RaceDetector::proxy_fence(Actor thread) {
+  // A new clock, so that stores before the fence are told from those after it.
+  thread_clocks_[thread].fences.push_back(clock_[thread]++);
+}
+
+void RaceDetector::report(SharedHazard::Kind kind, const Entry* earlier, const Access& later,
+                          const View& me, size_t offset) {
+  const uint32_t earlier_pc = earlier != nullptr ? earlier->pc : 0;
+  SharedHazard& hazard = hazards_[Key(kind, earlier_pc, later.pc)];
+  if (hazard.count++ != 0) return;
+  hazard.kind = kind;
+  hazard.earlier_pc = earlier_pc;
+  hazard.later_pc = later.pc;
+  hazard.later_thread = me.issuer;
+  hazard.later_async = later.actor < 0;
+  hazard.later_atomic = later.atomic;
+  hazard.offset = offset;
+  if (earlier == nullptr) return;
+  hazard.earlier_async = !is_thread(earlier->slot);
+  hazard.earlier_thread = hazard.earlier_async ? slot_issuer_[earlier->slot] : earlier->slot;
+  hazard.earlier_atomic = earlier->atomic;
+}
+
+void RaceDetector::check_proxy(const Cell& cell, size_t offset, uint32_t bytes,
+                               const Access& access, const View& me) {
+  for (int i = 0; i < cell.writer_count; ++i) {
+    const Entry& entry = cell.writers[i];
+    if (entry.async_proxy || !is_thread(entry.slot) || (entry.bytes & bytes) == 0) continue;
+    // The last fence that the operation knows of must come after the store.
+    const std::vector<uint32_t>& fences = thread_clocks_[entry.slot].fences;
+    const auto after = std::upper_bound(fences.begin(), fences.end(), known_clock(me, entry.slot));
+    if (after != fences.begin() && *(after - 1) >= entry.clock) continue;
+    report(access.write ? SharedHazard::Kind::proxy_store : SharedHazard::Kind::proxy_load, &entry,
+           access, me, offset);
+  }
+}
+
+void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const Access& access,
+                              const View& me) {
+  using Kind = SharedHazard::Kind;
+  if (cell.group != group_) {
+    cell.group = group_;
+    cell.interval = interval_;
+    cell.writer_count = cell.reader_count = cell.initialised = 0;
+    cell.ordinary_stores = false;
+  } else if (cell.interval != interval_) {
+    // Reads by threads before a full barrier are ordered; those by operations need not be.
+    int kept = 0;
+    for (int i = 0; i < cell.reader_count; ++i) {
+      if (!is_thread(cell.readers[i].slot)) cell.readers[kept++] = cell.readers[i];
+    }
+    cell.reader_count = static_cast<uint8_t>(kept);
+    cell.interval = interval_;
+  }
+  if (access.async_proxy && cell.ordinary_stores) check_proxy(cell, offset, bytes, access, me);
+
+  for (int i = 0; i < cell.writer_count; ++i) {
+    const Entry& entry = cell.writers[i];
+    if ((entry.bytes & bytes) == 0 || (entry.atomic && access.atomic)) continue;
+    if (ordered(entry, me)) continue;
+    report(access.write ? Kind::write_after_write : Kind::read_after_write, &entry, access, me,
+           offset);
+  }
+  if ((!access.write || access.atomic) && (cell.initialised & bytes) != bytes) {
+    report(Kind::uninitialised, nullptr, access, me, offset);
+  }
+  const Entry mine{me.clock, access.pc, me.slot, bytes, access.atomic, access.async_proxy};
+  if (access.write) {
+    int kept = 0;
+    for (int i = 0; i < cell.reader_count; ++i) {
+      const Entry& entry = cell.readers[i];
+      if ((entry.bytes & bytes) != 0 && !ordered(entry, me)) {
+        report(Kind::write_after_read, &entry, access, me, offset);
+      }
+      // A later write that knows of this one knows of the reads before it, or they were reported.
+      if ((entry.bytes & ~bytes) != 0) cell.readers[kept++] = entry;
+    }
+    cell.reader_count = static_cast<uint8_t>(kept);
+    kept = 0;
+    for (int i = 0; i < cell.writer_count; ++i) {
+      cell.writers[i].bytes &= ~bytes;
+      if (cell.writers[i].bytes != 0) cell.writers[kept++] = cell.writers[i];
+    }
+    cell.writers[kept++] = mine;  // the others have other bytes: never more than four
+    cell.writer_count = static_cast<uint8_t>(kept);
+    cell.initialised |= static_cast<uint8_t>(bytes);
+    if (is_thread(me.slot)) cell.ordinary_stores = true;
+    return;
+  }
+  // A reader may replace another of the same actor, or one that it knows of: whoever is ordered after
+  // it is ordered after that one too.
+  int slot = -1;
+  for (int i = 0; i < cell.reader_count && slot < 0; ++i) {
+    const Entry& entry = cell.readers[i];
+    if ((entry.bytes & ~bytes) == 0 && ordered(entry, me)) slot = i;
+  }
+  if (slot < 0 && cell.reader_count < kReaders) slot = cell.reader_count++;
+  if (slot < 0) {
+    // Full: keep readers of as many different warps as possible, since the lanes of a warp are mostly
+    // ordered together.
+    const auto warp = [](const Entry& entry) { return entry.slot / kWarpSize; };
+    for (int i = 0; i < kReaders; ++i) {
+      if (warp(cell.readers[i]) == warp(mine)) return;
+      for (int j = 0; j < i; ++j) {
+        if (warp(cell.readers[i]) == warp(cell.readers[j])) slot = i;
+      }
+    }
+    if (slot < 0) return;
+  }
+  cell.readers[slot] = mine;
+}
+
+void RaceDetector::access(size_t offset, size_t bytes, const Access& access) {
+  const View me = view(access.actor);
+  const size_t end = offset + bytes;
+  for (size_t at = offset; at < end;) {
+    const size_t next = std::min(end, (at & ~size_t{3}) + 4);
+    const auto mask = static_cast<uint32_t>(((1u << (next - at)) - 1) << (at & 3));
+    check_cell(cells_[at >> 2], at, mask, access, me);
+    at = next;
+  }
+}
+
+}  // namespace cookbook::simt

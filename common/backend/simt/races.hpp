@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+//
+// Happens-before over the shared memory of one group of blocks (one block, one cluster, or a whole
+// cooperative grid), which runs on one OS thread. Vector clocks say which earlier accesses an actor
+// knows of; a shadow cell for every four bytes remembers who wrote and who read them.
+//
+// Actors are the threads of the group and the asynchronous operations. The clocks of operations share
+// a pool of slots: knowing an operation means to know the earlier ones of its slot too, which can hide
+// a mistake but never invent one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/backend/simt/internal.hpp"
+
+namespace cookbook::simt {
+
+/// One kind of mistake at one pair of program counters, with the first occurrence described.
+struct SharedHazard {
+  enum class Kind : uint8_t {
+    write_after_write,
+    read_after_write,
+    write_after_read,
+    uninitialised,
+    proxy_load,   ///< an asynchronous operation reads ordinary stores that were not fenced
+    proxy_store,  ///< it overwrites ordinary stores that were not fenced
+  };
+  Kind kind;
+  uint32_t earlier_pc = 0;  ///< Tokens that the caller chose; 0 for uninitialised.
+  uint32_t later_pc = 0;
+  uint32_t earlier_thread = 0;  ///< Linear in the group: the thread, or the operation's issuer.
+  uint32_t later_thread = 0;
+  bool earlier_async = false;
+  bool later_async = false;
+  bool earlier_atomic = false;
+  bool later_atomic = false;
+  size_t offset = 0;  ///< Of the first byte, in the detector's shared memory.
+  uint64_t count = 0;
+};
+
+class RaceDetector {
+ public:
+  struct Access {
+    Actor actor;
+    uint32_t pc;
+    bool write;
+    bool atomic = false;
+    bool async_proxy = false;  ///< TMA, bulk copies, wgmma operands; not cp.async.
+  };
+  using Key = std::tuple<SharedHazard::Kind, uint32_t, uint32_t>;
+
+  /// Forgets everything about the previous group; its shared memory holds nothing yet.
+  void begin_group(uint32_t threads, size_t shared_bytes);
+
+  /// A barrier of every thread of the group.
+  void full_barrier();
+  /// A meeting point of some threads: what any of them did is known to all of them.
+  void join(const Actor* threads, size_t count);
+  /// What `actor` knows is added to what `object` (a barrier, a flag, a commit group) carries.
+  void release(const void* object, Actor actor);
+  /// `actor` learns what `object` carries.
+  void acquire(const void* object, Actor actor);
+  /// `operation` (negative) starts now and knows what `issuer` knows.
+  void begin_async(Actor operation, Actor issuer);
+  /// Whether begin_async() was called for it.
+  bool has_begun(Actor operation) const;
+  /// `thread` executes fence.proxy.async.
+  void proxy_fence(Actor thread);
+
+  /// Checks and records an access to [offset, offset + bytes).
+  void access(size_t offset, size_t bytes, const Access& access);
+
+  const std::map<Key, SharedHazard>& hazards() const { return hazards_; }
+  void clear_hazards() { hazards_.clear(); }
+
+ private:
+  static constexpr int kWriters = 4;  ///< Each wrote other bytes of the cell.
+  static constexpr int kReaders = 4;
+  static constexpr size_t kRememberedOperations = 1 << 17;
+
+  struct Entry {
+    uint32_t clock;
+    uint32_t pc;
+    uint32_t slot : 24;
+    uint32_t bytes : 4;  ///< Which of the cell's four.
+    uint32_t atomic : 1;
+    uint32_t async_proxy : 1;
+  };
+  struct Cell {
+    uint32_t group = 0;     ///< Contents are stale unless this is the current group.
+    uint32_t interval = 0;  ///< Reads by threads are ordered unless this is the current interval.
+    uint8_t writer_count = 0;
+    uint8_t reader_count = 0;
+    uint8_t initialised = 0;
+    bool ordinary_stores = false;  ///< A writer may need a proxy fence.
+    Entry writers[kWriters];
+    Entry readers[kReaders];
+  };
+  /// What an actor knows of every slot's clock, since the last full barrier. Rows are not changed once
+  /// shared, so a join hands one row to all who met.
+  using Row = std::vector<uint32_t>;
+  using RowPointer = std::shared_ptr<const Row>;
+  struct ThreadClock {
+    RowPointer row;                ///< Null: only what the last full barrier taught.
+    std::vector<uint32_t> fences;  ///< Clocks at which the thread fenced the proxies, ascending.
+  };
+  struct Operation {
+    Actor actor = 0;
+    uint32_t clock = 0;
+    uint32_t issuer = 0;
+    uint32_t issuer_clock = 0;
+    RowPointer row;
+  };
+  /// An actor as the checks need it.
+  struct View {
+    uint32_t slot;
+    uint32_t clock;
+    const RowPointer* row;
+    uint32_t issuer;  ///< The thread itself if it is one.
+    uint32_t issuer_clock;
+  };
+
+  bool is_thread(uint32_t slot) const { return slot < threads_; }
+  uint32_t slot_of(Actor operation) const;
+  View view(Actor actor) const;
+  uint32_t known_clock(const View& knower, uint32_t slot) const;
+  bool ordered(const Entry& entry, const View& later) const;
+  void add_knowledge(Row& into, const View& from) const;
+  RowPointer merged(const RowPointer& a, const RowPointer& b);
+  void report(SharedHazard::Kind kind, const Entry* earlier, const Access& later, const View& me,
+              size_t offset);
+  void check_cell(Cell& cell, size_t offset, uint32_t bytes, const Access& access, const View& me);
+  void check_proxy(const Cell& cell, size_t offset, uint32_t bytes, const Access& access,
+                   const View& me);
+
+  uint32_t threads_ = 0;
+  uint32_t group_ = 0;
+  uint32_t interval_ = 0;
+  uint32_t pool_ = 1;
+  size_t slots_ = 0;
+  std::vector<ThreadClock> thread_clocks_;
+  std::vector<uint32_t> clock_;         ///< By slot.
+  std::vector<uint32_t> base_;          ///< Clock that everybody knows since the last full barrier.
+  std::vector<uint32_t> slot_issuer_;   ///< Latest issuer, for messages.
+  std::vector<Operation> operations_;   ///< Ring, by -actor - 1.
+  std::vector<Cell> cells_;
+  std::unordered_map<const void*, RowPointer> objects_;
+  std::map<Key, SharedHazard> hazards_;
+  // The last merge: lanes of a warp that acquire one barrier all need the same one.
+  RowPointer merge_a_, merge_b_, merge_result_;
+};
+
+}  // namespace cookbook::simt

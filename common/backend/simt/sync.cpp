@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+// Where threads meet: barriers of a block, of a cluster, and the collective operations of a warp.
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "common/backend/simt/language.hpp"
+#include "common/backend/simt/worker.hpp"
+
+namespace cookbook::simt {
+namespace {
+
+// ---- barriers of a block ----
+
+void tell_tracer(Block& block, NamedBarrier& barrier, bool full) {
+  if (!hooks) return;
+  if (full) {
+    hooks->full_barrier(block);
+  } else if (!barrier.has_arrivals) {
+    hooks->join(block, barrier.participants.data(), static_cast<int>(barrier.participants.size()));
+  } else {
+    // Those who came by bar.arrive released when they came and are not ordered after the others.
+    for (uint16_t id : barrier.waiting) hooks->release(&barrier, block.threads[id].actor);
+    for (uint16_t id : barrier.waiting) hooks->acquire(&barrier, block.threads[id].actor);
+  }
+}
+
+bool is_complete(const Block& block, const NamedBarrier& barrier) {
+  return barrier.arrived >= (barrier.expected ? barrier.expected : block.alive);
+}
+
+// Wakes everyone who waits, except the current thread.
+void complete(Block& block, NamedBarrier& barrier) {
+  tell_tracer(block, barrier, barrier.expected == 0);
+  const uint32_t self =
+      current_thread && current_thread->block == &block &&
+              current_thread->state == ThreadState::ready
+          ? current_thread->id
+          : ~0u;
+  for (uint16_t id : barrier.waiting) {
+    if (id != self) make_ready(&block.threads[id]);
+  }
+  barrier.arrived = barrier.expected = 0;
+  barrier.has_arrivals = false;
+  barrier.operation = nullptr;
+  barrier.vote_result = barrier.vote_count;
+  barrier.vote_count = 0;
+  barrier.waiting.clear();
+  barrier.participants.clear();
+}
+
+NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, const char* operation,
+                         void* pc) {
+  if (id >= kNamedBarriers) {
+    fail("named barrier " + std::to_string(id) + " does not exist: ids are 0.." +
+             std::to_string(kNamedBarriers - 1),
+         pc);
+  }
+  if (threads % kWarpSize != 0 || threads > block.warp_count * kWarpSize) {
+    fail("named barrier " + std::to_string(id) + " for " + std::to_string(threads) +
+             " threads: must be a multiple of 32, at most the block's " +
+             std::to_string(block.thread_count),
+         pc);
+  }
+  NamedBarrier& barrier = block.barriers[id];
+  if (barrier.arrived != 0 && barrier.expected != threads) {
+    fail("named barrier " + std::to_string(id) + ": this thread expects " +
+             std::to_string(threads) + " threads, an earlier one " +
+             std::to_string(barrier.expected) + " (0 means all)",
+         pc);
+  }
+  barrier.expected = threads;
+  barrier.operation = operation;
+  ++barrier.arrived;
+  barrier.participants.push_back(static_cast<uint16_t>(current_thread->id));
+  return barrier;
+}
+
+// ---- barrier of a cluster ----
+
+void complete_cluster_barrier(Group& group) {
+  Group::ClusterBarrier& barrier = group.cluster_barrier;
+  barrier.arrived = 0;
+  ++barrier.phase;
+  for (Thread* thread : barrier.waiting) make_ready(thread);
+  barrier.waiting.clear();
+}
+
+Group::ClusterBarrier& cluster_barrier(void* pc) {
+  Group& group = *current_thread->block->group;
+  if (group.block_count != group.launch->cluster) {
+    fail("cluster barrier in a cooperative launch", pc);
+  }
+  return group.cluster_barrier;
+}
+
+// ---- meetings of a warp ----
+
+Rendezvous& find_rendezvous(Warp& warp, uint32_t mask) {
+  Rendezvous* unused = nullptr;
+  for (uint32_t i = 0; i < warp.rendezvous_used; ++i) {
+    Rendezvous& entry = warp.rendezvous[i];
+    if (entry.arrived != 0) {
+      if (entry.mask == mask) return entry;
+    } else if (entry.unread == 0 && !unused) {
+      unused = &entry;
+    }
+  }
+  if (!unused) unused = &warp.rendezvous[warp.rendezvous_used++];
+  return *unused;
+}
+
+void complete_meeting(Warp& warp, Rendezvous& meeting, bool orders_memory) {
+  meeting.participants = meeting.unread = meeting.arrived;
+  meeting.arrived = 0;
+  --warp.rendezvous_open;
+  if (orders_memory && hooks) {
+    uint16_t ids[kWarpSize];
+    int count = 0;
+    for (uint32_t rest = meeting.participants; rest != 0; rest &= rest - 1) {
+      ids[count++] = static_cast<uint16_t>(warp.threads[__builtin_ctz(rest)].id);
+    }
+    hooks->join(*warp.block, ids, count);
+  }
+  for (uint32_t rest = meeting.participants; rest != 0; rest &= rest - 1) {
+    Thread& thread = warp.threads[__builtin_ctz(rest)];
+    if (thread.state == ThreadState::blocked) make_ready(&thread);
+  }
+}
+
+constexpr const char* kSyncWarp = "__syncwarp";
+
+// Who takes part and what each brought; the guard ends the meeting for this lane.
+class Meeting {
+ public:
+  Meeting(uint32_t mask, uint64_t value, const char* operation, void* pc)
+      : meeting_(meet(mask, value, operation, false, pc)) {}
+  Meeting(const Meeting&) = delete;
+  ~Meeting() { finish_meeting(meeting_); }
+  uint32_t participants() const { return meeting_.participants; }
+  uint64_t value(uint32_t lane) const { return meeting_.value[lane]; }
+
+ private:
+  Rendezvous& meeting_;
+};
+
+}  // namespace
+
+void barrier_sync(unsigned id, unsigned threads, const char* operation, void* pc) {
+  Thread& self = *current_thread;
+  Block& block = *self.block;
+  NamedBarrier& barrier = join_phase(block, id, threads, operation, pc);
+  barrier.waiting.push_back(static_cast<uint16_t>(self.id));
+  if (is_complete(block, barrier)) {
+    complete(block, barrier);
+  } else {
+    block_current(operation, &barrier, pc);
+  }
+}
+
+void barrier_arrive(unsigned id, unsigned threads, void* pc) {
+  Thread& self = *current_thread;
+  Block& block = *self.block;
+  if (threads == 0) fail("bar.arrive needs a number of threads", pc);
+  NamedBarrier& barrier = join_phase(block, id, threads, "bar.arrive", pc);
+  barrier.has_arrivals = true;
+  if (hooks) hooks->release(&barrier, self.actor);
+  if (is_complete(block, barrier)) complete(block, barrier);
+}
+
+void cluster_barrier_arrive(void* pc) {
+  Thread& self = *current_thread;
+  Group& group = *self.block->group;
+  Group::ClusterBarrier& barrier = cluster_barrier(pc);
+  if (self.cluster_arrival == barrier.phase + 1) {
+    fail("second barrier.cluster.arrive without a wait", pc);
+  }
+  self.cluster_arrival = barrier.phase + 1;
+  if (hooks) hooks->release(&barrier.objects[barrier.phase % 2], self.actor);
+  if (++barrier.arrived == group.alive) complete_cluster_barrier(group);
+}
+
+void cluster_barrier_wait(void* pc) {
+  Thread& self = *current_thread;
+  Group::ClusterBarrier& barrier = cluster_barrier(pc);
+  if (self.cluster_arrival == 0) fail("barrier.cluster.wait without an arrive", pc);
+  while (self.cluster_arrival == barrier.phase + 1) {
+    barrier.waiting.push_back(&self);
+    block_current("barrier.cluster.wait", &barrier, pc);
+  }
+  if (hooks) hooks->acquire(&barrier.objects[(self.cluster_arrival - 1) % 2], self.actor);
+}
+
+Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, bool orders_memory,
+                 void* pc) {
+  Thread& self = *current_thread;
+  Warp& warp = *self.warp;
+  if (!(mask >> self.lane & 1)) {
+    char text[64];
+    std::snprintf(text, sizeof(text), "%s: lane %u is not in its own mask 0x%08x", operation,
+                  self.lane, mask);
+    fail(text, pc);
+  }
+  Rendezvous& meeting = find_rendezvous(warp, mask);
+  if (meeting.arrived == 0) {
+    meeting.mask = mask;
+    meeting.operation = operation;
+    ++warp.rendezvous_open;
+  } else if (meeting.operation != operation && std::strcmp(meeting.operation, operation) != 0) {
+    fail(std::string("lanes of a warp meet in different operations: ") + operation + " here, " +
+             meeting.operation + " elsewhere",
+         pc);
+  }
+  meeting.value[self.lane] = value;
+  meeting.arrived |= 1u << self.lane;
+  if (meeting.arrived == (mask & warp.alive)) {
+    complete_meeting(warp, meeting, orders_memory);
+  } else {
+    block_current(operation, &meeting, pc);
+  }
+  return meeting;
+}
+
+void finish_meeting(Rendezvous& meeting) { meeting.unread &= ~(1u << current_thread->lane); }
+
+void release_after_exit(Thread& thread) {
+  Block& block = *thread.block;
+  Warp& warp = *thread.warp;
+  if (block.alive != 0) {
+    for (NamedBarrier& barrier : block.barriers) {
+      if (barrier.arrived != 0 && barrier.expected == 0 && is_complete(block, barrier)) {
+        complete(block, barrier);
+      }
+    }
+  }
+  if (warp.rendezvous_open != 0) {
+    for (uint32_t i = 0; i < warp.rendezvous_used; ++i) {
+      Rendezvous& meeting = warp.rendezvous[i];
+      if (meeting.arrived != 0 && meeting.arrived == (meeting.mask & warp.alive)) {
+        complete_meeting(warp, meeting, std::strcmp(meeting.operation, kSyncWarp) == 0);
+      }
+    }
+  }
+  Group& group = *block.group;
+  if (group.cluster_barrier.arrived != 0 || !group.cluster_barrier.waiting.empty()) {
+    if (thread.cluster_arrival == group.cluster_barrier.phase + 1) --group.cluster_barrier.arrived;
+    if (group.alive != 0 && group.cluster_barrier.arrived == group.alive) {
+      complete_cluster_barrier(group);
+    }
+  }
+}
+
+// ---- what kernels call (language.hpp) ----
+
+void sync_threads() { barrier_sync(0, 0, "__syncthreads", __builtin_return_address(0)); }
+
+int sync_threads_count(bool predicate) {
+  NamedBarrier& barrier = current_thread->block->barriers[0];
+  barrier.vote_count += predicate;
+  barrier_sync(0, 0, "__syncthreads_count", __builtin_return_address(0));
+  return static_cast<int>(barrier.vote_result);
+}
+
+bool sync_threads_and(bool predicate) {
+  NamedBarrier& barrier = current_thread->block->barriers[0];
+  barrier.vote_count += !predicate;
+  barrier_sync(0, 0, "__syncthreads_and", __builtin_return_address(0));
+  return barrier.vote_result == 0;
+}
+
+bool sync_threads_or(bool predicate) {
+  NamedBarrier& barrier = current_thread->block->barriers[0];
+  barrier.vote_count += predicate;
+  barrier_sync(0, 0, "__syncthreads_or", __builtin_return_address(0));
+  return barrier.vote_result != 0;
+}
+
+void sync_warp(uint32_t mask) {
+  finish_meeting(meet(mask, 0, kSyncWarp, true, __builtin_return_address(0)));
+}
+
+uint64_t shuffle(uint32_t mask, uint64_t value, uint32_t source) {
+  const Meeting meeting(mask, value, "__shfl_sync", __builtin_return_address(0));
+  return meeting.participants() >> source & 1 ? meeting.value(source) : ~uint64_t{0};
+}
+
+Vote vote(uint32_t mask, bool predicate) {
+  const Meeting meeting(mask, predicate, "warp vote", __builtin_return_address(0));
+  Vote result{0, meeting.participants()};
+  for (uint32_t rest = result.participants; rest != 0; rest &= rest - 1) {
+    const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
+    result.ballot |= static_cast<uint32_t>(meeting.value(lane)) << lane;
+  }
+  return result;
+}
+
+uint32_t match_any(uint32_t mask, uint64_t value) {
+  const Meeting meeting(mask, value, "__match_any_sync", __builtin_return_address(0));
+  uint32_t equal = 0;
+  for (uint32_t rest = meeting.participants(); rest != 0; rest &= rest - 1) {
+    const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
+    if (meeting.value(lane) == value) equal |= 1u << lane;
+  }
+  return equal;
+}
+
+uint32_t match_all(uint32_t mask, uint64_t value, int* all_equal) {
+  const Meeting meeting(mask, value, "__match_all_sync", __builtin_return_address(0));
+  *all_equal = 1;
+  for (uint32_t rest = meeting.participants(); rest != 0; rest &= rest - 1) {
+    if (meeting.value(static_cast<uint32_t>(__builtin_ctz(rest))) != value) *all_equal = 0;
+  }
+  return *all_equal ? meeting.participants() : 0;
+}
+
+uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op) {
+  const Meeting meeting(mask, value, "__reduce_sync", __builtin_return_address(0));
+  uint32_t result = value;
+  for (uint32_t rest = meeting.participants() & ~(1u << current_thread->lane); rest != 0;
+       rest &= rest - 1) {
+    const auto other =
+        static_cast<uint32_t>(meeting.value(static_cast<uint32_t>(__builtin_ctz(rest))));
+    const auto a = static_cast<int32_t>(result), b = static_cast<int32_t>(other);
+    switch (op) {
+      case ReduceOp::add: result += other; break;
+      case ReduceOp::min_signed: result = static_cast<uint32_t>(b < a ? b : a); break;
+      case ReduceOp::max_signed: result = static_cast<uint32_t>(a < b ? b : a); break;
+      case ReduceOp::min_unsigned: result = other < result ? other : result; break;
+      case ReduceOp::max_unsigned: result = result < other ? other : result; break;
+      case ReduceOp::bit_and: result &= other; break;
+      case ReduceOp::bit_or: result |= other; break;
+      case ReduceOp::bit_xor: result ^= other; break;
+    }
+  }
+  return result;
+}
+
+// Which lanes are active together is the hardware's choice. The traced build knows who runs the same basic block; the
+// plain build runs lane by lane, and "only me" is a valid answer too.
+uint32_t active_mask() {
+  return hooks ? current_thread->converged & current_thread->warp->alive
+               : 1u << current_thread->lane;
+}
+
+uint32_t lane_id() { return current_thread->lane; }
+
+void nap() { yield_current(__builtin_return_address(0)); }
+
+void trap() { fail("__trap()", __builtin_return_address(0)); }
+
+}  // namespace cookbook::simt

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+//
+// What a traced run of a kernel reports: memory counters per source line, and findings (races,
+// uninitialised reads, accesses out of bounds ...). The counters model the source as written: a GPU
+// compiler may fuse or split accesses, which changes requests but rarely sectors or conflicts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cookbook::simt {
+
+enum class Space { global, shared };
+
+/// What an access does to the memory of its `Space`. A TMA load, for example, is an `async_load` of
+/// global memory and an `async_store` to shared memory; wgmma operands are `async_load`s of shared.
+enum class Op { load, store, atomic, async_load, async_store };
+
+/// All executions of one access in the source of one kernel.
+struct AccessSite {
+  std::string kernel;  ///< Demangled, with template arguments, without parameters.
+  std::string file;    ///< Innermost source file outside common/device and common/backend.
+  int line = 0;
+  Space space = Space::global;
+  Op op = Op::load;
+  int bytes_per_lane = 0;          ///< Largest piece of a bulk copy for TMA and bulk accesses.
+  std::string buffer;              ///< Name of the DeviceMemory; empty for shared memory.
+  uint64_t requests = 0;           ///< Warp-wide instructions.
+  uint64_t lanes = 0;              ///< Active lanes, summed over requests.
+  uint64_t sectors = 0;            ///< Global memory: distinct 32-byte sectors per request, summed.
+  uint64_t ideal_sectors = 0;      ///< Sectors if the distinct bytes of each request were dense.
+  uint64_t wavefronts = 0;         ///< Shared memory: passes over the 32 banks.
+  uint64_t ideal_wavefronts = 0;   ///< Passes without bank conflicts.
+  uint64_t bytes = 0;              ///< Sum over lanes of the bytes asked for.
+};
+
+/// A mistake found in a kernel, with the number of times it was seen.
+struct Finding {
+  std::string kind;  ///< race, uninitialised, out-of-bounds, misaligned, proxy, static-shared.
+  std::string message;
+  uint64_t count = 0;
+};
+
+struct KernelTotals {
+  std::string kernel;
+  uint64_t launches = 0;
+  uint64_t blocks = 0;
+  uint64_t basic_blocks = 0;      ///< Basic blocks issued, counted once per group of lanes.
+  double mean_active_lanes = 0;   ///< Lanes per issued basic block.
+  uint64_t bytes_requested = 0;   ///< Global memory, sum over lanes.
+  uint64_t distinct_bytes = 0;    ///< Global memory, 32 times the distinct sectors touched.
+};
+
+struct Trace {
+  std::vector<AccessSite> sites;
+  std::vector<Finding> findings;
+  std::vector<KernelTotals> kernels;
+};
+
+/// True in executables whose kernels were compiled for tracing, false in plain ones.
+bool tracing_available();
+
+/// Discards what was gathered and records every launch until stop_trace(). Throws std::runtime_error
+/// in a plain executable.
+void start_trace();
+
+/// Ends the recording and resolves addresses to source lines. Deterministic for race-free kernels,
+/// whatever the number of worker threads.
+Trace stop_trace();
+
+/// The trace as text for people: one aligned row per source line, then the findings.
+std::string explain(const Trace& trace);
+
+const char* to_string(Space space);
+const char* to_string(Op op);
+
+}  // namespace cookbook::simt

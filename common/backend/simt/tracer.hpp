@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// Between the compiler's instrumentation (tsan_entry.cpp), the tracer (tracing.cpp) and the public
+// functions of trace.hpp (trace.cpp), which plain executables have too.
+#pragma once
+
+#include <cstdint>
+
+#include "common/backend/simt/internal.hpp"
+#include "common/backend/simt/trace.hpp"
+
+namespace cookbook::simt {
+
+/// What traced executables add. Null in plain ones.
+struct TracerBackend {
+  void (*start)();
+  Trace (*stop)();
+};
+extern TracerBackend* tracer_backend;
+
+/// An access by instrumented code on `thread`. `natural_alignment`: of a type aligned to its size, so
+/// that a GPU would refuse another address. `part` tells the pieces of one large access apart.
+void trace_access(Thread& thread, uintptr_t address, unsigned bytes, Op op, bool natural_alignment,
+                  void* pc, unsigned part = 0);
+
+/// One lane's part of a warp-wide asynchronous copy (cp.async): counted as a lane of a request.
+void trace_lane_access(Thread& thread, const void* address, unsigned bytes, Op op, void* pc,
+                       Actor actor);
+
+/// A piece of a bulk operation (TMA, bulk copy, wgmma operand): one request per operation.
+void trace_bulk_access(Thread& issuer, const void* address, size_t bytes, Op op, void* pc,
+                       Actor actor);
+
+}  // namespace cookbook::simt

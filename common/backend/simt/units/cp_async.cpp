@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// A copy reads global and writes shared memory at one moment between its issue and its wait: at the
+// wait (late), at issue (early), or at one of the thread's cp.async instructions between (random).
+#include "common/backend/simt/units/cp_async.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "common/backend/simt/units/state.hpp"
+
+namespace cookbook {
+namespace simt {
+namespace {
+
+void land(CpAsyncCopy& copy) {
+  if (copy.landed) return;
+  char data[16] = {};
+  std::memcpy(data, copy.gmem, copy.valid_bytes);
+  std::memcpy(copy.smem, data, copy.bytes);
+  copy.landed = true;
+}
+
+void land_some(CpAsyncState& state) {
+  if (async_schedule() != AsyncSchedule::random) return;
+  for (CpAsyncCopy& copy : state.copies) {
+    if (!copy.landed && happens_now()) land(copy);
+  }
+}
+
+// The copies before number `end` have landed; `object` carries what they did to whoever acquires it.
+void retire(CpAsyncState& state, uint64_t end, const void* object) {
+  while (state.first < end) {
+    CpAsyncCopy& copy = state.copies.front();
+    land(copy);
+    if (hooks != nullptr) hooks->release(object, copy.actor);
+    state.copies.pop_front();
+    ++state.first;
+  }
+}
+
+void require_aligned(const void* pointer, int bytes, const char* which, void* pc) {
+  if (reinterpret_cast<uintptr_t>(pointer) % static_cast<unsigned>(bytes) == 0) return;
+  fail(std::string("cp_async: the ") + which + " is not aligned to " + std::to_string(bytes) +
+           " bytes",
+       pc);
+}
+
+}  // namespace
+
+void cp_async(void* smem, const void* gmem, int bytes, int valid_bytes) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_own_shared(smem, "cp_async", pc);
+  require_aligned(smem, bytes, "destination", pc);
+  require_aligned(gmem, bytes, "source", pc);
+  if (valid_bytes < 0 || valid_bytes > bytes) {
+    fail("cp_async_zfill: 0 to " + std::to_string(bytes) + " valid bytes, got " +
+             std::to_string(valid_bytes),
+         pc);
+  }
+  Thread& thread = *current_thread;
+  CpAsyncState& state = thread_units(thread).cp_async;
+  CpAsyncCopy copy{static_cast<char*>(smem),
+                   static_cast<const char*>(gmem),
+                   static_cast<uint8_t>(bytes),
+                   static_cast<uint8_t>(valid_bytes),
+                   false,
+                   0};
+  if (hooks != nullptr) {
+    copy.actor = new_async_actor();
+    hooks->async_begin(copy.actor, thread);
+    if (valid_bytes > 0) {
+      hooks->async_access(gmem, static_cast<size_t>(valid_bytes), false, thread, pc, copy.actor,
+                          AsyncKind::cp_async);
+    }
+    hooks->async_access(smem, static_cast<size_t>(bytes), true, thread, pc, copy.actor,
+                        AsyncKind::cp_async);
+  }
+  if (async_schedule() == AsyncSchedule::early) land(copy);
+  state.copies.push_back(copy);
+  land_some(state);
+}
+
+void cp_async_wait(int pending_groups) {
+  Thread& thread = *current_thread;
+  CpAsyncState& state = thread_units(thread).cp_async;
+  land_some(state);
+  bool acquire = false;
+  while (state.groups.size() > static_cast<size_t>(pending_groups)) {
+    retire(state, state.groups.front(), &state);
+    state.groups.pop_front();
+    acquire = true;
+  }
+  if (acquire && hooks != nullptr) hooks->acquire(&state, thread.actor);
+}
+
+void cp_async_thread_exit(Thread& thread) {
+  CpAsyncState& state = thread_units(thread).cp_async;
+  retire(state, state.end(), &state);
+  state.groups.clear();
+}
+
+}  // namespace simt
+
+using namespace simt;
+
+void cp_async_commit() {
+  CpAsyncState& state = thread_units(*current_thread).cp_async;
+  state.groups.push_back(state.end());
+  land_some(state);
+}
+
+void cp_async_mbarrier_arrive_noinc(uint64_t* bar) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  Thread& thread = *current_thread;
+  Group& group = *thread.block->group;
+  require_own_shared(bar, "cp_async_mbarrier_arrive_noinc", pc);
+  find_mbarrier(group, bar, "cp_async_mbarrier_arrive_noinc", pc);
+  const uint64_t end = thread_units(thread).cp_async.end();
+  defer([&thread, &group, bar, end, pc] {
+    Mbarrier& barrier = find_mbarrier(group, bar, "cp_async_mbarrier_arrive_noinc", pc);
+    CpAsyncState& state = thread_units(thread).cp_async;
+    // The thread may still wait for these copies too, so they stay in its list.
+    for (uint64_t i = state.first; i < end && i < state.end(); ++i) {
+      CpAsyncCopy& copy = state.copies[i - state.first];
+      land(copy);
+      if (hooks != nullptr) {
+        hooks->release(&barrier.phase_object[barrier.phase & 1], copy.actor);
+      }
+    }
+    mbarrier_complete_arrival(barrier, 1, pc);
+  });
+}
+
+}  // namespace cookbook

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "common/backend/simt/units/mbarrier.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "common/backend/simt/units/state.hpp"
+
+namespace cookbook {
+namespace simt {
+namespace {
+
+constexpr uint32_t kMaxCount = (1u << 20) - 1;  // of arrivals and of bytes (PTX ISA, "mbarrier")
+
+// The barrier's own eight bytes hold only this, to notice when they are overwritten: all state is in
+// Mbarrier, where it can be named in messages.
+uint64_t signature(const uint64_t* bar) {
+  return 0x6d62617272696572ull ^ reinterpret_cast<uintptr_t>(bar);
+}
+
+std::string place(const uint64_t* bar) {
+  char text[64];
+  const Block* owner = find_shared_block(bar);
+  if (owner != nullptr) {
+    std::snprintf(text, sizeof text, "dynamic shared memory + %zu",
+                  static_cast<size_t>(reinterpret_cast<const char*>(bar) - owner->shared));
+  } else {
+    std::snprintf(text, sizeof text, "shared address 0x%x", shared_address(bar));
+  }
+  return text;
+}
+
+std::string name(const char* what, const uint64_t* bar) {
+  return std::string(what) + ": mbarrier at " + place(bar);
+}
+
+// "mbarrier at ..., phase P, A of C arrivals and B bytes pending", for whoever reports a deadlock.
+void describe(Mbarrier& barrier) {
+  std::snprintf(barrier.text, sizeof barrier.text,
+                "mbarrier at %s (phase %u: %u of %u arrivals and %lld bytes pending)",
+                place(barrier.address).c_str(), barrier.phase, barrier.pending, barrier.count,
+                static_cast<long long>(barrier.pending_bytes));
+}
+
+void test_phase(Mbarrier& barrier, void* pc) {
+  if (barrier.pending == 0 && barrier.pending_bytes < 0) {
+    fail(name("mbarrier", barrier.address) + ": transaction bytes exceed expectation: " +
+             std::to_string(-barrier.pending_bytes) + " more bytes landed in phase " +
+             std::to_string(barrier.phase) + " than were expected",
+         pc);
+  }
+  if (barrier.pending == 0 && barrier.pending_bytes == 0) {
+    ++barrier.phase;
+    barrier.pending = barrier.count;
+    for (Thread* thread : barrier.waiting) make_ready(thread);
+    barrier.waiting.clear();
+  } else if (!barrier.waiting.empty()) {
+    describe(barrier);
+  }
+}
+
+void expect(Mbarrier& barrier, uint32_t bytes, void* pc) {
+  barrier.pending_bytes += bytes;
+  if (barrier.pending_bytes > kMaxCount) {
+    fail(name("mbarrier_expect_tx", barrier.address) + ": a phase expects at most 1048575 bytes, got " +
+             std::to_string(barrier.pending_bytes),
+         pc);
+  }
+}
+
+void arrive(Mbarrier& barrier, uint32_t count, void* pc) {
+  if (hooks != nullptr) {
+    hooks->release(&barrier.phase_object[barrier.phase & 1], current_thread->actor);
+  }
+  mbarrier_complete_arrival(barrier, count, pc);
+}
+
+Mbarrier& own_mbarrier(const uint64_t* bar, const char* what, void* pc) {
+  require_own_shared(bar, what, pc);
+  return find_mbarrier(*current_thread->block->group, bar, what, pc);
+}
+
+bool complete(const Mbarrier& barrier, uint32_t parity) { return (barrier.phase & 1) != parity; }
+
+void acquire(Mbarrier& barrier, uint32_t parity) {
+  if (hooks != nullptr) hooks->acquire(&barrier.phase_object[parity], current_thread->actor);
+}
+
+void require_parity(uint32_t parity, const char* what, void* pc) {
+  if (parity > 1) fail(std::string(what) + ": the parity must be 0 or 1", pc);
+}
+
+void wait(uint64_t* bar, uint32_t parity, const char* what, void* pc) {
+  require_parity(parity, what, pc);
+  Mbarrier& barrier = own_mbarrier(bar, what, pc);
+  while (!complete(barrier, parity)) {
+    barrier.waiting.push_back(current_thread);
+    describe(barrier);
+    block_current(barrier.text, bar, pc);
+  }
+  acquire(barrier, parity);
+}
+
+}  // namespace
+
+Mbarrier& find_mbarrier(Group& group, const uint64_t* bar, const char* what, void* pc) {
+  const auto& barriers = group_units(group).mbarriers;
+  const auto found = barriers.find(bar);
+  if (found == barriers.end()) fail(name(what, bar) + " is not initialised", pc);
+  if (*bar != signature(bar)) fail(name(what, bar) + " was overwritten", pc);
+  return *found->second;
+}
+
+void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc) {
+  if (count > barrier.pending) {
+    fail(name("mbarrier_arrive", barrier.address) + ": more arrivals in phase " +
+             std::to_string(barrier.phase) + " than the " + std::to_string(barrier.count) +
+             " it was initialised for",
+         pc);
+  }
+  barrier.pending -= count;
+  test_phase(barrier, pc);
+}
+
+void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, void* pc) {
+  if (hooks != nullptr) hooks->release(&barrier.phase_object[barrier.phase & 1], actor);
+  barrier.pending_bytes -= bytes;
+  test_phase(barrier, pc);
+}
+
+}  // namespace simt
+
+using namespace simt;
+
+void mbarrier_init(uint64_t* bar, uint32_t arrivals) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_own_shared(bar, "mbarrier_init", pc);
+  if (reinterpret_cast<uintptr_t>(bar) % 8 != 0) {
+    fail(name("mbarrier_init", bar) + " is not aligned to 8 bytes", pc);
+  }
+  if (arrivals < 1 || arrivals > kMaxCount) {
+    fail(name("mbarrier_init", bar) + ": 1 to 1048575 arrivals, got " + std::to_string(arrivals), pc);
+  }
+  std::unique_ptr<Mbarrier>& slot =
+      group_units(*current_thread->block->group).mbarriers[bar];
+  if (slot != nullptr && *bar == signature(bar)) {
+    fail(name("mbarrier_init", bar) + " is initialised already: mbarrier_invalidate() it first", pc);
+  }
+  slot = std::make_unique<Mbarrier>();
+  slot->address = bar;
+  slot->count = slot->pending = arrivals;
+  *bar = signature(bar);
+}
+
+void mbarrier_invalidate(uint64_t* bar) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  Mbarrier& barrier = own_mbarrier(bar, "mbarrier_invalidate", pc);
+  if (!barrier.waiting.empty()) {
+    fail(name("mbarrier_invalidate", bar) + ": a thread waits for it", pc);
+  }
+  *bar = 0;
+  group_units(*current_thread->block->group).mbarriers.erase(bar);
+}
+
+void mbarrier_arrive(uint64_t* bar) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  arrive(own_mbarrier(bar, "mbarrier_arrive", pc), 1, pc);
+}
+
+void mbarrier_arrive(uint64_t* bar, uint32_t count) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  arrive(own_mbarrier(bar, "mbarrier_arrive", pc), count, pc);
+}
+
+void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  Mbarrier& barrier = own_mbarrier(bar, "mbarrier_arrive_expect_tx", pc);
+  expect(barrier, bytes, pc);
+  arrive(barrier, 1, pc);
+}
+
+void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  Mbarrier& barrier = own_mbarrier(bar, "mbarrier_expect_tx", pc);
+  expect(barrier, bytes, pc);
+  test_phase(barrier, pc);
+}
+
+void mbarrier_arrive_cluster(uint64_t* bar, uint32_t rank) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  auto* remote = static_cast<uint64_t*>(map_to_rank(bar, rank, "mbarrier_arrive_cluster", pc));
+  Group& group = *current_thread->block->group;
+  arrive(find_mbarrier(group, remote, "mbarrier_arrive_cluster", pc), 1, pc);
+}
+
+bool mbarrier_try_wait(uint64_t* bar, uint32_t parity) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_parity(parity, "mbarrier_try_wait", pc);
+  Mbarrier& barrier = own_mbarrier(bar, "mbarrier_try_wait", pc);
+  if (!complete(barrier, parity)) yield_current(pc);
+  if (!complete(barrier, parity)) return false;
+  acquire(barrier, parity);
+  return true;
+}
+
+void mbarrier_wait(uint64_t* bar, uint32_t parity) {
+  wait(bar, parity, "mbarrier_wait", COOKBOOK_SIMT_PC);
+}
+
+void mbarrier_wait_cluster(uint64_t* bar, uint32_t parity) {
+  wait(bar, parity, "mbarrier_wait_cluster", COOKBOOK_SIMT_PC);
+}
+
+void fence_mbarrier_init() {}
+
+}  // namespace cookbook

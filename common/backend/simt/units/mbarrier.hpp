@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// mbarrier on the SIMT backend; what the functions do is documented in common/device/mbarrier.cuh.
+#pragma once
+
+#include <cstdint>
+
+namespace cookbook {
+
+void mbarrier_init(uint64_t* bar, uint32_t arrivals);
+void mbarrier_invalidate(uint64_t* bar);
+void mbarrier_arrive(uint64_t* bar);
+void mbarrier_arrive(uint64_t* bar, uint32_t count);
+void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes);
+void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes);
+void mbarrier_arrive_cluster(uint64_t* bar, uint32_t rank);
+bool mbarrier_try_wait(uint64_t* bar, uint32_t parity);
+void mbarrier_wait(uint64_t* bar, uint32_t parity);
+void mbarrier_wait_cluster(uint64_t* bar, uint32_t parity);
+void fence_mbarrier_init();
+
+}  // namespace cookbook

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Warp-level matrix instructions. Layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16" and so on.
+#include "common/backend/simt/units/mma.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "common/backend/simt/units/state.hpp"
+#include "common/backend/simt/units/warp_collective.hpp"
+
+namespace cookbook {
+namespace simt {
+namespace {
+
+struct MatrixLane {
+  uint32_t* load;
+  const uint32_t* store;
+  char* row;
+  bool done;
+};
+
+using Lanes = std::array<MatrixLane*, kWarpSize>;
+
+// Element (row, column) of 16-bit matrix `matrix` is in this half of this lane's register.
+struct MatrixElement {
+  uint32_t lane, half;
+};
+
+MatrixElement element_holder(uint32_t row, uint32_t column, bool transposed) {
+  if (transposed) std::swap(row, column);
+  return {row * 4 + column / 2, column % 2};
+}
+
+void require_rows(const void* smem_row, int matrices, bool is_write, const char* operation,
+                  void* pc) {
+  if (current_thread->lane >= 8u * static_cast<unsigned>(matrices)) return;
+  if (reinterpret_cast<uintptr_t>(smem_row) % 16 != 0) {
+    fail(std::string(operation) + ": the row's address is not aligned to 16 bytes", pc);
+  }
+  require_own_shared(smem_row, operation, pc);
+  if (hooks != nullptr) hooks->unit_access(smem_row, 16, is_write, pc);
+}
+
+struct MmaLane {
+  float* d;
+  const uint32_t* a;
+  const uint32_t* b;
+  bool done;
+};
+
+// Operands of one register, the lowest first, as floats.
+int unpack(uint32_t bits, Format format, float* values) {
+  switch (format) {
+    case Format::tf32:
+      values[0] = tf32_value(bits);
+      return 1;
+    case Format::bf16:
+      values[0] = bf16_value(static_cast<uint16_t>(bits));
+      values[1] = bf16_value(static_cast<uint16_t>(bits >> 16));
+      return 2;
+    case Format::f16:
+      values[0] = half_value(static_cast<uint16_t>(bits));
+      values[1] = half_value(static_cast<uint16_t>(bits >> 16));
+      return 2;
+    case Format::e4m3:
+      break;
+  }
+  for (int i = 0; i < 4; ++i) values[i] = e4m3_value(static_cast<uint8_t>(bits >> (8 * i)));
+  return 4;
+}
+
+void multiply(const std::array<MmaLane*, kWarpSize>& lanes, Format format) {
+  float a[16][32];
+  float b[32][8];
+  const int per_register = format == Format::tf32 ? 1 : format == Format::e4m3 ? 4 : 2;
+  const int half_k = 4 * per_register;
+  for (int lane = 0; lane < 32; ++lane) {
+    const int group = lane / 4;
+    const int first = lane % 4 * per_register;
+    float values[4];
+    for (int r = 0; r < 4; ++r) {
+      unpack(lanes[static_cast<size_t>(lane)]->a[r], format, values);
+      for (int i = 0; i < per_register; ++i) {
+        a[group + 8 * (r % 2)][first + half_k * (r / 2) + i] = values[i];
+      }
+    }
+    for (int r = 0; r < 2; ++r) {
+      unpack(lanes[static_cast<size_t>(lane)]->b[r], format, values);
+      for (int i = 0; i < per_register; ++i) b[first + half_k * r + i][group] = values[i];
+    }
+  }
+  for (int lane = 0; lane < 32; ++lane) {
+    float* d = lanes[static_cast<size_t>(lane)]->d;
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + 8 * (i / 2);
+      const int column = lane % 4 * 2 + i % 2;
+      float sum = d[i];
+      for (int k = 0; k < 2 * half_k; ++k) sum += a[row][k] * b[k][column];
+      d[i] = sum;
+    }
+  }
+}
+
+}  // namespace
+
+void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_rows(smem_row, matrices, false, "ldmatrix", pc);
+  MatrixLane mine{r, nullptr, static_cast<char*>(const_cast<void*>(smem_row)), false};
+  warp_collective(mine, "ldmatrix", pc, [=](const Lanes& lanes) {
+    for (uint32_t matrix = 0; matrix < static_cast<uint32_t>(matrices); ++matrix) {
+      for (uint32_t row = 0; row < 8; ++row) {
+        uint16_t elements[8];
+        std::memcpy(elements, lanes[matrix * 8 + row]->row, 16);
+        for (uint32_t column = 0; column < 8; ++column) {
+          const MatrixElement to = element_holder(row, column, transposed);
+          auto* halves = reinterpret_cast<char*>(&lanes[to.lane]->load[matrix]);
+          std::memcpy(halves + 2 * to.half, &elements[column], 2);
+        }
+      }
+    }
+  });
+}
+
+void stmatrix(const uint32_t* r, int matrices, void* smem_row, bool transposed) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_rows(smem_row, matrices, true, "stmatrix", pc);
+  MatrixLane mine{nullptr, r, static_cast<char*>(smem_row), false};
+  warp_collective(mine, "stmatrix", pc, [=](const Lanes& lanes) {
+    for (uint32_t matrix = 0; matrix < static_cast<uint32_t>(matrices); ++matrix) {
+      for (uint32_t row = 0; row < 8; ++row) {
+        uint16_t elements[8];
+        for (uint32_t column = 0; column < 8; ++column) {
+          const MatrixElement from = element_holder(row, column, transposed);
+          elements[column] =
+              static_cast<uint16_t>(lanes[from.lane]->store[matrix] >> (16 * from.half));
+        }
+        std::memcpy(lanes[matrix * 8 + row]->row, elements, 16);
+      }
+    }
+  });
+}
+
+void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format) {
+  MmaLane mine{d, a, b, false};
+  warp_collective(mine, "mma.sync", COOKBOOK_SIMT_PC,
+                  [=](const std::array<MmaLane*, kWarpSize>& lanes) { multiply(lanes, format); });
+}
+
+}  // namespace simt
+
+uint32_t to_tf32(float value) {
+  const uint32_t bits = simt::bits_of_float(value);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return value != value ? 0x7fffffffu : bits;
+  return (bits + 0x1000u) & 0xffffe000u;  // to nearest, ties away from zero
+}
+
+}  // namespace cookbook

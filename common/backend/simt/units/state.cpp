@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "common/backend/simt/units/state.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "common/backend/simt/units/wgmma_state.hpp"
+
+namespace cookbook::simt {
+
+BlockUnits::BlockUnits() = default;
+BlockUnits::~BlockUnits() = default;
+
+namespace {
+
+template <class T, class Holder>
+T& unit_state(Holder& holder) {
+  if (holder.unit_state == nullptr) holder.unit_state = std::make_unique<T>();
+  return static_cast<T&>(*holder.unit_state);
+}
+
+void thread_exit(Thread& thread) {
+  if (thread.unit_state == nullptr) return;
+  cp_async_thread_exit(thread);
+  bulk_thread_exit(thread);
+  thread_units(thread).wgmma = {};
+}
+
+void block_begin(Block& block) {
+  if (block.unit_state == nullptr) return;
+  block_units(block).warpgroups.clear();
+  block_units(block).warpgroup_registers.clear();
+}
+
+void group_begin(Group& group) {
+  if (group.unit_state != nullptr) group_units(group).mbarriers.clear();
+}
+
+UnitCallbacks unit_callbacks() {
+  UnitCallbacks callbacks;
+  callbacks.group_begin = group_begin;
+  callbacks.block_begin = block_begin;
+  callbacks.thread_exit = thread_exit;
+  return callbacks;
+}
+
+[[maybe_unused]] const bool registered = register_units(unit_callbacks());
+
+}  // namespace
+
+ThreadUnits& thread_units(Thread& thread) { return unit_state<ThreadUnits>(thread); }
+BlockUnits& block_units(Block& block) { return unit_state<BlockUnits>(block); }
+GroupUnits& group_units(Group& group) { return unit_state<GroupUnits>(group); }
+
+bool happens_now() {
+  switch (async_schedule()) {
+    case AsyncSchedule::early:
+      return true;
+    case AsyncSchedule::random:
+      return random_u32() % 2 != 0;
+    default:
+      return false;
+  }
+}
+
+void require_own_shared(const void* pointer, const char* what, void* pc) {
+  const Block* owner = find_shared_block(pointer);
+  if (owner == current_thread->block || (owner == nullptr && is_static_shared(pointer))) return;
+  fail(std::string(what) + (owner != nullptr ? ": the address is in another block's shared memory"
+                                             : ": the address is not in shared memory"),
+       pc);
+}
+
+void* map_to_rank(const void* pointer, uint32_t rank, const char* what, void* pc) {
+  const Group& group = *current_thread->block->group;
+  const uint32_t size = group.launch->cluster;
+  if (rank >= size) {
+    fail(std::string(what) + ": block " + std::to_string(rank) + " of a cluster of " +
+             std::to_string(size),
+         pc);
+  }
+  const Block* owner = find_shared_block(pointer);
+  if (owner == nullptr) {
+    if (size == 1 && is_static_shared(pointer)) return const_cast<void*>(pointer);
+    fail(std::string(what) + ": the address is not in dynamic shared memory", pc);
+  }
+  const Block& own = *current_thread->block;
+  const Block& target = *group.blocks[own.index - own.rank + rank];
+  return target.shared + (static_cast<const char*>(pointer) - owner->shared);
+}
+
+}  // namespace cookbook::simt

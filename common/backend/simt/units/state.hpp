@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// What the asynchronous units remember about a thread, a block and a group.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common/backend/simt/internal.hpp"
+
+namespace cookbook::simt {
+
+// Where in the kernel the unit's function was called.
+#define COOKBOOK_SIMT_PC __builtin_return_address(0)
+
+struct CpAsyncCopy {
+  char* smem;
+  const char* gmem;
+  uint8_t bytes;
+  uint8_t valid_bytes;
+  bool landed;
+  Actor actor;
+};
+
+struct CpAsyncState {
+  std::deque<CpAsyncCopy> copies;     // not yet waited for, in order of issue
+  uint64_t first = 0;                 // number of copies.front()
+  std::deque<uint64_t> groups;        // for each group not yet waited for: number of its last copy + 1
+  uint64_t end() const { return first + copies.size(); }
+};
+
+struct BulkStore;
+
+struct BulkStoreState {
+  std::vector<std::shared_ptr<BulkStore>> open;
+  std::deque<std::vector<std::shared_ptr<BulkStore>>> groups;
+};
+
+// A committed group of products: [begin, end) of the warpgroup's products.
+struct WgmmaBatch {
+  uint64_t begin, end, number;
+};
+
+struct WgmmaThreadState {
+  uint64_t issued = 0;     // products
+  uint64_t committed = 0;  // products
+  uint64_t batches = 0;
+  bool fenced = false;
+  std::deque<WgmmaBatch> pending;
+};
+
+struct ThreadUnits : UnitState {
+  CpAsyncState cp_async;
+  BulkStoreState bulk;
+  WgmmaThreadState wgmma;
+};
+
+struct Warpgroup;
+
+struct BlockUnits : UnitState {
+  BlockUnits();
+  ~BlockUnits() override;
+  std::vector<std::unique_ptr<Warpgroup>> warpgroups;
+  std::vector<uint32_t> warpgroup_registers;  // a thread's, by setmaxnreg; 0: not yet set
+};
+
+struct Mbarrier {
+  uint64_t* address = nullptr;
+  uint32_t count = 0;                // arrivals a phase
+  uint32_t pending = 0;              // arrivals
+  int64_t pending_bytes = 0;
+  uint32_t phase = 0;                // number of completed phases
+  std::vector<Thread*> waiting;
+  char phase_object[2] = {};         // what even and odd phases release, for the tracer
+  char text[120] = {};               // for deadlock reports: kept up to date while somebody waits
+};
+
+struct GroupUnits : UnitState {
+  std::unordered_map<const uint64_t*, std::unique_ptr<Mbarrier>> mbarriers;
+};
+
+ThreadUnits& thread_units(Thread& thread);
+BlockUnits& block_units(Block& block);
+GroupUnits& group_units(Group& group);
+
+// True if the current schedule lets something happen now that it could also do later.
+bool happens_now();
+
+// Fails unless `pointer` is in shared memory of the current block; `what` begins the message.
+void require_own_shared(const void* pointer, const char* what, void* pc);
+// The pointer, in block `rank` of the current cluster, at the same offset as `pointer` has in its
+// block. Fails if there is no such block.
+void* map_to_rank(const void* pointer, uint32_t rank, const char* what, void* pc);
+
+// The barrier at `bar`, which must be initialised; `what` begins the message if it is not.
+Mbarrier& find_mbarrier(Group& group, const uint64_t* bar, const char* what, void* pc);
+// One arrival, or `bytes` bytes that have landed for operation `actor`.
+void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc);
+void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, void* pc);
+
+// Called at a thread's exit.
+void cp_async_thread_exit(Thread& thread);
+void bulk_thread_exit(Thread& thread);
+
+}  // namespace cookbook::simt

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "common/backend/simt/units/sync.hpp"
+
+#include <string>
+
+#include "common/backend/simt/units/state.hpp"
+
+namespace cookbook {
+namespace simt {
+namespace {
+
+constexpr uint32_t kWarpgroupThreads = 128;
+constexpr uint32_t kBlockRegisters = 65536;
+
+void require_barrier(int id, int threads, const char* what, void* pc) {
+  if (id < 0 || id > 15) {
+    fail(std::string(what) + ": barriers are numbered 0 to 15, got " + std::to_string(id), pc);
+  }
+  if (threads <= 0 || threads % 32 != 0 || threads > static_cast<int>(kMaxBlockThreads)) {
+    fail(std::string(what) + ": the number of threads is a multiple of 32, got " +
+             std::to_string(threads),
+         pc);
+  }
+}
+
+}  // namespace
+
+// The compiler knows how many registers a thread really has. What can be checked here: once every
+// warpgroup has said what it wants, the block must fit the register file.
+void set_registers(int count) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  const Block& block = *current_thread->block;
+  if (block.thread_count % kWarpgroupThreads != 0) {
+    fail("setmaxnreg: the block is not made of whole warpgroups", pc);
+  }
+  std::vector<uint32_t>& registers = block_units(*current_thread->block).warpgroup_registers;
+  registers.resize(block.thread_count / kWarpgroupThreads);
+  registers[current_thread->id / kWarpgroupThreads] = static_cast<uint32_t>(count);
+  uint32_t sum = 0;
+  for (const uint32_t each : registers) {
+    if (each == 0) return;
+    sum += each * kWarpgroupThreads;
+  }
+  if (sum > kBlockRegisters) {
+    fail("setmaxnreg: the block's warpgroups want " + std::to_string(sum) +
+             " registers, an SM has 65536",
+         pc);
+  }
+}
+
+uint64_t load_acquire(const void* address, int bytes) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  const uint64_t value =
+      bytes == 4 ? __atomic_load_n(static_cast<const uint32_t*>(address), __ATOMIC_ACQUIRE)
+                 : __atomic_load_n(static_cast<const uint64_t*>(address), __ATOMIC_ACQUIRE);
+  if (hooks != nullptr) {
+    hooks->unit_access(address, bytes, false, pc);
+    hooks->acquire(address, current_thread->actor);
+  }
+  return value;
+}
+
+void store_release(void* address, uint64_t value, int bytes) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  if (hooks != nullptr) {
+    hooks->unit_access(address, bytes, true, pc);
+    hooks->release(address, current_thread->actor);
+  }
+  if (bytes == 4) {
+    __atomic_store_n(static_cast<uint32_t*>(address), static_cast<uint32_t>(value),
+                     __ATOMIC_RELEASE);
+  } else {
+    __atomic_store_n(static_cast<uint64_t*>(address), value, __ATOMIC_RELEASE);
+  }
+}
+
+}  // namespace simt
+
+using namespace simt;
+
+void named_barrier_sync(int id, int threads) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_barrier(id, threads, "named_barrier_sync", pc);
+  barrier_sync(static_cast<unsigned>(id), static_cast<unsigned>(threads), "named_barrier_sync", pc);
+}
+
+void named_barrier_arrive(int id, int threads) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_barrier(id, threads, "named_barrier_arrive", pc);
+  barrier_arrive(static_cast<unsigned>(id), static_cast<unsigned>(threads), pc);
+}
+
+bool elect_one() {
+  Rendezvous& meeting =
+      meet(current_thread->warp->lanes, 0, "elect_one", false, COOKBOOK_SIMT_PC);
+  const auto lowest = static_cast<uint32_t>(__builtin_ctz(meeting.participants));
+  finish_meeting(meeting);
+  return current_thread->lane == lowest;
+}
+
+void spin_pause() { yield_current(COOKBOOK_SIMT_PC); }
+
+}  // namespace cookbook

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+// TMA. A load lands, data and bytes together, when the schedule says so; a store reads shared memory
+// between its issue and wait_group.read, and writes global memory between that and wait_group.
+#include "common/device/tma.cuh"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "common/backend/simt/units/numbers.hpp"
+#include "common/backend/simt/units/state.hpp"
+#include "common/backend/simt/units/tensor_map_tag.hpp"
+
+namespace cookbook {
+namespace simt {
+
+// The box of a tensor that one instruction copies. A 1-D bulk copy is a tensor of one row.
+struct Box {
+  TensorMap map;
+  std::array<int64_t, 5> at;  // coordinates of its first element
+
+  uint32_t row_bytes() const { return uint32_t{map.box[0]} * map.element_bytes; }
+  uint32_t rows() const {
+    return uint32_t{map.box[1]} * map.box[2] * map.box[3] * map.box[4];
+  }
+  uint32_t bytes() const { return row_bytes() * rows(); }
+};
+
+// A row of a box: the part of it that is within the tensor, which may be nothing.
+struct Row {
+  char* global;         // address of the first byte within
+  uint32_t skip;        // bytes of the row before it
+  uint32_t bytes;       // within
+};
+
+struct BulkStore {
+  Box box;
+  const char* smem;
+  bool add;
+  bool was_read = false;
+  bool was_written = false;
+  std::vector<char> data;  // after it was read
+  Actor actor = 0;
+  bool released = false;
+};
+
+namespace {
+
+Row row_of(const Box& box, uint32_t row) {
+  const TensorMap& map = box.map;
+  uint64_t address = map.base;
+  for (int i = 1; i < 5; ++i) {
+    const int64_t coordinate = box.at[static_cast<size_t>(i)] + row % map.box[i];
+    row /= map.box[i];
+    if (coordinate < 0 || coordinate >= static_cast<int64_t>(map.extents[i])) return {nullptr, 0, 0};
+    address += static_cast<uint64_t>(coordinate) * map.strides[i - 1];
+  }
+  const int64_t first = std::max<int64_t>(box.at[0], 0);
+  const int64_t end = std::min<int64_t>(box.at[0] + map.box[0], static_cast<int64_t>(map.extents[0]));
+  if (first >= end) return {nullptr, 0, 0};
+  address += static_cast<uint64_t>(first) * map.element_bytes;
+  return {reinterpret_cast<char*>(address),
+          static_cast<uint32_t>(first - box.at[0]) * map.element_bytes,
+          static_cast<uint32_t>(end - first) * map.element_bytes};
+}
+
+// Shared memory of byte `offset` (a multiple of 16) of a tile that begins at `smem`. Dynamic shared
+// memory is aligned so that host addresses have the bits that matter of shared addresses.
+template <class T>
+T* swizzled(T* smem, uint32_t offset, uint8_t swizzle) {
+  const uintptr_t mask = swizzle_span_bytes(static_cast<Swizzle>(swizzle)) - 16;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(smem) + offset;
+  return reinterpret_cast<T*>(address ^ ((address >> 3) & mask));
+}
+
+void copy_in(const Box& box, char* smem) {
+  const uint32_t row_bytes = box.row_bytes();
+  std::vector<char> line(row_bytes);
+  for (uint32_t r = 0; r < box.rows(); ++r) {
+    const Row row = row_of(box, r);
+    const char* source = row.global;
+    if (row.bytes != row_bytes) {
+      std::fill(line.begin(), line.end(), char{0});
+      if (row.bytes != 0) std::memcpy(line.data() + row.skip, row.global, row.bytes);
+      source = line.data();
+    }
+    if (box.map.swizzle == 0) {
+      std::memcpy(smem + size_t{r} * row_bytes, source, row_bytes);
+      continue;
+    }
+    for (uint32_t b = 0; b < row_bytes; b += 16) {
+      std::memcpy(swizzled(smem, r * row_bytes + b, box.map.swizzle), source + b, 16);
+    }
+  }
+}
+
+void read_shared(BulkStore& store) {
+  if (store.was_read) return;
+  const uint32_t bytes = store.box.bytes();
+  store.data.resize(bytes);
+  for (uint32_t b = 0; b < bytes; b += 16) {
+    std::memcpy(store.data.data() + b, swizzled(store.smem, b, store.box.map.swizzle), 16);
+  }
+  store.was_read = true;
+}
+
+template <class Bits, class Add>
+void add_element(char* to, const char* from, const Add& add) {
+  Bits addend;
+  std::memcpy(&addend, from, sizeof addend);
+  auto* target = reinterpret_cast<Bits*>(to);
+  Bits old = __atomic_load_n(target, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(target, &old, add(old, addend), false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {
+  }
+}
+
+void add_row(TensorType type, char* to, const char* from, uint32_t bytes, uint32_t step) {
+  for (uint32_t b = 0; b < bytes; b += step) {
+    switch (type) {
+      case TensorType::f32:
+        add_element<uint32_t>(to + b, from + b, [](uint32_t x, uint32_t y) {
+          return bits_of_float(float_from_bits(x) + float_from_bits(y));
+        });
+        break;
+      case TensorType::bf16:
+        add_element<uint16_t>(to + b, from + b, [](uint16_t x, uint16_t y) {
+          return bf16_from_float(bf16_value(x) + bf16_value(y));
+        });
+        break;
+      case TensorType::f16:
+        add_element<uint16_t>(to + b, from + b, [](uint16_t x, uint16_t y) {
+          return half_from_float(half_value(x) + half_value(y));
+        });
+        break;
+      case TensorType::u64:
+        add_element<uint64_t>(to + b, from + b, [](uint64_t x, uint64_t y) { return x + y; });
+        break;
+      default:  // u32, s32: the others were refused at issue
+        add_element<uint32_t>(to + b, from + b, [](uint32_t x, uint32_t y) { return x + y; });
+        break;
+    }
+  }
+}
+
+void write_global(BulkStore& store) {
+  if (store.was_written) return;
+  read_shared(store);
+  const Box& box = store.box;
+  for (uint32_t r = 0; r < box.rows(); ++r) {
+    const Row row = row_of(box, r);
+    if (row.bytes == 0) continue;
+    const char* from = store.data.data() + size_t{r} * box.row_bytes() + row.skip;
+    if (store.add) {
+      add_row(static_cast<TensorType>(box.map.type), row.global, from, row.bytes,
+              box.map.element_bytes);
+    } else {
+      std::memcpy(row.global, from, row.bytes);
+    }
+  }
+  store.was_written = true;
+  store.data = {};
+}
+
+void require_map(const TensorMap* map, int rank, const char* what, void* pc) {
+  if (reinterpret_cast<uintptr_t>(map) % 64 != 0) {
+    fail(std::string(what) + ": the tensor map is not aligned to 64 bytes", pc);
+  }
+  if (map->tag != kTensorMapTag) {
+    fail(std::string(what) + ": the tensor map was not made by make_tensor_map", pc);
+  }
+  if (rank != 0 && map->rank != rank) {
+    fail(std::string(what) + ": the tensor map has " + std::to_string(map->rank) + " dimensions",
+         pc);
+  }
+}
+
+void require_tile(const Box& box, const void* smem, unsigned alignment, const char* what,
+                  void* pc) {
+  require_own_shared(smem, what, pc);
+  if (reinterpret_cast<uintptr_t>(smem) % alignment != 0) {
+    fail(std::string(what) + ": the address in shared memory is not aligned to " +
+             std::to_string(alignment) + " bytes",
+         pc);
+  }
+  const Block* owner = find_shared_block(smem);
+  if (owner == nullptr) return;
+  const auto offset = static_cast<size_t>(static_cast<const char*>(smem) - owner->shared);
+  if (offset + box.bytes() > owner->shared_bytes) {
+    fail(std::string(what) + ": " + std::to_string(box.bytes()) + " bytes at offset " +
+             std::to_string(offset) + " run past the block's " +
+             std::to_string(owner->shared_bytes) + " bytes of dynamic shared memory",
+         pc);
+  }
+}
+
+// Tells the tracer about the global side of an operation, row by row.
+void record_global(const Box& box, bool is_write, void* pc, Actor actor) {
+  for (uint32_t r = 0; r < box.rows(); ++r) {
+    const Row row = row_of(box, r);
+    if (row.bytes == 0) continue;
+    hooks->async_access(row.global, row.bytes, is_write, *current_thread, pc, actor,
+                        AsyncKind::bulk);
+  }
+}
+
+void start_load(const Box& box, char* smem, uint64_t* bar, bool first, const char* what, void* pc) {
+  Group& group = *current_thread->block->group;
+  find_mbarrier(group, bar, what, pc);
+  Actor actor = 0;
+  if (hooks != nullptr) {
+    actor = new_async_actor();
+    hooks->async_begin(actor, *current_thread);
+    if (first) record_global(box, false, pc, actor);  // a multicast reads global memory once
+    hooks->async_access(smem, box.bytes(), true, *current_thread, pc, actor, AsyncKind::bulk);
+  }
+  defer([box, smem, bar, actor, what, pc, &group] {
+    Mbarrier& barrier = find_mbarrier(group, bar, what, pc);
+    copy_in(box, smem);
+    mbarrier_complete_bytes(barrier, box.bytes(), actor, pc);
+  });
+}
+
+void load(void* smem, const TensorMap* map, uint64_t* bar, std::array<int64_t, 5> at, int rank,
+          const char* what, void* pc) {
+  require_map(map, rank, what, pc);
+  const Box box{*map, at};
+  require_tile(box, smem, 128, what, pc);
+  require_own_shared(bar, what, pc);
+  start_load(box, static_cast<char*>(smem), bar, true, what, pc);
+}
+
+void load_multicast(void* smem, const TensorMap* map, uint64_t* bar, std::array<int64_t, 5> at,
+                    int rank, uint16_t mask, const char* what, void* pc) {
+  require_map(map, rank, what, pc);
+  const Box box{*map, at};
+  require_tile(box, smem, 128, what, pc);
+  require_own_shared(bar, what, pc);
+  if (mask == 0) fail(std::string(what) + ": the mask names no block", pc);
+  bool first = true;
+  for (uint32_t rank_to = 0; rank_to < 16; ++rank_to) {
+    if ((mask >> rank_to & 1) == 0) continue;
+    start_load(box, static_cast<char*>(map_to_rank(smem, rank_to, what, pc)),
+               static_cast<uint64_t*>(map_to_rank(bar, rank_to, what, pc)), first, what, pc);
+    first = false;
+  }
+}
+
+void start_store(const Box& box, const void* smem, unsigned alignment, bool add, const char* what,
+                 void* pc) {
+  require_tile(box, smem, alignment, what, pc);
+  auto store = std::make_shared<BulkStore>();
+  store->box = box;
+  store->smem = static_cast<const char*>(smem);
+  store->add = add;
+  if (hooks != nullptr) {
+    store->actor = new_async_actor();
+    hooks->async_begin(store->actor, *current_thread);
+    hooks->async_access(smem, box.bytes(), false, *current_thread, pc, store->actor,
+                        AsyncKind::bulk);
+    record_global(box, true, pc, store->actor);
+  }
+  if (async_schedule() == AsyncSchedule::early) write_global(*store);
+  if (async_schedule() == AsyncSchedule::random) {
+    defer([store] { read_shared(*store); });
+    defer([store] { write_global(*store); });
+  }
+  thread_units(*current_thread).bulk.open.push_back(std::move(store));
+}
+
+void store(const TensorMap* map, const void* smem, std::array<int64_t, 5> at, int rank, bool add,
+           const char* what, void* pc) {
+  require_map(map, rank, what, pc);
+  const auto type = static_cast<TensorType>(map->type);
+  if (add && (type == TensorType::u8 || type == TensorType::u16 || type == TensorType::s64 ||
+              type == TensorType::f64)) {
+    fail(std::string(what) + ": the tensor's type has no addition", pc);
+  }
+  start_store({*map, at}, smem, 128, add, what, pc);
+}
+
+Box contiguous(const void* gmem, const void* smem, uint32_t bytes, const char* what, void* pc) {
+  if (bytes % 16 != 0) {
+    fail(std::string(what) + ": the size must be a multiple of 16 bytes, got " +
+             std::to_string(bytes),
+         pc);
+  }
+  if (reinterpret_cast<uintptr_t>(gmem) % 16 != 0 || reinterpret_cast<uintptr_t>(smem) % 16 != 0) {
+    fail(std::string(what) + ": an address is not aligned to 16 bytes", pc);
+  }
+  if (bytes / 16 > 0xffff) {
+    fail(std::string(what) + ": " + std::to_string(bytes) + " bytes do not fit in shared memory",
+         pc);
+  }
+  Box box{};  // one row of 16-byte elements
+  box.map.base = reinterpret_cast<uintptr_t>(gmem);
+  box.map.element_bytes = 16;
+  box.map.rank = 1;
+  std::fill(std::begin(box.map.box), std::end(box.map.box), uint16_t{1});
+  std::fill(std::begin(box.map.extents), std::end(box.map.extents), uint64_t{1});
+  box.map.box[0] = static_cast<uint16_t>(bytes / 16);
+  box.map.extents[0] = bytes / 16;
+  return box;
+}
+
+}  // namespace
+
+void bulk_wait(int pending_groups, bool only_reads) {
+  Thread& thread = *current_thread;
+  BulkStoreState& state = thread_units(thread).bulk;
+  const auto keep = static_cast<size_t>(pending_groups);
+  if (state.groups.size() <= keep) return;
+  const size_t count = state.groups.size() - keep;
+  for (size_t i = 0; i < count; ++i) {
+    for (const std::shared_ptr<BulkStore>& store : state.groups[i]) {
+      if (only_reads) {
+        read_shared(*store);
+      } else {
+        write_global(*store);
+      }
+      if (hooks != nullptr && !store->released) hooks->release(&state, store->actor);
+      store->released = true;
+    }
+  }
+  if (hooks != nullptr) hooks->acquire(&state, thread.actor);
+  // Groups that were only read wait on, but not without bound: a persistent kernel may never ask
+  // for more than that.
+  constexpr size_t kMaxRead = 8;
+  const size_t done = only_reads ? (count > kMaxRead ? count - kMaxRead : 0) : count;
+  for (size_t i = 0; i < done; ++i) {
+    for (const std::shared_ptr<BulkStore>& store : state.groups.front()) write_global(*store);
+    state.groups.pop_front();
+  }
+}
+
+void bulk_thread_exit(Thread& thread) {
+  BulkStoreState& state = thread_units(thread).bulk;
+  for (const auto& group : state.groups) {
+    for (const std::shared_ptr<BulkStore>& store : group) write_global(*store);
+  }
+  for (const std::shared_ptr<BulkStore>& store : state.open) write_global(*store);
+  state.groups.clear();
+  state.open.clear();
+}
+
+}  // namespace simt
+
+using namespace simt;
+
+void tma_prefetch_descriptor(const TensorMap* map) {
+  require_map(map, 0, "tma_prefetch_descriptor", COOKBOOK_SIMT_PC);
+}
+
+void tma_load_1d(void* smem, const TensorMap* map, uint64_t* bar, int x, CachePolicy) {
+  load(smem, map, bar, {x}, 1, "tma_load_1d", COOKBOOK_SIMT_PC);
+}
+
+void tma_load_2d(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, CachePolicy) {
+  load(smem, map, bar, {x, y}, 2, "tma_load_2d", COOKBOOK_SIMT_PC);
+}
+
+void tma_load_3d(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z,
+                 CachePolicy) {
+  load(smem, map, bar, {x, y, z}, 3, "tma_load_3d", COOKBOOK_SIMT_PC);
+}
+
+void tma_load_4d(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z, int w,
+                 CachePolicy) {
+  load(smem, map, bar, {x, y, z, w}, 4, "tma_load_4d", COOKBOOK_SIMT_PC);
+}
+
+void tma_load_5d(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z, int w, int v,
+                 CachePolicy) {
+  load(smem, map, bar, {x, y, z, w, v}, 5, "tma_load_5d", COOKBOOK_SIMT_PC);
+}
+
+void tma_load_2d_multicast(void* smem, const TensorMap* map, uint64_t* bar, int x, int y,
+                           uint16_t mask, CachePolicy) {
+  load_multicast(smem, map, bar, {x, y}, 2, mask, "tma_load_2d_multicast", COOKBOOK_SIMT_PC);
+}
+
+void tma_load_3d_multicast(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z,
+                           uint16_t mask, CachePolicy) {
+  load_multicast(smem, map, bar, {x, y, z}, 3, mask, "tma_load_3d_multicast", COOKBOOK_SIMT_PC);
+}
+
+void tma_load_4d_multicast(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z,
+                           int w, uint16_t mask, CachePolicy) {
+  load_multicast(smem, map, bar, {x, y, z, w}, 4, mask, "tma_load_4d_multicast", COOKBOOK_SIMT_PC);
+}
+
+void tma_store_2d(const TensorMap* map, const void* smem, int x, int y) {
+  store(map, smem, {x, y}, 2, false, "tma_store_2d", COOKBOOK_SIMT_PC);
+}
+
+void tma_store_3d(const TensorMap* map, const void* smem, int x, int y, int z) {
+  store(map, smem, {x, y, z}, 3, false, "tma_store_3d", COOKBOOK_SIMT_PC);
+}
+
+void tma_store_4d(const TensorMap* map, const void* smem, int x, int y, int z, int w) {
+  store(map, smem, {x, y, z, w}, 4, false, "tma_store_4d", COOKBOOK_SIMT_PC);
+}
+
+void tma_store_add_2d(const TensorMap* map, const void* smem, int x, int y) {
+  store(map, smem, {x, y}, 2, true, "tma_store_add_2d", COOKBOOK_SIMT_PC);
+}
+
+void tma_store_commit() {
+  BulkStoreState& state = thread_units(*current_thread).bulk;
+  state.groups.push_back(std::move(state.open));
+  state.open.clear();
+}
+
+void bulk_load(void* smem, const void* gmem, uint32_t bytes, uint64_t* bar, CachePolicy) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  const Box box = contiguous(gmem, smem, bytes, "bulk_load", pc);
+  require_tile(box, smem, 16, "bulk_load", pc);
+  require_own_shared(bar, "bulk_load", pc);
+  start_load(box, static_cast<char*>(smem), bar, true, "bulk_load", pc);
+}
+
+void bulk_store(void* gmem, const void* smem, uint32_t bytes) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  start_store(contiguous(gmem, smem, bytes, "bulk_store", pc), smem, 16, false, "bulk_store", pc);
+}
+
+void fence_proxy_async() {
+  if (hooks != nullptr) hooks->proxy_fence(*current_thread);
+}
+
+void fence_proxy_async_global() {
+  if (hooks != nullptr) hooks->proxy_fence(*current_thread);
+}
+
+}  // namespace cookbook

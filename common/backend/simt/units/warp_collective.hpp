@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Instructions that a warp executes as one (`.sync.aligned`, all 32 lanes).
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "common/backend/simt/units/state.hpp"
+
+namespace cookbook::simt {
+
+// Meets the other 31 lanes; the first to go on runs `compute(lanes)` for all, where lanes[i] points
+// to lane i's `mine`. Every lane's variables stay where they are until all have returned from here.
+template <class Lane, class Compute>
+void warp_collective(Lane& mine, const char* operation, void* pc, const Compute& compute) {
+  const Warp& warp = *current_thread->warp;
+  if (warp.alive != 0xffffffffu) {
+    fail(std::string(operation) + " needs all 32 lanes of the warp; some have exited or do not exist",
+         pc);
+  }
+  mine.done = false;
+  Rendezvous& meeting =
+      meet(0xffffffffu, reinterpret_cast<uint64_t>(&mine), operation, false, pc);
+  if (!mine.done) {
+    std::array<Lane*, kWarpSize> lanes;
+    for (uint32_t i = 0; i < kWarpSize; ++i) lanes[i] = reinterpret_cast<Lane*>(meeting.value[i]);
+    compute(lanes);
+    for (Lane* lane : lanes) lane->done = true;
+  }
+  finish_meeting(meeting);
+}
+
+}  // namespace cookbook::simt

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+// A product of a warpgroup is computed once, for all its 128 threads, by whichever of them needs it
+// first after all have issued it: at a wait (late), at the last thread's issue (early), or at some
+// issue between (random). Accumulators are written then and not before, through the pointers that
+// the threads gave: they are still in those variables' scope, since they have yet to wait.
+// A registers are taken at issue.
+#include "common/device/wgmma.cuh"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "common/backend/simt/units/wgmma_state.hpp"
+
+namespace cookbook {
+namespace simt {
+namespace {
+
+constexpr uint32_t kMaxDescribed = 0x3fff << 4;  // what a descriptor's 14-bit fields can say
+
+// One operand as the hardware sees it: 16-byte chunks of shared memory.
+class Operand {
+ public:
+  Operand(uint64_t descriptor, bool is_mn_major, Format format)
+      : start_(static_cast<uint32_t>(descriptor & 0x3fff) << 4),
+        leading_(static_cast<uint32_t>(descriptor >> 16 & 0x3fff) << 4),
+        stride_(static_cast<uint32_t>(descriptor >> 32 & 0x3fff) << 4),
+        is_mn_major_(is_mn_major),
+        chunk_elements_(format == Format::e4m3 ? 16 : 8) {
+    const auto layout = static_cast<uint32_t>(descriptor >> 62);
+    swizzle_ = layout == 0 ? Swizzle::none : static_cast<Swizzle>(4 - layout);
+    span_ = swizzle_span_bytes(swizzle_);
+  }
+
+  // Offset, before swizzling, of the chunk with element (mn, k); one of the two is a multiple of the
+  // chunk's elements (PTX ISA, "Strides").
+  uint32_t chunk_offset(uint32_t mn, uint32_t k) const {
+    if (!is_mn_major_) {
+      const uint32_t chunk = k / chunk_elements_;
+      if (swizzle_ == Swizzle::none) return mn / 8 * stride_ + mn % 8 * 16 + chunk * leading_;
+      return mn / 8 * stride_ + mn % 8 * span_ + chunk * 16;
+    }
+    if (swizzle_ == Swizzle::none) return mn / 8 * stride_ + k / 8 * leading_ + k % 8 * 16;
+    const uint32_t columns = span_ / 2;
+    return mn / columns * leading_ + k / 8 * stride_ + k % 8 * span_ + mn % columns * 2;
+  }
+
+  // Shared address of that chunk.
+  uint32_t chunk_address(uint32_t mn, uint32_t k) const {
+    const uint32_t address = start_ + chunk_offset(mn, k);
+    return address ^ ((address >> 3) & (span_ - 16));
+  }
+
+  // A shared address that no chunk of rows < mn, k < 16 reaches.
+  uint32_t end_address(uint32_t rows, uint32_t depth) const {
+    const uint32_t last_k = is_mn_major_ ? depth - 1 : depth - chunk_elements_;
+    const uint32_t last_mn = is_mn_major_ ? rows - chunk_elements_ : rows - 1;
+    return ((start_ + chunk_offset(last_mn, last_k)) | (span_ - 16)) + 16;
+  }
+
+  bool is_mn_major() const { return is_mn_major_; }
+  uint32_t chunk_elements() const { return chunk_elements_; }
+
+ private:
+  uint32_t start_, leading_, stride_, span_;
+  Swizzle swizzle_;
+  bool is_mn_major_;
+  uint32_t chunk_elements_;
+};
+
+void unpack_chunk(const char* bytes, Format format, float* values) {
+  if (format == Format::e4m3) {
+    for (int i = 0; i < 16; ++i) values[i] = e4m3_value(static_cast<uint8_t>(bytes[i]));
+    return;
+  }
+  uint16_t bits[8];
+  std::memcpy(bits, bytes, 16);
+  for (int i = 0; i < 8; ++i) {
+    values[i] = format == Format::bf16 ? bf16_value(bits[i]) : half_value(bits[i]);
+  }
+}
+
+// Calls visit(mn, k, address) for each chunk with first_row <= mn < end_row.
+template <class Visit>
+void for_each_chunk(const Operand& operand, uint32_t first_row, uint32_t end_row, uint32_t depth,
+                    const Visit& visit) {
+  const uint32_t step = operand.chunk_elements();
+  const uint32_t row_step = operand.is_mn_major() ? step : 1;
+  const uint32_t k_step = operand.is_mn_major() ? 1 : step;
+  for (uint32_t mn = first_row; mn < end_row; mn += row_step) {
+    for (uint32_t k = 0; k < depth; k += k_step) visit(mn, k, operand.chunk_address(mn, k));
+  }
+}
+
+uint32_t depth_of(const WgmmaShape& shape) { return shape.format == Format::e4m3 ? 32 : 16; }
+
+const char* shared_base(const Block& block) { return block.shared - kDynamicSharedAddress; }
+
+// Rows of the accumulator that thread `id` of the warpgroup has: row_of(id, 0) and row_of(id, 1).
+uint32_t row_of(uint32_t id, uint32_t which) {
+  return id / 32 * 16 + id % 32 / 4 + 8 * which;
+}
+
+// The product's scratch: one at a time per OS thread.
+struct Scratch {
+  alignas(64) float a[64][32];   // (m, k)
+  alignas(64) float b[32][256];  // (k, n)
+  alignas(64) float d[256];      // a row of the accumulator
+};
+
+using Floats = float __attribute__((vector_size(32)));
+
+void multiply_row(const float* a, const float (*b)[256], float* d, int columns, uint32_t depth) {
+  for (int n = 0; n < columns; n += 8) {
+    Floats sum = *reinterpret_cast<Floats*>(d + n);
+    for (uint32_t k = 0; k < depth; ++k) {
+      sum += a[k] * *reinterpret_cast<const Floats*>(b[k] + n);
+    }
+    *reinterpret_cast<Floats*>(d + n) = sum;
+  }
+}
+
+void load_operands(const WgmmaProduct& product, const Block& block, Scratch& scratch) {
+  const WgmmaShape& shape = product.shape;
+  const uint32_t depth = depth_of(shape);
+  const char* base = shared_base(block);
+  const auto transpose = [&](bool is_mn_major, auto&& at) {
+    return [&, is_mn_major, at](uint32_t mn, uint32_t k, uint32_t address) {
+      float values[16];
+      unpack_chunk(base + address, shape.format, values);
+      const uint32_t count = shape.format == Format::e4m3 ? 16 : 8;
+      for (uint32_t i = 0; i < count; ++i) {
+        at(is_mn_major ? mn + i : mn, is_mn_major ? k : k + i) = values[i];
+      }
+    };
+  };
+  const Operand b(shape.desc_b, shape.b_is_mn_major, shape.format);
+  for_each_chunk(b, 0, static_cast<uint32_t>(shape.columns), depth,
+                 transpose(shape.b_is_mn_major,
+                           [&](uint32_t n, uint32_t k) -> float& { return scratch.b[k][n]; }));
+  if (!shape.a_in_registers) {
+    const Operand a(shape.desc_a, shape.a_is_mn_major, shape.format);
+    for_each_chunk(a, 0, 64, depth,
+                   transpose(shape.a_is_mn_major,
+                             [&](uint32_t m, uint32_t k) -> float& { return scratch.a[m][k]; }));
+    return;
+  }
+  for (uint32_t id = 0; id < kWarpgroupThreads; ++id) {
+    for (uint32_t r = 0; r < 4; ++r) {
+      const uint32_t bits = product.a[id][r];
+      const uint32_t k = id % 4 * 2 + 8 * (r / 2);
+      for (uint32_t i = 0; i < 2; ++i) {
+        const auto half = static_cast<uint16_t>(bits >> (16 * i));
+        scratch.a[row_of(id, r % 2)][k + i] =
+            shape.format == Format::bf16 ? bf16_value(half) : half_value(half);
+      }
+    }
+  }
+}
+
+void execute(const WgmmaProduct& product, const Block& block) {
+  static thread_local Scratch scratch;
+  const WgmmaShape& shape = product.shape;
+  load_operands(product, block, scratch);
+  for (uint32_t row = 0; row < 64; ++row) {
+    const uint32_t which = row % 16 / 8;
+    const uint32_t quad = row / 16 * 32 + row % 8 * 4;  // the first of the four threads of the row
+    for (uint32_t t = 0; t < 4; ++t) {
+      const float* from = product.d[quad + t] + 2 * which;
+      for (int j = 0; j < shape.columns / 8; ++j) {
+        for (int i = 0; i < 2; ++i) {
+          scratch.d[8 * j + 2 * static_cast<int>(t) + i] = shape.accumulate ? from[4 * j + i] : 0.0f;
+        }
+      }
+    }
+    multiply_row(scratch.a[row], scratch.b, scratch.d, shape.columns, depth_of(shape));
+    for (uint32_t t = 0; t < 4; ++t) {
+      float* to = product.d[quad + t] + 2 * which;
+      for (int j = 0; j < shape.columns / 8; ++j) {
+        for (int i = 0; i < 2; ++i) to[4 * j + i] = scratch.d[8 * j + 2 * static_cast<int>(t) + i];
+      }
+    }
+  }
+}
+
+void execute_until(Warpgroup& warpgroup, uint64_t end, const Block& block) {
+  for (; warpgroup.executed < end; ++warpgroup.executed) {
+    execute(*warpgroup.products[warpgroup.executed - warpgroup.first], block);
+  }
+}
+
+bool all_issued(const Warpgroup& warpgroup, uint64_t end) {
+  return warpgroup.first + warpgroup.products.size() >= end &&
+         (end == warpgroup.first ||
+          warpgroup.products[end - 1 - warpgroup.first]->arrived == kWarpgroupThreads);
+}
+
+Warpgroup& current_warpgroup(void* pc) {
+  const Thread& thread = *current_thread;
+  Block& block = *thread.block;
+  const uint32_t index = thread.id / kWarpgroupThreads;
+  if ((index + 1) * kWarpgroupThreads > block.thread_count) {
+    fail("wgmma: this warp is not in a complete warpgroup (four warps, the first a multiple of four)",
+         pc);
+  }
+  auto& warpgroups = block_units(block).warpgroups;
+  if (warpgroups.size() <= index) warpgroups.resize(index + 1);
+  if (warpgroups[index] == nullptr) warpgroups[index] = std::make_unique<Warpgroup>();
+  return *warpgroups[index];
+}
+
+bool same(const WgmmaShape& x, const WgmmaShape& y) {
+  return x.columns == y.columns && x.format == y.format && x.a_in_registers == y.a_in_registers &&
+         x.a_is_mn_major == y.a_is_mn_major && x.b_is_mn_major == y.b_is_mn_major &&
+         x.accumulate == y.accumulate && x.desc_a == y.desc_a && x.desc_b == y.desc_b;
+}
+
+void require_operand(const Operand& operand, uint32_t rows, uint32_t depth, const char* which,
+                     void* pc) {
+  const Block& block = *current_thread->block;
+  const uint64_t end = operand.end_address(rows, depth);
+  if (end > kDynamicSharedAddress + block.shared_bytes) {
+    fail(std::string("wgmma: operand ") + which + " runs past the block's " +
+             std::to_string(block.shared_bytes) + " bytes of dynamic shared memory, to offset " +
+             std::to_string(end - kDynamicSharedAddress),
+         pc);
+  }
+}
+
+// The tracer hears of reads at issue, whenever they happen, so that memory that is given away before
+// the wait is a race. Each warp tells of its rows of A and of a quarter of B.
+void record_reads(const WgmmaProduct& product, uint32_t warp, Actor actor) {
+  const WgmmaShape& shape = product.shape;
+  const char* base = shared_base(*current_thread->block);
+  const uint32_t depth = depth_of(shape);
+  uint32_t begin = 0, end = 0;  // of the piece that grows
+  const auto flush = [&] {
+    if (end > begin) {
+      hooks->async_access(base + begin, end - begin, false, *current_thread, product.pc, actor,
+                          AsyncKind::wgmma);
+    }
+  };
+  const auto visit = [&](uint32_t, uint32_t, uint32_t address) {
+    if (address == end) {
+      end += 16;
+    } else if (address + 16 == begin) {
+      begin = address;
+    } else {
+      flush();
+      begin = address;
+      end = address + 16;
+    }
+  };
+  if (!shape.a_in_registers) {
+    const Operand a(shape.desc_a, shape.a_is_mn_major, shape.format);
+    for_each_chunk(a, warp * 16, warp * 16 + 16, depth, visit);
+  }
+  const Operand b(shape.desc_b, shape.b_is_mn_major, shape.format);
+  const auto groups = static_cast<uint32_t>(shape.columns) / 8;  // of eight columns
+  for_each_chunk(b, groups * warp / 4 * 8, groups * (warp + 1) / 4 * 8, depth, visit);
+  flush();
+}
+
+void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
+  Thread& thread = *current_thread;
+  Warpgroup& warpgroup = current_warpgroup(pc);
+  WgmmaThreadState& state = thread_units(thread).wgmma;
+  if (!state.fenced) fail("wgmma: no wgmma_fence() before the first product", pc);
+  const uint32_t id = thread.id % kWarpgroupThreads;
+  const uint64_t number = state.issued++;
+  if (number == warpgroup.first + warpgroup.products.size()) {
+    warpgroup.products.push_back(std::make_unique<WgmmaProduct>());
+    WgmmaProduct& product = *warpgroup.products.back();
+    product.shape = shape;
+    product.pc = pc;
+    if (shape.a_in_registers) product.a.resize(kWarpgroupThreads);
+    const auto columns = static_cast<uint32_t>(shape.columns);
+    require_operand(Operand(shape.desc_b, shape.b_is_mn_major, shape.format), columns,
+                    depth_of(shape), "B", pc);
+    if (!shape.a_in_registers) {
+      require_operand(Operand(shape.desc_a, shape.a_is_mn_major, shape.format), 64,
+                      depth_of(shape), "A", pc);
+    }
+  }
+  WgmmaProduct& product = *warpgroup.products[number - warpgroup.first];
+  if (!same(product.shape, shape)) {
+    fail("wgmma: this thread's product differs from another's of the warpgroup (shape, descriptors "
+         "or accumulate)",
+         pc);
+  }
+  product.d[id] = d;
+  if (a != nullptr) std::memcpy(product.a[id].data(), a, 16);
+  if (hooks != nullptr && product.actors[id / 32] == 0) {
+    product.actors[id / 32] = new_async_actor();
+    hooks->async_begin(product.actors[id / 32], thread);
+    record_reads(product, id / 32, product.actors[id / 32]);
+  }
+  if (++product.arrived < kWarpgroupThreads) return;
+  if (happens_now()) execute_until(warpgroup, number + 1, *thread.block);
+  for (Thread* waiting : warpgroup.waiting) make_ready(waiting);
+  warpgroup.waiting.clear();
+}
+
+// All products before `end` have been waited for by somebody: what they read may be overwritten.
+void release_until(Warpgroup& warpgroup, const WgmmaBatch& batch) {
+  if (hooks != nullptr) {
+    for (; warpgroup.released < batch.end; ++warpgroup.released) {
+      for (const Actor actor : warpgroup.products[warpgroup.released - warpgroup.first]->actors) {
+        hooks->release(&warpgroup.batch_object[batch.number % 16], actor);
+      }
+    }
+  }
+  warpgroup.released = std::max(warpgroup.released, batch.end);
+  while (warpgroup.first < std::min(warpgroup.executed, warpgroup.released)) {
+    warpgroup.products.pop_front();
+    ++warpgroup.first;
+  }
+}
+
+}  // namespace
+
+uint64_t wgmma_descriptor(Swizzle swizzle, const void* smem, uint32_t leading_bytes,
+                          uint32_t stride_bytes) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  if (find_shared_block(smem) != current_thread->block) {
+    fail("wgmma_descriptor: the address is not in this block's dynamic shared memory", pc);
+  }
+  const uint32_t address = shared_address(smem);
+  if (address % 16 != 0) {
+    fail("wgmma_descriptor: the address is not aligned to 16 bytes", pc);
+  }
+  if (leading_bytes % 16 != 0 || stride_bytes % 16 != 0 || leading_bytes > kMaxDescribed ||
+      stride_bytes > kMaxDescribed) {
+    fail("wgmma_descriptor: byte offsets are multiples of 16 up to 262128, got " +
+             std::to_string(leading_bytes) + " and " + std::to_string(stride_bytes),
+         pc);
+  }
+  const uint64_t layout = swizzle == Swizzle::none ? 0 : 4 - static_cast<uint64_t>(swizzle);
+  // Addresses beyond those of the own block's window are bits that a descriptor has no room for.
+  return uint64_t{(address & 0x3ffff) >> 4} | uint64_t{leading_bytes >> 4} << 16 |
+         uint64_t{stride_bytes >> 4} << 32 | layout << 62;
+}
+
+void wgmma_shared_a(float* d, int columns, Format format, bool a_is_mn_major, bool b_is_mn_major,
+                    uint64_t desc_a, uint64_t desc_b, bool accumulate) {
+  issue(d, {columns, format, false, a_is_mn_major, b_is_mn_major, accumulate, desc_a, desc_b},
+        nullptr, COOKBOOK_SIMT_PC);
+}
+
+void wgmma_register_a(float* d, int columns, Format format, bool b_is_mn_major, const uint32_t* a,
+                      uint64_t desc_b, bool accumulate) {
+  issue(d, {columns, format, true, false, b_is_mn_major, accumulate, 0, desc_b}, a,
+        COOKBOOK_SIMT_PC);
+}
+
+void wgmma_wait(int pending_groups) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  Thread& thread = *current_thread;
+  Warpgroup& warpgroup = current_warpgroup(pc);
+  WgmmaThreadState& state = thread_units(thread).wgmma;
+  while (state.pending.size() > static_cast<size_t>(pending_groups)) {
+    const WgmmaBatch batch = state.pending.front();
+    state.pending.pop_front();
+    // The four warps execute a product together, so it cannot end before all have issued it.
+    while (warpgroup.executed < batch.end && !all_issued(warpgroup, batch.end)) {
+      warpgroup.waiting.push_back(&thread);
+      block_current("wgmma_wait (for other warps of the warpgroup to issue the same products)",
+                    &warpgroup, pc);
+    }
+    execute_until(warpgroup, batch.end, *thread.block);
+    release_until(warpgroup, batch);
+    if (hooks != nullptr) {
+      hooks->acquire(&warpgroup.batch_object[batch.number % 16], thread.actor);
+    }
+  }
+}
+
+}  // namespace simt
+
+using namespace simt;
+
+void wgmma_fence() {
+  current_warpgroup(COOKBOOK_SIMT_PC);
+  thread_units(*current_thread).wgmma.fenced = true;
+}
+
+void wgmma_commit() {
+  WgmmaThreadState& state = thread_units(*current_thread).wgmma;
+  state.pending.push_back({state.committed, state.issued, state.batches++});
+  state.committed = state.issued;
+}
+
+}  // namespace cookbook

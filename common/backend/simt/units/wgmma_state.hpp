@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The products of one warpgroup that are under way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "common/backend/simt/units/numbers.hpp"
+#include "common/backend/simt/units/state.hpp"
+
+namespace cookbook::simt {
+
+inline constexpr uint32_t kWarpgroupThreads = 128;
+
+// What an instruction says; the same in all threads of the warpgroup.
+struct WgmmaShape {
+  int columns;
+  Format format;
+  bool a_in_registers;
+  bool a_is_mn_major, b_is_mn_major;
+  bool accumulate;
+  uint64_t desc_a, desc_b;
+};
+
+struct WgmmaProduct {
+  WgmmaShape shape{};
+  void* pc = nullptr;
+  uint32_t arrived = 0;                                // threads that issued it
+  std::array<float*, kWarpgroupThreads> d{};           // their accumulators
+  std::vector<std::array<uint32_t, 4>> a;              // their A registers, if that is the form
+  std::array<Actor, 4> actors{};                       // one a warp: what it reads
+};
+
+struct Warpgroup {
+  std::deque<std::unique_ptr<WgmmaProduct>> products;  // issued by somebody, not yet retired
+  uint64_t first = 0;                                  // number of products.front()
+  uint64_t executed = 0;                               // products before this one are computed
+  uint64_t released = 0;                               // ... have told the tracer that they ended
+  std::vector<Thread*> waiting;                        // for others to issue what they wait for
+  char batch_object[16] = {};                          // for the tracer, by batch number
+};
+
+}  // namespace cookbook::simt

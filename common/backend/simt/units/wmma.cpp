@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "common/backend/simt/units/wmma.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "common/backend/simt/units/mma.hpp"
+#include "common/backend/simt/units/state.hpp"
+#include "common/backend/simt/units/warp_collective.hpp"
+
+namespace cookbook::simt {
+namespace {
+
+struct WmmaLane {
+  float* d;
+  const char* a;
+  const char* b;
+  const float* c;
+  bool done;
+};
+
+float input(const char* fragment, int i, Format format) {
+  if (format == Format::tf32) {
+    uint32_t bits;
+    std::memcpy(&bits, fragment + 4 * i, 4);
+    return tf32_value(bits);
+  }
+  uint16_t bits;
+  std::memcpy(&bits, fragment + 2 * i, 2);
+  return format == Format::bf16 ? bf16_value(bits) : half_value(bits);
+}
+
+void multiply(const std::array<WmmaLane*, kWarpSize>& lanes, WmmaShape shape, Format format) {
+  const bool narrow = format == Format::tf32;
+  float a[32][16];
+  float b[16][32];
+  for (int lane = 0; lane < 32; ++lane) {
+    const WmmaLane& from = *lanes[static_cast<size_t>(lane)];
+    for (int i = 0; i < shape.m * shape.k / 32; ++i) {
+      const WmmaPosition at = wmma_a_position(lane, i, shape.m, narrow);
+      a[at.row][at.column] = input(from.a, i, format);
+    }
+    for (int i = 0; i < shape.k * shape.n / 32; ++i) {
+      const WmmaPosition at = wmma_b_position(lane, i, narrow);
+      b[at.row][at.column] = input(from.b, i, format);
+    }
+  }
+  for (int lane = 0; lane < 32; ++lane) {
+    const WmmaLane& of = *lanes[static_cast<size_t>(lane)];
+    for (int i = 0; i < shape.m * shape.n / 32; ++i) {
+      const WmmaPosition at = wmma_c_position(lane, i, shape.m);
+      float sum = of.c[i];
+      for (int k = 0; k < shape.k; ++k) sum += a[at.row][k] * b[k][at.column];
+      of.d[i] = sum;
+    }
+  }
+}
+
+}  // namespace
+
+void wmma_check_access(const void* pointer, unsigned leading_bytes, const char* what) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  if (reinterpret_cast<uintptr_t>(pointer) % 32 != 0) {
+    fail(std::string(what) + ": the address is not aligned to 32 bytes", pc);
+  }
+  if (leading_bytes % 16 != 0) {
+    fail(std::string(what) + ": the leading dimension is not a multiple of 16 bytes", pc);
+  }
+  if (current_thread->warp->alive != 0xffffffffu) {
+    fail(std::string(what) + " needs all 32 lanes of the warp", pc);
+  }
+}
+
+void wmma_multiply(float* d, const void* a, const void* b, const float* c, WmmaShape shape,
+                   Format format) {
+  WmmaLane mine{d, static_cast<const char*>(a), static_cast<const char*>(b), c, false};
+  warp_collective(mine, "wmma::mma_sync", COOKBOOK_SIMT_PC,
+                  [=](const std::array<WmmaLane*, kWarpSize>& lanes) {
+                    multiply(lanes, shape, format);
+                  });
+}
+
+}  // namespace cookbook::simt
+
+float nvcuda::wmma::__float_to_tf32(float value) {
+  return cookbook::simt::float_from_bits(cookbook::to_tf32(value));
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "common/bench/bench.hpp"
+
+#include <benchmark/benchmark.h>
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "common/bench/flush.hpp"
+#include "common/bench/nvml.hpp"
+
+namespace cookbook {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void require(cudaError_t status) {
+  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
+}
+
+// Two events around a region of the default stream.
+class GpuTimer {
+ public:
+  GpuTimer() {
+    require(cudaEventCreate(&start_));
+    require(cudaEventCreate(&stop_));
+  }
+  ~GpuTimer() {
+    cudaEventDestroy(start_);
+    cudaEventDestroy(stop_);
+  }
+  GpuTimer(const GpuTimer&) = delete;
+  GpuTimer& operator=(const GpuTimer&) = delete;
+  /// Microseconds between the two records around `work`. Flushes the L2 first when `cold`.
+  template <class Work>
+  double time(bool cold, const Work& work) {
+    flush_l2(Stream{});
+    if (!cold) work();  // warm: its own data is what the caches hold
+    require(cudaEventRecord(start_));
+    work();
+    require(cudaEventRecord(stop_));
+    require(cudaEventSynchronize(stop_));
+    require(cudaGetLastError());
+    float ms = 0;
+    require(cudaEventElapsedTime(&ms, start_, stop_));
+    return 1e3 * static_cast<double>(ms);
+  }
+
+ private:
+  cudaEvent_t start_{}, stop_{};
+};
+
+double quantile(std::vector<double> sorted, double q) {
+  if (sorted.empty()) return 0;
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+Timing summarise(std::vector<double> samples) {
+  std::erase_if(samples, [](double x) { return std::isnan(x); });
+  std::sort(samples.begin(), samples.end());
+  return {quantile(samples, 0.5), quantile(samples, 0.25), quantile(samples, 0.75),
+          static_cast<int>(samples.size())};
+}
+
+// Half-width of the median's 95 % interval relative to the median (notched box-plot rule).
+double relative_spread(const Timing& t) {
+  return t.n < 2 ? 1 : 1.57 * (t.q3 - t.q1) / std::sqrt(static_cast<double>(t.n)) / t.median;
+}
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kSlowMicroseconds = 20e3;
+
+}  // namespace
+
+std::vector<Measurement> measure(const std::vector<Contender>& contenders,
+                                 const BenchOptions& options, std::vector<ClockSample>* clocks) {
+  std::vector<Measurement> results(contenders.size());
+  GpuTimer timer;
+  const int full_clock = max_sm_clock_mhz();
+  std::vector<int> stride(contenders.size(), 1);  // slow contenders run every stride-th round
+  auto guarded = [&](std::size_t c, auto&& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      results[c].error = error.what();
+    }
+  };
+  // Warm-up: module load, clocks, and how long each one takes.
+  for (std::size_t c = 0; c < contenders.size(); ++c) {
+    guarded(c, [&] {
+      double us = 0;
+      for (int i = 0; i < 3; ++i) us = timer.time(true, [&] { contenders[c].run(Stream{}); });
+      stride[c] = us > kSlowMicroseconds ? static_cast<int>(us / kSlowMicroseconds) + 1 : 1;
+    });
+  }
+  const auto start = Clock::now();
+  std::mt19937 random(1);
+  std::vector<std::size_t> order(contenders.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (int round = 0; round < options.max_rounds; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (std::size_t c : order) {
+      results[c].cold_us.push_back(kMissing);
+      // A slow contender is still sampled five times, so that its pairs exist.
+      const bool due = round % stride[c] == 0 || round < 5;
+      if (!results[c].error.empty() || !due) continue;
+      guarded(c, [&] {
+        for (int attempt = 0; attempt < 3; ++attempt) {
+          results[c].cold_us.back() = timer.time(true, [&] { contenders[c].run(Stream{}); });
+          const auto now = sample_clocks();
+          if (now && clocks && attempt == 0 && round % 4 == 0) {
+            clocks->push_back(*now);
+            clocks->back().seconds = seconds_since(start);
+          }
+          if (!now || full_clock == 0 || now->sm_mhz * 4 >= full_clock * 3) break;
+        }
+      });
+    }
+    bool settled = round + 1 >= options.min_rounds;
+    for (const Measurement& m : results) {
+      if (m.error.empty() && relative_spread(summarise(m.cold_us)) > options.relative_spread) {
+        settled = false;
+      }
+    }
+    if (options.progress) {
+      options.progress(fmt::format("timing {} contenders, round {}", contenders.size(), round + 1));
+    }
+    if (settled) break;
+    if (round + 1 >= options.min_rounds && seconds_since(start) > options.seconds) break;
+  }
+  for (std::size_t c = 0; c < contenders.size(); ++c) {
+    if (!results[c].error.empty()) continue;
+    results[c].cold = summarise(results[c].cold_us);
+    guarded(c, [&] {
+      // Back to back for about two milliseconds a sample, so that launch gaps overlap.
+      const int batch =
+          std::clamp(static_cast<int>(2000 / std::max(results[c].cold.median, 1.0)), 1, 200);
+      std::vector<double> samples;
+      for (int i = 0; i < 7; ++i) {
+        samples.push_back(timer.time(false, [&] {
+          for (int k = 0; k < batch; ++k) contenders[c].run(Stream{});
+        }) / batch);
+      }
+      results[c].hot = summarise(samples);
+    });
+  }
+  return results;
+}
+
+Ratio paired_ratio(const Measurement& base, const Measurement& candidate) {
+  std::vector<double> ratios;
+  const std::size_t rounds = std::min(base.cold_us.size(), candidate.cold_us.size());
+  for (std::size_t r = 0; r < rounds; ++r) {
+    const double ratio = base.cold_us[r] / candidate.cold_us[r];
+    if (!std::isnan(ratio)) ratios.push_back(ratio);
+  }
+  if (ratios.empty()) return {};
+  std::sort(ratios.begin(), ratios.end());
+  // Bootstrap of the median with a fixed seed: the same samples give the same interval.
+  std::mt19937 random(7);
+  std::uniform_int_distribution<std::size_t> pick(0, ratios.size() - 1);
+  std::vector<double> medians;
+  std::vector<double> draw(ratios.size());
+  for (int i = 0; i < 1000; ++i) {
+    for (double& value : draw) value = ratios[pick(random)];
+    std::sort(draw.begin(), draw.end());
+    medians.push_back(quantile(draw, 0.5));
+  }
+  std::sort(medians.begin(), medians.end());
+  return {quantile(ratios, 0.5), quantile(medians, 0.025), quantile(medians, 0.975)};
+}
+
+bool report_google_benchmark(const std::string& prefix, const std::vector<Contender>& contenders,
+                             const std::vector<Measurement>& measurements, double bytes,
+                             double flops, const std::vector<std::string>& arguments) {
+  std::vector<std::string> texts = {"chapter"};
+  texts.insert(texts.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& text : texts) argv.push_back(text.data());
+  int argc = static_cast<int>(argv.size());
+  benchmark::Initialize(&argc, argv.data());
+  if (benchmark::ReportUnrecognizedArguments(argc, argv.data())) return false;
+  for (std::size_t c = 0; c < contenders.size(); ++c) {
+    if (!measurements[c].error.empty()) continue;
+    for (const bool cold : {true, false}) {
+      const Timing timing = cold ? measurements[c].cold : measurements[c].hot;
+      const std::string name =
+          fmt::format("{}/{}/{}", prefix, contenders[c].name, cold ? "cold" : "hot");
+      // The sampler above decided how often to run; Google Benchmark registers and reports.
+      benchmark::RegisterBenchmark(name.c_str(), [timing, bytes, flops](benchmark::State& state) {
+        for (auto _ : state) state.SetIterationTime(timing.median * 1e-6);
+        state.counters["bytes/s"] = bytes / (timing.median * 1e-6);
+        if (flops > 0) state.counters["FLOP/s"] = flops / (timing.median * 1e-6);
+        state.counters["samples"] = timing.n;
+      })->UseManualTime()->Iterations(1)->Unit(benchmark::kMicrosecond);
+    }
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::ClearRegisteredBenchmarks();
+  return true;
+}
+
+}  // namespace cookbook

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Timing on a GPU: interleaved cold samples, hot samples, paired ratios, the clock log.
+// CUDA backend only: on the SIMT backend there is nothing to time.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/backend/backend.hpp"
+#include "common/harness/result.hpp"
+
+namespace cookbook {
+
+/// Something to be timed: a level or a library call. `run` only launches.
+struct Contender {
+  std::string name;
+  std::function<void(Stream)> run;
+};
+
+struct Measurement {
+  Timing cold, hot;
+  std::vector<double> cold_us;  ///< one sample a round, in round order
+  std::string error;            ///< a launch failed: why; the timings are then empty
+};
+
+struct BenchOptions {
+  int min_rounds = 9;
+  int max_rounds = 200;
+  double seconds = 4;          ///< stop after this long, once min_rounds are done
+  double relative_spread = 0.005;  ///< stop when every contender's median is known this well
+  std::function<void(const std::string&)> progress;
+};
+
+/// Times all contenders in interleaved rounds: each round runs every contender once, in an order
+/// that changes from round to round, each after the L2 has been filled with other (clean) lines.
+/// Hot timings (back-to-back launches, nothing flushed) follow. Samples during which the SM clock
+/// fell under three quarters of its maximum are taken again.
+std::vector<Measurement> measure(const std::vector<Contender>& contenders,
+                                 const BenchOptions& options, std::vector<ClockSample>* clocks);
+
+/// Time of `base` / time of `candidate`, paired by round: median and 95 % interval (bootstrap).
+Ratio paired_ratio(const Measurement& base, const Measurement& candidate);
+
+/// Reports medians through Google Benchmark (registry and reporter): one benchmark a contender,
+/// cold and hot, with bytes and FLOPs as rates. `arguments` are --benchmark_* options as given.
+/// Returns false when Google Benchmark rejects them.
+bool report_google_benchmark(const std::string& prefix, const std::vector<Contender>& contenders,
+                             const std::vector<Measurement>& measurements, double bytes,
+                             double flops, const std::vector<std::string>& arguments);
+
+}  // namespace cookbook

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+# Compiler settings of the two backends, as interface targets:
+#   cookbook_kernel         how a file with kernels is compiled
+#   cookbook_kernel_traced  the same with memory accesses and basic blocks reported (SIMT only)
+if(NOT COOKBOOK_BACKEND MATCHES "^(simt|cuda)$")
+  message(FATAL_ERROR "COOKBOOK_BACKEND is '${COOKBOOK_BACKEND}'; it must be simt or cuda")
+endif()
+
+add_library(cookbook_options INTERFACE)
+target_include_directories(cookbook_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(cookbook_options INTERFACE
+  COOKBOOK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_compile_options(cookbook_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-unknown-pragmas>)
+
+add_library(cookbook_kernel INTERFACE)
+target_link_libraries(cookbook_kernel INTERFACE cookbook_options)
+
+if(COOKBOOK_BACKEND STREQUAL "simt")
+  target_compile_definitions(cookbook_options INTERFACE COOKBOOK_SIMT=1)
+  # -g: reports name source lines.
+  target_compile_options(cookbook_kernel INTERFACE -O2 -g)
+  add_library(cookbook_kernel_traced INTERFACE)
+  target_link_libraries(cookbook_kernel_traced INTERFACE cookbook_kernel)
+  target_compile_definitions(cookbook_kernel_traced INTERFACE COOKBOOK_TRACED=1)
+  # Compiled with, never linked with, -fsanitize: the hooks are our own (common/backend/simt).
+  target_compile_options(cookbook_kernel_traced INTERFACE
+    -fsanitize=thread -fsanitize-coverage=trace-pc)
+else()
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # The GPU present; wgmma needs the "a" variant, which `native` does not give.
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+      OUTPUT_VARIABLE capability OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    string(REGEX MATCH "^[0-9]+\\.[0-9]+" capability "${capability}")
+    string(REPLACE "." "" capability "${capability}")
+    if(capability STREQUAL "90")
+      set(capability 90a)
+    elseif(capability STREQUAL "")
+      set(capability 80 90a)
+    endif()
+    set(CMAKE_CUDA_ARCHITECTURES ${capability} CACHE STRING "GPU architectures")
+    message(STATUS "Compiling kernels for: ${CMAKE_CUDA_ARCHITECTURES}")
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit 12.8 REQUIRED)
+  target_compile_definitions(cookbook_options INTERFACE COOKBOOK_CUDA=1)
+  target_include_directories(cookbook_options SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  # CMake before 3.25.2 does not know C++20 for CUDA, so the flag is given by hand.
+  target_compile_options(cookbook_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-lineinfo;--expt-relaxed-constexpr;-diag-suppress=186>")
+  if(COOKBOOK_PTXAS_REPORT)
+    target_compile_options(cookbook_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>")
+  endif()
+endif()
+
+# Marks .cu files as what the backend compiles them as.
+function(cookbook_kernel_sources)
+  if(COOKBOOK_BACKEND STREQUAL "simt")
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+  endif()
+endfunction()

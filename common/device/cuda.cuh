@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// The CUDA C++ that every kernel may use: CUDA's own headers under nvcc, their meaning on the CPU
+/// under g++.
+#pragma once
+
+#if defined(__CUDACC__)
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cassert>
+#include <cstdint>
+#include <cstdio>
+
+namespace cookbook {
+
+/// The dynamic shared memory of the block, aligned to 1024 bytes (what 128-byte swizzling needs).
+/// Its size is LaunchConfig::smem_bytes; all calls return the same memory.
+template <class T>
+__device__ __forceinline__ T* dynamic_shared() {
+  extern __shared__ __align__(1024) unsigned char cookbook_dynamic_shared[];
+  return reinterpret_cast<T*>(cookbook_dynamic_shared);
+}
+
+}  // namespace cookbook
+
+#else
+#include "common/backend/simt/language.hpp"
+#endif
+
+namespace cookbook {
+
+using bf16 = __nv_bfloat16;
+using half = __half;
+
+}  // namespace cookbook

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// Barriers in shared memory that count arrivals and bytes (PTX ISA, "Parallel Synchronization and
+/// Communication Instructions: mbarrier").
+///
+/// A barrier is 8 bytes of shared memory. A phase is complete when its pending arrivals and its
+/// pending bytes are both zero; the next one begins at once. Phases are told apart by parity: the
+/// first is 0. `mbarrier_wait(bar, p)` returns once the phase with parity p is complete, so on a
+/// fresh barrier wait(bar, 1) returns at once: what a producer wants of an empty stage.
+///
+/// Initialising, arriving and waiting need sm_80; bytes, counts and clusters sm_90.
+#pragma once
+
+#include "common/device/arch.cuh"
+#include "common/device/cuda.cuh"
+
+#if !defined(__CUDACC__)
+#include "common/backend/simt/units/mbarrier.hpp"
+#else
+
+namespace cookbook {
+
+/// Prepares `bar` for phases of `arrivals` arrivals (1 .. 2^20 - 1). One thread does this; others
+/// may use the barrier after fence_mbarrier_init() and a block (or cluster) barrier.
+__device__ __forceinline__ void mbarrier_init(uint64_t* bar, uint32_t arrivals) {
+  COOKBOOK_ASM_SM80("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(arrivals)
+                    : "memory");
+}
+
+/// Ends the life of `bar`; its bytes may then be used for something else (PTX ISA,
+/// "mbarrier.inval").
+__device__ __forceinline__ void mbarrier_invalidate(uint64_t* bar) {
+  COOKBOOK_ASM_SM80("mbarrier.inval.shared.b64 [%0];" ::"r"(shared_address(bar)) : "memory");
+}
+
+/// Makes earlier mbarrier_init calls of this thread visible to the cluster and to TMA (PTX ISA,
+/// "membar/fence", `fence.mbarrier_init`).
+__device__ __forceinline__ void fence_mbarrier_init() {
+  COOKBOOK_ASM_SM90("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/// One arrival; releases this thread's earlier writes to whoever waits.
+__device__ __forceinline__ void mbarrier_arrive(uint64_t* bar) {
+  COOKBOOK_ASM_SM80("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(
+                        shared_address(bar))
+                    : "memory");
+}
+
+/// `count` arrivals at once.
+__device__ __forceinline__ void mbarrier_arrive(uint64_t* bar, uint32_t count) {
+  COOKBOOK_ASM_SM90("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)),
+                    "r"(count)
+                    : "memory");
+}
+
+/// Adds `bytes` to what the current phase waits for, then arrives once (PTX ISA,
+/// "mbarrier.arrive.expect_tx"). A phase expects at most 2^20 - 1 bytes.
+__device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes) {
+  COOKBOOK_ASM_SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                        shared_address(bar)),
+                    "r"(bytes)
+                    : "memory");
+}
+
+/// Adds `bytes` to what the current phase waits for, without arriving (PTX ISA,
+/// "mbarrier.expect_tx").
+__device__ __forceinline__ void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes) {
+  COOKBOOK_ASM_SM90("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(
+                        shared_address(bar)),
+                    "r"(bytes)
+                    : "memory");
+}
+
+/// One arrival at the barrier that lies at the same offset in block `rank` of the cluster.
+__device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* bar, uint32_t rank) {
+  COOKBOOK_ASM_SM90(
+      "{\n.reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(
+          shared_address(bar)),
+      "r"(rank)
+      : "memory");
+}
+
+/// True when the phase with parity `parity` is complete. May suspend the thread for a while (PTX
+/// ISA, "mbarrier.test_wait / try_wait").
+__device__ __forceinline__ bool mbarrier_try_wait(uint64_t* bar, uint32_t parity) {
+  uint32_t complete = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(complete)
+      : "r"(shared_address(bar)), "r"(parity)
+      : "memory");
+#else
+  COOKBOOK_ASM_SM80(
+      "{\n.reg .pred p;\n"
+      "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(complete)
+      : "r"(shared_address(bar)), "r"(parity)
+      : "memory");
+#endif
+  return complete != 0;
+}
+
+/// Returns once the phase with parity `parity` is complete; acquires what was released to it within
+/// the block.
+__device__ __forceinline__ void mbarrier_wait(uint64_t* bar, uint32_t parity) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "WAIT_%=:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+      "@p bra DONE_%=;\n"
+      "bra WAIT_%=;\n"
+      "DONE_%=:\n}" ::"r"(shared_address(bar)),
+      "r"(parity)
+      : "memory");
+#else
+  while (!mbarrier_try_wait(bar, parity)) {
+  }
+#endif
+}
+
+/// As mbarrier_wait, and acquires what threads of the whole cluster released with
+/// mbarrier_arrive_cluster: needed where the data passed lies in distributed shared memory.
+__device__ __forceinline__ void mbarrier_wait_cluster(uint64_t* bar, uint32_t parity) {
+  COOKBOOK_ASM_SM90(
+      "{\n.reg .pred p;\n"
+      "WAIT_%=:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n"
+      "@p bra DONE_%=;\n"
+      "bra WAIT_%=;\n"
+      "DONE_%=:\n}" ::"r"(shared_address(bar)),
+      "r"(parity)
+      : "memory");
+}
+
+}  // namespace cookbook
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// Synchronisation of part of a block or of a grid, register reallocation, dependent launches.
+#pragma once
+
+#include <type_traits>
+
+#include "common/device/arch.cuh"
+#include "common/device/cuda.cuh"
+
+#if !defined(__CUDACC__)
+#include "common/backend/simt/units/sync.hpp"
+#else
+
+namespace cookbook {
+
+/// Barrier `id` (1..15; 0 is __syncthreads) over `threads` threads, a multiple of 32: returns when
+/// that many have called this or named_barrier_arrive (PTX ISA, "bar.sync"). Whole warps call.
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/// Counts this thread into barrier `id` without waiting (PTX ISA, "bar.arrive").
+__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/// True in exactly one lane of the warp (PTX ISA, "elect.sync"). All 32 lanes must call.
+__device__ __forceinline__ bool elect_one() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  uint32_t elected;
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "elect.sync _|p, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(elected));
+  return elected != 0;
+#else
+  uint32_t lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane == 0;
+#endif
+}
+
+/// Gives registers back until each thread of this warpgroup has `kRegisters` (a multiple of 8,
+/// 24..256). All warps of the warpgroup must call; the kernel must be compiled with a known number
+/// of threads a block (PTX ISA, "setmaxnreg", sm_90a).
+template <int kRegisters>
+__device__ __forceinline__ void register_dealloc() {
+  static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0, "24..256, step 8");
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+#endif
+}
+
+/// Waits until the pool has enough and raises each thread of this warpgroup to `kRegisters`.
+template <int kRegisters>
+__device__ __forceinline__ void register_alloc() {
+  static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0, "24..256, step 8");
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+#endif
+}
+
+/// Reads a flag in global memory (4 or 8 bytes); what its writer released is visible afterwards
+/// (PTX ISA, "ld.acquire.gpu").
+template <class T>
+__device__ __forceinline__ T load_acquire(const T* address) {
+  static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "4 or 8 bytes");
+  if constexpr (sizeof(T) == 4) {
+    uint32_t bits;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(bits) : "l"(address) : "memory");
+    return static_cast<T>(bits);
+  } else {
+    uint64_t bits;
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(bits) : "l"(address) : "memory");
+    return static_cast<T>(bits);
+  }
+}
+
+/// Writes a flag in global memory (4 or 8 bytes) after all earlier writes of this thread (PTX ISA,
+/// "st.release.gpu").
+template <class T>
+__device__ __forceinline__ void store_release(T* address, T value) {
+  static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "4 or 8 bytes");
+  if constexpr (sizeof(T) == 4) {
+    asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(address), "r"(static_cast<uint32_t>(value))
+                 : "memory");
+  } else {
+    asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(address), "l"(static_cast<uint64_t>(value))
+                 : "memory");
+  }
+}
+
+/// Lets others run inside a hand-written spin loop.
+__device__ __forceinline__ void spin_pause() { __nanosleep(20); }
+
+/// Allows the next kernel in the stream, if launched as a dependent, to start (PTX ISA,
+/// "griddepcontrol.launch_dependents"). Nothing before sm_90.
+__device__ __forceinline__ void grid_launch_dependents() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/// Waits until the kernels this one depends on have finished and their writes are visible (PTX ISA,
+/// "griddepcontrol.wait"). Nothing before sm_90.
+__device__ __forceinline__ void grid_wait_dependencies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+}  // namespace cookbook
+
+#endif
+
+namespace cookbook {
+
+/// Spins until `predicate(*flag)` holds, reading the flag with load_acquire. The blocks that set
+/// the flag must be resident: a cooperative launch, or an order in which they started before.
+template <class T, class Predicate>
+__device__ __forceinline__ T spin_wait_until(const T* flag, Predicate predicate) {
+  T value = load_acquire(flag);
+  while (!predicate(value)) {
+    spin_pause();
+    value = load_acquire(flag);
+  }
+  return value;
+}
+
+/// Spins until `*flag == value`.
+template <class T>
+__device__ __forceinline__ void spin_wait_until_equal(const T* flag, T value) {
+  while (load_acquire(flag) != value) spin_pause();
+}
+
+/// Spins until `*flag >= value`.
+template <class T>
+__device__ __forceinline__ void spin_wait_until_at_least(const T* flag, T value) {
+  while (load_acquire(flag) < value) spin_pause();
+}
+
+}  // namespace cookbook

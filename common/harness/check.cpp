@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "common/harness/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+
+#include "common/harness/parallel.hpp"
+
+namespace cookbook {
+namespace {
+
+// Reference work (in multiply-adds or elements) beyond which only a sample of rows is compared.
+constexpr double kReferenceBudget = 4e9;
+
+bool is_output(const TensorSpec& spec) { return spec.role != Role::input; }
+
+std::string format_value(double value) { return fmt::format("{:.9g}", value); }
+
+// Whether `got` is an acceptable result where `expected` is right; *error receives the distance.
+bool acceptable(double got, double expected, double bound, DType dtype, double* error) {
+  *error = 0;
+  if (std::isnan(expected)) return std::isnan(got);
+  if (std::isinf(expected)) return got == expected;
+  // An overflow of the narrow type is right when the exact result is beyond its largest value.
+  if (std::isinf(got) && std::fabs(expected) + bound >= largest(dtype)) {
+    return std::signbit(got) == std::signbit(expected);
+  }
+  *error = std::fabs(got - expected);
+  return *error <= bound;  // false for NaN
+}
+
+std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const TensorSpec& spec) {
+  const double cost_per_row = problem.flops() / 2 / static_cast<double>(spec.rows) +
+                              static_cast<double>(spec.cols);
+  const auto affordable = std::max<std::int64_t>(
+      16, static_cast<std::int64_t>(kReferenceBudget / std::max(cost_per_row, 1.0)));
+  std::vector<std::int64_t> rows;
+  if (spec.rows <= affordable) {
+    for (std::int64_t row = 0; row < spec.rows; ++row) rows.push_back(row);
+    return rows;
+  }
+  // First, last and an even spread whose step is coprime with every power of two.
+  for (std::int64_t i = 0; i < affordable - 1; ++i) {
+    rows.push_back(static_cast<std::int64_t>(static_cast<double>(i) *
+                                             static_cast<double>(spec.rows) /
+                                             static_cast<double>(affordable)) |
+                   (i & 1));
+  }
+  rows.push_back(spec.rows - 1);
+  for (auto& row : rows) row = std::min(row, spec.rows - 1);
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+}  // namespace
+
+Instance::Instance(const Ladder& ladder, const Size& size, InputKind kind, std::uint64_t seed,
+                   const Variant& variant)
+    : problem_(ladder.make_problem(size, variant)) {
+  for (TensorSpec& spec : problem_->tensors()) {
+    HostTensor tensor(spec);
+    if (spec.role == Role::output) {
+      poison(tensor);
+    } else {
+      draw(tensor, kind, seed);
+    }
+    const std::size_t misalign =
+        static_cast<std::size_t>(variant.misalign_elements) * dtype_bytes(spec.dtype);
+    memory_.push_back(std::make_unique<DeviceMemory>(spec.bytes(), spec.name, misalign));
+    pointers_.by_name[spec.name] = memory_.back()->data();
+    tensors_.list.push_back(std::move(tensor));
+  }
+  reset();
+}
+
+void Instance::reset() {
+  for (std::size_t i = 0; i < tensors_.list.size(); ++i) {
+    const auto& storage = tensors_.list[i].storage;
+    if (!storage.empty()) memory_[i]->copy_from_host(storage.data(), storage.size());
+  }
+}
+
+const std::vector<Instance::ReferenceRow>& Instance::reference(const TensorSpec& spec) {
+  auto [entry, is_new] = reference_.try_emplace(spec.name);
+  if (is_new && spec.rows > 0 && spec.cols > 0) {
+    for (std::int64_t row : rows_to_compare(*problem_, spec)) {
+      entry->second.push_back({row, {}, {}});
+    }
+    auto& rows = entry->second;
+    parallel_for(static_cast<std::int64_t>(rows.size()), 1,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     rows[i].value.resize(spec.cols);
+                     rows[i].bound.resize(spec.cols);
+                     problem_->reference_row(tensors_, spec.name, rows[i].row,
+                                             rows[i].value.data(), rows[i].bound.data());
+                   }
+                 });
+  }
+  return entry->second;
+}
+
+Instance::Comparison Instance::compare() {
+  Comparison result;
+  auto wrong = [&](std::string message) {
+    if (result.ok) result.message = std::move(message);
+    result.ok = false;
+  };
+  for (std::size_t i = 0; i < tensors_.list.size(); ++i) {
+    const HostTensor& before = tensors_.list[i];
+    const TensorSpec& spec = before.spec;
+    if (!memory_[i]->guards_intact()) wrong("wrote outside `" + spec.name + "`: guard band changed");
+    if (before.storage.empty()) continue;
+    HostTensor after(spec);
+    memory_[i]->copy_to_host(after.storage.data(), after.storage.size());
+    if (!is_output(spec)) {
+      if (before.storage != after.storage) wrong("input `" + spec.name + "` was changed");
+      continue;
+    }
+    if (spec.cols == 0) continue;
+    // Unwritten elements and touched padding, everywhere.
+    std::mutex mutex;
+    std::int64_t unwritten = -1, touched = -1;
+    parallel_for(after.spec.elements(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t at = begin; at < end; ++at) {
+        const bool padding = at % spec.pitch >= spec.cols;
+        const bool blank = is_poison(after, 0, at);
+        if (padding == blank || (!padding && spec.role == Role::in_out)) continue;
+        const std::lock_guard lock(mutex);
+        std::int64_t& first = padding ? touched : unwritten;
+        if (first < 0 || at < first) first = at;
+        if (!padding) return;
+      }
+    });
+    auto index = [&](std::int64_t at) {
+      return fmt::format("{}[{}][{}]", spec.name, at / spec.pitch, at % spec.pitch);
+    };
+    if (unwritten >= 0) wrong(index(unwritten) + " was never written");
+    if (touched >= 0) wrong(index(touched) + " is padding between rows and was written");
+
+    for (const ReferenceRow& row : reference(spec)) {
+      for (std::int64_t col = 0; col < spec.cols; ++col) {
+        const double got = after.at(row.row, col);
+        const double expected = row.value[col];
+        const double bound = row.bound[col];
+        double error = 0;
+        if (!acceptable(got, expected, bound, spec.dtype, &error)) {
+          wrong(fmt::format("{}[{}][{}]: got {}, expected {} (error {:.3g}, allowed {:.3g})",
+                            spec.name, row.row, col, format_value(got), format_value(expected),
+                            error, bound));
+        }
+        if (error > result.max_error) {
+          result.max_error = error;
+          result.error_bound = bound;
+        }
+        if (bound > 0) result.worst_ratio = std::max(result.worst_ratio, error / bound);
+      }
+    }
+  }
+  return result;
+}
+
+std::uint64_t Instance::output_hash() {
+  std::uint64_t hash = 1469598103934665603ull;
+  for (std::size_t i = 0; i < tensors_.list.size(); ++i) {
+    if (!is_output(tensors_.list[i].spec) || tensors_.list[i].storage.empty()) continue;
+    std::vector<std::byte> now(tensors_.list[i].storage.size());
+    memory_[i]->copy_to_host(now.data(), now.size());
+    std::size_t at = 0;
+    for (; at + 8 <= now.size(); at += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, now.data() + at, 8);
+      hash = (hash ^ word) * 1099511628211ull;
+      hash ^= hash >> 29;
+    }
+    for (; at < now.size(); ++at) {
+      hash = (hash ^ static_cast<std::uint64_t>(now[at])) * 1099511628211ull;
+    }
+  }
+  return hash;
+}
+
+const char* status_name(CheckResult::Status status) {
+  switch (status) {
+    case CheckResult::Status::ok: return "ok";
+    case CheckResult::Status::mismatch: return "mismatch";
+    case CheckResult::Status::skipped: return "skipped";
+  }
+  return "?";
+}
+
+CheckResult check_level(const LevelEntry& level, Instance& instance) {
+  CheckResult result;
+  if (const Support support = level.supports(instance.problem(), device_info()); !support) {
+    result.status = CheckResult::Status::skipped;
+    result.reason = support.reason;
+    return result;
+  }
+  auto fail = [&result](std::string why) {
+    result.status = CheckResult::Status::mismatch;
+    result.reason = std::move(why);
+    return result;
+  };
+  try {
+    const auto run = level.prepare(instance.problem(), instance.pointers());
+    std::uint64_t first_hash = 0;
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      instance.reset();
+      run(Stream{});
+      synchronize();
+      const Instance::Comparison comparison = instance.compare();
+      result.max_error = std::max(result.max_error, comparison.max_error);
+      result.error_bound = comparison.error_bound;
+      result.worst_ratio = std::max(result.worst_ratio, comparison.worst_ratio);
+      if (!comparison.ok) {
+        return fail(repeat == 0 ? comparison.message
+                                : "right on the first run only: " + comparison.message);
+      }
+      const std::uint64_t hash = instance.output_hash();
+      if (repeat == 0) first_hash = hash;
+      if (hash != first_hash) return fail("two runs on the same inputs differ");
+    }
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+  return result;
+}
+
+}  // namespace cookbook

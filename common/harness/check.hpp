@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Is it right? Runs a level on poisoned outputs and compares every element with fp64.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/backend/backend.hpp"
+#include "common/harness/inputs.hpp"
+#include "common/harness/level.hpp"
+
+namespace cookbook {
+
+/// One problem with drawn inputs, device buffers and its fp64 reference (computed once, on first use).
+class Instance {
+ public:
+  /// Allocates and draws; throws BadSize for a size the problem cannot have.
+  Instance(const Ladder& ladder, const Size& size, InputKind kind, std::uint64_t seed,
+           const Variant& variant = {});
+
+  const AnyProblem& problem() const { return *problem_; }
+  const DevicePointers& pointers() const { return pointers_; }
+  const HostTensors& tensors() const { return tensors_; }
+
+  /// Puts the inputs back and poisons every output, on the device.
+  void reset();
+
+  struct Comparison {
+    bool ok = true;
+    std::string message;     ///< the first thing wrong: tensor, index, got, expected
+    double max_error = 0;    ///< largest |got - expected| over the rows compared
+    double error_bound = 0;  ///< the bound at that element
+    double worst_ratio = 0;  ///< largest error / bound
+  };
+  /// Reads everything back: outputs against the reference (on all rows of a small problem, a sample
+  /// of a large one; unwritten elements are looked for everywhere), padding and inputs unchanged,
+  /// guard bands intact.
+  Comparison compare();
+
+  /// A hash of the outputs as they are on the device now: equal runs give equal hashes.
+  std::uint64_t output_hash();
+
+ private:
+  struct ReferenceRow {
+    std::int64_t row;
+    std::vector<double> value, bound;
+  };
+  const std::vector<ReferenceRow>& reference(const TensorSpec& spec);
+
+  std::shared_ptr<AnyProblem> problem_;
+  HostTensors tensors_;  // inputs as drawn, outputs poisoned
+  std::vector<std::unique_ptr<DeviceMemory>> memory_;
+  DevicePointers pointers_;
+  std::map<std::string, std::vector<ReferenceRow>> reference_;
+};
+
+struct CheckResult {
+  enum class Status { ok, mismatch, skipped } status = Status::ok;
+  std::string reason;  ///< why skipped, or what is wrong
+  double max_error = 0, error_bound = 0, worst_ratio = 0;
+};
+const char* status_name(CheckResult::Status status);
+
+/// Runs `level` twice on `instance`, each time on freshly poisoned outputs, and compares both:
+/// a level that is right only once, or differs from run to run, does not pass.
+CheckResult check_level(const LevelEntry& level, Instance& instance);
+
+}  // namespace cookbook

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "common/harness/claim.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace cookbook {
+namespace {
+
+std::string compare_words(Relation relation, double value) {
+  switch (relation) {
+    case Relation::equal: return fmt::format("= {:.6g}", value);
+    case Relation::at_least: return fmt::format("at least {:.6g}", value);
+    case Relation::at_most: return fmt::format("at most {:.6g}", value);
+  }
+  return {};
+}
+
+}  // namespace
+
+Accesses::Accesses(std::string space, std::string op, std::string buffer)
+    : space_(std::move(space)), op_(std::move(op)), buffer_(std::move(buffer)) {}
+
+Accesses& Accesses::on(std::string tag) {
+  tag_ = std::move(tag);
+  return *this;
+}
+
+Accesses& Accesses::in_kernel(std::string part) {
+  kernel_ = std::move(part);
+  return *this;
+}
+
+std::string Accesses::describe() const {
+  std::string operation = op_;
+  if (op_ == "async_load") operation = "TMA load";
+  if (op_ == "async_store") operation = "TMA store";
+  std::string text = op_.rfind("async", 0) == 0 ? operation + "s" : space_ + " " + operation + "s";
+  if (!buffer_.empty()) text += " of `" + buffer_ + "`";
+  if (!tag_.empty()) text += " on line [" + tag_ + "]";
+  if (!kernel_.empty()) text += " in " + kernel_;
+  return text;
+}
+
+Claim Accesses::make(Metric metric, double value, Relation relation, std::string what) const {
+  Claim claim;
+  claim.text = what.empty() ? describe() : describe() + ": " + what;
+  claim.metric = metric;
+  claim.relation = relation;
+  claim.value = value;
+  claim.tolerance = 1e-9;
+  claim.space = space_;
+  claim.op = op_;
+  claim.buffer = buffer_;
+  claim.tag = tag_;
+  claim.kernel = kernel_;
+  return claim;
+}
+
+Claim Accesses::sectors_per_request(double value, Relation relation) const {
+  return make(Metric::sectors_per_request, value, relation,
+              "sectors per request " + compare_words(relation, value));
+}
+
+Claim Accesses::coalesced() const {
+  return make(Metric::sectors_over_ideal, 1, Relation::equal, "sectors = ideal");
+}
+
+Claim Accesses::sectors_over_ideal(double value, Relation relation) const {
+  return make(Metric::sectors_over_ideal, value, relation,
+              "sectors / ideal " + compare_words(relation, value));
+}
+
+Claim Accesses::conflict_free() const {
+  return make(Metric::wavefronts_over_ideal, 1, Relation::equal, "wavefronts = ideal");
+}
+
+Claim Accesses::wavefronts_over_ideal(double value, Relation relation) const {
+  return make(Metric::wavefronts_over_ideal, value, relation,
+              "wavefronts / ideal " + compare_words(relation, value));
+}
+
+Claim Accesses::wavefronts_per_request(double value, Relation relation) const {
+  return make(Metric::wavefronts_per_request, value, relation,
+              "wavefronts per request " + compare_words(relation, value));
+}
+
+Claim Accesses::requests(double value, Relation relation) const {
+  return make(Metric::requests, value, relation, "requests " + compare_words(relation, value));
+}
+
+Claim Accesses::bytes(double value, Relation relation) const {
+  return make(Metric::bytes, value, relation, "bytes " + compare_words(relation, value));
+}
+
+Accesses global_loads(std::string buffer) { return {"global", "load", std::move(buffer)}; }
+Accesses global_stores(std::string buffer) { return {"global", "store", std::move(buffer)}; }
+Accesses shared_loads() { return {"shared", "load", ""}; }
+Accesses shared_stores() { return {"shared", "store", ""}; }
+Accesses tma_loads(std::string buffer) { return {"global", "async_load", std::move(buffer)}; }
+Accesses tma_stores(std::string buffer) { return {"global", "async_store", std::move(buffer)}; }
+
+namespace {
+
+Claim speed_claim(Metric metric, double value, std::string text) {
+  Claim claim;
+  claim.text = std::move(text);
+  claim.metric = metric;
+  claim.relation = Relation::at_least;
+  claim.value = value;
+  return claim;
+}
+
+}  // namespace
+
+Claim faster_than_previous(double ratio, std::string when) {
+  return speed_claim(Metric::time_ratio_previous, ratio,
+                     fmt::format("time: at least {:.3g}x the level below{}{}", ratio,
+                                 when.empty() ? "" : " ", when));
+}
+
+Claim slower_than_previous(double at_least_ratio, std::string why) {
+  return speed_claim(
+      Metric::time_ratio_previous, at_least_ratio,
+      fmt::format("time: at least {:.3g}x the level below, not faster: {}", at_least_ratio, why));
+}
+
+Claim against_library(std::string library, double ratio) {
+  Claim claim =
+      speed_claim(Metric::time_ratio_reference, ratio,
+                  fmt::format("time: at least {:.3g}x {}", ratio, library));
+  claim.name = std::move(library);
+  return claim;
+}
+
+Claim fraction_of_roof(double fraction) {
+  return speed_claim(Metric::roof_fraction, fraction,
+                     fmt::format("at least {:.3g} of the measured roof", fraction));
+}
+
+}  // namespace cookbook

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Claims are data: what a level promises, in a form that a program can check.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cookbook {
+
+enum class Relation { equal, at_least, at_most };
+
+enum class Metric {
+  sectors_per_request,     ///< 32-byte sectors per warp-wide global access
+  sectors_over_ideal,      ///< sectors divided by the fewest that could carry the same bytes
+  wavefronts_over_ideal,   ///< shared-memory wavefronts divided by the fewest possible
+  wavefronts_per_request,  ///< shared-memory wavefronts per warp-wide access
+  requests,                ///< warp-wide accesses
+  bytes,                   ///< bytes asked for by all lanes
+  time_ratio_previous,     ///< time of the previous level / time of this one
+  time_ratio_reference,    ///< time of the named library / time of this level
+  roof_fraction,           ///< achieved / measured roof
+};
+
+struct Claim {
+  std::string text;    ///< the sentence a reader sees
+  Metric metric = Metric::requests;
+  Relation relation = Relation::equal;
+  double value = 0;
+  double tolerance = 0;  ///< relative, on `value`
+
+  // Which accesses the metric is taken over; empty means any.
+  std::string space;   ///< "global" or "shared"
+  std::string op;      ///< "load", "store", "atomic", "async_load", "async_store"
+  std::string buffer;  ///< name of a tensor or workspace
+  std::string tag;     ///< only lines whose source ends in the comment `// [tag]`
+  std::string kernel;  ///< part of the kernel's name
+  std::string name;    ///< of the library, for time_ratio_reference
+
+  bool is_mechanism() const { return metric <= Metric::bytes; }
+};
+
+/// A set of accesses about which something is claimed: `global_loads("in").sectors_per_request(4)`.
+class Accesses {
+ public:
+  Accesses(std::string space, std::string op, std::string buffer);
+  Accesses& on(std::string tag);         ///< only the source lines marked `// [tag]`
+  Accesses& in_kernel(std::string part);  ///< only kernels whose name contains `part`
+
+  Claim sectors_per_request(double value, Relation relation = Relation::equal) const;
+  /// Every sector that is moved is wholly used: sectors = ideal.
+  Claim coalesced() const;
+  Claim sectors_over_ideal(double value, Relation relation = Relation::equal) const;
+  /// No bank conflict: wavefronts = ideal.
+  Claim conflict_free() const;
+  Claim wavefronts_over_ideal(double value, Relation relation = Relation::equal) const;
+  Claim wavefronts_per_request(double value, Relation relation = Relation::equal) const;
+  Claim requests(double value, Relation relation = Relation::equal) const;
+  /// Bytes asked for by all threads together.
+  Claim bytes(double value, Relation relation = Relation::equal) const;
+
+ private:
+  Claim make(Metric metric, double value, Relation relation, std::string what) const;
+  std::string describe() const;
+  std::string space_, op_, buffer_, tag_, kernel_;
+};
+
+Accesses global_loads(std::string buffer = "");
+Accesses global_stores(std::string buffer = "");
+Accesses shared_loads();
+Accesses shared_stores();
+Accesses tma_loads(std::string buffer = "");   ///< by the bulk copy engine
+Accesses tma_stores(std::string buffer = "");
+
+/// "at least `ratio` times as fast as the level below" (checked on a GPU).
+Claim faster_than_previous(double ratio, std::string when = "");
+/// A rung that is not faster, on purpose: the ratio lies within [low, high]. The README says why.
+Claim slower_than_previous(double at_least_ratio, std::string why);
+/// "at least `ratio` times as fast as `library`" (checked on a GPU).
+Claim against_library(std::string library, double ratio);
+/// "at least `fraction` of the measured roof" (checked on a GPU).
+Claim fraction_of_roof(double fraction);
+
+}  // namespace cookbook

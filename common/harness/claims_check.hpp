@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Evaluates mechanism claims on the counters of a traced run.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/backend/simt/trace.hpp"
+#include "common/harness/result.hpp"
+
+namespace cookbook {
+
+/// Checks `claim` on `trace`. A claim whose accesses never happened is false, not vacuously true.
+/// Speed claims come back unchecked. `source` is the level's file (for line tags).
+ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace, const std::string& source);
+
+/// Totals over all sites: "global_load_requests", "shared_store_wavefronts", "async_load_bytes" ...
+std::map<std::string, double> total_counters(const simt::Trace& trace);
+
+/// Checks a speed claim on what was measured; a mechanism claim, or one without figures, is left open.
+void check_speed_claim(ClaimResult& claim, const LevelResult& level);
+
+/// Whether `measured` satisfies the claim's relation.
+bool satisfies(const Claim& claim, double measured);
+
+}  // namespace cookbook

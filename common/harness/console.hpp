@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What people look at: the ladder as a table, progress, colour only on a terminal.
+#pragma once
+
+#include <string>
+
+#include "common/harness/result.hpp"
+
+namespace cookbook {
+
+/// Whether standard output is a terminal that wants colour (NO_COLOR is honoured).
+bool colour_wanted();
+
+/// A transient line on standard error while long work runs; nothing when that is no terminal.
+class Progress {
+ public:
+  ~Progress() { clear(); }
+  void show(const std::string& text);
+  void clear();
+
+ private:
+  bool shown_ = false;
+};
+
+/// Prints the ladder: times, rates and % of roof on a GPU; counters on the SIMT backend.
+void print_ladder(const LadderResult& result);
+/// Prints names, what changes and what is expected.
+void print_list(const Ladder& ladder);
+
+}  // namespace cookbook

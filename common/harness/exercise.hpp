@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Grading of exercises, and the traced run of a level that grading and chapters share.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/harness/check.hpp"
+#include "common/harness/options.hpp"
+#include "common/harness/result.hpp"
+
+namespace cookbook {
+
+/// What a traced run of one level found (SIMT backend, traced executables only).
+struct TracedRun {
+  CheckResult check;
+  std::map<std::string, double> counters;
+  std::vector<ClaimResult> claims;
+  std::vector<std::string> findings;
+  std::string report;  ///< per source line, for --explain
+};
+
+/// Runs `level` once under the tracer and checks its mechanism claims.
+TracedRun trace_level(const LevelEntry& level, Instance& instance);
+
+/// Grades exercise `options.exercise` of `chapter`: every test shape on several kinds of input,
+/// then its claims and races under the tracer. Prints one line a check, writes --json, and returns
+/// the exit status: 0 passed, 1 not yet.
+int grade_exercise(const Chapter& chapter, const Options& options);
+
+}  // namespace cookbook

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "common/harness/inputs.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "common/harness/parallel.hpp"
+
+namespace cookbook {
+namespace {
+
+// A counter-based generator (the splitmix64 finaliser): element i of a tensor is a pure function of
+// (seed, i), so drawing can be spread over threads and a single element can be drawn again.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+double uniform(std::uint64_t bits) {  // in (0, 1)
+  return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+}
+
+double normal(std::uint64_t bits) {
+  // The sum of four uniforms is close enough to a normal for testing, and cheap.
+  double sum = 0;
+  for (int i = 0; i < 4; ++i) sum += static_cast<double>((bits >> (16 * i)) & 0xffff) + 0.5;
+  return (sum / 65536.0 - 2.0) * std::sqrt(3.0);
+}
+
+double value_of(InputKind kind, DType dtype, std::uint64_t bits, std::int64_t index) {
+  switch (kind) {
+    case InputKind::integers: return static_cast<double>(static_cast<int>(bits % 7)) - 3;
+    case InputKind::wide: {
+      const int range = dtype == DType::f16 ? 6 : 12;
+      return std::ldexp(normal(bits), static_cast<int>(mix(bits) % (2 * range + 1)) - range);
+    }
+    case InputKind::cancellation: {
+      // Pairs (x, -x(1 + small)): long sums lose their leading digits.
+      const std::uint64_t pair = mix(bits ^ static_cast<std::uint64_t>(index / 2));
+      const double x = 1 + uniform(pair);
+      return index % 2 ? -x * (1 + 0.01 * uniform(bits)) : x;
+    }
+    case InputKind::denormals: {
+      const double smallest_normal = dtype == DType::f16 ? 0x1p-14 : 0x1p-126;
+      return bits % 4 == 0 ? normal(bits) : normal(bits) * smallest_normal * 0.25;
+    }
+    case InputKind::signed_zeros:
+      return bits % 4 == 0 ? 0.0 : bits % 4 == 1 ? -0.0 : normal(mix(bits));
+    case InputKind::one_hot: return 0;
+    case InputKind::normal:
+    case InputKind::one_nan:
+    case InputKind::one_inf: return normal(bits);
+  }
+  return 0;
+}
+
+}  // namespace
+
+const std::vector<InputKind>& all_input_kinds() {
+  static const std::vector<InputKind> kinds = {
+      InputKind::normal,       InputKind::integers, InputKind::wide,
+      InputKind::cancellation, InputKind::denormals, InputKind::signed_zeros,
+      InputKind::one_nan,      InputKind::one_inf,  InputKind::one_hot};
+  return kinds;
+}
+
+const char* input_kind_name(InputKind kind) {
+  static const char* const names[] = {"normal",    "integers",     "wide",
+                                      "cancellation", "denormals", "signed_zeros",
+                                      "one_nan",   "one_inf",      "one_hot"};
+  return names[static_cast<int>(kind)];
+}
+
+void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
+  const TensorSpec& spec = tensor.spec;
+  if (spec.fill) {
+    spec.fill(tensor, seed);
+    return;
+  }
+  poison(tensor);  // padding stays a NaN
+  for (char c : spec.name) seed = mix(seed ^ static_cast<unsigned char>(c));
+  if (spec.rows == 0 || spec.cols == 0) return;
+  parallel_for(spec.rows * spec.cols, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t index = begin; index < end; ++index) {
+      const std::int64_t col = index % spec.cols;
+      const std::uint64_t bits = mix(seed + static_cast<std::uint64_t>(index));
+      tensor.set(index / spec.cols, col, value_of(kind, spec.dtype, bits, col));
+    }
+  });
+  const auto special = static_cast<std::int64_t>(
+      mix(~seed) % static_cast<std::uint64_t>(spec.rows * spec.cols));
+  const std::int64_t row = special / spec.cols;
+  const std::int64_t col = special % spec.cols;
+  if (kind == InputKind::one_nan) {
+    tensor.set(row, col, std::numeric_limits<double>::quiet_NaN());
+  } else if (kind == InputKind::one_inf) {
+    tensor.set(row, col, std::numeric_limits<double>::infinity());
+  } else if (kind == InputKind::one_hot) {
+    tensor.set(row, col, 1);
+  }
+}
+
+std::uint32_t poison_bits(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return 0x7dad;
+    case DType::bf16: return 0x7fad;
+    case DType::f32:
+    case DType::i32: return 0x7fadbeef;
+  }
+  return 0;
+}
+
+void poison(HostTensor& tensor) {
+  const std::uint32_t bits = poison_bits(tensor.spec.dtype);
+  const std::size_t width = dtype_bytes(tensor.spec.dtype);
+  for (std::size_t at = 0; at + width <= tensor.storage.size(); at += width) {
+    std::memcpy(tensor.storage.data() + at, &bits, width);
+  }
+}
+
+bool is_poison(const HostTensor& tensor, std::int64_t row, std::int64_t col) {
+  const std::size_t width = dtype_bytes(tensor.spec.dtype);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, tensor.storage.data() + (row * tensor.spec.pitch + col) * width, width);
+  return bits == poison_bits(tensor.spec.dtype);
+}
+
+}  // namespace cookbook

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Inputs the harness draws: never zeros, always repeatable from a seed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/harness/tensor.hpp"
+
+namespace cookbook {
+
+enum class InputKind {
+  normal,        ///< N(0, 1)
+  integers,      ///< small whole numbers: sums are exact, so results must be equal bit for bit
+  wide,          ///< exponents spread over a wide range
+  cancellation,  ///< neighbours of opposite sign that almost cancel
+  denormals,     ///< mostly below the smallest normal number
+  signed_zeros,  ///< -0 and +0 among ordinary values
+  one_nan,       ///< one NaN in each input
+  one_inf,       ///< one infinity in each input
+  one_hot,       ///< a single 1 in each input
+};
+
+/// Every kind, in the order of the enumeration.
+const std::vector<InputKind>& all_input_kinds();
+const char* input_kind_name(InputKind kind);
+
+/// Fills `tensor` (its padding between rows with NaN, so that reading it shows).
+void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed);
+
+/// The bit pattern that marks an element as never written: a NaN no arithmetic produces.
+std::uint32_t poison_bits(DType dtype);
+/// Sets every element and all padding of `tensor` to the poison pattern.
+void poison(HostTensor& tensor);
+/// Whether element (row, col) - or padding, for col >= cols - still holds the poison pattern.
+bool is_poison(const HostTensor& tensor, std::int64_t row, std::int64_t col);
+
+}  // namespace cookbook

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// The contract between a chapter and the harness: problem, level, ladder, chapter.
+//
+// A chapter's problem.hpp defines two plain structs:
+//
+//   struct Problem {                       // one instance: extents and leading dimensions
+//     static Problem make(const Size& size, const Variant& variant);   // throws BadSize
+//     std::vector<TensorSpec> tensors() const;
+//     double bytes() const;                // fewest bytes through device memory
+//     double flops() const;                // floating-point operations, 0 when none count
+//     void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
+//                        double* value, double* bound) const;   // fp64 result, allowed error
+//   };
+//   struct Buffers {                       // typed device pointers to the tensors
+//     static Buffers bind(const DevicePointers& at);
+//   };
+//   using Level = LevelOf<Problem, Buffers>;
+//
+// A level is a struct that derives from it:
+//
+//   struct Padded : Level {
+//     static constexpr const char* name = "padded";
+//     static constexpr const char* changed = "...";   // the one idea
+//     static constexpr const char* expect = "...";    // the prediction, written before measuring
+//     static constexpr const char* cost = "...";      // what it takes: registers, shared memory ...
+//     static constexpr const char* source = __FILE__;
+//     static Claims claims(const Problem& trace_problem);
+//     static void run(const Plan& plan, Stream stream);          // only launches
+//     // optional: static Support supports(const Problem&, const DeviceInfo&);
+//     //           struct Plan + static Plan prepare(const Problem&, const Buffers&);
+//   };
+#pragma once
+
+#include <any>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/backend/backend.hpp"
+#include "common/harness/claim.hpp"
+#include "common/harness/tensor.hpp"
+
+namespace cookbook {
+
+/// Extents of a problem in the order of `Ladder::dims`, outermost first.
+using Size = std::vector<std::int64_t>;
+
+/// How a test lays the same problem out differently.
+struct Variant {
+  std::int64_t extra_pitch = 0;     ///< elements added to every leading dimension
+  std::int64_t misalign_elements = 0;  ///< elements by which every base address is shifted
+};
+
+/// A size the problem cannot have; the message says what it accepts.
+struct BadSize : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// Whether a level can run a problem, or the reason why not.
+struct Support {
+  bool ok = true;
+  std::string reason;
+  static Support yes() { return {}; }
+  static Support no(std::string why) { return {false, std::move(why)}; }
+  explicit operator bool() const { return ok; }
+};
+
+/// Device addresses by tensor name.
+struct DevicePointers {
+  std::map<std::string, void*> by_name;
+  template <class T>
+  T* get(const std::string& name) const {
+    return static_cast<T*>(by_name.at(name));
+  }
+};
+
+using Claims = std::vector<Claim>;
+
+/// What a level inherits: the default plan (problem and buffers), support and claims.
+template <class ProblemT, class BuffersT>
+struct LevelOf {
+  using Problem = ProblemT;
+  using Buffers = BuffersT;
+  struct Plan {
+    Problem problem;
+    Buffers buffers;
+  };
+  static Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
+  static Plan prepare(const Problem& problem, const Buffers& buffers) { return {problem, buffers}; }
+  static Claims claims(const Problem&) { return {}; }
+};
+
+/// A problem as the harness sees it.
+class AnyProblem {
+ public:
+  virtual ~AnyProblem() = default;
+  virtual std::vector<TensorSpec> tensors() const = 0;
+  virtual double bytes() const = 0;
+  virtual double flops() const = 0;
+  virtual void reference_row(const HostTensors& tensors, const std::string& output,
+                             std::int64_t row, double* value, double* bound) const = 0;
+  virtual const void* get() const = 0;
+};
+
+template <class P>
+class ProblemHolder final : public AnyProblem {
+ public:
+  explicit ProblemHolder(P problem) : problem_(std::move(problem)) {}
+  std::vector<TensorSpec> tensors() const override { return problem_.tensors(); }
+  double bytes() const override { return problem_.bytes(); }
+  double flops() const override { return problem_.flops(); }
+  void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
+                     double* value, double* bound) const override {
+    problem_.reference_row(tensors, output, row, value, bound);
+  }
+  const void* get() const override { return &problem_; }
+
+ private:
+  P problem_;
+};
+
+/// A level with its types erased. `prepare` returns what one call of the level needs.
+struct LevelEntry {
+  std::string name, changed, expect, cost, source;
+  std::string ladder;  ///< exercises only: the ladder whose problem they solve; empty: the first
+  std::function<Support(const AnyProblem&, const DeviceInfo&)> supports;
+  std::function<std::function<void(Stream)>(const AnyProblem&, const DevicePointers&)> prepare;
+  std::function<Claims(const AnyProblem&)> claims;
+};
+
+template <class L>
+LevelEntry make_level() {
+  using P = typename L::Problem;
+  using B = typename L::Buffers;
+  LevelEntry entry;
+  entry.name = L::name;
+  entry.changed = L::changed;
+  entry.expect = L::expect;
+  entry.cost = L::cost;
+  entry.source = L::source;
+  entry.supports = [](const AnyProblem& problem, const DeviceInfo& device) {
+    return L::supports(*static_cast<const P*>(problem.get()), device);
+  };
+  entry.prepare = [](const AnyProblem& problem, const DevicePointers& at) {
+    using Plan = decltype(L::prepare(std::declval<const P&>(), std::declval<const B&>()));
+    // Shared so that a plan may own memory (workspaces) without being copyable.
+    auto plan = std::make_shared<Plan>(
+        L::prepare(*static_cast<const P*>(problem.get()), B::bind(at)));
+    return std::function<void(Stream)>([plan](Stream stream) { L::run(*plan, stream); });
+  };
+  entry.claims = [](const AnyProblem& problem) {
+    return L::claims(*static_cast<const P*>(problem.get()));
+  };
+  return entry;
+}
+
+/// Which measured roof a ladder is judged against.
+enum class Roof { hbm_copy, hbm_read, l2, shared, fp32, mma_bf16, wgmma_bf16 };
+
+/// A named ladder: one problem, its levels in order.
+struct Ladder {
+  std::string name;   ///< "transpose": used on the command line and in the JSON
+  std::string title;  ///< one line for people
+  std::vector<std::string> dims;  ///< "rows", "cols" or "M", "N", "K"
+  std::string dtype = "f32";
+  std::string layout;  ///< "NN" for products, "" otherwise
+  Roof roof = Roof::hbm_copy;
+  Size gpu_size, check_size, trace_size;
+  std::vector<Size> test_sizes;  ///< the shapes that the tests run, odd ones included
+  std::vector<LevelEntry> levels;
+  std::function<std::shared_ptr<AnyProblem>(const Size&, const Variant&)> make_problem;
+  /// fp32 ladders: a level may err at most twice as much as the first (see docs/measuring.md).
+  bool gate_on_first_level = false;
+
+  /// The level called `level_name`, or null.
+  const LevelEntry* find(const std::string& level_name) const;
+};
+
+/// Starts a ladder over problem type P; add rows with `add<Level>(ladder)`.
+template <class P>
+Ladder ladder_over(std::string name, std::string title, std::vector<std::string> dims) {
+  Ladder ladder;
+  ladder.name = std::move(name);
+  ladder.title = std::move(title);
+  ladder.dims = std::move(dims);
+  ladder.make_problem = [](const Size& size, const Variant& variant) {
+    return std::shared_ptr<AnyProblem>(
+        std::make_shared<ProblemHolder<P>>(P::make(size, variant)));
+  };
+  return ladder;
+}
+
+/// The rows of a ladder, in order: `rows<Naive, Tile, Padded>()`.
+template <class... Levels>
+std::vector<LevelEntry> rows() {
+  return {make_level<Levels>()...};
+}
+
+/// What a user would pick instead (cudaMemcpy, cuBLAS, cuDNN): timed beside the levels.
+/// Same shape as a level, so `make_level` makes one.
+using ReferenceEntry = LevelEntry;
+/// Ladder name and the library row that belongs to it.
+using Libraries = std::vector<std::pair<std::string, ReferenceEntry>>;
+
+struct Chapter {
+  int number = 0;
+  std::string title;
+  std::vector<Ladder> ladders;
+  std::vector<LevelEntry> exercises;  ///< graded by `./run exercise N.M`
+};
+
+}  // namespace cookbook

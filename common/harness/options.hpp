@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Command-line options of a chapter, parsed and validated before anything is allocated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/harness/level.hpp"
+
+namespace cookbook {
+
+struct Options {
+  bool list = false, check = false, explain = false, no_trace = false;
+  std::vector<std::string> levels;  ///< names or numbers; empty: all
+  std::vector<std::string> sizes;   ///< as typed; each becomes a run
+  std::string ladder, json;
+  int exercise = 0;  ///< 1, 2 ... ; 0: none
+  std::uint64_t seed = 1;
+  std::vector<std::string> benchmark_arguments;  ///< --benchmark_* as given
+};
+
+/// Bad usage: one line for the user, exit status 2.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Parses argv. Returns an exit status when the program is to end at once (--help, bad usage,
+/// both already reported), nothing otherwise.
+std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, Options& options);
+
+/// The ladders that the options select; throws UsageError naming the ones there are.
+std::vector<const Ladder*> select_ladders(const Chapter& chapter, const Options& options);
+/// Indices of the levels of `ladder` that the options select; throws UsageError.
+std::vector<int> select_levels(const Ladder& ladder, const Options& options);
+/// Parses "4096" or "4096x1024" for `ladder`; throws UsageError saying what is accepted.
+Size parse_size(const Ladder& ladder, const std::string& text);
+/// "4096x1024".
+std::string size_text(const Size& size);
+
+}  // namespace cookbook

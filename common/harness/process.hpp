@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Plain and traced kernels live in separate executables: one starts the other.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cookbook {
+
+/// Runs a program and waits for it: its exit status, or 127 when it could not be started.
+int run_program(const std::vector<std::string>& arguments);
+
+/// The traced executable of a chapter (beside this one, or in the SIMT build folder beside the CUDA
+/// one), or an empty string when it was not built.
+std::string traced_program(int chapter);
+
+/// Runs the traced executable with `arguments` and returns the JSON it wrote, as text.
+/// Throws std::runtime_error when it ends with anything but 0 or 1.
+std::string run_traced_json(const std::string& program, std::vector<std::string> arguments);
+
+}  // namespace cookbook

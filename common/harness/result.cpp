@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "common/harness/result.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "common/harness/sha256.hpp"
+
+namespace cookbook {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json optional_json(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json timing_json(const std::optional<Timing>& timing) {
+  if (!timing) return nullptr;
+  return Json{{"median", timing->median}, {"q1", timing->q1}, {"q3", timing->q3}, {"n", timing->n}};
+}
+
+Json roofs_json(const std::optional<Roofs>& roofs) {
+  if (!roofs) return nullptr;
+  return Json{{"hbm_copy_gbps", optional_json(roofs->hbm_copy_gbps)},
+              {"hbm_read_gbps", optional_json(roofs->hbm_read_gbps)},
+              {"l2_gbps", optional_json(roofs->l2_gbps)},
+              {"shared_gbps", optional_json(roofs->shared_gbps)},
+              {"fp32_tflops", optional_json(roofs->fp32_tflops)},
+              {"mma_bf16_tflops", optional_json(roofs->mma_bf16_tflops)},
+              {"wgmma_bf16_tflops", optional_json(roofs->wgmma_bf16_tflops)}};
+}
+
+Json claim_json(const ClaimResult& claim) {
+  return Json{{"text", claim.claim.text},
+              {"holds", optional_json(claim.holds)},
+              {"checked_by", text_or_null(claim.checked_by)},
+              {"measured", text_or_null(claim.measured)}};
+}
+
+Json level_json(const LevelResult& level) {
+  Json json{{"name", level.name},
+            {"changed", level.changed},
+            {"expect", level.expect},
+            {"source_sha256", text_or_null(level.source_sha256)},
+            {"status", level.status},
+            {"reason", text_or_null(level.reason)},
+            {"max_error", level.max_error},
+            {"error_bound", level.error_bound},
+            {"time_us", timing_json(level.cold)},
+            {"time_hot_us", timing_json(level.hot)},
+            {"gbps", optional_json(level.gbps)},
+            {"tflops", optional_json(level.tflops)},
+            {"roof_fraction", optional_json(level.roof_fraction)}};
+  auto ratio = [](const std::optional<Ratio>& r) -> Json {
+    if (!r) return nullptr;
+    return Json{{"ratio", r->ratio}, {"low", r->low}, {"high", r->high}};
+  };
+  json["vs_previous"] = ratio(level.vs_previous);
+  if (level.vs_previous) json["vs_previous"]["verdict"] = verdict(*level.vs_previous);
+  json["vs_reference"] = ratio(level.vs_reference);
+  if (level.vs_reference) json["vs_reference"]["name"] = level.reference_name;
+  json["counters"] = level.counters.empty() ? Json(nullptr) : Json(level.counters);
+  json["claims"] = Json::array();
+  for (const ClaimResult& claim : level.claims) json["claims"].push_back(claim_json(claim));
+  json["findings"] = level.findings;
+  return json;
+}
+
+void hash_file(const std::filesystem::path& file, const std::filesystem::path& root,
+               std::set<std::filesystem::path>& seen, Sha256& hash) {
+  const auto path = std::filesystem::weakly_canonical(file);
+  if (!seen.insert(path).second) return;
+  std::ifstream in(path);
+  if (!in) return;
+  std::stringstream text;
+  text << in.rdbuf();
+  hash.update(text.str());
+  std::string line;
+  while (std::getline(text, line)) {
+    const auto open = line.find("#include \"");
+    if (open == std::string::npos) continue;
+    const auto begin = open + 10;
+    const std::string name = line.substr(begin, line.find('"', begin) - begin);
+    const auto beside = path.parent_path() / name;
+    hash_file(std::filesystem::exists(beside) ? beside : root / name, root, seen, hash);
+  }
+}
+
+}  // namespace
+
+const char* verdict(const Ratio& ratio) {
+  if (ratio.low > 1 && ratio.ratio >= 1.02) return "faster";
+  if (ratio.high < 1 && ratio.ratio <= 1 / 1.02) return "slower";
+  return "same";
+}
+
+bool LadderResult::all_right() const {
+  for (const LevelResult& level : levels) {
+    if (level.status == "mismatch" || !level.findings.empty()) return false;
+    for (const ClaimResult& claim : level.claims) {
+      if (claim.holds == false) return false;
+    }
+    if (level.roof_fraction && *level.roof_fraction > 1.03) return false;
+  }
+  return true;
+}
+
+std::optional<double> roof_value(const Roofs& roofs, Roof roof) {
+  switch (roof) {
+    case Roof::hbm_copy: return roofs.hbm_copy_gbps;
+    case Roof::hbm_read: return roofs.hbm_read_gbps;
+    case Roof::l2: return roofs.l2_gbps;
+    case Roof::shared: return roofs.shared_gbps;
+    case Roof::fp32: return roofs.fp32_tflops;
+    case Roof::mma_bf16: return roofs.mma_bf16_tflops;
+    case Roof::wgmma_bf16: return roofs.wgmma_bf16_tflops;
+  }
+  return std::nullopt;
+}
+
+bool roof_is_bandwidth(Roof roof) { return roof <= Roof::shared; }
+
+const char* roof_name(Roof roof) {
+  static const char* const names[] = {"HBM copy",  "HBM read", "L2", "shared memory", "FP32 FMA",
+                                      "mma.sync bf16", "wgmma bf16"};
+  return names[static_cast<int>(roof)];
+}
+
+nlohmann::ordered_json to_json(const LadderResult& result) {
+  const DeviceInfo& device = device_info();
+  Json run{{"chapter", result.chapter},
+           {"ladder", result.ladder},
+           {"title", result.title},
+           {"backend", result.backend},
+           {"commit", optional_json(result.commit)},
+           {"date", result.date},
+           {"seed", result.seed},
+           {"device",
+            {{"name", device.name},
+             {"cc", std::to_string(device.cc_major) + "." + std::to_string(device.cc_minor)},
+             {"sm_count", device.sm_count},
+             {"l2_bytes", device.l2_bytes},
+             {"clock_mhz", device.is_simt ? Json(nullptr) : Json(device.clock_mhz)},
+             {"driver", text_or_null(device.driver)},
+             {"toolkit", text_or_null(device.toolkit)}}},
+           {"problem",
+            {{"size", result.size},
+             {"dims", result.dims},
+             {"layout", text_or_null(result.layout)},
+             {"dtype", result.dtype},
+             {"bytes", result.bytes},
+             {"flops", result.flops},
+             {"check_size", result.check_size},
+             {"trace_size", result.trace_size}}},
+           {"roof", roof_name(result.roof)},
+           {"roofs", roofs_json(result.roofs)},
+           {"roofs_after", roofs_json(result.roofs_after)}};
+  run["clocks"] = result.clocks.empty() ? Json(nullptr) : Json::array();
+  for (const ClockSample& sample : result.clocks) {
+    run["clocks"].push_back({{"seconds", sample.seconds},
+                             {"sm_mhz", sample.sm_mhz},
+                             {"memory_mhz", sample.memory_mhz},
+                             {"celsius", sample.celsius},
+                             {"watts", sample.watts}});
+  }
+  run["levels"] = Json::array();
+  for (const LevelResult& level : result.levels) run["levels"].push_back(level_json(level));
+  run["references"] = Json::array();
+  for (const ReferenceResult& reference : result.references) {
+    run["references"].push_back({{"name", reference.name},
+                                 {"status", reference.status},
+                                 {"reason", text_or_null(reference.reason)},
+                                 {"time_us", timing_json(reference.cold)},
+                                 {"time_hot_us", timing_json(reference.hot)},
+                                 {"gbps", optional_json(reference.gbps)},
+                                 {"tflops", optional_json(reference.tflops)}});
+  }
+  return run;
+}
+
+void merge_traced(LadderResult& result, const nlohmann::json& traced_run) {
+  for (LevelResult& level : result.levels) {
+    for (const auto& traced : traced_run.at("levels")) {
+      if (traced.at("name") != level.name) continue;
+      if (traced.at("status") == "mismatch" && level.status == "ok") {
+        level.status = "mismatch";
+        level.reason = "traced run: " + traced.at("reason").get<std::string>();
+      }
+      if (traced.at("counters").is_object()) {
+        level.counters = traced.at("counters").get<std::map<std::string, double>>();
+      }
+      level.findings = traced.at("findings").get<std::vector<std::string>>();
+      for (ClaimResult& claim : level.claims) {
+        for (const auto& other : traced.at("claims")) {
+          if (other.at("text") != claim.claim.text || other.at("holds").is_null()) continue;
+          claim.holds = other.at("holds").get<bool>();
+          claim.checked_by = other.at("checked_by").get<std::string>();
+          if (!other.at("measured").is_null()) claim.measured = other.at("measured");
+        }
+      }
+    }
+  }
+}
+
+std::string source_hash(const std::string& file) {
+  Sha256 hash;
+  std::set<std::filesystem::path> seen;
+  hash_file(file, COOKBOOK_SOURCE_DIR, seen, hash);
+  return hash.hex();
+}
+
+}  // namespace cookbook

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// What a run found out, and how it is written as JSON (schema 1, see docs/json.md).
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/harness/level.hpp"
+
+namespace cookbook {
+
+/// Microseconds over `n` samples.
+struct Timing {
+  double median = 0, q1 = 0, q3 = 0;
+  int n = 0;
+};
+
+/// A ratio of times from interleaved pairs, with its 95 % interval. Above 1: this one is faster.
+struct Ratio {
+  double ratio = 0, low = 0, high = 0;
+};
+/// "faster", "slower", or "same" when within 2 % or when the interval contains 1.
+const char* verdict(const Ratio& ratio);
+
+struct ClaimResult {
+  Claim claim;
+  std::optional<bool> holds;  ///< empty: this run cannot check it
+  std::string checked_by;     ///< "simt", "cuda" or "ncu"
+  std::string measured;       ///< what was found, for people
+};
+
+struct LevelResult {
+  std::string name, changed, expect, source_sha256;
+  std::string status;  ///< "ok", "mismatch" or "skipped"
+  std::string reason;  ///< empty when ok
+  double max_error = 0, error_bound = 0;
+  std::optional<Timing> cold, hot;
+  std::optional<double> gbps, tflops, roof_fraction;
+  std::optional<Ratio> vs_previous, vs_reference;
+  std::string reference_name;
+  std::map<std::string, double> counters;  ///< from the SIMT backend's traced run
+  std::vector<ClaimResult> claims;
+  std::vector<std::string> findings;  ///< races, uninitialised reads ... (traced run)
+};
+
+struct ReferenceResult {
+  std::string name, status, reason;
+  std::optional<Timing> cold, hot;
+  std::optional<double> gbps, tflops;
+};
+
+struct Roofs {
+  std::optional<double> hbm_copy_gbps, hbm_read_gbps, l2_gbps, shared_gbps, fp32_tflops,
+      mma_bf16_tflops, wgmma_bf16_tflops;
+};
+
+/// Clock, power and temperature while a ladder was timed (NVML; empty where it is missing).
+struct ClockSample {
+  double seconds = 0;
+  int sm_mhz = 0, memory_mhz = 0, celsius = 0;
+  double watts = 0;
+};
+
+struct LadderResult {
+  int chapter = 0;
+  std::string ladder, title, backend, date, dtype, layout;
+  std::optional<std::string> commit;
+  std::uint64_t seed = 0;
+  Size size, check_size, trace_size;
+  std::vector<std::string> dims;
+  double bytes = 0, flops = 0;
+  Roof roof = Roof::hbm_copy;
+  std::optional<Roofs> roofs, roofs_after;
+  std::vector<ClockSample> clocks;
+  std::vector<LevelResult> levels;
+  std::vector<ReferenceResult> references;
+
+  /// True when nothing mismatched, raced or claimed falsely.
+  bool all_right() const;
+};
+
+/// The roof of `roofs` that `roof` names: GB/s or TFLOP/s. Empty when it was not measured.
+std::optional<double> roof_value(const Roofs& roofs, Roof roof);
+bool roof_is_bandwidth(Roof roof);
+const char* roof_name(Roof roof);
+
+nlohmann::ordered_json to_json(const LadderResult& result);
+/// Takes over counters, mechanism claims and findings from the JSON of a traced run.
+void merge_traced(LadderResult& result, const nlohmann::json& traced_run);
+
+/// SHA-256 over a source file and the project headers it includes (relative to the source root).
+std::string source_hash(const std::string& file);
+
+}  // namespace cookbook

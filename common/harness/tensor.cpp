@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "common/harness/tensor.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+namespace cookbook {
+namespace {
+
+// A 16-bit floating-point format: conversions written out here, independent of the device types
+// that the kernels use, so that an error in those cannot hide itself.
+struct Narrow {
+  int mantissa_bits;
+  int min_exponent;  // of the smallest normal number
+  double largest;
+};
+constexpr Narrow kHalf{10, -14, 65504.0};
+constexpr Narrow kBfloat{7, -126, 3.3895313892515355e38};
+
+double spacing(const Narrow& format, double value) {
+  const int exponent =
+      value == 0 ? format.min_exponent : std::max(std::ilogb(value), format.min_exponent);
+  return std::ldexp(1.0, exponent - format.mantissa_bits);
+}
+
+std::uint16_t encode(const Narrow& format, double value) {
+  const int exponent_bits = 15 - format.mantissa_bits;
+  const std::uint16_t infinity =
+      static_cast<std::uint16_t>(((1u << exponent_bits) - 1) << format.mantissa_bits);
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return 0x7fff;
+  double magnitude = std::fabs(value);
+  const double step = spacing(format, std::isinf(magnitude) ? format.largest : magnitude);
+  magnitude = std::nearbyint(magnitude / step) * step;  // ties to even
+  if (magnitude > format.largest) return sign | infinity;
+  if (magnitude == 0) return sign;
+  const int exponent = std::max(std::ilogb(magnitude), format.min_exponent);
+  const double mantissa = std::ldexp(magnitude, format.mantissa_bits - exponent);
+  const auto whole = static_cast<std::uint32_t>(mantissa);
+  const std::uint32_t hidden = 1u << format.mantissa_bits;
+  if (whole < hidden) return sign | static_cast<std::uint16_t>(whole);  // denormal
+  const std::uint32_t biased = static_cast<std::uint32_t>(exponent - format.min_exponent + 1);
+  return sign | static_cast<std::uint16_t>((biased << format.mantissa_bits) | (whole - hidden));
+}
+
+double decode(const Narrow& format, std::uint16_t bits) {
+  const std::uint32_t mantissa = bits & ((1u << format.mantissa_bits) - 1);
+  const std::uint32_t exponent = (bits & 0x7fff) >> format.mantissa_bits;
+  const std::uint32_t top = (1u << (15 - format.mantissa_bits)) - 1;
+  const double sign = (bits & 0x8000) ? -1 : 1;
+  if (exponent == top) {
+    return mantissa ? std::numeric_limits<double>::quiet_NaN()
+                    : sign * std::numeric_limits<double>::infinity();
+  }
+  const double hidden = exponent ? std::ldexp(1.0, format.mantissa_bits) : 0;
+  const int shift = static_cast<int>(exponent ? exponent - 1 : 0) + format.min_exponent -
+                    format.mantissa_bits;
+  return sign * std::ldexp(hidden + mantissa, shift);
+}
+
+}  // namespace
+
+std::size_t dtype_bytes(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 ? 2 : 4;
+}
+
+const char* dtype_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return "f32";
+    case DType::f16: return "f16";
+    case DType::bf16: return "bf16";
+    case DType::i32: return "i32";
+  }
+  return "?";
+}
+
+double unit_roundoff(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return std::ldexp(1.0, -24);
+    case DType::f16: return std::ldexp(1.0, -11);
+    case DType::bf16: return std::ldexp(1.0, -8);
+    case DType::i32: return 0;
+  }
+  return 0;
+}
+
+double half_ulp(DType dtype, double value) {
+  if (!std::isfinite(value)) return 0;
+  switch (dtype) {
+    case DType::f32: return 0.5 * spacing({23, -126, 0}, value);
+    case DType::f16: return 0.5 * spacing(kHalf, value);
+    case DType::bf16: return 0.5 * spacing(kBfloat, value);
+    case DType::i32: return 0;
+  }
+  return 0;
+}
+
+double largest(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return std::numeric_limits<float>::max();
+    case DType::f16: return kHalf.largest;
+    case DType::bf16: return kBfloat.largest;
+    case DType::i32: return std::numeric_limits<std::int32_t>::max();
+  }
+  return 0;
+}
+
+HostTensor::HostTensor(TensorSpec tensor_spec)
+    : spec(std::move(tensor_spec)), storage(spec.bytes()) {}
+
+double HostTensor::at(std::int64_t row, std::int64_t col) const {
+  const std::byte* from = storage.data() + (row * spec.pitch + col) * dtype_bytes(spec.dtype);
+  if (dtype_bytes(spec.dtype) == 2) {
+    std::uint16_t bits;
+    std::memcpy(&bits, from, 2);
+    return decode(spec.dtype == DType::f16 ? kHalf : kBfloat, bits);
+  }
+  std::uint32_t bits;
+  std::memcpy(&bits, from, 4);
+  return spec.dtype == DType::f32 ? static_cast<double>(std::bit_cast<float>(bits))
+                                  : static_cast<double>(std::bit_cast<std::int32_t>(bits));
+}
+
+void HostTensor::set(std::int64_t row, std::int64_t col, double value) {
+  std::byte* to = storage.data() + (row * spec.pitch + col) * dtype_bytes(spec.dtype);
+  if (dtype_bytes(spec.dtype) == 2) {
+    const std::uint16_t bits = encode(spec.dtype == DType::f16 ? kHalf : kBfloat, value);
+    std::memcpy(to, &bits, 2);
+    return;
+  }
+  const std::uint32_t bits = spec.dtype == DType::f32
+                                 ? std::bit_cast<std::uint32_t>(static_cast<float>(value))
+                                 : std::bit_cast<std::uint32_t>(static_cast<std::int32_t>(value));
+  std::memcpy(to, &bits, 4);
+}
+
+const HostTensor& HostTensors::operator[](const std::string& name) const {
+  for (const HostTensor& tensor : list) {
+    if (tensor.spec.name == name) return tensor;
+  }
+  throw std::out_of_range("no tensor called " + name);
+}
+
+HostTensor& HostTensors::operator[](const std::string& name) {
+  return const_cast<HostTensor&>(static_cast<const HostTensors&>(*this)[name]);
+}
+
+}  // namespace cookbook

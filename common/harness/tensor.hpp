@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What a problem's buffers look like, and their host-side copies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cookbook {
+
+enum class DType { f32, f16, bf16, i32 };
+
+/// Bytes of one element.
+std::size_t dtype_bytes(DType dtype);
+/// "f32", "f16", "bf16" or "i32", as written in the JSON.
+const char* dtype_name(DType dtype);
+/// Distance from 1 to the next larger value divided by two: the relative error of one rounding.
+double unit_roundoff(DType dtype);
+/// Half the distance between `value` and its neighbour in `dtype` (denormals included).
+double half_ulp(DType dtype, double value);
+/// Largest finite value.
+double largest(DType dtype);
+
+enum class Role { input, output, in_out };
+
+struct HostTensor;
+
+/// One buffer of a problem: a matrix of `rows` x `cols` elements, rows `pitch` elements apart.
+/// Tensors of higher rank are flattened: every index but the last becomes a row.
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t pitch = 0;  ///< elements from one row to the next, at least `cols`
+  Role role = Role::input;
+  /// Fills an input that is not a matrix of numbers (lengths, index lists). Null: the harness draws it.
+  std::function<void(HostTensor&, std::uint64_t seed)> fill = nullptr;
+
+  std::int64_t elements() const { return rows == 0 ? 0 : (rows - 1) * pitch + cols; }
+  std::size_t bytes() const { return static_cast<std::size_t>(elements()) * dtype_bytes(dtype); }
+};
+
+/// A tensor in host memory, bit for bit as on the device (padding between rows included).
+struct HostTensor {
+  TensorSpec spec;
+  std::vector<std::byte> storage;
+
+  HostTensor() = default;
+  explicit HostTensor(TensorSpec tensor_spec);
+
+  /// Element (row, col) as a double.
+  double at(std::int64_t row, std::int64_t col) const;
+  /// Rounds `value` to the tensor's type and stores it.
+  void set(std::int64_t row, std::int64_t col, double value);
+  template <class T>
+  const T* data() const {
+    return reinterpret_cast<const T*>(storage.data());
+  }
+  template <class T>
+  T* data() {
+    return reinterpret_cast<T*>(storage.data());
+  }
+};
+
+/// The host copies of a problem's buffers, in the order of `Problem::tensors()`.
+struct HostTensors {
+  std::vector<HostTensor> list;
+  /// The tensor called `name`; throws std::out_of_range when there is none.
+  const HostTensor& operator[](const std::string& name) const;
+  HostTensor& operator[](const std::string& name);
+};
+
+}  // namespace cookbook

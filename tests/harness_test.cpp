@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// The harness itself: narrow types, inputs, claims, verdicts, command line, JSON.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "common/harness/check.hpp"
+#include "common/harness/claims_check.hpp"
+#include "common/harness/options.hpp"
+#include "common/harness/result.hpp"
+#include "common/harness/runner.hpp"
+#include "common/harness/sha256.hpp"
+#include "tests/planted/reverse.hpp"
+
+namespace cookbook {
+namespace {
+
+using planted::Bug;
+
+HostTensor one_element(DType dtype) { return HostTensor({"x", dtype, 1, 1, 1, Role::input}); }
+
+TEST(Tensor, NarrowTypesRoundToNearestEven) {
+  HostTensor half = one_element(DType::f16);
+  HostTensor bfloat = one_element(DType::bf16);
+  auto through = [](HostTensor& tensor, double value) {
+    tensor.set(0, 0, value);
+    return tensor.at(0, 0);
+  };
+  EXPECT_EQ(through(half, 1 + 0x1p-11), 1);             // tie, to even
+  EXPECT_EQ(through(half, 1 + 3 * 0x1p-11), 1 + 0x1p-9);  // tie, to even
+  EXPECT_EQ(through(half, 65519), 65504);
+  EXPECT_EQ(through(half, 65520), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(through(half, 0x1p-24), 0x1p-24);  // smallest denormal
+  EXPECT_EQ(through(half, 0x1p-25), 0);
+  EXPECT_EQ(through(bfloat, 1 + 0x1p-8), 1);
+  EXPECT_EQ(through(bfloat, 1 + 3 * 0x1p-8), 1 + 0x1p-6);
+  EXPECT_EQ(through(bfloat, -0x1p-133), -0x1p-133);
+  EXPECT_TRUE(std::isnan(through(bfloat, std::nan(""))));
+  EXPECT_TRUE(std::signbit(through(half, -0.0)));
+}
+
+TEST(Tensor, EveryBitPatternOfANarrowTypeSurvives) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    HostTensor tensor = one_element(dtype);
+    HostTensor again = one_element(dtype);
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+      tensor.data<std::uint16_t>()[0] = static_cast<std::uint16_t>(bits);
+      if (std::isnan(tensor.at(0, 0))) continue;
+      again.set(0, 0, tensor.at(0, 0));
+      ASSERT_EQ(again.data<std::uint16_t>()[0], bits);
+    }
+  }
+}
+
+TEST(Inputs, AreRepeatableAndHaveWhatTheirNameSays) {
+  for (const InputKind kind : all_input_kinds()) {
+    HostTensor a({"in", DType::f32, 5, 7, 9, Role::input});
+    HostTensor b = a;
+    draw(a, kind, 3);
+    draw(b, kind, 3);
+    EXPECT_EQ(a.storage, b.storage);
+    draw(b, kind, 4);
+    EXPECT_NE(a.storage, b.storage) << input_kind_name(kind);
+    int nans = 0, infinities = 0, distinct_from_zero = 0;
+    for (int row = 0; row < 5; ++row) {
+      EXPECT_TRUE(row == 4 || is_poison(a, row, 7));  // padding
+      for (int col = 0; col < 7; ++col) {
+        nans += std::isnan(a.at(row, col));
+        infinities += std::isinf(a.at(row, col));
+        distinct_from_zero += a.at(row, col) != 0;
+      }
+    }
+    EXPECT_EQ(nans, kind == InputKind::one_nan);
+    EXPECT_EQ(infinities, kind == InputKind::one_inf);
+    EXPECT_GT(distinct_from_zero, 0);
+  }
+}
+
+TEST(Verdict, UnderTwoPerCentIsTheSame) {
+  EXPECT_STREQ(verdict({1.5, 1.45, 1.55}), "faster");
+  EXPECT_STREQ(verdict({1.015, 1.01, 1.02}), "same");
+  EXPECT_STREQ(verdict({1.1, 0.98, 1.2}), "same");
+  EXPECT_STREQ(verdict({0.8, 0.79, 0.81}), "slower");
+}
+
+TEST(Claims, SpeedIsOpenUntilMeasuredAndFalseWhenMissed) {
+  LevelResult level;
+  ClaimResult claim;
+  claim.claim = faster_than_previous(1.5);
+  check_speed_claim(claim, level);
+  EXPECT_FALSE(claim.holds.has_value());  // null, never true
+  level.vs_previous = Ratio{1.4, 1.39, 1.41};
+  check_speed_claim(claim, level);
+  EXPECT_EQ(claim.holds, false);
+  level.vs_previous = Ratio{1.6, 1.59, 1.61};
+  check_speed_claim(claim, level);
+  EXPECT_EQ(claim.holds, true);
+}
+
+TEST(Result, AboveItsRoofOrAFalseClaimIsNotAllRight) {
+  LadderResult result;
+  result.levels.resize(1);
+  result.levels[0].status = "ok";
+  EXPECT_TRUE(result.all_right());
+  result.levels[0].roof_fraction = 1.04;
+  EXPECT_FALSE(result.all_right());
+  result.levels[0].roof_fraction = 1.02;
+  EXPECT_TRUE(result.all_right());
+  result.levels[0].findings = {"race"};
+  EXPECT_FALSE(result.all_right());
+  result.levels[0].findings.clear();
+  result.levels[0].claims.resize(1);
+  EXPECT_TRUE(result.all_right());
+  result.levels[0].claims[0].holds = false;
+  EXPECT_FALSE(result.all_right());
+}
+
+TEST(Sha256, KnownDigest) {
+  Sha256 hash;
+  hash.update("a");
+  hash.update("bc");
+  EXPECT_EQ(hash.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(SourceHash, CoversTheHeadersAFileIncludes) {
+  const std::string folder = testing::TempDir();
+  const std::string file = folder + "/level.cuh";
+  std::ofstream(folder + "/helper.cuh") << "int a;\n";
+  std::ofstream(file) << "#include \"helper.cuh\"\nint b;\n";
+  const std::string before = source_hash(file);
+  EXPECT_EQ(source_hash(file), before);
+  std::ofstream(folder + "/helper.cuh") << "int c;\n";
+  EXPECT_NE(source_hash(file), before);
+}
+
+// --- the command line, as a user meets it --------------------------------------------------------
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+template <Bug kBug = Bug::none>
+Outcome chapter(std::vector<std::string> arguments) {
+  Chapter chapter;
+  chapter.number = 99;
+  chapter.title = "reverse";
+  chapter.ladders = {planted::reverse_ladder<kBug>()};
+  arguments.insert(arguments.begin(), "chapter-99");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int status = run_chapter(chapter, static_cast<int>(argv.size()), argv.data());
+  const std::string out = testing::internal::GetCapturedStdout();
+  return {status, out, testing::internal::GetCapturedStderr()};
+}
+
+void expect_usage_error(const Outcome& outcome, const std::string& words) {
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find(words), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
+TEST(CommandLine, BadUsageIsOneLineAndExit2) {
+  expect_usage_error(chapter({"--no-such-option"}), "--no-such-option");
+  expect_usage_error(chapter({"--ladder", "rope"}), "no ladder 'rope'; this chapter has: reverse");
+  expect_usage_error(chapter({"--level", "7"}), "no level '7' in ladder reverse; it has: 0 reverse");
+  expect_usage_error(chapter({"--size", "12x"}), "--size takes 2 positive whole numbers joined by x");
+  expect_usage_error(chapter({"--size", "0x64"}), "got '0x64'");
+  expect_usage_error(chapter({"--size", "-4"}), "--size");
+  expect_usage_error(chapter({"--size", "4x4x4"}), "(rows x cols), such as 4x64; got '4x4x4'");
+  expect_usage_error(chapter({"--size", "4x1000"}), "reverse takes at most 256 columns");
+  expect_usage_error(chapter({"--size", "1099511627776x256"}), "GiB");
+  expect_usage_error(chapter({"--json", "/no/such/folder/x.json"}), "cannot write");
+  expect_usage_error(chapter({"--exercise", "1"}), "no graded exercise");
+#if COOKBOOK_SIMT
+  expect_usage_error(chapter({"--benchmark_filter=x"}), "need the CUDA backend");
+#endif
+}
+
+TEST(CommandLine, ListNamesEveryLevel) {
+  const Outcome outcome = chapter({"--list"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.out.find("one planted bug"), std::string::npos) << outcome.out;
+}
+
+TEST(CommandLine, RightIsExit0AndJsonHasTheKeys) {
+  const std::string file = testing::TempDir() + "/reverse.json";
+  const Outcome outcome = chapter({"--check", "--no-trace", "--json", file});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(std::ifstream(file));
+  EXPECT_EQ(json.at("schema"), 1);
+  const auto& run = json.at("runs").at(0);
+  std::set<std::string> keys;
+  for (const auto& [key, value] : run.items()) keys.insert(key);
+  for (const char* key : {"chapter", "ladder", "title", "backend", "commit", "date", "seed", "device",
+                          "problem", "roofs", "levels", "references"}) {
+    EXPECT_TRUE(keys.count(key)) << key;
+  }
+  const auto& level = run.at("levels").at(0);
+  EXPECT_EQ(level.at("status"), "ok");
+  EXPECT_TRUE(level.at("time_us").is_null());  // never invented
+  EXPECT_TRUE(level.at("claims").at(0).at("holds").is_null());
+}
+
+TEST(CommandLine, AMismatchIsExit1AndNamed) {
+  const Outcome outcome = chapter<Bug::off_by_one>({"--check", "--no-trace"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("chapter 99: level reverse: out[0][0]: got "), std::string::npos)
+      << outcome.err;
+}
+
+TEST(CommandLine, NoColourWhenNotATerminal) {
+  EXPECT_EQ(chapter({"--check", "--no-trace"}).out.find('\033'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cookbook

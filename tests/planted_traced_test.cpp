@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Planted bugs that only the tracer sees: a lucky schedule gives the right result all the same.
+#include <gtest/gtest.h>
+
+#include "common/harness/exercise.hpp"
+#include "tests/planted/reverse.hpp"
+
+namespace cookbook::planted {
+namespace {
+
+template <Bug kBug>
+TracedRun trace(const Size& size = {4, 64}) {
+  const Ladder ladder = reverse_ladder<kBug>();
+  Instance instance(ladder, size, InputKind::normal, 1);
+  return trace_level(ladder.levels[0], instance);
+}
+
+void expect_found(const TracedRun& run, const std::string& first, const std::string& second) {
+  for (const std::string& finding : run.findings) {
+    if (finding.find(first) != std::string::npos && finding.find(second) != std::string::npos) return;
+  }
+  ADD_FAILURE() << "no finding with '" << first << "' and '" << second << "' among "
+                << testing::PrintToString(run.findings);
+}
+
+TEST(PlantedTraced, TheRightKernelHasNoFindingAndItsClaimsHold) {
+  const TracedRun run = trace<Bug::none>();
+  EXPECT_TRUE(run.findings.empty()) << testing::PrintToString(run.findings);
+  ASSERT_EQ(run.claims.size(), 2u);
+  for (const ClaimResult& claim : run.claims) EXPECT_EQ(claim.holds, true) << claim.claim.text;
+}
+
+TEST(PlantedTraced, MissingBarrier) { expect_found(trace<Bug::missing_barrier>(), "race", "reverse.hpp:"); }
+TEST(PlantedTraced, MissingWarpBarrier) {
+  expect_found(trace<Bug::missing_warp_barrier>({4, 32}), "race", "reverse.hpp:");
+}
+TEST(PlantedTraced, RaceBetweenTwoWarps) {
+  expect_found(trace<Bug::race_between_two_warps>(), "race", "thread (40,0,0)");
+}
+TEST(PlantedTraced, UninitialisedShared) {
+  expect_found(trace<Bug::uninitialised_shared>(), "uninitialised", "reverse.hpp:");
+}
+TEST(PlantedTraced, OutOfBoundsLoad) {
+  expect_found(trace<Bug::out_of_bounds_load>(), "out", "`in`");
+}
+
+TEST(PlantedTraced, AWrongClaimIsFalse) {
+  const Ladder ladder = reverse_ladder<Bug::none>();
+  LevelEntry level = ladder.levels[0];
+  level.claims = [](const AnyProblem&) {
+    return Claims{global_loads("in").sectors_per_request(32), shared_loads().wavefronts_per_request(4),
+                  global_stores("nothing_of_that_name").coalesced()};
+  };
+  Instance instance(ladder, {4, 64}, InputKind::normal, 1);
+  const TracedRun run = trace_level(level, instance);
+  ASSERT_EQ(run.claims.size(), 3u);
+  for (const ClaimResult& claim : run.claims) EXPECT_EQ(claim.holds, false) << claim.claim.text;
+  EXPECT_EQ(run.claims[0].measured, "4");
+  EXPECT_EQ(run.claims[2].measured, "no such access");  // not vacuously true
+}
+
+}  // namespace
+}  // namespace cookbook::planted

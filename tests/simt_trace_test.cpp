@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: MIT
+//
+// The tracer: counters equal to a GPU's on ordinary kernels, and every check with a kernel that it
+// must accuse and one that it must not. This file is compiled as kernels are for tracing.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "common/backend/backend.hpp"
+#include "common/backend/simt/trace.hpp"
+#include "common/device/cuda.cuh"
+
+namespace cookbook {
+namespace {
+
+using simt::AccessSite;
+using simt::Op;
+using simt::Space;
+using simt::Trace;
+
+// ---- kernels whose counters are compared with a GPU's -----------------------------------------------
+
+__global__ void copy(const float* in, float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = in[i];
+}
+
+__global__ void copy_strided(const float* in, float* out, int n, int stride) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int j = (i * stride) % n + (i * stride) / n;
+  if (i < n) out[j] = in[j];
+}
+
+__global__ void copy_float4(const float* in, float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (4 * i < n) {
+    float4 v = reinterpret_cast<const float4*>(in)[i];
+    v.x += 1.0f;
+    v.w += 1.0f;
+    reinterpret_cast<float4*>(out)[i] = v;
+  }
+}
+
+template <bool kRowFromX>
+__global__ void sgemm(const float* a, const float* b, float* c, int n) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x;
+  const int y = blockIdx.y * blockDim.y + threadIdx.y;
+  const int row = kRowFromX ? x : y;
+  const int col = kRowFromX ? y : x;
+  float sum = 0.0f;
+  for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + col];
+  c[row * n + col] = sum;
+}
+
+__global__ void sgemm_tiled(const float* a, const float* b, float* c, int n) {
+  __shared__ float a_tile[32][32];
+  __shared__ float b_tile[32][32];
+  const int tx = threadIdx.x, ty = threadIdx.y;
+  const int row = blockIdx.y * 32 + ty, col = blockIdx.x * 32 + tx;
+  float sum = 0.0f;
+  for (int t = 0; t < n; t += 32) {
+    a_tile[ty][tx] = a[row * n + t + tx];
+    b_tile[ty][tx] = b[(t + ty) * n + col];
+    __syncthreads();
+    for (int k = 0; k < 32; ++k) sum += a_tile[ty][k] * b_tile[k][tx];
+    __syncthreads();
+  }
+  c[row * n + col] = sum;
+}
+
+template <int kPad>
+__global__ void transpose(const float* in, float* out, int n) {
+  __shared__ float tile[32][32 + kPad];
+  int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8) tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * n + x];
+  __syncthreads();
+  x = blockIdx.y * 32 + threadIdx.x;
+  y = blockIdx.x * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8) out[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];
+}
+
+__global__ void reduce(const float* in, float* out, int n) {
+  __shared__ float part[32];
+  float sum = 0.0f;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+    sum += in[i];
+  }
+  for (int o = 16; o > 0; o >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, o);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    sum = threadIdx.x < blockDim.x / 32 ? part[threadIdx.x] : 0.0f;
+    for (int o = 16; o > 0; o >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, o);
+    if (threadIdx.x == 0) atomicAdd(out, sum);
+  }
+}
+
+__global__ void online_softmax(const float* in, float* out, int rows, int cols) {
+  const int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (row >= rows) return;
+  float m = -INFINITY, d = 0.0f;
+  for (int c = lane; c < cols; c += 32) {
+    const float x = in[row * cols + c], next = fmaxf(m, x);
+    d = d * expf(m - next) + expf(x - next);
+    m = next;
+  }
+  for (int o = 16; o > 0; o >>= 1) {
+    const float other_m = __shfl_xor_sync(0xffffffffu, m, o);
+    const float other_d = __shfl_xor_sync(0xffffffffu, d, o);
+    const float next = fmaxf(m, other_m);
+    d = d * expf(m - next) + other_d * expf(other_m - next);
+    m = next;
+  }
+  for (int c = lane; c < cols; c += 32) out[row * cols + c] = expf(in[row * cols + c] - m) / d;
+}
+
+/// Shared loads and stores of 8 or 16 bytes; `stride` in elements between neighbouring lanes.
+template <class T>
+__global__ void shared_wide(float* out, int stride) {
+  T* tile = dynamic_shared<T>();
+  T value;
+  value.x = 1.0f;
+  value.y = 2.0f;
+  for (unsigned i = threadIdx.x; i < 32u * 8; i += 32) tile[i] = value;
+  __syncwarp();
+  const T got = tile[threadIdx.x * stride];  // [wide load]
+  out[threadIdx.x] = got.x + got.y;
+}
+
+__device__ __forceinline__ float twice(const float* p) { return 2.0f * *p; }  // [inlined load]
+
+__global__ void through_helper(const float* in, float* out) { out[threadIdx.x] = twice(in + threadIdx.x); }
+
+// ---- kernels with and without mistakes ---------------------------------------------------------------
+
+template <bool kBarrier>
+__global__ void reverse(float* x) {
+  __shared__ float s[256];
+  s[threadIdx.x] = x[threadIdx.x];  // [reverse store]
+  if (kBarrier) __syncthreads();
+  x[threadIdx.x] = s[255 - threadIdx.x];  // [reverse load]
+}
+
+template <bool kSecondBarrier>
+__global__ void column_sums(const float* in, float* out, int n) {
+  __shared__ float tile[32][32];
+  const int tx = threadIdx.x, ty = threadIdx.y;
+  float sum = 0.0f;
+  for (int t = 0; t < n; t += 32) {
+    tile[ty][tx] = in[ty * n + t + tx];  // [tile store]
+    __syncthreads();
+    for (int k = 0; k < 32; ++k) sum += tile[k][tx];  // [tile load]
+    if (kSecondBarrier) __syncthreads();
+  }
+  out[ty * 32 + tx] = sum;
+}
+
+/// Neighbours in a warp exchange values through shared memory.
+template <int kHow>  // 0: nothing between, 1: __syncwarp, 2: a shuffle, which does not order memory
+__global__ void exchange_in_warp(float* x) {
+  float* s = dynamic_shared<float>();
+  s[threadIdx.x] = x[threadIdx.x];
+  if (kHow == 1) __syncwarp();
+  float zero = 0.0f;
+  if (kHow == 2) zero = __shfl_xor_sync(0xffffffffu, 0.0f, 1);
+  x[threadIdx.x] = s[threadIdx.x ^ 1] + zero;
+}
+
+/// One writer, read by several warps; then thread 0 overwrites, having itself read last.
+template <bool kBarrier>
+__global__ void broadcast_then_overwrite(float* x) {
+  float* s = dynamic_shared<float>();
+  if (threadIdx.x == 0) s[0] = 1.0f;
+  __syncthreads();
+  if (threadIdx.x != 0) x[threadIdx.x] = s[0];
+  __syncwarp();
+  if (threadIdx.x == 0) x[0] = s[0];
+  if (kBarrier) __syncthreads();
+  if (threadIdx.x == 0) s[0] = 2.0f;
+}
+
+template <bool kAll>
+__global__ void partly_filled(float* x) {
+  float* s = dynamic_shared<float>();
+  if (kAll || threadIdx.x != 7) s[threadIdx.x] = 1.0f;
+  __syncthreads();
+  x[threadIdx.x] = s[threadIdx.x ^ 1];  // [uninitialised load]
+}
+
+/// Halves of one word are written by different threads.
+__global__ void halves_of_a_word(unsigned short* x) {
+  auto* s = dynamic_shared<unsigned short>();
+  s[threadIdx.x] = x[threadIdx.x];
+  x[threadIdx.x] = s[threadIdx.x];
+}
+
+__global__ void shifted_copy(const float* in, float* out, int shift) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = in[i + shift];  // [shifted load]
+}
+
+__global__ void shared_index(float* x, int index) {
+  float* s = dynamic_shared<float>();
+  s[threadIdx.x] = 1.0f;
+  x[threadIdx.x] = s[threadIdx.x + index];
+}
+
+__global__ void load_float4_at(const float* in, float* out, int offset) {
+  const float4 v = *reinterpret_cast<const float4*>(in + offset + 4 * threadIdx.x);  // [vector load]
+  out[threadIdx.x] = v.x + v.y + v.z + v.w;
+}
+
+template <bool kAtomic>
+__global__ void histogram(const int* in, int* out) {
+  __shared__ int bins[8];
+  if (threadIdx.x < 8) bins[threadIdx.x] = 0;
+  __syncthreads();
+  const int bin = in[threadIdx.x] & 7;
+  if (kAtomic) {
+    atomicAdd(&bins[bin], 1);
+  } else {
+    bins[bin] += 1;
+  }
+  __syncthreads();
+  if (threadIdx.x < 8) out[threadIdx.x] = bins[threadIdx.x];
+}
+
+__global__ void divergent_barrier(float* x) {
+  if (threadIdx.x < 16) {
+    __syncwarp();
+  } else if (threadIdx.x < 64) {
+    __syncthreads();
+  }
+  x[threadIdx.x] = 1.0f;
+}
+
+template <bool kPlain>
+__global__ void same_cell(int* x) {
+  if (threadIdx.x != 0) return;
+  if (kPlain) {
+    x[0] = static_cast<int>(blockIdx.x);  // [same cell]
+  } else {
+    atomicAdd(x, 1);
+  }
+}
+
+/// The last block to arrive sums what all wrote: ordered by an atomic counter.
+__global__ void last_block_sums(int* parts, unsigned* counter, int* out) {
+  if (threadIdx.x != 0) return;
+  parts[blockIdx.x] = static_cast<int>(blockIdx.x);
+  __threadfence();
+  if (atomicAdd(counter, 1u) == gridDim.x - 1) {
+    int sum = 0;
+    for (unsigned i = 0; i < gridDim.x; ++i) sum += parts[i];
+    out[0] = sum;
+  }
+}
+
+// ---- helpers ----------------------------------------------------------------------------------------
+
+/// The number of the first line of this file that contains "// [tag]".
+int line_of(const std::string& tag) {
+  std::ifstream in(__FILE__);
+  const std::string mark = std::string("// [") + tag + "]";
+  int number = 1;
+  for (std::string line; std::getline(in, line); ++number) {
+    if (line.find(mark) != std::string::npos) return number;
+  }
+  ADD_FAILURE() << "no line marked " << mark;
+  return 0;
+}
+
+std::string place_of(const std::string& tag) {
+  return "simt_trace_test.cpp:" + std::to_string(line_of(tag));
+}
+
+DeviceMemory ramp(size_t n, const char* name) {
+  std::vector<float> values(n);
+  for (size_t i = 0; i < n; ++i) {
+    values[i] = static_cast<float>(i * 2654435761u % 1000) / 1000.0f - 0.5f;
+  }
+  DeviceMemory memory(n * sizeof(float), name);
+  memory.copy_from_host(values.data(), n * sizeof(float));
+  return memory;
+}
+
+template <class F>
+Trace traced(F&& run) {
+  simt::start_trace();
+  try {
+    run();
+  } catch (const std::exception& error) {
+    simt::stop_trace();
+    ADD_FAILURE() << error.what();
+    return {};
+  }
+  return simt::stop_trace();
+}
+
+/// Traces a launch that must fail; the message of the error comes back too.
+template <class F>
+std::pair<Trace, std::string> traced_failure(F&& run) {
+  simt::start_trace();
+  std::string message;
+  try {
+    run();
+  } catch (const simt::KernelError& error) {
+    message = error.what();
+  }
+  return {simt::stop_trace(), message};
+}
+
+struct Sum {
+  uint64_t requests = 0, units = 0, ideal = 0;
+  bool operator==(const Sum&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Sum& sum) {
+  return out << sum.requests << " requests, " << sum.units << " units, ideal " << sum.ideal;
+}
+
+Sum sum(const Trace& trace, Space space, Op op, int line = 0) {
+  Sum total;
+  for (const AccessSite& site : trace.sites) {
+    if (site.space != space || site.op != op || (line != 0 && site.line != line)) continue;
+    total.requests += site.requests;
+    total.units += space == Space::global ? site.sectors : site.wavefronts;
+    total.ideal += space == Space::global ? site.ideal_sectors : site.ideal_wavefronts;
+  }
+  return total;
+}
+
+std::string messages(const Trace& trace) {
+  std::string text;
+  for (const auto& finding : trace.findings) text += finding.message + "\n";
+  return text;
+}
+
+bool has(const Trace& trace, const std::string& kind, const std::vector<std::string>& parts = {}) {
+  for (const auto& finding : trace.findings) {
+    if (finding.kind != kind) continue;
+    bool all = true;
+    for (const std::string& part : parts) {
+      all = all && finding.message.find(part) != std::string::npos;
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
+#define EXPECT_CLEAN(trace) EXPECT_TRUE((trace).findings.empty()) << messages(trace)
+
+// ---- counters ---------------------------------------------------------------------------------------
+
+TEST(Counters, Copies) {
+  const int n = 1 << 14;
+  DeviceMemory in = ramp(n, "in"), out = ramp(n, "out");
+  Trace trace = traced(
+      [&] { launch(copy, {n / 256, 256}, {}, in.as<float>(), out.as<float>(), n); });
+  EXPECT_CLEAN(trace);
+  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 2048, 2048}));
+  EXPECT_EQ(sum(trace, Space::global, Op::store), (Sum{512, 2048, 2048}));
+  ASSERT_EQ(trace.kernels.size(), 1u);
+  EXPECT_EQ(trace.kernels[0].launches, 1u);
+  EXPECT_EQ(trace.kernels[0].blocks, 64u);
+  EXPECT_DOUBLE_EQ(trace.kernels[0].mean_active_lanes, 32.0);
+  EXPECT_EQ(trace.kernels[0].bytes_requested, 2u * n * 4);
+  EXPECT_EQ(trace.kernels[0].distinct_bytes, 2u * n * 4);
+  ASSERT_EQ(trace.sites.size(), 2u);
+  for (const AccessSite& site : trace.sites) {
+    EXPECT_EQ(site.buffer, site.op == Op::load ? "in" : "out");
+    EXPECT_EQ(site.bytes_per_lane, 4);
+    EXPECT_EQ(site.lanes, 512u * 32);
+    EXPECT_EQ(site.bytes, static_cast<uint64_t>(n) * 4);
+    EXPECT_NE(site.kernel.find("copy"), std::string::npos);
+  }
+
+  trace = traced(
+      [&] { launch(copy_strided, {n / 256, 256}, {}, in.as<float>(), out.as<float>(), n, 32); });
+  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 16384, 2048}));
+
+  trace = traced(
+      [&] { launch(copy_float4, {n / 1024, 256}, {}, in.as<float>(), out.as<float>(), n); });
+  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{128, 2048, 2048}));
+  EXPECT_EQ(sum(trace, Space::global, Op::store), (Sum{128, 2048, 2048}));
+}
+
+TEST(Counters, Products) {
+  const int n = 64;
+  DeviceMemory a = ramp(n * n, "a"), b = ramp(n * n, "b"), c = ramp(n * n, "c");
+  const LaunchConfig config{dim3(2, 2), dim3(32, 32)};
+  const auto run = [&](auto kernel) {
+    return traced(
+        [&] { launch(kernel, config, {}, a.as<float>(), b.as<float>(), c.as<float>(), n); });
+  };
+  Trace trace = run(sgemm<true>);
+  EXPECT_CLEAN(trace);
+  Sum loads = sum(trace, Space::global, Op::load);
+  EXPECT_EQ(loads.requests, 16384u);
+  EXPECT_EQ(loads.units, 270336u);
+
+  trace = run(sgemm<false>);
+  loads = sum(trace, Space::global, Op::load);
+  EXPECT_EQ(loads.requests, 16384u);
+  EXPECT_EQ(loads.units, 40960u);
+
+  trace = run(sgemm_tiled);
+  EXPECT_CLEAN(trace);
+  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 2048, 2048}));
+  EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{16384, 16384, 16384}));
+  EXPECT_EQ(sum(trace, Space::shared, Op::store), (Sum{512, 512, 512}));
+}
+
+TEST(Counters, TransposeConflicts) {
+  const int n = 64;
+  DeviceMemory in = ramp(n * n, "in"), out = ramp(n * n, "out");
+  const LaunchConfig config{dim3(2, 2), dim3(32, 8)};
+  Trace trace =
+      traced([&] { launch(transpose<0>, config, {}, in.as<float>(), out.as<float>(), n); });
+  EXPECT_CLEAN(trace);
+  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{128, 512, 512}));
+  EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{128, 4096, 128}));
+  trace = traced([&] { launch(transpose<1>, config, {}, in.as<float>(), out.as<float>(), n); });
+  EXPECT_CLEAN(trace);
+  EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{128, 128, 128}));
+}
+
+TEST(Counters, ReductionAndDivergence) {
+  const int n = 10000;
+  DeviceMemory in = ramp(n, "in"), out = ramp(1, "out");
+  Trace trace = traced([&] { launch(reduce, {4, 256}, {}, in.as<float>(), out.as<float>(), n); });
+  EXPECT_CLEAN(trace);
+  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{313, 1250, 1250}));
+  EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{4, 4, 4}));
+  EXPECT_EQ(sum(trace, Space::global, Op::atomic), (Sum{4, 4, 4}));
+
+  const int rows = 8, cols = 1000;
+  DeviceMemory x = ramp(rows * cols, "x"), y = ramp(rows * cols, "y");
+  trace = traced(
+      [&] { launch(online_softmax, {2, 128}, {}, x.as<float>(), y.as<float>(), rows, cols); });
+  EXPECT_CLEAN(trace);
+  const Sum loads = sum(trace, Space::global, Op::load);
+  EXPECT_EQ(loads.requests, 512u);
+  EXPECT_EQ(loads.units, 2000u);
+}
+
+TEST(Counters, WideSharedLoads) {
+  DeviceMemory out = ramp(32, "out");
+  const auto wavefronts = [&](auto kernel, int stride) {
+    const Trace trace =
+        traced([&] { launch(kernel, {1, 32, 4096}, {}, out.as<float>(), stride); });
+    EXPECT_CLEAN(trace);
+    return sum(trace, Space::shared, Op::load, line_of("wide load"));
+  };
+  EXPECT_EQ(wavefronts(shared_wide<float2>, 1), (Sum{1, 2, 2}));
+  EXPECT_EQ(wavefronts(shared_wide<float2>, 0), (Sum{1, 1, 1}));  // the halves agree: one phase
+  EXPECT_EQ(wavefronts(shared_wide<float2>, 2), (Sum{1, 4, 2}));
+  EXPECT_EQ(wavefronts(shared_wide<float4>, 1), (Sum{1, 4, 4}));
+  EXPECT_EQ(wavefronts(shared_wide<float4>, 8), (Sum{1, 32, 4}));
+}
+
+TEST(Counters, DoNotDependOnWorkers) {
+  const int n = 64;
+  DeviceMemory a = ramp(n * n, "a"), b = ramp(n * n, "b"), c = ramp(n * n, "c");
+  const auto run = [&](int workers) {
+    simt::set_workers(workers);
+    const Trace trace = traced([&] {
+      launch(sgemm_tiled, {dim3(2, 2), dim3(32, 32)}, {}, a.as<float>(), b.as<float>(),
+             c.as<float>(), n);
+    });
+    EXPECT_CLEAN(trace);
+    return simt::explain(trace);
+  };
+  const std::string one = run(1);
+  EXPECT_EQ(one, run(2));
+  EXPECT_EQ(one, run(3));
+  simt::set_workers(2);
+}
+
+TEST(Counters, LinesOfInlinedFunctions) {
+  DeviceMemory in = ramp(32, "in"), out = ramp(32, "out");
+  const Trace trace =
+      traced([&] { launch(through_helper, {1, 32}, {}, in.as<float>(), out.as<float>()); });
+  EXPECT_EQ(sum(trace, Space::global, Op::load, line_of("inlined load")), (Sum{1, 4, 4}));
+  const std::string text = simt::explain(trace);
+  EXPECT_NE(text.find("model of the source as written"), std::string::npos);
+  EXPECT_NE(text.find(place_of("inlined load")), std::string::npos) << text;
+}
+
+// ---- races ------------------------------------------------------------------------------------------
+
+TEST(Races, MissingBarrier) {
+  DeviceMemory x = ramp(256, "x");
+  Trace trace = traced([&] { launch(reverse<false>, {1, 256}, {}, x.as<float>()); });
+  EXPECT_TRUE(has(trace, "race", {place_of("reverse store"), place_of("reverse load")}))
+      << messages(trace);
+  trace = traced([&] { launch(reverse<true>, {1, 256}, {}, x.as<float>()); });
+  EXPECT_CLEAN(trace);
+}
+
+TEST(Races, MissingSecondBarrier) {
+  DeviceMemory in = ramp(32 * 128, "in"), out = ramp(1024, "out");
+  const LaunchConfig config{1, dim3(32, 32)};
+  Trace trace =
+      traced([&] { launch(column_sums<false>, config, {}, in.as<float>(), out.as<float>(), 128); });
+  EXPECT_TRUE(has(trace, "race",
+                  {"write after read", place_of("tile load"), place_of("tile store")}) ||
+              has(trace, "race",
+                  {"read after write", place_of("tile load"), place_of("tile store")}))
+      << messages(trace);
+  trace =
+      traced([&] { launch(column_sums<true>, config, {}, in.as<float>(), out.as<float>(), 128); });
+  EXPECT_CLEAN(trace);
+}
+
+TEST(Races, WithinAWarp) {
+  DeviceMemory x = ramp(32, "x");
+  Trace trace = traced([&] { launch(exchange_in_warp<0>, {1, 32, 128}, {}, x.as<float>()); });
+  EXPECT_TRUE(has(trace, "race", {"read after write"})) << messages(trace);
+  trace = traced([&] { launch(exchange_in_warp<2>, {1, 32, 128}, {}, x.as<float>()); });
+  EXPECT_TRUE(has(trace, "race", {"read after write"})) << messages(trace);
+  trace = traced([&] { launch(exchange_in_warp<1>, {1, 32, 128}, {}, x.as<float>()); });
+  EXPECT_CLEAN(trace);
+}
+
+TEST(Races, WriteAfterReadsOfManyWarps) {
+  DeviceMemory x = ramp(256, "x");
+  Trace trace =
+      traced([&] { launch(broadcast_then_overwrite<false>, {1, 256, 16}, {}, x.as<float>()); });
+  EXPECT_TRUE(has(trace, "race", {"write after read"})) << messages(trace);
+  trace =
+      traced([&] { launch(broadcast_then_overwrite<true>, {1, 256, 16}, {}, x.as<float>()); });
+  EXPECT_CLEAN(trace);
+}
+
+TEST(Races, BytesOfAWordAreApart) {
+  DeviceMemory x = ramp(64, "x");
+  EXPECT_CLEAN(traced(
+      [&] { launch(halves_of_a_word, {1, 64, 128}, {}, x.as<unsigned short>()); }));
+}
+
+TEST(Races, AtomicsDoNotRace) {
+  DeviceMemory in = ramp(128, "in"), out = ramp(8, "out");
+  Trace trace = traced([&] { launch(histogram<true>, {1, 128}, {}, in.as<int>(), out.as<int>()); });
+  EXPECT_CLEAN(trace);
+  EXPECT_EQ(sum(trace, Space::shared, Op::atomic).requests, 4u);
+  trace = traced([&] { launch(histogram<false>, {1, 128}, {}, in.as<int>(), out.as<int>()); });
+  EXPECT_TRUE(has(trace, "race"));
+}
+
+TEST(Races, BetweenBlocks) {
+  DeviceMemory x = ramp(16, "x"), counter(4, "counter"), out = ramp(1, "out");
+  Trace trace = traced([&] { launch(same_cell<true>, {8, 32}, {}, x.as<int>()); });
+  EXPECT_TRUE(has(trace, "race", {"'x'", place_of("same cell")})) << messages(trace);
+  EXPECT_CLEAN(traced([&] { launch(same_cell<false>, {8, 32}, {}, x.as<int>()); }));
+  counter.fill(0);
+  EXPECT_CLEAN(traced([&] {
+    launch(last_block_sums, {16, 32}, {}, x.as<int>(), counter.as<unsigned>(), out.as<int>());
+  }));
+}
+
+// ---- addresses --------------------------------------------------------------------------------------
+
+TEST(Addresses, Uninitialised) {
+  DeviceMemory x = ramp(64, "x");
+  Trace trace = traced([&] { launch(partly_filled<false>, {1, 64, 256}, {}, x.as<float>()); });
+  EXPECT_TRUE(has(trace, "uninitialised",
+                  {"thread (6,0,0)", "+0x1c", place_of("uninitialised load")}))
+      << messages(trace);
+  trace = traced([&] { launch(partly_filled<true>, {1, 64, 256}, {}, x.as<float>()); });
+  EXPECT_CLEAN(trace);
+}
+
+TEST(Addresses, OutOfBounds) {
+  DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
+  const auto run = [&](int shift) {
+    return [&, shift] { launch(shifted_copy, {1, 256}, {}, in.as<float>(), out.as<float>(), shift); };
+  };
+  EXPECT_CLEAN(traced(run(0)));
+  for (const int shift : {1, -1}) {
+    const Trace trace = traced(run(shift));
+    ASSERT_EQ(trace.findings.size(), 1u);
+    EXPECT_TRUE(has(trace, "out-of-bounds", {"'in'", place_of("shifted load")}))
+        << messages(trace);
+    EXPECT_EQ(trace.findings[0].count, 1u);
+  }
+  const auto [trace, message] = traced_failure(run(1 << 28));
+  EXPECT_NE(message.find("out of bounds"), std::string::npos) << message;
+  EXPECT_NE(message.find(place_of("shifted load")), std::string::npos) << message;
+  EXPECT_TRUE(has(trace, "out-of-bounds"));
+}
+
+TEST(Addresses, DynamicSharedSize) {
+  DeviceMemory x = ramp(32, "x");
+  EXPECT_CLEAN(traced([&] { launch(shared_index, {1, 32, 128}, {}, x.as<float>(), 0); }));
+  const Trace trace = traced([&] { launch(shared_index, {1, 32, 128}, {}, x.as<float>(), 32); });
+  EXPECT_TRUE(has(trace, "out-of-bounds", {"dynamic shared memory"})) << messages(trace);
+}
+
+TEST(Addresses, Misaligned) {
+  DeviceMemory in = ramp(256, "in"), out = ramp(32, "out");
+  EXPECT_CLEAN(
+      traced([&] { launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 4); }));
+  const auto [trace, message] = traced_failure(
+      [&] { launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 1); });
+  EXPECT_NE(message.find("misaligned"), std::string::npos) << message;
+  EXPECT_TRUE(has(trace, "misaligned", {place_of("vector load")})) << messages(trace);
+}
+
+TEST(Addresses, DivergentBarrier) {
+  DeviceMemory x = ramp(128, "x");
+  const auto [trace, message] =
+      traced_failure([&] { launch(divergent_barrier, {1, 128}, {}, x.as<float>()); });
+  EXPECT_NE(message, "");
+}
+
+TEST(Tracing, NothingIsRecordedOutside) {
+  DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
+  EXPECT_TRUE(simt::tracing_available());
+  launch(copy, {1, 256}, {}, in.as<float>(), out.as<float>(), 256);
+  EXPECT_TRUE(traced([] {}).sites.empty());
+}
+
+}  // namespace
+}  // namespace cookbook

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Solution 1.1: pairs where both addresses allow it, single elements for the rest.
+#pragma once
+
+#include "chapters/01_coalescing/problem.hpp"
+
+namespace cookbook::coalescing {
+
+struct PairsConfig {
+  static constexpr int kThreads = 256;
+  static constexpr int kBlocksPerSm = 8;
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    pairs_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
+  std::int64_t done = 0;  // elements [0, done) are copied in pairs
+  const auto addresses =
+      reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+  if (addresses % 8 == 0) {
+    done = n / 2 * 2;
+    const float2* in2 = reinterpret_cast<const float2*>(in);
+    float2* out2 = reinterpret_cast<float2*>(out);
+    for (std::int64_t i = thread; i < n / 2; i += threads) out2[i] = in2[i];
+  }
+  for (std::int64_t i = done + thread; i < n; i += threads) out[i] = in[i];
+}
+
+struct Pairs : Level {
+  using Config = PairsConfig;
+  static constexpr const char* name = "pairs";
+  static constexpr const char* changed = "float2: 8 bytes per load and store";
+  static constexpr const char* expect = "half the requests of the scalar copy";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {global_loads("in").requests(static_cast<double>(p.n) / 64 + 32, Relation::at_most),
+            global_loads("in").coalesced(), global_stores("out").coalesced()};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const std::int64_t n = plan.problem.n;
+    const unsigned blocks = resident_blocks(ceil_div(n, Config::kThreads), Config::kBlocksPerSm);
+    launch(pairs_copy<Config>, {dim3(blocks), dim3(Config::kThreads)}, stream, plan.buffers.in,
+           plan.buffers.out, n);
+  }
+};
+
+}  // namespace cookbook::coalescing

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Solution 1.2: the grid was n divided by a block's share, rounded down: the last, partial batch
+// had no block. It must be rounded up.
+#pragma once
+
+#include "chapters/01_coalescing/problem.hpp"
+
+namespace cookbook::coalescing {
+
+struct TailConfig {
+  static constexpr int kThreads = 256;
+  static constexpr int kLoads = 4;
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    tail_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n, Split split) {
+  const std::int64_t begin = std::int64_t{blockIdx.x} * C::kThreads * C::kLoads + threadIdx.x;
+  const float4* in4 = reinterpret_cast<const float4*>(in + split.head);
+  float4* out4 = reinterpret_cast<float4*>(out + split.head);
+#pragma unroll
+  for (int k = 0; k < C::kLoads; ++k) {
+    const std::int64_t i = begin + k * C::kThreads;
+    if (i < split.vectors) out4[i] = in4[i];
+  }
+  const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
+  for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
+    const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;
+    out[j] = in[j];
+  }
+}
+
+struct Tail : Level {
+  using Config = TailConfig;
+  static constexpr const char* name = "tail";
+  static constexpr const char* changed = "one block per batch of 16-byte accesses";
+  static constexpr const char* expect = "every element written, wherever the array begins and ends";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {global_loads("in").coalesced(), global_stores("out").coalesced()};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const std::int64_t n = plan.problem.n;
+    const std::int64_t blocks = ceil_div(n, 4 * Config::kThreads * Config::kLoads);
+    launch(tail_copy<Config>, {dim3(static_cast<unsigned>(blocks)), dim3(Config::kThreads)}, stream,
+           plan.buffers.in, plan.buffers.out, n, split_for_vectors(plan.buffers, n));
+  }
+};
+
+}  // namespace cookbook::coalescing

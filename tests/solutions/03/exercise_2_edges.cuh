@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Solution 3.2: a thread with nothing to load still has something to store: after the barrier it
+// holds another element. And a barrier wants every thread of the block: nobody may leave before it.
+#pragma once
+
+#include "chapters/03_bank_conflicts/problem.hpp"
+
+namespace cookbook::transpose {
+
+struct EdgesConfig {
+  static constexpr int kTile = 32;
+  static constexpr int kThreadsY = 8;
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kTile* C::kThreadsY)
+    edges_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
+  const unsigned tiles_across = tiles(shape.cols, C::kTile);
+  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
+  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+  const int x = threadIdx.x;
+
+  __shared__ float tile[C::kTile][C::kTile + 1];  // (row, col) of in
+
+#pragma unroll
+  for (int j = 0; j < C::kTile; j += C::kThreadsY) {
+    const int y = threadIdx.y + j;
+    const std::int64_t row = row0 + y, col = col0 + x;
+    if (row < shape.rows && col < shape.cols) tile[y][x] = in[row * shape.in_pitch + col];
+  }
+  __syncthreads();  // the tile is whole before any thread reads what others wrote
+#pragma unroll
+  for (int j = 0; j < C::kTile; j += C::kThreadsY) {
+    const int y = threadIdx.y + j;
+    const std::int64_t row = row0 + x, col = col0 + y;
+    if (row < shape.rows && col < shape.cols) {
+      out[col * shape.out_pitch + row] = tile[x][y];
+    }
+  }
+}
+
+struct Edges : Level {
+  using Config = EdgesConfig;
+  static constexpr const char* name = "edges";
+  static constexpr const char* changed = "the padded transpose";
+  static constexpr const char* expect = "every element written, whatever the shape";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {shared_loads().conflict_free(), global_loads("in").coalesced(),
+            global_stores("out").coalesced()};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(edges_transpose<Config>,
+           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
+           stream, plan.buffers.in, plan.buffers.out, shape);
+  }
+};
+
+}  // namespace cookbook::transpose

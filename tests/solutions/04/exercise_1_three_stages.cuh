@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Solution of exercise 4.1. Before tile t is read, tiles 0 .. t + 1 have been committed, a group
+// each: t + 2 groups, of which only the last, tile t + 1, may still be under way. In general
+// kStages - 2.
+#pragma once
+
+#include "chapters/04_double_buffering/level_2_async_copy.cuh"
+
+namespace cookbook::sgemm {
+
+struct ThreeStagesConfig : AsyncCopyConfig {
+  static constexpr int kStages = 3;
+};
+
+template <class C, bool kAligned>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocks)
+    three_stages_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
+                        const float* __restrict__ b, int64_t ldb, float* __restrict__ c,
+                        int64_t ldc) {
+  __shared__ __align__(16) float a_tile[C::kStages][C::kK][C::kPitchA];  // (stage, k, rows of A)
+  __shared__ __align__(16) float b_tile[C::kStages][C::kK][C::kN];
+  const int tiles_n = ceil_div(n, C::kN);
+  const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
+  const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
+  const int tid = static_cast<int>(threadIdx.x);
+
+  constexpr int kStepM = C::kM / 2, kStepN = C::kN / 2;
+  const int ty = tid / (C::kN / C::kThreadN), tx = tid % (C::kN / C::kThreadN);
+  float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
+
+  TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, a, lda, b, ldb);
+  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  for (int s = 0; s < C::kStages - 1; ++s) {
+    copy(a_tile[s], b_tile[s], k - s * C::kK);
+    cp_async_commit();
+  }
+  int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
+  for (int k0 = 0; k0 < k; k0 += C::kK) {
+    cp_async_wait<1>();  // this thread's pieces of this tile are here
+    // One barrier, two meanings: everyone's pieces are here, and everyone is done with the tile
+    // before, which lies in the stage that is filled next.
+    __syncthreads();
+    copy(a_tile[fill], b_tile[fill], k - k0 - (C::kStages - 1) * C::kK);
+    cp_async_commit();
+
+#pragma unroll
+    for (int p = 0; p < C::kK; ++p) {
+      float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
+#pragma unroll
+      for (int i = 0; i < C::kThreadM; i += 4) {
+        load_fragment4(&a_fragment[i], &a_tile[stage][p][i / 4 * kStepM + 4 * ty]);
+      }
+#pragma unroll
+      for (int j = 0; j < C::kThreadN; j += 4) {
+        load_fragment4(&b_fragment[j], &b_tile[stage][p][j / 4 * kStepN + 4 * tx]);
+      }
+#pragma unroll
+      for (int i = 0; i < C::kThreadM; ++i) {
+#pragma unroll
+        for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
+      }
+    }
+    fill = stage;  // free after the next barrier
+    stage = stage + 1 < C::kStages ? stage + 1 : 0;
+  }
+
+#pragma unroll
+  for (int i = 0; i < C::kThreadM; ++i) {
+    const int row = tile_row + i / 4 * kStepM + 4 * ty + i % 4;
+#pragma unroll
+    for (int j = 0; j < C::kThreadN; j += 4) {
+      const int col = tile_col + j / 4 * kStepN + 4 * tx;
+      if (row < m) {
+        store_row4<kAligned>(c + row * ldc, col, n,
+                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
+      }
+    }
+  }
+}
+
+struct ThreeStages : Level {
+  static constexpr const char* name = "three_stages";
+  static constexpr const char* changed = "three stages, counted by you";
+  static constexpr const char* expect =
+      "right under all three schedules of the SIMT backend: late, early and random";
+  static constexpr const char* cost = "25 KB of shared memory";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {Accesses("global", "async_load", "a").coalesced(),
+            Accesses("global", "async_load", "b").coalesced(),
+            Accesses("shared", "async_store", "").conflict_free(), shared_loads().conflict_free()};
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    using C = ThreeStagesConfig;
+    const Problem& p = plan.problem;
+    const Buffers& at = plan.buffers;
+    launch(in_16_byte_pieces(p, at) ? three_stages_kernel<C, true> : three_stages_kernel<C, false>,
+           {grid_of_tiles<C>(p), dim3(C::kThreads)}, stream, p.m, p.n, p.k, at.a, p.lda, at.b,
+           p.ldb, at.c, p.ldc);
+  }
+};
+
+}  // namespace cookbook::sgemm

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Solution of exercise 5.2: kStages - 1 + t groups are committed, t + 1 of them must have landed.
+#pragma once
+
+#include "chapters/05_tensor_cores/level_5_multistage.cuh"
+#include "common/device/mma.cuh"
+
+namespace cookbook::gemm {
+
+namespace exercise_pipeline {
+
+using multistage::load_fragments;
+using multistage::load_tile;
+
+template <class C, bool kVector>
+__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+  using T = typename C::Element;
+  constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
+  T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
+  T* b_tiles = a_tiles + C::kStages * kATile;  // (kStages, kBlockK, kBlockN)
+
+  const TileIndex tile = grouped_tile<C::kGroup>(
+      static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM), ceil_div(p.n, C::kBlockN));
+  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
+  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
+
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+
+  const int tiles = ceil_div(p.k, C::kBlockK);
+  // Starts the copy of tile t into stage t % kStages. Beyond the last tile that is zeros, which
+  // nobody reads: the count of groups stays right without a branch.
+  const auto load_stage = [&](int t) {
+    const int stage = t % C::kStages, k0 = t * C::kBlockK;
+    load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tiles + stage * kATile, p.a, p.lda,
+                                                            p.m, p.k, row0, k0);
+    load_tile<C::kBlockK, C::kBlockN, C::kThreads, kVector>(b_tiles + stage * kBTile, p.b, p.ldb,
+                                                            p.k, p.n, k0, col0);
+    cp_async_commit();
+  };
+  for (int t = 0; t < C::kStages - 1; ++t) load_stage(t);
+
+  for (int t = 0; t < tiles; ++t) {
+    cp_async_wait<C::kStages - 2>();  // this thread's part of tile t has landed
+    __syncthreads();                  // everyone's has, and everyone has read tile t - 1
+    load_stage(t + C::kStages - 1);   // so its stage may be filled again
+    const T* a_tile = a_tiles + t % C::kStages * kATile;
+    const T* b_tile = b_tiles + t % C::kStages * kBTile;
+#pragma unroll
+    for (int step = 0; step < C::kBlockK / 16; ++step) {
+      std::uint32_t a[C::kMmaM][4], b[C::kMmaN][2];  // (kWarpM, 16) of A, (16, kWarpN) of B
+      load_fragments<C>(a, b, a_tile, b_tile, warp_row, warp_col, lane, step);
+#pragma unroll
+      for (int i = 0; i < C::kMmaM; ++i) {
+#pragma unroll
+        for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[i], b[j]);
+      }
+    }
+  }
+
+  // The layout is documented: a thread holds two neighbours in row lane / 4, and two 8 rows below.
+  const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < C::kMmaM; ++i) {
+#pragma unroll
+    for (int j = 0; j < C::kMmaN; ++j) {
+      store_pair<kVector>(p, row + i * 16, col + j * 8, acc[i][j][0], acc[i][j][1]);
+      store_pair<kVector>(p, row + i * 16 + 8, col + j * 8, acc[i][j][2], acc[i][j][3]);
+    }
+  }
+}
+
+}  // namespace exercise_pipeline
+
+struct ExercisePipeline : NnLevel<bf16> {
+  static constexpr const char* name = "exercise_pipeline";
+  static constexpr const char* changed = "level 5 with a mistake in its pipeline";
+  static constexpr const char* expect = "as level 5, whenever the copies happen to land";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {shared_loads().conflict_free(), global_loads().coalesced()};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    using C = multistage::Config<bf16>;
+    const auto& p = plan.problem;
+    launch(vectors_fit(p, plan.buffers) ? exercise_pipeline::kernel<C, true>
+                                        : exercise_pipeline::kernel<C, false>,
+           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
+           stream, product_of(p, plan.buffers));
+  }
+};
+
+}  // namespace cookbook::gemm
