@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The SIMT runtime itself: launches, barriers, warp collectives, atomics, memory, and the errors it must find.
+// The SIMT runtime itself: launches, barriers, warp collectives, atomics, memory, and the errors it
+// must find.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -89,8 +90,7 @@ __global__ void reduce_sum(const float* in, float* out, int n) {
 
 __global__ void write_indices(uint3* thread, uint3* block) {
   const dim3 extent = blockDim;
-  const unsigned in_block =
-      threadIdx.x + extent.x * (threadIdx.y + extent.y * threadIdx.z);
+  const unsigned in_block = threadIdx.x + extent.x * (threadIdx.y + extent.y * threadIdx.z);
   const unsigned block_id = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
   const unsigned i = block_id * extent.x * extent.y * extent.z + in_block;
   thread[i] = threadIdx;
@@ -161,7 +161,8 @@ __global__ void dynamic_shared_values(unsigned* out) {
   if (threadIdx.x == 0) {
     out[0] = shared[0];
     out[1] = static_cast<unsigned>(reinterpret_cast<uintptr_t>(shared) % 1024);
-    out[2] = static_cast<unsigned>(__cvta_generic_to_shared(shared + 1) - __cvta_generic_to_shared(shared));
+    out[2] = static_cast<unsigned>(__cvta_generic_to_shared(shared + 1) -
+                                   __cvta_generic_to_shared(shared));
     out[3] = __cvta_shared_to_generic(__cvta_generic_to_shared(shared + 3)) == shared + 3;
     shared[0] = 1;
   }
@@ -276,7 +277,8 @@ TEST(SimtRuntime, CopiesOddSizes) {
     std::iota(values.begin(), values.end(), 0.0f);
     const DeviceMemory in = upload(values, "in");
     DeviceMemory out(in.bytes(), "out");
-    launch(copy, {dim3((n + 255) / 256), dim3(256)}, {}, in.as<const float4>(), out.as<float4>(), n);
+    launch(copy, {dim3((n + 255) / 256), dim3(256)}, {}, in.as<const float4>(), out.as<float4>(),
+           n);
     EXPECT_EQ(download<float>(out), values);
     EXPECT_TRUE(out.guards_intact());
   }
@@ -454,8 +456,9 @@ TEST(SimtRuntime, RefusesWhatAGpuRefuses) {
 
 TEST(SimtRuntime, DeadlockNamesWhoWaitsWhere) {
   DeviceMemory out(256 * sizeof(int), "out");
-  const std::string text =
-      kernel_error([&] { launch(deadlock, {dim3(1), dim3(128)}, {}, out.as<int>()); });
+  const std::string text = kernel_error([&] {
+    launch(deadlock, {dim3(1), dim3(128)}, {}, out.as<int>());
+  });
   EXPECT_CONTAINS(text, "deadlock in block (0,0,0): threads 0..63 wait in __syncthreads at ");
   EXPECT_CONTAINS(text, "simt_runtime_test.cpp:");
   EXPECT_CONTAINS(text, "threads 64..95 wait in bar.sync");
@@ -469,19 +472,25 @@ TEST(SimtRuntime, WarpMisuse) {
   const std::string mask = kernel_error([] { launch(not_in_mask, {dim3(1), dim3(32)}, {}); });
   EXPECT_CONTAINS(mask, "lane 3 is not in its own mask 0x00000001");
   EXPECT_CONTAINS(mask, "thread (3,0,0)");
-  EXPECT_CONTAINS(kernel_error([] { launch(different_operations, {dim3(1), dim3(32)}, {}); }),
+  EXPECT_CONTAINS(kernel_error([] {
+                    launch(different_operations, {dim3(1), dim3(32)}, {});
+                  }),
                   "different operations");
 }
 
 TEST(SimtRuntime, SharedMemoryOverrun) {
-  EXPECT_CONTAINS(kernel_error([] { launch(overrun_shared, {dim3(1), dim3(1), 100}, {}); }),
+  EXPECT_CONTAINS(kernel_error([] {
+                    launch(overrun_shared, {dim3(1), dim3(1), 100}, {});
+                  }),
                   "100 bytes of dynamic shared memory, at offset 100");
 }
 
 TEST(SimtRuntime, FirstFailingBlockIsReported) {
   for (int workers : {1, 2, 4}) {
     simt::set_workers(workers);
-    EXPECT_CONTAINS(kernel_error([] { launch(fail_in_block, {dim3(50), dim3(32)}, {}, 20u); }),
+    EXPECT_CONTAINS(kernel_error([] {
+                      launch(fail_in_block, {dim3(50), dim3(32)}, {}, 20u);
+                    }),
                     "block (20,0,0), thread (9,0,0)");
   }
   simt::set_workers(2);
@@ -490,15 +499,17 @@ TEST(SimtRuntime, FirstFailingBlockIsReported) {
 TEST(SimtRuntime, EndlessSpinIsAnError) {
   DeviceMemory flag = upload(std::vector<int>{0}, "flag");
   setenv("COOKBOOK_SIMT_SPIN_SECONDS", "1", 1);
-  EXPECT_CONTAINS(
-      kernel_error([&] { launch(spin_forever, {dim3(3), dim3(32)}, {}, flag.as<int>()); }),
-      "only spins");
+  EXPECT_CONTAINS(kernel_error([&] {
+                    launch(spin_forever, {dim3(3), dim3(32)}, {}, flag.as<int>());
+                  }),
+                  "only spins");
 }
 
 TEST(SimtRuntimeDeathTest, CrashNamesBlockAndThread) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(launch(crash, {dim3(2), dim3(32)}, {}, static_cast<int*>(nullptr)),
-              testing::ExitedWithCode(1), "block \\(1,0,0\\), thread \\(7,0,0\\).*crash at simt_runtime");
+              testing::ExitedWithCode(1),
+              "block \\(1,0,0\\), thread \\(7,0,0\\).*crash at simt_runtime");
   DeviceMemory out(128, "out");
   EXPECT_EXIT(launch(deep_recursion, {dim3(1), dim3(1)}, {}, out.as<int>(), 100),
               testing::ExitedWithCode(1), "stack overflow");

@@ -11,7 +11,14 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/trace.hpp"
+#include "common/backend/tensor_map.hpp"
+#include "common/device/cluster.cuh"
+#include "common/device/cp_async.cuh"
 #include "common/device/cuda.cuh"
+#include "common/device/mbarrier.cuh"
+#include "common/device/mma.cuh"
+#include "common/device/sync.cuh"
+#include "common/device/tma.cuh"
 
 namespace cookbook {
 namespace {
@@ -132,7 +139,9 @@ __global__ void shared_wide(float* out, int stride) {
 
 __device__ __forceinline__ float twice(const float* p) { return 2.0f * *p; }  // [inlined load]
 
-__global__ void through_helper(const float* in, float* out) { out[threadIdx.x] = twice(in + threadIdx.x); }
+__global__ void through_helper(const float* in, float* out) {
+  out[threadIdx.x] = twice(in + threadIdx.x);
+}
 
 // ---- kernels with and without mistakes ---------------------------------------------------------------
 
@@ -257,6 +266,130 @@ __global__ void last_block_sums(int* parts, unsigned* counter, int* out) {
     for (unsigned i = 0; i < gridDim.x; ++i) sum += parts[i];
     out[0] = sum;
   }
+}
+
+/// One block passes a value to the next through a flag.
+__global__ void flag_chain(int* value, unsigned* flag) {
+  if (threadIdx.x != 0) return;
+  spin_wait_until_equal(flag, blockIdx.x);
+  value[0] += 1;
+  store_release(flag, blockIdx.x + 1);
+}
+
+/// Warp 0 produces, warp 1 consumes: named barriers 1 and 3 in turn say "full", 2 says "empty".
+template <bool kWaitUntilEmpty>
+__global__ void ping_pong(const float* in, float* out, int rounds) {
+  float* s = dynamic_shared<float>();
+  const int lane = threadIdx.x % 32;
+  if (threadIdx.x < 32) {
+    for (int i = 0; i < rounds; ++i) {
+      if (kWaitUntilEmpty && i > 0) named_barrier_sync(2, 64);
+      s[lane] = in[i * 32 + lane];  // [produce]
+      named_barrier_arrive(1 + i % 2 * 2, 64);
+    }
+  } else {
+    for (int i = 0; i < rounds; ++i) {
+      named_barrier_sync(1 + i % 2 * 2, 64);
+      out[i * 32 + lane] = s[31 - lane];  // [consume]
+      if (kWaitUntilEmpty && i + 1 < rounds) named_barrier_arrive(2, 64);
+    }
+  }
+}
+
+/// Copies through shared memory with cp.async.
+template <bool kWait>
+__global__ void staged_copy(const float* in, float* out) {
+  float* s = dynamic_shared<float>();
+  cp_async<16>(s + 4 * threadIdx.x, in + 4 * threadIdx.x);  // [cp_async]
+  cp_async_commit();
+  if (kWait) cp_async_wait<0>();
+  __syncthreads();
+  for (int i = 0; i < 4; ++i) out[i * 64 + threadIdx.x] = s[i * 64 + threadIdx.x];  // [staged load]
+}
+
+/// ldmatrix over rows of `pitch` bytes.
+__global__ void load_matrices(float* out, int pitch) {
+  char* s = dynamic_shared<char>();
+  for (unsigned i = threadIdx.x; i < 32u * pitch / 4; i += 32) {
+    reinterpret_cast<uint32_t*>(s)[i] = i;
+  }
+  __syncwarp();
+  uint32_t r[4];
+  ldmatrix_x4(r, s + threadIdx.x * pitch);  // [ldmatrix]
+  out[threadIdx.x] = static_cast<float>(r[0] + r[1] + r[2] + r[3]);
+}
+
+/// A bulk load into shared memory, which every thread then reads.
+template <bool kWait>
+__global__ void bulk_copy_in(const float* in, float* out) {
+  float* s = dynamic_shared<float>();
+  __shared__ uint64_t bar;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&bar, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(&bar, 512);
+    bulk_load(s, in, 512, &bar);  // [bulk load]
+  }
+  if (kWait) mbarrier_wait(&bar, 0);
+  out[threadIdx.x] = s[threadIdx.x];  // [bulk use]
+  __syncthreads();
+  mbarrier_wait(&bar, 0);
+}
+
+/// Ordinary stores, then a TMA store of them. Where the fence stands: 0 nowhere, 1 in the writing
+/// threads, 2 in the issuing thread only, 3 in the writing threads but after the barrier.
+template <int kFence>
+__global__ void tma_copy_out(const __grid_constant__ TensorMap map) {
+  float* s = dynamic_shared<float>();
+  s[threadIdx.x] = static_cast<float>(threadIdx.x);  // [ordinary store]
+  if (kFence == 1) fence_proxy_async();
+  __syncthreads();
+  if (kFence == 3) fence_proxy_async();
+  if (threadIdx.x == 0) {
+    if (kFence == 2) fence_proxy_async();
+    tma_store_2d(&map, s, 0, 0);  // [tma store]
+    tma_store_commit();
+    tma_store_wait<0>();
+  }
+}
+
+/// Overwrites what a TMA store still reads.
+template <bool kWait>
+__global__ void overwrite_stored(const __grid_constant__ TensorMap map) {
+  float* s = dynamic_shared<float>();
+  s[threadIdx.x] = static_cast<float>(threadIdx.x);
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    tma_store_2d(&map, s, 0, 0);  // [tma store 2]
+    tma_store_commit();
+    if (kWait) tma_store_wait_read<0>();
+  }
+  __syncthreads();
+  s[threadIdx.x] = 0.0f;  // [overwrite]
+  if (threadIdx.x == 0) tma_store_wait<0>();
+}
+
+/// Every block of a cluster reads its neighbour's shared memory.
+template <bool kSync>
+__global__ void neighbour_sum(float* out) {
+  float* s = dynamic_shared<float>();
+  s[threadIdx.x] = static_cast<float>(cluster_block_rank());  // [own store]
+  if (kSync) cluster_sync();
+  if (!kSync) __syncthreads();
+  const float* other = map_shared(s, (cluster_block_rank() + 1) % cluster_size());
+  out[blockIdx.x * 32 + threadIdx.x] = other[threadIdx.x];  // [remote load]
+  cluster_sync();
+}
+
+__global__ void static_in_cluster(float* out) {
+  __shared__ float s[32];
+  s[threadIdx.x] = 1.0f;  // [static store]
+  __syncthreads();
+  out[blockIdx.x * 32 + threadIdx.x] = s[threadIdx.x];
 }
 
 // ---- helpers ----------------------------------------------------------------------------------------
@@ -559,6 +692,132 @@ TEST(Races, BetweenBlocks) {
   EXPECT_CLEAN(traced([&] {
     launch(last_block_sums, {16, 32}, {}, x.as<int>(), counter.as<unsigned>(), out.as<int>());
   }));
+}
+
+TEST(Races, FlagsBetweenBlocks) {
+  DeviceMemory value(4, "value"), flag(4, "flag");
+  value.fill(0);
+  flag.fill(0);
+  EXPECT_CLEAN(
+      traced([&] { launch(flag_chain, {6, 32}, {}, value.as<int>(), flag.as<unsigned>()); }));
+  int result = 0;
+  value.copy_to_host(&result, 4);
+  EXPECT_EQ(result, 6);
+}
+
+TEST(Races, NamedBarriers) {
+  DeviceMemory in = ramp(32 * 8, "in"), out = ramp(32 * 8, "out");
+  Trace trace = traced(
+      [&] { launch(ping_pong<true>, {1, 64, 128}, {}, in.as<float>(), out.as<float>(), 8); });
+  EXPECT_CLEAN(trace);
+  trace = traced(
+      [&] { launch(ping_pong<false>, {1, 64, 128}, {}, in.as<float>(), out.as<float>(), 2); });
+  EXPECT_TRUE(has(trace, "race", {place_of("produce"), place_of("consume")})) << messages(trace);
+}
+
+// ---- asynchronous units -----------------------------------------------------------------------------
+
+TEST(Async, CopiesOfThreads) {
+  DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
+  for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early}) {
+    simt::set_async_schedule(schedule);
+    Trace trace = traced(
+        [&] { launch(staged_copy<true>, {1, 64, 1024}, {}, in.as<float>(), out.as<float>()); });
+    EXPECT_CLEAN(trace);
+    EXPECT_EQ(sum(trace, Space::global, Op::async_load, line_of("cp_async")), (Sum{2, 32, 32}));
+    EXPECT_EQ(sum(trace, Space::shared, Op::async_store, line_of("cp_async")), (Sum{2, 8, 8}));
+    trace = traced(
+        [&] { launch(staged_copy<false>, {1, 64, 1024}, {}, in.as<float>(), out.as<float>()); });
+    EXPECT_TRUE(has(trace, "race",
+                    {"read after write", place_of("cp_async"), place_of("staged load")}))
+        << messages(trace);
+  }
+  simt::set_async_schedule(simt::AsyncSchedule::late);
+}
+
+TEST(Async, MatrixLoads) {
+  DeviceMemory out = ramp(32, "out");
+  const auto wavefronts = [&](int pitch) {
+    const Trace trace =
+        traced([&] { launch(load_matrices, {1, 32, 8192}, {}, out.as<float>(), pitch); });
+    EXPECT_CLEAN(trace);
+    return sum(trace, Space::shared, Op::load, line_of("ldmatrix"));
+  };
+  EXPECT_EQ(wavefronts(16), (Sum{1, 4, 4}));
+  EXPECT_EQ(wavefronts(128), (Sum{1, 32, 4}));
+  EXPECT_EQ(wavefronts(144), (Sum{1, 4, 4}));
+}
+
+TEST(Async, BulkLoads) {
+  DeviceMemory in = ramp(128, "in"), out = ramp(128, "out");
+  for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early}) {
+    simt::set_async_schedule(schedule);
+    Trace trace = traced(
+        [&] { launch(bulk_copy_in<true>, {1, 128, 1024}, {}, in.as<float>(), out.as<float>()); });
+    EXPECT_CLEAN(trace);
+    EXPECT_EQ(sum(trace, Space::global, Op::async_load, line_of("bulk load")), (Sum{1, 16, 16}));
+    trace = traced(
+        [&] { launch(bulk_copy_in<false>, {1, 128, 1024}, {}, in.as<float>(), out.as<float>()); });
+    EXPECT_TRUE(has(trace, "race", {place_of("bulk load"), place_of("bulk use")}))
+        << messages(trace);
+  }
+  simt::set_async_schedule(simt::AsyncSchedule::late);
+}
+
+TensorMap map_of(const DeviceMemory& memory) {
+  TensorMapSpec spec;
+  spec.dtype = TensorType::f32;
+  spec.base = memory.data();
+  spec.extents = {32, 4};
+  spec.strides_bytes = {128};
+  spec.box = {32, 4};
+  return make_tensor_map(spec);
+}
+
+TEST(Async, ProxyFences) {
+  DeviceMemory out = ramp(128, "out");
+  const TensorMap map = map_of(out);
+  const auto run = [&](auto kernel) {
+    return traced([&] { launch(kernel, {1, 128, 1024}, {}, map); });
+  };
+  EXPECT_CLEAN(run(tma_copy_out<1>));
+  for (const Trace& trace :
+       {run(tma_copy_out<0>), run(tma_copy_out<2>), run(tma_copy_out<3>)}) {
+    EXPECT_TRUE(has(trace, "proxy",
+                    {place_of("ordinary store"), place_of("tma store"), "fence_proxy_async()"}))
+        << messages(trace);
+    EXPECT_FALSE(has(trace, "race")) << messages(trace);
+  }
+}
+
+TEST(Async, OverwritingWhatIsStored) {
+  DeviceMemory out = ramp(128, "out");
+  const TensorMap map = map_of(out);
+  EXPECT_CLEAN(traced([&] { launch(overwrite_stored<true>, {1, 128, 1024}, {}, map); }));
+  const Trace trace = traced([&] { launch(overwrite_stored<false>, {1, 128, 1024}, {}, map); });
+  EXPECT_TRUE(has(trace, "race",
+                  {"write after read", place_of("tma store 2"), place_of("overwrite")}))
+      << messages(trace);
+}
+
+TEST(Clusters, DistributedSharedMemory) {
+  DeviceMemory out = ramp(4 * 32, "out");
+  LaunchConfig config{4, 32, 128};
+  config.cluster = 2;
+  EXPECT_CLEAN(traced([&] { launch(neighbour_sum<true>, config, {}, out.as<float>()); }));
+  const Trace trace = traced([&] { launch(neighbour_sum<false>, config, {}, out.as<float>()); });
+  EXPECT_TRUE(has(trace, "race", {place_of("own store"), place_of("remote load"), "from block"}) ||
+              has(trace, "uninitialised", {place_of("remote load")}))
+      << messages(trace);
+}
+
+TEST(Clusters, StaticSharedMemory) {
+  DeviceMemory out = ramp(4 * 32, "out");
+  LaunchConfig config{4, 32};
+  EXPECT_CLEAN(traced([&] { launch(static_in_cluster, config, {}, out.as<float>()); }));
+  config.cluster = 2;
+  const Trace trace = traced([&] { launch(static_in_cluster, config, {}, out.as<float>()); });
+  EXPECT_TRUE(has(trace, "static-shared", {place_of("static store")})) << messages(trace);
 }
 
 // ---- addresses --------------------------------------------------------------------------------------

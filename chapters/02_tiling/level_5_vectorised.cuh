@@ -11,7 +11,8 @@ struct VectorisedConfig {
   static constexpr int kM = 128, kN = 128, kK = 8;  // tile of C per block, and steps of k per tile
   static constexpr int kThreadM = 8, kThreadN = 8;  // elements of C per thread
   static constexpr int kThreads = kM * kN / (kThreadM * kThreadN);
-  static constexpr int kBlocks = 2;  // per SM: caps a thread at 128 registers
+  static constexpr int kBlocks = 2;   // per SM: caps a thread at 128 registers
+  static constexpr int kUnroll = kK;  // steps of k that the compiler writes out
 };
 
 /// row[col .. col + 3], with zeros from column `cols` on. kAligned: rows start at 16-byte addresses
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     *reinterpret_cast<float4*>(&b_tile[b_row][b_col]) = b_piece;
     __syncthreads();
 
-#pragma unroll
+#pragma unroll C::kUnroll
     for (int p = 0; p < C::kK; ++p) {
       float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
 #pragma unroll

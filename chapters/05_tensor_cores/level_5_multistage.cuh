@@ -46,7 +46,7 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
   for (int i = 0; i < kRows / kRowsPerPass; ++i) {
     T* destination = tile + tile_offset<kCols>(first + i * kRowsPerPass, chunk);
     const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
-    copy_chunk_async<kVector>(destination, source, valid, matrix);  // [fill]
+    copy_chunk_async<kVector>(destination, source, valid, matrix);
     source += kRowsPerPass * pitch;
   }
 }
@@ -147,8 +147,9 @@ struct Multistage : NnLevel<T> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const ProblemT<T>&) {
-    return {shared_loads().conflict_free(), shared_stores().on("fill").conflict_free(),
-            faster_than_previous(1.1)};
+    Claims claims = async_copy_claims();
+    claims.insert(claims.end(), {shared_loads().conflict_free(), faster_than_previous(1.1)});
+    return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
     return NnLevel<T>::supports_nn(problem, device, multistage::Config<T>::kSmemBytes);

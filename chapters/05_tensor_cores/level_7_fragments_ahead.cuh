@@ -49,7 +49,7 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
     T* destination = tile + tile_offset<kCols>(first + i * kRowsPerPass, chunk);
     const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
     const T* from = source + i * kRowsPerPass * pitch;
-    copy_chunk_async<kVector>(destination, from, valid, matrix);  // [fill]
+    copy_chunk_async<kVector>(destination, from, valid, matrix);
   }
 }
 
@@ -165,8 +165,9 @@ struct FragmentsAhead : NnLevel<T> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const ProblemT<T>&) {
-    return {shared_loads().conflict_free(), shared_stores().on("fill").conflict_free(),
-            faster_than_previous(1.1)};
+    Claims claims = async_copy_claims();
+    claims.insert(claims.end(), {shared_loads().conflict_free(), faster_than_previous(1.1)});
+    return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
     return NnLevel<T>::supports_nn(problem, device, fragments_ahead::Config<T>::kSmemBytes);

@@ -49,7 +49,7 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
     T* destination = tile + tile_offset<kCols>(first + i * kRowsPerPass, chunk);
     const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
     const T* from = source + i * kRowsPerPass * pitch;
-    copy_chunk_async<kVector>(destination, from, valid, matrix);  // [fill]
+    copy_chunk_async<kVector>(destination, from, valid, matrix);
   }
 }
 
@@ -180,9 +180,11 @@ struct CoalescedEpilogue : NnLevel<T> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const ProblemT<T>&) {
-    return {global_stores("c").coalesced(), shared_loads().conflict_free(),
-            shared_stores().on("fill").conflict_free(),
-            shared_stores().on("gather").conflict_free(), fraction_of_roof(0.75)};
+    Claims claims = async_copy_claims();
+    claims.insert(claims.end(),
+                  {global_stores("c").coalesced(), shared_loads().conflict_free(),
+                   shared_stores().on("gather").conflict_free(), fraction_of_roof(0.75)});
+    return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
     return NnLevel<T>::supports_nn(problem, device, coalesced_epilogue::Config<T>::kSmemBytes);

@@ -60,6 +60,16 @@ struct NnLevel : LevelT<T> {
   }
 };
 
+/// Claims about the asynchronous copies of a level: every sector read is used, and no two chunks of
+/// a warp's write to shared memory meet in a bank.
+inline Claims async_copy_claims() {
+  Claim reads = Accesses("global", "async_load", "").coalesced();
+  reads.text = "cp.async, reads of global memory: sectors = ideal";
+  Claim writes = Accesses("shared", "async_store", "").on("copy").conflict_free();
+  writes.text = "cp.async, writes to shared memory: wavefronts = ideal";
+  return {reads, writes};
+}
+
 __host__ __device__ constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
 
 /// Blocks of kBlockM x kBlockN that cover an m x n matrix; none when it is empty.
@@ -104,7 +114,7 @@ template <bool kVector, class T>
 __device__ __forceinline__ void copy_chunk_async(T* smem, const T* source, int valid,
                                                  const T* anywhere) {
   if constexpr (kVector) {
-    cp_async_zfill<16>(smem, valid > 0 ? source : anywhere, valid > 0 ? 16 : 0);
+    cp_async_zfill<16>(smem, valid > 0 ? source : anywhere, valid > 0 ? 16 : 0);  // [copy]
   } else {
     store_vector(smem, load_chunk<false>(source, valid));
   }

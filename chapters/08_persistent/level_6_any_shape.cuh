@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
 
       bool stores = true;
       if constexpr (T::kGeneral) {
-        stores = complete_tile<T::kWarps>(acc, partial, work, s, cluster, warp - 4,
+        stores = complete_tile<T::kWarps>(acc, partial, work, s, cluster, T::kPingPong ? warp % 4 : warp - 4,
                                           [&](int c) { return c * C::kCluster + rank; });
       }
       const TileIndex tile = work.at(s.tile);

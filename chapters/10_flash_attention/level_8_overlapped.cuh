@@ -136,6 +136,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         k_ring.advance();
         mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
         online_softmax(s, rows, rescale, shape.scale_log2);
+        finish_softmax_before_wait(rows);
 
         // Step 4: only now may the output and P's registers change.
         wgmma_wait<0>();

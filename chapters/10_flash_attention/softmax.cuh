@@ -11,6 +11,7 @@
 
 #include "common/device/cuda.cuh"
 #include "common/device/math.cuh"
+#include "common/device/sync.cuh"
 #include "common/device/warp.cuh"
 
 namespace cookbook::attention {
@@ -63,6 +64,48 @@ __device__ __forceinline__ void online_softmax(float (&s)[kCount], RowStates& ro
     }
     rows.sum[r] = sum;
   }
+}
+
+/// As online_softmax, but a row's maximum stays as it is until the tile exceeds it by more than a
+/// factor of 2^kSlack: the maximum only has to keep exp2 in range, any number near it serves, and
+/// weights up to 2^kSlack are as exact as weights up to 1. Returns, for the whole warp, whether any
+/// of its rows moved, so that the output has to be rescaled at all.
+template <int kSlack, int kCount>
+__device__ __forceinline__ bool lazy_softmax(float (&s)[kCount], RowStates& rows,
+                                             float (&rescale)[2], float scale_log2) {
+  bool any_moved = false;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    float max = kMinusInfinity;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (row_of(i) == r) max = fmaxf(max, s[i]);
+    }
+    max = warp_max<4>(max);
+    const bool moved = (max - rows.max[r]) * scale_log2 > kSlack;  // false for -inf - -inf
+    max = moved ? max : rows.max[r];
+    const float offset = max == kMinusInfinity ? 0.0f : max * scale_log2;
+    rescale[r] = moved ? ex2_approx_ftz(rows.max[r] * scale_log2 - offset) : 1.0f;
+    rows.max[r] = max;
+    any_moved |= moved;
+    float sum = rows.sum[r] * rescale[r];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (row_of(i) == r) {
+        s[i] = ex2_approx_ftz(s[i] * scale_log2 - offset);
+        sum += s[i];
+      }
+    }
+    rows.sum[r] = sum;
+  }
+  return __any_sync(kFullWarp, any_moved);
+}
+
+/// Makes the compiler finish the softmax before what follows. A wait for wgmma has no operands, so
+/// that ptxas would move it up past the exponentials it was meant to hide; a branch on their sum,
+/// which is never taken, keeps it below them.
+__device__ __forceinline__ void finish_softmax_before_wait(const RowStates& rows) {
+  if (rows.sum[0] + rows.sum[1] < 0.0f) spin_pause();
 }
 
 /// Multiplies the accumulated output rows by `rescale`.

@@ -32,10 +32,10 @@ void synchronize(Stream stream = {});
 
 /// Extents of a launch. A grid with a zero extent launches nothing.
 struct LaunchConfig {
-  dim3 grid;               ///< blocks
-  dim3 block;              ///< threads a block
-  size_t smem_bytes = 0;   ///< dynamic shared memory a block
-  int cluster = 1;         ///< blocks a thread-block cluster, along x; grid.x must be a multiple
+  dim3 grid;                 ///< blocks
+  dim3 block;                ///< threads a block
+  size_t smem_bytes = 0;     ///< dynamic shared memory a block
+  int cluster = 1;           ///< blocks a thread-block cluster, along x; grid.x must be a multiple
   bool cooperative = false;  ///< all blocks resident at once, or the launch is refused
 };
 
@@ -116,11 +116,11 @@ const DeviceInfo& device_info();
 namespace detail {
 
 #if defined(COOKBOOK_CUDA)
-void launch_kernel(const void* kernel, const LaunchConfig& config, Stream stream,
-                   void** arguments);
+void launch_kernel(const void* kernel, const LaunchConfig& config, Stream stream, void** arguments);
 
 template <class... P>
-void launch_converted(void (*kernel)(P...), const LaunchConfig& config, Stream stream, P... values) {
+void launch_converted(void (*kernel)(P...), const LaunchConfig& config, Stream stream,
+                      P... values) {
   void* arguments[sizeof...(P) + 1] = {const_cast<void*>(static_cast<const void*>(&values))...};
   launch_kernel(reinterpret_cast<const void*>(kernel), config, stream, arguments);
 }

@@ -24,7 +24,8 @@ std::string version_string(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// The driver's own version, e.g. "580.65.06"; the CUDA version that it supports if that cannot be read.
+// The driver's own version, e.g. "580.65.06"; the CUDA version that it supports if that cannot be
+// read.
 std::string driver_version() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string word;
@@ -39,8 +40,8 @@ std::string driver_version() {
   return "CUDA " + version_string(version);
 }
 
-// Attributes that a kernel needs before its first launch of this kind. Setting them costs more than a launch, so
-// each is set once.
+// Attributes that a kernel needs before its first launch of this kind. Setting them costs more than
+// a launch, so each is set once.
 class KernelAttributes {
  public:
   void prepare(const void* kernel, const LaunchConfig& config) {
@@ -61,9 +62,8 @@ class KernelAttributes {
       state.shared_bytes = config.smem_bytes;
     }
     if (large_cluster && !state.large_cluster) {
-      refuse_unless(
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-          "a cluster of " + std::to_string(config.cluster) + " blocks");
+      refuse_unless(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                    "a cluster of " + std::to_string(config.cluster) + " blocks");
       state.large_cluster = true;
     }
   }
@@ -130,14 +130,11 @@ void detail::launch_kernel(const void* kernel, const LaunchConfig& config, Strea
   const cudaError_t status = cudaLaunchKernelExC(&launch, kernel, arguments);
   if (status != cudaSuccess) {
     cudaGetLastError();  // clears it
-    throw LaunchError("launch refused (" + describe(config) +
-                      "): " + cudaGetErrorString(status));
+    throw LaunchError("launch refused (" + describe(config) + "): " + cudaGetErrorString(status));
   }
 }
 
-void synchronize(Stream stream) {
-  check(cudaStreamSynchronize(stream.handle), "a kernel failed");
-}
+void synchronize(Stream stream) { check(cudaStreamSynchronize(stream.handle), "a kernel failed"); }
 
 DeviceMemory::DeviceMemory(size_t bytes, std::string name, size_t misalign_bytes)
     : bytes_(bytes), name_(std::move(name)) {
@@ -197,8 +194,7 @@ bool DeviceMemory::guards_intact() const {
     }
     return true;
   };
-  return intact(allocation_, data_) &&
-         intact(data_ + bytes_, allocation_ + allocation_bytes_);
+  return intact(allocation_, data_) && intact(data_ + bytes_, allocation_ + allocation_bytes_);
 }
 
 const DeviceInfo& device_info() {

@@ -206,7 +206,14 @@ CheckResult check_level(const LevelEntry& level, Instance& instance) {
     return result;
   };
   try {
-    const auto run = level.prepare(instance.problem(), instance.pointers());
+    std::function<void(Stream)> run;
+    try {
+      run = level.prepare(instance.problem(), instance.pointers());
+    } catch (const std::invalid_argument& rule) {
+      result.status = CheckResult::Status::skipped;
+      result.reason = rule.what();
+      return result;
+    }
     std::uint64_t first_hash = 0;
     for (int repeat = 0; repeat < 2; ++repeat) {
       instance.reset();

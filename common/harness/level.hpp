@@ -29,6 +29,9 @@
 //     // optional: static Support supports(const Problem&, const DeviceInfo&);
 //     //           struct Plan + static Plan prepare(const Problem&, const Buffers&);
 //   };
+//
+// prepare() may find that a hardware rule is broken which supports() cannot see (a base address
+// that TMA cannot take): it throws std::invalid_argument with the reason, and the level is skipped.
 #pragma once
 
 #include <any>

@@ -27,17 +27,6 @@ Json timing_json(const std::optional<Timing>& timing) {
   return Json{{"median", timing->median}, {"q1", timing->q1}, {"q3", timing->q3}, {"n", timing->n}};
 }
 
-Json roofs_json(const std::optional<Roofs>& roofs) {
-  if (!roofs) return nullptr;
-  return Json{{"hbm_copy_gbps", optional_json(roofs->hbm_copy_gbps)},
-              {"hbm_read_gbps", optional_json(roofs->hbm_read_gbps)},
-              {"l2_gbps", optional_json(roofs->l2_gbps)},
-              {"shared_gbps", optional_json(roofs->shared_gbps)},
-              {"fp32_tflops", optional_json(roofs->fp32_tflops)},
-              {"mma_bf16_tflops", optional_json(roofs->mma_bf16_tflops)},
-              {"wgmma_bf16_tflops", optional_json(roofs->wgmma_bf16_tflops)}};
-}
-
 Json claim_json(const ClaimResult& claim) {
   return Json{{"text", claim.claim.text},
               {"holds", optional_json(claim.holds)},
@@ -134,6 +123,17 @@ const char* roof_name(Roof roof) {
   return names[static_cast<int>(roof)];
 }
 
+nlohmann::ordered_json roofs_json(const std::optional<Roofs>& roofs) {
+  if (!roofs) return nullptr;
+  return Json{{"hbm_copy_gbps", optional_json(roofs->hbm_copy_gbps)},
+              {"hbm_read_gbps", optional_json(roofs->hbm_read_gbps)},
+              {"l2_gbps", optional_json(roofs->l2_gbps)},
+              {"shared_gbps", optional_json(roofs->shared_gbps)},
+              {"fp32_tflops", optional_json(roofs->fp32_tflops)},
+              {"mma_bf16_tflops", optional_json(roofs->mma_bf16_tflops)},
+              {"wgmma_bf16_tflops", optional_json(roofs->wgmma_bf16_tflops)}};
+}
+
 nlohmann::ordered_json to_json(const LadderResult& result) {
   const DeviceInfo& device = device_info();
   Json run{{"chapter", result.chapter},
@@ -162,7 +162,7 @@ nlohmann::ordered_json to_json(const LadderResult& result) {
              {"trace_size", result.trace_size}}},
            {"roof", roof_name(result.roof)},
            {"roofs", roofs_json(result.roofs)},
-           {"roofs_after", roofs_json(result.roofs_after)}};
+           {"roofs_after", nullptr}};
   run["clocks"] = result.clocks.empty() ? Json(nullptr) : Json::array();
   for (const ClockSample& sample : result.clocks) {
     run["clocks"].push_back({{"seconds", sample.seconds},

@@ -73,7 +73,7 @@ struct LadderResult {
   std::vector<std::string> dims;
   double bytes = 0, flops = 0;
   Roof roof = Roof::hbm_copy;
-  std::optional<Roofs> roofs, roofs_after;
+  std::optional<Roofs> roofs;
   std::vector<ClockSample> clocks;
   std::vector<LevelResult> levels;
   std::vector<ReferenceResult> references;
@@ -88,6 +88,7 @@ bool roof_is_bandwidth(Roof roof);
 const char* roof_name(Roof roof);
 
 nlohmann::ordered_json to_json(const LadderResult& result);
+nlohmann::ordered_json roofs_json(const std::optional<Roofs>& roofs);
 /// Takes over counters, mechanism claims and findings from the JSON of a traced run.
 void merge_traced(LadderResult& result, const nlohmann::json& traced_run);
 

@@ -196,8 +196,9 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
                  const Options& options, LadderResult& result) {
   Progress progress;
   auto show = [&progress](const std::string& text) { progress.show(text); };
-  show("measuring this GPU's roofs");
-  result.roofs = measure_roofs(show);
+  // Once before the first ladder; run() measures them again after the last one.
+  static const Roofs roofs = measure_roofs(show);
+  result.roofs = roofs;
 
   Instance instance(ladder, result.size, InputKind::normal, options.seed);
   std::vector<Contender> contenders;
@@ -280,8 +281,6 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
     const Instance::Comparison after = instance.compare();
     if (!after.ok) row.status = "mismatch", row.reason = "after timing: " + after.message;
   }
-  show("measuring the roofs again");
-  result.roofs_after = measure_roofs(show);
   progress.clear();
   if (!options.benchmark_arguments.empty()) {
     const std::string prefix =
@@ -370,6 +369,9 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
     throw UsageError(refused);
   }
   nlohmann::ordered_json document{{"schema", 1}, {"runs", nlohmann::ordered_json::array()}};
+  auto save = [&] {
+    if (!options.json.empty()) std::ofstream(options.json) << document.dump(1) << "\n";
+  };
   bool all_right = true;
   for (const auto& [ladder, size] : runs) {
     const LadderResult result =
@@ -377,7 +379,7 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
     all_right = all_right && result.all_right();
     if (!kTraced) print_ladder(result);
     document["runs"].push_back(to_json(result));
-    if (!options.json.empty()) std::ofstream(options.json) << document.dump(1) << "\n";
+    save();
     if (!kTraced && !result.all_right()) {
       for (const LevelResult& level : result.levels) {
         if (level.status == "mismatch") {
@@ -386,6 +388,14 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
       }
     }
   }
+#if COOKBOOK_CUDA
+  if (!options.check) {
+    Progress progress;
+    const auto after = roofs_json(measure_roofs([&](const std::string& text) { progress.show(text); }));
+    for (auto& run : document["runs"]) run["roofs_after"] = after;
+    save();
+  }
+#endif
   return all_right ? 0 : 1;
 }
 

@@ -23,8 +23,8 @@ using swizzled::tile_offset;
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
-                                               const T* b_tile, int warp_row, int warp_col,
-                                               int lane, int step) {
+                                               [[maybe_unused]] const T* b_tile, int warp_row,
+                                               [[maybe_unused]] int warp_col, int lane, int step) {
   const int row = lane % 16, chunk = lane / 16;
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {

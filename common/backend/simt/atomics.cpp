@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Atomics that g++ has no builtin for, as compare-and-swap loops; and fences and clocks. Global memory is shared by
-// the worker threads, so these are atomic for the CPU too.
+// Atomics that g++ has no builtin for, as compare-and-swap loops; and fences and clocks. Global
+// memory is shared by the worker threads, so these are atomic for the CPU too.
 #include <chrono>
 #include <cstring>
 
@@ -51,11 +51,13 @@ T atomic_add(T* address, T value) {
 }
 template <class T>
 T atomic_min(T* address, T value) {
-  return modify(address, __builtin_return_address(0), [&](T old) { return value < old ? value : old; });
+  return modify(address, __builtin_return_address(0),
+                [&](T old) { return value < old ? value : old; });
 }
 template <class T>
 T atomic_max(T* address, T value) {
-  return modify(address, __builtin_return_address(0), [&](T old) { return old < value ? value : old; });
+  return modify(address, __builtin_return_address(0),
+                [&](T old) { return old < value ? value : old; });
 }
 uint32_t atomic_inc(uint32_t* address, uint32_t limit) {
   return modify(address, __builtin_return_address(0),

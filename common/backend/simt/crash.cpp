@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A crash inside a kernel names the block and the thread that ran, in one line, and ends the process with exit code 1.
-// Outside of kernels, signals do what they did before.
+// A crash inside a kernel names the block and the thread that ran, in one line, and ends the
+// process with exit code 1. Outside of kernels, signals do what they did before.
 #include <signal.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -24,14 +24,10 @@ const char* describe_signal(int signal, const siginfo_t* info) {
   }
   switch (signal) {
     case SIGSEGV:
-    case SIGBUS:
-      return "access to an address that is not mapped";
-    case SIGFPE:
-      return "integer division by zero";
-    case SIGABRT:
-      return "abort or failed assertion";
-    default:
-      return "illegal instruction";
+    case SIGBUS: return "access to an address that is not mapped";
+    case SIGFPE: return "integer division by zero";
+    case SIGABRT: return "abort or failed assertion";
+    default: return "illegal instruction";
   }
 }
 
@@ -52,12 +48,13 @@ void handle(int signal, siginfo_t* info, void* context) {
   }
   const uint3 block = current_thread->block->block_idx, thread = current_thread->thread_idx;
   char text[512];
-  int length = std::snprintf(text, sizeof(text),
-                             "error: %s in a kernel, block (%u,%u,%u), thread (%u,%u,%u), address %p",
-                             describe_signal(signal, info), block.x, block.y, block.z, thread.x,
-                             thread.y, thread.z, signal == SIGABRT ? nullptr : info->si_addr);
+  int length = std::snprintf(
+      text, sizeof(text), "error: %s in a kernel, block (%u,%u,%u), thread (%u,%u,%u), address %p",
+      describe_signal(signal, info), block.x, block.y, block.z, thread.x, thread.y, thread.z,
+      signal == SIGABRT ? nullptr : info->si_addr);
   ssize_t written = write(STDERR_FILENO, text, static_cast<size_t>(length));
-  // Finding the line allocates memory, which a crash may have left locked: an alarm bounds the wait.
+  // Finding the line allocates memory, which a crash may have left locked: an alarm bounds the
+  // wait.
   ::signal(SIGALRM, SIG_DFL);
   alarm(5);
   void* pc = program_counter(context);
@@ -93,7 +90,7 @@ void install_crash_handler() {
   static thread_local AlternateStack stack;
   static std::once_flag once;
   std::call_once(once, [] {
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_sigaction = &handle;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&action.sa_mask);

@@ -9,8 +9,12 @@
 
 #include "common/backend/simt/internal.hpp"
 
-// The switch ends in `ret` rather than an indirect jump: every fiber returns to the point where it called, which the
-// return predictor and the branch predictors of current CPUs handle far better.
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+// The switch ends in `ret` rather than an indirect jump: every fiber returns to the point where it
+// called, which the return predictor and the branch predictors of current CPUs handle far better.
 #if defined(__x86_64__)
 
 asm(R"(
@@ -39,7 +43,8 @@ cookbook_simt_switch:
 namespace cookbook::simt {
 
 void* make_context(char* stack_top, void (*entry)()) {
-  // At the first instruction of `entry` the stack must look as after a call: 8 modulo 16, a return address on top.
+  // At the first instruction of `entry` the stack must look as after a call: 8 modulo 16, a return
+  // address on top.
   auto* slot = reinterpret_cast<void**>(reinterpret_cast<uintptr_t>(stack_top) & ~uintptr_t{15});
   *--slot = nullptr;
   *--slot = reinterpret_cast<void*>(entry);
@@ -89,8 +94,8 @@ namespace cookbook::simt {
 
 void* make_context(char* stack_top, void (*entry)()) {
   constexpr size_t kFrameBytes = 160, kLinkRegisterOffset = 88;
-  char* frame =
-      reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(stack_top) & ~uintptr_t{15}) - kFrameBytes;
+  char* frame = reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(stack_top) & ~uintptr_t{15}) -
+                kFrameBytes;
   std::memset(frame, 0, kFrameBytes);
   std::memcpy(frame + kLinkRegisterOffset, &entry, sizeof(entry));
   return frame;
@@ -157,6 +162,17 @@ bool StackPool::in_guard(const void* pointer) const {
     if (offset < kChunkBytes) return offset % kStackBytes < page_bytes();
   }
   return false;
+}
+
+void StackPool::forget_frames() {
+#if defined(__SANITIZE_ADDRESS__)
+  for (const char* chunk : chunks_) {
+    for (size_t i = 0; i < kStacksPerChunk; ++i) {
+      __asan_unpoison_memory_region(chunk + i * kStackBytes + page_bytes(),
+                                    kStackBytes - page_bytes());
+    }
+  }
+#endif
 }
 
 }  // namespace cookbook::simt

@@ -11,11 +11,12 @@ namespace cookbook::simt {
 // Saves the stack pointer of the running context in *save and continues at `load`.
 extern "C" void cookbook_simt_switch(void** save, void* load);
 
-// Prepares a context that calls `entry` on the stack that ends at `stack_top`. `entry` never returns.
+// Prepares a context that calls `entry` on the stack that ends at `stack_top`. `entry` never
+// returns.
 void* make_context(char* stack_top, void (*entry)());
 
-// Stacks of one worker's fibers: virtual memory of which only touched pages cost anything, with an inaccessible page
-// below each. Grows on demand, never moves.
+// Stacks of one worker's fibers: virtual memory of which only touched pages cost anything, with an
+// inaccessible page below each. Grows on demand, never moves.
 class StackPool {
  public:
   StackPool() = default;
@@ -28,6 +29,8 @@ class StackPool {
   bool contains(const void* pointer) const;
   // True if `pointer` is in the inaccessible page below a stack: an overflow.
   bool in_guard(const void* pointer) const;
+  // After fibers were abandoned: AddressSanitizer still holds their frames for live ones.
+  void forget_frames();
 
  private:
   std::vector<char*> chunks_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// CUDA's 16-bit floating-point types for g++: storage, conversions and arithmetic as documented in the CUDA Math API.
-// Every operation is computed in float (fma in double) and rounded to nearest even. Conversions handle subnormals,
-// infinities and NaN; a NaN becomes the canonical 0x7fff.
+// CUDA's 16-bit floating-point types for g++: storage, conversions and arithmetic as documented in
+// the CUDA Math API. Every operation is computed in float (fma in double) and rounded to nearest
+// even. Conversions handle subnormals, infinities and NaN; a NaN becomes the canonical 0x7fff.
 #pragma once
 
 #include <cmath>
@@ -26,9 +26,9 @@ COOKBOOK_SIMT_UNTRACED constexpr uint16_t float_to_half_bits(float value) {
   const uint32_t bits = float_bits(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return 0x7fff;                                      // NaN
-  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);      // >= 65520: infinity
-  if (magnitude < 0x38800000u) {                                                   // below 2^-14: subnormal
+  if (magnitude > 0x7f800000u) return 0x7fff;                                  // NaN
+  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // >= 65520: infinity
+  if (magnitude < 0x38800000u) {  // below 2^-14: subnormal
     // Adding 0.5 aligns the value so that the adder itself rounds to multiples of 2^-24.
     const uint32_t aligned = float_bits(bits_float(magnitude) + 0.5f);
     return static_cast<uint16_t>(sign | (aligned - 0x3f000000u));
@@ -68,95 +68,95 @@ COOKBOOK_SIMT_UNTRACED constexpr float double_to_float_odd(double value) {
 
 }  // namespace cookbook::simt
 
-#define COOKBOOK_SIMT_HALF_TYPE(TYPE, TO_BITS, TO_FLOAT)                                          \
-  struct TYPE {                                                                                   \
-    uint16_t bits;                                                                                \
-    TYPE() = default;                                                                             \
-    constexpr TYPE(float value) : bits(cookbook::simt::TO_BITS(value)) {}                         \
-    constexpr TYPE(double value)                                                                  \
-        : bits(cookbook::simt::TO_BITS(cookbook::simt::double_to_float_odd(value))) {}            \
-    template <class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>               \
-    constexpr TYPE(Integer value) : TYPE(static_cast<double>(value)) {}                           \
-    constexpr operator float() const { return cookbook::simt::TO_FLOAT(bits); }                   \
-    static constexpr TYPE from_bits(uint16_t bits) {                                              \
-      TYPE result(0.0f);                                                                          \
-      result.bits = bits;                                                                         \
-      return result;                                                                              \
-    }                                                                                             \
-    TYPE& operator+=(TYPE b) { return *this = TYPE(float(*this) + float(b)); }                    \
-    TYPE& operator-=(TYPE b) { return *this = TYPE(float(*this) - float(b)); }                    \
-    TYPE& operator*=(TYPE b) { return *this = TYPE(float(*this) * float(b)); }                    \
-    TYPE& operator/=(TYPE b) { return *this = TYPE(float(*this) / float(b)); }                    \
-  };                                                                                              \
-  constexpr TYPE operator+(TYPE a, TYPE b) { return TYPE(float(a) + float(b)); }                  \
-  constexpr TYPE operator-(TYPE a, TYPE b) { return TYPE(float(a) - float(b)); }                  \
-  constexpr TYPE operator*(TYPE a, TYPE b) { return TYPE(float(a) * float(b)); }                  \
-  constexpr TYPE operator/(TYPE a, TYPE b) { return TYPE(float(a) / float(b)); }                  \
-  constexpr TYPE operator-(TYPE a) {                                                              \
-    return TYPE::from_bits(static_cast<uint16_t>(a.bits ^ 0x8000u));                              \
-  }                                                                                               \
-  constexpr bool operator==(TYPE a, TYPE b) { return float(a) == float(b); }                      \
-  constexpr bool operator!=(TYPE a, TYPE b) { return float(a) != float(b); }                      \
-  constexpr bool operator<(TYPE a, TYPE b) { return float(a) < float(b); }                        \
-  constexpr bool operator>(TYPE a, TYPE b) { return float(a) > float(b); }                        \
-  constexpr bool operator<=(TYPE a, TYPE b) { return float(a) <= float(b); }                      \
+#define COOKBOOK_SIMT_HALF_TYPE(TYPE, TO_BITS, TO_FLOAT)                               \
+  struct TYPE {                                                                        \
+    uint16_t bits;                                                                     \
+    TYPE() = default;                                                                  \
+    constexpr TYPE(float value) : bits(cookbook::simt::TO_BITS(value)) {}              \
+    constexpr TYPE(double value)                                                       \
+        : bits(cookbook::simt::TO_BITS(cookbook::simt::double_to_float_odd(value))) {} \
+    template <class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>    \
+    constexpr TYPE(Integer value) : TYPE(static_cast<double>(value)) {}                \
+    constexpr operator float() const { return cookbook::simt::TO_FLOAT(bits); }        \
+    static constexpr TYPE from_bits(uint16_t bits) {                                   \
+      TYPE result(0.0f);                                                               \
+      result.bits = bits;                                                              \
+      return result;                                                                   \
+    }                                                                                  \
+    TYPE& operator+=(TYPE b) { return *this = TYPE(float(*this) + float(b)); }         \
+    TYPE& operator-=(TYPE b) { return *this = TYPE(float(*this) - float(b)); }         \
+    TYPE& operator*=(TYPE b) { return *this = TYPE(float(*this) * float(b)); }         \
+    TYPE& operator/=(TYPE b) { return *this = TYPE(float(*this) / float(b)); }         \
+  };                                                                                   \
+  constexpr TYPE operator+(TYPE a, TYPE b) { return TYPE(float(a) + float(b)); }       \
+  constexpr TYPE operator-(TYPE a, TYPE b) { return TYPE(float(a) - float(b)); }       \
+  constexpr TYPE operator*(TYPE a, TYPE b) { return TYPE(float(a) * float(b)); }       \
+  constexpr TYPE operator/(TYPE a, TYPE b) { return TYPE(float(a) / float(b)); }       \
+  constexpr TYPE operator-(TYPE a) {                                                   \
+    return TYPE::from_bits(static_cast<uint16_t>(a.bits ^ 0x8000u));                   \
+  }                                                                                    \
+  constexpr bool operator==(TYPE a, TYPE b) { return float(a) == float(b); }           \
+  constexpr bool operator!=(TYPE a, TYPE b) { return float(a) != float(b); }           \
+  constexpr bool operator<(TYPE a, TYPE b) { return float(a) < float(b); }             \
+  constexpr bool operator>(TYPE a, TYPE b) { return float(a) > float(b); }             \
+  constexpr bool operator<=(TYPE a, TYPE b) { return float(a) <= float(b); }           \
   constexpr bool operator>=(TYPE a, TYPE b) { return float(a) >= float(b); }
 
 // Two of them in one register: copied as one 4-byte access.
-#define COOKBOOK_SIMT_HALF2_TYPE(TYPE2, TYPE)                                                     \
-  struct alignas(4) TYPE2 {                                                                       \
-    typedef uint32_t Whole __attribute__((may_alias));                                            \
-    TYPE x, y;                                                                                    \
-    TYPE2() = default;                                                                            \
-    constexpr TYPE2(TYPE x_, TYPE y_) : x(x_), y(y_) {}                                           \
-    TYPE2(const TYPE2& other) { whole() = other.whole(); }                                        \
-    TYPE2& operator=(const TYPE2& other) {                                                        \
-      whole() = other.whole();                                                                    \
-      return *this;                                                                               \
-    }                                                                                             \
-    Whole& whole() { return *reinterpret_cast<Whole*>(this); }                                    \
-    const Whole& whole() const { return *reinterpret_cast<const Whole*>(this); }                  \
-  };                                                                                              \
-  inline TYPE2 operator+(TYPE2 a, TYPE2 b) { return TYPE2(a.x + b.x, a.y + b.y); }                \
-  inline TYPE2 operator-(TYPE2 a, TYPE2 b) { return TYPE2(a.x - b.x, a.y - b.y); }                \
-  inline TYPE2 operator*(TYPE2 a, TYPE2 b) { return TYPE2(a.x * b.x, a.y * b.y); }                \
-  inline TYPE2 operator/(TYPE2 a, TYPE2 b) { return TYPE2(a.x / b.x, a.y / b.y); }                \
-  inline TYPE2 operator-(TYPE2 a) { return TYPE2(-a.x, -a.y); }                                   \
-  inline TYPE2& operator+=(TYPE2& a, TYPE2 b) { return a = a + b; }                               \
-  inline TYPE2& operator-=(TYPE2& a, TYPE2 b) { return a = a - b; }                               \
+#define COOKBOOK_SIMT_HALF2_TYPE(TYPE2, TYPE)                                      \
+  struct alignas(4) TYPE2 {                                                        \
+    typedef uint32_t Whole __attribute__((may_alias));                             \
+    TYPE x, y;                                                                     \
+    TYPE2() = default;                                                             \
+    constexpr TYPE2(TYPE x_, TYPE y_) : x(x_), y(y_) {}                            \
+    TYPE2(const TYPE2& other) { whole() = other.whole(); }                         \
+    TYPE2& operator=(const TYPE2& other) {                                         \
+      whole() = other.whole();                                                     \
+      return *this;                                                                \
+    }                                                                              \
+    Whole& whole() { return *reinterpret_cast<Whole*>(this); }                     \
+    const Whole& whole() const { return *reinterpret_cast<const Whole*>(this); }   \
+  };                                                                               \
+  inline TYPE2 operator+(TYPE2 a, TYPE2 b) { return TYPE2(a.x + b.x, a.y + b.y); } \
+  inline TYPE2 operator-(TYPE2 a, TYPE2 b) { return TYPE2(a.x - b.x, a.y - b.y); } \
+  inline TYPE2 operator*(TYPE2 a, TYPE2 b) { return TYPE2(a.x * b.x, a.y * b.y); } \
+  inline TYPE2 operator/(TYPE2 a, TYPE2 b) { return TYPE2(a.x / b.x, a.y / b.y); } \
+  inline TYPE2 operator-(TYPE2 a) { return TYPE2(-a.x, -a.y); }                    \
+  inline TYPE2& operator+=(TYPE2& a, TYPE2 b) { return a = a + b; }                \
+  inline TYPE2& operator-=(TYPE2& a, TYPE2 b) { return a = a - b; }                \
   inline TYPE2& operator*=(TYPE2& a, TYPE2 b) { return a = a * b; }
 
 // The intrinsics that both families share by overloading, as in cuda_fp16.h and cuda_bf16.h.
-#define COOKBOOK_SIMT_HALF_INTRINSICS(TYPE, TYPE2)                                                \
-  inline TYPE __hadd(TYPE a, TYPE b) { return a + b; }                                            \
-  inline TYPE __hsub(TYPE a, TYPE b) { return a - b; }                                            \
-  inline TYPE __hmul(TYPE a, TYPE b) { return a * b; }                                            \
-  inline TYPE __hdiv(TYPE a, TYPE b) { return a / b; }                                            \
-  inline TYPE __hneg(TYPE a) { return -a; }                                                       \
-  inline TYPE __habs(TYPE a) { return TYPE::from_bits(a.bits & 0x7fffu); }                        \
-  inline TYPE __hfma(TYPE a, TYPE b, TYPE c) {                                                    \
-    return TYPE(std::fma(double(float(a)), double(float(b)), double(float(c))));                  \
-  }                                                                                               \
-  inline TYPE __hmax(TYPE a, TYPE b) { return TYPE(std::fmax(float(a), float(b))); }              \
-  inline TYPE __hmin(TYPE a, TYPE b) { return TYPE(std::fmin(float(a), float(b))); }              \
-  inline bool __hisnan(TYPE a) { return float(a) != float(a); }                                   \
-  inline bool __heq(TYPE a, TYPE b) { return a == b; }                                            \
-  inline bool __hlt(TYPE a, TYPE b) { return a < b; }                                             \
-  inline bool __hgt(TYPE a, TYPE b) { return a > b; }                                             \
-  inline TYPE hexp(TYPE a) { return TYPE(std::exp(float(a))); }                                   \
-  inline TYPE hsqrt(TYPE a) { return TYPE(std::sqrt(float(a))); }                                 \
-  inline TYPE2 __hadd2(TYPE2 a, TYPE2 b) { return a + b; }                                        \
-  inline TYPE2 __hsub2(TYPE2 a, TYPE2 b) { return a - b; }                                        \
-  inline TYPE2 __hmul2(TYPE2 a, TYPE2 b) { return a * b; }                                        \
-  inline TYPE2 __h2div(TYPE2 a, TYPE2 b) { return a / b; }                                        \
-  inline TYPE2 __hneg2(TYPE2 a) { return -a; }                                                    \
-  inline TYPE2 __habs2(TYPE2 a) { return TYPE2(__habs(a.x), __habs(a.y)); }                       \
-  inline TYPE2 __hfma2(TYPE2 a, TYPE2 b, TYPE2 c) {                                               \
-    return TYPE2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                                   \
-  }                                                                                               \
-  inline TYPE2 __hmax2(TYPE2 a, TYPE2 b) { return TYPE2(__hmax(a.x, b.x), __hmax(a.y, b.y)); }    \
-  inline TYPE2 __hmin2(TYPE2 a, TYPE2 b) { return TYPE2(__hmin(a.x, b.x), __hmin(a.y, b.y)); }    \
-  inline float __low2float(TYPE2 a) { return float(a.x); }                                        \
+#define COOKBOOK_SIMT_HALF_INTRINSICS(TYPE, TYPE2)                                             \
+  inline TYPE __hadd(TYPE a, TYPE b) { return a + b; }                                         \
+  inline TYPE __hsub(TYPE a, TYPE b) { return a - b; }                                         \
+  inline TYPE __hmul(TYPE a, TYPE b) { return a * b; }                                         \
+  inline TYPE __hdiv(TYPE a, TYPE b) { return a / b; }                                         \
+  inline TYPE __hneg(TYPE a) { return -a; }                                                    \
+  inline TYPE __habs(TYPE a) { return TYPE::from_bits(a.bits & 0x7fffu); }                     \
+  inline TYPE __hfma(TYPE a, TYPE b, TYPE c) {                                                 \
+    return TYPE(std::fma(double(float(a)), double(float(b)), double(float(c))));               \
+  }                                                                                            \
+  inline TYPE __hmax(TYPE a, TYPE b) { return TYPE(std::fmax(float(a), float(b))); }           \
+  inline TYPE __hmin(TYPE a, TYPE b) { return TYPE(std::fmin(float(a), float(b))); }           \
+  inline bool __hisnan(TYPE a) { return float(a) != float(a); }                                \
+  inline bool __heq(TYPE a, TYPE b) { return a == b; }                                         \
+  inline bool __hlt(TYPE a, TYPE b) { return a < b; }                                          \
+  inline bool __hgt(TYPE a, TYPE b) { return a > b; }                                          \
+  inline TYPE hexp(TYPE a) { return TYPE(std::exp(float(a))); }                                \
+  inline TYPE hsqrt(TYPE a) { return TYPE(std::sqrt(float(a))); }                              \
+  inline TYPE2 __hadd2(TYPE2 a, TYPE2 b) { return a + b; }                                     \
+  inline TYPE2 __hsub2(TYPE2 a, TYPE2 b) { return a - b; }                                     \
+  inline TYPE2 __hmul2(TYPE2 a, TYPE2 b) { return a * b; }                                     \
+  inline TYPE2 __h2div(TYPE2 a, TYPE2 b) { return a / b; }                                     \
+  inline TYPE2 __hneg2(TYPE2 a) { return -a; }                                                 \
+  inline TYPE2 __habs2(TYPE2 a) { return TYPE2(__habs(a.x), __habs(a.y)); }                    \
+  inline TYPE2 __hfma2(TYPE2 a, TYPE2 b, TYPE2 c) {                                            \
+    return TYPE2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                                \
+  }                                                                                            \
+  inline TYPE2 __hmax2(TYPE2 a, TYPE2 b) { return TYPE2(__hmax(a.x, b.x), __hmax(a.y, b.y)); } \
+  inline TYPE2 __hmin2(TYPE2 a, TYPE2 b) { return TYPE2(__hmin(a.x, b.x), __hmin(a.y, b.y)); } \
+  inline float __low2float(TYPE2 a) { return float(a.x); }                                     \
   inline float __high2float(TYPE2 a) { return float(a.y); }
 
 #pragma GCC diagnostic push

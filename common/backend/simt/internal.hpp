@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Inside the SIMT runtime: what the scheduler, the asynchronous units and the tracer share. Kernels never see it.
+// Inside the SIMT runtime: what the scheduler, the asynchronous units and the tracer share. Kernels
+// never see it.
 //
-// A CUDA thread is a fiber. Blocks that must be resident together form a *group* (one block; a cluster's blocks; the
-// whole grid of a cooperative launch) and all fibers of a group run, one at a time, on one OS thread, the *worker*.
-// So nothing in this file needs OS atomics: only global memory is touched by several workers at once.
+// A CUDA thread is a fiber. Blocks that must be resident together form a *group* (one block; a
+// cluster's blocks; the whole grid of a cooperative launch) and all fibers of a group run, one at a
+// time, on one OS thread, the *worker*. So nothing in this file needs OS atomics: only global
+// memory is touched by several workers at once.
 #pragma once
 
 #include <array>
@@ -23,13 +25,17 @@ namespace cookbook::simt {
 inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kMaxBlockThreads = 1024;
 inline constexpr unsigned kNamedBarriers = 16;
-inline constexpr size_t kStackBytes = 256 << 10;      // virtual; only touched pages cost memory
-inline constexpr size_t kSharedAlignment = 1024;      // of dynamic shared memory: what SWIZZLE_128B needs
-inline constexpr size_t kSharedPadBytes = 1024;       // 0xFF after the dynamic shared memory, checked at block end
-inline constexpr uint32_t kDynamicSharedAddress = 0x400;  // __cvta_generic_to_shared of its first byte
+inline constexpr size_t kStackBytes = 256 << 10;  // virtual; only touched pages cost memory
+inline constexpr size_t kSharedAlignment =
+    1024;  // of dynamic shared memory: what SWIZZLE_128B needs
+inline constexpr size_t kSharedPadBytes =
+    1024;  // 0xFF after the dynamic shared memory, checked at block end
+inline constexpr uint32_t kDynamicSharedAddress =
+    0x400;  // __cvta_generic_to_shared of its first byte
 
-// State that the asynchronous units hang on a thread, a block or a group. The core keeps the object from one block to
-// the next (Thread objects are reused), so units reset it in their begin callbacks; an abandoned launch destroys it.
+// State that the asynchronous units hang on a thread, a block or a group. The core keeps the object
+// from one block to the next (Thread objects are reused), so units reset it in their begin
+// callbacks; an abandoned launch destroys it.
 struct UnitState {
   virtual ~UnitState() = default;
 };
@@ -40,90 +46,92 @@ struct Warp;
 
 enum class ThreadState : uint8_t { ready, blocked, parked, exited };
 
-// Who performed an access or a synchronisation, for the tracer. Threads of a group are 0 .. n-1 (Thread::actor);
-// operations of asynchronous units are negative, each from new_async_actor().
+// Who performed an access or a synchronisation, for the tracer. Threads of a group are 0 .. n-1
+// (Thread::actor); operations of asynchronous units are negative, each from new_async_actor().
 using Actor = int32_t;
 
 struct Thread {
-  void* stack_pointer = nullptr;   // while it does not run
+  void* stack_pointer = nullptr;  // while it does not run
   uint3 thread_idx{};
-  uint32_t id = 0;                 // linear within the block
+  uint32_t id = 0;  // linear within the block
   uint32_t lane = 0;
-  Actor actor = 0;                 // linear within the group
+  Actor actor = 0;  // linear within the group
   Block* block = nullptr;
   Warp* warp = nullptr;
   ThreadState state = ThreadState::ready;
-  bool spinning = false;           // yielded in a spin loop: lets the other lanes of its warp go first
-  const char* waits_in = nullptr;  // e.g. "__syncthreads", while blocked
-  const void* waits_for = nullptr; // the barrier object, while blocked
-  void* wait_pc = nullptr;         // where in the kernel it waits
-  uint32_t cluster_arrival = 0;    // 1 + phase of the cluster barrier it arrived at last
+  bool spinning = false;  // yielded in a spin loop: lets the other lanes of its warp go first
+  const char* waits_in = nullptr;   // e.g. "__syncthreads", while blocked
+  const void* waits_for = nullptr;  // the barrier object, while blocked
+  void* wait_pc = nullptr;          // where in the kernel it waits
+  uint32_t cluster_arrival = 0;     // 1 + phase of the cluster barrier it arrived at last
   // traced mode only
-  uintptr_t basic_block = 0;       // pc of the basic block it is parked at
-  uint32_t call_depth = 0;         // kept by the tracer (function entry and exit)
-  uint32_t converged = 0;          // lanes released together with this one
-  uint64_t parked_at = 0;          // Warp::instruction when it parked: for fairness
+  uintptr_t basic_block = 0;  // pc of the basic block it is parked at
+  uint32_t call_depth = 0;    // kept by the tracer (function entry and exit)
+  uint32_t converged = 0;     // lanes released together with this one
+  uint64_t parked_at = 0;     // Warp::instruction when it parked: for fairness
   std::unique_ptr<UnitState> unit_state;
 };
 
-// One meeting of lanes: __syncwarp, a shuffle, a vote. It is free again when every lane has taken its result.
+// One meeting of lanes: __syncwarp, a shuffle, a vote. It is free again when every lane has taken
+// its result.
 struct Rendezvous {
   uint32_t mask = 0;
   uint32_t arrived = 0;
-  uint32_t participants = 0;       // of the last completed meeting, ...
-  uint32_t unread = 0;             // ... of which these have yet to take their result
+  uint32_t participants = 0;  // of the last completed meeting, ...
+  uint32_t unread = 0;        // ... of which these have yet to take their result
   const char* operation = nullptr;
   uint64_t value[kWarpSize];
 };
 
 struct Warp {
   Block* block = nullptr;
-  Thread* threads = nullptr;       // lane 0
-  uint32_t lanes = 0;              // mask of lanes that exist
-  uint32_t alive = 0;              // ... that have not exited
-  uint32_t running = 0;            // number of lanes that are ready (or current)
-  uint32_t parked = 0;             // mask of lanes parked at a basic block (traced mode)
-  uint64_t instruction = 0;        // counts releases of basic blocks: accesses with the same pc and instruction
-                                   // are one request
-  uint64_t basic_blocks = 0;       // statistics: basic blocks issued by this warp in this block ...
-  uint64_t active_lanes = 0;       // ... and the lanes that took part, summed
+  Thread* threads = nullptr;      // lane 0
+  uint32_t lanes = 0;             // mask of lanes that exist
+  uint32_t alive = 0;             // ... that have not exited
+  uint32_t running = 0;           // number of lanes that are ready (or current)
+  uint32_t parked = 0;            // mask of lanes parked at a basic block (traced mode)
+  uint64_t starvation_limit = 0;  // basic blocks that a parked lane may be passed over
+  uint64_t instruction = 0;       // counts releases of basic blocks: accesses with the same pc and
+                                  // instruction are one request
+  uint64_t basic_blocks = 0;      // statistics: basic blocks issued by this warp in this block ...
+  uint64_t active_lanes = 0;      // ... and the lanes that took part, summed
   std::array<Rendezvous, kWarpSize> rendezvous;  // a lane is in one at most, so these suffice
-  uint32_t rendezvous_used = 0;    // entries beyond were never used
-  uint32_t rendezvous_open = 0;    // number of meetings that wait for lanes
-  alignas(64) char scratch[16384]; // for collective units (mma, wmma, ldmatrix)
+  uint32_t rendezvous_used = 0;                  // entries beyond were never used
+  uint32_t rendezvous_open = 0;                  // number of meetings that wait for lanes
+  alignas(64) char scratch[16384];               // for collective units (mma, wmma, ldmatrix)
   std::unique_ptr<UnitState> unit_state;
 };
 
 struct NamedBarrier {
   uint32_t arrived = 0;
-  uint32_t expected = 0;           // of the phase under way; 0: all threads of the block
-  bool has_arrivals = false;       // somebody came by bar.arrive in this phase
+  uint32_t expected = 0;      // of the phase under way; 0: all threads of the block
+  bool has_arrivals = false;  // somebody came by bar.arrive in this phase
   const char* operation = nullptr;
-  std::vector<uint16_t> waiting;       // thread ids to wake
-  std::vector<uint16_t> participants;  // thread ids that arrived or wait
+  std::vector<uint16_t> waiting;             // thread ids to wake
+  std::vector<uint16_t> participants;        // thread ids that arrived or wait
   uint32_t vote_count = 0, vote_result = 0;  // for __syncthreads_count / _and / _or
 };
 
 struct Block {
   uint3 block_idx{};
-  uint64_t id = 0;                 // linear within the grid
-  uint32_t index = 0;              // within the group
-  uint32_t rank = 0;               // within its cluster; 0 without clusters
+  uint64_t id = 0;     // linear within the grid
+  uint32_t index = 0;  // within the group
+  uint32_t rank = 0;   // within its cluster; 0 without clusters
   Group* group = nullptr;
   uint32_t thread_count = 0;
-  uint32_t alive = 0;              // threads that have not exited
-  Thread* threads = nullptr;       // thread_count of them
+  uint32_t alive = 0;         // threads that have not exited
+  Thread* threads = nullptr;  // thread_count of them
   Warp* warps = nullptr;
   uint32_t warp_count = 0;
   std::array<NamedBarrier, kNamedBarriers> barriers;
-  char* shared = nullptr;          // dynamic shared memory, 1024-byte aligned
-  size_t shared_bytes = 0;         // what the launch asked for
+  char* shared = nullptr;   // dynamic shared memory, 1024-byte aligned
+  size_t shared_bytes = 0;  // what the launch asked for
   std::unique_ptr<UnitState> unit_state;
 };
 
 // What launch() was asked for; the same for every group.
 struct Launch {
-  void* kernel = nullptr;          // the kernel's function pointer: see kernel_name()
+  void* kernel = nullptr;  // the kernel's function pointer: see kernel_name()
   uint3 grid{}, block{};
   size_t shared_bytes = 0;
   uint32_t cluster = 1;
@@ -131,22 +139,23 @@ struct Launch {
   uint32_t blocks_per_group = 1;
   uint64_t group_count = 0;
   void (*invoke)(void* kernel, const void* arguments) = nullptr;
-  const void* arguments = nullptr; // a GPU's constant bank: reads of this range are not memory traffic
+  const void* arguments =
+      nullptr;  // a GPU's constant bank: reads of this range are not memory traffic
   size_t argument_bytes = 0;
 };
 
 struct Group {
-  uint64_t id = 0;                 // linear within the launch
+  uint64_t id = 0;  // linear within the launch
   const Launch* launch = nullptr;
   uint32_t block_count = 0;
   std::vector<std::unique_ptr<Block>> blocks;  // the first block_count are in use
-  uint32_t thread_count = 0;       // of all blocks
+  uint32_t thread_count = 0;                   // of all blocks
   uint32_t alive = 0;
-  struct ClusterBarrier {          // barrier.cluster: one phase at a time
-    uint32_t arrived = 0;          // threads that have not exited
-    uint32_t phase = 0;            // completed phases
+  struct ClusterBarrier {  // barrier.cluster: one phase at a time
+    uint32_t arrived = 0;  // threads that have not exited
+    uint32_t phase = 0;    // completed phases
     std::vector<Thread*> waiting;
-    char objects[2];               // for Hooks::release and acquire, by parity of the phase
+    char objects[2];  // for Hooks::release and acquire, by parity of the phase
   } cluster_barrier;
   std::unique_ptr<UnitState> unit_state;
 };
@@ -156,37 +165,40 @@ struct Worker;
 extern __thread Worker* current_worker;
 extern __thread Thread* current_thread;
 
-// ---- scheduling -------------------------------------------------------------------------------------------------
+// ---- scheduling ----
 
-// Queues a thread that was blocked. Wake rule: whoever completes a condition wakes every thread that waits for it;
-// a woken thread tests its condition again if others could have changed it in between.
+// Queues a thread that was blocked. Wake rule: whoever completes a condition wakes every thread
+// that waits for it; a woken thread tests its condition again if others could have changed it in
+// between.
 void make_ready(Thread* thread);
 
-// Suspends the current thread until make_ready(). `what` and `object` say what it waits for in a deadlock report;
-// `pc` where (a return address within the kernel).
+// Suspends the current thread until make_ready(). `what` and `object` say what it waits for in a
+// deadlock report; `pc` where (a return address within the kernel).
 void block_current(const char* what, const void* object, void* pc);
 
-// Lets every other ready thread run once; for spin loops. A group in which all threads only spin, for long and with
-// nothing else happening, is reported as an error.
+// Lets every other ready thread run once; for spin loops. A group in which all threads only spin,
+// for long and with nothing else happening, is reported as an error.
 void yield_current(void* pc);
 
-// Abandons the launch: launch() throws KernelError. The message is completed with kernel, block and thread, and with
-// file:line of `pc` if that is given.
+// Abandons the launch: launch() throws KernelError. The message is completed with kernel, block and
+// thread, and with file:line of `pc` if that is given.
 [[noreturn]] void fail(const std::string& message, void* pc = nullptr);
 
-// Traced mode: the current thread enters a basic block. Lanes of a warp wait here for each other; the group with the
-// deepest call, then the lowest pc, goes on, which is how a warp reconverges.
+// Traced mode: the current thread enters a basic block. Lanes of a warp wait here for each other;
+// the group with the deepest call, then the lowest pc, goes on, which is how a warp reconverges.
 void bb_park(void* pc);
 
-// ---- meetings ---------------------------------------------------------------------------------------------------
+// ---- meetings ----
 
-// Waits until every lane of `mask` that has not exited came with the same mask and operation, then returns the
-// meeting, whose `value[lane]` holds what each brought. Call finish_meeting() after reading. Fails if the caller is
-// not in its own mask.
-Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, bool orders_memory, void* pc);
+// Waits until every lane of `mask` that has not exited came with the same mask and operation, then
+// returns the meeting, whose `value[lane]` holds what each brought. Call finish_meeting() after
+// reading. Fails if the caller is not in its own mask.
+Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, bool orders_memory,
+                 void* pc);
 void finish_meeting(Rendezvous& meeting);
 
-// bar.sync / bar.arrive. `threads` = 0 means all threads of the block (exited ones count as arrived).
+// bar.sync / bar.arrive. `threads` = 0 means all threads of the block (exited ones count as
+// arrived).
 void barrier_sync(unsigned id, unsigned threads, const char* operation, void* pc);
 void barrier_arrive(unsigned id, unsigned threads, void* pc);
 
@@ -194,46 +206,52 @@ void barrier_arrive(unsigned id, unsigned threads, void* pc);
 void cluster_barrier_arrive(void* pc);
 void cluster_barrier_wait(void* pc);
 
-// ---- asynchronous operations --------------------------------------------------------------------------------------
+// ---- asynchronous operations ----
 
 // KernelError, AsyncSchedule, set_async_schedule() and async_schedule() are public: launch.hpp.
 
-// Hands an operation to the schedule: `early` runs it at once, `late` when no thread of the group can run (first in,
-// first out), `random` at a random moment in random order. Whatever is left runs before the group ends.
+// Hands an operation to the schedule: `early` runs it at once, `late` when no thread of the group
+// can run (first in, first out), `random` at a random moment in random order. Whatever is left runs
+// before the group ends.
 void defer(std::function<void()> operation);
 
-// Random numbers of the schedule, from a generator seeded for each group: the same for any number of workers.
+// Random numbers of the schedule, from a generator seeded for each group: the same for any number
+// of workers.
 uint32_t random_u32();
 
-// ---- what the units add ---------------------------------------------------------------------------------------------
+// ---- what the units add ----
 
 struct UnitCallbacks {
   void (*group_begin)(Group&) = nullptr;
   void (*block_begin)(Block&) = nullptr;
-  void (*thread_exit)(Thread&) = nullptr;   // on the thread, before it counts as exited
-  void (*block_end)(Block&) = nullptr;      // every thread of the group exited, every deferred operation ran
-  void (*group_end)(Group&) = nullptr;      // not called for an abandoned group
+  void (*thread_exit)(Thread&) = nullptr;  // on the thread, before it counts as exited
+  void (*block_end)(Block&) =
+      nullptr;  // every thread of the group exited, every deferred operation ran
+  void (*group_end)(Group&) = nullptr;  // not called for an abandoned group
 };
 // Called from a static initialiser of the units' sources. Returns true.
 bool register_units(const UnitCallbacks& callbacks);
 
-// ---- memory -----------------------------------------------------------------------------------------------------------
+// ---- memory ----
 
 struct Allocation {
-  uintptr_t begin = 0;             // exactly the bytes that the user asked for, without guard bands
+  uintptr_t begin = 0;  // exactly the bytes that the user asked for, without guard bands
   size_t bytes = 0;
   std::string name;
-  uint64_t serial = 0;             // unique over the process
+  uint64_t serial = 0;  // unique over the process
 };
-// The DeviceMemory that contains `address`, or null. The pointer is valid until that allocation is freed.
+// The DeviceMemory that contains `address`, or null. The pointer is valid until that allocation is
+// freed.
 const Allocation* find_allocation(uintptr_t address);
-// The nearest allocation below or around `address` within `distance` bytes, or null: to name an overrun buffer.
+// The nearest allocation below or around `address` within `distance` bytes, or null: to name an
+// overrun buffer.
 const Allocation* find_nearest_allocation(uintptr_t address, size_t distance);
 
 // The block of the current group whose dynamic shared memory contains `address`, or null.
 Block* find_shared_block(const void* address);
-// 32-bit shared-window address of a pointer into shared memory, and back. The own block's dynamic shared memory starts
-// at kDynamicSharedAddress; another block's has (rank + 1) << 24 added; static __shared__ lies above 0x40000.
+// 32-bit shared-window address of a pointer into shared memory, and back. The own block's dynamic
+// shared memory starts at kDynamicSharedAddress; another block's has (rank + 1) << 24 added; static
+// __shared__ lies above 0x40000.
 uint32_t shared_address(const void* pointer);
 void* shared_pointer(uint32_t address);
 // True if `pointer` is in this OS thread's thread-local storage: static __shared__.
@@ -241,27 +259,30 @@ bool is_static_shared(const void* pointer);
 // True if `pointer` is on a fiber's stack: a GPU would have it in registers or local memory.
 bool is_stack(const void* pointer);
 
-// ---- symbols ------------------------------------------------------------------------------------------------------------
+// ---- symbols ----
 
 struct SourceLocation {
-  std::string function;            // demangled
-  std::string file;                // as compiled
-  int line = 0;                    // 0: unknown
+  std::string function;  // demangled
+  std::string file;      // as compiled
+  int line = 0;          // 0: unknown
 };
-// Where each pc (a return address) is: the innermost inlined frame outside of common/, or else the innermost.
-// One addr2line for all that are not in the cache.
+// Where each pc (a return address) is: the innermost inlined frame outside of common/, or else the
+// innermost. One addr2line for all that are not in the cache.
 std::vector<SourceLocation> symbolize(const std::vector<void*>& pcs);
-std::string describe_pc(void* pc);                 // "file.cuh:17", or the address
-std::string kernel_name(const void* kernel);       // "sgemm<Config<32, 32>>", without return type and parameters
+std::string describe_pc(void* pc);  // "file.cuh:17", or the address
+std::string kernel_name(
+    const void* kernel);  // "sgemm<Config<32, 32>>", without return type and parameters
 
-// ---- tracing ------------------------------------------------------------------------------------------------------------
+// ---- tracing ----
 
-// Which unit made an asynchronous access. cp.async works through the generic proxy: each lane's copy is counted like a
-// lane of a load; bulk copies (TMA too) and wgmma operands go through the async proxy and are counted per operation.
+// Which unit made an asynchronous access. cp.async works through the generic proxy: each lane's
+// copy is counted like a lane of a load; bulk copies (TMA too) and wgmma operands go through the
+// async proxy and are counted per operation.
 enum class AsyncKind : uint8_t { cp_async, bulk, wgmma };
 
-// Installed by tracing.cpp in traced executables; null otherwise. Every call comes from the worker that runs the group,
-// except launch_begin and launch_end, which come from the launching thread while no worker runs.
+// Installed by tracing.cpp in traced executables; null otherwise. Every call comes from the worker
+// that runs the group, except launch_begin and launch_end, which come from the launching thread
+// while no worker runs.
 struct Hooks {
   virtual ~Hooks() = default;
   virtual void launch_begin(const Launch&) {}
@@ -269,7 +290,8 @@ struct Hooks {
   virtual void group_begin(Group&) {}
   virtual void group_end(Group&) {}
   virtual void block_begin(Block&) {}
-  virtual void block_end(Block&) {}  // Warp::basic_blocks and ::active_lanes are final; after the units' block_end
+  virtual void block_end(Block&) {
+  }  // Warp::basic_blocks and ::active_lanes are final; after the units' block_end
   virtual void thread_exit(Thread&) {}
 
   // All live threads of the block have synchronised with each other.
@@ -279,24 +301,30 @@ struct Hooks {
   // Everything `who` has done so far happens before whatever a later acquirer of the object does.
   virtual void release(const void* /*object*/, Actor /*who*/) {}
   virtual void acquire(const void* /*object*/, Actor /*who*/) {}
-  // An asynchronous unit reads or writes a range of shared or global memory. `actor` did it for `issuer`, whose
-  // instruction is at `pc`.
-  // Call it at issue whatever the schedule, so that a missing wait is found even when the operation happens to run late.
-  virtual void async_access(const void* /*address*/, size_t /*bytes*/, bool /*is_write*/, Thread& /*issuer*/,
-                            void* /*pc*/, Actor /*actor*/, AsyncKind /*kind*/ = AsyncKind::bulk) {}
-  // `operation` starts now and knows what `issuer` knows now. Without this call it starts at its first async_access.
+  // An asynchronous unit reads or writes a range of shared or global memory. `actor` did it for
+  // `issuer`, whose instruction is at `pc`. Call it at issue whatever the schedule, so that a
+  // missing wait is found even when the operation happens to run late.
+  virtual void async_access(const void* /*address*/, size_t /*bytes*/, bool /*is_write*/,
+                            Thread& /*issuer*/, void* /*pc*/, Actor /*actor*/,
+                            AsyncKind /*kind*/ = AsyncKind::bulk) {}
+  // `operation` starts now and knows what `issuer` knows now. Without this call it starts at its
+  // first async_access.
   virtual void async_begin(Actor /*operation*/, Thread& /*issuer*/) {}
-  // An atomic read-modify-write that the runtime performs for the current thread (those that g++ has no builtin for).
+  // An atomic read-modify-write that the runtime performs for the current thread (those that g++
+  // has no builtin for).
   virtual void atomic_access(const void* /*address*/, int /*bytes*/, void* /*pc*/) {}
-  // A synchronous access that a unit performs for the current thread (ldmatrix, stmatrix, wmma, mma helpers): counted
-  // and checked as an ordinary load or store.
-  virtual void unit_access(const void* /*address*/, int /*bytes*/, bool /*is_write*/, void* /*pc*/) {}
-  // fence.proxy.async by this thread: its earlier plain accesses are ordered before later asynchronous ones.
+  // A synchronous access that a unit performs for the current thread (ldmatrix, stmatrix, wmma, mma
+  // helpers): counted and checked as an ordinary load or store.
+  virtual void unit_access(const void* /*address*/, int /*bytes*/, bool /*is_write*/,
+                           void* /*pc*/) {}
+  // fence.proxy.async by this thread: its earlier plain accesses are ordered before later
+  // asynchronous ones.
   virtual void proxy_fence(Thread&) {}
 };
 extern Hooks* hooks;
 
-// A fresh pseudo-thread for an operation of an asynchronous unit: negative, unique within the group.
+// A fresh pseudo-thread for an operation of an asynchronous unit: negative, unique within the
+// group.
 Actor new_async_actor();
 
 }  // namespace cookbook::simt

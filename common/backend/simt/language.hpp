@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The CUDA C++ language surface for g++: what a kernel text uses without including anything but
-// common/device/cuda.cuh. Thin inline wrappers only; whatever touches the runtime's state is out of line, in
-// sources that the traced build does not instrument.
+// common/device/cuda.cuh. Thin inline wrappers only; whatever touches the runtime's state is out of
+// line, in sources that the traced build does not instrument.
 #pragma once
 
 #include <math.h>
@@ -27,8 +27,8 @@
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 
-// Constant for the fiber that reads them, so g++ may keep them in registers across calls and -fsanitize=thread does
-// not take them for memory traffic.
+// Constant for the fiber that reads them, so g++ may keep them in registers across calls and
+// -fsanitize=thread does not take them for memory traffic.
 extern __thread const uint3 threadIdx;
 extern __thread const uint3 blockIdx;
 extern __thread const uint3 blockDim;
@@ -37,7 +37,16 @@ inline constexpr int warpSize = 32;
 
 namespace cookbook::simt {
 
-enum class ReduceOp { add, min_signed, min_unsigned, max_signed, max_unsigned, bit_and, bit_or, bit_xor };
+enum class ReduceOp {
+  add,
+  min_signed,
+  min_unsigned,
+  max_signed,
+  max_unsigned,
+  bit_and,
+  bit_or,
+  bit_xor
+};
 
 void sync_threads();
 int sync_threads_count(bool predicate);
@@ -141,8 +150,8 @@ __forceinline__ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int wid
   const uint32_t lane = cookbook::simt::lane_id();
   const uint32_t last = lane | static_cast<uint32_t>(width - 1);  // of the own segment
   const uint32_t partner = lane ^ static_cast<uint32_t>(lane_mask);
-  return cookbook::simt::from_bits<T>(cookbook::simt::shuffle(
-      mask, cookbook::simt::to_bits(value), partner <= last ? partner : lane));
+  return cookbook::simt::from_bits<T>(cookbook::simt::shuffle(mask, cookbook::simt::to_bits(value),
+                                                              partner <= last ? partner : lane));
 }
 
 // ---- votes, matches, reductions ----
@@ -167,22 +176,22 @@ __forceinline__ unsigned __match_all_sync(unsigned mask, T value, int* all_equal
 }
 template <class T>
 __forceinline__ T __reduce_add_sync(unsigned mask, T value) {
-  return static_cast<T>(cookbook::simt::reduce(mask, static_cast<uint32_t>(value),
-                                               cookbook::simt::ReduceOp::add));
+  return static_cast<T>(
+      cookbook::simt::reduce(mask, static_cast<uint32_t>(value), cookbook::simt::ReduceOp::add));
 }
 template <class T>
 __forceinline__ T __reduce_min_sync(unsigned mask, T value) {
-  return static_cast<T>(cookbook::simt::reduce(
-      mask, static_cast<uint32_t>(value),
-      std::is_signed_v<T> ? cookbook::simt::ReduceOp::min_signed
-                          : cookbook::simt::ReduceOp::min_unsigned));
+  return static_cast<T>(cookbook::simt::reduce(mask, static_cast<uint32_t>(value),
+                                               std::is_signed_v<T>
+                                                   ? cookbook::simt::ReduceOp::min_signed
+                                                   : cookbook::simt::ReduceOp::min_unsigned));
 }
 template <class T>
 __forceinline__ T __reduce_max_sync(unsigned mask, T value) {
-  return static_cast<T>(cookbook::simt::reduce(
-      mask, static_cast<uint32_t>(value),
-      std::is_signed_v<T> ? cookbook::simt::ReduceOp::max_signed
-                          : cookbook::simt::ReduceOp::max_unsigned));
+  return static_cast<T>(cookbook::simt::reduce(mask, static_cast<uint32_t>(value),
+                                               std::is_signed_v<T>
+                                                   ? cookbook::simt::ReduceOp::max_signed
+                                                   : cookbook::simt::ReduceOp::max_unsigned));
 }
 __forceinline__ unsigned __reduce_and_sync(unsigned mask, unsigned value) {
   return cookbook::simt::reduce(mask, value, cookbook::simt::ReduceOp::bit_and);
@@ -195,33 +204,34 @@ __forceinline__ unsigned __reduce_xor_sync(unsigned mask, unsigned value) {
 }
 
 // ---- atomics ----
-// Integers go through g++'s builtins, which the traced build sees; the others are performed by the runtime.
-#define COOKBOOK_SIMT_INTEGER_ATOMICS(T)                                                      \
-  __forceinline__ T atomicAdd(T* address, T value) {                                          \
-    return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);                              \
-  }                                                                                           \
-  __forceinline__ T atomicExch(T* address, T value) {                                         \
-    return __atomic_exchange_n(address, value, __ATOMIC_RELAXED);                             \
-  }                                                                                           \
-  __forceinline__ T atomicCAS(T* address, T expected, T value) {                              \
-    __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_RELAXED,           \
-                                __ATOMIC_RELAXED);                                            \
-    return expected;                                                                          \
-  }                                                                                           \
-  __forceinline__ T atomicAnd(T* address, T value) {                                          \
-    return __atomic_fetch_and(address, value, __ATOMIC_RELAXED);                              \
-  }                                                                                           \
-  __forceinline__ T atomicOr(T* address, T value) {                                           \
-    return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);                               \
-  }                                                                                           \
-  __forceinline__ T atomicXor(T* address, T value) {                                          \
-    return __atomic_fetch_xor(address, value, __ATOMIC_RELAXED);                              \
-  }                                                                                           \
-  __forceinline__ T atomicMin(T* address, T value) {                                          \
-    return cookbook::simt::atomic_min(address, value);                                        \
-  }                                                                                           \
-  __forceinline__ T atomicMax(T* address, T value) {                                          \
-    return cookbook::simt::atomic_max(address, value);                                        \
+// Integers go through g++'s builtins, which the traced build sees; the others are performed by the
+// runtime.
+#define COOKBOOK_SIMT_INTEGER_ATOMICS(T)                                            \
+  __forceinline__ T atomicAdd(T* address, T value) {                                \
+    return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);                    \
+  }                                                                                 \
+  __forceinline__ T atomicExch(T* address, T value) {                               \
+    return __atomic_exchange_n(address, value, __ATOMIC_RELAXED);                   \
+  }                                                                                 \
+  __forceinline__ T atomicCAS(T* address, T expected, T value) {                    \
+    __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_RELAXED, \
+                                __ATOMIC_RELAXED);                                  \
+    return expected;                                                                \
+  }                                                                                 \
+  __forceinline__ T atomicAnd(T* address, T value) {                                \
+    return __atomic_fetch_and(address, value, __ATOMIC_RELAXED);                    \
+  }                                                                                 \
+  __forceinline__ T atomicOr(T* address, T value) {                                 \
+    return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);                     \
+  }                                                                                 \
+  __forceinline__ T atomicXor(T* address, T value) {                                \
+    return __atomic_fetch_xor(address, value, __ATOMIC_RELAXED);                    \
+  }                                                                                 \
+  __forceinline__ T atomicMin(T* address, T value) {                                \
+    return cookbook::simt::atomic_min(address, value);                              \
+  }                                                                                 \
+  __forceinline__ T atomicMax(T* address, T value) {                                \
+    return cookbook::simt::atomic_max(address, value);                              \
   }
 COOKBOOK_SIMT_INTEGER_ATOMICS(int)
 COOKBOOK_SIMT_INTEGER_ATOMICS(unsigned)
@@ -269,10 +279,10 @@ __forceinline__ float2 atomicAdd(float2* address, float2 value) {
 }
 
 // ---- loads and stores with cache hints ----
-#define COOKBOOK_SIMT_CACHE_LOAD(NAME)     \
-  template <class T>                       \
+#define COOKBOOK_SIMT_CACHE_LOAD(NAME)       \
+  template <class T>                         \
   __forceinline__ T NAME(const T* address) { \
-    return *address;                       \
+    return *address;                         \
   }
 COOKBOOK_SIMT_CACHE_LOAD(__ldg)
 COOKBOOK_SIMT_CACHE_LOAD(__ldca)
@@ -281,10 +291,10 @@ COOKBOOK_SIMT_CACHE_LOAD(__ldcs)
 COOKBOOK_SIMT_CACHE_LOAD(__ldlu)
 COOKBOOK_SIMT_CACHE_LOAD(__ldcv)
 #undef COOKBOOK_SIMT_CACHE_LOAD
-#define COOKBOOK_SIMT_CACHE_STORE(NAME)               \
-  template <class T>                                  \
-  __forceinline__ void NAME(T* address, T value) {    \
-    *address = value;                                 \
+#define COOKBOOK_SIMT_CACHE_STORE(NAME)            \
+  template <class T>                               \
+  __forceinline__ void NAME(T* address, T value) { \
+    *address = value;                              \
   }
 COOKBOOK_SIMT_CACHE_STORE(__stcg)
 COOKBOOK_SIMT_CACHE_STORE(__stcs)
@@ -406,7 +416,8 @@ __forceinline__ float fast_pow(float a, float b) { return powf(a, b); }
 #define __tanf(...) cookbook::simt::fast_tan(__VA_ARGS__)
 #define __powf(...) cookbook::simt::fast_pow(__VA_ARGS__)
 
-// CUDA's max and min take any mixture of arithmetic types; of a NaN and a number they return the number.
+// CUDA's max and min take any mixture of arithmetic types; of a NaN and a number they return the
+// number.
 template <class A, class B,
           class = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>>>
 __forceinline__ constexpr std::common_type_t<A, B> max(A a, B b) {

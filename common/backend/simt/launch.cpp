@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The host side: checks a launch as a GPU would, deals its groups to worker threads, reports errors.
+// The host side: checks a launch as a GPU would, deals its groups to worker threads, reports
+// errors.
 #include "common/backend/simt/launch.hpp"
 
 #include <unistd.h>
@@ -46,8 +47,8 @@ const DeviceInfo& device_info() {
     model.sm_count = static_cast<int>(std::max<uint64_t>(1, environment("COOKBOOK_SIMT_SMS", 4)));
     model.l2_bytes = environment("COOKBOOK_SIMT_L2_BYTES", 50ull << 20);
     model.smem_per_block_bytes = environment("COOKBOOK_SIMT_SMEM_BYTES", 232448);
-    model.memory_bytes = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
-                         static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    model.memory_bytes =
+        static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
     model.driver = "none";
     model.toolkit = "g++ " __VERSION__;
     model.is_simt = true;
@@ -159,7 +160,8 @@ Worker& worker_of_this_thread() {
   return *worker;
 }
 
-// The error of the first group that failed: the same for any number of workers, because groups are dealt in order.
+// The error of the first group that failed: the same for any number of workers, because groups are
+// dealt in order.
 class FirstError {
  public:
   void add(uint64_t group, const std::string& message) {
@@ -260,9 +262,8 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
   if (config.cooperative) {
     if (config.cluster > 1) refuse("the SIMT backend has no cooperative launches of clusters");
     const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
-    const uint64_t resident =
-        static_cast<uint64_t>(device.sm_count) *
-        resident_blocks_per_sm(config, static_cast<unsigned>(block_threads));
+    const uint64_t resident = static_cast<uint64_t>(device.sm_count) *
+                              resident_blocks_per_sm(config, static_cast<unsigned>(block_threads));
     if (blocks > resident) {
       refuse("a cooperative grid of " + std::to_string(blocks) + " blocks; " +
              std::to_string(resident) + " are resident at once on " +

@@ -109,8 +109,7 @@ Block* find_shared_block(const void* address) {
   const Group& group = current_worker->group;
   const auto value = reinterpret_cast<uintptr_t>(address);
   const auto contains = [value](const Block& block) {
-    return value - reinterpret_cast<uintptr_t>(block.shared) <
-           block.shared_bytes + kSharedPadBytes;
+    return value - reinterpret_cast<uintptr_t>(block.shared) < block.shared_bytes + kSharedPadBytes;
   };
   if (current_thread && contains(*current_thread->block)) return current_thread->block;
   for (uint32_t b = 0; b < group.block_count; ++b) {
@@ -122,8 +121,7 @@ Block* find_shared_block(const void* address) {
 uint32_t shared_address(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   if (const Block* block = find_shared_block(pointer)) {
-    const auto offset =
-        static_cast<uint32_t>(address - reinterpret_cast<uintptr_t>(block->shared));
+    const auto offset = static_cast<uint32_t>(address - reinterpret_cast<uintptr_t>(block->shared));
     const bool own = block == current_thread->block;
     return (own ? 0 : (block->index + 1) << kRankShift) + kDynamicSharedAddress + offset;
   }
@@ -207,8 +205,7 @@ bool DeviceMemory::guards_intact() const {
     }
     return true;
   };
-  return intact(allocation_, data_) &&
-         intact(data_ + bytes_, allocation_ + allocation_bytes_);
+  return intact(allocation_, data_) && intact(data_ + bytes_, allocation_ + allocation_bytes_);
 }
 
 }  // namespace cookbook

@@ -134,7 +134,8 @@ void enter(Thread* thread) {
   blockIdx = thread->block->block_idx;
 }
 
-// Continues with the next thread that can run. The current one is queued, blocked, parked or has exited.
+// Continues with the next thread that can run. The current one is queued, blocked, parked or has
+// exited.
 void schedule() {
   Worker& worker = *current_worker;
   Thread* self = current_thread;
@@ -153,13 +154,16 @@ void schedule() {
 
 // ---- reconvergence (traced mode) ----
 
-constexpr uint64_t kStarvationLimit = 8192;  // basic blocks that a parked lane may be passed over
+// Basic blocks that a parked lane may be passed over: long enough for divergent loops to end, and
+// halved each time it is reached in a block, because then the loop is a spin on a lock.
+constexpr uint64_t kStarvationLimit = 8192, kMinStarvationLimit = 64;
 
 constexpr uint64_t kBlocksBetweenTurns = 256;  // basic blocks that a lone lane runs at a stretch
 
-// Called when a lane of `warp` stops running. Once none runs, the group of parked lanes that a GPU would issue next
-// goes on: the deepest call first, then the lowest pc. Lanes that spin come last, and a lane passed over for very long
-// first: otherwise a lock held by a lane with a higher pc would never be released.
+// Called when a lane of `warp` stops running. Once none runs, the group of parked lanes that a GPU
+// would issue next goes on: the deepest call first, then the lowest pc. Lanes that spin come last,
+// and a lane passed over for very long first: otherwise a lock held by a lane with a higher pc
+// would never be released.
 void lane_stopped(Worker& worker, Warp& warp) {
   if (--warp.running != 0 || warp.parked == 0) return;
 
@@ -173,7 +177,10 @@ void lane_stopped(Worker& worker, Warp& warp) {
       best = &lane;
     }
   }
-  if (warp.instruction - oldest->parked_at > kStarvationLimit) best = oldest;
+  if (warp.instruction - oldest->parked_at > warp.starvation_limit) {
+    best = oldest;
+    warp.starvation_limit = std::max(warp.starvation_limit / 2, kMinStarvationLimit);
+  }
 
   uint32_t released = 0;
   for (uint32_t rest = warp.parked; rest != 0; rest &= rest - 1) {
@@ -261,9 +268,9 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   std::memset(storage.shared.get(), 0xff, shared_bytes);  // NaN, so that uninitialised reads show
 
   const uint64_t gx = launch.grid.x, gy = launch.grid.y;
-  block.block_idx = uint3{static_cast<unsigned>(block_id % gx),
-                          static_cast<unsigned>(block_id / gx % gy),
-                          static_cast<unsigned>(block_id / gx / gy)};
+  block.block_idx =
+      uint3{static_cast<unsigned>(block_id % gx), static_cast<unsigned>(block_id / gx % gy),
+            static_cast<unsigned>(block_id / gx / gy)};
   block.id = block_id;
   block.index = index;
   block.rank = static_cast<uint32_t>(block_id % launch.cluster);
@@ -288,6 +295,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
     warp.lanes = warp.alive = lanes == kWarpSize ? ~0u : (1u << lanes) - 1;
     warp.running = warp.parked = 0;
     warp.instruction = warp.basic_blocks = warp.active_lanes = 0;
+    warp.starvation_limit = kStarvationLimit;
   }
   uint3 thread_idx{0, 0, 0};
   for (uint32_t t = 0; t < threads; ++t) {
@@ -398,6 +406,7 @@ void end_group(Group& group) {
 // After an abandoned group nothing of its state can be trusted.
 void discard_state(Worker& worker) {
   current_thread = nullptr;
+  worker.stacks.forget_frames();
   worker.pending.clear();
   worker.note_progress();
   worker.storage.clear();

@@ -135,9 +135,9 @@ void look_up(const std::vector<uintptr_t>& addresses) {
   for (auto& [path, entry] : by_module) {
     const std::vector<uintptr_t>& all = entry.second;
     for (size_t begin = 0; begin < all.size(); begin += kBatch) {
-      const std::vector<uintptr_t> batch(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                                         all.begin() + static_cast<std::ptrdiff_t>(
-                                                           std::min(all.size(), begin + kBatch)));
+      const std::vector<uintptr_t> batch(
+          all.begin() + static_cast<std::ptrdiff_t>(begin),
+          all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), begin + kBatch)));
       const std::vector<Frames> frames = run_addr2line(entry.first, batch);
       for (size_t i = 0; i < batch.size(); ++i) cache()[batch[i]] = frames[i];
     }
@@ -179,7 +179,8 @@ std::string short_function_name(std::string name) {
     if (name[i] == ' ' && depth == 0) start = i + 1;
   }
   name.erase(0, start);
-  for (const std::string& noise : {std::string("cookbook::"), std::string("(anonymous namespace)::")}) {
+  for (const std::string& noise :
+       {std::string("cookbook::"), std::string("(anonymous namespace)::")}) {
     for (size_t at; (at = name.find(noise)) != std::string::npos;) name.erase(at, noise.size());
   }
   for (size_t at; (at = name.find("> >")) != std::string::npos;) name.erase(at + 1, 1);

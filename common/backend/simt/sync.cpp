@@ -32,11 +32,10 @@ bool is_complete(const Block& block, const NamedBarrier& barrier) {
 // Wakes everyone who waits, except the current thread.
 void complete(Block& block, NamedBarrier& barrier) {
   tell_tracer(block, barrier, barrier.expected == 0);
-  const uint32_t self =
-      current_thread && current_thread->block == &block &&
-              current_thread->state == ThreadState::ready
-          ? current_thread->id
-          : ~0u;
+  const uint32_t self = current_thread && current_thread->block == &block &&
+                                current_thread->state == ThreadState::ready
+                            ? current_thread->id
+                            : ~0u;
   for (uint16_t id : barrier.waiting) {
     if (id != self) make_ready(&block.threads[id]);
   }
@@ -335,8 +334,8 @@ uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op) {
   return result;
 }
 
-// Which lanes are active together is the hardware's choice. The traced build knows who runs the same basic block; the
-// plain build runs lane by lane, and "only me" is a valid answer too.
+// Which lanes are active together is the hardware's choice. The traced build knows who runs the
+// same basic block; the plain build runs lane by lane, and "only me" is a valid answer too.
 uint32_t active_mask() {
   return hooks ? current_thread->converged & current_thread->warp->alive
                : 1u << current_thread->lane;

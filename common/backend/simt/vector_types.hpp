@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // CUDA's vector types for g++.
 //
-// A vector of 8 or 16 bytes is a union with a GCC vector and copies through it, so that copying one is a single
-// access of the whole width, as `ld.global.v4` is on a GPU. A plain struct would be split into scalar accesses and
-// the traced build would count four requests where hardware makes one.
+// A vector of 8 or 16 bytes is a union with a GCC vector and copies through it, so that copying one
+// is a single access of the whole width, as `ld.global.v4` is on a GPU. A plain struct would be
+// split into scalar accesses and the traced build would count four requests where hardware makes
+// one.
 #pragma once
 
 #include <cstdint>
@@ -34,43 +35,43 @@ struct dim3 {
   };                                    \
   inline constexpr NAME make_##NAME(T x) { return NAME{x}; }
 
-#define COOKBOOK_SIMT_VECTOR_2(NAME, T)                                                          \
-  struct alignas(sizeof(T) * 2) NAME {                                                           \
-    typedef T Whole __attribute__((vector_size(sizeof(T) * 2), may_alias));                      \
-    union {                                                                                      \
-      struct {                                                                                   \
-        T x, y;                                                                                  \
-      };                                                                                         \
-      Whole whole;                                                                               \
-    };                                                                                           \
-    NAME() = default;                                                                            \
-    constexpr NAME(T x_, T y_) : x(x_), y(y_) {}                                                 \
-    NAME(const NAME& other) : whole(other.whole) {}                                              \
-    NAME& operator=(const NAME& other) {                                                         \
-      whole = other.whole;                                                                       \
-      return *this;                                                                              \
-    }                                                                                            \
-  };                                                                                             \
+#define COOKBOOK_SIMT_VECTOR_2(NAME, T)                                     \
+  struct alignas(sizeof(T) * 2) NAME {                                      \
+    typedef T Whole __attribute__((vector_size(sizeof(T) * 2), may_alias)); \
+    union {                                                                 \
+      struct {                                                              \
+        T x, y;                                                             \
+      };                                                                    \
+      Whole whole;                                                          \
+    };                                                                      \
+    NAME() = default;                                                       \
+    constexpr NAME(T x_, T y_) : x(x_), y(y_) {}                            \
+    NAME(const NAME& other) : whole(other.whole) {}                         \
+    NAME& operator=(const NAME& other) {                                    \
+      whole = other.whole;                                                  \
+      return *this;                                                         \
+    }                                                                       \
+  };                                                                        \
   inline NAME make_##NAME(T x, T y) { return NAME(x, y); }
 
-#define COOKBOOK_SIMT_VECTOR_4(NAME, T)                                                          \
-  struct alignas(sizeof(T) * 4 < 16 ? sizeof(T) * 4 : 16) NAME {                                 \
-    typedef T Whole __attribute__((vector_size(sizeof(T) * 4), may_alias,                        \
-                                   aligned(sizeof(T) * 4 < 16 ? sizeof(T) * 4 : 16)));           \
-    union {                                                                                      \
-      struct {                                                                                   \
-        T x, y, z, w;                                                                            \
-      };                                                                                         \
-      Whole whole;                                                                               \
-    };                                                                                           \
-    NAME() = default;                                                                            \
-    constexpr NAME(T x_, T y_, T z_, T w_) : x(x_), y(y_), z(z_), w(w_) {}                       \
-    NAME(const NAME& other) : whole(other.whole) {}                                              \
-    NAME& operator=(const NAME& other) {                                                         \
-      whole = other.whole;                                                                       \
-      return *this;                                                                              \
-    }                                                                                            \
-  };                                                                                             \
+#define COOKBOOK_SIMT_VECTOR_4(NAME, T)                                                \
+  struct alignas(sizeof(T) * 4 < 16 ? sizeof(T) * 4 : 16) NAME {                       \
+    typedef T Whole __attribute__((vector_size(sizeof(T) * 4), may_alias,              \
+                                   aligned(sizeof(T) * 4 < 16 ? sizeof(T) * 4 : 16))); \
+    union {                                                                            \
+      struct {                                                                         \
+        T x, y, z, w;                                                                  \
+      };                                                                               \
+      Whole whole;                                                                     \
+    };                                                                                 \
+    NAME() = default;                                                                  \
+    constexpr NAME(T x_, T y_, T z_, T w_) : x(x_), y(y_), z(z_), w(w_) {}             \
+    NAME(const NAME& other) : whole(other.whole) {}                                    \
+    NAME& operator=(const NAME& other) {                                               \
+      whole = other.whole;                                                             \
+      return *this;                                                                    \
+    }                                                                                  \
+  };                                                                                   \
   inline NAME make_##NAME(T x, T y, T z, T w) { return NAME(x, y, z, w); }
 
 #pragma GCC diagnostic push

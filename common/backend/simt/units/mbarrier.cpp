@@ -130,6 +130,17 @@ void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, voi
   test_phase(barrier, pc);
 }
 
+void mbarrier_group_end(Group& group) {
+  for (const auto& [bar, barrier] : group_units(group).mbarriers) {
+    const int64_t bytes = barrier->pending_bytes;
+    if (bytes == 0) continue;
+    fail(name("mbarrier", bar) + ": at the kernel's end " + std::to_string(bytes > 0 ? bytes : -bytes) +
+         (bytes > 0 ? " expected bytes have not landed in phase "
+                    : " more bytes than expected have landed in phase ") +
+         std::to_string(barrier->phase));
+  }
+}
+
 }  // namespace simt
 
 using namespace simt;

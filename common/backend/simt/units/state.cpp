@@ -36,11 +36,16 @@ void group_begin(Group& group) {
   if (group.unit_state != nullptr) group_units(group).mbarriers.clear();
 }
 
+void group_end(Group& group) {
+  if (group.unit_state != nullptr) mbarrier_group_end(group);
+}
+
 UnitCallbacks unit_callbacks() {
   UnitCallbacks callbacks;
   callbacks.group_begin = group_begin;
   callbacks.block_begin = block_begin;
   callbacks.thread_exit = thread_exit;
+  callbacks.group_end = group_end;
   return callbacks;
 }
 

@@ -100,6 +100,9 @@ Mbarrier& find_mbarrier(Group& group, const uint64_t* bar, const char* what, voi
 void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc);
 void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, void* pc);
 
+// Fails if a barrier and its copies disagree about bytes; everything has landed.
+void mbarrier_group_end(Group& group);
+
 // Called at a thread's exit.
 void cp_async_thread_exit(Thread& thread);
 void bulk_thread_exit(Thread& thread);

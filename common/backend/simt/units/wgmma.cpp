@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A product of a warpgroup is computed once, for all its 128 threads, by whichever of them needs it
-// first after all have issued it: at a wait (late), at the last thread's issue (early), or at some
-// issue between (random). Accumulators are written then and not before, through the pointers that
-// the threads gave: they are still in those variables' scope, since they have yet to wait.
+// A product of a warpgroup is computed once for all its 128 threads, after all have issued it: by the
+// first that waits for it (late), by the last that issues it (early), at either or while they wait
+// (random). Accumulators are written then and not before, through the pointers that the threads
+// gave: those variables are still in scope, since the threads have yet to return from their waits.
 // A registers are taken at issue.
 #include "common/device/wgmma.cuh"
 
@@ -189,6 +189,11 @@ void execute_until(Warpgroup& warpgroup, uint64_t end, const Block& block) {
   }
 }
 
+void wake_waiting(Warpgroup& warpgroup) {
+  for (Thread* waiting : warpgroup.waiting) make_ready(waiting);
+  warpgroup.waiting.clear();
+}
+
 bool all_issued(const Warpgroup& warpgroup, uint64_t end) {
   return warpgroup.first + warpgroup.products.size() >= end &&
          (end == warpgroup.first ||
@@ -297,8 +302,7 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
   }
   if (++product.arrived < kWarpgroupThreads) return;
   if (happens_now()) execute_until(warpgroup, number + 1, *thread.block);
-  for (Thread* waiting : warpgroup.waiting) make_ready(waiting);
-  warpgroup.waiting.clear();
+  wake_waiting(warpgroup);
 }
 
 // All products before `end` have been waited for by somebody: what they read may be overwritten.
@@ -315,6 +319,23 @@ void release_until(Warpgroup& warpgroup, const WgmmaBatch& batch) {
     warpgroup.products.pop_front();
     ++warpgroup.first;
   }
+}
+
+// The random schedule may let others run on before it executes what a thread already waits for; all
+// threads of the warpgroup then wait. True if it does.
+bool put_off(Warpgroup& warpgroup, uint64_t end, const Block* block) {
+  if (async_schedule() != AsyncSchedule::random) return false;
+  WgmmaProduct& last = *warpgroup.products[end - 1 - warpgroup.first];
+  if (!last.waited_for) {
+    last.waited_for = true;
+    if (happens_now()) return false;
+    last.put_off = true;
+    defer([&warpgroup, end, block] {
+      execute_until(warpgroup, end, *block);
+      wake_waiting(warpgroup);
+    });
+  }
+  return last.put_off;
 }
 
 }  // namespace
@@ -366,6 +387,12 @@ void wgmma_wait(int pending_groups) {
       warpgroup.waiting.push_back(&thread);
       block_current("wgmma_wait (for other warps of the warpgroup to issue the same products)",
                     &warpgroup, pc);
+    }
+    if (warpgroup.executed < batch.end && put_off(warpgroup, batch.end, thread.block)) {
+      while (warpgroup.executed < batch.end) {
+        warpgroup.waiting.push_back(&thread);
+        block_current("wgmma_wait", &warpgroup, pc);
+      }
     }
     execute_until(warpgroup, batch.end, *thread.block);
     release_until(warpgroup, batch);

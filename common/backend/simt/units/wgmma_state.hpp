@@ -32,6 +32,8 @@ struct WgmmaProduct {
   std::array<float*, kWarpgroupThreads> d{};           // their accumulators
   std::vector<std::array<uint32_t, 4>> a;              // their A registers, if that is the form
   std::array<Actor, 4> actors{};                       // one a warp: what it reads
+  bool waited_for = false;                             // some thread came to its wait
+  bool put_off = false;                                // the schedule will execute it
 };
 
 struct Warpgroup {
@@ -39,7 +41,7 @@ struct Warpgroup {
   uint64_t first = 0;                                  // number of products.front()
   uint64_t executed = 0;                               // products before this one are computed
   uint64_t released = 0;                               // ... have told the tracer that they ended
-  std::vector<Thread*> waiting;                        // for others to issue what they wait for
+  std::vector<Thread*> waiting;                        // for others to issue, or the schedule to execute
   char batch_object[16] = {};                          // for the tracer, by batch number
 };
 

@@ -66,7 +66,7 @@ void wmma_check_access(const void* pointer, unsigned leading_bytes, const char* 
   if (leading_bytes % 16 != 0) {
     fail(std::string(what) + ": the leading dimension is not a multiple of 16 bytes", pc);
   }
-  if (current_thread->warp->alive != 0xffffffffu) {
+  if (current_thread->warp->lanes != 0xffffffffu) {
     fail(std::string(what) + " needs all 32 lanes of the warp", pc);
   }
 }

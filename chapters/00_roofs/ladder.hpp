@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Chapter 0: one ladder a roof. They have one rung each: there is nothing to climb, only to touch.
+#pragma once
+
+#include "chapters/00_roofs/level_fma.cuh"
+#include "chapters/00_roofs/level_mma.cuh"
+#include "chapters/00_roofs/level_read.cuh"
+#include "chapters/00_roofs/level_shared.cuh"
+#include "chapters/00_roofs/level_wgmma.cuh"
+#include "chapters/01_coalescing/level_5_streaming.cuh"
+
+namespace cookbook {
+
+/// A one-rung ladder over problem P, judged against `roof`.
+template <class P, class L>
+Ladder roof_ladder(std::string name, std::string title, std::vector<std::string> dims, Roof roof,
+                   Size gpu_size, Size small_size) {
+  auto ladder = ladder_over<P>(std::move(name), std::move(title), std::move(dims));
+  ladder.roof = roof;
+  ladder.gpu_size = std::move(gpu_size);
+  ladder.check_size = ladder.trace_size = small_size;
+  ladder.test_sizes = {small_size};
+  for (std::int64_t odd : {1, 3, 7}) {
+    Size size = small_size;
+    size[0] = odd;
+    ladder.test_sizes.push_back(size);
+  }
+  ladder.levels = rows<L>();
+  return ladder;
+}
+
+inline Chapter chapter_0() {
+  using namespace roofs;
+  Chapter chapter;
+  chapter.number = 0;
+  chapter.title = "Roofs: what this machine can do at most";
+  auto copy = roof_ladder<coalescing::Problem, coalescing::Streaming>(
+      "hbm_copy", "HBM, read and written (chapter 1's last level)", {"n"}, Roof::hbm_copy,
+      {268435456}, {1 << 16});
+  auto read = roof_ladder<ReadProblem, Read>("hbm_read", "HBM, read only", {"rows", "repeats"},
+                                             Roof::hbm_read, {262144, 1}, {64, 1});
+  auto l2 = roof_ladder<ReadProblem, Read>("l2", "L2, 16 MiB read again and again",
+                                           {"rows", "repeats"}, Roof::l2, {4096, 64}, {16, 3});
+  auto shared = roof_ladder<SharedProblem, SharedRead>(
+      "shared", "shared memory, without conflicts", {"blocks", "repeats"}, Roof::shared,
+      {1056, 16384}, {8, 16});
+  auto fma = roof_ladder<FmaProblem, Fma>("fp32", "FP32 fused multiply-adds", {"blocks", "repeats"},
+                                          Roof::fp32, {1056, 8192}, {8, 32});
+  auto mma = roof_ladder<MmaProblem, Mma>("mma_bf16", "tensor cores through mma.sync, bf16",
+                                          {"warps", "repeats"}, Roof::mma_bf16, {2112, 8192},
+                                          {8, 4});
+  auto wgmma = roof_ladder<WgmmaProblem, Wgmma>("wgmma_bf16", "tensor cores through wgmma, bf16",
+                                                {"blocks", "repeats"}, Roof::wgmma_bf16,
+                                                {132, 2048}, {4, 3});
+  fma.dtype = "f32";
+  mma.dtype = wgmma.dtype = "bf16";
+  chapter.ladders = {copy, read, l2, shared, fma, mma, wgmma};
+  return chapter;
+}
+
+}  // namespace cookbook

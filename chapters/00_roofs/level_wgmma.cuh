@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// wgmma on operands that stay in shared memory: what the tensor cores give two warpgroups.
+#pragma once
+
+#include "chapters/00_roofs/problem.hpp"
+#include "common/device/mbarrier.cuh"
+#include "common/device/tma.cuh"
+#include "common/device/wgmma.cuh"
+
+namespace cookbook::roofs {
+
+struct WgmmaConfig {
+  static constexpr int kThreads = 256;  // two warpgroups of 64 rows each
+  static constexpr int kBytesA = WgmmaProblem::kM * WgmmaProblem::kK * 2;
+  static constexpr int kBytesB = WgmmaProblem::kN * WgmmaProblem::kK * 2;
+  static constexpr int kSmemBytes = kBytesA + kBytesB + 8;
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, 1)
+    wgmma_shared(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+                 float* __restrict__ out, int repeats) {
+  unsigned char* smem = dynamic_shared<unsigned char>();
+  unsigned char* tile_a = smem;                // (128 x 64) bf16, 128-byte swizzle
+  unsigned char* tile_b = smem + C::kBytesA;   // (256 x 64)
+  auto* full = reinterpret_cast<uint64_t*>(smem + C::kBytesA + C::kBytesB);
+  if (threadIdx.x == 0) {
+    mbarrier_init(full, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(full, C::kBytesA + C::kBytesB);
+    tma_load_2d(tile_a, &map_a, full, 0, 0);
+    tma_load_2d(tile_b, &map_b, full, 0, 0);
+  }
+  __syncthreads();
+  mbarrier_wait(full, 0);
+
+  const int group = threadIdx.x / 128;
+  float acc[128];  // 64 x 256 per warpgroup
+#pragma unroll
+  for (int i = 0; i < 128; ++i) acc[i] = 0;
+  const uint64_t desc_a = wgmma_descriptor<Swizzle::b128>(tile_a + group * 64 * 128, 16, 1024);
+  const uint64_t desc_b = wgmma_descriptor<Swizzle::b128>(tile_b, 16, 1024);
+#pragma unroll 1
+  for (int r = 0; r < repeats; ++r) {
+    wgmma_fence_operand(acc);
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < WgmmaProblem::kK / 16; ++k) {
+      wgmma_m64k16<256, bf16>(acc, wgmma_descriptor_advance(desc_a, 32 * k),
+                              wgmma_descriptor_advance(desc_b, 32 * k), true);
+    }
+    wgmma_commit();
+    wgmma_wait<0>();
+    wgmma_fence_operand(acc);
+  }
+  const int row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+  const std::int64_t first = std::int64_t{blockIdx.x} * WgmmaProblem::kM + row;
+#pragma unroll
+  for (int i = 0; i < 128; ++i) {
+    const int col = i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
+    out[(first + i / 2 % 2 * 8) * WgmmaProblem::kN + col] = acc[i];
+  }
+}
+
+struct Wgmma : LevelOf<WgmmaProblem, ProductBuffers> {
+  using Config = WgmmaConfig;
+  static constexpr const char* name = "wgmma";
+  static constexpr const char* changed = "m64n256k16 on shared-memory operands, two warpgroups an SM";
+  static constexpr const char* expect = "the whole tensor core: no operand passes through registers";
+  static constexpr const char* cost = "128 registers of sums, 48 KB of shared memory";
+  static constexpr const char* source = __FILE__;
+  struct Plan {
+    Problem problem;
+    Buffers buffers;
+    TensorMap map_a, map_b;
+  };
+  static Support supports(const Problem&, const DeviceInfo& device) {
+    return device.cc() == 90 ? Support::yes() : Support::no("wgmma needs sm_90a");
+  }
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    auto map = [](const void* base, int rows) {
+      TensorMapSpec spec;
+      spec.dtype = TensorType::bf16;
+      spec.base = base;
+      spec.extents = {WgmmaProblem::kK, static_cast<std::uint64_t>(rows)};
+      spec.strides_bytes = {WgmmaProblem::kK * 2};
+      spec.box = {WgmmaProblem::kK, static_cast<std::uint32_t>(rows)};
+      spec.swizzle = Swizzle::b128;
+      return make_tensor_map(spec);
+    };
+    return {problem, buffers, map(buffers.a, WgmmaProblem::kM), map(buffers.b, WgmmaProblem::kN)};
+  }
+  static Claims claims(const Problem& p) {
+    return {global_stores("out").bytes(p.bytes())};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    launch(wgmma_shared<Config>,
+           {dim3(static_cast<unsigned>(plan.problem.units)), dim3(Config::kThreads),
+            Config::kSmemBytes},
+           stream, plan.map_a, plan.map_b, plan.buffers.out,
+           static_cast<int>(plan.problem.repeats));
+  }
+};
+
+}  // namespace cookbook::roofs

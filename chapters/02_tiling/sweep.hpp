@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// What the sidebars of chapters 2 and 4 share: time several kernels of the same signature on one
+// product, checked, and print beside each speed the facts that explain it. CUDA backend only.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "chapters/02_tiling/problem.hpp"
+#include "common/bench/bench.hpp"
+#include "common/harness/check.hpp"
+
+namespace cookbook::sgemm {
+
+using Kernel = void (*)(int, int, int, const float*, int64_t, const float*, int64_t, float*,
+                        int64_t);
+
+/// A kernel to be timed, with how it is launched.
+struct Candidate {
+  std::string name;
+  Kernel kernel;
+  int tile_m, tile_n, threads;
+  std::size_t smem_bytes;  ///< dynamic shared memory
+};
+
+template <class C>
+Candidate candidate(std::string name, Kernel kernel, std::size_t smem_bytes = 0) {
+  return {std::move(name), kernel, C::kM, C::kN, C::kThreads, smem_bytes};
+}
+
+/// Times all candidates on one product, interleaved, and prints a table: registers and spilled
+/// bytes a thread, shared memory a block, blocks that fit an SM, TFLOP/s with a cold L2. A
+/// candidate whose result is wrong, or that the device refuses, says so instead of a speed.
+inline void sweep(const Size& size, const std::vector<Candidate>& candidates) {
+  auto ladder = ladder_over<Problem>("sgemm", "", {"M", "N", "K"});
+  Instance instance(ladder, size, InputKind::normal, 1);
+  const Problem p = Problem::make(size, {});
+  const Buffers at = Buffers::bind(instance.pointers());
+
+  std::vector<Contender> contenders;
+  std::vector<std::string> wrong;
+  for (const Candidate& c : candidates) {
+    contenders.push_back({c.name, [&c, p, at](Stream stream) {
+                            const std::int64_t blocks = ceil_div<std::int64_t>(p.m, c.tile_m) *
+                                                        ceil_div<std::int64_t>(p.n, c.tile_n);
+                            launch(c.kernel,
+                                   {dim3(static_cast<unsigned>(blocks)),
+                                    dim3(static_cast<unsigned>(c.threads)), c.smem_bytes},
+                                   stream, p.m, p.n, p.k, at.a, p.lda, at.b, p.ldb, at.c, p.ldc);
+                          }});
+    instance.reset();
+    try {
+      contenders.back().run({});
+      synchronize();
+      const auto comparison = instance.compare();
+      wrong.push_back(comparison.ok ? "" : comparison.message);
+    } catch (const std::exception& error) {
+      wrong.push_back(error.what());
+    }
+  }
+
+  std::vector<Contender> right;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (wrong[i].empty()) right.push_back(contenders[i]);
+  }
+  BenchOptions options;
+  options.seconds = 1.0 * static_cast<double>(right.size());
+  const std::vector<Measurement> measured = measure(right, options, nullptr);
+
+  std::printf("\n%lld x %lld x %lld\n", static_cast<long long>(p.m), static_cast<long long>(p.n),
+              static_cast<long long>(p.k));
+  std::printf("  %-40s %9s %7s %9s %9s %9s\n", "kernel", "registers", "spilled", "shared",
+              "blocks/SM", "TFLOP/s");
+  for (std::size_t i = 0, next = 0; i < candidates.size(); ++i) {
+    const Candidate& c = candidates[i];
+    if (!wrong[i].empty()) {
+      std::printf("  %-40s %s\n", c.name.c_str(), wrong[i].c_str());
+      continue;
+    }
+    const Measurement& m = measured[next++];
+    const void* function = reinterpret_cast<const void*>(c.kernel);
+    cudaFuncAttributes facts{};
+    int blocks = 0;
+    cudaFuncGetAttributes(&facts, function);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, c.threads, c.smem_bytes);
+    std::printf("  %-40s %9d %7zu %9zu %9d %9.2f %s\n", c.name.c_str(), facts.numRegs,
+                facts.localSizeBytes, facts.sharedSizeBytes + c.smem_bytes, blocks,
+                m.cold.median > 0 ? p.flops() / m.cold.median * 1e-6 : 0.0, m.error.c_str());
+  }
+}
+
+/// "4096" or "4096x4096x64" on the command line, or `otherwise`.
+inline std::vector<Size> sizes_from(int argc, char** argv, std::vector<Size> otherwise) {
+  std::vector<Size> sizes;
+  for (int i = 1; i < argc; ++i) {
+    long long m = 0, n = 0, k = 0;
+    const int found = std::sscanf(argv[i], "%lldx%lldx%lld", &m, &n, &k);
+    if (found == 1) sizes.push_back({m, m, m});
+    if (found == 3) sizes.push_back({m, n, k});
+  }
+  return sizes.empty() ? otherwise : sizes;
+}
+
+}  // namespace cookbook::sgemm

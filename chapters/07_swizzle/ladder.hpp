@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Chapter 7: the ladders, in order.
+#pragma once
+
+#include "chapters/06_tma/level_8_tma_store.cuh"
+#include "chapters/07_swizzle/level_0_no_swizzle.cuh"
+#include "chapters/07_swizzle/level_1_swizzle_32.cuh"
+#include "chapters/07_swizzle/level_2_swizzle_64.cuh"
+#include "chapters/07_swizzle/level_3_swizzle_128.cuh"
+#include "chapters/07_swizzle/level_4_wgmma_32_64.cuh"
+#include "chapters/07_swizzle/level_5_grouped.cuh"
+#include "chapters/07_swizzle/level_6_hilbert.cuh"
+#include "chapters/07_swizzle/level_7_multicast.cuh"
+
+namespace cookbook {
+
+inline Chapter chapter_7() {
+  using namespace gemm;
+  Chapter chapter;
+  chapter.number = 7;
+  chapter.title = "Swizzles: where a tile lies in shared memory, and which tile comes next";
+
+  auto smem = ladder_over<Problem>("smem_swizzle", "where TMA puts 16 bytes: conflicts of ldmatrix",
+                                   {"M", "N", "K"});
+  smem.dtype = "bf16";
+  smem.layout = "NN";
+  smem.roof = Roof::mma_bf16;
+  smem.gpu_size = {4096, 4096, 4096};
+  smem.check_size = {384, 384, 192};
+  smem.trace_size = {128, 256, 256};
+  smem.test_sizes = {{1, 8, 8},       {31, 40, 64},   {127, 136, 72}, {129, 120, 200},
+                     {128, 128, 64},  {136, 264, 56}, {8, 1000, 104}, {1000, 8, 48},
+                     {97, 104, 1000}, {128, 128, 0},  {256, 256, 256}};
+  smem.levels = rows<NoSwizzle, Swizzle32, Swizzle64, Swizzle128>();
+
+  auto wgmma = smem;
+  wgmma.name = "wgmma_swizzle";
+  wgmma.title = "the same four for wgmma, whose reads no counter sees";
+  wgmma.roof = Roof::wgmma_bf16;
+  wgmma.levels = rows<WgmmaTiles, Wgmma32, Wgmma64, WgmmaSwizzled>();
+
+  auto l2 = smem;
+  l2.name = "l2_order";
+  l2.title = "which tile comes next: what neighbours find in L2";
+  l2.roof = Roof::wgmma_bf16;
+  l2.gpu_size = {8192, 8192, 8192};
+  l2.check_size = {640, 768, 192};
+  l2.trace_size = {512, 512, 192};
+  l2.test_sizes.push_back({640, 1288, 72});  // more rows of tiles than a group has
+  l2.test_sizes.push_back({1160, 264, 64});
+  l2.levels = rows<TmaStore, Grouped4, Grouped8, Grouped16, Hilbert, Multicast>();
+
+  chapter.ladders = {smem, wgmma, l2};
+  return chapter;
+}
+
+}  // namespace cookbook

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Level 0: chapter 6's first kernel on tiles as they come: rows of 128 bytes, one below the other.
+#pragma once
+
+#include "chapters/06_tma/level_1_tma_tiles.cuh"
+
+namespace cookbook::gemm {
+
+namespace smem_swizzle {
+
+template <Swizzle kMode>
+struct Config : tma_tiles::Config {
+  static constexpr Swizzle kSwizzle = kMode;
+};
+
+/// TMA instructions that fetch A: one a panel.
+template <class C>
+double boxes_of_a(const Problem& p) {
+  return static_cast<double>(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)) *
+         ceil_div(static_cast<int>(p.k), C::kBlockK) * tma_tiles::Traits<C>::A::kPanels;
+}
+
+}  // namespace smem_swizzle
+
+struct NoSwizzle : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::none>> {
+  using Config = smem_swizzle::Config<Swizzle::none>;
+  static constexpr const char* name = "no swizzle";
+  static constexpr const char* changed = "tiles of 128-byte rows, not swizzled";
+  static constexpr const char* expect =
+      "eight rows of a matrix lie in the same four banks: ldmatrix takes eight times as long";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {shared_loads().wavefronts_over_ideal(8), shared_loads().wavefronts_per_request(32),
+            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p))};
+  }
+};
+
+}  // namespace cookbook::gemm

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Level 1: the same kernel, panels of 32 bytes with the 32-byte swizzle.
+#pragma once
+
+#include "chapters/07_swizzle/level_0_no_swizzle.cuh"
+
+namespace cookbook::gemm {
+
+struct Swizzle32 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b32>> {
+  using Config = smem_swizzle::Config<Swizzle::b32>;
+  static constexpr const char* name = "32-byte swizzle";
+  static constexpr const char* changed =
+      "panels of 32 bytes; the 16-byte chunk index is XORed with address bit 7";
+  static constexpr const char* expect =
+      "2x or more: no conflict any more. But a tile is four panels: four boxes of 32-byte rows";
+  static constexpr const char* cost = "tiles aligned to 256 bytes";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {shared_loads().conflict_free(), shared_loads().wavefronts_per_request(4),
+            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p)), faster_than_previous(1.5)};
+  }
+};
+
+}  // namespace cookbook::gemm

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Level 2: the same kernel, panels of 64 bytes with the 64-byte swizzle.
+#pragma once
+
+#include "chapters/07_swizzle/level_0_no_swizzle.cuh"
+
+namespace cookbook::gemm {
+
+struct Swizzle64 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b64>> {
+  using Config = smem_swizzle::Config<Swizzle::b64>;
+  static constexpr const char* name = "64-byte swizzle";
+  static constexpr const char* changed =
+      "panels of 64 bytes; two bits of the chunk index are XORed";
+  static constexpr const char* expect =
+      "a little: half as many boxes, rows of two sectors";
+  static constexpr const char* cost = "tiles aligned to 512 bytes";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {shared_loads().conflict_free(), shared_loads().wavefronts_per_request(4),
+            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p)), faster_than_previous(1.0)};
+  }
+};
+
+}  // namespace cookbook::gemm

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Level 3: the same kernel, panels of 128 bytes with the 128-byte swizzle.
+#pragma once
+
+#include "chapters/07_swizzle/level_0_no_swizzle.cuh"
+
+namespace cookbook::gemm {
+
+struct Swizzle128 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b128>> {
+  using Config = smem_swizzle::Config<Swizzle::b128>;
+  static constexpr const char* name = "128-byte swizzle";
+  static constexpr const char* changed =
+      "panels of 128 bytes; all three bits of the chunk index are XORed";
+  static constexpr const char* expect =
+      "a little again: one box of A, and TMA reads whole cache lines";
+  static constexpr const char* cost = "tiles aligned to 1024 bytes";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {shared_loads().conflict_free(), shared_loads().wavefronts_per_request(4),
+            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p)), faster_than_previous(0.98)};
+  }
+};
+
+}  // namespace cookbook::gemm

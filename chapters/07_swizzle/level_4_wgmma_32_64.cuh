@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Level 4: wgmma on panels of 32 and 64 bytes, between chapter 6's levels 2 (none) and 3 (128). No
+// counter sees the reads of wgmma: the evidence is time.
+#pragma once
+
+#include "chapters/06_tma/level_3_swizzled.cuh"
+
+namespace cookbook::gemm {
+
+namespace wgmma_swizzle {
+
+template <Swizzle kMode>
+struct Config : wgmma_tiles::Config {
+  static constexpr Swizzle kSwizzle = kMode;
+};
+
+}  // namespace wgmma_swizzle
+
+struct Wgmma32 : wgmma_tiles::LevelOn<wgmma_swizzle::Config<Swizzle::b32>> {
+  static constexpr const char* name = "wgmma, 32 bytes";
+  static constexpr const char* changed = "panels of 32 bytes instead of 16-byte rows";
+  static constexpr const char* expect = "faster: half as many boxes, whole sectors";
+  static constexpr const char* cost = "tiles aligned to 256 bytes";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.1)};
+  }
+};
+
+struct Wgmma64 : wgmma_tiles::LevelOn<wgmma_swizzle::Config<Swizzle::b64>> {
+  static constexpr const char* name = "wgmma, 64 bytes";
+  static constexpr const char* changed = "panels of 64 bytes";
+  static constexpr const char* expect = "faster again, by less";
+  static constexpr const char* cost = "tiles aligned to 512 bytes";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.0)};
+  }
+};
+
+}  // namespace cookbook::gemm

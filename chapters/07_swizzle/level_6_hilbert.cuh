@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Level 6: the same kernel along Hilbert's curve.
+#pragma once
+
+#include "chapters/07_swizzle/level_5_grouped.cuh"
+
+namespace cookbook::gemm {
+
+struct Hilbert : l2_order::LevelOn<HilbertOrder> {
+  static constexpr const char* name = "hilbert";
+  static constexpr const char* changed = "tiles along Hilbert's curve";
+  static constexpr const char* expect =
+      "as the best group: a patch compact at every scale needs no height to be chosen";
+  static constexpr const char* cost = "a loop a block, and idle blocks where C is no square";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    return {tma_loads("a").requests(boxes_of_a(p)),
+            slower_than_previous(0.97, "what it saves over the best group is a few per cent of the "
+                                       "traffic, and here tiles are twice as wide as high")};
+  }
+};
+
+}  // namespace cookbook::gemm

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// In which order blocks take the tiles of C. Blocks that run at the same time should want the same
+/// rows of A and columns of B: what one has fetched, the others find in L2.
+#pragma once
+
+#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "common/device/cuda.cuh"
+
+namespace cookbook::gemm {
+
+/// kRows rows of tiles at a time, column by column:  0 2 4 6
+///                                                   1 3 5 7   (kRows = 2)
+template <int kRows>
+struct GroupedOrder {
+  static unsigned blocks(int tiles_m, int tiles_n) {
+    return static_cast<unsigned>(tiles_m) * static_cast<unsigned>(tiles_n);
+  }
+  /// The tile of block `block`; false if it has none.
+  static __host__ __device__ bool tile(int block, int tiles_m, int tiles_n, TileIndex& tile) {
+    const int per_group = kRows * tiles_n;
+    const int first = block / per_group * kRows;
+    const int height = kRows < tiles_m - first ? kRows : tiles_m - first;
+    tile = {first + block % per_group % height, block % per_group / height};
+    return true;
+  }
+};
+
+/// Along Hilbert's curve over the smallest square, of a power of two, that holds all tiles: any run
+/// of consecutive blocks covers a compact patch, whatever its length. Blocks that fall outside of C
+/// have nothing to do.
+struct HilbertOrder {
+  static __host__ __device__ int side(int tiles_m, int tiles_n) {
+    int side = 1;
+    while (side < tiles_m || side < tiles_n) side *= 2;
+    return side;
+  }
+  static unsigned blocks(int tiles_m, int tiles_n) {
+    const unsigned s = static_cast<unsigned>(side(tiles_m, tiles_n));
+    return tiles_m == 0 || tiles_n == 0 ? 0 : s * s;
+  }
+  static __host__ __device__ bool tile(int block, int tiles_m, int tiles_n, TileIndex& tile) {
+    int x = 0, y = 0;
+    const int all = side(tiles_m, tiles_n);
+    for (int s = 1; s < all; s *= 2) {  // from the smallest square outwards
+      const int right = 1 & (block / 2), down = 1 & (block ^ right);
+      if (down == 0) {  // this quarter of the curve is turned
+        if (right == 1) {
+          x = s - 1 - x;
+          y = s - 1 - y;
+        }
+        const int old_x = x;
+        x = y;
+        y = old_x;
+      }
+      x += s * right;
+      y += s * down;
+      block /= 4;
+    }
+    tile = {y, x};
+    return y < tiles_m && x < tiles_n;
+  }
+};
+
+}  // namespace cookbook::gemm

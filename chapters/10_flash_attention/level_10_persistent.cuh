@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+// Level 10: a persistent grid, one block per SM, and a schedule. A block fetches query tiles from a
+// counter, the longest first, heads in groups whose keys and values fit into L2 together. Copies for the
+// next tile start while the last one's output is written. Tiles and register shares are the tuned ones.
+#pragma once
+
+#include "chapters/10_flash_attention/level_7_ping_pong.cuh"  // Turns
+#include "chapters/10_flash_attention/problem.hpp"
+#include "chapters/10_flash_attention/softmax.cuh"
+#include "chapters/10_flash_attention/wgmma_tile.cuh"
+
+namespace cookbook::attention {
+
+template <class CaseT, int kConsumersV, int kBlockNV, int kStagesV = 2>
+struct PersistentConfig : CaseT {
+  static constexpr int kConsumers = kConsumersV;                  // warpgroups, 64 queries each
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
+  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
+  static constexpr int kBlockN = kBlockNV;                        // keys per tile
+  static constexpr int kStages = kStagesV;                        // tiles of K, and of V
+  static constexpr int kProducerRegisters = kConsumers == 2 ? 24 : 32;
+  static constexpr int kConsumerRegisters = kConsumers == 2 ? 240 : 160;
+  static constexpr int kSlack = 8;  // log2 of how far a weight may exceed 1; half reaches 2^16
+  static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
+  struct Smem {
+    alignas(1024) unsigned char q[kBlockM * CaseT::kHeadDim * 2];
+    alignas(1024) unsigned char k[kStages][kTileBytes];
+    alignas(1024) unsigned char v[kStages][kTileBytes];
+    uint64_t q_full, q_empty, k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
+    uint64_t tile_full[2], tile_empty[2];
+    int tile[2];  // numbers of query tiles, from the producer to the consumers
+  };
+};
+
+/// The order of the query tiles of all heads.
+struct Schedule {
+  int tiles;            // of all heads
+  int query_tiles;      // of one head
+  int heads;            // batch * heads_q
+  int heads_per_group;  // heads that are worked on together
+  bool longest_first;
+
+  __device__ __forceinline__ TileIndex at(int tile, int block_m, int heads_q) const {
+    const int group = tile / (query_tiles * heads_per_group);
+    const int within = tile - group * query_tiles * heads_per_group;
+    const int in_group = min(heads_per_group, heads - group * heads_per_group);
+    const int head = group * heads_per_group + within % in_group;
+    const int m = within / in_group;
+    return {(longest_first ? query_tiles - 1 - m : m) * block_m, head % heads_q, head / heads_q};
+  }
+};
+
+/// Two counters in device memory, zero between launches: tiles handed out, blocks that are done.
+struct TileCounters {
+  int next, done;
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, 1)
+    persistent_kernel(const __grid_constant__ TensorMap q_map,
+                      const __grid_constant__ TensorMap k_map,
+                      const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
+                      Shape shape, Schedule schedule, TileCounters* counters) {
+  using T = typename C::Element;
+  constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
+  auto& smem = *dynamic_shared<typename C::Smem>();
+  const int warp = warp_idx_uniform();
+
+  if (threadIdx.x == 0) {
+    mbarrier_init(&smem.q_full, 1);
+    mbarrier_init(&smem.q_empty, 4 * C::kConsumers);  // one arrival per consumer warp
+    for (int stage = 0; stage < C::kStages; ++stage) {
+      mbarrier_init(&smem.k_full[stage], 1);
+      mbarrier_init(&smem.v_full[stage], 1);
+      mbarrier_init(&smem.k_empty[stage], 4 * C::kConsumers);
+      mbarrier_init(&smem.v_empty[stage], 4 * C::kConsumers);
+    }
+    for (int slot = 0; slot < 2; ++slot) {
+      mbarrier_init(&smem.tile_full[slot], 1);
+      mbarrier_init(&smem.tile_empty[slot], 4 * C::kConsumers);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  if (warp < 4) {
+    register_dealloc<C::kProducerRegisters>();
+    if (warp == 0 && elect_one()) {
+      Ring<C::kStages> k_ring, v_ring;
+      Ring<2> slot;
+      Ring<1> q_ring;
+      int next = blockIdx.x;
+      for (;;) {
+        // Step 1: tell the consumers which tile comes next.
+        const int tile = next;
+        mbarrier_wait(&smem.tile_empty[slot.stage], slot.phase ^ 1);
+        smem.tile[slot.stage] = tile;
+        mbarrier_arrive(&smem.tile_full[slot.stage]);
+        slot.advance();
+        if (tile >= schedule.tiles) break;
+        const auto [first_query, head, batch] = schedule.at(tile, kBlockM, shape.heads_q);
+        const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
+        const int kv_head = shape.kv_head(head);
+        const auto load_k = [&, batch = batch](int n) {
+          uint64_t* full = &smem.k_full[k_ring.stage];
+          mbarrier_wait(&smem.k_empty[k_ring.stage], k_ring.phase ^ 1);
+          mbarrier_arrive_expect_tx(full, C::kTileBytes);
+          load_tile<kHeadDim, kBlockN>(smem.k[k_ring.stage], &k_map, full, kv_head, n * kBlockN,
+                                       batch);
+          k_ring.advance();
+        };
+        const auto load_v = [&, batch = batch](int n) {
+          uint64_t* full = &smem.v_full[v_ring.stage];
+          mbarrier_wait(&smem.v_empty[v_ring.stage], v_ring.phase ^ 1);
+          mbarrier_arrive_expect_tx(full, C::kTileBytes);
+          load_tile<kHeadDim, kBlockN>(smem.v[v_ring.stage], &v_map, full, kv_head, n * kBlockN,
+                                       batch);
+          v_ring.advance();
+        };
+        // Step 2: its queries, keys and values, in the order in which the consumers use them.
+        if (tiles > 0) {
+          load_k(tiles - 1);
+          mbarrier_wait(&smem.q_empty, q_ring.phase ^ 1);
+          mbarrier_arrive_expect_tx(&smem.q_full, kBlockM * kHeadDim * 2);
+          load_tile<kHeadDim, kBlockM>(smem.q, &q_map, &smem.q_full, head, first_query, batch);
+          q_ring.advance();
+          for (int n = tiles - 2; n >= 0; --n) {
+            load_k(n);
+            load_v(n + 1);
+          }
+        }
+        // The first gridDim.x tiles went by block number. Asked for before the last wait.
+        next = static_cast<int>(gridDim.x) + atomicAdd(&counters->next, 1);
+        if (tiles > 0) load_v(0);
+      }
+      // Step 3: the last block leaves the counters as it found them, for the next launch.
+      __threadfence();
+      if (atomicAdd(&counters->done, 1) == static_cast<int>(gridDim.x) - 1) {
+        atomicExch(&counters->next, 0);
+        atomicExch(&counters->done, 0);
+      }
+    }
+  } else {
+    register_alloc<C::kConsumerRegisters>();
+    const int consumer = warp / 4 - 1, lane = lane_idx();
+    const unsigned char* q_tile = smem.q + consumer * 64 * 128;  // this warpgroup's rows
+    const auto release = [lane](uint64_t* empty) {
+      if (lane == 0) mbarrier_arrive(empty);
+    };
+    Ring<C::kStages> k_ring, v_ring;
+    Ring<2> slot;
+    Ring<1> q_ring;
+    const Turns<C::kConsumers> turns{consumer};
+    turns.open();
+    for (;;) {
+      mbarrier_wait(&smem.tile_full[slot.stage], slot.phase);
+      const int tile = __shfl_sync(kFullWarp, smem.tile[slot.stage], 0);
+      release(&smem.tile_empty[slot.stage]);
+      slot.advance();
+      if (tile >= schedule.tiles) break;
+      const auto [first_query, head, batch] = schedule.at(tile, kBlockM, shape.heads_q);
+      const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
+      const int warp_query = first_query + (warp - 4) * 16;
+      float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
+      RowStates rows;
+      if (tiles > 0) {
+        // Step 1: the first tile's scores and softmax, with nothing to overlap.
+        float s[kBlockN / 2];         // (64 queries, keys) per warpgroup
+        uint32_t p[kBlockN / 16][4];  // (64 queries, keys) as A operands of 16 keys
+        float rescale[2];
+        mbarrier_wait(&smem.q_full, q_ring.phase);
+        q_ring.advance();
+        mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
+        wgmma_fence_operand(s);
+        wgmma_fence();
+        issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+        wgmma_commit();
+        wgmma_wait<0>();
+        wgmma_fence_operand(s);
+        release(&smem.k_empty[k_ring.stage]);
+        k_ring.advance();
+        if (tiles == 1) release(&smem.q_empty);
+        mask_tile<kBlockN>(s, shape, warp_query, (tiles - 1) * kBlockN);
+        lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
+        pack_weights<T>(p, s);
+
+        for (int n = tiles - 2; n >= 0; --n) {
+          // Step 2: this tile's scores, then the previous one's share of the output.
+          mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
+          turns.begin();
+          wgmma_fence_operand(s);
+          wgmma_fence_operand(acc);
+          wgmma_fence();
+          issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+          wgmma_commit();
+          mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
+          wgmma_fence();
+          issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+          wgmma_commit();
+          turns.end();
+
+          // Step 3: the softmax as soon as the scores are there, under the second product.
+          wgmma_wait<1>();
+          wgmma_fence_operand(s);
+          release(&smem.k_empty[k_ring.stage]);
+          k_ring.advance();
+          if (n == 0) release(&smem.q_empty);  // the next tile's queries may come
+          mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
+          const bool moved = lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
+          finish_softmax_before_wait(rows);
+
+          // Step 4: only now may the output and P's registers change.
+          wgmma_wait<0>();
+          wgmma_fence_operand(acc);
+          release(&smem.v_empty[v_ring.stage]);
+          v_ring.advance();
+          if (moved) scale_rows(acc, rescale);
+          pack_weights<T>(p, s);
+        }
+
+        // Step 5: the last tile's share of the output.
+        mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
+        wgmma_fence_operand(acc);
+        wgmma_fence();
+        issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+        wgmma_commit();
+        wgmma_wait<0>();
+        wgmma_fence_operand(acc);
+        release(&smem.v_empty[v_ring.stage]);
+        v_ring.advance();
+      }
+
+      float inverse[2], row_lse[2];
+      finish_rows(rows, shape.scale_log2, inverse, row_lse);
+      store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+    }
+    turns.close();
+  }
+}
+
+struct Persistent : Level {};
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "common/roofline/roofs.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "common/bench/bench.hpp"
+#include "common/harness/check.hpp"
+
+namespace cookbook {
+
+Chapter chapter_0_entry();
+
+Roofs measure_roofs(const std::function<void(const std::string&)>& progress) {
+  // The inputs are drawn once; measuring again only launches again.
+  struct Prepared {
+    Roof roof;
+    double bytes, flops;
+    std::unique_ptr<Instance> instance;
+    Contender contender;
+  };
+  static const std::vector<Prepared> prepared = [] {
+    std::vector<Prepared> list;
+    for (const Ladder& ladder : chapter_0_entry().ladders) {
+      // Each kernel is long enough for a steady clock, and the whole set takes about two seconds.
+      const LevelEntry& level = ladder.levels[0];
+      auto instance = std::make_unique<Instance>(ladder, ladder.gpu_size, InputKind::normal, 1);
+      if (!level.supports(instance->problem(), device_info())) continue;
+      Contender contender{ladder.name, level.prepare(instance->problem(), instance->pointers())};
+      const double bytes = instance->problem().bytes();
+      const double flops = instance->problem().flops();
+      list.push_back({ladder.roof, bytes, flops, std::move(instance), std::move(contender)});
+    }
+    return list;
+  }();
+
+  BenchOptions options;
+  options.min_rounds = 11;
+  options.seconds = 0.3;
+  Roofs roofs;
+  for (const Prepared& entry : prepared) {
+    if (progress) progress("measuring this GPU's roofs: " + entry.contender.name);
+    const Measurement m = measure({entry.contender}, options, nullptr).front();
+    if (!m.error.empty()) continue;
+    // HBM roofs are cold by nature; the others must not be charged for what was flushed.
+    const bool cold = entry.roof == Roof::hbm_copy || entry.roof == Roof::hbm_read;
+    const double us = cold ? m.cold.median : m.hot.median;
+    const double rate =
+        roof_is_bandwidth(entry.roof) ? entry.bytes / us * 1e-3 : entry.flops / us * 1e-6;
+    switch (entry.roof) {
+      case Roof::hbm_copy: roofs.hbm_copy_gbps = rate; break;
+      case Roof::hbm_read: roofs.hbm_read_gbps = rate; break;
+      case Roof::l2: roofs.l2_gbps = rate; break;
+      case Roof::shared: roofs.shared_gbps = rate; break;
+      case Roof::fp32: roofs.fp32_tflops = rate; break;
+      case Roof::mma_bf16: roofs.mma_bf16_tflops = rate; break;
+      case Roof::wgmma_bf16: roofs.wgmma_bf16_tflops = rate; break;
+    }
+  }
+  return roofs;
+}
+
+}  // namespace cookbook

@@ -1,0 +1,1033 @@
+// SPDX-License-Identifier: MIT
+//
+// The device headers on the SIMT backend: fragment layouts and swizzles against plain references, TMA
+// and wgmma against the CPU, and mistakes that must be found, under all three schedules.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/backend/simt/units/numbers.hpp"
+#include "common/device/cluster.cuh"
+#include "common/device/mma.cuh"
+#include "common/device/vector.cuh"
+#include "common/device/warp.cuh"
+#include "common/device/wmma.cuh"
+#include "tests/device_units.hpp"
+
+namespace cookbook {
+namespace {
+
+using simt::AsyncSchedule;
+
+// Element (m, n) of the product, given how to read A and B.
+template <class A, class B>
+void expect_product(const DeviceMemory& d, int m, int n, int k, const A& a, const B& b) {
+  const std::vector<float> got = floats(d);
+  int wrong = 0;
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < n; ++j) {
+      float want = 0.0f;
+      for (int l = 0; l < k; ++l) want += a(i, l) * b(l, j);
+      const float value = got[static_cast<size_t>(i * n + j)];
+      if (value != want && wrong++ < 3) {
+        ADD_FAILURE() << "(" << i << ", " << j << "): got " << value << ", expected " << want;
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+void for_all_schedules(const std::function<void()>& body) {
+  for (const auto schedule : {AsyncSchedule::late, AsyncSchedule::early}) {
+    SCOPED_TRACE(schedule == AsyncSchedule::late ? "late" : "early");
+    simt::set_async_schedule(schedule);
+    body();
+  }
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE("random " + std::to_string(seed));
+    simt::set_async_schedule(AsyncSchedule::random, seed);
+    body();
+  }
+  simt::set_async_schedule(AsyncSchedule::late);
+}
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const simt::KernelError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+#define EXPECT_CONTAINS(text, part) \
+  EXPECT_NE((text).find(part), std::string::npos) << "in: " << (text)
+
+// ---- mma.sync and ldmatrix ---------------------------------------------------------------------
+
+// Fragments by the layout tables of the PTX ISA, element by element.
+template <class T>
+__global__ void mma_by_table(const T* a, const T* b, float* d) {
+  const int g = threadIdx.x / 4, t = threadIdx.x % 4;
+  const auto pair = [](T low, T high) {
+    uint16_t bits[2];
+    __builtin_memcpy(&bits[0], &low, 2);
+    __builtin_memcpy(&bits[1], &high, 2);
+    return static_cast<uint32_t>(bits[0]) | static_cast<uint32_t>(bits[1]) << 16;
+  };
+  uint32_t fa[4], fb[2];
+  for (int r = 0; r < 4; ++r) {
+    const T* row = a + (g + 8 * (r % 2)) * 16 + 2 * t + 8 * (r / 2);
+    fa[r] = pair(row[0], row[1]);
+  }
+  for (int r = 0; r < 2; ++r) {
+    const int k = 2 * t + 8 * r;
+    fb[r] = pair(b[k * 8 + g], b[(k + 1) * 8 + g]);
+  }
+  float fd[4] = {};
+  mma_m16n8k16<T>(fd, fa, fb);
+  for (int i = 0; i < 4; ++i) d[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = fd[i];
+}
+
+template <class T>
+void check_mma_by_table() {
+  const Matrix<T> a(16, 16, "a", 1), b(16, 8, "b", 2);
+  DeviceMemory d(16 * 8 * 4, "d");
+  launch(mma_by_table<T>, {1, 32}, {}, a.data(), b.data(), d.as<float>());
+  expect_product(d, 16, 8, 16, a, b);
+}
+
+TEST(Mma, Bf16Fragments) { check_mma_by_table<bf16>(); }
+TEST(Mma, HalfFragments) { check_mma_by_table<half>(); }
+
+__global__ void mma_tf32(const float* a, const float* b, float* d) {
+  const int g = threadIdx.x / 4, t = threadIdx.x % 4;
+  uint32_t fa[4], fb[2];
+  for (int r = 0; r < 4; ++r) fa[r] = to_tf32(a[(g + 8 * (r % 2)) * 8 + t + 4 * (r / 2)]);
+  for (int r = 0; r < 2; ++r) fb[r] = to_tf32(b[(t + 4 * r) * 8 + g]);
+  float fd[4] = {};
+  mma_m16n8k8_tf32(fd, fa, fb);
+  for (int i = 0; i < 4; ++i) d[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = fd[i];
+}
+
+TEST(Mma, Tf32Fragments) {
+  const Matrix<float> a(16, 8, "a", 1), b(8, 8, "b", 2);
+  DeviceMemory d(16 * 8 * 4, "d");
+  launch(mma_tf32, {1, 32}, {}, a.data(), b.data(), d.as<float>());
+  expect_product(d, 16, 8, 8, a, b);
+}
+
+// The e4m3 code of a small integer.
+uint8_t e4m3_of(int value) {
+  for (int code = 0; code < 256; ++code) {
+    if (simt::e4m3_value(static_cast<uint8_t>(code)) == static_cast<float>(value)) {
+      return static_cast<uint8_t>(code);
+    }
+  }
+  return 0;
+}
+
+struct Fp8Matrix {
+  int columns;
+  DeviceMemory memory;
+  std::vector<int> values;
+  Fp8Matrix(int rows, int columns_, const char* name, uint32_t seed)
+      : columns(columns_), memory(static_cast<size_t>(rows * columns_), name) {
+    std::vector<uint8_t> codes;
+    for (uint32_t i = 0; i < static_cast<uint32_t>(rows * columns); ++i) {
+      values.push_back(small(i + seed * 101));
+      codes.push_back(e4m3_of(values.back()));
+    }
+    memory.copy_from_host(codes.data(), codes.size());
+  }
+  float operator()(int row, int column) const {
+    return static_cast<float>(values[static_cast<size_t>(row * columns + column)]);
+  }
+};
+
+__global__ void mma_e4m3(const uint32_t* a, const uint32_t* b_transposed, float* d) {
+  const int g = threadIdx.x / 4, t = threadIdx.x % 4;
+  uint32_t fa[4], fb[2];
+  for (int r = 0; r < 4; ++r) fa[r] = a[(g + 8 * (r % 2)) * 8 + t + 4 * (r / 2)];
+  for (int r = 0; r < 2; ++r) fb[r] = b_transposed[g * 8 + t + 4 * r];
+  float fd[4] = {};
+  mma_m16n8k32_e4m3(fd, fa, fb);
+  for (int i = 0; i < 4; ++i) d[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = fd[i];
+}
+
+TEST(Mma, E4m3Fragments) {
+  const Fp8Matrix a(16, 32, "a", 1), b(8, 32, "b", 2);
+  DeviceMemory d(16 * 8 * 4, "d");
+  launch(mma_e4m3, {1, 32}, {}, a.memory.as<uint32_t>(), b.memory.as<uint32_t>(), d.as<float>());
+  expect_product(d, 16, 8, 32, a, [&](int k, int n) { return b(n, k); });
+}
+
+// Row-major A and B staged in shared memory; B is transposed on its way into registers.
+__global__ void mma_with_ldmatrix(const bf16* a, const bf16* b, float* d, bf16* copy) {
+  bf16* a_tile = dynamic_shared<bf16>();  // (16, 16)
+  bf16* b_tile = a_tile + 256;            // (16, 8)
+  const int lane = threadIdx.x;
+  for (int i = lane; i < 32; i += 32) {
+    store_vector(a_tile + 8 * i, load_vector<bf16x8>(a + 8 * i));
+  }
+  if (lane < 16) store_vector(b_tile + 8 * lane, load_vector<bf16x8>(b + 8 * lane));
+  __syncwarp();
+  uint32_t fa[4], fb[2];
+  ldmatrix_x4(fa, a_tile + (lane % 16) * 16 + 8 * (lane / 16));
+  ldmatrix_x2_trans(fb, b_tile + (lane % 16) * 8);
+  float fd[4] = {};
+  mma_m16n8k16<bf16>(fd, fa, fb);
+  const int g = lane / 4, t = lane % 4;
+  for (int i = 0; i < 4; ++i) d[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = fd[i];
+  __syncwarp();
+  // Out again by stmatrix, the second time through the transposed form: B as it was.
+  bf16* back = a_tile + 512;
+  stmatrix_x4(back + (lane % 16) * 16 + 8 * (lane / 16), fa);
+  stmatrix_x2_trans(back + 256 + (lane % 16) * 8, fb);
+  __syncwarp();
+  for (int i = lane; i < 256 + 128; i += 32) copy[i] = back[i];
+}
+
+TEST(Mma, LdmatrixAndStmatrix) {
+  const Matrix<bf16> a(16, 16, "a", 3), b(16, 8, "b", 4);
+  DeviceMemory d(16 * 8 * 4, "d"), copy(384 * 2, "copy");
+  launch(mma_with_ldmatrix, {1, 32, 2048}, {}, a.data(), b.data(), d.as<float>(),
+         copy.as<bf16>());
+  expect_product(d, 16, 8, 16, a, b);
+  std::vector<uint16_t> got(384), want(384);
+  copy.copy_to_host(got.data(), 768);
+  a.memory.copy_to_host(want.data(), 512);
+  b.memory.copy_to_host(want.data() + 256, 256);
+  EXPECT_EQ(got, want);
+}
+
+TEST(Mma, ToTf32RoundsToNearestAwayFromZero) {
+  EXPECT_EQ(to_tf32(1.0f), 0x3f800000u);
+  EXPECT_EQ(to_tf32(1.0f + 0x1p-11f), 0x3f802000u);  // half an ulp, away from zero
+  EXPECT_EQ(to_tf32(1.0f + 0x1p-12f), 0x3f800000u);
+}
+
+TEST(Numbers, SixteenBitFormatsRoundTrip) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto code = static_cast<uint16_t>(bits);
+    const float h = simt::half_value(code), b = simt::bf16_value(code);
+    if (h == h) {
+      ASSERT_EQ(simt::half_from_float(h), code);
+    }
+    if (b == b) {
+      ASSERT_EQ(simt::bf16_from_float(b), code);
+    }
+  }
+  EXPECT_EQ(simt::e4m3_value(0x7e), 448.0f);
+  EXPECT_EQ(simt::e4m3_value(0x01), 0x1p-9f);
+  EXPECT_TRUE(std::isnan(simt::e4m3_value(0xff)));
+}
+
+// ---- wmma ---------------------------------------------------------------------------------------
+
+template <int kM, int kN, int kK, class T, class LayoutA, class LayoutB>
+__global__ void wmma_product(const T* a, const T* b, float* d) {
+  using namespace nvcuda::wmma;
+  using Input = std::conditional_t<std::is_same_v<T, float>, precision::tf32, T>;
+  fragment<matrix_a, kM, kN, kK, Input, LayoutA> fa;
+  fragment<matrix_b, kM, kN, kK, Input, LayoutB> fb;
+  fragment<accumulator, kM, kN, kK, float> fd;
+  fill_fragment(fd, 0.0f);
+  load_matrix_sync(fa, a, std::is_same_v<LayoutA, row_major> ? kK : kM);
+  load_matrix_sync(fb, b, std::is_same_v<LayoutB, row_major> ? kN : kK);
+  mma_sync(fd, fa, fb, fd);
+  for (int i = 0; i < fd.num_elements; ++i) fd.x[i] *= 2.0f;
+  store_matrix_sync(d, fd, kN, mem_row_major);
+}
+
+template <int kM, int kN, int kK, class T, class LayoutA, class LayoutB>
+void check_wmma() {
+  constexpr bool kRowsA = std::is_same_v<LayoutA, nvcuda::wmma::row_major>;
+  constexpr bool kRowsB = std::is_same_v<LayoutB, nvcuda::wmma::row_major>;
+  const Matrix<T> a(kRowsA ? kM : kK, kRowsA ? kK : kM, "a", 5);
+  const Matrix<T> b(kRowsB ? kK : kN, kRowsB ? kN : kK, "b", 6);
+  DeviceMemory d(kM * kN * 4, "d");
+  launch(wmma_product<kM, kN, kK, T, LayoutA, LayoutB>, {1, 32}, {}, a.data(), b.data(),
+         d.as<float>());
+  expect_product(
+      d, kM, kN, kK, [&](int m, int k) { return 2.0f * (kRowsA ? a(m, k) : a(k, m)); },
+      [&](int k, int n) { return kRowsB ? b(k, n) : b(n, k); });
+}
+
+TEST(Wmma, ShapesTypesAndLayouts) {
+  using nvcuda::wmma::col_major;
+  using nvcuda::wmma::row_major;
+  check_wmma<16, 16, 16, half, row_major, row_major>();
+  check_wmma<16, 16, 16, half, row_major, col_major>();
+  check_wmma<16, 16, 16, bf16, col_major, row_major>();
+  check_wmma<32, 8, 16, half, row_major, col_major>();
+  check_wmma<32, 8, 16, bf16, col_major, row_major>();
+  check_wmma<8, 32, 16, half, row_major, row_major>();
+  check_wmma<8, 32, 16, bf16, col_major, col_major>();
+  check_wmma<16, 16, 8, float, row_major, col_major>();
+  check_wmma<16, 16, 8, float, col_major, row_major>();
+}
+
+// ---- cp.async -------------------------------------------------------------------------------------
+
+TEST(CpAsync, CopiesAndFillsWithZeros) {
+  const Matrix<float> in(1, 126, "in", 1);
+  DeviceMemory out(128 * 4, "out");
+  for_all_schedules([&] {
+    launch(copy_with_cp_async<true>, {1, 32, 512}, {}, in.data(), out.as<float>(), 126);
+    const std::vector<float> got = floats(out);
+    for (int i = 0; i < 128; ++i) {
+      const int from = (i + 4) % 128;
+      ASSERT_EQ(got[static_cast<size_t>(i)], from < 126 ? in(0, from) : 0.0f) << i;
+    }
+  });
+}
+
+TEST(CpAsync, MissingWaitReadsOldData) {
+  const Matrix<float> in(1, 128, "in", 1);
+  DeviceMemory out(128 * 4, "out");
+  launch(copy_with_cp_async<false>, {1, 32, 512}, {}, in.data(), out.as<float>(), 128);
+  EXPECT_TRUE(std::isnan(floats(out)[0]));  // what shared memory is filled with before the kernel
+}
+
+__global__ void cp_async_onto_barrier(const float* in, float* out) {
+  auto* bar = dynamic_shared<uint64_t>();
+  float* stage = dynamic_shared<float>() + 32;
+  if (threadIdx.x == 0) mbarrier_init(bar, blockDim.x);
+  __syncthreads();
+  cp_async<4>(stage + threadIdx.x, in + threadIdx.x);
+  cp_async_mbarrier_arrive_noinc(bar);
+  mbarrier_wait(bar, 0);
+  out[threadIdx.x] = stage[threadIdx.x ^ 33];
+}
+
+TEST(CpAsync, ArrivesOnBarrier) {
+  const Matrix<float> in(1, 64, "in", 1);
+  DeviceMemory out(64 * 4, "out");
+  for_all_schedules([&] {
+    launch(cp_async_onto_barrier, {1, 64, 512}, {}, in.data(), out.as<float>());
+    const std::vector<float> got = floats(out);
+    for (int i = 0; i < 64; ++i) ASSERT_EQ(got[static_cast<size_t>(i)], in(0, i ^ 33));
+  });
+}
+
+__global__ void cp_async_misaligned(const float* in) {
+  cp_async<16>(dynamic_shared<float>() + 1, in);
+}
+
+TEST(CpAsync, RefusesMisalignedAddress) {
+  const Matrix<float> in(1, 64, "in", 1);
+  EXPECT_CONTAINS(error_of([&] { launch(cp_async_misaligned, {1, 32, 512}, {}, in.data()); }),
+                  "cp_async: the destination is not aligned to 16 bytes");
+}
+
+// ---- tensor maps ----------------------------------------------------------------------------------
+
+TEST(TensorMaps, RefusedSpecsNameTheRule) {
+  alignas(16) static char memory[64];
+  TensorMapSpec good;
+  good.base = memory;
+  good.extents = {64, 64};
+  good.strides_bytes = {128};
+  good.box = {64, 64};
+  good.swizzle = Swizzle::b128;
+  EXPECT_NO_THROW(make_tensor_map(good));
+  const auto refused = [&](const std::function<void(TensorMapSpec&)>& spoil) {
+    TensorMapSpec spec = good;
+    spoil(spec);
+    try {
+      make_tensor_map(spec);
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_CONTAINS(refused([](auto& s) { s.base = memory + 8; }), "base address");
+  EXPECT_CONTAINS(refused([](auto& s) { s.strides_bytes = {130}; }), "multiple of 16 bytes");
+  EXPECT_CONTAINS(refused([](auto& s) { s.box = {64, 257}; }), "1 to 256");
+  EXPECT_CONTAINS(refused([](auto& s) { s.box = {72, 64}; }), "swizzle's span");
+  EXPECT_CONTAINS(refused([](auto& s) { s.box = {4, 64}; }), "innermost box");
+  EXPECT_CONTAINS(refused([](auto& s) { s.extents = {0, 64}; }), "extent of dimension 0");
+  EXPECT_CONTAINS(refused([](auto& s) { s.strides_bytes = {}; }), "one stride");
+}
+
+// ---- TMA ------------------------------------------------------------------------------------------
+
+// One box in, the same box out elsewhere, by TMA alone.
+template <int kRank>
+__global__ void tma_copy(const __grid_constant__ TensorMap from, const __grid_constant__ TensorMap to,
+                         int x, int y, int bytes) {
+  char* tile = dynamic_shared<char>();
+  auto* bar = reinterpret_cast<uint64_t*>(tile + 16384);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(bar, static_cast<uint32_t>(bytes));
+    if (kRank == 2) tma_load_2d(tile, &from, bar, x, y);
+    if (kRank == 3) tma_load_3d(tile, &from, bar, x, y, 1);
+    mbarrier_wait(bar, 0);
+    if (kRank == 2) tma_store_2d(&to, tile, 0, 0);
+    if (kRank == 3) tma_store_3d(&to, tile, 0, 0, 0);
+    tma_store_commit();
+    tma_store_wait<0>();
+  }
+}
+
+TEST(Tma, EverySwizzleRoundTripsAndFillsWithZeros) {
+  for (const Swizzle swizzle : {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128}) {
+    SCOPED_TRACE(static_cast<int>(swizzle));
+    const int columns = static_cast<int>(swizzle_span_bytes(swizzle)) / 4;
+    const Matrix<float> in(40, 24, "in", 8);
+    DeviceMemory out(static_cast<size_t>(16 * columns * 4), "out");
+    const TensorMap from = map_2d<float>(in.data(), 40, 24, 16, columns, swizzle);
+    const TensorMap to = map_2d<float>(out.data(), 16, columns, 16, columns, swizzle);
+    for_all_schedules([&] {
+      for (const int x : {-2, 0, 4, 20}) {
+        for (const int y : {-5, 0, 30}) {
+          launch(tma_copy<2>, {1, 32, 16384 + 64}, {}, from, to, x, y, 16 * columns * 4);
+          const std::vector<float> got = floats(out);
+          for (int r = 0; r < 16; ++r) {
+            for (int c = 0; c < columns; ++c) {
+              const bool inside = y + r >= 0 && y + r < 40 && x + c >= 0 && x + c < 24;
+              ASSERT_EQ(got[static_cast<size_t>(r * columns + c)], inside ? in(y + r, x + c) : 0.0f)
+                  << x << " " << y << " " << r << " " << c;
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(Tma, StoresLeaveOutWhatIsOutside) {
+  const Matrix<float> in(16, 8, "in", 8);
+  DeviceMemory out(10 * 4 * 4, "out");
+  out.fill(0);
+  const TensorMap from = map_2d<float>(in.data(), 16, 8, 16, 8, Swizzle::b32);
+  const TensorMap to = map_2d<float>(out.data(), 10, 4, 16, 8, Swizzle::b32);
+  launch(tma_copy<2>, {1, 32, 16384 + 64}, {}, from, to, 0, 0, 16 * 8 * 4);
+  const std::vector<float> got = floats(out);
+  for (int r = 0; r < 10; ++r) {
+    for (int c = 0; c < 4; ++c) EXPECT_EQ(got[static_cast<size_t>(4 * r + c)], in(r, c));
+  }
+  EXPECT_TRUE(out.guards_intact());
+}
+
+TEST(Tma, ThreeDimensions) {
+  const Matrix<float> in(3 * 8, 16, "in", 9);
+  DeviceMemory out(2 * 4 * 8 * 4, "out");
+  TensorMapSpec spec;
+  spec.dtype = TensorType::f32;
+  spec.base = in.data();
+  spec.extents = {16, 8, 3};
+  spec.strides_bytes = {64, 512};
+  spec.box = {8, 4, 2};
+  const TensorMap from = make_tensor_map(spec);
+  spec.base = out.data();
+  spec.extents = {8, 4, 2};
+  spec.strides_bytes = {32, 128};
+  const TensorMap to = make_tensor_map(spec);
+  launch(tma_copy<3>, {1, 32, 16384 + 64}, {}, from, to, 4, 6, 8 * 4 * 2 * 4);
+  const std::vector<float> got = floats(out);
+  for (int z = 0; z < 2; ++z) {
+    for (int y = 0; y < 4; ++y) {
+      for (int x = 0; x < 8; ++x) {
+        const float want = 6 + y < 8 ? in((1 + z) * 8 + 6 + y, 4 + x) : 0.0f;
+        ASSERT_EQ(got[static_cast<size_t>((z * 4 + y) * 8 + x)], want);
+      }
+    }
+  }
+}
+
+// The hardware's formula, from the book's helper, against where TMA put the elements.
+template <Swizzle kSwizzle>
+__global__ void read_swizzled_tile(const __grid_constant__ TensorMap map, bf16* out) {
+  constexpr int kColumns = static_cast<int>(swizzle_span_bytes(kSwizzle)) / 2;
+  char* tile = dynamic_shared<char>();
+  auto* bar = reinterpret_cast<uint64_t*>(tile + 8192);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    mbarrier_arrive_expect_tx(bar, 16 * kColumns * 2);
+    tma_load_2d(tile, &map, bar, 0, 0);
+  }
+  __syncthreads();
+  mbarrier_wait(bar, 0);
+  const int lane = threadIdx.x;
+  for (int k = 0; k < kColumns / 8; k += 2) {
+    if (kColumns == 8) {
+      uint32_t r[2];
+      ldmatrix_x2(r, tile + swizzle_address<kSwizzle>((lane % 16) * 16));
+      for (int i = 0; i < 4; ++i) {
+        bf16 pair[2];
+        __builtin_memcpy(static_cast<void*>(pair), &r[i / 2], 4);
+        out[(lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2] = pair[i % 2];
+      }
+    } else {
+      uint32_t r[4];
+      const int row = lane % 16, chunk = k + lane / 16;
+      ldmatrix_x4(r, tile + swizzle_address<kSwizzle>(row * kColumns * 2 + chunk * 16));
+      for (int i = 0; i < 8; ++i) {
+        bf16 pair[2];
+        __builtin_memcpy(static_cast<void*>(pair), &r[i / 2], 4);
+        out[(lane / 4 + 8 * (i / 2 % 2)) * kColumns + (k + i / 4) * 8 + 2 * (lane % 4) + i % 2] =
+            pair[i % 2];
+      }
+    }
+  }
+}
+
+template <Swizzle kSwizzle>
+void check_tma_to_ldmatrix() {
+  constexpr int kColumns = static_cast<int>(swizzle_span_bytes(kSwizzle)) / 2;
+  const Matrix<bf16> in(16, kColumns, "in", 3);
+  DeviceMemory out(16 * kColumns * 2, "out");
+  const TensorMap map = map_2d<bf16>(in.data(), 16, kColumns, 16, kColumns, kSwizzle);
+  launch(read_swizzled_tile<kSwizzle>, {1, 32, 8192 + 64}, {}, map, out.as<bf16>());
+  std::vector<uint16_t> got(16 * kColumns), want(got.size());
+  out.copy_to_host(got.data(), got.size() * 2);
+  in.memory.copy_to_host(want.data(), want.size() * 2);
+  EXPECT_EQ(got, want);
+}
+
+TEST(Tma, EverySwizzleIsReadByLdmatrix) {
+  check_tma_to_ldmatrix<Swizzle::none>();
+  check_tma_to_ldmatrix<Swizzle::b32>();
+  check_tma_to_ldmatrix<Swizzle::b64>();
+  check_tma_to_ldmatrix<Swizzle::b128>();
+}
+
+__global__ void add_tiles(const __grid_constant__ TensorMap map) {
+  float* tile = dynamic_shared<float>();
+  for (int i = threadIdx.x; i < 256; i += 32) tile[i] = static_cast<float>(i % 5 + 1);
+  fence_proxy_async();
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    tma_store_add_2d(&map, tile, 0, 0);
+    tma_store_commit();
+    tma_store_wait_read<0>();
+  }
+}
+
+TEST(Tma, AddsFromSeveralBlocks) {
+  DeviceMemory sum(256 * 4, "sum");
+  const TensorMap map = map_2d<float>(sum.data(), 16, 16, 16, 16, Swizzle::none);
+  for_all_schedules([&] {
+    sum.fill(0);
+    launch(add_tiles, {6, 32, 1024}, {}, map);
+    const std::vector<float> got = floats(sum);
+    for (int i = 0; i < 256; ++i) {
+      ASSERT_EQ(got[static_cast<size_t>(i)], 6.0f * static_cast<float>(i % 5 + 1));
+    }
+  });
+}
+
+__global__ void bulk_copy(const float* in, float* out, int bytes) {
+  float* stage = dynamic_shared<float>();
+  auto* bar = reinterpret_cast<uint64_t*>(stage + 1024);
+  if (threadIdx.x != 0) return;
+  mbarrier_init(bar, 1);
+  mbarrier_arrive_expect_tx(bar, static_cast<uint32_t>(bytes));
+  bulk_load(stage, in, static_cast<uint32_t>(bytes), bar);
+  while (!mbarrier_try_wait(bar, 0)) {
+  }
+  bulk_store(out, stage, static_cast<uint32_t>(bytes));
+  tma_store_commit();
+}
+
+TEST(Tma, BulkCopiesEvenWithoutAFinalWait) {
+  const Matrix<float> in(1, 1024, "in", 1);
+  DeviceMemory out(4096, "out");
+  for_all_schedules([&] {
+    out.fill(0);
+    launch(bulk_copy, {1, 32, 4096 + 64}, {}, in.data(), out.as<float>(), 4096);
+    EXPECT_EQ(floats(out), in.values);
+  });
+}
+
+// A buffer that is overwritten before its store has read it.
+template <bool kWaits>
+__global__ void reuse_store_buffer(float* out) {
+  float* stage = dynamic_shared<float>();
+  if (threadIdx.x != 0) return;
+  for (int i = 0; i < 4; ++i) stage[i] = 1.0f;
+  fence_proxy_async();
+  bulk_store(out, stage, 16);
+  tma_store_commit();
+  if (kWaits) tma_store_wait_read<0>();
+  for (int i = 0; i < 4; ++i) stage[i] = 2.0f;
+}
+
+TEST(Tma, StoreReadsAsLateAsItMay) {
+  DeviceMemory out(16, "out");
+  for_all_schedules([&] {
+    launch(reuse_store_buffer<true>, {1, 32, 64}, {}, out.as<float>());
+    EXPECT_EQ(floats(out)[0], 1.0f);
+  });
+  launch(reuse_store_buffer<false>, {1, 32, 64}, {}, out.as<float>());
+  EXPECT_EQ(floats(out)[0], 2.0f);
+}
+
+// Each of two blocks loads half of a tile for both.
+__global__ void multicast(const __grid_constant__ TensorMap map, float* out) {
+  float* tile = dynamic_shared<float>();  // (16, 8)
+  auto* bar = reinterpret_cast<uint64_t*>(tile + 128);
+  const uint32_t rank = cluster_block_rank();
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+  }
+  cluster_sync();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(bar, 512);
+    tma_load_2d_multicast(tile + 64 * rank, &map, bar, 0, 8 * rank, 0b11);
+  }
+  mbarrier_wait(bar, 0);
+  for (int i = threadIdx.x; i < 128; i += 32) out[128 * blockIdx.x + i] = tile[i];
+  cluster_sync();
+}
+
+TEST(Cluster, MulticastReachesBothBlocks) {
+  const Matrix<float> in(16, 8, "in", 2);
+  DeviceMemory out(4 * 128 * 4, "out");
+  const TensorMap map = map_2d<float>(in.data(), 16, 8, 8, 8, Swizzle::none);
+  for_all_schedules([&] {
+    out.fill(0xff);
+    launch(multicast, {4, 32, 1024, 2}, {}, map, out.as<float>());
+    const std::vector<float> got = floats(out);
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], in.values[i % 128]);
+  });
+}
+
+__global__ void cluster_exchange(int* out) {
+  int* value = dynamic_shared<int>();
+  auto* bar = reinterpret_cast<uint64_t*>(value + 2);
+  if (threadIdx.x == 0) {
+    *value = 100 + static_cast<int>(cluster_block_rank());
+    mbarrier_init(bar, cluster_size());
+  }
+  cluster_sync();
+  if (threadIdx.x < cluster_size()) mbarrier_arrive_cluster(bar, threadIdx.x);
+  mbarrier_wait_cluster(bar, 0);
+  if (threadIdx.x == 0) {
+    const uint32_t next = (cluster_block_rank() + 1) % cluster_size();
+    out[blockIdx.x] = *map_shared(value, next);
+  }
+  cluster_arrive();
+  cluster_wait();
+}
+
+TEST(Cluster, DistributedSharedMemoryAndRemoteArrivals) {
+  DeviceMemory out(8 * 4, "out");
+  launch(cluster_exchange, {8, 32, 64, 4}, {}, out.as<int>());
+  int got[8];
+  out.copy_to_host(got, 32);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(got[i], 100 + (i + 1) % 4);
+}
+
+// ---- wgmma ----------------------------------------------------------------------------------------
+
+template <int kN>
+__device__ __forceinline__ void store_accumulators(float* out, const float (&d)[kN / 2]) {
+  const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  for (int i = 0; i < kN / 2; ++i) {
+    out[(16 * warp + g + 8 * (i / 2 % 2)) * kN + i / 4 * 8 + 2 * t + i % 2] = d[i];
+  }
+}
+
+// A 64 x kN x 64 product. Operands by TMA, spans side by side: for Major::k each span of k is a tile
+// of all rows; for Major::mn each span of m or n is a tile of 64 rows of k.
+template <int kN, class T, Swizzle kSwizzle, Major kMajorA, Major kMajorB>
+__global__ void wgmma_product(const __grid_constant__ TensorMap map_a,
+                              const __grid_constant__ TensorMap map_b, float* out) {
+  constexpr int kSpan = static_cast<int>(swizzle_span_bytes(kSwizzle)) / 2;  // elements
+  constexpr int kK = 64;
+  char* a_tile = dynamic_shared<char>();
+  char* b_tile = a_tile + 64 * kK * 2;
+  auto* bar = reinterpret_cast<uint64_t*>(b_tile + kN * kK * 2);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(bar, (64 + kN) * kK * 2);
+    const auto load = [&](char* tile, const TensorMap* map, int rows, bool k_major) {
+      const int spans = (k_major ? kK : rows) / kSpan;
+      for (int s = 0; s < spans; ++s) {
+        tma_load_2d(tile + s * (k_major ? rows : kK) * kSpan * 2, map, bar, s * kSpan, 0);
+      }
+    };
+    load(a_tile, &map_a, 64, kMajorA == Major::k);
+    load(b_tile, &map_b, kN, kMajorB == Major::k);
+  }
+  __syncthreads();
+  mbarrier_wait(bar, 0);
+  const auto describe = [&](const char* tile, int rows, bool k_major, int k) {
+    constexpr uint32_t kGroup = 8 * kSpan * 2;  // bytes of eight rows of a span
+    if (k_major) {
+      // A step of 16 in k stays within a span, or moves on by whole spans.
+      const uint32_t tile_bytes = static_cast<uint32_t>(rows) * kSpan * 2;
+      const uint64_t first = wgmma_descriptor<kSwizzle>(tile + k / kSpan * tile_bytes,
+                                                        tile_bytes, kGroup);
+      return wgmma_descriptor_advance(first, static_cast<uint32_t>(k % kSpan) * 2);
+    }
+    const char* from = tile + k * kSpan * 2;
+    const uint32_t next_span = kK * kSpan * 2;
+    return kSwizzle == Swizzle::none ? wgmma_descriptor<kSwizzle>(from, kGroup, next_span)
+                                     : wgmma_descriptor<kSwizzle>(from, next_span, kGroup);
+  };
+  float d[kN / 2];
+  for (float& x : d) x = 77.0f;
+  wgmma_fence_operand(d);
+  wgmma_fence();
+  for (int k = 0; k < kK; k += 16) {
+    wgmma_m64k16<kN, T, kMajorA, kMajorB>(d, describe(a_tile, 64, kMajorA == Major::k, k),
+                                          describe(b_tile, kN, kMajorB == Major::k, k), k > 0);
+  }
+  wgmma_commit();
+  wgmma_wait<0>();
+  wgmma_fence_operand(d);
+  store_accumulators<kN>(out, d);
+}
+
+template <int kN, class T, Swizzle kSwizzle, Major kMajorA, Major kMajorB>
+void check_wgmma() {
+  SCOPED_TRACE("n " + std::to_string(kN) + " swizzle " +
+               std::to_string(static_cast<int>(kSwizzle)) + " majors " +
+               std::to_string(static_cast<int>(kMajorA)) + std::to_string(static_cast<int>(kMajorB)));
+  constexpr bool kKa = kMajorA == Major::k, kKb = kMajorB == Major::k;
+  constexpr int kSpan = static_cast<int>(swizzle_span_bytes(kSwizzle)) / 2;
+  const Matrix<T> a(64, 64, "a", 11);
+  const Matrix<T> b(kKb ? kN : 64, kKb ? 64 : kN, "b", 12);
+  DeviceMemory d(64 * kN * 4, "d");
+  const TensorMap map_a = map_2d<T>(a.data(), 64, 64, 64, kSpan, kSwizzle);
+  const TensorMap map_b =
+      map_2d<T>(b.data(), b.rows, b.columns, kKb ? kN : 64, kSpan, kSwizzle);
+  const size_t bytes = (64 + kN) * 64 * 2 + 64;
+  launch(wgmma_product<kN, T, kSwizzle, kMajorA, kMajorB>, {1, 128, bytes}, {}, map_a, map_b,
+         d.as<float>());
+  expect_product(
+      d, 64, kN, 64, [&](int m, int k) { return kKa ? a(m, k) : a(k, m); },
+      [&](int k, int n) { return kKb ? b(n, k) : b(k, n); });
+}
+
+template <Swizzle kSwizzle>
+void check_wgmma_majors() {
+  check_wgmma<64, bf16, kSwizzle, Major::k, Major::k>();
+  check_wgmma<64, bf16, kSwizzle, Major::k, Major::mn>();
+  check_wgmma<64, half, kSwizzle, Major::mn, Major::k>();
+  check_wgmma<128, half, kSwizzle, Major::mn, Major::mn>();
+}
+
+TEST(Wgmma, EverySwizzleAndMajor) {
+  for_all_schedules([] {
+    check_wgmma_majors<Swizzle::none>();
+    check_wgmma_majors<Swizzle::b32>();
+    check_wgmma_majors<Swizzle::b64>();
+    check_wgmma_majors<Swizzle::b128>();
+  });
+}
+
+TEST(Wgmma, EveryWidth) {
+  check_wgmma<8, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<16, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<32, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<96, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<160, half, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<176, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<192, bf16, Swizzle::b128, Major::k, Major::mn>();
+  check_wgmma<208, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<224, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<240, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<256, bf16, Swizzle::b128, Major::k, Major::mn>();
+}
+
+// A from registers, B from shared memory as it lies (K x N): the second product of attention.
+template <class T, Major kMajorB>
+__global__ void wgmma_from_registers(const T* a, const T* b, float* out) {
+  T* tile = dynamic_shared<T>();  // eight-row groups without swizzle
+  for (int i = threadIdx.x; i < 16 * 64; i += 128) {
+    const int k = i / 64, n = i % 64;
+    // Major::mn: (n chunk, k, n % 8); Major::k: (k chunk, n, k % 8).
+    tile[kMajorB == Major::mn ? n / 8 * 128 + k * 8 + n % 8 : k / 8 * 512 + n * 8 + k % 8] = b[i];
+  }
+  fence_proxy_async();
+  __syncthreads();
+  const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  uint32_t fa[4];
+  for (int r = 0; r < 4; ++r) {
+    T pair[2];
+    for (int i = 0; i < 2; ++i) pair[i] = a[(row + 8 * (r % 2)) * 16 + 2 * t + 8 * (r / 2) + i];
+    __builtin_memcpy(&fa[r], static_cast<const void*>(pair), 4);
+  }
+  float d[32] = {};
+  const uint64_t desc_b = kMajorB == Major::mn ? wgmma_descriptor<Swizzle::none>(tile, 128, 256)
+                                               : wgmma_descriptor<Swizzle::none>(tile, 1024, 128);
+  wgmma_fence();
+  wgmma_m64k16<64, T, Major::k, kMajorB>(d, fa, desc_b, false);
+  wgmma_commit();
+  wgmma_wait<0>();
+  store_accumulators<64>(out, d);
+}
+
+template <class T, Major kMajorB>
+void check_wgmma_from_registers() {
+  const Matrix<T> a(64, 16, "a", 21), b(16, 64, "b", 22);
+  DeviceMemory d(64 * 64 * 4, "d");
+  launch(wgmma_from_registers<T, kMajorB>, {1, 128, 4096}, {}, a.data(), b.data(), d.as<float>());
+  expect_product(d, 64, 64, 16, a, b);
+}
+
+TEST(Wgmma, RegisterOperand) {
+  for_all_schedules([] {
+    check_wgmma_from_registers<bf16, Major::k>();
+    check_wgmma_from_registers<half, Major::mn>();
+  });
+}
+
+__global__ void wgmma_fp8(const __grid_constant__ TensorMap map_a,
+                          const __grid_constant__ TensorMap map_b, float* out) {
+  char* a_tile = dynamic_shared<char>();  // (64, 128) bytes
+  char* b_tile = a_tile + 8192;           // (64, 128) bytes
+  auto* bar = reinterpret_cast<uint64_t*>(b_tile + 8192);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    mbarrier_arrive_expect_tx(bar, 16384);
+    tma_load_2d(a_tile, &map_a, bar, 0, 0);
+    tma_load_2d(b_tile, &map_b, bar, 0, 0);
+  }
+  __syncthreads();
+  mbarrier_wait(bar, 0);
+  float d[32];
+  wgmma_fence();
+  for (int k = 0; k < 128; k += 32) {
+    wgmma_m64k32_e4m3<64>(
+        d, wgmma_descriptor_advance(wgmma_descriptor<Swizzle::b128>(a_tile, 16, 1024), k),
+        wgmma_descriptor_advance(wgmma_descriptor<Swizzle::b128>(b_tile, 16, 1024), k), k > 0);
+  }
+  wgmma_commit();
+  wgmma_wait<0>();
+  store_accumulators<64>(out, d);
+}
+
+TEST(Wgmma, E4m3) {
+  const Fp8Matrix a(64, 128, "a", 1), b(64, 128, "b", 2);
+  DeviceMemory d(64 * 64 * 4, "d");
+  const TensorMap map_a = map_2d<uint8_t>(a.memory.data(), 64, 128, 64, 128, Swizzle::b128);
+  const TensorMap map_b = map_2d<uint8_t>(b.memory.data(), 64, 128, 64, 128, Swizzle::b128);
+  launch(wgmma_fp8, {1, 128, 16384 + 64}, {}, map_a, map_b, d.as<float>());
+  expect_product(d, 64, 64, 128, a, [&](int k, int n) { return b(n, k); });
+}
+
+// ---- a warp-specialised GEMM, right and wrong -------------------------------------------------------
+
+TEST(Pipeline, TwoStagesUnderAllSchedules) {
+  Gemm gemm;
+  for_all_schedules([&] {
+    gemm.run<Mistake::none>();
+    EXPECT_TRUE(gemm.right());
+  });
+}
+
+TEST(Pipeline, MissingWgmmaWaitIsWrong) {
+  Gemm gemm;
+  gemm.run<Mistake::no_wgmma_wait>();
+  EXPECT_FALSE(gemm.right());
+}
+
+TEST(Pipeline, MissingFullWaitIsWrong) {
+  Gemm gemm;
+  const std::string error = error_of([&] { gemm.run<Mistake::no_full_wait>(); });
+  EXPECT_TRUE(!error.empty() || !gemm.right());
+}
+
+TEST(Pipeline, WrongParityIsWrong) {
+  Gemm gemm;
+  const std::string error = error_of([&] { gemm.run<Mistake::wrong_parity>(); });
+  EXPECT_TRUE(!error.empty() || !gemm.right());
+}
+
+TEST(Pipeline, StageReleasedEarlyIsWrong) {
+  Gemm gemm;
+  bool ever_wrong = false;
+  for_all_schedules([&] {
+    gemm.run<Mistake::released_early>();
+    ever_wrong = ever_wrong || !gemm.right();
+  });
+  EXPECT_TRUE(ever_wrong);
+}
+
+TEST(Pipeline, TooManyExpectedBytesDeadlockByName) {
+  Gemm gemm;
+  const std::string error = error_of([&] { gemm.run<Mistake::too_many_bytes>(); });
+  EXPECT_CONTAINS(error, "deadlock");
+  EXPECT_CONTAINS(error, "mbarrier at dynamic shared memory + 32768");
+  EXPECT_CONTAINS(error, "phase 0: 0 of 1 arrivals and 8192 bytes pending");
+}
+
+TEST(Pipeline, TooFewExpectedBytesAreNamed) {
+  Gemm gemm;
+  const std::string error = error_of([&] { gemm.run<Mistake::too_few_bytes>(); });
+  EXPECT_CONTAINS(error, "mbarrier at dynamic shared memory + 327");
+  EXPECT_CONTAINS(error, "more bytes");
+}
+
+// ---- refusals ---------------------------------------------------------------------------------------
+
+__global__ void wait_without_init() {
+  mbarrier_wait(dynamic_shared<uint64_t>(), 0);
+}
+
+__global__ void arrive_too_often() {
+  auto* bar = dynamic_shared<uint64_t>();
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 2);
+    mbarrier_expect_tx(bar, 16);
+  }
+  __syncthreads();
+  if (threadIdx.x < 3) mbarrier_arrive(bar);
+}
+
+__global__ void expect_too_little(const float* in) {
+  auto* bar = dynamic_shared<uint64_t>();
+  mbarrier_init(bar, 1);
+  mbarrier_arrive_expect_tx(bar, 16);
+  bulk_load(dynamic_shared<char>() + 128, in, 32, bar);
+  mbarrier_wait(bar, 0);
+}
+
+__global__ void overwrite_barrier() {
+  auto* bar = dynamic_shared<uint64_t>();
+  mbarrier_init(bar, 1);
+  *bar = 5;
+  mbarrier_arrive(bar);
+}
+
+TEST(Mbarrier, MisuseIsNamed) {
+  EXPECT_CONTAINS(error_of([] { launch(wait_without_init, {1, 1, 64}, {}); }),
+                  "mbarrier_wait: mbarrier at dynamic shared memory + 0 is not initialised");
+  EXPECT_CONTAINS(error_of([] { launch(arrive_too_often, {1, 32, 64}, {}); }),
+                  "more arrivals in phase 0 than the 2");
+  DeviceMemory in(64, "in");
+  EXPECT_CONTAINS(error_of([&] { launch(expect_too_little, {1, 1, 256}, {}, in.as<float>()); }),
+                  "transaction bytes exceed expectation: 16 more bytes landed in phase 0");
+  EXPECT_CONTAINS(error_of([] { launch(overwrite_barrier, {1, 1, 64}, {}); }), "was overwritten");
+}
+
+__global__ void differing_descriptors() {
+  char* tile = dynamic_shared<char>();
+  float d[4];
+  const uint64_t b = wgmma_descriptor<Swizzle::none>(tile, 128, 256);
+  wgmma_fence();
+  wgmma_m64k16<8, bf16>(d, wgmma_descriptor<Swizzle::none>(tile + 16 * threadIdx.x, 128, 256), b,
+                        false);
+  wgmma_commit();
+  wgmma_wait<0>();
+}
+
+__global__ void one_warp_of_wgmma() {
+  wgmma_fence();
+}
+
+__global__ void operand_past_the_end() {
+  float d[128];
+  const uint64_t a = wgmma_descriptor<Swizzle::b128>(dynamic_shared<char>(), 16, 1024);
+  wgmma_fence();
+  wgmma_m64k16<256, bf16>(d, a, a, false);
+}
+
+__global__ void registers_beyond_the_file() {
+  if (threadIdx.x < 128) {
+    register_dealloc<40>();
+  } else {
+    register_alloc<240>();
+  }
+}
+
+__global__ void misaligned_tma(const __grid_constant__ TensorMap map) {
+  char* tile = dynamic_shared<char>();
+  auto* bar = reinterpret_cast<uint64_t*>(tile);
+  mbarrier_init(bar, 1);
+  tma_load_2d(tile + 64, &map, bar, 0, 0);
+}
+
+TEST(Refusals, AreNamed) {
+  EXPECT_CONTAINS(error_of([] { launch(differing_descriptors, {1, 128, 16384}, {}); }),
+                  "wgmma: this thread's product differs");
+  EXPECT_CONTAINS(error_of([] { launch(one_warp_of_wgmma, {1, 32, 64}, {}); }),
+                  "not in a complete warpgroup");
+  EXPECT_CONTAINS(error_of([] { launch(operand_past_the_end, {1, 128, 8192}, {}); }),
+                  "wgmma: operand B runs past");
+  EXPECT_EQ(error_of([] { launch(registers_beyond_the_file, {1, 256, 64}, {}); }), "");
+  EXPECT_CONTAINS(error_of([] { launch(registers_beyond_the_file, {1, 384, 64}, {}); }),
+                  "setmaxnreg");
+  DeviceMemory in(1024, "in");
+  const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
+  EXPECT_CONTAINS(error_of([&] { launch(misaligned_tma, {1, 1, 1024}, {}, map); }),
+                  "not aligned to 128 bytes");
+}
+
+// ---- flags, named barriers, reductions ----------------------------------------------------------------
+
+__global__ void chain(uint32_t* flags, int* value) {
+  if (threadIdx.x == 0 && blockIdx.x > 0) spin_wait_until_equal(&flags[blockIdx.x - 1], 1u);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *value = *value * 3 + static_cast<int>(blockIdx.x);
+    store_release(&flags[blockIdx.x], 1u);
+  }
+}
+
+TEST(Sync, FlagsPassFromBlockToBlock) {
+  DeviceMemory flags(8 * 4, "flags"), value(4, "value");
+  flags.fill(0);
+  value.fill(0);
+  LaunchConfig config{4, 32};
+  config.cooperative = true;
+  launch(chain, config, {}, flags.as<uint32_t>(), value.as<int>());
+  int got;
+  value.copy_to_host(&got, 4);
+  EXPECT_EQ(got, ((0 * 3 + 1) * 3 + 2) * 3 + 3);
+}
+
+__global__ void hand_over(int* out) {
+  int* value = dynamic_shared<int>();
+  if (threadIdx.x < 32) {
+    value[threadIdx.x] = static_cast<int>(threadIdx.x) + 1;
+    named_barrier_arrive(1, 64);
+  } else {
+    named_barrier_sync(1, 64);
+    out[threadIdx.x - 32] = value[threadIdx.x - 32];
+  }
+}
+
+TEST(Sync, NamedBarrierHandsOver) {
+  DeviceMemory out(32 * 4, "out");
+  launch(hand_over, {1, 64, 128}, {}, out.as<int>());
+  int got[32];
+  out.copy_to_host(got, 128);
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i + 1);
+}
+
+__global__ void reduce_block(float* out) {
+  float* scratch = dynamic_shared<float>();
+  const auto x = static_cast<float>(threadIdx.x);
+  const float sum = block_sum<96>(x, scratch);
+  const float most = block_max<96>(x, scratch);
+  const float quad = warp_sum<4>(x);
+  out[threadIdx.x] = sum + 10000.0f * most + 0.5f * quad;
+}
+
+TEST(Warp, Reductions) {
+  DeviceMemory out(96 * 4, "out");
+  launch(reduce_block, {1, 96, 64}, {}, out.as<float>());
+  const std::vector<float> got = floats(out);
+  for (int i = 0; i < 96; ++i) {
+    const auto quad = static_cast<float>(4 * (i / 4 * 4) + 6);
+    EXPECT_EQ(got[static_cast<size_t>(i)], 4560.0f + 950000.0f + 0.5f * quad);
+  }
+}
+
+}  // namespace
+}  // namespace cookbook
