@@ -109,8 +109,8 @@ enum class Mistake {
 // D (M x N) = A (M x K) * B (N x K)^T in tiles of 64 x 64 x 64. Warps 0..3 multiply, warp 4 loads.
 template <Mistake kMistake>
 __global__ void __launch_bounds__(160, 1)
-    gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b, float* out,
-         int n, int k) {
+    gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+         float* out, int n, int k) {
   constexpr int kStages = 2;
   constexpr int kTile = 64 * 64 * 2;  // bytes
   char* a_tiles = dynamic_shared<char>();
@@ -152,9 +152,9 @@ __global__ void __launch_bounds__(160, 1)
     if (kMistake == Mistake::released_early && threadIdx.x % 32 == 0) mbarrier_arrive(&empty[s]);
     wgmma_fence();
     for (int kk = 0; kk < 64; kk += 16) {
-      wgmma_m64k16<64, bf16>(d, wgmma_descriptor<Swizzle::b128>(a_tiles + s * kTile + 2 * kk, 16, 1024),
-                             wgmma_descriptor<Swizzle::b128>(b_tiles + s * kTile + 2 * kk, 16, 1024),
-                             true);
+      wgmma_m64k16<64, bf16>(
+          d, wgmma_descriptor<Swizzle::b128>(a_tiles + s * kTile + 2 * kk, 16, 1024),
+          wgmma_descriptor<Swizzle::b128>(b_tiles + s * kTile + 2 * kk, 16, 1024), true);
     }
     wgmma_commit();
     if (kMistake != Mistake::no_wgmma_wait) wgmma_wait<0>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The device headers on the SIMT backend: fragment layouts and swizzles against plain references, TMA
-// and wgmma against the CPU, and mistakes that must be found, under all three schedules.
+// The device headers on the SIMT backend: fragment layouts and swizzles against plain references,
+// TMA and wgmma against the CPU, and mistakes that must be found, under all three schedules.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -195,8 +195,7 @@ __global__ void mma_with_ldmatrix(const bf16* a, const bf16* b, float* d, bf16* 
 TEST(Mma, LdmatrixAndStmatrix) {
   const Matrix<bf16> a(16, 16, "a", 3), b(16, 8, "b", 4);
   DeviceMemory d(16 * 8 * 4, "d"), copy(384 * 2, "copy");
-  launch(mma_with_ldmatrix, {1, 32, 2048}, {}, a.data(), b.data(), d.as<float>(),
-         copy.as<bf16>());
+  launch(mma_with_ldmatrix, {1, 32, 2048}, {}, a.data(), b.data(), d.as<float>(), copy.as<bf16>());
   expect_product(d, 16, 8, 16, a, b);
   std::vector<uint16_t> got(384), want(384);
   copy.copy_to_host(got.data(), 768);
@@ -272,7 +271,8 @@ TEST(Wmma, ShapesTypesAndLayouts) {
   check_wmma<16, 16, 8, float, col_major, row_major>();
 }
 
-// ---- cp.async -------------------------------------------------------------------------------------
+// ---- cp.async
+// -------------------------------------------------------------------------------------
 
 TEST(CpAsync, CopiesAndFillsWithZeros) {
   const Matrix<float> in(1, 126, "in", 1);
@@ -321,11 +321,14 @@ __global__ void cp_async_misaligned(const float* in) {
 
 TEST(CpAsync, RefusesMisalignedAddress) {
   const Matrix<float> in(1, 64, "in", 1);
-  EXPECT_CONTAINS(error_of([&] { launch(cp_async_misaligned, {1, 32, 512}, {}, in.data()); }),
+  EXPECT_CONTAINS(error_of([&] {
+                    launch(cp_async_misaligned, {1, 32, 512}, {}, in.data());
+                  }),
                   "cp_async: the destination is not aligned to 16 bytes");
 }
 
-// ---- tensor maps ----------------------------------------------------------------------------------
+// ---- tensor maps
+// ----------------------------------------------------------------------------------
 
 TEST(TensorMaps, RefusedSpecsNameTheRule) {
   alignas(16) static char memory[64];
@@ -355,12 +358,13 @@ TEST(TensorMaps, RefusedSpecsNameTheRule) {
   EXPECT_CONTAINS(refused([](auto& s) { s.strides_bytes = {}; }), "one stride");
 }
 
-// ---- TMA ------------------------------------------------------------------------------------------
+// ---- TMA
+// ------------------------------------------------------------------------------------------
 
 // One box in, the same box out elsewhere, by TMA alone.
 template <int kRank>
-__global__ void tma_copy(const __grid_constant__ TensorMap from, const __grid_constant__ TensorMap to,
-                         int x, int y, int bytes) {
+__global__ void tma_copy(const __grid_constant__ TensorMap from,
+                         const __grid_constant__ TensorMap to, int x, int y, int bytes) {
   char* tile = dynamic_shared<char>();
   auto* bar = reinterpret_cast<uint64_t*>(tile + 16384);
   if (threadIdx.x == 0) {
@@ -628,7 +632,8 @@ TEST(Cluster, DistributedSharedMemoryAndRemoteArrivals) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(got[i], 100 + (i + 1) % 4);
 }
 
-// ---- wgmma ----------------------------------------------------------------------------------------
+// ---- wgmma
+// ----------------------------------------------------------------------------------------
 
 template <int kN>
 __device__ __forceinline__ void store_accumulators(float* out, const float (&d)[kN / 2]) {
@@ -638,8 +643,8 @@ __device__ __forceinline__ void store_accumulators(float* out, const float (&d)[
   }
 }
 
-// A 64 x kN x 64 product. Operands by TMA, spans side by side: for Major::k each span of k is a tile
-// of all rows; for Major::mn each span of m or n is a tile of 64 rows of k.
+// A 64 x kN x 64 product. Operands by TMA, spans side by side: for Major::k each span of k is a
+// tile of all rows; for Major::mn each span of m or n is a tile of 64 rows of k.
 template <int kN, class T, Swizzle kSwizzle, Major kMajorA, Major kMajorB>
 __global__ void wgmma_product(const __grid_constant__ TensorMap map_a,
                               const __grid_constant__ TensorMap map_b, float* out) {
@@ -668,8 +673,8 @@ __global__ void wgmma_product(const __grid_constant__ TensorMap map_a,
     if (k_major) {
       // A step of 16 in k stays within a span, or moves on by whole spans.
       const uint32_t tile_bytes = static_cast<uint32_t>(rows) * kSpan * 2;
-      const uint64_t first = wgmma_descriptor<kSwizzle>(tile + k / kSpan * tile_bytes,
-                                                        tile_bytes, kGroup);
+      const uint64_t first =
+          wgmma_descriptor<kSwizzle>(tile + k / kSpan * tile_bytes, tile_bytes, kGroup);
       return wgmma_descriptor_advance(first, static_cast<uint32_t>(k % kSpan) * 2);
     }
     const char* from = tile + k * kSpan * 2;
@@ -695,15 +700,15 @@ template <int kN, class T, Swizzle kSwizzle, Major kMajorA, Major kMajorB>
 void check_wgmma() {
   SCOPED_TRACE("n " + std::to_string(kN) + " swizzle " +
                std::to_string(static_cast<int>(kSwizzle)) + " majors " +
-               std::to_string(static_cast<int>(kMajorA)) + std::to_string(static_cast<int>(kMajorB)));
+               std::to_string(static_cast<int>(kMajorA)) +
+               std::to_string(static_cast<int>(kMajorB)));
   constexpr bool kKa = kMajorA == Major::k, kKb = kMajorB == Major::k;
   constexpr int kSpan = static_cast<int>(swizzle_span_bytes(kSwizzle)) / 2;
   const Matrix<T> a(64, 64, "a", 11);
   const Matrix<T> b(kKb ? kN : 64, kKb ? 64 : kN, "b", 12);
   DeviceMemory d(64 * kN * 4, "d");
   const TensorMap map_a = map_2d<T>(a.data(), 64, 64, 64, kSpan, kSwizzle);
-  const TensorMap map_b =
-      map_2d<T>(b.data(), b.rows, b.columns, kKb ? kN : 64, kSpan, kSwizzle);
+  const TensorMap map_b = map_2d<T>(b.data(), b.rows, b.columns, kKb ? kN : 64, kSpan, kSwizzle);
   const size_t bytes = (64 + kN) * 64 * 2 + 64;
   launch(wgmma_product<kN, T, kSwizzle, kMajorA, kMajorB>, {1, 128, bytes}, {}, map_a, map_b,
          d.as<float>());
@@ -820,7 +825,8 @@ TEST(Wgmma, E4m3) {
   expect_product(d, 64, 64, 128, a, [&](int k, int n) { return b(n, k); });
 }
 
-// ---- a warp-specialised GEMM, right and wrong -------------------------------------------------------
+// ---- a warp-specialised GEMM, right and wrong
+// -------------------------------------------------------
 
 TEST(Pipeline, TwoStagesUnderAllSchedules) {
   Gemm gemm;
@@ -873,11 +879,10 @@ TEST(Pipeline, TooFewExpectedBytesAreNamed) {
   EXPECT_CONTAINS(error, "more bytes");
 }
 
-// ---- refusals ---------------------------------------------------------------------------------------
+// ---- refusals
+// ---------------------------------------------------------------------------------------
 
-__global__ void wait_without_init() {
-  mbarrier_wait(dynamic_shared<uint64_t>(), 0);
-}
+__global__ void wait_without_init() { mbarrier_wait(dynamic_shared<uint64_t>(), 0); }
 
 __global__ void arrive_too_often() {
   auto* bar = dynamic_shared<uint64_t>();
@@ -905,12 +910,18 @@ __global__ void overwrite_barrier() {
 }
 
 TEST(Mbarrier, MisuseIsNamed) {
-  EXPECT_CONTAINS(error_of([] { launch(wait_without_init, {1, 1, 64}, {}); }),
+  EXPECT_CONTAINS(error_of([] {
+                    launch(wait_without_init, {1, 1, 64}, {});
+                  }),
                   "mbarrier_wait: mbarrier at dynamic shared memory + 0 is not initialised");
-  EXPECT_CONTAINS(error_of([] { launch(arrive_too_often, {1, 32, 64}, {}); }),
+  EXPECT_CONTAINS(error_of([] {
+                    launch(arrive_too_often, {1, 32, 64}, {});
+                  }),
                   "more arrivals in phase 0 than the 2");
   DeviceMemory in(64, "in");
-  EXPECT_CONTAINS(error_of([&] { launch(expect_too_little, {1, 1, 256}, {}, in.as<float>()); }),
+  EXPECT_CONTAINS(error_of([&] {
+                    launch(expect_too_little, {1, 1, 256}, {}, in.as<float>());
+                  }),
                   "transaction bytes exceed expectation: 16 more bytes landed in phase 0");
   EXPECT_CONTAINS(error_of([] { launch(overwrite_barrier, {1, 1, 64}, {}); }), "was overwritten");
 }
@@ -926,9 +937,7 @@ __global__ void differing_descriptors() {
   wgmma_wait<0>();
 }
 
-__global__ void one_warp_of_wgmma() {
-  wgmma_fence();
-}
+__global__ void one_warp_of_wgmma() { wgmma_fence(); }
 
 __global__ void operand_past_the_end() {
   float d[128];
@@ -953,22 +962,33 @@ __global__ void misaligned_tma(const __grid_constant__ TensorMap map) {
 }
 
 TEST(Refusals, AreNamed) {
-  EXPECT_CONTAINS(error_of([] { launch(differing_descriptors, {1, 128, 16384}, {}); }),
+  EXPECT_CONTAINS(error_of([] {
+                    launch(differing_descriptors, {1, 128, 16384}, {});
+                  }),
                   "wgmma: this thread's product differs");
-  EXPECT_CONTAINS(error_of([] { launch(one_warp_of_wgmma, {1, 32, 64}, {}); }),
+  EXPECT_CONTAINS(error_of([] {
+                    launch(one_warp_of_wgmma, {1, 32, 64}, {});
+                  }),
                   "not in a complete warpgroup");
-  EXPECT_CONTAINS(error_of([] { launch(operand_past_the_end, {1, 128, 8192}, {}); }),
+  EXPECT_CONTAINS(error_of([] {
+                    launch(operand_past_the_end, {1, 128, 8192}, {});
+                  }),
                   "wgmma: operand B runs past");
   EXPECT_EQ(error_of([] { launch(registers_beyond_the_file, {1, 256, 64}, {}); }), "");
-  EXPECT_CONTAINS(error_of([] { launch(registers_beyond_the_file, {1, 384, 64}, {}); }),
+  EXPECT_CONTAINS(error_of([] {
+                    launch(registers_beyond_the_file, {1, 384, 64}, {});
+                  }),
                   "setmaxnreg");
   DeviceMemory in(1024, "in");
   const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
-  EXPECT_CONTAINS(error_of([&] { launch(misaligned_tma, {1, 1, 1024}, {}, map); }),
+  EXPECT_CONTAINS(error_of([&] {
+                    launch(misaligned_tma, {1, 1, 1024}, {}, map);
+                  }),
                   "not aligned to 128 bytes");
 }
 
-// ---- flags, named barriers, reductions ----------------------------------------------------------------
+// ---- flags, named barriers, reductions
+// ----------------------------------------------------------------
 
 __global__ void chain(uint32_t* flags, int* value) {
   if (threadIdx.x == 0 && blockIdx.x > 0) spin_wait_until_equal(&flags[blockIdx.x - 1], 1u);

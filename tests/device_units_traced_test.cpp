@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The device headers in traced mode: what is counted for ldmatrix and cp.async, races of asynchronous
-// units and missing proxy fences that must be named, and correct kernels that must not be accused.
-// This file is compiled as kernels are for tracing.
+// The device headers in traced mode: what is counted for ldmatrix and cp.async, races of
+// asynchronous units and missing proxy fences that must be named, and correct kernels that must not
+// be accused. This file is compiled as kernels are for tracing.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -59,7 +59,8 @@ const AccessSite* find_site(const Trace& trace, Space space, Op op) {
   EXPECT_TRUE(has_finding(trace, kind, part)) << "findings:\n" << findings_of(trace)
 #define EXPECT_NO_FINDINGS(trace) EXPECT_EQ(findings_of(trace), "")
 
-// ---- counters ---------------------------------------------------------------------------------------
+// ---- counters
+// ---------------------------------------------------------------------------------------
 
 // One ldmatrix_x4 from a tile with rows of 128 bytes.
 template <Swizzle kSwizzle>
@@ -76,8 +77,9 @@ __global__ void read_tile(uint32_t* out) {
 template <Swizzle kSwizzle>
 uint64_t ldmatrix_wavefronts() {
   DeviceMemory out(128, "out");
-  const Trace trace =
-      trace_of([&] { launch(read_tile<kSwizzle>, {1, 32, 2048}, {}, out.as<uint32_t>()); });
+  const Trace trace = trace_of([&] {
+    launch(read_tile<kSwizzle>, {1, 32, 2048}, {}, out.as<uint32_t>());
+  });
   EXPECT_NO_FINDINGS(trace);
   const AccessSite* site = find_site(trace, Space::shared, Op::load);
   if (site == nullptr) {
@@ -112,7 +114,8 @@ TEST(Counters, CpAsyncIsCountedPerWarp) {
   EXPECT_EQ(sectors, 16u);
 }
 
-// ---- correct kernels --------------------------------------------------------------------------------
+// ---- correct kernels
+// --------------------------------------------------------------------------------
 
 struct TracedGemm {
   int m = 64, n = 64, k = 320;
@@ -131,15 +134,16 @@ struct TracedGemm {
 
 TEST(Correct, PipelineHasNoFindingsUnderAnySchedule) {
   TracedGemm gemm;
-  for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early,
-                              simt::AsyncSchedule::random}) {
+  for (const auto schedule :
+       {simt::AsyncSchedule::late, simt::AsyncSchedule::early, simt::AsyncSchedule::random}) {
     simt::set_async_schedule(schedule, 7);
     EXPECT_NO_FINDINGS(gemm.trace<Mistake::none>());
   }
   simt::set_async_schedule(simt::AsyncSchedule::late);
 }
 
-// ---- mistakes ---------------------------------------------------------------------------------------
+// ---- mistakes
+// ---------------------------------------------------------------------------------------
 
 TEST(Mistakes, StageReleasedBeforeWgmmaWait) {
   TracedGemm gemm;

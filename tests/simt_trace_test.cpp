@@ -28,7 +28,7 @@ using simt::Op;
 using simt::Space;
 using simt::Trace;
 
-// ---- kernels whose counters are compared with a GPU's -----------------------------------------------
+// ---- kernels whose counters are compared with a GPU's -----------------------------------------
 
 __global__ void copy(const float* in, float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -143,7 +143,7 @@ __global__ void through_helper(const float* in, float* out) {
   out[threadIdx.x] = twice(in + threadIdx.x);
 }
 
-// ---- kernels with and without mistakes ---------------------------------------------------------------
+// ---- kernels with and without mistakes --------------------------------------------------------
 
 template <bool kBarrier>
 __global__ void reverse(float* x) {
@@ -218,7 +218,8 @@ __global__ void shared_index(float* x, int index) {
 }
 
 __global__ void load_float4_at(const float* in, float* out, int offset) {
-  const float4 v = *reinterpret_cast<const float4*>(in + offset + 4 * threadIdx.x);  // [vector load]
+  const float4 v =
+      *reinterpret_cast<const float4*>(in + offset + 4 * threadIdx.x);  // [vector load]
   out[threadIdx.x] = v.x + v.y + v.z + v.w;
 }
 
@@ -392,7 +393,7 @@ __global__ void static_in_cluster(float* out) {
   out[blockIdx.x * 32 + threadIdx.x] = s[threadIdx.x];
 }
 
-// ---- helpers ----------------------------------------------------------------------------------------
+// ---- helpers ----------------------------------------------------------------------------------
 
 /// The number of the first line of this file that contains "// [tag]".
 int line_of(const std::string& tag) {
@@ -485,13 +486,14 @@ bool has(const Trace& trace, const std::string& kind, const std::vector<std::str
 
 #define EXPECT_CLEAN(trace) EXPECT_TRUE((trace).findings.empty()) << messages(trace)
 
-// ---- counters ---------------------------------------------------------------------------------------
+// ---- counters ---------------------------------------------------------------------------------
 
 TEST(Counters, Copies) {
   const int n = 1 << 14;
   DeviceMemory in = ramp(n, "in"), out = ramp(n, "out");
-  Trace trace = traced(
-      [&] { launch(copy, {n / 256, 256}, {}, in.as<float>(), out.as<float>(), n); });
+  Trace trace = traced([&] {
+    launch(copy, {n / 256, 256}, {}, in.as<float>(), out.as<float>(), n);
+  });
   EXPECT_CLEAN(trace);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 2048, 2048}));
   EXPECT_EQ(sum(trace, Space::global, Op::store), (Sum{512, 2048, 2048}));
@@ -510,12 +512,14 @@ TEST(Counters, Copies) {
     EXPECT_NE(site.kernel.find("copy"), std::string::npos);
   }
 
-  trace = traced(
-      [&] { launch(copy_strided, {n / 256, 256}, {}, in.as<float>(), out.as<float>(), n, 32); });
+  trace = traced([&] {
+    launch(copy_strided, {n / 256, 256}, {}, in.as<float>(), out.as<float>(), n, 32);
+  });
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 16384, 2048}));
 
-  trace = traced(
-      [&] { launch(copy_float4, {n / 1024, 256}, {}, in.as<float>(), out.as<float>(), n); });
+  trace = traced([&] {
+    launch(copy_float4, {n / 1024, 256}, {}, in.as<float>(), out.as<float>(), n);
+  });
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{128, 2048, 2048}));
   EXPECT_EQ(sum(trace, Space::global, Op::store), (Sum{128, 2048, 2048}));
 }
@@ -571,8 +575,9 @@ TEST(Counters, ReductionAndDivergence) {
 
   const int rows = 8, cols = 1000;
   DeviceMemory x = ramp(rows * cols, "x"), y = ramp(rows * cols, "y");
-  trace = traced(
-      [&] { launch(online_softmax, {2, 128}, {}, x.as<float>(), y.as<float>(), rows, cols); });
+  trace = traced([&] {
+    launch(online_softmax, {2, 128}, {}, x.as<float>(), y.as<float>(), rows, cols);
+  });
   EXPECT_CLEAN(trace);
   const Sum loads = sum(trace, Space::global, Op::load);
   EXPECT_EQ(loads.requests, 512u);
@@ -582,8 +587,7 @@ TEST(Counters, ReductionAndDivergence) {
 TEST(Counters, WideSharedLoads) {
   DeviceMemory out = ramp(32, "out");
   const auto wavefronts = [&](auto kernel, int stride) {
-    const Trace trace =
-        traced([&] { launch(kernel, {1, 32, 4096}, {}, out.as<float>(), stride); });
+    const Trace trace = traced([&] { launch(kernel, {1, 32, 4096}, {}, out.as<float>(), stride); });
     EXPECT_CLEAN(trace);
     return sum(trace, Space::shared, Op::load, line_of("wide load"));
   };
@@ -614,15 +618,16 @@ TEST(Counters, DoNotDependOnWorkers) {
 
 TEST(Counters, LinesOfInlinedFunctions) {
   DeviceMemory in = ramp(32, "in"), out = ramp(32, "out");
-  const Trace trace =
-      traced([&] { launch(through_helper, {1, 32}, {}, in.as<float>(), out.as<float>()); });
+  const Trace trace = traced([&] {
+    launch(through_helper, {1, 32}, {}, in.as<float>(), out.as<float>());
+  });
   EXPECT_EQ(sum(trace, Space::global, Op::load, line_of("inlined load")), (Sum{1, 4, 4}));
   const std::string text = simt::explain(trace);
   EXPECT_NE(text.find("model of the source as written"), std::string::npos);
   EXPECT_NE(text.find(place_of("inlined load")), std::string::npos) << text;
 }
 
-// ---- races ------------------------------------------------------------------------------------------
+// ---- races ------------------------------------------------------------------------------------
 
 TEST(Races, MissingBarrier) {
   DeviceMemory x = ramp(256, "x");
@@ -638,10 +643,9 @@ TEST(Races, MissingSecondBarrier) {
   const LaunchConfig config{1, dim3(32, 32)};
   Trace trace =
       traced([&] { launch(column_sums<false>, config, {}, in.as<float>(), out.as<float>(), 128); });
-  EXPECT_TRUE(has(trace, "race",
-                  {"write after read", place_of("tile load"), place_of("tile store")}) ||
-              has(trace, "race",
-                  {"read after write", place_of("tile load"), place_of("tile store")}))
+  EXPECT_TRUE(
+      has(trace, "race", {"write after read", place_of("tile load"), place_of("tile store")}) ||
+      has(trace, "race", {"read after write", place_of("tile load"), place_of("tile store")}))
       << messages(trace);
   trace =
       traced([&] { launch(column_sums<true>, config, {}, in.as<float>(), out.as<float>(), 128); });
@@ -660,18 +664,17 @@ TEST(Races, WithinAWarp) {
 
 TEST(Races, WriteAfterReadsOfManyWarps) {
   DeviceMemory x = ramp(256, "x");
-  Trace trace =
-      traced([&] { launch(broadcast_then_overwrite<false>, {1, 256, 16}, {}, x.as<float>()); });
+  Trace trace = traced([&] {
+    launch(broadcast_then_overwrite<false>, {1, 256, 16}, {}, x.as<float>());
+  });
   EXPECT_TRUE(has(trace, "race", {"write after read"})) << messages(trace);
-  trace =
-      traced([&] { launch(broadcast_then_overwrite<true>, {1, 256, 16}, {}, x.as<float>()); });
+  trace = traced([&] { launch(broadcast_then_overwrite<true>, {1, 256, 16}, {}, x.as<float>()); });
   EXPECT_CLEAN(trace);
 }
 
 TEST(Races, BytesOfAWordAreApart) {
   DeviceMemory x = ramp(64, "x");
-  EXPECT_CLEAN(traced(
-      [&] { launch(halves_of_a_word, {1, 64, 128}, {}, x.as<unsigned short>()); }));
+  EXPECT_CLEAN(traced([&] { launch(halves_of_a_word, {1, 64, 128}, {}, x.as<unsigned short>()); }));
 }
 
 TEST(Races, AtomicsDoNotRace) {
@@ -698,8 +701,9 @@ TEST(Races, FlagsBetweenBlocks) {
   DeviceMemory value(4, "value"), flag(4, "flag");
   value.fill(0);
   flag.fill(0);
-  EXPECT_CLEAN(
-      traced([&] { launch(flag_chain, {6, 32}, {}, value.as<int>(), flag.as<unsigned>()); }));
+  EXPECT_CLEAN(traced([&] {
+    launch(flag_chain, {6, 32}, {}, value.as<int>(), flag.as<unsigned>());
+  }));
   int result = 0;
   value.copy_to_host(&result, 4);
   EXPECT_EQ(result, 6);
@@ -707,29 +711,33 @@ TEST(Races, FlagsBetweenBlocks) {
 
 TEST(Races, NamedBarriers) {
   DeviceMemory in = ramp(32 * 8, "in"), out = ramp(32 * 8, "out");
-  Trace trace = traced(
-      [&] { launch(ping_pong<true>, {1, 64, 128}, {}, in.as<float>(), out.as<float>(), 8); });
+  Trace trace = traced([&] {
+    launch(ping_pong<true>, {1, 64, 128}, {}, in.as<float>(), out.as<float>(), 8);
+  });
   EXPECT_CLEAN(trace);
-  trace = traced(
-      [&] { launch(ping_pong<false>, {1, 64, 128}, {}, in.as<float>(), out.as<float>(), 2); });
+  trace = traced([&] {
+    launch(ping_pong<false>, {1, 64, 128}, {}, in.as<float>(), out.as<float>(), 2);
+  });
   EXPECT_TRUE(has(trace, "race", {place_of("produce"), place_of("consume")})) << messages(trace);
 }
 
-// ---- asynchronous units -----------------------------------------------------------------------------
+// ---- asynchronous units -----------------------------------------------------------------------
 
 TEST(Async, CopiesOfThreads) {
   DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
   for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early}) {
     simt::set_async_schedule(schedule);
-    Trace trace = traced(
-        [&] { launch(staged_copy<true>, {1, 64, 1024}, {}, in.as<float>(), out.as<float>()); });
+    Trace trace = traced([&] {
+      launch(staged_copy<true>, {1, 64, 1024}, {}, in.as<float>(), out.as<float>());
+    });
     EXPECT_CLEAN(trace);
     EXPECT_EQ(sum(trace, Space::global, Op::async_load, line_of("cp_async")), (Sum{2, 32, 32}));
     EXPECT_EQ(sum(trace, Space::shared, Op::async_store, line_of("cp_async")), (Sum{2, 8, 8}));
-    trace = traced(
-        [&] { launch(staged_copy<false>, {1, 64, 1024}, {}, in.as<float>(), out.as<float>()); });
-    EXPECT_TRUE(has(trace, "race",
-                    {"read after write", place_of("cp_async"), place_of("staged load")}))
+    trace = traced([&] {
+      launch(staged_copy<false>, {1, 64, 1024}, {}, in.as<float>(), out.as<float>());
+    });
+    EXPECT_TRUE(
+        has(trace, "race", {"read after write", place_of("cp_async"), place_of("staged load")}))
         << messages(trace);
   }
   simt::set_async_schedule(simt::AsyncSchedule::late);
@@ -738,8 +746,9 @@ TEST(Async, CopiesOfThreads) {
 TEST(Async, MatrixLoads) {
   DeviceMemory out = ramp(32, "out");
   const auto wavefronts = [&](int pitch) {
-    const Trace trace =
-        traced([&] { launch(load_matrices, {1, 32, 8192}, {}, out.as<float>(), pitch); });
+    const Trace trace = traced([&] {
+      launch(load_matrices, {1, 32, 8192}, {}, out.as<float>(), pitch);
+    });
     EXPECT_CLEAN(trace);
     return sum(trace, Space::shared, Op::load, line_of("ldmatrix"));
   };
@@ -752,12 +761,14 @@ TEST(Async, BulkLoads) {
   DeviceMemory in = ramp(128, "in"), out = ramp(128, "out");
   for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early}) {
     simt::set_async_schedule(schedule);
-    Trace trace = traced(
-        [&] { launch(bulk_copy_in<true>, {1, 128, 1024}, {}, in.as<float>(), out.as<float>()); });
+    Trace trace = traced([&] {
+      launch(bulk_copy_in<true>, {1, 128, 1024}, {}, in.as<float>(), out.as<float>());
+    });
     EXPECT_CLEAN(trace);
     EXPECT_EQ(sum(trace, Space::global, Op::async_load, line_of("bulk load")), (Sum{1, 16, 16}));
-    trace = traced(
-        [&] { launch(bulk_copy_in<false>, {1, 128, 1024}, {}, in.as<float>(), out.as<float>()); });
+    trace = traced([&] {
+      launch(bulk_copy_in<false>, {1, 128, 1024}, {}, in.as<float>(), out.as<float>());
+    });
     EXPECT_TRUE(has(trace, "race", {place_of("bulk load"), place_of("bulk use")}))
         << messages(trace);
   }
@@ -781,8 +792,7 @@ TEST(Async, ProxyFences) {
     return traced([&] { launch(kernel, {1, 128, 1024}, {}, map); });
   };
   EXPECT_CLEAN(run(tma_copy_out<1>));
-  for (const Trace& trace :
-       {run(tma_copy_out<0>), run(tma_copy_out<2>), run(tma_copy_out<3>)}) {
+  for (const Trace& trace : {run(tma_copy_out<0>), run(tma_copy_out<2>), run(tma_copy_out<3>)}) {
     EXPECT_TRUE(has(trace, "proxy",
                     {place_of("ordinary store"), place_of("tma store"), "fence_proxy_async()"}))
         << messages(trace);
@@ -795,8 +805,8 @@ TEST(Async, OverwritingWhatIsStored) {
   const TensorMap map = map_of(out);
   EXPECT_CLEAN(traced([&] { launch(overwrite_stored<true>, {1, 128, 1024}, {}, map); }));
   const Trace trace = traced([&] { launch(overwrite_stored<false>, {1, 128, 1024}, {}, map); });
-  EXPECT_TRUE(has(trace, "race",
-                  {"write after read", place_of("tma store 2"), place_of("overwrite")}))
+  EXPECT_TRUE(
+      has(trace, "race", {"write after read", place_of("tma store 2"), place_of("overwrite")}))
       << messages(trace);
 }
 
@@ -820,13 +830,13 @@ TEST(Clusters, StaticSharedMemory) {
   EXPECT_TRUE(has(trace, "static-shared", {place_of("static store")})) << messages(trace);
 }
 
-// ---- addresses --------------------------------------------------------------------------------------
+// ---- addresses --------------------------------------------------------------------------------
 
 TEST(Addresses, Uninitialised) {
   DeviceMemory x = ramp(64, "x");
   Trace trace = traced([&] { launch(partly_filled<false>, {1, 64, 256}, {}, x.as<float>()); });
-  EXPECT_TRUE(has(trace, "uninitialised",
-                  {"thread (6,0,0)", "+0x1c", place_of("uninitialised load")}))
+  EXPECT_TRUE(
+      has(trace, "uninitialised", {"thread (6,0,0)", "+0x1c", place_of("uninitialised load")}))
       << messages(trace);
   trace = traced([&] { launch(partly_filled<true>, {1, 64, 256}, {}, x.as<float>()); });
   EXPECT_CLEAN(trace);
@@ -835,14 +845,15 @@ TEST(Addresses, Uninitialised) {
 TEST(Addresses, OutOfBounds) {
   DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
   const auto run = [&](int shift) {
-    return [&, shift] { launch(shifted_copy, {1, 256}, {}, in.as<float>(), out.as<float>(), shift); };
+    return [&, shift] {
+      launch(shifted_copy, {1, 256}, {}, in.as<float>(), out.as<float>(), shift);
+    };
   };
   EXPECT_CLEAN(traced(run(0)));
   for (const int shift : {1, -1}) {
     const Trace trace = traced(run(shift));
     ASSERT_EQ(trace.findings.size(), 1u);
-    EXPECT_TRUE(has(trace, "out-of-bounds", {"'in'", place_of("shifted load")}))
-        << messages(trace);
+    EXPECT_TRUE(has(trace, "out-of-bounds", {"'in'", place_of("shifted load")})) << messages(trace);
     EXPECT_EQ(trace.findings[0].count, 1u);
   }
   const auto [trace, message] = traced_failure(run(1 << 28));
@@ -860,18 +871,21 @@ TEST(Addresses, DynamicSharedSize) {
 
 TEST(Addresses, Misaligned) {
   DeviceMemory in = ramp(256, "in"), out = ramp(32, "out");
-  EXPECT_CLEAN(
-      traced([&] { launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 4); }));
-  const auto [trace, message] = traced_failure(
-      [&] { launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 1); });
+  EXPECT_CLEAN(traced([&] {
+    launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 4);
+  }));
+  const auto [trace, message] = traced_failure([&] {
+    launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 1);
+  });
   EXPECT_NE(message.find("misaligned"), std::string::npos) << message;
   EXPECT_TRUE(has(trace, "misaligned", {place_of("vector load")})) << messages(trace);
 }
 
 TEST(Addresses, DivergentBarrier) {
   DeviceMemory x = ramp(128, "x");
-  const auto [trace, message] =
-      traced_failure([&] { launch(divergent_barrier, {1, 128}, {}, x.as<float>()); });
+  const auto [trace, message] = traced_failure([&] {
+    launch(divergent_barrier, {1, 128}, {}, x.as<float>());
+  });
   EXPECT_NE(message, "");
 }
 

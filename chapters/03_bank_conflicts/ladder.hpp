@@ -12,6 +12,7 @@
 #include "chapters/03_bank_conflicts/level_5_vectorised.cuh"
 #include "chapters/03_bank_conflicts/sidebar_access_width.cuh"
 #include "chapters/03_bank_conflicts/sidebar_broadcast.cuh"
+#include "chapters/03_bank_conflicts/sidebar_tile_shape.cuh"
 
 namespace cookbook {
 
@@ -61,7 +62,29 @@ inline Chapter chapter_3() {
   broadcast.test_sizes = {{1}, {2}, {31}};
   broadcast.levels = rows<Product<true>, Product<false>>();
 
-  chapter.ladders = {ladder, width, broadcast};
+  auto shape = ladder_over<Problem>("tile_shape", "sidebar: tile, threads and order of the tiles",
+                                    {"rows", "cols"});
+  shape.gpu_size = {8192, 8192};
+  shape.check_size = {512, 384};
+  shape.trace_size = {256, 192};
+  shape.test_sizes = {{1, 1}, {33, 65}, {60, 68}, {132, 260}, {260, 516}};
+  shape.levels = {named<TileShape<32, 32, 64, 20, 1>>("32x32_64_threads"),
+                  named<TileShape<64, 32, 128, 12, 1>>("64x32_128_threads"),
+                  named<TileShape<32, 64, 128, 12, 1>>("32x64_128_threads"),
+                  named<TileShape<64, 64, 256, 4, 1>>("64x64_256_threads_4_blocks"),
+                  named<TileShape<64, 64, 256, 6, 1>>("64x64_256_threads_6_blocks"),
+                  named<TileShape<64, 64, 256, 8, 1>>("64x64_256_threads_8_blocks"),
+                  named<TileShape<64, 64, 128, 8, 1>>("64x64_128_threads_8_blocks"),
+                  named<TileShape<64, 64, 256, 6, 8>>("64x64_6_blocks_group_8"),
+                  named<TileShape<64, 64, 256, 6, 32>>("64x64_6_blocks_group_32"),
+                  named<TileShape<128, 64, 512, 3, 1>>("128x64_512_threads"),
+                  named<TileShape<128, 64, 256, 4, 8>>("128x64_256_threads_group_8"),
+                  named<TileShape<64, 128, 512, 3, 1>>("64x128_512_threads"),
+                  named<OddShape<8>>("odd_256_threads"),
+                  named<OddShape<16>>("odd_512_threads"),
+                  named<OddShape<4>>("odd_128_threads")};
+
+  chapter.ladders = {ladder, width, broadcast, shape};
   chapter.exercises = {make_level<ConflictFree>(), make_level<Edges>()};
   return chapter;
 }

@@ -120,9 +120,8 @@ struct WmmaShared : NnLevel<T> {
   static constexpr const char* name = "wmma_shared";
   static constexpr const char* changed = "128x128 tiles in shared memory, 64x32 of C per warp";
   static constexpr const char* expect =
-      "A and B are read once per 128 columns and rows instead of 16: an eighth of the global "
-      "traffic; "
-      "bank conflicts of the tiles take over as the limit";
+      "a tile is read once per 128 columns or rows instead of 16: an eighth of the traffic; bank "
+      "conflicts of the tiles take over as the limit";
   static constexpr const char* cost =
       "32 KB of shared memory, 64 accumulators a thread, two barriers a tile";
   static constexpr const char* source = __FILE__;

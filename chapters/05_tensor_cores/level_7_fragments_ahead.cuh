@@ -158,9 +158,7 @@ struct FragmentsAhead : NnLevel<T> {
   static constexpr const char* changed =
       "ldmatrix of k step s + 1, and the copies, between the products of step s";
   static constexpr const char* expect =
-      "ldmatrix and address arithmetic hide under products already in hand: the tensor cores see "
-      "no "
-      "gap between k steps";
+      "ldmatrix and address arithmetic hide under products already in hand: no gap between k steps";
   static constexpr const char* cost = "a second set of fragments: 32 registers, close to the limit";
   static constexpr const char* source = __FILE__;
 

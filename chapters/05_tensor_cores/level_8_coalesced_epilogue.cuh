@@ -173,9 +173,7 @@ struct CoalescedEpilogue : NnLevel<T> {
   static constexpr const char* name = "coalesced_epilogue";
   static constexpr const char* changed = "C through shared memory, stored 16 bytes a thread";
   static constexpr const char* expect =
-      "half the store requests' sectors: whole 32-byte sectors, whole lines; little time at large "
-      "K, "
-      "more at small";
+      "half the sectors written, all of them whole; little time where K is large, more where small";
   static constexpr const char* cost = "two barriers a block, 64 KB of the tiles' own shared memory";
   static constexpr const char* source = __FILE__;
 

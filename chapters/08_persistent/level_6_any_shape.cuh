@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
   }
 
   if (warpgroup == 0) {
-    register_dealloc<24>();
+    register_dealloc<40>();
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> write;
       while (segments.next(s)) {
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
       }
     }
   } else {
-    register_alloc<240>();
+    register_alloc<232>();
     const int group = warpgroup - 1, lane = lane_idx();
     const int row = T::kPingPong ? 0 : group * T::kMmaM * 64;  // this warpgroup's first in the tile
     unsigned char* boxes = store + (warp - 4) * T::kStoreBuffers * kBoxBytes;

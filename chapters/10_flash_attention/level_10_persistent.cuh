@@ -238,5 +238,86 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-struct Persistent : Level {};
+/// Calls f with the configuration for the problem: many keys per tile while registers last, fewer under
+/// a causal mask, where the diagonal's tiles are half wasted; three warpgroups at head dimension 64.
+template <class CaseT, class F>
+void with_persistent_config(CaseT, bool causal, F&& f) {
+  if constexpr (CaseT::kHeadDim == 64) {
+    f(PersistentConfig<CaseT, 3, 128>{});
+  } else if (causal) {
+    f(PersistentConfig<CaseT, 2, 128>{});
+  } else {
+    f(PersistentConfig<CaseT, 2, 176>{});
+  }
 }
+
+/// The schedule for tiles of block_m queries on a device with `l2_bytes` of L2.
+inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
+  const Shape& s = p.shape;
+  const int query_tiles = ceil_div(s.seq_q, block_m), heads = s.batch * s.heads_q;
+  const int sharing = s.heads_q / s.heads_kv;  // query heads per KV head
+  const size_t kv_bytes = 4 * size_t(p.head_dim) * std::max(s.seq_k, 1);
+  // Without a mask all tiles are equally long: head after head. With it, long tiles of as many heads
+  // as half of L2 holds, then shorter ones.
+  const int kv_heads = s.causal ? static_cast<int>(l2_bytes / 2 / kv_bytes) : 1;
+  const int group = std::max(1, std::min(heads, std::max(kv_heads, 1) * sharing));
+  return {query_tiles * heads, query_tiles, heads, group, s.causal};
+}
+
+struct Persistent : Level {
+  static constexpr const char* name = "persistent";
+  static constexpr const char* changed = "one block per SM, tiles by a counter, longest first; tuned tiles";
+  static constexpr const char* expect =
+      "causal: no SM idles while others finish their long rows; full: the next tile's copies under "
+      "this one's output, and larger tiles read K and V less often from shared memory";
+  static constexpr const char* cost = "8 bytes of counters; order of tiles differs from run to run";
+  static constexpr const char* source = __FILE__;
+
+  struct Plan {
+    Problem problem;
+    Buffers buffers;
+    TensorMap q_map, k_map, v_map;
+    Schedule schedule;
+    DeviceMemory counters;
+  };
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    return supports_hopper(p, device);
+  }
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    const Shape& s = p.shape;
+    int block_m = 0, block_n = 0;
+    dispatch(p, at, [&](auto c, auto*...) {
+      with_persistent_config(c, s.causal, [&](auto config) {
+        block_m = config.kBlockM, block_n = config.kBlockN;
+      });
+    });
+    Plan plan{p, at, sequence_map(p, at.q, s.heads_q, s.seq_q, block_m),
+              sequence_map(p, at.k, s.heads_kv, s.seq_k, block_n),
+              sequence_map(p, at.v, s.heads_kv, s.seq_k, block_n),
+              make_schedule(p, block_m, device_info().l2_bytes),
+              DeviceMemory(sizeof(TileCounters), "counters")};
+    plan.counters.fill(0);
+    return plan;
+  }
+  static Claims claims(const Problem& p) {
+    const int block_m = p.head_dim == 64 ? 192 : 128;
+    const int block_n = p.head_dim == 64 || p.shape.causal ? 128 : 176;
+    return {tma_loads("k").bytes(p.key_tile_bytes(block_m, block_n)),
+            tma_loads("v").bytes(p.key_tile_bytes(block_m, block_n)),
+            p.shape.causal ? faster_than_previous(1.05) : faster_than_previous(1.01)};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& s = plan.problem.shape;
+    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
+      with_persistent_config(c, s.causal, [&](auto config) {
+        using C = decltype(config);
+        const dim3 grid(static_cast<unsigned>(std::min(device_info().sm_count, plan.schedule.tiles)));
+        launch(persistent_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream,
+               plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, plan.schedule,
+               plan.counters.template as<TileCounters>());
+      });
+    });
+  }
+};
+
+}  // namespace cookbook::attention

@@ -8,20 +8,16 @@ namespace cookbook {
 
 size_t tensor_type_bytes(TensorType type) {
   switch (type) {
-    case TensorType::u8:
-      return 1;
+    case TensorType::u8: return 1;
     case TensorType::u16:
     case TensorType::f16:
-    case TensorType::bf16:
-      return 2;
+    case TensorType::bf16: return 2;
     case TensorType::u32:
     case TensorType::s32:
-    case TensorType::f32:
-      return 4;
+    case TensorType::f32: return 4;
     case TensorType::u64:
     case TensorType::s64:
-    case TensorType::f64:
-      return 8;
+    case TensorType::f64: return 8;
   }
   throw std::invalid_argument("tensor map: unknown element type");
 }
@@ -60,12 +56,12 @@ void check_tensor_map_spec(const TensorMapSpec& spec) {
             "the box" + dimension(i) + " must be 1 to 256 elements" + got(spec.box[i]));
   }
   for (size_t i = 0; i + 1 < rank; ++i) {
-    require(spec.strides_bytes[i] % 16 == 0,
-            "the stride" + dimension(i + 1) + " must be a multiple of 16 bytes" +
-                got(spec.strides_bytes[i]));
-    require(spec.strides_bytes[i] < (uint64_t{1} << 40),
-            "the stride" + dimension(i + 1) + " must be below 2^40 bytes" +
-                got(spec.strides_bytes[i]));
+    require(spec.strides_bytes[i] % 16 == 0, "the stride" + dimension(i + 1) +
+                                                 " must be a multiple of 16 bytes" +
+                                                 got(spec.strides_bytes[i]));
+    require(
+        spec.strides_bytes[i] < (uint64_t{1} << 40),
+        "the stride" + dimension(i + 1) + " must be below 2^40 bytes" + got(spec.strides_bytes[i]));
   }
   const uint64_t inner_bytes = spec.box[0] * element_bytes;
   require(inner_bytes % 16 == 0,

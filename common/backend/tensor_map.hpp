@@ -18,15 +18,15 @@ namespace cookbook {
 #if defined(COOKBOOK_SIMT)
 /// Stands in for CUtensorMap: the same size and alignment, opaque to kernels.
 struct alignas(64) TensorMap {
-  uint64_t tag;             // tells an initialised map from any 128 bytes
-  uint64_t base;            // address of element (0, 0, ...)
-  uint64_t extents[5];      // elements, innermost first; 1 beyond the rank
-  uint64_t strides[4];      // bytes, from dimension 1 on; 0 beyond the rank
-  uint16_t box[5];          // elements; 1 beyond the rank
+  uint64_t tag;         // tells an initialised map from any 128 bytes
+  uint64_t base;        // address of element (0, 0, ...)
+  uint64_t extents[5];  // elements, innermost first; 1 beyond the rank
+  uint64_t strides[4];  // bytes, from dimension 1 on; 0 beyond the rank
+  uint16_t box[5];      // elements; 1 beyond the rank
   uint8_t rank;
   uint8_t element_bytes;
-  uint8_t type;             // TensorType
-  uint8_t swizzle;          // Swizzle
+  uint8_t type;     // TensorType
+  uint8_t swizzle;  // Swizzle
 };
 static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64, "as CUtensorMap");
 #else
@@ -47,11 +47,11 @@ enum class L2Promotion : uint8_t { none, b64, b128, b256 };
 /// dimension; there are 1 to 5.
 struct TensorMapSpec {
   TensorType dtype = TensorType::bf16;
-  const void* base = nullptr;                  ///< device address, 16-byte aligned
-  std::vector<uint64_t> extents;               ///< elements, each 1 .. 2^32
-  std::vector<uint64_t> strides_bytes;         ///< rank - 1, multiples of 16; the innermost is dense
-  std::vector<uint32_t> box;                   ///< elements, each 1 .. 256
-  Swizzle swizzle = Swizzle::none;             ///< inner box at most the swizzle's span
+  const void* base = nullptr;           ///< device address, 16-byte aligned
+  std::vector<uint64_t> extents;        ///< elements, each 1 .. 2^32
+  std::vector<uint64_t> strides_bytes;  ///< rank - 1, multiples of 16; the innermost is dense
+  std::vector<uint32_t> box;            ///< elements, each 1 .. 256
+  Swizzle swizzle = Swizzle::none;      ///< inner box at most the swizzle's span
   L2Promotion l2_promotion = L2Promotion::b128;
 };
 

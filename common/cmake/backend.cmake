@@ -11,7 +11,7 @@ target_include_directories(cookbook_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(cookbook_options INTERFACE
   COOKBOOK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_compile_options(cookbook_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-unknown-pragmas>)
+  "$<$<COMPILE_LANGUAGE:CXX>:-std=c++20;-Wall;-Wextra;-Wno-unknown-pragmas;-Wno-psabi>")
 
 add_library(cookbook_kernel INTERFACE)
 target_link_libraries(cookbook_kernel INTERFACE cookbook_options)
@@ -45,7 +45,8 @@ else()
   find_package(CUDAToolkit 12.8 REQUIRED)
   target_compile_definitions(cookbook_options INTERFACE COOKBOOK_CUDA=1)
   target_include_directories(cookbook_options SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
-  # CMake before 3.25.2 does not know C++20 for CUDA, so the flag is given by hand.
+  # The language standard is given as a flag, for both compilers: CMake before 3.25.2 does not know
+  # C++20 for CUDA, and would demand it of CUDA as soon as CXX_STANDARD asks for it.
   target_compile_options(cookbook_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-lineinfo;--expt-relaxed-constexpr;-diag-suppress=186>")
   if(COOKBOOK_PTXAS_REPORT)
@@ -53,9 +54,11 @@ else()
   endif()
 endif()
 
-# Marks .cu files as what the backend compiles them as.
+# Marks files with kernels as what the backend compiles them as, whatever their ending.
 function(cookbook_kernel_sources)
   if(COOKBOOK_BACKEND STREQUAL "simt")
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+  else()
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
   endif()
 endfunction()

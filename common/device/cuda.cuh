@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// The CUDA C++ that every kernel may use: CUDA's own headers under nvcc, their meaning on the CPU
-/// under g++.
+/// The CUDA C++ that every kernel may use: CUDA's own headers on the CUDA backend, their meaning on
+/// the CPU on the SIMT backend.
 #pragma once
 
-#if defined(__CUDACC__)
+#if !defined(COOKBOOK_SIMT)
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#if defined(__CUDACC__)
 namespace cookbook {
 
 /// The dynamic shared memory of the block, aligned to 1024 bytes (what 128-byte swizzling needs).
@@ -25,6 +26,7 @@ __device__ __forceinline__ T* dynamic_shared() {
 }
 
 }  // namespace cookbook
+#endif
 
 #else
 #include "common/backend/simt/language.hpp"

@@ -41,9 +41,9 @@ __device__ __forceinline__ void fence_mbarrier_init() {
 
 /// One arrival; releases this thread's earlier writes to whoever waits.
 __device__ __forceinline__ void mbarrier_arrive(uint64_t* bar) {
-  COOKBOOK_ASM_SM80("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(
-                        shared_address(bar))
-                    : "memory");
+  COOKBOOK_ASM_SM80(
+      "{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(shared_address(bar))
+      : "memory");
 }
 
 /// `count` arrivals at once.
@@ -56,19 +56,19 @@ __device__ __forceinline__ void mbarrier_arrive(uint64_t* bar, uint32_t count) {
 /// Adds `bytes` to what the current phase waits for, then arrives once (PTX ISA,
 /// "mbarrier.arrive.expect_tx"). A phase expects at most 2^20 - 1 bytes.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes) {
-  COOKBOOK_ASM_SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                        shared_address(bar)),
-                    "r"(bytes)
-                    : "memory");
+  COOKBOOK_ASM_SM90(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)),
+      "r"(bytes)
+      : "memory");
 }
 
 /// Adds `bytes` to what the current phase waits for, without arriving (PTX ISA,
 /// "mbarrier.expect_tx").
 __device__ __forceinline__ void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes) {
-  COOKBOOK_ASM_SM90("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(
-                        shared_address(bar)),
-                    "r"(bytes)
-                    : "memory");
+  COOKBOOK_ASM_SM90(
+      "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)),
+      "r"(bytes)
+      : "memory");
 }
 
 /// One arrival at the barrier that lies at the same offset in block `rank` of the cluster.

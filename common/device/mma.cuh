@@ -80,10 +80,10 @@ __device__ __forceinline__ void ldmatrix_x4_trans(uint32_t (&r)[4], const void* 
 /// Stores two 8x8 matrices of 16-bit elements to shared memory, sm_90 (PTX ISA, "stmatrix"): the
 /// inverse of ldmatrix_x2. All 32 lanes of the warp must call.
 __device__ __forceinline__ void stmatrix_x2(void* smem_row, const uint32_t (&r)[2]) {
-  COOKBOOK_ASM_SM90("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(
-                        shared_address(smem_row)),
-                    "r"(r[0]), "r"(r[1])
-                    : "memory");
+  COOKBOOK_ASM_SM90(
+      "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(shared_address(smem_row)),
+      "r"(r[0]), "r"(r[1])
+      : "memory");
 }
 
 /// Stores four matrices: the inverse of ldmatrix_x4.
@@ -142,8 +142,8 @@ __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/// The nearest tf32 (10 mantissa bits, ties away from zero) as a register (PTX ISA, "cvt.rna.tf32").
-/// sm_80.
+/// The nearest tf32 (10 mantissa bits, ties away from zero) as a register (PTX ISA,
+/// "cvt.rna.tf32"). sm_80.
 __device__ __forceinline__ uint32_t to_tf32(float value) {
   uint32_t bits = 0;
   COOKBOOK_ASM_SM80("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));

@@ -43,8 +43,8 @@ __device__ __forceinline__ bool elect_one() {
 }
 
 /// Gives registers back until each thread of this warpgroup has `kRegisters` (a multiple of 8,
-/// 24..256). All warps of the warpgroup must call; the kernel must be compiled with a known number
-/// of threads a block (PTX ISA, "setmaxnreg", sm_90a).
+/// 24..256). All warps of the warpgroup must call; the kernel needs `__launch_bounds__(threads,
+/// 1)`, or ptxas ignores it (PTX ISA, "setmaxnreg", sm_90a).
 template <int kRegisters>
 __device__ __forceinline__ void register_dealloc() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0, "24..256, step 8");

@@ -40,15 +40,16 @@ __device__ __forceinline__ void tma_prefetch_descriptor(const TensorMap* map) {
   COOKBOOK_ASM_SM90("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-#define COOKBOOK_TMA_LOAD(DIMENSIONS, COORDINATES, ...)                                       \
-  COOKBOOK_ASM_SM90("cp.async.bulk.tensor." DIMENSIONS                                        \
-                    ".shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "    \
-                    "[%0], [%1, {" COORDINATES "}], [%2], %3;" ::"r"(shared_address(smem)),   \
-                    "l"(map), "r"(shared_address(bar)), "l"(static_cast<uint64_t>(policy)),   \
-                    __VA_ARGS__                                                               \
+#define COOKBOOK_TMA_LOAD(DIMENSIONS, COORDINATES, ...)                                     \
+  COOKBOOK_ASM_SM90("cp.async.bulk.tensor." DIMENSIONS                                      \
+                    ".shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "  \
+                    "[%0], [%1, {" COORDINATES "}], [%2], %3;" ::"r"(shared_address(smem)), \
+                    "l"(map), "r"(shared_address(bar)), "l"(static_cast<uint64_t>(policy)), \
+                    __VA_ARGS__                                                             \
                     : "memory")
 
-/// Copies the box at (x) of a 1-D tensor to `smem` and signals its bytes to `bar`. One thread calls.
+/// Copies the box at (x) of a 1-D tensor to `smem` and signals its bytes to `bar`. One thread
+/// calls.
 __device__ __forceinline__ void tma_load_1d(void* smem, const TensorMap* map, uint64_t* bar, int x,
                                             CachePolicy policy = CachePolicy::evict_normal) {
   COOKBOOK_TMA_LOAD("1d", "%4", "r"(x));
@@ -57,8 +58,7 @@ __device__ __forceinline__ void tma_load_1d(void* smem, const TensorMap* map, ui
 /// Copies the box at (x, y) of a 2-D tensor to `smem` (rows of box[0] elements, one after the
 /// other, then swizzled) and signals its bytes to `bar`. One thread calls.
 __device__ __forceinline__ void tma_load_2d(void* smem, const TensorMap* map, uint64_t* bar, int x,
-                                            int y,
-                                            CachePolicy policy = CachePolicy::evict_normal) {
+                                            int y, CachePolicy policy = CachePolicy::evict_normal) {
   COOKBOOK_TMA_LOAD("2d", "%4, %5", "r"(x), "r"(y));
 }
 
@@ -85,13 +85,13 @@ __device__ __forceinline__ void tma_load_5d(void* smem, const TensorMap* map, ui
 
 #undef COOKBOOK_TMA_LOAD
 
-#define COOKBOOK_TMA_MULTICAST(DIMENSIONS, COORDINATES, ...)                                      \
-  COOKBOOK_ASM_SM90A(                                                                             \
-      "cp.async.bulk.tensor." DIMENSIONS                                                          \
-      ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint "   \
-      "[%0], [%1, {" COORDINATES "}], [%2], %3, %4;" ::"r"(shared_address(smem)),                 \
-      "l"(map), "r"(shared_address(bar)), "h"(mask), "l"(static_cast<uint64_t>(policy)),          \
-      __VA_ARGS__                                                                                 \
+#define COOKBOOK_TMA_MULTICAST(DIMENSIONS, COORDINATES, ...)                                    \
+  COOKBOOK_ASM_SM90A(                                                                           \
+      "cp.async.bulk.tensor." DIMENSIONS                                                        \
+      ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint " \
+      "[%0], [%1, {" COORDINATES "}], [%2], %3, %4;" ::"r"(shared_address(smem)),               \
+      "l"(map), "r"(shared_address(bar)), "h"(mask), "l"(static_cast<uint64_t>(policy)),        \
+      __VA_ARGS__                                                                               \
       : "memory")
 
 /// As tma_load_2d, but the box goes to the same offset in every block of the cluster whose bit is
@@ -118,10 +118,10 @@ __device__ __forceinline__ void tma_load_4d_multicast(
 
 #undef COOKBOOK_TMA_MULTICAST
 
-#define COOKBOOK_TMA_STORE(DIMENSIONS, COORDINATES, ...)                                      \
-  COOKBOOK_ASM_SM90("cp.async.bulk.tensor." DIMENSIONS                                        \
+#define COOKBOOK_TMA_STORE(DIMENSIONS, COORDINATES, ...)                                        \
+  COOKBOOK_ASM_SM90("cp.async.bulk.tensor." DIMENSIONS                                          \
                     ".global.shared::cta.bulk_group [%0, {" COORDINATES "}], [%1];" ::"l"(map), \
-                    "r"(shared_address(smem)), __VA_ARGS__                                    \
+                    "r"(shared_address(smem)), __VA_ARGS__                                      \
                     : "memory")
 
 /// Copies the box in `smem` to (x, y) of the tensor. The thread that calls also calls
@@ -149,8 +149,8 @@ __device__ __forceinline__ void tma_store_4d(const TensorMap* map, const void* s
 __device__ __forceinline__ void tma_store_add_2d(const TensorMap* map, const void* smem, int x,
                                                  int y) {
   COOKBOOK_ASM_SM90(
-      "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%2, %3}], [%1];" ::"l"(
-          map),
+      "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%2, %3}], [%1];" ::
+          "l"(map),
       "r"(shared_address(smem)), "r"(x), "r"(y)
       : "memory");
 }

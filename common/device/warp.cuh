@@ -24,9 +24,7 @@ __device__ __forceinline__ int warp_idx() { return thread_rank() / kWarpSize; }
 
 /// warp_idx() broadcast from lane 0, so that the compiler keeps it in a uniform register. All 32
 /// lanes of the warp must call.
-__device__ __forceinline__ int warp_idx_uniform() {
-  return __shfl_sync(kFullWarp, warp_idx(), 0);
-}
+__device__ __forceinline__ int warp_idx_uniform() { return __shfl_sync(kFullWarp, warp_idx(), 0); }
 
 /// Sum over groups of `kLanes` neighbouring lanes (a power of two), in every lane. All 32 lanes of
 /// the warp must call.

@@ -50,8 +50,7 @@ template <Swizzle kSwizzle>
 __device__ __forceinline__ uint64_t wgmma_descriptor(const void* smem, uint32_t leading_bytes,
                                                      uint32_t stride_bytes) {
   // Layout type, bits 62..63: 0 none, 1 128-byte, 2 64-byte, 3 32-byte.
-  constexpr uint64_t kLayout =
-      kSwizzle == Swizzle::none ? 0 : 4 - static_cast<uint64_t>(kSwizzle);
+  constexpr uint64_t kLayout = kSwizzle == Swizzle::none ? 0 : 4 - static_cast<uint64_t>(kSwizzle);
   return static_cast<uint64_t>((shared_address(smem) & 0x3ffff) >> 4) |
          static_cast<uint64_t>((leading_bytes & 0x3ffff) >> 4) << 16 |
          static_cast<uint64_t>((stride_bytes & 0x3ffff) >> 4) << 32 | kLayout << 62;
@@ -136,40 +135,43 @@ __device__ __forceinline__ void wgmma_fence_operand(uint32_t (&registers)[kCount
 
 // One product. n: columns; r: accumulators, n / 2; i0 ..: the numbers of the operands after the
 // accumulators, which are r, r + 1, ... The predicate is "scale-d": false means d = a * b.
-#define COOKBOOK_WGMMA_SHARED_A(n, r, type, i0, i1, i2, i3, i4)                                   \
-  COOKBOOK_ASM_SM90A("{\n.reg .pred p;\nsetp.ne.b32 p, %" #i2 ", 0;\n"                            \
-                     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " "          \
-                     "{" COOKBOOK_REGS_##r "}, %" #i0 ", %" #i1 ", p, 1, 1, %" #i3 ", %" #i4      \
-                     ";\n}"                                                                       \
-                     : COOKBOOK_ACC_##r(0)                                                        \
-                     : "l"(desc_a), "l"(desc_b), "r"(static_cast<int>(accumulate)),               \
+#define COOKBOOK_WGMMA_SHARED_A(n, r, type, i0, i1, i2, i3, i4)                              \
+  COOKBOOK_ASM_SM90A("{\n.reg .pred p;\nsetp.ne.b32 p, %" #i2                                \
+                     ", 0;\n"                                                                \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type         \
+                     " "                                                                     \
+                     "{" COOKBOOK_REGS_##r "}, %" #i0 ", %" #i1 ", p, 1, 1, %" #i3 ", %" #i4 \
+                                           ";\n}"                                            \
+                     : COOKBOOK_ACC_##r(0)                                                   \
+                     : "l"(desc_a), "l"(desc_b), "r"(static_cast<int>(accumulate)),          \
                        "n"(static_cast<int>(kMajorA)), "n"(static_cast<int>(kMajorB)))
 
-#define COOKBOOK_WGMMA_REGISTER_A(n, r, type, i0, i1, i2, i3, i4, i5, i6)                         \
-  COOKBOOK_ASM_SM90A("{\n.reg .pred p;\nsetp.ne.b32 p, %" #i5 ", 0;\n"                            \
-                     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " "          \
-                     "{" COOKBOOK_REGS_##r "}, {%" #i0 ", %" #i1 ", %" #i2 ", %" #i3 "}, %" #i4   \
-                     ", p, 1, 1, %" #i6 ";\n}"                                                    \
-                     : COOKBOOK_ACC_##r(0)                                                        \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b),                   \
+#define COOKBOOK_WGMMA_REGISTER_A(n, r, type, i0, i1, i2, i3, i4, i5, i6)                       \
+  COOKBOOK_ASM_SM90A("{\n.reg .pred p;\nsetp.ne.b32 p, %" #i5                                   \
+                     ", 0;\n"                                                                   \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type            \
+                     " "                                                                        \
+                     "{" COOKBOOK_REGS_##r "}, {%" #i0 ", %" #i1 ", %" #i2 ", %" #i3 "}, %" #i4 \
+                                           ", p, 1, 1, %" #i6 ";\n}"                            \
+                     : COOKBOOK_ACC_##r(0)                                                      \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b),                 \
                        "r"(static_cast<int>(accumulate)), "n"(static_cast<int>(kMajorB)))
 
-#define COOKBOOK_WGMMA_SHAPE(form, n, r, ...)                     \
-  if constexpr (kN == n) {                                        \
-    if constexpr (std::is_same_v<T, bf16>) {                      \
-      COOKBOOK_WGMMA_##form##_A(n, r, "bf16", __VA_ARGS__);       \
-    } else {                                                      \
-      COOKBOOK_WGMMA_##form##_A(n, r, "f16", __VA_ARGS__);        \
-    }                                                             \
+#define COOKBOOK_WGMMA_SHAPE(form, n, r, ...)               \
+  if constexpr (kN == n) {                                  \
+    if constexpr (std::is_same_v<T, bf16>) {                \
+      COOKBOOK_WGMMA_##form##_A(n, r, "bf16", __VA_ARGS__); \
+    } else {                                                \
+      COOKBOOK_WGMMA_##form##_A(n, r, "f16", __VA_ARGS__);  \
+    }                                                       \
   }
 
 namespace detail {
 
 template <int kN, class T>
-inline constexpr bool wgmma_supports =
-    (std::is_same_v<T, bf16> || std::is_same_v<T, half>) &&
-    (kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 96 || kN == 128 || kN == 160 ||
-     kN == 176 || kN == 192 || kN == 208 || kN == 224 || kN == 240 || kN == 256);
+inline constexpr bool wgmma_supports = (std::is_same_v<T, bf16> || std::is_same_v<T, half>)&&(
+    kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 96 || kN == 128 || kN == 160 ||
+    kN == 176 || kN == 192 || kN == 208 || kN == 224 || kN == 240 || kN == 256);
 
 }  // namespace detail
 
@@ -215,17 +217,19 @@ __device__ __forceinline__ void wgmma_m64k16(float (&d)[kN / 2], const uint32_t 
   COOKBOOK_WGMMA_SHAPE(REGISTER, 256, 128, 128, 129, 130, 131, 132, 133, 134)
 }
 
-#define COOKBOOK_WGMMA_E4M3(n, r, i0, i1, i2)                                                     \
-  if constexpr (kN == n) {                                                                        \
-    COOKBOOK_ASM_SM90A("{\n.reg .pred p;\nsetp.ne.b32 p, %" #i2 ", 0;\n"                          \
-                       "wgmma.mma_async.sync.aligned.m64n" #n "k32.f32.e4m3.e4m3 "                \
-                       "{" COOKBOOK_REGS_##r "}, %" #i0 ", %" #i1 ", p, 1, 1;\n}"                 \
-                       : COOKBOOK_ACC_##r(0)                                                      \
-                       : "l"(desc_a), "l"(desc_b), "r"(static_cast<int>(accumulate)));            \
+#define COOKBOOK_WGMMA_E4M3(n, r, i0, i1, i2)                                          \
+  if constexpr (kN == n) {                                                             \
+    COOKBOOK_ASM_SM90A("{\n.reg .pred p;\nsetp.ne.b32 p, %" #i2                        \
+                       ", 0;\n"                                                        \
+                       "wgmma.mma_async.sync.aligned.m64n" #n                          \
+                       "k32.f32.e4m3.e4m3 "                                            \
+                       "{" COOKBOOK_REGS_##r "}, %" #i0 ", %" #i1 ", p, 1, 1;\n}"      \
+                       : COOKBOOK_ACC_##r(0)                                           \
+                       : "l"(desc_a), "l"(desc_b), "r"(static_cast<int>(accumulate))); \
   }
 
-/// d = a * b (+ d if `accumulate`), 64 x kN x 32, FP8 e4m3 operands in shared memory, Major::k only;
-/// kN = 64, 128 or 256. The hardware keeps fewer bits than fp32 while it adds.
+/// d = a * b (+ d if `accumulate`), 64 x kN x 32, FP8 e4m3 operands in shared memory, Major::k
+/// only; kN = 64, 128 or 256. The hardware keeps fewer bits than fp32 while it adds.
 template <int kN>
 __device__ __forceinline__ void wgmma_m64k32_e4m3(float (&d)[kN / 2], uint64_t desc_a,
                                                   uint64_t desc_b, bool accumulate) {

@@ -30,15 +30,15 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   const int ty = tid / (C::kN / C::kThreadN), tx = tid % (C::kN / C::kThreadN);
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
-  TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, a, lda, b, ldb);
+  TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
   // Fill all stages but one; tiles past the end of k are filled with zeros.
   for (int s = 0; s < C::kStages - 1; ++s) {
-    copy(a_tile[s], b_tile[s], k - s * C::kK);
+    copy(a_tile[s], b_tile[s], s * C::kK);
     cp_async_commit();
   }
   int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    copy(a_tile[fill], b_tile[fill], k - k0 - (C::kStages - 1) * C::kK);
+    copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
     cp_async_commit();
     cp_async_wait<C::kStages - 1>();  // this thread's pieces of this tile are here
     __syncthreads();                  // everyone's pieces are here
@@ -88,9 +88,9 @@ struct EarlyFill : Level {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {
-    return {Accesses("global", "async_load", "a").coalesced(),
-            Accesses("global", "async_load", "b").coalesced(),
-            Accesses("shared", "async_store", "").conflict_free(), shared_loads().conflict_free()};
+    Claims claims = copy_claims();
+    claims.push_back(shared_loads().conflict_free());
+    return claims;
   }
 
   static void run(const Plan& plan, Stream stream) {

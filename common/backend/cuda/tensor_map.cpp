@@ -17,8 +17,8 @@ using EncodeTiled = decltype(&cuTensorMapEncodeTiled);
 EncodeTiled encode_tiled() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t error = cudaGetDriverEntryPointByVersion(
-      "cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
+                                                             12000, cudaEnableDefault, &found);
   if (error != cudaSuccess || found != cudaDriverEntryPointSuccess || function == nullptr) {
     throw std::runtime_error("tensor map: this driver has no cuTensorMapEncodeTiled");
   }
@@ -27,53 +27,35 @@ EncodeTiled encode_tiled() {
 
 CUtensorMapDataType data_type(TensorType type) {
   switch (type) {
-    case TensorType::u8:
-      return CU_TENSOR_MAP_DATA_TYPE_UINT8;
-    case TensorType::u16:
-      return CU_TENSOR_MAP_DATA_TYPE_UINT16;
-    case TensorType::u32:
-      return CU_TENSOR_MAP_DATA_TYPE_UINT32;
-    case TensorType::s32:
-      return CU_TENSOR_MAP_DATA_TYPE_INT32;
-    case TensorType::u64:
-      return CU_TENSOR_MAP_DATA_TYPE_UINT64;
-    case TensorType::s64:
-      return CU_TENSOR_MAP_DATA_TYPE_INT64;
-    case TensorType::f16:
-      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    case TensorType::bf16:
-      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    case TensorType::f32:
-      return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-    case TensorType::f64:
-      return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
+    case TensorType::u8: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    case TensorType::u16: return CU_TENSOR_MAP_DATA_TYPE_UINT16;
+    case TensorType::u32: return CU_TENSOR_MAP_DATA_TYPE_UINT32;
+    case TensorType::s32: return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    case TensorType::u64: return CU_TENSOR_MAP_DATA_TYPE_UINT64;
+    case TensorType::s64: return CU_TENSOR_MAP_DATA_TYPE_INT64;
+    case TensorType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case TensorType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case TensorType::f32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case TensorType::f64: return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
   }
   throw std::invalid_argument("tensor map: unknown element type");
 }
 
 CUtensorMapSwizzle swizzle_mode(Swizzle swizzle) {
   switch (swizzle) {
-    case Swizzle::b32:
-      return CU_TENSOR_MAP_SWIZZLE_32B;
-    case Swizzle::b64:
-      return CU_TENSOR_MAP_SWIZZLE_64B;
-    case Swizzle::b128:
-      return CU_TENSOR_MAP_SWIZZLE_128B;
-    default:
-      return CU_TENSOR_MAP_SWIZZLE_NONE;
+    case Swizzle::b32: return CU_TENSOR_MAP_SWIZZLE_32B;
+    case Swizzle::b64: return CU_TENSOR_MAP_SWIZZLE_64B;
+    case Swizzle::b128: return CU_TENSOR_MAP_SWIZZLE_128B;
+    default: return CU_TENSOR_MAP_SWIZZLE_NONE;
   }
 }
 
 CUtensorMapL2promotion promotion(L2Promotion l2_promotion) {
   switch (l2_promotion) {
-    case L2Promotion::b64:
-      return CU_TENSOR_MAP_L2_PROMOTION_L2_64B;
-    case L2Promotion::b128:
-      return CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
-    case L2Promotion::b256:
-      return CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
-    default:
-      return CU_TENSOR_MAP_L2_PROMOTION_NONE;
+    case L2Promotion::b64: return CU_TENSOR_MAP_L2_PROMOTION_L2_64B;
+    case L2Promotion::b128: return CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
+    case L2Promotion::b256: return CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+    default: return CU_TENSOR_MAP_L2_PROMOTION_NONE;
   }
 }
 

@@ -29,8 +29,8 @@ int distinct_addresses(const LaneRequest& request, uintptr_t (&out)[kLanes]) {
 /// Wavefronts of the lanes in `lanes`, served together.
 uint32_t phase_wavefronts(const LaneRequest& request, uint32_t lanes, int bytes, bool atomic) {
   constexpr int kBanks = 32;
-  // Distinct words by bank, chained through `next`: at most 32 lanes of four words plus one each for
-  // an unaligned start.
+  // Distinct words by bank, chained through `next`: at most 32 lanes of four words plus one each
+  // for an unaligned start.
   constexpr int kMaxWords = kLanes * 5;
   uintptr_t word_of[kMaxWords];
   int16_t next[kMaxWords];
@@ -58,8 +58,8 @@ uint32_t phase_wavefronts(const LaneRequest& request, uint32_t lanes, int bytes,
   return wavefronts;
 }
 
-/// Whether every active lane in `lanes` agrees with its neighbour at distance 1, or every one with its
-/// neighbour at distance 2. Then two phases of a wide access are served as one.
+/// Whether every active lane in `lanes` agrees with its neighbour at distance 1, or every one with
+/// its neighbour at distance 2. Then two phases of a wide access are served as one.
 bool phases_merge(const LaneRequest& request, uint32_t lanes) {
   for (const int distance : {1, 2}) {
     bool all = true;

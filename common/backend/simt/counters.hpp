@@ -27,13 +27,13 @@ RequestCost global_cost(const LaneRequest& request, int bytes_per_lane);
 
 /// How a warp's shared-memory request is spread over phases.
 enum class SharedRule {
-  load_store,  ///< 8-byte: half-warps, 16-byte: quarter-warps, merged where the hardware merges.
+  load_store,   ///< 8-byte: half-warps, 16-byte: quarter-warps, merged where the hardware merges.
   matrix_rows,  ///< ldmatrix, stmatrix, cp.async: eight 16-byte rows a phase, never merged.
-  atomic       ///< Lanes on one word are served one after the other.
+  atomic        ///< Lanes on one word are served one after the other.
 };
 
-/// Sum over phases of the largest number of distinct words asked of one bank; ideal is the number of
-/// phases with an active lane.
+/// Sum over phases of the largest number of distinct words asked of one bank; ideal is the number
+/// of phases with an active lane.
 RequestCost shared_cost(const LaneRequest& request, int bytes_per_lane, SharedRule rule);
 
 }  // namespace cookbook::simt

@@ -24,13 +24,14 @@ class StackPool {
   ~StackPool();
 
   void reserve(size_t count);
+  // Declares the frames of a fiber that will not be resumed dead, for AddressSanitizer: an exited
+  // or abandoned fiber never returns from them.
+  void forget_frames(size_t i) const;
   // One past the end of stack `i`.
   char* top(size_t i) const;
   bool contains(const void* pointer) const;
   // True if `pointer` is in the inaccessible page below a stack: an overflow.
   bool in_guard(const void* pointer) const;
-  // After fibers were abandoned: AddressSanitizer still holds their frames for live ones.
-  void forget_frames();
 
  private:
   std::vector<char*> chunks_;

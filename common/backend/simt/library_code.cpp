@@ -59,7 +59,7 @@ void find_library_code() {
   };
   std::vector<Function> functions;
   uintptr_t lowest = ~uintptr_t{0}, highest = 0;
-  for (const ElfW(Shdr)& section : sections) {
+  for (const ElfW(Shdr) & section : sections) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
     const char* names = file.data() + sections[section.sh_link].sh_offset;
     for (size_t at = 0; at + sizeof(ElfW(Sym)) <= section.sh_size; at += sizeof(ElfW(Sym))) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Which code is the standard library's. The linker keeps one copy of std::vector's functions, and it
-// may be the instrumented one from a kernel's file; when the runtime calls it, on a CUDA thread, that
-// is not the kernel's doing and must not be counted, let alone suspend the thread.
+// Which code is the standard library's. The linker keeps one copy of std::vector's functions, and
+// it may be the instrumented one from a kernel's file; when the runtime calls it, on a CUDA thread,
+// that is not the kernel's doing and must not be counted, let alone suspend the thread.
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,8 @@ uint32_t RaceDetector::known_clock(const View& knower, uint32_t slot) const {
 }
 
 bool RaceDetector::ordered(const Entry& entry, const View& later) const {
-  if (entry.slot == later.slot && (is_thread(later.slot) || entry.clock == later.clock)) return true;
+  if (entry.slot == later.slot && (is_thread(later.slot) || entry.clock == later.clock))
+    return true;
   if (base_[entry.slot] >= entry.clock) return true;
   return known_clock(later, entry.slot) >= entry.clock;
 }
@@ -245,8 +246,8 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
     if (is_thread(me.slot)) cell.ordinary_stores = true;
     return;
   }
-  // A reader may replace another of the same actor, or one that it knows of: whoever is ordered after
-  // it is ordered after that one too.
+  // A reader may replace another of the same actor, or one that it knows of: whoever is ordered
+  // after it is ordered after that one too.
   int slot = -1;
   for (int i = 0; i < cell.reader_count && slot < 0; ++i) {
     const Entry& entry = cell.readers[i];
@@ -254,8 +255,8 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
   }
   if (slot < 0 && cell.reader_count < kReaders) slot = cell.reader_count++;
   if (slot < 0) {
-    // Full: keep readers of as many different warps as possible, since the lanes of a warp are mostly
-    // ordered together.
+    // Full: keep readers of as many different warps as possible, since the lanes of a warp are
+    // mostly ordered together.
     const auto warp = [](const Entry& entry) { return entry.slot / kWarpSize; };
     for (int i = 0; i < kReaders; ++i) {
       if (warp(cell.readers[i]) == warp(mine)) return;

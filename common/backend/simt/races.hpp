@@ -4,9 +4,9 @@
 // cooperative grid), which runs on one OS thread. Vector clocks say which earlier accesses an actor
 // knows of; a shadow cell for every four bytes remembers who wrote and who read them.
 //
-// Actors are the threads of the group and the asynchronous operations. The clocks of operations share
-// a pool of slots: knowing an operation means to know the earlier ones of its slot too, which can hide
-// a mistake but never invent one.
+// Actors are the threads of the group and the asynchronous operations. The clocks of operations
+// share a pool of slots: knowing an operation means to know the earlier ones of its slot too, which
+// can hide a mistake but never invent one.
 #pragma once
 
 #include <array>
@@ -104,8 +104,8 @@ class RaceDetector {
     Entry writers[kWriters];
     Entry readers[kReaders];
   };
-  /// What an actor knows of every slot's clock, since the last full barrier. Rows are not changed once
-  /// shared, so a join hands one row to all who met.
+  /// What an actor knows of every slot's clock, since the last full barrier. Rows are not changed
+  /// once shared, so a join hands one row to all who met.
   using Row = std::vector<uint32_t>;
   using RowPointer = std::shared_ptr<const Row>;
   struct ThreadClock {
@@ -147,10 +147,10 @@ class RaceDetector {
   uint32_t pool_ = 1;
   size_t slots_ = 0;
   std::vector<ThreadClock> thread_clocks_;
-  std::vector<uint32_t> clock_;         ///< By slot.
-  std::vector<uint32_t> base_;          ///< Clock that everybody knows since the last full barrier.
-  std::vector<uint32_t> slot_issuer_;   ///< Latest issuer, for messages.
-  std::vector<Operation> operations_;   ///< Ring, by -actor - 1.
+  std::vector<uint32_t> clock_;        ///< By slot.
+  std::vector<uint32_t> base_;         ///< Clock that everybody knows since the last full barrier.
+  std::vector<uint32_t> slot_issuer_;  ///< Latest issuer, for messages.
+  std::vector<Operation> operations_;  ///< Ring, by -actor - 1.
   std::vector<Cell> cells_;
   std::unordered_map<const void*, RowPointer> objects_;
   std::map<Key, SharedHazard> hazards_;

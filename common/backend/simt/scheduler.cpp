@@ -300,6 +300,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   uint3 thread_idx{0, 0, 0};
   for (uint32_t t = 0; t < threads; ++t) {
     Thread& thread = block.threads[t];
+    worker.stacks.forget_frames(first_actor + t);
     thread.stack_pointer = make_context(worker.stacks.top(first_actor + t), thread_main);
     thread.thread_idx = thread_idx;
     if (++thread_idx.x == launch.block.x) {
@@ -406,7 +407,6 @@ void end_group(Group& group) {
 // After an abandoned group nothing of its state can be trusted.
 void discard_state(Worker& worker) {
   current_thread = nullptr;
-  worker.stacks.forget_frames();
   worker.pending.clear();
   worker.note_progress();
   worker.storage.clear();

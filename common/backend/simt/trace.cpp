@@ -28,16 +28,11 @@ const char* to_string(Space space) { return space == Space::global ? "global" : 
 
 const char* to_string(Op op) {
   switch (op) {
-    case Op::load:
-      return "load";
-    case Op::store:
-      return "store";
-    case Op::atomic:
-      return "atomic";
-    case Op::async_load:
-      return "async load";
-    case Op::async_store:
-      return "async store";
+    case Op::load: return "load";
+    case Op::store: return "store";
+    case Op::atomic: return "atomic";
+    case Op::async_load: return "async load";
+    case Op::async_store: return "async store";
   }
   return "?";
 }
@@ -129,19 +124,17 @@ std::string explain(const Trace& trace) {
     for (const AccessSite& site : trace.sites) {
       if (site.kernel != kernel.kernel) continue;
       const bool bulk = site.bytes_per_lane > 16;
-      rows.push_back({base_name(site.file) + ":" + std::to_string(site.line), to_string(site.space),
-                      to_string(site.op), std::to_string(site.bytes_per_lane), site.buffer,
-                      with_commas(site.requests),
-                      per_request(site.sectors, site.ideal_sectors, site.requests),
-                      per_request(site.wavefronts, site.ideal_wavefronts, site.requests),
-                      bulk || site.requests == 0
-                          ? std::string("-")
-                          : format("%.1f", static_cast<double>(site.lanes) /
-                                               static_cast<double>(site.requests)),
-                      source.line(site.file, site.line)});
+      rows.push_back(
+          {base_name(site.file) + ":" + std::to_string(site.line), to_string(site.space),
+           to_string(site.op), std::to_string(site.bytes_per_lane), site.buffer,
+           with_commas(site.requests), per_request(site.sectors, site.ideal_sectors, site.requests),
+           per_request(site.wavefronts, site.ideal_wavefronts, site.requests),
+           bulk || site.requests == 0 ? std::string("-")
+                                      : format("%.1f", static_cast<double>(site.lanes) /
+                                                           static_cast<double>(site.requests)),
+           source.line(site.file, site.line)});
     }
-    append_table(out, rows,
-                 {false, false, false, true, false, true, true, true, true, false});
+    append_table(out, rows, {false, false, false, true, false, true, true, true, true, false});
     out += "\n";
   }
   if (trace.findings.empty()) {

@@ -24,15 +24,15 @@ struct AccessSite {
   int line = 0;
   Space space = Space::global;
   Op op = Op::load;
-  int bytes_per_lane = 0;          ///< Largest piece of a bulk copy for TMA and bulk accesses.
-  std::string buffer;              ///< Name of the DeviceMemory; empty for shared memory.
-  uint64_t requests = 0;           ///< Warp-wide instructions.
-  uint64_t lanes = 0;              ///< Active lanes, summed over requests.
-  uint64_t sectors = 0;            ///< Global memory: distinct 32-byte sectors per request, summed.
-  uint64_t ideal_sectors = 0;      ///< Sectors if the distinct bytes of each request were dense.
-  uint64_t wavefronts = 0;         ///< Shared memory: passes over the 32 banks.
-  uint64_t ideal_wavefronts = 0;   ///< Passes without bank conflicts.
-  uint64_t bytes = 0;              ///< Sum over lanes of the bytes asked for.
+  int bytes_per_lane = 0;         ///< Largest piece of a bulk copy for TMA and bulk accesses.
+  std::string buffer;             ///< Name of the DeviceMemory; empty for shared memory.
+  uint64_t requests = 0;          ///< Warp-wide instructions.
+  uint64_t lanes = 0;             ///< Active lanes, summed over requests.
+  uint64_t sectors = 0;           ///< Global memory: distinct 32-byte sectors per request, summed.
+  uint64_t ideal_sectors = 0;     ///< Sectors if the distinct bytes of each request were dense.
+  uint64_t wavefronts = 0;        ///< Shared memory: passes over the 32 banks.
+  uint64_t ideal_wavefronts = 0;  ///< Passes without bank conflicts.
+  uint64_t bytes = 0;             ///< Sum over lanes of the bytes asked for.
 };
 
 /// A mistake found in a kernel, with the number of times it was seen.
@@ -46,10 +46,10 @@ struct KernelTotals {
   std::string kernel;
   uint64_t launches = 0;
   uint64_t blocks = 0;
-  uint64_t basic_blocks = 0;      ///< Basic blocks issued, counted once per group of lanes.
-  double mean_active_lanes = 0;   ///< Lanes per issued basic block.
-  uint64_t bytes_requested = 0;   ///< Global memory, sum over lanes.
-  uint64_t distinct_bytes = 0;    ///< Global memory, 32 times the distinct sectors touched.
+  uint64_t basic_blocks = 0;     ///< Basic blocks issued, counted once per group of lanes.
+  double mean_active_lanes = 0;  ///< Lanes per issued basic block.
+  uint64_t bytes_requested = 0;  ///< Global memory, sum over lanes.
+  uint64_t distinct_bytes = 0;   ///< Global memory, 32 times the distinct sectors touched.
 };
 
 struct Trace {
@@ -61,8 +61,8 @@ struct Trace {
 /// True in executables whose kernels were compiled for tracing, false in plain ones.
 bool tracing_available();
 
-/// Discards what was gathered and records every launch until stop_trace(). Throws std::runtime_error
-/// in a plain executable.
+/// Discards what was gathered and records every launch until stop_trace(). Throws
+/// std::runtime_error in a plain executable.
 void start_trace();
 
 /// Ends the recording and resolves addresses to source lines. Deterministic for race-free kernels,

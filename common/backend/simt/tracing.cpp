@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The tracer: groups the lanes' accesses into requests and counts them, checks bounds and alignment,
-// and feeds the race detector. Each worker thread has its own state; it is merged when a launch ends.
+// The tracer: groups the lanes' accesses into requests and counts them, checks bounds and
+// alignment, and feeds the race detector. Each worker thread has its own state; it is merged when a
+// launch ends.
 #include <link.h>
 #include <sys/mman.h>
 
@@ -28,7 +29,7 @@ namespace {
 /// How far outside of an allocation an access may land and still be in mapped guard memory.
 constexpr size_t kGuardBytes = 4096;
 
-// ---- program counters -------------------------------------------------------------------------------
+// ---- program counters -------------------------------------------------------------------------
 
 /// 32 bits are enough for a pc of this executable.
 uint32_t token_of(const void* pc) {
@@ -36,7 +37,7 @@ uint32_t token_of(const void* pc) {
 }
 void* pc_of(uint32_t token) { return &__executable_start + token; }
 
-// ---- the process's images ---------------------------------------------------------------------------
+// ---- the process's images ---------------------------------------------------------------------
 
 struct Range {
   uintptr_t begin = 0, end = 0;
@@ -76,7 +77,7 @@ Range static_shared_range() {
   return range;
 }
 
-// ---- findings ---------------------------------------------------------------------------------------
+// ---- findings ---------------------------------------------------------------------------------
 
 enum class Kind : uint8_t {
   write_after_write,
@@ -108,10 +109,11 @@ struct Occurrence {
   std::string detail;
 };
 
-using FindingKey = std::tuple<const void* /*kernel*/, Kind, uint32_t /*earlier*/, uint32_t /*later*/>;
+using FindingKey =
+    std::tuple<const void* /*kernel*/, Kind, uint32_t /*earlier*/, uint32_t /*later*/>;
 using Findings = std::map<FindingKey, Occurrence>;
 
-// ---- counters ---------------------------------------------------------------------------------------
+// ---- counters ---------------------------------------------------------------------------------
 
 struct SiteKey {
   uint32_t pc = 0;
@@ -157,10 +159,11 @@ struct KernelCounts {
   uint64_t bytes_requested = 0, distinct_bytes = 0;
 };
 
-// ---- races between blocks on global memory ----------------------------------------------------------
+// ---- races between blocks on global memory ----------------------------------------------------
 
-/// Who touched four bytes of global memory, for all workers: the last writer and the first two blocks
-/// that read. A word holds group + 1, how often that group had synchronised with others, and the pc.
+/// Who touched four bytes of global memory, for all workers: the last writer and the first two
+/// blocks that read. A word holds group + 1, how often that group had synchronised with others, and
+/// the pc.
 struct GlobalCell {
   std::atomic<uint64_t> writer, reader, other_reader;
 };
@@ -207,7 +210,7 @@ Shared& shared() {
   return state;
 }
 
-// ---- one worker -------------------------------------------------------------------------------------
+// ---- one worker -------------------------------------------------------------------------------
 
 class WorkerTracer {
  public:
@@ -294,8 +297,7 @@ class WorkerTracer {
 
   /// `between_blocks`: whether another block's access to the same global memory may be a race.
   void lane_access(Thread& thread, uintptr_t address, unsigned bytes, Op op, SharedRule rule,
-                   bool natural, void* pc, unsigned part, Actor actor,
-                   bool between_blocks = true) {
+                   bool natural, void* pc, unsigned part, Actor actor, bool between_blocks = true) {
     if (actor < 0 && !detector_.has_begun(actor)) detector_.begin_async(actor, thread.actor);
     size_t offset = 0;
     const Where where = locate(thread, address, bytes, op, pc, natural, &offset);
@@ -371,8 +373,9 @@ class WorkerTracer {
     int index = -1;
   };
 
-  /// What an access refers to. Shared: `offset` in the detector's memory. Global: the buffer becomes
-  /// recent_[0]. Reports what is out of bounds or misaligned; fails where the access would crash.
+  /// What an access refers to. Shared: `offset` in the detector's memory. Global: the buffer
+  /// becomes recent_[0]. Reports what is out of bounds or misaligned; fails where the access would
+  /// crash.
   Where locate(Thread& thread, uintptr_t address, size_t bytes, Op op, void* pc, bool natural,
                size_t* offset) {
     const Block& own = *thread.block;
@@ -515,7 +518,7 @@ class WorkerTracer {
   size_t site_index(const SiteKey& key) {
     const size_t mask = table_.size() - 1;
     uint64_t hash = (uint64_t{key.pc} << 8 | key.bytes) ^ key.buffer << 40 ^
-                    uint64_t{key.part} << 50 ^ uint64_t{static_cast<unsigned>(key.op)} << 60;
+                    uint64_t { key.part } << 50 ^ uint64_t { static_cast<unsigned>(key.op) } << 60;
     hash *= 0x9e3779b97f4a7c15ull;
     size_t at = hash >> 40 & mask;
     while (table_[at].index >= 0) {
@@ -592,8 +595,7 @@ class WorkerTracer {
       static_assert(static_cast<int>(Kind::proxy_store) ==
                     static_cast<int>(SharedHazard::Kind::proxy_store));
       const auto kind = static_cast<Kind>(hazard.kind);
-      Occurrence& found =
-          findings_[{launch_->kernel, kind, hazard.earlier_pc, hazard.later_pc}];
+      Occurrence& found = findings_[{launch_->kernel, kind, hazard.earlier_pc, hazard.later_pc}];
       if (found.count == 0) {
         found.group = group_id_;
         found.block = blocks_[hazard.later_thread / threads_per_block_];
@@ -605,9 +607,8 @@ class WorkerTracer {
         found.earlier_atomic = hazard.earlier_atomic;
         found.later_atomic = hazard.later_atomic;
         found.is_static = hazard.offset >= static_offset_;
-        found.offset = found.is_static || shared_stride_ == 0
-                           ? hazard.offset - static_offset_
-                           : hazard.offset % shared_stride_;
+        found.offset = found.is_static || shared_stride_ == 0 ? hazard.offset - static_offset_
+                                                              : hazard.offset % shared_stride_;
       }
       found.count += hazard.count;
     }
@@ -639,8 +640,8 @@ class WorkerTracer {
     for (size_t at = first; at <= last; ++at) {
       GlobalCell& cell = buffer.cells[at];
       // Elements of fewer than four bytes may share a cell: only whole cells are compared.
-      const bool whole = buffer.begin + at * 4 >= address &&
-                         buffer.begin + at * 4 + 4 <= address + bytes;
+      const bool whole =
+          buffer.begin + at * 4 >= address && buffer.begin + at * 4 + 4 <= address + bytes;
       if (!whole) continue;
       if (writes) {
         report_global(Kind::global_write_write, cell.writer.exchange(mine), mine, syncs, thread, op,
@@ -684,20 +685,20 @@ class WorkerTracer {
   std::vector<uint3> blocks_;
   uint32_t threads_per_block_ = 1;
   uint32_t warps_per_block_ = 1;
-  size_t shared_stride_ = 0;   ///< Of one block's dynamic shared memory in the detector's.
-  size_t static_offset_ = 0;   ///< Where static shared memory starts in the detector's.
+  size_t shared_stride_ = 0;  ///< Of one block's dynamic shared memory in the detector's.
+  size_t static_offset_ = 0;  ///< Where static shared memory starts in the detector's.
   Range static_shared_;
   RaceDetector detector_;
   std::vector<Site> sites_;
   std::vector<TableEntry> table_;
   std::vector<std::vector<OpenRequest>> open_;  // by warp of the group, site
   std::map<uint64_t, std::unique_ptr<Buffer>> buffers_;
-  std::array<Buffer*, 8> recent_{};             // latest first
+  std::array<Buffer*, 8> recent_{};  // latest first
   Findings findings_;
   KernelCounts counts_;
 };
 
-// ---- workers and launches -----------------------------------------------------------------------------
+// ---- workers and launches ---------------------------------------------------------------------
 
 std::vector<std::unique_ptr<WorkerTracer>> all_tracers;
 size_t tracers_in_use = 0;
@@ -796,11 +797,10 @@ class TracingHooks final : public Hooks {
     // Single words of global memory are flags that blocks agree through (load_acquire and
     // store_release), which do not race.
     const bool is_flag = bytes == 4 || bytes == 8;
-    this_tracer->lane_access(*current_thread, reinterpret_cast<uintptr_t>(address),
-                             static_cast<unsigned>(bytes), is_write ? Op::store : Op::load,
-                             SharedRule::load_store,
-                             std::has_single_bit(static_cast<unsigned>(bytes)), pc, 0,
-                             current_thread->actor, !is_flag);
+    this_tracer->lane_access(
+        *current_thread, reinterpret_cast<uintptr_t>(address), static_cast<unsigned>(bytes),
+        is_write ? Op::store : Op::load, SharedRule::load_store,
+        std::has_single_bit(static_cast<unsigned>(bytes)), pc, 0, current_thread->actor, !is_flag);
   }
   void proxy_fence(Thread& thread) override { this_tracer->detector().proxy_fence(thread.actor); }
 
@@ -810,7 +810,7 @@ class TracingHooks final : public Hooks {
 
 TracingHooks tracing_hooks;
 
-// ---- the report -------------------------------------------------------------------------------------
+// ---- the report -------------------------------------------------------------------------------
 
 std::string to_text(const uint3& index) {
   return "(" + std::to_string(index.x) + "," + std::to_string(index.y) + "," +
@@ -825,20 +825,14 @@ std::string hex_offset(size_t offset) {
 
 const char* kind_name(Kind kind) {
   switch (kind) {
-    case Kind::uninitialised:
-      return "uninitialised";
+    case Kind::uninitialised: return "uninitialised";
     case Kind::proxy_load:
-    case Kind::proxy_store:
-      return "proxy";
+    case Kind::proxy_store: return "proxy";
     case Kind::out_of_bounds:
-    case Kind::shared_out_of_bounds:
-      return "out-of-bounds";
-    case Kind::misaligned:
-      return "misaligned";
-    case Kind::static_shared:
-      return "static-shared";
-    default:
-      return "race";
+    case Kind::shared_out_of_bounds: return "out-of-bounds";
+    case Kind::misaligned: return "misaligned";
+    case Kind::static_shared: return "static-shared";
+    default: return "race";
   }
 }
 
@@ -865,8 +859,8 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
       const char* order = kind == Kind::read_after_write    ? "read after write"
                           : kind == Kind::write_after_write ? "write after write"
                                                             : "write after read";
-      const char* missing = found.earlier_async ? " without waiting for it"
-                                                : " with no barrier between";
+      const char* missing =
+          found.earlier_async ? " without waiting for it" : " with no barrier between";
       const bool one_block = found.block.x == found.earlier_block.x &&
                              found.block.y == found.earlier_block.y &&
                              found.block.z == found.earlier_block.z;
@@ -952,8 +946,8 @@ Trace stop() {
                                    ? state.buffer_names[site.buffer]
                                    : std::string();
     const bool is_bulk = site.bytes == 0;
-    const int bytes = is_bulk ? static_cast<int>(counts.largest_piece)
-                              : static_cast<int>(site.bytes);
+    const int bytes =
+        is_bulk ? static_cast<int>(counts.largest_piece) : static_cast<int>(site.bytes);
     AccessSite& out = sites[{kernel, location.file, location.line, site.space, site.op,
                              is_bulk ? 0 : bytes, buffer}];
     out.kernel = kernel;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions that g++ calls from code compiled with -fsanitize=thread -fsanitize-coverage=trace-pc.
-// Objects compiled so are linked without -fsanitize, against these instead of the sanitizer's runtime.
-// Host code of the same files calls them too: outside of a CUDA thread they only do what an atomic
-// operation must do.
+// The functions that g++ calls from code compiled with -fsanitize=thread
+// -fsanitize-coverage=trace-pc. Objects compiled so are linked without -fsanitize, against these
+// instead of the sanitizer's runtime. Host code of the same files calls them too: outside of a CUDA
+// thread they only do what an atomic operation must do.
 #include <cstdint>
 #include <cstring>
 
@@ -27,8 +27,8 @@ inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc
                                reinterpret_cast<uintptr_t>(address), bytes, op, natural, pc);
 }
 
-/// An access of a type less aligned than its size. One of 16 bytes or less counts as a whole, another
-/// as the widest pieces that fit it.
+/// An access of a type less aligned than its size. One of 16 bytes or less counts as a whole,
+/// another as the widest pieces that fit it.
 void range(const void* address, size_t bytes, Op op, void* pc) {
   if (!tracing(pc) || bytes == 0) return;
   Thread& thread = *cookbook::simt::current_thread;
@@ -42,8 +42,8 @@ void range(const void* address, size_t bytes, Op op, void* pc) {
   }
 }
 
-// libgcc and libstdc++ provide 16-byte atomics only with -latomic; fibers of one worker run one at a
-// time, and nothing in the book uses them across blocks.
+// libgcc and libstdc++ provide 16-byte atomics only with -latomic; fibers of one worker run one at
+// a time, and nothing in the book uses them across blocks.
 template <class T>
 T load_value(const volatile T* p) {
   if constexpr (sizeof(T) == 16) {
@@ -79,65 +79,64 @@ T update(volatile T* p, F&& f) {
 
 #define CALLER __builtin_return_address(0)
 
-#define ACCESS(N)                                                                                 \
-  void __tsan_read##N(void* p) { scalar(p, N, Op::load, CALLER, true); }                          \
-  void __tsan_write##N(void* p) { scalar(p, N, Op::store, CALLER, true); }                        \
-  void __tsan_read_write##N(void* p) {                                                            \
-    scalar(p, N, Op::load, CALLER, true);                                                         \
-    scalar(p, N, Op::store, CALLER, true);                                                        \
-  }                                                                                               \
-  void __tsan_unaligned_read##N(void* p) { scalar(p, N, Op::load, CALLER, false); }               \
-  void __tsan_unaligned_write##N(void* p) { scalar(p, N, Op::store, CALLER, false); }             \
-  void __tsan_unaligned_read_write##N(void* p) {                                                  \
-    scalar(p, N, Op::load, CALLER, false);                                                        \
-    scalar(p, N, Op::store, CALLER, false);                                                       \
-  }                                                                                               \
-  void __tsan_volatile_read##N(void* p) { scalar(p, N, Op::load, CALLER, true); }                 \
-  void __tsan_volatile_write##N(void* p) { scalar(p, N, Op::store, CALLER, true); }               \
-  void __tsan_unaligned_volatile_read##N(void* p) { scalar(p, N, Op::load, CALLER, false); }      \
-  void __tsan_unaligned_volatile_write##N(void* p) { scalar(p, N, Op::store, CALLER, false); }    \
-  void __tsan_read##N##_pc(void* p, void* pc) { scalar(p, N, Op::load, pc, true); }               \
+#define ACCESS(N)                                                                              \
+  void __tsan_read##N(void* p) { scalar(p, N, Op::load, CALLER, true); }                       \
+  void __tsan_write##N(void* p) { scalar(p, N, Op::store, CALLER, true); }                     \
+  void __tsan_read_write##N(void* p) {                                                         \
+    scalar(p, N, Op::load, CALLER, true);                                                      \
+    scalar(p, N, Op::store, CALLER, true);                                                     \
+  }                                                                                            \
+  void __tsan_unaligned_read##N(void* p) { scalar(p, N, Op::load, CALLER, false); }            \
+  void __tsan_unaligned_write##N(void* p) { scalar(p, N, Op::store, CALLER, false); }          \
+  void __tsan_unaligned_read_write##N(void* p) {                                               \
+    scalar(p, N, Op::load, CALLER, false);                                                     \
+    scalar(p, N, Op::store, CALLER, false);                                                    \
+  }                                                                                            \
+  void __tsan_volatile_read##N(void* p) { scalar(p, N, Op::load, CALLER, true); }              \
+  void __tsan_volatile_write##N(void* p) { scalar(p, N, Op::store, CALLER, true); }            \
+  void __tsan_unaligned_volatile_read##N(void* p) { scalar(p, N, Op::load, CALLER, false); }   \
+  void __tsan_unaligned_volatile_write##N(void* p) { scalar(p, N, Op::store, CALLER, false); } \
+  void __tsan_read##N##_pc(void* p, void* pc) { scalar(p, N, Op::load, pc, true); }            \
   void __tsan_write##N##_pc(void* p, void* pc) { scalar(p, N, Op::store, pc, true); }
 
-#define FETCH(BITS, T, NAME, EXPRESSION)                                          \
-  T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int) {             \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                \
-    return update(p, [value](T old) { return static_cast<T>(EXPRESSION); });      \
+#define FETCH(BITS, T, NAME, EXPRESSION)                                     \
+  T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int) {        \
+    scalar(p, BITS / 8, Op::atomic, CALLER, true);                           \
+    return update(p, [value](T old) { return static_cast<T>(EXPRESSION); }); \
   }
 
-#define ATOMIC(BITS, T)                                                                           \
-  T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                        \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                \
-    return load_value(p);                                                                         \
-  }                                                                                               \
-  void __tsan_atomic##BITS##_store(volatile T* p, T value, int) {                                 \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                \
-    update(p, [value](T) { return value; });                                                      \
-  }                                                                                               \
-  T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int) {                                 \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                \
-    return update(p, [value](T) { return value; });                                               \
-  }                                                                                               \
-  FETCH(BITS, T, add, old + value)                                                                \
-  FETCH(BITS, T, sub, old - value)                                                                \
-  FETCH(BITS, T, and, old & value)                                                                \
-  FETCH(BITS, T, or, old | value)                                                                 \
-  FETCH(BITS, T, xor, old ^ value)                                                                \
-  FETCH(BITS, T, nand, ~(old & value))                                                            \
-  int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T value, int,     \
-                                                    int) {                                        \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                \
-    return compare_exchange(p, expected, value);                                                  \
-  }                                                                                               \
-  int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T value, int,       \
-                                                  int) {                                          \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                \
-    return compare_exchange(p, expected, value);                                                  \
-  }                                                                                               \
-  T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T expected, T value, int, int) {    \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                \
-    compare_exchange(p, &expected, value);                                                        \
-    return expected;                                                                              \
+#define ATOMIC(BITS, T)                                                                            \
+  T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                         \
+    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
+    return load_value(p);                                                                          \
+  }                                                                                                \
+  void __tsan_atomic##BITS##_store(volatile T* p, T value, int) {                                  \
+    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
+    update(p, [value](T) { return value; });                                                       \
+  }                                                                                                \
+  T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int) {                                  \
+    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
+    return update(p, [value](T) { return value; });                                                \
+  }                                                                                                \
+  FETCH(BITS, T, add, old + value)                                                                 \
+  FETCH(BITS, T, sub, old - value)                                                                 \
+  FETCH(BITS, T, and, old& value)                                                                  \
+  FETCH(BITS, T, or, old | value)                                                                  \
+  FETCH(BITS, T, xor, old ^ value)                                                                 \
+  FETCH(BITS, T, nand, ~(old & value))                                                             \
+  int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T value, int,      \
+                                                    int) {                                         \
+    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
+    return compare_exchange(p, expected, value);                                                   \
+  }                                                                                                \
+  int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T value, int, int) { \
+    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
+    return compare_exchange(p, expected, value);                                                   \
+  }                                                                                                \
+  T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T expected, T value, int, int) {     \
+    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
+    compare_exchange(p, &expected, value);                                                         \
+    return expected;                                                                               \
   }
 
 extern "C" {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint32_t kMaxCount = (1u << 20) - 1;  // of arrivals and of bytes (PTX ISA, "mbarrier")
 
-// The barrier's own eight bytes hold only this, to notice when they are overwritten: all state is in
-// Mbarrier, where it can be named in messages.
+// The barrier's own eight bytes hold only this, to notice when they are overwritten: all state is
+// in Mbarrier, where it can be named in messages.
 uint64_t signature(const uint64_t* bar) {
   return 0x6d62617272696572ull ^ reinterpret_cast<uintptr_t>(bar);
 }
@@ -46,9 +46,9 @@ void describe(Mbarrier& barrier) {
 
 void test_phase(Mbarrier& barrier, void* pc) {
   if (barrier.pending == 0 && barrier.pending_bytes < 0) {
-    fail(name("mbarrier", barrier.address) + ": transaction bytes exceed expectation: " +
-             std::to_string(-barrier.pending_bytes) + " more bytes landed in phase " +
-             std::to_string(barrier.phase) + " than were expected",
+    fail(name("mbarrier", barrier.address) +
+             ": transaction bytes exceed expectation: " + std::to_string(-barrier.pending_bytes) +
+             " more bytes landed in phase " + std::to_string(barrier.phase) + " than were expected",
          pc);
   }
   if (barrier.pending == 0 && barrier.pending_bytes == 0) {
@@ -64,7 +64,8 @@ void test_phase(Mbarrier& barrier, void* pc) {
 void expect(Mbarrier& barrier, uint32_t bytes, void* pc) {
   barrier.pending_bytes += bytes;
   if (barrier.pending_bytes > kMaxCount) {
-    fail(name("mbarrier_expect_tx", barrier.address) + ": a phase expects at most 1048575 bytes, got " +
+    fail(name("mbarrier_expect_tx", barrier.address) +
+             ": a phase expects at most 1048575 bytes, got " +
              std::to_string(barrier.pending_bytes),
          pc);
   }
@@ -134,7 +135,8 @@ void mbarrier_group_end(Group& group) {
   for (const auto& [bar, barrier] : group_units(group).mbarriers) {
     const int64_t bytes = barrier->pending_bytes;
     if (bytes == 0) continue;
-    fail(name("mbarrier", bar) + ": at the kernel's end " + std::to_string(bytes > 0 ? bytes : -bytes) +
+    fail(name("mbarrier", bar) + ": at the kernel's end " +
+         std::to_string(bytes > 0 ? bytes : -bytes) +
          (bytes > 0 ? " expected bytes have not landed in phase "
                     : " more bytes than expected have landed in phase ") +
          std::to_string(barrier->phase));
@@ -152,12 +154,13 @@ void mbarrier_init(uint64_t* bar, uint32_t arrivals) {
     fail(name("mbarrier_init", bar) + " is not aligned to 8 bytes", pc);
   }
   if (arrivals < 1 || arrivals > kMaxCount) {
-    fail(name("mbarrier_init", bar) + ": 1 to 1048575 arrivals, got " + std::to_string(arrivals), pc);
+    fail(name("mbarrier_init", bar) + ": 1 to 1048575 arrivals, got " + std::to_string(arrivals),
+         pc);
   }
-  std::unique_ptr<Mbarrier>& slot =
-      group_units(*current_thread->block->group).mbarriers[bar];
+  std::unique_ptr<Mbarrier>& slot = group_units(*current_thread->block->group).mbarriers[bar];
   if (slot != nullptr && *bar == signature(bar)) {
-    fail(name("mbarrier_init", bar) + " is initialised already: mbarrier_invalidate() it first", pc);
+    fail(name("mbarrier_init", bar) + " is initialised already: mbarrier_invalidate() it first",
+         pc);
   }
   slot = std::make_unique<Mbarrier>();
   slot->address = bar;

@@ -51,9 +51,7 @@ struct MmaLane {
 // Operands of one register, the lowest first, as floats.
 int unpack(uint32_t bits, Format format, float* values) {
   switch (format) {
-    case Format::tf32:
-      values[0] = tf32_value(bits);
-      return 1;
+    case Format::tf32: values[0] = tf32_value(bits); return 1;
     case Format::bf16:
       values[0] = bf16_value(static_cast<uint16_t>(bits));
       values[1] = bf16_value(static_cast<uint16_t>(bits >> 16));
@@ -62,8 +60,7 @@ int unpack(uint32_t bits, Format format, float* values) {
       values[0] = half_value(static_cast<uint16_t>(bits));
       values[1] = half_value(static_cast<uint16_t>(bits >> 16));
       return 2;
-    case Format::e4m3:
-      break;
+    case Format::e4m3: break;
   }
   for (int i = 0; i < 4; ++i) values[i] = e4m3_value(static_cast<uint8_t>(bits >> (8 * i)));
   return 4;

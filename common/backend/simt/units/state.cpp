@@ -59,12 +59,9 @@ GroupUnits& group_units(Group& group) { return unit_state<GroupUnits>(group); }
 
 bool happens_now() {
   switch (async_schedule()) {
-    case AsyncSchedule::early:
-      return true;
-    case AsyncSchedule::random:
-      return random_u32() % 2 != 0;
-    default:
-      return false;
+    case AsyncSchedule::early: return true;
+    case AsyncSchedule::random: return random_u32() % 2 != 0;
+    default: return false;
   }
 }
 

@@ -25,9 +25,9 @@ struct CpAsyncCopy {
 };
 
 struct CpAsyncState {
-  std::deque<CpAsyncCopy> copies;     // not yet waited for, in order of issue
-  uint64_t first = 0;                 // number of copies.front()
-  std::deque<uint64_t> groups;        // for each group not yet waited for: number of its last copy + 1
+  std::deque<CpAsyncCopy> copies;  // not yet waited for, in order of issue
+  uint64_t first = 0;              // number of copies.front()
+  std::deque<uint64_t> groups;     // for each group not yet waited for: number of its last copy + 1
   uint64_t end() const { return first + copies.size(); }
 };
 
@@ -68,13 +68,13 @@ struct BlockUnits : UnitState {
 
 struct Mbarrier {
   uint64_t* address = nullptr;
-  uint32_t count = 0;                // arrivals a phase
-  uint32_t pending = 0;              // arrivals
+  uint32_t count = 0;    // arrivals a phase
+  uint32_t pending = 0;  // arrivals
   int64_t pending_bytes = 0;
-  uint32_t phase = 0;                // number of completed phases
+  uint32_t phase = 0;  // number of completed phases
   std::vector<Thread*> waiting;
-  char phase_object[2] = {};         // what even and odd phases release, for the tracer
-  char text[120] = {};               // for deadlock reports: kept up to date while somebody waits
+  char phase_object[2] = {};  // what even and odd phases release, for the tracer
+  char text[120] = {};        // for deadlock reports: kept up to date while somebody waits
 };
 
 struct GroupUnits : UnitState {

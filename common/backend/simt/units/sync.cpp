@@ -91,8 +91,7 @@ void named_barrier_arrive(int id, int threads) {
 }
 
 bool elect_one() {
-  Rendezvous& meeting =
-      meet(current_thread->warp->lanes, 0, "elect_one", false, COOKBOOK_SIMT_PC);
+  Rendezvous& meeting = meet(current_thread->warp->lanes, 0, "elect_one", false, COOKBOOK_SIMT_PC);
   const auto lowest = static_cast<uint32_t>(__builtin_ctz(meeting.participants));
   finish_meeting(meeting);
   return current_thread->lane == lowest;

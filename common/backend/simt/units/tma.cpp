@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// TMA. A load lands, data and bytes together, when the schedule says so; a store reads shared memory
-// between its issue and wait_group.read, and writes global memory between that and wait_group.
+// TMA. A load lands, data and bytes together, when the schedule says so; a store reads shared
+// memory between its issue and wait_group.read, and writes global memory between that and
+// wait_group.
 #include "common/device/tma.cuh"
 
 #include <algorithm>
@@ -21,17 +22,15 @@ struct Box {
   std::array<int64_t, 5> at;  // coordinates of its first element
 
   uint32_t row_bytes() const { return uint32_t{map.box[0]} * map.element_bytes; }
-  uint32_t rows() const {
-    return uint32_t{map.box[1]} * map.box[2] * map.box[3] * map.box[4];
-  }
+  uint32_t rows() const { return uint32_t{map.box[1]} * map.box[2] * map.box[3] * map.box[4]; }
   uint32_t bytes() const { return row_bytes() * rows(); }
 };
 
 // A row of a box: the part of it that is within the tensor, which may be nothing.
 struct Row {
-  char* global;         // address of the first byte within
-  uint32_t skip;        // bytes of the row before it
-  uint32_t bytes;       // within
+  char* global;    // address of the first byte within
+  uint32_t skip;   // bytes of the row before it
+  uint32_t bytes;  // within
 };
 
 struct BulkStore {
@@ -53,11 +52,13 @@ Row row_of(const Box& box, uint32_t row) {
   for (int i = 1; i < 5; ++i) {
     const int64_t coordinate = box.at[static_cast<size_t>(i)] + row % map.box[i];
     row /= map.box[i];
-    if (coordinate < 0 || coordinate >= static_cast<int64_t>(map.extents[i])) return {nullptr, 0, 0};
+    if (coordinate < 0 || coordinate >= static_cast<int64_t>(map.extents[i]))
+      return {nullptr, 0, 0};
     address += static_cast<uint64_t>(coordinate) * map.strides[i - 1];
   }
   const int64_t first = std::max<int64_t>(box.at[0], 0);
-  const int64_t end = std::min<int64_t>(box.at[0] + map.box[0], static_cast<int64_t>(map.extents[0]));
+  const int64_t end =
+      std::min<int64_t>(box.at[0] + map.box[0], static_cast<int64_t>(map.extents[0]));
   if (first >= end) return {nullptr, 0, 0};
   address += static_cast<uint64_t>(first) * map.element_bytes;
   return {reinterpret_cast<char*>(address),

@@ -15,12 +15,12 @@ template <class Lane, class Compute>
 void warp_collective(Lane& mine, const char* operation, void* pc, const Compute& compute) {
   const Warp& warp = *current_thread->warp;
   if (warp.alive != 0xffffffffu) {
-    fail(std::string(operation) + " needs all 32 lanes of the warp; some have exited or do not exist",
+    fail(std::string(operation) +
+             " needs all 32 lanes of the warp; some have exited or do not exist",
          pc);
   }
   mine.done = false;
-  Rendezvous& meeting =
-      meet(0xffffffffu, reinterpret_cast<uint64_t>(&mine), operation, false, pc);
+  Rendezvous& meeting = meet(0xffffffffu, reinterpret_cast<uint64_t>(&mine), operation, false, pc);
   if (!mine.done) {
     std::array<Lane*, kWarpSize> lanes;
     for (uint32_t i = 0; i < kWarpSize; ++i) lanes[i] = reinterpret_cast<Lane*>(meeting.value[i]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A product of a warpgroup is computed once for all its 128 threads, after all have issued it: by the
-// first that waits for it (late), by the last that issues it (early), at either or while they wait
-// (random). Accumulators are written then and not before, through the pointers that the threads
-// gave: those variables are still in scope, since the threads have yet to return from their waits.
-// A registers are taken at issue.
+// A product of a warpgroup is computed once for all its 128 threads, after all have issued it: by
+// the first that waits for it (late), by the last that issues it (early), at either or while they
+// wait (random). Accumulators are written then and not before, through the pointers that the
+// threads gave: those variables are still in scope, since the threads have yet to return from their
+// waits. A registers are taken at issue.
 #include "common/device/wgmma.cuh"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class Operand {
     span_ = swizzle_span_bytes(swizzle_);
   }
 
-  // Offset, before swizzling, of the chunk with element (mn, k); one of the two is a multiple of the
-  // chunk's elements (PTX ISA, "Strides").
+  // Offset, before swizzling, of the chunk with element (mn, k); one of the two is a multiple of
+  // the chunk's elements (PTX ISA, "Strides").
   uint32_t chunk_offset(uint32_t mn, uint32_t k) const {
     if (!is_mn_major_) {
       const uint32_t chunk = k / chunk_elements_;
@@ -97,9 +97,7 @@ uint32_t depth_of(const WgmmaShape& shape) { return shape.format == Format::e4m3
 const char* shared_base(const Block& block) { return block.shared - kDynamicSharedAddress; }
 
 // Rows of the accumulator that thread `id` of the warpgroup has: row_of(id, 0) and row_of(id, 1).
-uint32_t row_of(uint32_t id, uint32_t which) {
-  return id / 32 * 16 + id % 32 / 4 + 8 * which;
-}
+uint32_t row_of(uint32_t id, uint32_t which) { return id / 32 * 16 + id % 32 / 4 + 8 * which; }
 
 // The product's scratch: one at a time per OS thread.
 struct Scratch {
@@ -169,7 +167,8 @@ void execute(const WgmmaProduct& product, const Block& block) {
       const float* from = product.d[quad + t] + 2 * which;
       for (int j = 0; j < shape.columns / 8; ++j) {
         for (int i = 0; i < 2; ++i) {
-          scratch.d[8 * j + 2 * static_cast<int>(t) + i] = shape.accumulate ? from[4 * j + i] : 0.0f;
+          scratch.d[8 * j + 2 * static_cast<int>(t) + i] =
+              shape.accumulate ? from[4 * j + i] : 0.0f;
         }
       }
     }
@@ -205,8 +204,10 @@ Warpgroup& current_warpgroup(void* pc) {
   Block& block = *thread.block;
   const uint32_t index = thread.id / kWarpgroupThreads;
   if ((index + 1) * kWarpgroupThreads > block.thread_count) {
-    fail("wgmma: this warp is not in a complete warpgroup (four warps, the first a multiple of four)",
-         pc);
+    fail(
+        "wgmma: this warp is not in a complete warpgroup (four warps, the first a multiple of "
+        "four)",
+        pc);
   }
   auto& warpgroups = block_units(block).warpgroups;
   if (warpgroups.size() <= index) warpgroups.resize(index + 1);
@@ -232,8 +233,8 @@ void require_operand(const Operand& operand, uint32_t rows, uint32_t depth, cons
   }
 }
 
-// The tracer hears of reads at issue, whenever they happen, so that memory that is given away before
-// the wait is a race. Each warp tells of its rows of A and of a quarter of B.
+// The tracer hears of reads at issue, whenever they happen, so that memory that is given away
+// before the wait is a race. Each warp tells of its rows of A and of a quarter of B.
 void record_reads(const WgmmaProduct& product, uint32_t warp, Actor actor) {
   const WgmmaShape& shape = product.shape;
   const char* base = shared_base(*current_thread->block);
@@ -283,15 +284,16 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
     require_operand(Operand(shape.desc_b, shape.b_is_mn_major, shape.format), columns,
                     depth_of(shape), "B", pc);
     if (!shape.a_in_registers) {
-      require_operand(Operand(shape.desc_a, shape.a_is_mn_major, shape.format), 64,
-                      depth_of(shape), "A", pc);
+      require_operand(Operand(shape.desc_a, shape.a_is_mn_major, shape.format), 64, depth_of(shape),
+                      "A", pc);
     }
   }
   WgmmaProduct& product = *warpgroup.products[number - warpgroup.first];
   if (!same(product.shape, shape)) {
-    fail("wgmma: this thread's product differs from another's of the warpgroup (shape, descriptors "
-         "or accumulate)",
-         pc);
+    fail(
+        "wgmma: this thread's product differs from another's of the warpgroup (shape, descriptors "
+        "or accumulate)",
+        pc);
   }
   product.d[id] = d;
   if (a != nullptr) std::memcpy(product.a[id].data(), a, 16);

@@ -28,12 +28,12 @@ struct WgmmaShape {
 struct WgmmaProduct {
   WgmmaShape shape{};
   void* pc = nullptr;
-  uint32_t arrived = 0;                                // threads that issued it
-  std::array<float*, kWarpgroupThreads> d{};           // their accumulators
-  std::vector<std::array<uint32_t, 4>> a;              // their A registers, if that is the form
-  std::array<Actor, 4> actors{};                       // one a warp: what it reads
-  bool waited_for = false;                             // some thread came to its wait
-  bool put_off = false;                                // the schedule will execute it
+  uint32_t arrived = 0;                       // threads that issued it
+  std::array<float*, kWarpgroupThreads> d{};  // their accumulators
+  std::vector<std::array<uint32_t, 4>> a;     // their A registers, if that is the form
+  std::array<Actor, 4> actors{};              // one a warp: what it reads
+  bool waited_for = false;                    // some thread came to its wait
+  bool put_off = false;                       // the schedule will execute it
 };
 
 struct Warpgroup {
@@ -41,8 +41,8 @@ struct Warpgroup {
   uint64_t first = 0;                                  // number of products.front()
   uint64_t executed = 0;                               // products before this one are computed
   uint64_t released = 0;                               // ... have told the tracer that they ended
-  std::vector<Thread*> waiting;                        // for others to issue, or the schedule to execute
-  char batch_object[16] = {};                          // for the tracer, by batch number
+  std::vector<Thread*> waiting;  // for others to issue, or the schedule to execute
+  char batch_object[16] = {};    // for the tracer, by batch number
 };
 
 }  // namespace cookbook::simt

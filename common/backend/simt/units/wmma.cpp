@@ -74,10 +74,9 @@ void wmma_check_access(const void* pointer, unsigned leading_bytes, const char* 
 void wmma_multiply(float* d, const void* a, const void* b, const float* c, WmmaShape shape,
                    Format format) {
   WmmaLane mine{d, static_cast<const char*>(a), static_cast<const char*>(b), c, false};
-  warp_collective(mine, "wmma::mma_sync", COOKBOOK_SIMT_PC,
-                  [=](const std::array<WmmaLane*, kWarpSize>& lanes) {
-                    multiply(lanes, shape, format);
-                  });
+  warp_collective(
+      mine, "wmma::mma_sync", COOKBOOK_SIMT_PC,
+      [=](const std::array<WmmaLane*, kWarpSize>& lanes) { multiply(lanes, shape, format); });
 }
 
 }  // namespace cookbook::simt

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // nvcuda::wmma on the SIMT backend: the subset that common/device/wmma.cuh names.
 //
-// CUDA leaves open which lane holds which element. Here it is as in mma.sync (common/device/mma.cuh)
-// on 8x8 blocks, without the copies that nvcc keeps of half inputs: num_elements may be smaller.
-// Loads and stores are the lanes' own typed accesses, two 16-bit neighbours at a time where they
-// are contiguous, so that they are counted as a kernel's other accesses are.
+// CUDA leaves open which lane holds which element. Here it is as in mma.sync
+// (common/device/mma.cuh) on 8x8 blocks, without the copies that nvcc keeps of half inputs:
+// num_elements may be smaller. Loads and stores are the lanes' own typed accesses, two 16-bit
+// neighbours at a time where they are contiguous, so that they are counted as a kernel's other
+// accesses are.
 #pragma once
 
 #include <cstdint>
@@ -91,9 +92,8 @@ constexpr bool supported() {
 
 template <class Use, int kM, int kN, int kK, class T, class Layout = void>
 class fragment {
-  static_assert(std::is_same_v<Use, accumulator>
-                    ? std::is_same_v<T, float>
-                    : detail::supported<T, kM, kN, kK>(),
+  static_assert(std::is_same_v<Use, accumulator> ? std::is_same_v<T, float>
+                                                 : detail::supported<T, kM, kN, kK>(),
                 "a shape or type that the SIMT backend does not have");
 
  public:
@@ -128,8 +128,8 @@ __forceinline__ void load_matrix_sync(fragment<Use, kM, kN, kK, T, Layout>& f,
   for (int i = 0; i < f.num_elements; i += kStep) {
     const auto at = kIsA ? cookbook::simt::wmma_a_position(lane, i, kM, kNarrow)
                          : cookbook::simt::wmma_b_position(lane, i, kNarrow);
-    const Memory* from = pointer + (kRows ? at.row * leading + at.column
-                                          : at.column * leading + at.row);
+    const Memory* from =
+        pointer + (kRows ? at.row * leading + at.column : at.column * leading + at.row);
     if constexpr (kStep == 2) {
       const uint32_t both = *reinterpret_cast<const uint32_t*>(from);
       __builtin_memcpy(static_cast<void*>(&f.x[i]), &both, 4);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Chapter 8: the ladders, in order.
+#pragma once
+
+#include "chapters/07_swizzle/level_7_multicast.cuh"
+#include "chapters/08_persistent/level_1_static.cuh"
+#include "chapters/08_persistent/level_2_dynamic.cuh"
+#include "chapters/08_persistent/level_3_hidden_epilogue.cuh"
+#include "chapters/08_persistent/level_4_ping_pong.cuh"
+#include "chapters/08_persistent/level_5_stream_k.cuh"
+#include "chapters/08_persistent/level_6_any_shape.cuh"
+
+namespace cookbook {
+
+inline Chapter chapter_8() {
+  using namespace gemm;
+  Chapter chapter;
+  chapter.number = 8;
+  chapter.title = "Persistent kernels: one launch, every tile";
+
+  auto ladder = ladder_over<Problem>("gemm", "C = A B, bf16, fp32 accumulation", {"M", "N", "K"});
+  ladder.dtype = "bf16";
+  ladder.layout = "NN";
+  ladder.roof = Roof::wgmma_bf16;
+  ladder.gpu_size = {8192, 8192, 8192};
+  ladder.check_size = {640, 768, 320};
+  ladder.trace_size = {512, 768, 320};
+  ladder.test_sizes = {{1, 1, 1},       {8, 8, 1000},    {31, 33, 65},    {64, 64, 64},
+                       {127, 136, 72},  {129, 248, 128}, {256, 256, 64},  {255, 257, 63},
+                       {264, 520, 200}, {16, 1000, 48},  {1000, 16, 104}, {97, 101, 449},
+                       {512, 768, 8},   {128, 128, 0},   {776, 264, 392}, {128, 1024, 640}};
+  ladder.levels = rows<Multicast, PersistentStatic, PersistentDynamic, HiddenEpilogue, PingPong,
+                       StreamK, AnyShape>();
+
+  const auto in_layout = [&](auto problem, const char* name, const char* layout) {
+    auto other = ladder_over<decltype(problem)>(name, "the last level on other layouts", ladder.dims);
+    other.dtype = ladder.dtype;
+    other.layout = layout;
+    other.roof = ladder.roof;
+    other.gpu_size = ladder.gpu_size;
+    other.check_size = {264, 520, 200};
+    other.trace_size = {256, 512, 128};
+    other.test_sizes = {{8, 8, 8}, {31, 33, 65}, {136, 264, 72}, {247, 121, 201}, {512, 768, 128}};
+    other.levels = rows<AnyShape>();
+    return other;
+  };
+
+  chapter.ladders = {ladder, in_layout(LayoutProblem<bf16, false, true>{}, "gemm_nt", "NT"),
+                     in_layout(LayoutProblem<bf16, true, false>{}, "gemm_tn", "TN"),
+                     in_layout(LayoutProblem<bf16, true, true>{}, "gemm_tt", "TT")};
+  return chapter;
+}
+
+}  // namespace cookbook
