@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The harness itself: narrow types, inputs, claims, verdicts, command line, JSON.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -22,6 +22,16 @@ constexpr int stages_bytes() {
   return C::kStages * C::kK * (C::kPitchA + C::kN) * static_cast<int>(sizeof(float));
 }
 
+/// Whether the device lets a block have that much.
+template <class C>
+Support enough_shared_memory(const DeviceInfo& device) {
+  if (device.smem_per_block_bytes >= static_cast<std::size_t>(stages_bytes<C>())) {
+    return Support::yes();
+  }
+  return Support::no("needs " + std::to_string(stages_bytes<C>()) +
+                     " bytes of shared memory a block");
+}
+
 /// acc += a b^T, row by row, every other row backwards: then each FMA shares an operand with the
 /// one before it, also where the row changes. A shared operand comes from the register reuse cache,
 /// and the two others rarely lie in one register bank.
@@ -111,6 +121,10 @@ struct WideTile : Level {
   static constexpr const char* cost =
       "128 accumulators: one block of 8 warps per SM, so latency must be hidden within a warp";
   static constexpr const char* source = __FILE__;
+
+  static Support supports(const Problem&, const DeviceInfo& device) {
+    return enough_shared_memory<WideTileConfig>(device);
+  }
 
   static Claims claims(const Problem&) {
     Claims claims = copy_claims();

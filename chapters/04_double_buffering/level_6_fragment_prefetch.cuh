@@ -94,10 +94,14 @@ struct FragmentPrefetch : Level {
   static constexpr const char* cost = "24 more registers a thread";
   static constexpr const char* source = __FILE__;
 
+  static Support supports(const Problem&, const DeviceInfo& device) {
+    return enough_shared_memory<FragmentPrefetchConfig>(device);
+  }
+
   static Claims claims(const Problem&) {
     Claims claims = copy_claims();
     claims.push_back(shared_loads().wavefronts_per_request(2));
-    claims.push_back(faster_than_previous(1.0));
+    claims.push_back(faster_than_previous(0.98));
     return claims;
   }
 

@@ -1,66 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What a user would call instead: cuBLAS, in fp32 on the CUDA cores (no TF32).
-#include <cublas_v2.h>
-#include <cuda_runtime.h>
-
-#include <memory>
+// What a user would call instead of this chapter's levels.
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "chapters/02_tiling/problem.hpp"
+#include "chapters/02_tiling/cublas_sgemm.hpp"
 
 namespace cookbook {
 
-namespace {
-
-void check(cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw LaunchError(cublasGetStatusString(status));
-}
-
-struct CuBlas : sgemm::Level {
-  static constexpr const char* name = "cuBLAS";
-  static constexpr const char* changed = "cublasSgemm, CUBLAS_PEDANTIC_MATH: fp32 FMAs, no TF32";
-  static constexpr const char* expect = "the vendor's kernel for this shape";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
-
-  struct Destroy {
-    void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
-  };
-  struct Plan {
-    Problem problem;
-    Buffers buffers;
-    std::unique_ptr<cublasContext, Destroy> handle;
-  };
-
-  static Support supports(const Problem& p, const DeviceInfo&) {
-    if (p.k == 0) return Support::no("cuBLAS refuses the empty matrices that K = 0 makes here");
-    return Support::yes();
-  }
-
-  static Plan prepare(const Problem& problem, const Buffers& buffers) {
-    cublasHandle_t handle = nullptr;
-    check(cublasCreate(&handle));
-    Plan plan{problem, buffers, std::unique_ptr<cublasContext, Destroy>(handle)};
-    check(cublasSetMathMode(handle, CUBLAS_PEDANTIC_MATH));
-    return plan;
-  }
-
-  static void run(const Plan& plan, Stream stream) {
-    const Problem& p = plan.problem;
-    if (p.m == 0 || p.n == 0) return;
-    const float one = 1, zero = 0;
-    check(cublasSetStream(plan.handle.get(), stream.handle));
-    // cuBLAS is column-major: it sees every row-major matrix transposed, and C^T = B^T A^T.
-    check(cublasSgemm_64(plan.handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, p.n, p.m, p.k, &one,
-                         plan.buffers.b, p.ldb, plan.buffers.a, p.lda, &zero, plan.buffers.c,
-                         p.ldc));
-  }
-};
-
-}  // namespace
-
 std::vector<std::pair<std::string, ReferenceEntry>> chapter_4_libraries() {
-  return {{"sgemm", make_level<CuBlas>()}};
+  return {{"sgemm", make_level<sgemm::CuBlas>()}};
 }
 
 }  // namespace cookbook

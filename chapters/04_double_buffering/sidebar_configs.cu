@@ -8,7 +8,7 @@
 namespace cookbook::sgemm {
 
 template <int kTileM, int kTileN, int kTileK, int kWarpTileM, int kWarpTileN, int kRows, int kCols,
-          int kDepth, int kResident, int kGroupRows = 8>
+          int kDepth, int kResident, int kGroupRows = 16>
 struct AnyConfig {
   static constexpr int kM = kTileM, kN = kTileN, kK = kTileK;
   static constexpr int kWarpM = kWarpTileM, kWarpN = kWarpTileN;
@@ -47,8 +47,8 @@ int main(int argc, char** argv) {
             row<AnyConfig<128, 128, 16, 32, 64, 8, 8, 3, 2>>("128x128x16, 8x8, 3 stages, 2 blocks"),
             row<AnyConfig<128, 256, 16, 64, 64, 16, 8, 4, 1, 1>>(
                 "128x256x16, 4 stages, row by row"),
-            row<AnyConfig<128, 256, 16, 64, 64, 16, 8, 4, 1, 16>>(
-                "128x256x16, 4 stages, groups of 16"),
+            row<AnyConfig<128, 256, 16, 64, 64, 16, 8, 4, 1, 8>>(
+                "128x256x16, 4 stages, groups of 8"),
         });
   }
 }

@@ -49,7 +49,7 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Element> p) {
   using T = typename C::Element;
   constexpr int kM = C::kWarpM / 16, kN = C::kWarpN / 16;  // 16x16 products a warp and k step
   T* a_tile = dynamic_shared<T>();                         // (kBlockM, kBlockK)

@@ -77,7 +77,7 @@ __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Element> p) {
   using T = typename C::Element;
   constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)

@@ -77,7 +77,7 @@ __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Element> p) {
   using T = typename C::Element;
   constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
@@ -142,7 +142,8 @@ struct WideTiles : NnLevel<T> {
   static constexpr const char* name = "wide_tiles";
   static constexpr const char* changed = "128x256 tiles, eight warps of 64x64, four stages";
   static constexpr const char* expect =
-      "a third less ldmatrix traffic: 8 pieces of 512 bytes for 32 products instead of 6 for 16; but "
+      "a third less ldmatrix traffic: 8 pieces of 512 bytes for 32 products instead of 6 for 16; "
+      "but "
       "only two warps per scheduler are left to hide latency";
   static constexpr const char* cost =
       "128 accumulators a thread, 192 KB: one block of 8 warps on an SM";

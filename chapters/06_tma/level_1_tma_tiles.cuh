@@ -164,7 +164,7 @@ struct LevelOn : LevelT<bf16> {
 
 struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
   using Config = tma_tiles::Config;
-  static constexpr const char* name = "tma tiles";
+  static constexpr const char* name = "tma_tiles";
   static constexpr const char* changed = "TMA loads whole tiles, mbarriers tell when they are there";
   static constexpr const char* expect =
       "about the level below: the tensor cores are the same, only the address arithmetic is gone";

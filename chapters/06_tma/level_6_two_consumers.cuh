@@ -76,7 +76,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
     StageCursor<C::kStages> read;
     for (int k_block = 0; k_block < k_blocks; ++k_block) {
       mbarrier_wait(&full[read.stage], read.phase);
-      const int stage_bytes = read.stage * T::kStageBytes;
+      const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
+      const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
 
       wgmma_fence();
 #pragma unroll
@@ -84,9 +85,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
 #pragma unroll
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, Major::k, Major::mn>(
-              acc[i],
-              wgmma_descriptor_advance(desc_a, stage_bytes + T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(desc_b, stage_bytes + T::B::offset_bytes(0, k)),
+              acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
               k_block > 0 || k > 0);
         }
       }
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
 struct TwoConsumers : LevelT<bf16> {
   using Config = two_consumers::Config;
   using Plan = TmaPlan;
-  static constexpr const char* name = "two consumers";
+  static constexpr const char* name = "two_consumers";
   static constexpr const char* changed = "128 x 256 tiles, 64 rows to each of two consumer warpgroups";
   static constexpr const char* expect =
       "1.2x: 43 products a byte loaded instead of 32, and one warpgroup computes while one waits";

@@ -77,7 +77,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
     int previous = 0;  // the stage that the batch in flight reads
     for (int k_block = 0; k_block < k_blocks; ++k_block) {
       mbarrier_wait(&full[read.stage], read.phase);
-      const int stage_bytes = read.stage * T::kStageBytes;
+      const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
+      const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
 
       wgmma_fence();
 #pragma unroll
@@ -85,9 +86,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
 #pragma unroll
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, Major::k, Major::mn>(
-              acc[i],
-              wgmma_descriptor_advance(desc_a, stage_bytes + T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(desc_b, stage_bytes + T::B::offset_bytes(0, k)),
+              acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
               k_block > 0 || k > 0);
         }
       }
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
 struct OneInFlight : LevelT<bf16> {
   using Config = one_in_flight::Config;
   using Plan = TmaPlan;
-  static constexpr const char* name = "one in flight";
+  static constexpr const char* name = "one_in_flight";
   static constexpr const char* changed = "wait<1>: a batch of products stays in flight while the next is issued";
   static constexpr const char* expect =
       "1.03x: no gap between batches; with two warpgroups the other one filled most of it";

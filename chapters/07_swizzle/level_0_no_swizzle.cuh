@@ -24,7 +24,7 @@ double boxes_of_a(const Problem& p) {
 
 struct NoSwizzle : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::none>> {
   using Config = smem_swizzle::Config<Swizzle::none>;
-  static constexpr const char* name = "no swizzle";
+  static constexpr const char* name = "no_swizzle";
   static constexpr const char* changed = "tiles of 128-byte rows, not swizzled";
   static constexpr const char* expect =
       "eight rows of a matrix lie in the same four banks: ldmatrix takes eight times as long";

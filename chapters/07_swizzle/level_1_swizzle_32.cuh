@@ -8,7 +8,7 @@ namespace cookbook::gemm {
 
 struct Swizzle32 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b32>> {
   using Config = smem_swizzle::Config<Swizzle::b32>;
-  static constexpr const char* name = "32-byte swizzle";
+  static constexpr const char* name = "swizzle_32";
   static constexpr const char* changed =
       "panels of 32 bytes; the 16-byte chunk index is XORed with address bit 7";
   static constexpr const char* expect =

@@ -8,7 +8,7 @@ namespace cookbook::gemm {
 
 struct Swizzle64 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b64>> {
   using Config = smem_swizzle::Config<Swizzle::b64>;
-  static constexpr const char* name = "64-byte swizzle";
+  static constexpr const char* name = "swizzle_64";
   static constexpr const char* changed =
       "panels of 64 bytes; two bits of the chunk index are XORed";
   static constexpr const char* expect =

@@ -8,7 +8,7 @@ namespace cookbook::gemm {
 
 struct Swizzle128 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b128>> {
   using Config = smem_swizzle::Config<Swizzle::b128>;
-  static constexpr const char* name = "128-byte swizzle";
+  static constexpr const char* name = "swizzle_128";
   static constexpr const char* changed =
       "panels of 128 bytes; all three bits of the chunk index are XORed";
   static constexpr const char* expect =

@@ -17,7 +17,7 @@ struct Config : wgmma_tiles::Config {
 }  // namespace wgmma_swizzle
 
 struct Wgmma32 : wgmma_tiles::LevelOn<wgmma_swizzle::Config<Swizzle::b32>> {
-  static constexpr const char* name = "wgmma, 32 bytes";
+  static constexpr const char* name = "wgmma_32";
   static constexpr const char* changed = "panels of 32 bytes instead of 16-byte rows";
   static constexpr const char* expect = "faster: half as many boxes, whole sectors";
   static constexpr const char* cost = "tiles aligned to 256 bytes";
@@ -29,7 +29,7 @@ struct Wgmma32 : wgmma_tiles::LevelOn<wgmma_swizzle::Config<Swizzle::b32>> {
 };
 
 struct Wgmma64 : wgmma_tiles::LevelOn<wgmma_swizzle::Config<Swizzle::b64>> {
-  static constexpr const char* name = "wgmma, 64 bytes";
+  static constexpr const char* name = "wgmma_64";
   static constexpr const char* changed = "panels of 64 bytes";
   static constexpr const char* expect = "faster again, by less";
   static constexpr const char* cost = "tiles aligned to 512 bytes";

@@ -69,7 +69,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
     int previous = 0;  // the stage that the batch in flight reads
     for (int k_block = 0; k_block < k_blocks; ++k_block) {
       mbarrier_wait(&full[read.stage], read.phase);
-      const int stage_bytes = read.stage * T::kStageBytes;
+      const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
+      const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
 
       wgmma_fence();
 #pragma unroll
@@ -77,9 +78,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
 #pragma unroll
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
-              acc[i],
-              wgmma_descriptor_advance(desc_a, stage_bytes + T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(desc_b, stage_bytes + T::B::offset_bytes(0, k)),
+              acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
               k_block > 0 || k > 0);
         }
       }
@@ -129,7 +129,7 @@ struct LevelOn : LevelT<bf16> {
 }  // namespace l2_order
 
 struct Grouped4 : l2_order::LevelOn<GroupedOrder<4>> {
-  static constexpr const char* name = "grouped 4";
+  static constexpr const char* name = "grouped_4";
   static constexpr const char* changed = "blocks go down four rows of tiles, then to the next column";
   static constexpr const char* expect =
       "a wave covers 4 x 33 tiles: less of A, but most of B; at 4096 both fit L2 in any order";
@@ -142,7 +142,7 @@ struct Grouped4 : l2_order::LevelOn<GroupedOrder<4>> {
 };
 
 struct Grouped8 : l2_order::LevelOn<GroupedOrder<8>> {
-  static constexpr const char* name = "grouped 8";
+  static constexpr const char* name = "grouped_8";
   static constexpr const char* changed = "eight rows of tiles at a time";
   static constexpr const char* expect = "8 x 16.5 tiles of 128 x 256: 1,024 rows by 4,224 columns";
   static constexpr const char* cost = "two divisions a block";
@@ -154,7 +154,7 @@ struct Grouped8 : l2_order::LevelOn<GroupedOrder<8>> {
 };
 
 struct Grouped16 : l2_order::LevelOn<GroupedOrder<16>> {
-  static constexpr const char* name = "grouped 16";
+  static constexpr const char* name = "grouped_16";
   static constexpr const char* changed = "sixteen rows of tiles at a time";
   static constexpr const char* expect =
       "16 x 8.25 tiles: 2,048 rows by 2,112 columns, the squarest patch and the fewest bytes";

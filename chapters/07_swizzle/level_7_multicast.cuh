@@ -78,7 +78,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
     int previous = 0;  // the stage that the batch in flight reads
     for (int k_block = 0; k_block < k_blocks; ++k_block) {
       mbarrier_wait(&full[read.stage], read.phase);
-      const int stage_bytes = read.stage * T::kStageBytes;
+      const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
+      const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
 
       wgmma_fence();
 #pragma unroll
@@ -86,16 +87,15 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
 #pragma unroll
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
-              acc[i],
-              wgmma_descriptor_advance(desc_a, stage_bytes + T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(desc_b, stage_bytes + T::B::offset_bytes(0, k)),
+              acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
               k_block > 0 || k > 0);
         }
       }
       wgmma_commit();
       wgmma_wait<1>();  // the batch before this one is done: its stage is free
       if (k_block > 0 && lane_idx() < C::kCluster) {  // either producer may have sent it
-        mbarrier_arrive_cluster(&empty[previous], lane_idx());
+        mbarrier_arrive_cluster_relaxed(&empty[previous], lane_idx());
       }
       previous = read.stage;
       read.advance();

@@ -3,8 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
-#include <utility>
+#include <stdexcept>
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
 #include "chapters/08_persistent/pad_rows.cuh"
@@ -37,7 +36,7 @@ struct Traits {
   static constexpr bool kPingPong = C::kSchedule == Schedule::ping_pong;
   static constexpr int kMmaM = C::kBlockM / (kPingPong ? 1 : 2) / 64;  // a warpgroup
   // Registers are left to share tiles (stream-K) and to store rows of any pitch.
-  static constexpr bool kGeneral = kMmaM * C::kBlockN <= 256;
+  static constexpr bool kGeneral = kMmaM == 1;
   static constexpr int kStageBytes = A::kBytes + B::kBytes;
   static constexpr int kThreads = 3 * 128;  // the producer's warpgroup and two consumers
   static constexpr int kWarps = 8;          // that multiply
@@ -113,7 +112,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
     const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
     const auto release = [&](int stage) {  // this warp has left it: tell each producer
       if constexpr (C::kCluster > 1) {
-        if (lane < C::kCluster) mbarrier_arrive_cluster(&empty[stage], lane);
+        if (lane < C::kCluster) mbarrier_arrive_cluster_relaxed(&empty[stage], lane);
       } else {
         if (lane == 0) mbarrier_arrive(&empty[stage]);
       }
@@ -132,16 +131,16 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
       int previous = 0;  // the stage that the batch in flight reads
       for (int k_block = s.k_begin; k_block < s.k_end; ++k_block) {
         mbarrier_wait(&full[read.stage], read.phase);
-        const int stage_bytes = read.stage * T::kStageBytes;
+        const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
+        const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < C::kBlockK; k += 16) {
 #pragma unroll
           for (int i = 0; i < T::kMmaM; ++i) {
             wgmma_m64k16<C::kBlockN, bf16, kMajorA, kMajorB>(
-                acc[i],
-                wgmma_descriptor_advance(desc_a, stage_bytes + T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(desc_b, stage_bytes + T::B::offset_bytes(0, k)),
+                acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
+                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
                 k_block > s.k_begin || k > 0);
           }
         }
@@ -180,11 +179,11 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
 /// What one product on this device needs: its work, its maps, its workspace.
 struct Plan {
   TmaPlan tma;
-  PaddedMatrix a, b;       // what TMA reads: the matrices themselves or padded copies
+  PaddedMatrix a{}, b{};   // what TMA reads: the matrices themselves or padded copies
   Output out{};            // c is null where TMA stores C
-  Work work;
+  Work work{};
   int blocks = 0;
-  DeviceMemory sums, flags;  // stream-K
+  DeviceMemory sums{}, flags{};  // stream-K
   void (*launch_product)(const Plan&, Stream) = nullptr;
 };
 
@@ -259,6 +258,9 @@ struct Tuned {
     } else {
       plan.out = {at.c, p.ldc};
     }
+    if (!Traits<C, Major::k, Major::k>::kGeneral && (plan.out.c != nullptr || tiles_to_share > 0)) {
+      throw std::invalid_argument("these tiles leave no registers for odd pitches or stream-K");
+    }
 
     plan.work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, C::kGroup);
     const int clusters = grid_blocks<C>() / C::kCluster;
@@ -285,7 +287,7 @@ using Skinny = Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // M fits 
 
 struct AnyShape : LevelT<bf16> {
   using Plan = any_shape::Plan;
-  static constexpr const char* name = "any shape";
+  static constexpr const char* name = "any_shape";
   static constexpr const char* changed =
       "tiles and schedule chosen by shape; operands with odd pitches are copied to padded rows";
   static constexpr const char* expect =

@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(C::kThreads)
 struct PaddedMatrix {
   const bf16* from = nullptr;
   std::int64_t rows = 0, cols = 0, pitch = 0;
-  DeviceMemory memory;  // empty if no copy is needed
+  DeviceMemory memory{};  // empty if no copy is needed
 
   bool is_copied() const { return memory.data() != nullptr; }
   std::int64_t padded_pitch() const { return (cols + 63) / 64 * 64; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decode, level 0: one query per sequence, a block per (query, head). Its warps take keys in turn, each
-// keeping a softmax of its own; at the end the block merges them.
+// Decode, level 0: one query per sequence, a block per (query, head). Its warps take keys in turn,
+// each keeping a softmax of its own; at the end the block merges them.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -14,7 +14,7 @@ struct DecodeConfig : CaseT {
   static constexpr int kWarps = 8;
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kKeys = 4;  // keys per warp and step: as many loads in flight
-  static constexpr int kPerLane = CaseT::kHeadDim / 32;  // neighbouring columns per lane
+  static constexpr int kPerLane = CaseT::kHeadDim / 32;  // columns lane, lane + 32, ... per lane
 };
 
 /// A softmax over some of the keys
@@ -24,8 +24,8 @@ struct Partial {
   float o[kCount] = {};
 
   /// Adds a softmax over other keys: both are rescaled to the larger maximum.
-  __device__ __forceinline__ void merge(float other_max, float other_sum, const float (&other_o)[kCount],
-                                        float scale_log2) {
+  __device__ __forceinline__ void merge(float other_max, float other_sum,
+                                        const float (&other_o)[kCount], float scale_log2) {
     const float new_max = fmaxf(max, other_max);
     const float offset = new_max == kMinusInfinity ? 0.0f : new_max * scale_log2;
     const float mine = ex2_approx_ftz(max * scale_log2 - offset);
@@ -37,18 +37,20 @@ struct Partial {
   }
 };
 
-/// One warp's softmax over keys first, first + step, ... below `end`; a lane holds kPerLane columns.
+/// One warp's softmax over keys first, first + step, ... below `end`; a lane holds kPerLane
+/// columns.
 template <class C>
-__device__ __forceinline__ void attend(Partial<C::kPerLane>& partial, const typename C::Element* q_row,
+__device__ __forceinline__ void attend(Partial<C::kPerLane>& partial,
+                                       const typename C::Element* q_row,
                                        const typename C::Element* k_head,
                                        const typename C::Element* v_head, int64_t stride, int first,
                                        int end, int step, float scale_log2) {
   using T = typename C::Element;
   constexpr int kPerLane = C::kPerLane;
-  const int column = kPerLane * lane_idx();
+  const int column = lane_idx();  // and column + 32, ...
   float q[kPerLane];
 #pragma unroll
-  for (int x = 0; x < kPerLane; ++x) q[x] = to_float(q_row[column + x]);
+  for (int x = 0; x < kPerLane; ++x) q[x] = to_float(q_row[column + 32 * x]);
   for (int j = first; j < end; j += step) {
     // Step 1: all loads of kKeys keys, before anything waits for one.
     T k[C::kKeys][kPerLane], v[C::kKeys][kPerLane];
@@ -56,7 +58,10 @@ __device__ __forceinline__ void attend(Partial<C::kPerLane>& partial, const type
     for (int n = 0; n < C::kKeys; ++n) {
       const int64_t at = min(j + n, end - 1) * stride + column;
 #pragma unroll
-      for (int x = 0; x < kPerLane; ++x) k[n][x] = k_head[at + x], v[n][x] = v_head[at + x];  // [kv]
+      for (int x = 0; x < kPerLane; ++x) {
+        k[n][x] = k_head[at + 32 * x];  // [k]
+        v[n][x] = v_head[at + 32 * x];  // [v]
+      }
     }
     // Step 2: scores and their maximum.
     float s[C::kKeys], max = partial.max;
@@ -126,7 +131,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const float inverse = partial.sum == 0.0f ? 0.0f : 1.0f / partial.sum;
 #pragma unroll
   for (int x = 0; x < kPerLane; ++x) {
-    o[q_offset + kPerLane * lane_idx() + x] = from_float<typename C::Element>(partial.o[x] * inverse);
+    o[q_offset + lane_idx() + 32 * x] = from_float<typename C::Element>(partial.o[x] * inverse);
   }
   if (lane_idx() == 0) {
     lse[shape.lse_index(batch, query, head)] =
@@ -139,21 +144,25 @@ struct BlockPerHead : Level {
   static constexpr const char* name = "block per head";
   static constexpr const char* changed = "a block per query and head, its warps share the keys";
   static constexpr const char* expect =
-      "every query head reads its KV head again: heads_q / heads_kv times the bytes, mostly from L2 "
+      "every query head reads its KV head again: heads_q / heads_kv times the bytes, mostly from "
+      "L2 "
       "when neighbouring heads run together";
   static constexpr const char* cost = "with few sequences, few blocks: most SMs idle";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
     const double keys = p.visible_pairs() * p.shape.batch * p.shape.heads_q;
-    return {global_loads("k").bytes(2.0 * p.head_dim * keys)};
+    // Every query head reads its KV head's keys, up to kKeys - 1 of them twice.
+    return {global_loads("k").bytes(2.0 * p.head_dim * keys, Relation::at_least),
+            global_loads("k").on("k").sectors_per_request(2)};
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
     dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
       using C = DecodeConfig<decltype(c)>;
       const dim3 grid(static_cast<unsigned>(int64_t{s.batch} * s.seq_q * s.heads_q));
-      launch(block_per_head_kernel<C>, {grid, C::kThreads}, stream, q, k, v, o, plan.buffers.lse, s);
+      launch(block_per_head_kernel<C>, {grid, C::kThreads}, stream, q, k, v, o, plan.buffers.lse,
+             s);
     });
   }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Decode, level 1: split KV. The keys of one query are dealt to several blocks, each writes its own softmax
-// (o in fp32, maximum and sum); a second kernel merges them. Blocks enough for every SM, however few
-// sequences there are.
+// Decode, level 1: split KV. The keys of one query are dealt to several blocks, each writes its own
+// softmax (o in fp32, maximum and sum); a second kernel merges them. Blocks enough for every SM,
+// however few sequences there are.
 #pragma once
 
 #include "chapters/10_flash_attention/decode_level_0_block_per_head.cuh"
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const int64_t at = share * rows + row;
 #pragma unroll
   for (int x = 0; x < kPerLane; ++x) {
-    out.o[at * C::kHeadDim + kPerLane * lane_idx() + x] = partial.o[x];
+    out.o[at * C::kHeadDim + lane_idx() + 32 * x] = partial.o[x];
   }
   if (lane_idx() == 0) out.max[at] = partial.max, out.sum[at] = partial.sum;
 }
@@ -59,14 +59,13 @@ __global__ void __launch_bounds__(C::kThreads)
     const int64_t at = share * rows + row;
     float other[kPerLane];
 #pragma unroll
-    for (int x = 0; x < kPerLane; ++x) other[x] = in.o[at * C::kHeadDim + kPerLane * lane + x];
+    for (int x = 0; x < kPerLane; ++x) other[x] = in.o[at * C::kHeadDim + lane + 32 * x];
     partial.merge(in.max[at], in.sum[at], other, shape.scale_log2);
   }
   const float inverse = partial.sum == 0.0f ? 0.0f : 1.0f / partial.sum;
 #pragma unroll
   for (int x = 0; x < kPerLane; ++x) {
-    o[row * shape.pitch + kPerLane * lane + x] =
-        from_float<typename C::Element>(partial.o[x] * inverse);
+    o[row * shape.pitch + lane + 32 * x] = from_float<typename C::Element>(partial.o[x] * inverse);
   }
   if (lane == 0) {
     const int head = static_cast<int>(row % shape.heads_q);
@@ -84,8 +83,8 @@ struct SharedOut {
   int64_t rows = 0;  // query rows
   DeviceMemory memory;
 
-  /// Shares for `blocks_per_share` blocks each, enough for `wanted` blocks, at least `least_keys` keys
-  /// each, a multiple of it.
+  /// Shares for `blocks_per_share` blocks each, enough for `wanted` blocks, at least `least_keys`
+  /// keys each, a multiple of it.
   SharedOut(const Problem& p, int64_t blocks_per_share, int64_t wanted, int least_keys)
       : rows(p.q_rows()) {
     const int most = std::max(1, ceil_div(p.shape.seq_k, least_keys));
@@ -121,7 +120,7 @@ struct Split : Level {
   }
   static Claims claims(const Problem& p) {
     const double keys = p.visible_pairs() * p.shape.batch * p.shape.heads_q;
-    return {global_loads("k").bytes(2.0 * p.head_dim * keys),
+    return {global_loads("k").bytes(2.0 * p.head_dim * keys, Relation::at_least),
             global_stores("o").in_kernel("combine").bytes(2.0 * p.head_dim *
                                                           static_cast<double>(p.q_rows()))};
   }
@@ -131,8 +130,8 @@ struct Split : Level {
     dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
       using C = DecodeConfig<decltype(c)>;
       const Shares shares = out.at(C::kHeadDim);
-      launch(split_kernel<C>, {static_cast<unsigned>(out.rows * out.shares), C::kThreads}, stream, q,
-             k, v, shares, s, out.rows, out.keys_per_share);
+      launch(split_kernel<C>, {static_cast<unsigned>(out.rows * out.shares), C::kThreads}, stream,
+             q, k, v, shares, s, out.rows, out.keys_per_share);
       launch(combine_kernel<C>, {static_cast<unsigned>(ceil_div(out.rows, C::kWarps)), C::kThreads},
              stream, shares, o, plan.buffers.lse, s, out.rows, out.shares);
     });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Decode, level 2: GQA packed. The query heads that share a KV head become rows of one tile (with several
-// queries, those too), so that K and V are read once for all of them and tensor cores do the work.
-// Each warp streams its own keys through its own ring of shared memory: no barrier in the loop.
+// Decode, level 2: GQA packed. The query heads that share a KV head become rows of one tile (with
+// several queries, those too), so that K and V are read once for all of them and tensor cores do
+// the work. Each warp streams its own keys through its own ring of shared memory: no barrier in the
+// loop.
 #pragma once
 
 #include "chapters/10_flash_attention/decode_level_1_split.cuh"
@@ -30,7 +31,8 @@ struct GqaPackedConfig : CaseT {
   static constexpr size_t kSmemBytes = sizeof(Smem) > sizeof(Merge) ? sizeof(Smem) : sizeof(Merge);
 };
 
-/// Copies 16 rows of one head to this warp's tile: 16 bytes per lane and step, rows from `rows` on zero.
+/// Copies 16 rows of one head to this warp's tile: 16 bytes per lane and step, rows from `rows` on
+/// zero.
 template <class C, class T>
 __device__ __forceinline__ void copy_keys(unsigned char* tile, const T* head, int64_t stride,
                                           int first_row, int rows) {
@@ -86,7 +88,9 @@ __global__ void __launch_bounds__(C::kThreads)
   const int steps = (all_steps - warp + C::kWarps - 1) / C::kWarps;
   const int64_t stride = shape.heads_kv * shape.pitch;
   const int64_t kv_offset = shape.k_row(batch, 0, kv_head * sharing) * shape.pitch;
-  const auto key_of_step = [&](int step) { return first_key + (step * C::kWarps + warp) * kBlockN; };
+  const auto key_of_step = [&](int step) {
+    return first_key + (step * C::kWarps + warp) * kBlockN;
+  };
   const auto copy = [&](int step) {
     if (step < steps) {
       const int stage = step % kStages;
@@ -102,7 +106,7 @@ __global__ void __launch_bounds__(C::kThreads)
   RowStates states;
   for (int step = 0; step < steps; ++step) {
     cp_async_wait<kStages - 2>();
-    __syncwarp();             // this step's tile is there, the previous one is no longer read
+    __syncwarp();              // this step's tile is there, the previous one is no longer read
     copy(step + kStages - 1);  // into the place of the previous one
     const unsigned char* k_tile = smem.k[warp][step % kStages];
     const unsigned char* v_tile = smem.v[warp][step % kStages];
@@ -111,7 +115,8 @@ __global__ void __launch_bounds__(C::kThreads)
 #pragma unroll
     for (int d = 0; d < kHeadDim / 16; ++d) {
       uint32_t b[4];
-      ldmatrix_x4(b, k_tile + tile_offset<kBlockN>(lane / 16 * 8 + lane % 8, 16 * d + lane / 8 % 2 * 8));
+      ldmatrix_x4(
+          b, k_tile + tile_offset<kBlockN>(lane / 16 * 8 + lane % 8, 16 * d + lane / 8 % 2 * 8));
       mma_m16n8k16<T>(group(s, 0), a[d], {b[0], b[1]});
       mma_m16n8k16<T>(group(s, 1), a[d], {b[2], b[3]});
     }
@@ -208,8 +213,8 @@ struct GqaPacked : Level {
       launch(gqa_packed_kernel<C>, {static_cast<unsigned>(blocks), C::kThreads, C::kSmemBytes},
              stream, q, k, v, shares, s, plan.row_tiles, out.keys_per_share, out.rows);
       launch(combine_kernel<Combine>,
-             {static_cast<unsigned>(ceil_div(out.rows, Combine::kWarps)), Combine::kThreads}, stream,
-             shares, o, plan.buffers.lse, s, out.rows, out.shares);
+             {static_cast<unsigned>(ceil_div(out.rows, Combine::kWarps)), Combine::kThreads},
+             stream, shares, o, plan.buffers.lse, s, out.rows, out.shares);
     });
   }
 };

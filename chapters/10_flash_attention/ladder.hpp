@@ -43,11 +43,11 @@ inline Chapter chapter_10() {
   auto full = attention_ladder<DType::bf16, false>("prefill", "attention, bf16, every key visible");
   full.gpu_size = {2, 16, 16, 8192, 8192, 128};
   full.check_size = {1, 2, 1, 300, 260, 128};
-  full.trace_size = {1, 2, 1, 512, 384, 64};
-  full.test_sizes = {{1, 1, 1, 1, 1, 64},       {2, 2, 1, 1, 65, 128},    {1, 1, 1, 63, 64, 64},
-                     {1, 2, 2, 65, 63, 128},    {2, 1, 1, 127, 129, 64},  {1, 2, 1, 129, 127, 128},
-                     {1, 1, 1, 31, 353, 128},   {1, 3, 1, 193, 385, 64},  {1, 6, 2, 33, 97, 128},
-                     {1, 1, 1, 1000, 1, 64},    {1, 1, 1, 257, 521, 128}, {3, 4, 2, 32, 32, 64},
+  full.trace_size = {1, 5, 1, 40, 264, 64};
+  full.test_sizes = {{1, 1, 1, 1, 1, 64},     {2, 2, 1, 1, 65, 128},    {1, 1, 1, 63, 64, 64},
+                     {1, 2, 2, 65, 63, 128},  {2, 1, 1, 127, 129, 64},  {1, 2, 1, 129, 127, 128},
+                     {1, 1, 1, 31, 353, 128}, {1, 3, 1, 193, 385, 64},  {1, 6, 2, 33, 97, 128},
+                     {1, 1, 1, 1000, 1, 64},  {1, 1, 1, 257, 521, 128}, {3, 4, 2, 32, 32, 64},
                      {1, 1, 1, 130, 1000, 64}};
   full.levels = rows<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
                      Overlapped, Lazy, Persistent, Multicast>();
@@ -64,18 +64,23 @@ inline Chapter chapter_10() {
   f16.gpu_size = full.gpu_size;
   f16.check_size = causal.check_size;
   f16.trace_size = full.trace_size;
-  f16.test_sizes = {{1, 1, 1, 1, 1, 128},     {1, 2, 1, 64, 127, 128}, {2, 2, 2, 129, 65, 64},
-                    {1, 1, 1, 255, 257, 128}, {1, 2, 1, 193, 385, 64}};
-  f16.levels = rows<Tiled, TensorCores, Wgmma, RegistersP, Overlapped, Lazy, Persistent, Multicast>();
+  f16.test_sizes = {{1, 1, 1, 1, 1, 128},
+                    {1, 2, 1, 64, 127, 128},
+                    {2, 2, 2, 129, 65, 64},
+                    {1, 1, 1, 255, 257, 128},
+                    {1, 2, 1, 193, 385, 64}};
+  f16.levels =
+      rows<Tiled, TensorCores, Wgmma, RegistersP, Overlapped, Lazy, Persistent, Multicast>();
 
-  auto decode = attention_ladder<DType::bf16, false>("decode", "attention, bf16, one query a sequence");
+  auto decode =
+      attention_ladder<DType::bf16, false>("decode", "attention, bf16, one query a sequence");
   decode.roof = Roof::hbm_read;
   decode.gpu_size = {64, 64, 8, 1, 8192, 128};
   decode.check_size = {2, 8, 2, 1, 600, 128};
   decode.trace_size = {1, 8, 1, 1, 1024, 128};
-  decode.test_sizes = {{1, 1, 1, 1, 1, 64},      {2, 8, 1, 1, 63, 128},  {1, 8, 2, 1, 65, 64},
-                       {3, 4, 4, 1, 127, 128},   {1, 32, 2, 1, 129, 64}, {1, 8, 1, 1, 1000, 128},
-                       {1, 40, 2, 1, 257, 64},   {2, 6, 2, 3, 1037, 64}, {1, 8, 8, 5, 2049, 128}};
+  decode.test_sizes = {{1, 1, 1, 1, 1, 64},    {2, 8, 1, 1, 63, 128},  {1, 8, 2, 1, 65, 64},
+                       {3, 4, 4, 1, 127, 128}, {1, 32, 2, 1, 129, 64}, {1, 8, 1, 1, 1000, 128},
+                       {1, 40, 2, 1, 257, 64}, {2, 6, 2, 3, 1037, 64}, {1, 8, 8, 5, 2049, 128}};
   decode.levels = rows<BlockPerHead, Split, GqaPacked>();
 
   auto decode_causal = attention_ladder<DType::f16, true>(
@@ -84,8 +89,11 @@ inline Chapter chapter_10() {
   decode_causal.gpu_size = {64, 64, 8, 4, 8192, 128};
   decode_causal.check_size = {2, 8, 2, 3, 500, 128};
   decode_causal.trace_size = {1, 8, 1, 2, 1024, 128};
-  decode_causal.test_sizes = {{1, 1, 1, 1, 1, 64},  {2, 8, 1, 2, 63, 128}, {1, 8, 2, 4, 300, 64},
-                              {1, 2, 1, 65, 33, 64}, {1, 4, 2, 17, 1025, 128}};
+  decode_causal.test_sizes = {{1, 1, 1, 1, 1, 64},
+                              {2, 8, 1, 2, 63, 128},
+                              {1, 8, 2, 4, 300, 64},
+                              {1, 2, 1, 65, 33, 64},
+                              {1, 4, 2, 17, 1025, 128}};
   decode_causal.levels = decode.levels;
 
   chapter.ladders = {full, causal, f16, decode, decode_causal};

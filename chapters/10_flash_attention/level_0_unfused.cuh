@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 0: attention as it is written on paper, three kernels with the matrix of scores between them.
+// Level 0: attention as it is written on paper, three kernels with the matrix of scores between
+// them.
 //
 //   scores:   S = Q K^T            [batch, heads, seq_q, seq_k] fp32, in device memory
 //   softmax:  P = softmax(S), in place
@@ -36,8 +37,12 @@ __global__ void __launch_bounds__(C::kThreads)
   for (int d = 0; d < C::kHeadDim; d += kTile) {
     for (int row = y; row < kTile; row += C::kRowsPerPass) {
       const int i = first_query + row, j = first_key + row;
-      q_tile[row][x] = i < shape.seq_q ? to_float(q[shape.q_row(batch, i, head) * shape.pitch + d + x]) : 0;  // [q]
-      k_tile[row][x] = j < shape.seq_k ? to_float(k[shape.k_row(batch, j, head) * shape.pitch + d + x]) : 0;  // [k]
+      q_tile[row][x] = i < shape.seq_q
+                           ? to_float(q[shape.q_row(batch, i, head) * shape.pitch + d + x])
+                           : 0;  // [q]
+      k_tile[row][x] = j < shape.seq_k
+                           ? to_float(k[shape.k_row(batch, j, head) * shape.pitch + d + x])
+                           : 0;  // [k]
     }
     __syncthreads();
     for (int inner = 0; inner < kTile; ++inner) {
@@ -99,7 +104,8 @@ __global__ void __launch_bounds__(C::kThreads)
       const int i = first_query + row, j = first_key + row;
       const bool exists = i < shape.seq_q && first_key + x < shape.seq_k;
       p_tile[row][x] = exists ? p[static_cast<int64_t>(i) * shape.seq_k + first_key + x] : 0;
-      v_tile[row][x] = j < shape.seq_k ? to_float(v[shape.k_row(batch, j, head) * shape.pitch + column]) : 0;
+      v_tile[row][x] =
+          j < shape.seq_k ? to_float(v[shape.k_row(batch, j, head) * shape.pitch + column]) : 0;
     }
     __syncthreads();
     for (int inner = 0; inner < kTile; ++inner) {
@@ -113,7 +119,8 @@ __global__ void __launch_bounds__(C::kThreads)
   for (int n = 0; n < kTile / C::kRowsPerPass; ++n) {
     const int i = first_query + y + n * C::kRowsPerPass;
     if (i < shape.seq_q) {
-      o[shape.q_row(batch, i, head) * shape.pitch + column] = from_float<typename C::Element>(sum[n]);
+      o[shape.q_row(batch, i, head) * shape.pitch + column] =
+          from_float<typename C::Element>(sum[n]);
     }
   }
 }
@@ -161,8 +168,8 @@ struct Unfused : Level {
              s, query_tiles, key_tiles);
       launch(softmax_kernel<C>, {grid(ceil_div(rows, C::kThreads / 32)), block}, stream, scores,
              plan.buffers.lse, s, rows);
-      launch(output_kernel<C>, {grid(heads * query_tiles * (C::kHeadDim / C::kTile)), block}, stream,
-             scores, v, o, s, query_tiles);
+      launch(output_kernel<C>, {grid(heads * query_tiles * (C::kHeadDim / C::kTile)), block},
+             stream, scores, v, o, s, query_tiles);
     });
   }
 };

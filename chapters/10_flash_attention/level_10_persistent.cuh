@@ -1,59 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Level 10: a persistent grid, one block per SM, and a schedule. A block fetches query tiles from a
-// counter, the longest first, heads in groups whose keys and values fit into L2 together. Copies for the
-// next tile start while the last one's output is written. Tiles and register shares are the tuned ones.
+// counter, the longest first, heads in groups whose keys and values fit into L2 together. Copies
+// for the next tile start while the last one's output is written. Tiles and register shares are the
+// tuned ones.
 #pragma once
 
 #include "chapters/10_flash_attention/level_7_ping_pong.cuh"  // Turns
 #include "chapters/10_flash_attention/problem.hpp"
+#include "chapters/10_flash_attention/schedule.cuh"
 #include "chapters/10_flash_attention/softmax.cuh"
 #include "chapters/10_flash_attention/wgmma_tile.cuh"
 
 namespace cookbook::attention {
-
-template <class CaseT, int kConsumersV, int kBlockNV, int kStagesV = 2>
-struct PersistentConfig : CaseT {
-  static constexpr int kConsumers = kConsumersV;                  // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
-  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
-  static constexpr int kBlockN = kBlockNV;                        // keys per tile
-  static constexpr int kStages = kStagesV;                        // tiles of K, and of V
-  static constexpr int kProducerRegisters = kConsumers == 2 ? 24 : 32;
-  static constexpr int kConsumerRegisters = kConsumers == 2 ? 240 : 160;
-  static constexpr int kSlack = 8;  // log2 of how far a weight may exceed 1; half reaches 2^16
-  static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
-  struct Smem {
-    alignas(1024) unsigned char q[kBlockM * CaseT::kHeadDim * 2];
-    alignas(1024) unsigned char k[kStages][kTileBytes];
-    alignas(1024) unsigned char v[kStages][kTileBytes];
-    uint64_t q_full, q_empty, k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
-    uint64_t tile_full[2], tile_empty[2];
-    int tile[2];  // numbers of query tiles, from the producer to the consumers
-  };
-};
-
-/// The order of the query tiles of all heads.
-struct Schedule {
-  int tiles;            // of all heads
-  int query_tiles;      // of one head
-  int heads;            // batch * heads_q
-  int heads_per_group;  // heads that are worked on together
-  bool longest_first;
-
-  __device__ __forceinline__ TileIndex at(int tile, int block_m, int heads_q) const {
-    const int group = tile / (query_tiles * heads_per_group);
-    const int within = tile - group * query_tiles * heads_per_group;
-    const int in_group = min(heads_per_group, heads - group * heads_per_group);
-    const int head = group * heads_per_group + within % in_group;
-    const int m = within / in_group;
-    return {(longest_first ? query_tiles - 1 - m : m) * block_m, head % heads_q, head / heads_q};
-  }
-};
-
-/// Two counters in device memory, zero between launches: tiles handed out, blocks that are done.
-struct TileCounters {
-  int next, done;
-};
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
@@ -238,35 +196,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-/// Calls f with the configuration for the problem: many keys per tile while registers last, fewer under
-/// a causal mask, where the diagonal's tiles are half wasted; three warpgroups at head dimension 64.
-template <class CaseT, class F>
-void with_persistent_config(CaseT, bool causal, F&& f) {
-  if constexpr (CaseT::kHeadDim == 64) {
-    f(PersistentConfig<CaseT, 3, 128>{});
-  } else if (causal) {
-    f(PersistentConfig<CaseT, 2, 128>{});
-  } else {
-    f(PersistentConfig<CaseT, 2, 176>{});
-  }
-}
-
-/// The schedule for tiles of block_m queries on a device with `l2_bytes` of L2.
-inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
-  const Shape& s = p.shape;
-  const int query_tiles = ceil_div(s.seq_q, block_m), heads = s.batch * s.heads_q;
-  const int sharing = s.heads_q / s.heads_kv;  // query heads per KV head
-  const size_t kv_bytes = 4 * size_t(p.head_dim) * std::max(s.seq_k, 1);
-  // Without a mask all tiles are equally long: head after head. With it, long tiles of as many heads
-  // as half of L2 holds, then shorter ones.
-  const int kv_heads = s.causal ? static_cast<int>(l2_bytes / 2 / kv_bytes) : 1;
-  const int group = std::max(1, std::min(heads, std::max(kv_heads, 1) * sharing));
-  return {query_tiles * heads, query_tiles, heads, group, s.causal};
-}
-
 struct Persistent : Level {
   static constexpr const char* name = "persistent";
-  static constexpr const char* changed = "one block per SM, tiles by a counter, longest first; tuned tiles";
+  static constexpr const char* changed =
+      "one block per SM, tiles by a counter, longest first; tuned tiles";
   static constexpr const char* expect =
       "causal: no SM idles while others finish their long rows; full: the next tile's copies under "
       "this one's output, and larger tiles read K and V less often from shared memory";
@@ -287,11 +220,12 @@ struct Persistent : Level {
     const Shape& s = p.shape;
     int block_m = 0, block_n = 0;
     dispatch(p, at, [&](auto c, auto*...) {
-      with_persistent_config(c, s.causal, [&](auto config) {
-        block_m = config.kBlockM, block_n = config.kBlockN;
-      });
+      with_persistent_config(
+          c, s.causal, [&](auto config) { block_m = config.kBlockM, block_n = config.kBlockN; });
     });
-    Plan plan{p, at, sequence_map(p, at.q, s.heads_q, s.seq_q, block_m),
+    Plan plan{p,
+              at,
+              sequence_map(p, at.q, s.heads_q, s.seq_q, block_m),
               sequence_map(p, at.k, s.heads_kv, s.seq_k, block_n),
               sequence_map(p, at.v, s.heads_kv, s.seq_k, block_n),
               make_schedule(p, block_m, device_info().l2_bytes),
@@ -300,8 +234,7 @@ struct Persistent : Level {
     return plan;
   }
   static Claims claims(const Problem& p) {
-    const int block_m = p.head_dim == 64 ? 192 : 128;
-    const int block_n = p.head_dim == 64 || p.shape.causal ? 128 : 176;
+    const auto [block_m, block_n] = persistent_tile(p);
     return {tma_loads("k").bytes(p.key_tile_bytes(block_m, block_n)),
             tma_loads("v").bytes(p.key_tile_bytes(block_m, block_n)),
             p.shape.causal ? faster_than_previous(1.05) : faster_than_previous(1.01)};
@@ -311,7 +244,8 @@ struct Persistent : Level {
     dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
       with_persistent_config(c, s.causal, [&](auto config) {
         using C = decltype(config);
-        const dim3 grid(static_cast<unsigned>(std::min(device_info().sm_count, plan.schedule.tiles)));
+        const dim3 grid(
+            static_cast<unsigned>(std::min(device_info().sm_count, plan.schedule.tiles)));
         launch(persistent_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream,
                plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, plan.schedule,
                plan.counters.template as<TileCounters>());

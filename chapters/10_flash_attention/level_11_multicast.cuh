@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: MIT
-// Level 11: clusters of two. Two blocks on neighbouring query tiles of a head need the same keys and values:
-// each loads half of every tile and multicasts it to both, which halves the traffic from L2. The pairs
-// are as even as possible, so the schedule is a plain stride.
+// Level 11: clusters of two. Two blocks on neighbouring query tiles of a head need the same keys
+// and values: each loads half of every tile and multicasts it to both, which halves the traffic
+// from L2. The pairs are as even as possible, so the schedule is a plain stride.
 #pragma once
 
-#include "chapters/10_flash_attention/level_10_persistent.cuh"  // PersistentConfig, Schedule
+#include "chapters/10_flash_attention/level_7_ping_pong.cuh"  // Turns
 #include "chapters/10_flash_attention/problem.hpp"
+#include "chapters/10_flash_attention/schedule.cuh"
 #include "chapters/10_flash_attention/softmax.cuh"
 #include "chapters/10_flash_attention/wgmma_tile.cuh"
 #include "common/device/cluster.cuh"
 
 namespace cookbook::attention {
 
+template <class PersistentC>
+struct MulticastConfig : PersistentC {
+  // The producer has more to remember: it takes a few registers back from the consumers.
+  static constexpr int kProducerRegisters = PersistentC::kConsumers == 2 ? 40 : 32;
+  static constexpr int kConsumerRegisters = PersistentC::kConsumers == 2 ? 232 : 160;
+};
+
 inline constexpr int kCluster = 2;  // blocks, on neighbouring query tiles
 
-/// As load_tile, but this block loads only its share of the rows, for both blocks of the cluster; both
-/// barriers are signalled. The map's box has kRows / kCluster rows.
+/// As load_tile, but this block loads only its share of the rows, for both blocks of the cluster;
+/// both barriers are signalled. The map's box has kRows / kCluster rows.
 template <int kHeadDim, int kRows>
 __device__ __forceinline__ void load_tile_shared(unsigned char* tile, const TensorMap* map,
                                                  uint64_t* full, int head, int first_row, int batch,
@@ -32,9 +40,9 @@ __device__ __forceinline__ void load_tile_shared(unsigned char* tile, const Tens
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     multicast_kernel(const __grid_constant__ TensorMap q_map,
-                      const __grid_constant__ TensorMap k_map,
-                      const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
-                      Shape shape, Schedule schedule) {
+                     const __grid_constant__ TensorMap k_map,
+                     const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
+                     Shape shape, Schedule schedule) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   constexpr int kPairM = kCluster * kBlockM;  // queries per cluster
@@ -48,7 +56,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     for (int stage = 0; stage < C::kStages; ++stage) {
       mbarrier_init(&smem.k_full[stage], 1);
       mbarrier_init(&smem.v_full[stage], 1);
-      // A stage is filled by both blocks: it has to be empty in both. One arrival per consumer warp.
+      // A stage is filled by both blocks: it has to be empty in both. One arrival per consumer
+      // warp.
       mbarrier_init(&smem.k_empty[stage], 4 * C::kConsumers * kCluster);
       mbarrier_init(&smem.v_empty[stage], 4 * C::kConsumers * kCluster);
     }
@@ -65,7 +74,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       Ring<1> q_ring;
       for (int pair = first_pair; pair < schedule.tiles; pair += clusters) {
         const auto [first_query, head, batch] = schedule.at(pair, kPairM, shape.heads_q);
-        const int tiles = key_tiles<kPairM, kBlockN>(shape, first_query);  // the same in both blocks
+        const int tiles =
+            key_tiles<kPairM, kBlockN>(shape, first_query);  // the same in both blocks
         const int kv_head = shape.kv_head(head);
         const auto load_k = [&, batch = batch](int n) {
           uint64_t* full = &smem.k_full[k_ring.stage];
@@ -102,7 +112,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     register_alloc<C::kConsumerRegisters>();
     const int consumer = warp / 4 - 1, lane = lane_idx();
     const unsigned char* q_tile = smem.q + consumer * 64 * 128;  // this warpgroup's rows
-    const auto release = [lane](uint64_t* empty) {  // in both blocks
+    const auto release = [lane](uint64_t* empty) {               // in both blocks
       if (lane < kCluster) mbarrier_arrive_cluster(empty, lane);
     };
     const auto release_q = [&] {
@@ -198,10 +208,12 @@ struct Multicast : Level {
   static constexpr const char* name = "multicast";
   static constexpr const char* changed = "clusters of two blocks share every tile of K and V";
   static constexpr const char* expect =
-      "half of the bytes from L2; with 132 SMs reading every key tile for each 128 queries L2 is near "
+      "half of the bytes from L2; with 132 SMs reading every key tile for each 128 queries L2 is "
+      "near "
       "its limit, and what it does not move costs no power";
-  static constexpr const char* cost = "blocks of a pair advance together; under a causal mask the "
-                                      "shorter one idles for a tile";
+  static constexpr const char* cost =
+      "blocks of a pair advance together; under a causal mask the "
+      "shorter one idles for a tile";
   static constexpr const char* source = __FILE__;
 
   struct Plan {
@@ -215,20 +227,16 @@ struct Multicast : Level {
   }
   static Plan prepare(const Problem& p, const Buffers& at) {
     const Shape& s = p.shape;
-    int block_m = 0, block_n = 0;
-    dispatch(p, at, [&](auto c, auto*...) {
-      with_persistent_config(c, s.causal, [&](auto config) {
-        block_m = config.kBlockM, block_n = config.kBlockN;
-      });
-    });
-    return {p, at, sequence_map(p, at.q, s.heads_q, s.seq_q, block_m),
+    const auto [block_m, block_n] = persistent_tile(p);
+    return {p,
+            at,
+            sequence_map(p, at.q, s.heads_q, s.seq_q, block_m),
             sequence_map(p, at.k, s.heads_kv, s.seq_k, block_n / kCluster),
             sequence_map(p, at.v, s.heads_kv, s.seq_k, block_n / kCluster),
             make_schedule(p, kCluster * block_m, device_info().l2_bytes)};
   }
   static Claims claims(const Problem& p) {
-    const int block_m = p.head_dim == 64 ? 192 : 128;
-    const int block_n = p.head_dim == 64 || p.shape.causal ? 128 : 176;
+    const auto [block_m, block_n] = persistent_tile(p);
     return {tma_loads("k").bytes(p.key_tile_bytes(kCluster * block_m, block_n)),
             tma_loads("v").bytes(p.key_tile_bytes(kCluster * block_m, block_n))};
   }
@@ -236,7 +244,7 @@ struct Multicast : Level {
     const Shape& s = plan.problem.shape;
     dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
       with_persistent_config(c, s.causal, [&](auto config) {
-        using C = decltype(config);
+        using C = MulticastConfig<decltype(config)>;
         const int clusters = std::min(device_info().sm_count / kCluster, plan.schedule.tiles);
         const dim3 grid(static_cast<unsigned>(clusters * kCluster));
         launch(multicast_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem), kCluster}, stream,

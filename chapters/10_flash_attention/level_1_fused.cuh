@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 1: one kernel. A warp owns a query and walks over the keys; the online softmax lets it add up
-// the output before it knows the row's maximum, so that a score lives in a register and nowhere else.
+// Level 1: one kernel. A warp owns a query and walks over the keys; the online softmax lets it add
+// up the output before it knows the row's maximum, so that a score lives in a register and nowhere
+// else.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -79,7 +80,8 @@ struct Fused : Level {
 
   static Claims claims(const Problem& p) {
     const double keys = p.visible_pairs() * p.shape.batch * p.shape.heads_q;
-    return {global_loads("k").bytes(2.0 * p.head_dim * keys), global_loads("k").sectors_per_request(2),
+    return {global_loads("k").bytes(2.0 * p.head_dim * keys),
+            global_loads("k").sectors_per_request(2),
             global_stores("lse").bytes(4.0 * static_cast<double>(p.q_rows()))};
   }
   static void run(const Plan& plan, Stream stream) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 2: tiles in shared memory. A warp owns eight queries, a block 64, and the block copies every
-// tile of 32 keys once for all of them. For the scores a lane is a key, so that no dot product has to
-// be added up across lanes; for the output a lane is a few columns.
+// Level 2: tiles in shared memory. A warp owns eight queries, a block 64, and the block copies
+// every tile of 32 keys once for all of them. For the scores a lane is a key, so that no dot
+// product has to be added up across lanes; for the output a lane is a few columns.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -111,7 +111,8 @@ __global__ void __launch_bounds__(C::kThreads)
     const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
     typename C::Element* row = o + shape.q_row(batch, query, head) * shape.pitch + kPerLane * lane;
 #pragma unroll
-    for (int x = 0; x < kPerLane; ++x) row[x] = from_float<typename C::Element>(acc[r][x] * inverse);
+    for (int x = 0; x < kPerLane; ++x)
+      row[x] = from_float<typename C::Element>(acc[r][x] * inverse);
     if (lane == 0) {
       lse[shape.lse_index(batch, query, head)] =
           total == 0.0f ? kMinusInfinity : max[r] * shape.scale_log2 * kLn2 + logf(total);
@@ -136,8 +137,7 @@ struct Tiled : Level {
     }
     const double bytes = 2.0 * p.head_dim * keys * p.shape.batch * p.shape.heads_q;
     return {global_loads("k").bytes(bytes), shared_loads().on("key").conflict_free(),
-            shared_loads().on("query").wavefronts_per_request(1),
-            shared_loads().on("value").conflict_free()};
+            shared_loads().on("query").conflict_free(), shared_loads().on("value").conflict_free()};
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;

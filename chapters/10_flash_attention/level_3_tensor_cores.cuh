@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Level 3: both products on tensor cores (mma.sync), as in FlashAttention-2. The tiles are 16-bit and
-// come by cp.async; the weights go from the accumulators of the first product straight into the A
-// operand of the second. Tiles of keys are visited from right to left: only the first ones need masks.
+// Level 3: both products on tensor cores (mma.sync), as in FlashAttention-2. The tiles are 16-bit
+// and come by cp.async; the weights go from the accumulators of the first product straight into the
+// A operand of the second. Tiles of keys are visited from right to left: only the first ones need
+// masks.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -103,16 +104,16 @@ __global__ void __launch_bounds__(C::kThreads)
   if (tiles > 0) {
     copy_tile_async<C::kBlockM, C::kHeadDim, C::kThreads>(smem.q, q_head, q_stride, first_query,
                                                           shape.seq_q);
-    copy_tile_async<C::kBlockN, C::kHeadDim, C::kThreads>(
-        smem.k, k_head, k_stride, (tiles - 1) * C::kBlockN, shape.seq_k);
+    copy_tile_async<C::kBlockN, C::kHeadDim, C::kThreads>(smem.k, k_head, k_stride,
+                                                          (tiles - 1) * C::kBlockN, shape.seq_k);
     cp_async_commit();
   }
   for (int n = tiles - 1; n >= 0; --n) {
     // Step 2: scores, while V comes.
     cp_async_wait<0>();
     __syncthreads();  // K is here for everyone, V is no longer read by anyone
-    copy_tile_async<C::kBlockN, C::kHeadDim, C::kThreads>(smem.v, v_head, k_stride,
-                                                          n * C::kBlockN, shape.seq_k);
+    copy_tile_async<C::kBlockN, C::kHeadDim, C::kThreads>(smem.v, v_head, k_stride, n * C::kBlockN,
+                                                          shape.seq_k);
     cp_async_commit();
     float s[C::kMTiles][C::kBlockN / 2] = {};  // (16 queries, keys) per warp and tile
     mma_scores<C>(s, smem.q, smem.k, warp_row);
@@ -163,7 +164,8 @@ struct TensorCores : Level {
     return supports_aligned_rows(p);
   }
   static Claims claims(const Problem&) {
-    return {shared_loads().on("fragments").conflict_free(), global_stores("o").requests(1, Relation::at_least)};
+    return {shared_loads().on("fragments").conflict_free(),
+            global_stores("o").requests(1, Relation::at_least)};
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 4: TMA brings the tiles, wgmma multiplies them from shared memory. Two warpgroups of 64 queries
-// do everything in turn: wait for a tile, multiply, softmax, write the weights to shared memory,
-// multiply. Nothing overlaps but the copy of the next tile.
+// Level 4: TMA brings the tiles, wgmma multiplies them from shared memory. Two warpgroups of 64
+// queries do everything in turn: wait for a tile, multiply, softmax, write the weights to shared
+// memory, multiply. Nothing overlaps but the copy of the next tile.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -12,7 +12,7 @@ namespace cookbook::attention {
 
 template <class CaseT>
 struct WgmmaConfig : CaseT {
-  static constexpr int kConsumers = 2;             // warpgroups, 64 queries each
+  static constexpr int kConsumers = 2;  // warpgroups, 64 queries each
   static constexpr int kThreads = kConsumers * kWarpgroup;
   static constexpr int kBlockM = 64 * kConsumers;  // queries per block
   static constexpr int kBlockN = 128;              // keys per tile
@@ -35,7 +35,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int warpgroup = warp_idx_uniform() / 4;
-  const auto [first_query, head, batch] = tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
+  const auto [first_query, head, batch] =
+      tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
   const int kv_head = shape.kv_head(head);
   const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
 
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     online_softmax(s, rows, rescale, shape.scale_log2);
     scale_rows(acc, rescale);
     store_weights<T, kBlockN>(smem.p[warpgroup], s);
-    fence_proxy_async();                             // wgmma reads them through the async proxy
+    fence_proxy_async();                            // wgmma reads them through the async proxy
     named_barrier_sync(1 + warpgroup, kWarpgroup);  // all four warps have written
 
     // Step 3: the output so far.
@@ -113,7 +114,8 @@ struct Wgmma : Level {
   static constexpr const char* expect =
       "no fragment loads and half of the instructions gone, products at wgmma's rate; still one "
       "thing after another, so products and softmax add up";
-  static constexpr const char* cost = "compute capability 9.0a; P makes a trip through shared memory";
+  static constexpr const char* cost =
+      "compute capability 9.0a; P makes a trip through shared memory";
   static constexpr const char* source = __FILE__;
 
   struct Plan {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Level 5: warp specialisation. One warp does nothing but start copies, up to two tiles ahead; two
-// warpgroups do nothing but multiply and exponentiate. Barriers per tile replace the block-wide ones,
-// so that the warpgroups drift apart: one's softmax runs while the other's products do.
+// warpgroups do nothing but multiply and exponentiate. Barriers per tile replace the block-wide
+// ones, so that the warpgroups drift apart: one's softmax runs while the other's products do.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -12,11 +12,11 @@ namespace cookbook::attention {
 
 template <class CaseT>
 struct SpecialisedConfig : CaseT {
-  static constexpr int kConsumers = 2;                           // warpgroups, 64 queries each
+  static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
   static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
-  static constexpr int kBlockM = 64 * kConsumers;                // queries per block
-  static constexpr int kBlockN = 128;                            // keys per tile
-  static constexpr int kStages = 2;                              // tiles of K, and of V
+  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
+  static constexpr int kBlockN = 128;                             // keys per tile
+  static constexpr int kStages = 2;                               // tiles of K, and of V
   static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
   static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
   struct Smem {
@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int warp = warp_idx_uniform();
-  const auto [first_query, head, batch] = tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
+  const auto [first_query, head, batch] =
+      tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
   const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
 
   if (threadIdx.x == 0) {
@@ -65,11 +66,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         uint64_t* k_full = &smem.k_full[ring.stage];
         mbarrier_wait(&smem.k_empty[ring.stage], ring.phase ^ 1);
         mbarrier_arrive_expect_tx(k_full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.k[ring.stage], &k_map, k_full, kv_head, n * kBlockN, batch);
+        load_tile<kHeadDim, kBlockN>(smem.k[ring.stage], &k_map, k_full, kv_head, n * kBlockN,
+                                     batch);
         uint64_t* v_full = &smem.v_full[ring.stage];
         mbarrier_wait(&smem.v_empty[ring.stage], ring.phase ^ 1);
         mbarrier_arrive_expect_tx(v_full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.v[ring.stage], &v_map, v_full, kv_head, n * kBlockN, batch);
+        load_tile<kHeadDim, kBlockN>(smem.v[ring.stage], &v_map, v_full, kv_head, n * kBlockN,
+                                     batch);
       }
     }
   } else {

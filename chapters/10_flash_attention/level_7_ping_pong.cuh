@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 7: ping-pong. Named barriers give the warpgroups turns on the tensor cores: a turn is the second
-// product of one tile and the first of the next; the softmax happens in the other's turn. Level 6 hoped
-// for this order, here it is enforced.
+// Level 7: ping-pong. Named barriers give the warpgroups turns on the tensor cores: a turn is the
+// second product of one tile and the first of the next; the softmax happens in the other's turn.
+// Level 6 hoped for this order, here it is enforced.
 //
 //     consumer 0   | PV S | softmax | PV S | softmax |
 //     consumer 1          | PV S | softmax | PV S | softmax |
@@ -15,11 +15,11 @@ namespace cookbook::attention {
 
 template <class CaseT>
 struct PingPongConfig : CaseT {
-  static constexpr int kConsumers = 2;                           // warpgroups, 64 queries each
+  static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
   static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
-  static constexpr int kBlockM = 64 * kConsumers;                // queries per block
-  static constexpr int kBlockN = 128;                            // keys per tile
-  static constexpr int kStages = 2;                              // tiles of K, and of V
+  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
+  static constexpr int kBlockN = 128;                             // keys per tile
+  static constexpr int kStages = 2;                               // tiles of K, and of V
   static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
   static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
   struct Smem {
@@ -30,12 +30,14 @@ struct PingPongConfig : CaseT {
   };
 };
 
-/// The order in which consumers use the tensor cores. Barrier 1 + c is consumer c's turn: its own 128
-/// threads wait for it, and the 128 of its predecessor arrive when theirs is over.
+/// The order in which consumers use the tensor cores. Barrier 1 + c is consumer c's turn: its own
+/// 128 threads wait for it, and the 128 of its predecessor arrive when theirs is over.
 template <int kConsumers>
 struct Turns {
   int consumer;
-  __device__ __forceinline__ void begin() const { named_barrier_sync(1 + consumer, 2 * kWarpgroup); }
+  __device__ __forceinline__ void begin() const {
+    named_barrier_sync(1 + consumer, 2 * kWarpgroup);
+  }
   __device__ __forceinline__ void end() const {
     named_barrier_arrive(1 + (consumer + 1) % kConsumers, 2 * kWarpgroup);
   }
@@ -51,14 +53,15 @@ struct Turns {
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     ping_pong_kernel(const __grid_constant__ TensorMap q_map,
-                       const __grid_constant__ TensorMap k_map,
-                       const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
-                       Shape shape, int query_tiles) {
+                     const __grid_constant__ TensorMap k_map,
+                     const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
+                     Shape shape, int query_tiles) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int warp = warp_idx_uniform();
-  const auto [first_query, head, batch] = tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
+  const auto [first_query, head, batch] =
+      tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
   const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
 
   if (threadIdx.x == 0) {
@@ -85,11 +88,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         uint64_t* k_full = &smem.k_full[ring.stage];
         mbarrier_wait(&smem.k_empty[ring.stage], ring.phase ^ 1);
         mbarrier_arrive_expect_tx(k_full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.k[ring.stage], &k_map, k_full, kv_head, n * kBlockN, batch);
+        load_tile<kHeadDim, kBlockN>(smem.k[ring.stage], &k_map, k_full, kv_head, n * kBlockN,
+                                     batch);
         uint64_t* v_full = &smem.v_full[ring.stage];
         mbarrier_wait(&smem.v_empty[ring.stage], ring.phase ^ 1);
         mbarrier_arrive_expect_tx(v_full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.v[ring.stage], &v_map, v_full, kv_head, n * kBlockN, batch);
+        load_tile<kHeadDim, kBlockN>(smem.v[ring.stage], &v_map, v_full, kv_head, n * kBlockN,
+                                     batch);
       }
     }
   } else {
@@ -181,8 +186,8 @@ struct PingPong : Level {
       using C = PingPongConfig<decltype(c)>;
       const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
       const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
-      launch(ping_pong_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream,
-             plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
+      launch(ping_pong_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream, plan.q_map,
+             plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
     });
   }
 };

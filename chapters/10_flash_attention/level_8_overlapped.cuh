@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 8: overlap within a warpgroup. The scores of the next tile are issued before the second product
-// of this one, and the softmax of the next tile runs while that product does: a warpgroup keeps the
-// tensor cores busy under its own exponentials, not only under the other's.
+// Level 8: overlap within a warpgroup. The scores of the next tile are issued before the second
+// product of this one, and the softmax of the next tile runs while that product does: a warpgroup
+// keeps the tensor cores busy under its own exponentials, not only under the other's.
 //
 //     scores n-1 | PV n ............. |
 //                | softmax n-1 ....... | rescale | scores n-2 | PV n-1 ...
@@ -16,11 +16,11 @@ namespace cookbook::attention {
 
 template <class CaseT>
 struct OverlappedConfig : CaseT {
-  static constexpr int kConsumers = 2;                           // warpgroups, 64 queries each
+  static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
   static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
-  static constexpr int kBlockM = 64 * kConsumers;                // queries per block
-  static constexpr int kBlockN = 128;                            // keys per tile
-  static constexpr int kStages = 2;                              // tiles of K, and of V
+  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
+  static constexpr int kBlockN = 128;                             // keys per tile
+  static constexpr int kStages = 2;                               // tiles of K, and of V
   static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
   static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
   struct Smem {
@@ -34,14 +34,15 @@ struct OverlappedConfig : CaseT {
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     overlapped_kernel(const __grid_constant__ TensorMap q_map,
-                       const __grid_constant__ TensorMap k_map,
-                       const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
-                       Shape shape, int query_tiles) {
+                      const __grid_constant__ TensorMap k_map,
+                      const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
+                      Shape shape, int query_tiles) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int warp = warp_idx_uniform();
-  const auto [first_query, head, batch] = tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
+  const auto [first_query, head, batch] =
+      tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
   const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
 
   if (threadIdx.x == 0) {
@@ -66,14 +67,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         uint64_t* full = &smem.k_full[k_ring.stage];
         mbarrier_wait(&smem.k_empty[k_ring.stage], k_ring.phase ^ 1);
         mbarrier_arrive_expect_tx(full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.k[k_ring.stage], &k_map, full, kv_head, n * kBlockN, batch);
+        load_tile<kHeadDim, kBlockN>(smem.k[k_ring.stage], &k_map, full, kv_head, n * kBlockN,
+                                     batch);
         k_ring.advance();
       };
       const auto load_v = [&](int n) {
         uint64_t* full = &smem.v_full[v_ring.stage];
         mbarrier_wait(&smem.v_empty[v_ring.stage], v_ring.phase ^ 1);
         mbarrier_arrive_expect_tx(full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.v[v_ring.stage], &v_map, full, kv_head, n * kBlockN, batch);
+        load_tile<kHeadDim, kBlockN>(smem.v[v_ring.stage], &v_map, full, kv_head, n * kBlockN,
+                                     batch);
         v_ring.advance();
       };
       mbarrier_arrive_expect_tx(&smem.q_full, kBlockM * kHeadDim * 2);
@@ -166,7 +169,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 struct Overlapped : Level {
   static constexpr const char* name = "overlapped";
-  static constexpr const char* changed = "softmax of the next tile under the second product of this one";
+  static constexpr const char* changed =
+      "softmax of the next tile under the second product of this one";
   static constexpr const char* expect =
       "the tensor cores have work queued from both warpgroups nearly all the time; what is left "
       "is the first and the last tile of a block, where nothing overlaps";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Level 9: lazy rescaling. The maximum in exp2(s - max) only has to keep the weights in range, so it may
-// lag behind: it moves when a score exceeds it by a factor of 2^8, which after the first tiles is
-// hardly ever. Until then the output keeps its scale and d / 2 multiplications a thread and tile,
-// between one product and the next, are not executed.
+// Level 9: lazy rescaling. The maximum in exp2(s - max) only has to keep the weights in range, so
+// it may lag behind: it moves when a score exceeds it by a factor of 2^8, which after the first
+// tiles is hardly ever. Until then the output keeps its scale and d / 2 multiplications a thread
+// and tile, between one product and the next, are not executed.
 #pragma once
 
 #include "chapters/10_flash_attention/level_7_ping_pong.cuh"  // Turns
@@ -14,11 +14,11 @@ namespace cookbook::attention {
 
 template <class CaseT>
 struct LazyConfig : CaseT {
-  static constexpr int kConsumers = 2;                           // warpgroups, 64 queries each
+  static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
   static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
-  static constexpr int kBlockM = 64 * kConsumers;                // queries per block
-  static constexpr int kBlockN = 128;                            // keys per tile
-  static constexpr int kStages = 2;                              // tiles of K, and of V
+  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
+  static constexpr int kBlockN = 128;                             // keys per tile
+  static constexpr int kStages = 2;                               // tiles of K, and of V
   static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
   static constexpr int kSlack = 8;  // log2 of how far a weight may exceed 1; half reaches 2^16
   static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
@@ -32,15 +32,15 @@ struct LazyConfig : CaseT {
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
-    lazy_kernel(const __grid_constant__ TensorMap q_map,
-                       const __grid_constant__ TensorMap k_map,
-                       const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
-                       Shape shape, int query_tiles) {
+    lazy_kernel(const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
+                const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
+                Shape shape, int query_tiles) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int warp = warp_idx_uniform();
-  const auto [first_query, head, batch] = tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
+  const auto [first_query, head, batch] =
+      tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
   const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
 
   if (threadIdx.x == 0) {
@@ -65,14 +65,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         uint64_t* full = &smem.k_full[k_ring.stage];
         mbarrier_wait(&smem.k_empty[k_ring.stage], k_ring.phase ^ 1);
         mbarrier_arrive_expect_tx(full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.k[k_ring.stage], &k_map, full, kv_head, n * kBlockN, batch);
+        load_tile<kHeadDim, kBlockN>(smem.k[k_ring.stage], &k_map, full, kv_head, n * kBlockN,
+                                     batch);
         k_ring.advance();
       };
       const auto load_v = [&](int n) {
         uint64_t* full = &smem.v_full[v_ring.stage];
         mbarrier_wait(&smem.v_empty[v_ring.stage], v_ring.phase ^ 1);
         mbarrier_arrive_expect_tx(full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.v[v_ring.stage], &v_map, full, kv_head, n * kBlockN, batch);
+        load_tile<kHeadDim, kBlockN>(smem.v[v_ring.stage], &v_map, full, kv_head, n * kBlockN,
+                                     batch);
         v_ring.advance();
       };
       mbarrier_arrive_expect_tx(&smem.q_full, kBlockM * kHeadDim * 2);
@@ -165,7 +167,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 struct Lazy : Level {
   static constexpr const char* name = "lazy rescale";
-  static constexpr const char* changed = "the output is rescaled only when the maximum has grown 2^8-fold";
+  static constexpr const char* changed =
+      "the output is rescaled only when the maximum has grown 2^8-fold";
   static constexpr const char* expect =
       "d / 2 of some 500 instructions a tile and thread disappear, from the stretch where this "
       "warpgroup has no product in flight";
@@ -199,8 +202,8 @@ struct Lazy : Level {
       using C = LazyConfig<decltype(c)>;
       const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
       const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
-      launch(lazy_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream,
-             plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
+      launch(lazy_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream, plan.q_map,
+             plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
     });
   }
 };

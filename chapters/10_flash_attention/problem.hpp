@@ -3,11 +3,13 @@
 //
 //   q, o: [batch, seq_q, heads_q,  head_dim]     as PyTorch and FlashAttention lay them out,
 //   k, v: [batch, seq_k, heads_kv, head_dim]     flattened to one row per (batch, position, head)
-//   lse:  [batch, heads_q, seq_q] fp32           log of the softmax's denominator, natural logarithm
+//   lse:  [batch, heads_q, seq_q] fp32           log of the softmax's denominator, natural
+//   logarithm
 //
-// Grouped-query attention: heads_q is a multiple of heads_kv; query head h reads KV head h / (heads_q / heads_kv).
-// The causal mask is aligned to the bottom right: the last query sees every key, query i sees keys
-// j <= i + seq_k - seq_q. A query that sees no key gives o = 0 and lse = -inf.
+// Grouped-query attention: heads_q is a multiple of heads_kv; query head h reads KV head h /
+// (heads_q / heads_kv). The causal mask is aligned to the bottom right: the last query sees every
+// key, query i sees keys j <= i + seq_k - seq_q. A query that sees no key gives o = 0 and lse =
+// -inf.
 #pragma once
 
 #include <cmath>
@@ -26,9 +28,9 @@ namespace cookbook::attention {
 /// What every kernel of the chapter is told about the problem.
 struct Shape {
   int batch, heads_q, heads_kv, seq_q, seq_k;
-  int64_t pitch;       // elements from one (batch, position, head) row to the next, in q, k, v and o
+  int64_t pitch;  // elements from one (batch, position, head) row to the next, in q, k, v and o
   bool causal;
-  float scale_log2;    // log2(e) / sqrt(head_dim): exp(s / sqrt(d)) = exp2(q.k * scale_log2)
+  float scale_log2;  // log2(e) / sqrt(head_dim): exp(s / sqrt(d)) = exp2(q.k * scale_log2)
 
   __host__ __device__ int kv_head(int head) const { return head / (heads_q / heads_kv); }
   __host__ __device__ int64_t q_row(int b, int i, int head) const {
@@ -53,11 +55,15 @@ struct Problem {
   DType dtype = DType::bf16;
   std::int64_t misalign_elements = 0;  ///< by which every base address is shifted
 
-  static Problem make(const Size& size, const Variant& variant) { return make(size, variant, DType::bf16, false); }
+  static Problem make(const Size& size, const Variant& variant) {
+    return make(size, variant, DType::bf16, false);
+  }
   static Problem make(const Size& size, const Variant& variant, DType dtype, bool causal) {
-    if (size.size() != 6) throw BadSize("attention takes batch x heads_q x heads_kv x seq_q x seq_k x head_dim");
+    if (size.size() != 6)
+      throw BadSize("attention takes batch x heads_q x heads_kv x seq_q x seq_k x head_dim");
     for (std::int64_t extent : size) {
-      if (extent < 0 || extent > (1 << 24)) throw BadSize("attention: every extent lies in 0 .. 16777216");
+      if (extent < 0 || extent > (1 << 24))
+        throw BadSize("attention: every extent lies in 0 .. 16777216");
     }
     if (size[5] != 64 && size[5] != 128) throw BadSize("attention: head_dim is 64 or 128");
     if (size[2] == 0 || size[1] % size[2] != 0) {
@@ -67,8 +73,13 @@ struct Problem {
     p.head_dim = static_cast<int>(size[5]);
     p.dtype = dtype;
     p.misalign_elements = variant.misalign_elements;
-    p.shape = {static_cast<int>(size[0]), static_cast<int>(size[1]), static_cast<int>(size[2]),
-               static_cast<int>(size[3]), static_cast<int>(size[4]), size[5] + variant.extra_pitch, causal,
+    p.shape = {static_cast<int>(size[0]),
+               static_cast<int>(size[1]),
+               static_cast<int>(size[2]),
+               static_cast<int>(size[3]),
+               static_cast<int>(size[4]),
+               size[5] + variant.extra_pitch,
+               causal,
                static_cast<float>(1.4426950408889634 / std::sqrt(static_cast<double>(size[5])))};
     return p;
   }
@@ -88,7 +99,8 @@ struct Problem {
             {"lse", DType::f32, q_rows(), 1, 1, Role::output}};
   }
   double bytes() const {
-    return 2.0 * head_dim * (2.0 * static_cast<double>(q_rows()) + 2.0 * static_cast<double>(k_rows())) +
+    return 2.0 * head_dim *
+               (2.0 * static_cast<double>(q_rows()) + 2.0 * static_cast<double>(k_rows())) +
            4.0 * static_cast<double>(q_rows());
   }
   /// Pairs (query, key) that the mask leaves, for one batch and head.
@@ -99,18 +111,19 @@ struct Problem {
   }
   double flops() const { return 4.0 * head_dim * visible_pairs() * shape.batch * shape.heads_q; }
 
-  /// Bytes of K (or V) that the blocks of a kernel ask for, whole tiles: for claims.
+  /// Bytes of K (or of V) that tiles of block_m queries read, whole tiles as far as keys exist: for
+  /// claims.
   double key_tile_bytes(int block_m, int block_n) const {
-    double tiles = 0;
+    double keys = 0;
     for (int i = 0; i < shape.seq_q; i += block_m) {
       const int visible = shape.visible_keys(std::min(i + block_m, shape.seq_q) - 1);
-      tiles += visible <= 0 ? 0 : (visible + block_n - 1) / block_n;
+      keys += std::min(shape.seq_k, (std::max(0, visible) + block_n - 1) / block_n * block_n);
     }
-    return tiles * block_n * head_dim * 2.0 * shape.batch * shape.heads_q;
+    return keys * head_dim * 2.0 * shape.batch * shape.heads_q;
   }
 
-  void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row, double* value,
-                     double* bound) const {
+  void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
+                     double* value, double* bound) const {
     int b, i, head;
     if (output == "lse") {  // row = (b * heads_q + head) * seq_q + i
       i = static_cast<int>(row % shape.seq_q);
@@ -121,9 +134,15 @@ struct Problem {
       i = static_cast<int>(row / shape.heads_q % shape.seq_q);
       b = static_cast<int>(row / shape.heads_q / shape.seq_q);
     }
-    const ReferenceQuery query{tensors["q"], tensors["k"], tensors["v"], shape.q_row(b, i, head),
-                               shape.k_row(b, 0, head), shape.heads_kv, shape.seq_k,
-                               std::max(0, shape.visible_keys(i)), head_dim};
+    const ReferenceQuery query{tensors["q"],
+                               tensors["k"],
+                               tensors["v"],
+                               shape.q_row(b, i, head),
+                               shape.k_row(b, 0, head),
+                               shape.heads_kv,
+                               shape.seq_k,
+                               std::max(0, shape.visible_keys(i)),
+                               head_dim};
     if (output == "lse") {
       reference_lse(query, value, bound);
     } else {
@@ -139,8 +158,8 @@ struct Buffers {
   void* o;
   float* lse;
   static Buffers bind(const DevicePointers& at) {
-    return {at.get<const void>("q"), at.get<const void>("k"), at.get<const void>("v"), at.get<void>("o"),
-            at.get<float>("lse")};
+    return {at.get<const void>("q"), at.get<const void>("k"), at.get<const void>("v"),
+            at.get<void>("o"), at.get<float>("lse")};
   }
 };
 
@@ -158,8 +177,8 @@ template <class Launcher>
 void dispatch(const Problem& problem, const Buffers& at, Launcher&& launcher) {
   auto with = [&](auto c) {
     using T = typename decltype(c)::Element;
-    launcher(c, static_cast<const T*>(at.q), static_cast<const T*>(at.k), static_cast<const T*>(at.v),
-             static_cast<T*>(at.o));
+    launcher(c, static_cast<const T*>(at.q), static_cast<const T*>(at.k),
+             static_cast<const T*>(at.v), static_cast<T*>(at.o));
   };
   const bool is_bf16 = problem.dtype == DType::bf16;
   if (problem.head_dim == 64) {
@@ -174,7 +193,8 @@ inline int ceil_div(int64_t a, int64_t b) { return static_cast<int>((a + b - 1) 
 /// What TMA and 16-byte copies ask of the operands.
 inline Support supports_aligned_rows(const Problem& problem) {
   if (problem.shape.pitch % 8 != 0) return Support::no("rows must start at multiples of 16 bytes");
-  if (problem.misalign_elements % 8 != 0) return Support::no("base addresses must be multiples of 16 bytes");
+  if (problem.misalign_elements % 8 != 0)
+    return Support::no("base addresses must be multiples of 16 bytes");
   return Support::yes();
 }
 
@@ -183,18 +203,22 @@ inline Support supports_hopper(const Problem& problem, const DeviceInfo& device)
   return supports_aligned_rows(problem);
 }
 
-/// Tensor map of q, k, v or o: [batch][seq][heads][d], boxes of 64 elements x `box_rows` positions of one head. A
-/// sequence is a dimension of its own, so a box that reaches past its end is filled with zeros (or clipped, when
-/// stored) instead of running into the next sequence.
-inline TensorMap sequence_map(const Problem& problem, const void* base, int heads, int seq, int box_rows) {
-  const auto at_least_1 = [](int64_t extent) { return static_cast<uint64_t>(extent > 0 ? extent : 1); };
+/// Tensor map of q, k, v or o: [batch][seq][heads][d], boxes of 64 elements x `box_rows` positions
+/// of one head. A sequence is a dimension of its own, so a box that reaches past its end is filled
+/// with zeros (or clipped, when stored) instead of running into the next sequence.
+inline TensorMap sequence_map(const Problem& problem, const void* base, int heads, int seq,
+                              int box_rows) {
+  const auto at_least_1 = [](int64_t extent) {
+    return static_cast<uint64_t>(extent > 0 ? extent : 1);
+  };
   const uint64_t row_bytes = 2 * problem.shape.pitch;
   TensorMapSpec spec;
   spec.dtype = problem.dtype == DType::bf16 ? TensorType::bf16 : TensorType::f16;
   spec.base = base;
   spec.extents = {static_cast<uint64_t>(problem.head_dim), at_least_1(heads), at_least_1(seq),
                   at_least_1(problem.shape.batch)};
-  spec.strides_bytes = {row_bytes, row_bytes * at_least_1(heads), row_bytes * at_least_1(heads) * at_least_1(seq)};
+  spec.strides_bytes = {row_bytes, row_bytes * at_least_1(heads),
+                        row_bytes * at_least_1(heads) * at_least_1(seq)};
   spec.box = {64, 1, static_cast<uint32_t>(box_rows), 1};
   spec.swizzle = Swizzle::b128;
   spec.l2_promotion = L2Promotion::b256;

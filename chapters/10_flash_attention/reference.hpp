@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Attention in fp64, one query at a time, and how far a 16-bit kernel may be from it.
 //
-//   s_j = scale (q . k_j)      p_j = exp(s_j - max s)      o = sum p_j v_j / sum p_j      lse = log sum exp s_j
+//   s_j = scale (q . k_j)      p_j = exp(s_j - max s)      o = sum p_j v_j / sum p_j      lse = log
+//   sum exp s_j
 //
 // Where the error of a right kernel comes from, and so what the bound adds up:
-//   1. s_j. A product of d terms on tensor cores: at most 2 d u |q|.|k_j| (u = 2^-24), scaled; the exponent's own
-//      rounding is a few u of the largest |s|. An error e in s_j multiplies p_j by exp(+-e). Normalisation keeps
-//      o a weighted mean of the v_j whatever the weights, so this part never exceeds the spread of v.
-//   2. p_j rounded to 16 bits before the second product: u16 each, so u16 sum p|v|. The denominator sums the p_j
-//      before they are rounded; a plain implementation that also rounds s_j to 16 bits errs by u16 |s_j| more,
-//      and these kernels need not be granted that.
+//   1. s_j. A product of d terms on tensor cores: at most 2 d u |q|.|k_j| (u = 2^-24), scaled; the
+//   exponent's own
+//      rounding is a few u of the largest |s|. An error e in s_j multiplies p_j by exp(+-e).
+//      Normalisation keeps o a weighted mean of the v_j whatever the weights, so this part never
+//      exceeds the spread of v.
+//   2. p_j rounded to 16 bits before the second product: u16 each, so u16 sum p|v|. The denominator
+//   sums the p_j
+//      before they are rounded; a plain implementation that also rounds s_j to 16 bits errs by u16
+//      |s_j| more, and these kernels need not be granted that.
 //   3. the second product and its rescalings: 2 n u sum p|v|.
 //   4. rounding o: half an ulp of the output type.
 #pragma once
@@ -69,14 +73,17 @@ inline ReferenceScores reference_scores(const ReferenceQuery& query) {
     weight = std::exp(weight - out.max);  // NaN for inf - inf, and wherever the score is NaN
     out.sum += weight;
   }
-  out.deviation = 2 * (2 * query.head_dim * u * largest_magnitude + 4 * u * largest_score) + 0x1p-20;
+  out.deviation =
+      2 * (2 * query.head_dim * u * largest_magnitude + 4 * u * largest_score) + 0x1p-20;
   return out;
 }
 
 /// o[0 .. head_dim) of one query and the bounds. `output_dtype`: bf16 or f16.
-/// A bound of infinity means that no value is wrong there: a key that this query must not see, or whose weight is
-/// below what the kernels represent, has an infinite or NaN v. A tile multiplies it by zero or skips it.
-inline void reference_output(const ReferenceQuery& query, DType output_dtype, double* value, double* bound) {
+/// A bound of infinity means that no value is wrong there: a key that this query must not see, or
+/// whose weight is below what the kernels represent, has an infinite or NaN v. A tile multiplies it
+/// by zero or skips it.
+inline void reference_output(const ReferenceQuery& query, DType output_dtype, double* value,
+                             double* bound) {
   const ReferenceScores scores = reference_scores(query);
   const double u = 0x1p-24, u16 = unit_roundoff(output_dtype);
   const double tiny = output_dtype == DType::f16 ? 0x1p-25 : 0x1p-126;  // below it p may become 0
@@ -99,8 +106,9 @@ inline void reference_output(const ReferenceQuery& query, DType output_dtype, do
     } else {
       value[x] = sum / scores.sum;
       magnitude /= scores.sum;
-      const double weights = std::min(std::expm1(std::min(scores.deviation, 50.0)) * (magnitude + std::fabs(value[x])),
-                                      2 * largest);
+      const double weights =
+          std::min(std::expm1(std::min(scores.deviation, 50.0)) * (magnitude + std::fabs(value[x])),
+                   2 * largest);
       bound[x] = weights + (u16 + 2 * static_cast<double>(query.keys) * u + 8 * u) * magnitude +
                  flushed / scores.sum;
       bound[x] += half_ulp(output_dtype, std::fabs(value[x]) + bound[x]);
@@ -116,8 +124,10 @@ inline void reference_output(const ReferenceQuery& query, DType output_dtype, do
 inline void reference_lse(const ReferenceQuery& query, double* value, double* bound) {
   const ReferenceScores scores = reference_scores(query);
   const double u = 0x1p-24;
-  *value = scores.sum == 0 ? -std::numeric_limits<double>::infinity() : scores.max + std::log(scores.sum);
-  *bound = scores.deviation + 2 * static_cast<double>(query.keys) * u + 8 * u * std::fabs(*value) + 0x1p-21;
+  *value = scores.sum == 0 ? -std::numeric_limits<double>::infinity()
+                           : scores.max + std::log(scores.sum);
+  *bound = scores.deviation + 2 * static_cast<double>(query.keys) * u + 8 * u * std::fabs(*value) +
+           0x1p-21;
   if (!std::isfinite(*value)) *bound = 0;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Where a tile's elements lie in shared memory, and how rows leave the block.
 //
-// Every 16-bit tile of the chapter, [rows][kHeadDim], is stored as panels of 64 columns: panel c holds
-// columns 64c .. 64c + 63 of all rows, 128 bytes a row, with the 128-byte swizzle (chapter 7). It is
-// what TMA writes with a box of 64 columns, what wgmma reads, and free of bank conflicts for ldmatrix.
+// Every 16-bit tile of the chapter, [rows][kHeadDim], is stored as panels of 64 columns: panel c
+// holds columns 64c .. 64c + 63 of all rows, 128 bytes a row, with the 128-byte swizzle (chapter
+// 7). It is what TMA writes with a box of 64 columns, what wgmma reads, and free of bank conflicts
+// for ldmatrix.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -47,8 +48,8 @@ __device__ __forceinline__ int key_tiles(const Shape& shape, int first_query) {
 /// Copies rows first_row .. first_row + kRows - 1 of one head to a tile with 16-byte cp.async; rows
 /// from `rows` on become zero. `source`: the head's row 0; `stride`: elements from row to row.
 template <int kRows, int kHeadDim, int kThreads, class T>
-__device__ __forceinline__ void copy_tile_async(unsigned char* tile, const T* source, int64_t stride,
-                                                int first_row, int rows) {
+__device__ __forceinline__ void copy_tile_async(unsigned char* tile, const T* source,
+                                                int64_t stride, int first_row, int rows) {
   constexpr int kChunks = kHeadDim / 8;  // of 16 bytes, a row
 #pragma unroll 2
   for (int c = threadIdx.x; c < kRows * kChunks; c += kThreads) {
@@ -73,8 +74,8 @@ __device__ __forceinline__ void mask_tile(float (&s)[kBlockN / 2], const Shape& 
 /// Stores this thread's part of 16 output rows, o * inverse, and their log-sum-exp. `first_row` is
 /// the query of row g; rows from seq_q on are left out. kCount / 4 groups of 8 columns.
 template <class T, int kCount>
-__device__ __forceinline__ void store_rows(T* o, float* lse, const Shape& shape, int batch, int head,
-                                           int first_row, const float (&acc)[kCount],
+__device__ __forceinline__ void store_rows(T* o, float* lse, const Shape& shape, int batch,
+                                           int head, int first_row, const float (&acc)[kCount],
                                            const float (&inverse)[2], const float (&row_lse)[2]) {
   const int lane = lane_idx();
 #pragma unroll
@@ -84,7 +85,8 @@ __device__ __forceinline__ void store_rows(T* o, float* lse, const Shape& shape,
       T* row = o + shape.q_row(batch, query, head) * shape.pitch + 2 * (lane % 4);
 #pragma unroll
       for (int j = 0; j < kCount / 4; ++j) {
-        const float low = acc[4 * j + 2 * r] * inverse[r], high = acc[4 * j + 2 * r + 1] * inverse[r];
+        const float low = acc[4 * j + 2 * r] * inverse[r],
+                    high = acc[4 * j + 2 * r + 1] * inverse[r];
         store_vector(row + 8 * j, pack_pair<T>(low, high));  // [store]
       }
       if (lane % 4 == 0) lse[shape.lse_index(batch, query, head)] = row_lse[r];

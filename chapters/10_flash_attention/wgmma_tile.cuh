@@ -24,8 +24,8 @@ __device__ __forceinline__ void load_tile(unsigned char* tile, const TensorMap* 
   }
 }
 
-/// s = Q K^T, 64 queries x kBlockN keys: both operands K-major, d being k. `q`: the warpgroup's first
-/// row; its panels are kBlockM rows long. Issues only.
+/// s = Q K^T, 64 queries x kBlockN keys: both operands K-major, d being k. `q`: the warpgroup's
+/// first row; its panels are kBlockM rows long. Issues only.
 template <class T, int kHeadDim, int kBlockM, int kBlockN>
 __device__ __forceinline__ void issue_scores(float (&s)[kBlockN / 2], const unsigned char* q,
                                              const unsigned char* k) {

@@ -82,6 +82,17 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* bar, uint32_t 
       : "memory");
 }
 
+/// As mbarrier_arrive_cluster, but publishes nothing beyond this block: to give back a stage that
+/// was only read. (A release at cluster scope is a full memory barrier; see it in the SASS.)
+__device__ __forceinline__ void mbarrier_arrive_cluster_relaxed(uint64_t* bar, uint32_t rank) {
+  COOKBOOK_ASM_SM90(
+      "{\n.reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(shared_address(bar)),
+      "r"(rank)
+      : "memory");
+}
+
 /// True when the phase with parity `parity` is complete. May suspend the thread for a while (PTX
 /// ISA, "mbarrier.test_wait / try_wait").
 __device__ __forceinline__ bool mbarrier_try_wait(uint64_t* bar, uint32_t parity) {

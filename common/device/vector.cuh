@@ -67,7 +67,9 @@ __device__ __forceinline__ To reinterpret_bits(const From& from) {
 template <class V>
 __device__ __forceinline__ V load_vector(const void* source) {
   using Word = detail::WordOf<V>;
-  return detail::reinterpret_bits<V>(*static_cast<const Word*>(source));
+  // A named copy: handed over by reference, nvcc would load the bytes of `source` one by one.
+  const Word word = *static_cast<const Word*>(source);
+  return detail::reinterpret_bits<V>(word);
 }
 
 /// Stores a `V` of 2, 4, 8 or 16 bytes to `destination`, aligned to sizeof(V), in one instruction.

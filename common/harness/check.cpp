@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <cstring>
 #include <mutex>
 
 #include "common/harness/parallel.hpp"
@@ -14,7 +14,7 @@ namespace cookbook {
 namespace {
 
 // Reference work (in multiply-adds or elements) beyond which only a sample of rows is compared.
-constexpr double kReferenceBudget = 4e9;
+constexpr double kReferenceBudget = 1e9;
 
 bool is_output(const TensorSpec& spec) { return spec.role != Role::input; }
 
@@ -31,6 +31,29 @@ bool acceptable(double got, double expected, double bound, DType dtype, double* 
   }
   *error = std::fabs(got - expected);
   return *error <= bound;  // false for NaN
+}
+
+struct RowComparison {
+  std::string message;  // the first element that is wrong, or empty
+  double max_error = 0, error_bound = 0, worst_ratio = 0;
+};
+
+RowComparison compare_row(const HostTensor& after, std::int64_t row,
+                          const std::vector<double>& value, const std::vector<double>& bound) {
+  RowComparison result;
+  const TensorSpec& spec = after.spec;
+  for (std::int64_t col = 0; col < spec.cols; ++col) {
+    const double got = after.at(row, col);
+    double error = 0;
+    if (!acceptable(got, value[col], bound[col], spec.dtype, &error) && result.message.empty()) {
+      result.message = fmt::format("{}[{}][{}]: got {}, expected {} (error {:.3g}, allowed {:.3g})",
+                                   spec.name, row, col, format_value(got),
+                                   format_value(value[col]), error, bound[col]);
+    }
+    if (error > result.max_error) result.max_error = error, result.error_bound = bound[col];
+    if (bound[col] > 0) result.worst_ratio = std::max(result.worst_ratio, error / bound[col]);
+  }
+  return result;
 }
 
 std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const TensorSpec& spec) {
@@ -106,6 +129,7 @@ const std::vector<Instance::ReferenceRow>& Instance::reference(const TensorSpec&
 
 Instance::Comparison Instance::compare() {
   Comparison result;
+  bool first_message = false;  // the message is a row's, and an earlier row's would replace it
   auto wrong = [&](std::string message) {
     if (result.ok) result.message = std::move(message);
     result.ok = false;
@@ -142,24 +166,26 @@ Instance::Comparison Instance::compare() {
     if (unwritten >= 0) wrong(index(unwritten) + " was never written");
     if (touched >= 0) wrong(index(touched) + " is padding between rows and was written");
 
-    for (const ReferenceRow& row : reference(spec)) {
-      for (std::int64_t col = 0; col < spec.cols; ++col) {
-        const double got = after.at(row.row, col);
-        const double expected = row.value[col];
-        const double bound = row.bound[col];
-        double error = 0;
-        if (!acceptable(got, expected, bound, spec.dtype, &error)) {
-          wrong(fmt::format("{}[{}][{}]: got {}, expected {} (error {:.3g}, allowed {:.3g})",
-                            spec.name, row.row, col, format_value(got), format_value(expected),
-                            error, bound));
+    const std::vector<ReferenceRow>& rows = reference(spec);
+    std::int64_t first_wrong = static_cast<std::int64_t>(rows.size());
+    parallel_for(static_cast<std::int64_t>(rows.size()), 1 + (1 << 16) / spec.cols,
+                 [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const RowComparison compared = compare_row(after, rows[i].row, rows[i].value, rows[i].bound);
+        const std::lock_guard lock(mutex);
+        if (compared.max_error > result.max_error) {
+          result.max_error = compared.max_error;
+          result.error_bound = compared.error_bound;
         }
-        if (error > result.max_error) {
-          result.max_error = error;
-          result.error_bound = bound;
+        result.worst_ratio = std::max(result.worst_ratio, compared.worst_ratio);
+        if (!compared.message.empty() && i < first_wrong) {
+          first_wrong = i;
+          if (result.ok || first_message) result.message = compared.message;
+          result.ok = false;
+          first_message = true;
         }
-        if (bound > 0) result.worst_ratio = std::max(result.worst_ratio, error / bound);
       }
-    }
+    });
   }
   return result;
 }
@@ -170,16 +196,19 @@ std::uint64_t Instance::output_hash() {
     if (!is_output(tensors_.list[i].spec) || tensors_.list[i].storage.empty()) continue;
     std::vector<std::byte> now(tensors_.list[i].storage.size());
     memory_[i]->copy_to_host(now.data(), now.size());
-    std::size_t at = 0;
-    for (; at + 8 <= now.size(); at += 8) {
-      std::uint64_t word;
-      std::memcpy(&word, now.data() + at, 8);
-      hash = (hash ^ word) * 1099511628211ull;
-      hash ^= hash >> 29;
-    }
-    for (; at < now.size(); ++at) {
-      hash = (hash ^ static_cast<std::uint64_t>(now[at])) * 1099511628211ull;
-    }
+    // A sum of position-dependent terms, so that the order in which threads add does not matter.
+    std::atomic<std::uint64_t> sum = 0;
+    parallel_for(static_cast<std::int64_t>(now.size()), 1 << 20,
+                 [&](std::int64_t begin, std::int64_t end) {
+      std::uint64_t part = 0;
+      for (std::int64_t at = begin; at < end; ++at) {
+        std::uint64_t term = (static_cast<std::uint64_t>(now[at]) + 1) ^
+                             (static_cast<std::uint64_t>(at) * 0x9e3779b97f4a7c15ull);
+        part += (term ^ (term >> 29)) * 0xbf58476d1ce4e5b9ull;
+      }
+      sum += part;
+    });
+    hash = (hash ^ sum) * 1099511628211ull;
   }
   return hash;
 }
@@ -193,7 +222,7 @@ const char* status_name(CheckResult::Status status) {
   return "?";
 }
 
-CheckResult check_level(const LevelEntry& level, Instance& instance) {
+CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats) {
   CheckResult result;
   if (const Support support = level.supports(instance.problem(), device_info()); !support) {
     result.status = CheckResult::Status::skipped;
@@ -215,7 +244,7 @@ CheckResult check_level(const LevelEntry& level, Instance& instance) {
       return result;
     }
     std::uint64_t first_hash = 0;
-    for (int repeat = 0; repeat < 2; ++repeat) {
+    for (int repeat = 0; repeat < repeats; ++repeat) {
       instance.reset();
       run(Stream{});
       synchronize();
@@ -227,6 +256,7 @@ CheckResult check_level(const LevelEntry& level, Instance& instance) {
         return fail(repeat == 0 ? comparison.message
                                 : "right on the first run only: " + comparison.message);
       }
+      if (repeats == 1) break;
       const std::uint64_t hash = instance.output_hash();
       if (repeat == 0) first_hash = hash;
       if (hash != first_hash) return fail("two runs on the same inputs differ");

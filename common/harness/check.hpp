@@ -63,8 +63,8 @@ struct CheckResult {
 };
 const char* status_name(CheckResult::Status status);
 
-/// Runs `level` twice on `instance`, each time on freshly poisoned outputs, and compares both:
-/// a level that is right only once, or differs from run to run, does not pass.
-CheckResult check_level(const LevelEntry& level, Instance& instance);
+/// Runs `level` `repeats` times on `instance`, each time on freshly poisoned outputs, and compares
+/// all: a level that is right only once, or differs from run to run, does not pass.
+CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats = 2);
 
 }  // namespace cookbook

@@ -208,7 +208,7 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
     LevelResult& row = result.levels[i];
     if (row.status == "mismatch") continue;
     show(fmt::format("checking {} at {}", level.name, size_text(result.size)));
-    const CheckResult check = check_level(level, instance);
+    const CheckResult check = check_level(level, instance, 1);
     row.status = status_name(check.status);
     row.reason = check.reason;
     if (check.status != CheckResult::Status::ok) continue;
@@ -220,7 +220,7 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
     ReferenceResult row;
     row.name = library.name;
     show(fmt::format("checking {} at {}", library.name, size_text(result.size)));
-    const CheckResult check = check_level(library, instance);
+    const CheckResult check = check_level(library, instance, 1);
     row.status = status_name(check.status);
     row.reason = check.reason;
     if (check.status == CheckResult::Status::ok) {

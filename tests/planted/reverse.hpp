@@ -87,7 +87,7 @@ __global__ void reverse(float* in, float* out, int cols, int in_pitch, int out_p
   const int limit = kBug == Bug::unwritten_tail ? cols / 32 * 32 : cols;
   if (c < limit) {
     float value = 2 * tile[source];
-    if (kBug == Bug::nan_produced && c == 7) value = value * 0.0f / 0.0f;
+    if (kBug == Bug::nan_produced && c == 7) value = value * 0.0f / (value * 0.0f);
     if (kBug == Bug::differs_between_runs && c == 3) value += static_cast<float>(call);
     if (kBug == Bug::out_of_bounds_load && c == 0) value += 0 * in[gridDim.x * in_pitch + 1];
     to[c] = value;

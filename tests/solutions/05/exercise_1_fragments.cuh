@@ -38,7 +38,7 @@ __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Element> p) {
   using T = typename C::Element;
   T* a_tile = dynamic_shared<T>();               // (kBlockM, kBlockK)
   T* b_tile = a_tile + C::kBlockM * C::kBlockK;  // (kBlockK, kBlockN)

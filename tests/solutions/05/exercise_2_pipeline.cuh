@@ -13,7 +13,7 @@ using multistage::load_fragments;
 using multistage::load_tile;
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Element> p) {
   using T = typename C::Element;
   constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
@@ -80,7 +80,9 @@ struct ExercisePipeline : NnLevel<bf16> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {
-    return {shared_loads().conflict_free(), global_loads().coalesced()};
+    Claims claims = async_copy_claims();
+    claims.push_back(shared_loads().conflict_free());
+    return claims;
   }
   static void run(const Plan& plan, Stream stream) {
     using C = multistage::Config<bf16>;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chapters/05_tensor_cores/cublas_gemm.hpp"
+
+namespace cookbook {
+
+std::vector<std::pair<std::string, ReferenceEntry>> chapter_6_libraries() {
+  return {{"gemm", gemm::cublas_gemm<bf16>()},
+          {"gemm_nt", gemm::cublas_gemm<bf16>()},
+          {"gemm_tn", gemm::cublas_gemm<bf16>()},
+          {"gemm_tt", gemm::cublas_gemm<bf16>()}};
+}
+
+}  // namespace cookbook

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chapters/05_tensor_cores/cublas_gemm.hpp"
+
+namespace cookbook {
+
+std::vector<std::pair<std::string, ReferenceEntry>> chapter_7_libraries() {
+  return {{"smem_swizzle", gemm::cublas_gemm<bf16>()},
+          {"wgmma_swizzle", gemm::cublas_gemm<bf16>()},
+          {"l2_order", gemm::cublas_gemm<bf16>()}};
+}
+
+}  // namespace cookbook

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// What the persistent levels share: tile sizes, and the order in which query tiles are worked on.
+#pragma once
+
+#include "chapters/10_flash_attention/problem.hpp"
+#include "chapters/10_flash_attention/wgmma_tile.cuh"
+
+namespace cookbook::attention {
+
+template <class CaseT, int kConsumersV, int kBlockNV, int kStagesV = 2>
+struct PersistentConfig : CaseT {
+  static constexpr int kConsumers = kConsumersV;                  // warpgroups, 64 queries each
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
+  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
+  static constexpr int kBlockN = kBlockNV;                        // keys per tile
+  static constexpr int kStages = kStagesV;                        // tiles of K, and of V
+  static constexpr int kProducerRegisters = kConsumers == 2 ? 24 : 32;
+  static constexpr int kConsumerRegisters = kConsumers == 2 ? 240 : 160;
+  static constexpr int kSlack = 8;  // log2 of how far a weight may exceed 1; half reaches 2^16
+  static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
+  struct Smem {
+    alignas(1024) unsigned char q[kBlockM * CaseT::kHeadDim * 2];
+    alignas(1024) unsigned char k[kStages][kTileBytes];
+    alignas(1024) unsigned char v[kStages][kTileBytes];
+    uint64_t q_full, q_empty, k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
+    uint64_t tile_full[2], tile_empty[2];
+    int tile[2];  // numbers of query tiles, from the producer to the consumers
+  };
+};
+
+/// The order of the query tiles of all heads.
+struct Schedule {
+  int tiles;            // of all heads
+  int query_tiles;      // of one head
+  int heads;            // batch * heads_q
+  int heads_per_group;  // heads that are worked on together
+  bool longest_first;
+
+  __device__ __forceinline__ TileIndex at(int tile, int block_m, int heads_q) const {
+    const int group = tile / (query_tiles * heads_per_group);
+    const int within = tile - group * query_tiles * heads_per_group;
+    const int in_group = min(heads_per_group, heads - group * heads_per_group);
+    const int head = group * heads_per_group + within % in_group;
+    const int m = within / in_group;
+    return {(longest_first ? query_tiles - 1 - m : m) * block_m, head % heads_q, head / heads_q};
+  }
+};
+
+/// Two counters in device memory, zero between launches: tiles handed out, blocks that are done.
+struct TileCounters {
+  int next, done;
+};
+
+/// Calls f with the configuration for the problem: many keys per tile while registers last, fewer
+/// under a causal mask, where the diagonal's tiles are half wasted; three warpgroups at head
+/// dimension 64.
+template <class CaseT, class F>
+void with_persistent_config(CaseT, bool causal, F&& f) {
+  if constexpr (CaseT::kHeadDim == 64) {
+    f(PersistentConfig<CaseT, 3, 128>{});
+  } else if (causal) {
+    f(PersistentConfig<CaseT, 2, 128>{});
+  } else {
+    f(PersistentConfig<CaseT, 2, 176>{});
+  }
+}
+
+/// The schedule for tiles of block_m queries on a device with `l2_bytes` of L2.
+inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
+  const Shape& s = p.shape;
+  const int query_tiles = ceil_div(s.seq_q, block_m), heads = s.batch * s.heads_q;
+  const int sharing = s.heads_q / s.heads_kv;  // query heads per KV head
+  const size_t kv_bytes = 4 * size_t(p.head_dim) * std::max(s.seq_k, 1);
+  // Without a mask all tiles are equally long: head after head. With it, long tiles of as many
+  // heads as half of L2 holds, then shorter ones.
+  const int kv_heads = s.causal ? static_cast<int>(l2_bytes / 2 / kv_bytes) : 1;
+  const int group = std::max(1, std::min(heads, std::max(kv_heads, 1) * sharing));
+  return {query_tiles * heads, query_tiles, heads, group, s.causal};
+}
+
+/// {queries, keys} of the tiles that with_persistent_config picks.
+inline std::pair<int, int> persistent_tile(const Problem& p) {
+  std::pair<int, int> tile;
+  const auto take = [&](auto config) { tile = {config.kBlockM, config.kBlockN}; };
+  if (p.head_dim == 64) {
+    with_persistent_config(Case<bf16, 64>{}, p.shape.causal, take);
+  } else {
+    with_persistent_config(Case<bf16, 128>{}, p.shape.causal, take);
+  }
+  return tile;
+}
+
+}  // namespace cookbook::attention
