@@ -41,7 +41,8 @@ TEST(PlantedTraced, UninitialisedShared) {
   expect_found(trace<Bug::uninitialised_shared>(), "uninitialised", "reverse.hpp:");
 }
 TEST(PlantedTraced, OutOfBoundsLoad) {
-  expect_found(trace<Bug::out_of_bounds_load>(), "out", "`in`");
+  expect_found(trace<Bug::out_of_bounds_load>(), "out-of-bounds: thread (0,0,0) reads 4 bytes",
+               "of 'in'");
 }
 
 TEST(PlantedTraced, AWrongClaimIsFalse) {

@@ -54,8 +54,8 @@ __device__ __forceinline__ void pack_box(unsigned char* box, const float (&acc)[
                            to_pair<bf16>(d[2], d[3]),   // rows 8..15, columns 0..7
                            to_pair<bf16>(d[4], d[5]),   // rows 0..7,  columns 8..15
                            to_pair<bf16>(d[6], d[7])};  // rows 8..15, columns 8..15
-    stmatrix_x4(box + swizzle_address<Swizzle::b128>(lane % 16 * 128 + (2 * j + lane / 16) * 16),
-                r);  // [stage]
+    const int byte = lane % 16 * 128 + (2 * j + lane / 16) * 16;  // this lane's row of eight
+    stmatrix_x4(box + swizzle_address<Swizzle::b128>(byte), r);  // [stage]
   }
 }
 

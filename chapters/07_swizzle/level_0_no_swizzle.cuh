@@ -32,7 +32,9 @@ struct NoSwizzle : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::none>> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
-    return {shared_loads().wavefronts_over_ideal(8), shared_loads().wavefronts_per_request(32),
+    return {shared_loads().on("a").wavefronts_per_request(32),
+            shared_loads().on("b").wavefronts_per_request(32),
+            shared_loads().on("a").wavefronts_over_ideal(8),
             tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p))};
   }
 };

@@ -92,7 +92,7 @@ __global__ void reverse(float* in, float* out, int cols, int in_pitch, int out_p
     if (kBug == Bug::out_of_bounds_load && c == 0) value += 0 * in[gridDim.x * in_pitch + 1];
     to[c] = value;
   }
-  if (kBug == Bug::padding_written && c == 0) to[cols] = 1;
+  if (kBug == Bug::padding_written && c == 0 && blockIdx.x == 0) to[cols] = 1;
   if (kBug == Bug::input_changed && c == 0) from[0] += 1;
   if (kBug == Bug::out_of_bounds_store && c == 0 && blockIdx.x == gridDim.x - 1) {
     to[out_pitch + 2] = 1;
