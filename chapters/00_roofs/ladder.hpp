@@ -7,7 +7,7 @@
 #include "chapters/00_roofs/level_read.cuh"
 #include "chapters/00_roofs/level_shared.cuh"
 #include "chapters/00_roofs/level_wgmma.cuh"
-#include "chapters/01_coalescing/level_5_streaming.cuh"
+#include "chapters/01_coalescing/level_6_in_order.cuh"
 
 namespace cookbook {
 
@@ -34,7 +34,7 @@ inline Chapter chapter_0() {
   Chapter chapter;
   chapter.number = 0;
   chapter.title = "Roofs: what this machine can do at most";
-  auto copy = roof_ladder<coalescing::Problem, coalescing::Streaming>(
+  auto copy = roof_ladder<coalescing::Problem, coalescing::InOrder>(
       "hbm_copy", "HBM, read and written (chapter 1's last level)", {"n"}, Roof::hbm_copy,
       {268435456}, {1 << 16});
   auto read = roof_ladder<ReadProblem, Read>("hbm_read", "HBM, read only", {"rows", "repeats"},

@@ -10,6 +10,7 @@
 #include "chapters/01_coalescing/level_3_vectorised.cuh"
 #include "chapters/01_coalescing/level_4_in_flight.cuh"
 #include "chapters/01_coalescing/level_5_streaming.cuh"
+#include "chapters/01_coalescing/level_6_in_order.cuh"
 #include "chapters/01_coalescing/sidebar_alignment.cuh"
 #include "chapters/01_coalescing/sidebar_cache_hints.cuh"
 #include "chapters/01_coalescing/sidebar_constant.cuh"
@@ -47,7 +48,7 @@ inline Chapter chapter_1() {
   copy.test_sizes = {{1},    {2},    {3},    {4},    {5},     {31},    {32},    {33},
                      {127},  {255},  {256},  {257},  {1021},  {1024},  {1025},  {4095},
                      {4096}, {4097}, {8191}, {8193}, {32768}, {65537}, {100003}};
-  copy.levels = rows<Strided, Coalesced, GridStride, Vectorised, InFlight, Streaming>();
+  copy.levels = rows<Strided, Coalesced, GridStride, Vectorised, InFlight, Streaming, InOrder>();
 
   auto alignment = copy_ladder("alignment", "sidebar: warps that start off a line boundary");
   alignment.levels = {named<Offset<0>>("offset_0"), named<Offset<1>>("offset_1"),

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "chapters/05_tensor_cores/level_8_coalesced_epilogue.cuh"
+#include "chapters/06_tma/exercises/exercise_1_descriptor.cuh"
+#include "chapters/06_tma/exercises/exercise_2_release.cuh"
 #include "chapters/06_tma/level_1_tma_tiles.cuh"
 #include "chapters/06_tma/level_2_wgmma.cuh"
 #include "chapters/06_tma/level_3_swizzled.cuh"
@@ -51,6 +53,7 @@ inline Chapter chapter_6() {
   chapter.ladders = {ladder, in_layout(LayoutProblem<bf16, false, true>{}, "gemm_nt", "NT"),
                      in_layout(LayoutProblem<bf16, true, false>{}, "gemm_tn", "TN"),
                      in_layout(LayoutProblem<bf16, true, true>{}, "gemm_tt", "TT")};
+  chapter.exercises = {make_level<ExerciseDescriptor>(), make_level<ExerciseRelease>()};
   return chapter;
 }
 

@@ -92,6 +92,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
     mbarrier_wait(&full[stage], k_block / C::kStages & 1);
     // The stage that everybody left at the end of the previous round is loaded again.
     if (threadIdx.x == 0 && k_block + C::kStages - 1 < k_blocks) load(k_block + C::kStages - 1);
+    __syncwarp();  // ldmatrix and mma want the warp whole
 
     const unsigned char* a = smem + stage * T::kStageBytes;
     const unsigned char* b = a + T::A::kBytes;

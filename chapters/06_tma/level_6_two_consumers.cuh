@@ -98,6 +98,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
 
 #pragma unroll
     for (int i = 0; i < T::kMmaM; ++i) {
+      wgmma_fence_operand(acc[i]);  // sums are read only from here
       store_accumulators(acc[i], out, e, tile.m * C::kBlockM + row + 64 * i, tile.n * C::kBlockN);
     }
   }

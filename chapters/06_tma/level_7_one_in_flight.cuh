@@ -98,6 +98,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
       read.advance();
     }
     wgmma_wait<0>();  // the last batch; nobody waits for its stage
+#pragma unroll
+    for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
 
 #pragma unroll
     for (int i = 0; i < T::kMmaM; ++i) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
+#include "chapters/07_swizzle/exercises/exercise_1_swizzle.cuh"
+#include "chapters/07_swizzle/exercises/exercise_2_groups.cuh"
 #include "chapters/07_swizzle/level_0_no_swizzle.cuh"
 #include "chapters/07_swizzle/level_1_swizzle_32.cuh"
 #include "chapters/07_swizzle/level_2_swizzle_64.cuh"
@@ -51,6 +53,7 @@ inline Chapter chapter_7() {
   l2.levels = rows<TmaStore, Grouped4, Grouped8, Grouped16, Hilbert, Multicast>();
 
   chapter.ladders = {smem, wgmma, l2};
+  chapter.exercises = {make_level<ExerciseSwizzle>(), make_level<ExerciseGroups>()};
   return chapter;
 }
 

@@ -90,6 +90,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
       read.advance();
     }
     wgmma_wait<0>();  // the last batch; nobody waits for its stage
+#pragma unroll
+    for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
 
     store_tile<C::kStoreBuffers>(acc, &map_c, store + (warp - 4) * C::kStoreBuffers * kBoxBytes,
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "chapters/07_swizzle/level_7_multicast.cuh"
+#include "chapters/08_persistent/exercises/exercise_1_pad_rows.cuh"
+#include "chapters/08_persistent/exercises/exercise_2_boxes.cuh"
 #include "chapters/08_persistent/level_1_static.cuh"
 #include "chapters/08_persistent/level_2_dynamic.cuh"
 #include "chapters/08_persistent/level_3_hidden_epilogue.cuh"
@@ -24,7 +26,7 @@ inline Chapter chapter_8() {
   ladder.roof = Roof::wgmma_bf16;
   ladder.gpu_size = {8192, 8192, 8192};
   ladder.check_size = {640, 768, 320};
-  ladder.trace_size = {512, 768, 320};
+  ladder.trace_size = {256, 768, 320};  // three cluster tiles on two clusters: one is shared
   ladder.test_sizes = {{1, 1, 1},       {8, 8, 1000},    {31, 33, 65},    {64, 64, 64},
                        {127, 136, 72},  {129, 248, 128}, {256, 256, 64},  {255, 257, 63},
                        {264, 520, 200}, {16, 1000, 48},  {1000, 16, 104}, {97, 101, 449},
@@ -48,6 +50,7 @@ inline Chapter chapter_8() {
   chapter.ladders = {ladder, in_layout(LayoutProblem<bf16, false, true>{}, "gemm_nt", "NT"),
                      in_layout(LayoutProblem<bf16, true, false>{}, "gemm_tn", "TN"),
                      in_layout(LayoutProblem<bf16, true, true>{}, "gemm_tt", "TT")};
+  chapter.exercises = {make_level<ExercisePadRows>(), make_level<ExerciseBoxes>()};
   return chapter;
 }
 

@@ -142,6 +142,8 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
         read.advance();
       }
       wgmma_wait<0>();
+#pragma unroll
+      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
       release(previous);  // the next tile's loads wait for it
 
       const TileIndex tile = tile_at(t);

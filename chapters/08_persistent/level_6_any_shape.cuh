@@ -68,6 +68,8 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
   Segment s;
 
   if (threadIdx.x == 0) {
+    tma_prefetch_descriptor(&map_a);  // small products notice
+    tma_prefetch_descriptor(&map_b);
     for (int i = 0; i < C::kStages; ++i) {
       mbarrier_init(&full[i], 1);             // this block's producer
       mbarrier_init(&empty[i], T::kReaders);  // every warp that reads what it sent, cluster-wide
@@ -154,6 +156,8 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
         if (segments.more()) named_barrier_arrive(2 - group, 256);  // the other's turn
       }
       wgmma_wait<0>();
+#pragma unroll
+      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
       release(previous);
 
       bool stores = true;

@@ -38,7 +38,7 @@ __device__ __forceinline__ void mma_scores(float (&s)[C::kMTiles][C::kBlockN / 2
                                            const unsigned char* q_tile, const unsigned char* k_tile,
                                            int warp_row) {
   const int lane = lane_idx();
-#pragma unroll
+#pragma unroll 2
   for (int d = 0; d < C::kHeadDim; d += 16) {
     uint32_t a[C::kMTiles][4];
 #pragma unroll

@@ -51,7 +51,7 @@ template <int kRows, int kHeadDim, int kThreads, class T>
 __device__ __forceinline__ void copy_tile_async(unsigned char* tile, const T* source,
                                                 int64_t stride, int first_row, int rows) {
   constexpr int kChunks = kHeadDim / 8;  // of 16 bytes, a row
-#pragma unroll 1
+#pragma unroll 2
   for (int c = threadIdx.x; c < kRows * kChunks; c += kThreads) {
     const int row = c / kChunks, column = c % kChunks * 8;
     const bool exists = first_row + row < rows;

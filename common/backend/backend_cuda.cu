@@ -130,7 +130,9 @@ void detail::launch_kernel(const void* kernel, const LaunchConfig& config, Strea
   const cudaError_t status = cudaLaunchKernelExC(&launch, kernel, arguments);
   if (status != cudaSuccess) {
     cudaGetLastError();  // clears it
-    throw LaunchError("launch refused (" + describe(config) + "): " + cudaGetErrorString(status));
+    const size_t threads = size_t{config.block.x} * config.block.y * config.block.z;
+    throw LaunchError("launch refused (" + describe(config) + "): " + cudaGetErrorString(status) +
+                      (threads > 1024 ? "; a block has at most 1024 threads" : ""));
   }
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tests/parity/cases.hpp"
 
-#include <fmt/format.h>
-
 #include <memory>
+#include <stdexcept>
 
 #include "common/harness/check.hpp"
 #include "tests/parity/kernels.cuh"
@@ -69,24 +68,24 @@ Case product_case(const char* name, std::int64_t n, Run run) {
 }
 
 void add_small_kernels(std::vector<Case>& cases) {
-  cases.push_back(vector_case("copy_coalesced", {16384}, [](const Size& size, const float* in, float* out,
-                                                           Stream stream) {
-    const int n = static_cast<int>(size[0]);
-    launch(copy_coalesced<float>, {dim3(blocks_for(n, kThreads)), dim3(kThreads)}, stream, in, out,
-           n);
-  }));
-  cases.push_back(vector_case("copy_stride_32", {16384}, [](const Size& size, const float* in, float* out,
-                                                           Stream stream) {
-    const int n = static_cast<int>(size[0]);
-    launch(copy_strided<float>, {dim3(blocks_for(n, kThreads)), dim3(kThreads)}, stream, in, out, n,
-           32);
-  }));
-  cases.push_back(vector_case("copy_float4", {16384}, [](const Size& size, const float* in, float* out,
-                                                           Stream stream) {
-    const int n = static_cast<int>(size[0] / 4);
-    launch(copy_coalesced<float4>, {dim3(blocks_for(n, kThreads)), dim3(kThreads)}, stream,
-           reinterpret_cast<const float4*>(in), reinterpret_cast<float4*>(out), n);
-  }));
+  cases.push_back(vector_case(
+      "copy_coalesced", {16384}, [](const Size& size, const float* in, float* out, Stream stream) {
+        const int n = static_cast<int>(size[0]);
+        launch(copy_coalesced<float>, {dim3(blocks_for(n, kThreads)), dim3(kThreads)}, stream, in,
+               out, n);
+      }));
+  cases.push_back(vector_case(
+      "copy_stride_32", {16384}, [](const Size& size, const float* in, float* out, Stream stream) {
+        const int n = static_cast<int>(size[0]);
+        launch(copy_strided<float>, {dim3(blocks_for(n, kThreads)), dim3(kThreads)}, stream, in,
+               out, n, 32);
+      }));
+  cases.push_back(vector_case(
+      "copy_float4", {16384}, [](const Size& size, const float* in, float* out, Stream stream) {
+        const int n = static_cast<int>(size[0] / 4);
+        launch(copy_coalesced<float4>, {dim3(blocks_for(n, kThreads)), dim3(kThreads)}, stream,
+               reinterpret_cast<const float4*>(in), reinterpret_cast<float4*>(out), n);
+      }));
   const auto add_sgemm = [&](const char* name, auto kernel) {
     cases.push_back(product_case(
         name, 64, [kernel](int n, const float* a, const float* b, float* c, Stream stream) {
@@ -98,33 +97,34 @@ void add_small_kernels(std::vector<Case>& cases) {
   add_sgemm("sgemm_x_to_column", sgemm<false>);
   add_sgemm("sgemm_tiled", sgemm_tiled<kTile>);
   const auto add_transpose = [&](const char* name, auto kernel) {
-    cases.push_back(vector_case(name, {64, 64}, [kernel](const Size& size, const float* in, float* out,
-                                                      Stream stream) {
-      const int n = static_cast<int>(size[0]);
-      const unsigned tiles = blocks_for(n, kTile);
-      launch(kernel, {dim3(tiles, tiles), dim3(kTile, kRows)}, stream, in, out, n);
-    }));
+    cases.push_back(vector_case(
+        name, {64, 64}, [kernel](const Size& size, const float* in, float* out, Stream stream) {
+          const int n = static_cast<int>(size[0]);
+          const unsigned tiles = blocks_for(n, kTile);
+          launch(kernel, {dim3(tiles, tiles), dim3(kTile, kRows)}, stream, in, out, n);
+        }));
   };
   add_transpose("transpose_32x32", transpose<0>);
   add_transpose("transpose_32x33", transpose<1>);
-  cases.push_back(vector_case("reduce_shuffles", {10000}, [](const Size& size, const float* in, float* out,
-                                                           Stream stream) {
-    launch(reduce<kThreads / 32>, {dim3(4), dim3(kThreads)}, stream, in, out,
-           static_cast<int>(size[0]));
-  }));
-  cases.push_back(vector_case("softmax_online", {8, 1000}, [](const Size& size, const float* in, float* out,
-                                                           Stream stream) {
-    const int rows = static_cast<int>(size[0]), cols = static_cast<int>(size[1]);
-    launch(softmax_online<float>, {dim3(blocks_for(rows, 4)), dim3(4 * 32)}, stream, in, out, rows,
-           cols);
-  }));
+  cases.push_back(vector_case("reduce_shuffles", {10000},
+                              [](const Size& size, const float* in, float* out, Stream stream) {
+                                launch(reduce<kThreads / 32>, {dim3(4), dim3(kThreads)}, stream, in,
+                                       out, static_cast<int>(size[0]));
+                              }));
+  cases.push_back(
+      vector_case("softmax_online", {8, 1000},
+                  [](const Size& size, const float* in, float* out, Stream stream) {
+                    const int rows = static_cast<int>(size[0]), cols = static_cast<int>(size[1]);
+                    launch(softmax_online<float>, {dim3(blocks_for(rows, 4)), dim3(4 * 32)}, stream,
+                           in, out, rows, cols);
+                  }));
 }
 
 void add_levels(std::vector<Case>& cases, const Chapter& chapter) {
   for (const Ladder& ladder : chapter.ladders) {
     for (const LevelEntry& level : ladder.levels) {
       Case one;
-      one.name = fmt::format("chapter-{}/{}/{}", chapter.number, ladder.name, level.name);
+      one.name = "chapter-" + std::to_string(chapter.number) + "/" + ladder.name + "/" + level.name;
       one.chapter = chapter.number;
       one.size = ladder.trace_size;
       one.prepare = [ladder, level](const Size& size) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Exercise 8.1, a hole: the copy to padded rows, with 16-byte stores. As it stands a thread stores single
+// elements. Let it gather eight neighbours of a row and store them at once; what may it write beyond
+// the last column, and why does nobody mind?
+#pragma once
+
+#include "chapters/08_persistent/level_6_any_shape.cuh"
+
+namespace cookbook::gemm {
+
+namespace exercise_pad_rows {
+
+struct Config {
+  static constexpr int kThreads = 256;
+  static constexpr int kElements = 8;  // 16 bytes
+};
+
+/// to[row][col] = from[row][col]; to_pitch is a multiple of 8 and `to` 16-byte aligned, `from` is not.
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    kernel(const bf16* __restrict__ from, std::int64_t from_pitch, bf16* __restrict__ to,
+           std::int64_t to_pitch, int cols, int pieces) {
+  const std::int64_t row = blockIdx.x / static_cast<unsigned>(pieces);
+  const int first = static_cast<int>(blockIdx.x % static_cast<unsigned>(pieces)) *
+                    (C::kThreads * C::kElements);
+  for (int i = 0; i < C::kElements; ++i) {  // yours
+    const int col = first + i * C::kThreads + static_cast<int>(threadIdx.x);
+    if (col < cols) to[row * to_pitch + col] = from[row * from_pitch + col];
+  }
+}
+
+}  // namespace exercise_pad_rows
+
+struct ExercisePadRows : LevelT<bf16> {
+  using Config = exercise_pad_rows::Config;
+  struct Plan {
+    any_shape::Plan product;  // on the copies
+    Problem problem;
+    Buffers buffers;
+    DeviceMemory a{}, b{};
+  };
+  static constexpr const char* name = "exercise_pad_rows";
+  static constexpr const char* changed = "operands copied to padded rows, 16 bytes a store";
+  static constexpr const char* expect = "an eighth of the store instructions";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static std::int64_t padded(std::int64_t cols) { return (cols + 7) / 8 * 8; }
+  /// Warps that store: one for every 256 elements begun.
+  static double stores(std::int64_t rows, std::int64_t cols) {
+    return static_cast<double>(rows) * static_cast<double>((cols + 255) / 256);
+  }
+  static Claims claims(const Problem& p) {
+    return {global_stores("copy of a").requests(stores(p.m, p.k)),
+            global_stores("copy of b").requests(stores(p.k, p.n))};
+  }
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    if (p.a_transposed || p.b_transposed) return Support::no("NN only");
+    return AnyShape::supports(p, device);
+  }
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    Plan plan{{}, p, at};
+    Problem copied = p;
+    copied.lda = padded(p.k), copied.ldb = padded(p.n);
+    plan.a = DeviceMemory(static_cast<size_t>(p.m * copied.lda) * 2, "copy of a");
+    plan.b = DeviceMemory(static_cast<size_t>(p.k * copied.ldb) * 2, "copy of b");
+    plan.product = AnyShape::prepare(copied, {plan.a.as<bf16>(), plan.b.as<bf16>(), at.c});
+    return plan;
+  }
+  static void copy(const bf16* from, std::int64_t rows, std::int64_t cols, std::int64_t pitch,
+                   bf16* to, Stream stream) {
+    constexpr std::int64_t kPiece = Config::kThreads * Config::kElements;
+    const std::int64_t pieces = (cols + kPiece - 1) / kPiece;
+    launch(exercise_pad_rows::kernel<Config>,
+           {dim3(static_cast<unsigned>(rows * pieces)), dim3(Config::kThreads)}, stream, from, pitch,
+           to, padded(cols), static_cast<int>(cols), static_cast<int>(pieces));
+  }
+  static void run(const Plan& plan, Stream stream) {
+    const Problem& p = plan.problem;
+    copy(plan.buffers.a, p.m, p.k, p.lda, plan.a.as<bf16>(), stream);
+    copy(plan.buffers.b, p.k, p.n, p.ldb, plan.b.as<bf16>(), stream);
+    AnyShape::run(plan.product, stream);
+  }
+};
+
+}  // namespace cookbook::gemm

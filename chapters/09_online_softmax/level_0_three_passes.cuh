@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Level 0: the definition, a thread per row: maximum, sum, division.
+#pragma once
+
+#include "chapters/09_online_softmax/partial.cuh"
+#include "chapters/09_online_softmax/problem.hpp"
+#include "chapters/09_online_softmax/row_io.cuh"
+
+namespace cookbook::softmax {
+
+template <class Element>
+struct ThreePassesConfig {
+  using T = Element;
+  static constexpr int kThreads = 32;  // rows a block: few, so that all SMs get some
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    three_passes_softmax(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
+                         Shape shape) {
+  using T = typename C::T;
+  const std::int64_t row = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  if (row >= shape.rows) return;
+  in += row * shape.in_pitch;
+  out += row * shape.out_pitch;
+
+  float max = kLowest;
+  for (int col = 0; col < shape.cols; ++col) {  // lanes a whole row apart
+    max = fmaxf(max, as_float(in[col]));
+  }
+  float sum = 0;
+  for (int col = 0; col < shape.cols; ++col) {
+    sum += exponential(as_float(in[col]) - max);
+  }
+  const float scale = 1 / sum;
+  for (int col = 0; col < shape.cols; ++col) {
+    out[col] = rounded<T>(exponential(as_float(in[col]) - max) * scale);
+  }
+}
+
+template <class T>
+struct ThreePasses : Level<T> {
+  using Config = ThreePassesConfig<T>;
+  static constexpr const char* name = "three_passes";
+  static constexpr const char* changed = "start: a thread per row reads it three times";
+  static constexpr const char* expect =
+      "every lane in a sector of its own, and rows x 1 threads: far below any roof";
+  static constexpr const char* cost = "nothing";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem<T>& p) {
+    const double lanes = p.shape.rows < 32 ? static_cast<double>(p.shape.rows) : 32;
+    return {global_loads("in").sectors_per_request(lanes),
+            global_stores("out").sectors_per_request(lanes),
+            global_loads("in").bytes(3 * pass_bytes<T>(p.shape))};
+  }
+
+  static void run(const PlanOf<T>& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(three_passes_softmax<Config>, {row_grid(shape, Config::kThreads), dim3(Config::kThreads)},
+           stream, plan.buffers.in, plan.buffers.out, shape);
+  }
+};
+
+}  // namespace cookbook::softmax

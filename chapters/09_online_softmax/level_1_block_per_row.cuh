@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Level 1: a block per row: lanes read side by side, and reduce through shared memory.
+#pragma once
+
+#include "chapters/09_online_softmax/partial.cuh"
+#include "chapters/09_online_softmax/problem.hpp"
+#include "chapters/09_online_softmax/row_io.cuh"
+
+namespace cookbook::softmax {
+
+template <class Element>
+struct BlockPerRowConfig {
+  using T = Element;
+  static constexpr int kThreads = 256;  // for one row
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    block_per_row_softmax(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
+                          Shape shape) {
+  using T = typename C::T;
+  const std::int64_t row = blockIdx.x;
+  const int thread = threadIdx.x;
+  in += row * shape.in_pitch;
+  out += row * shape.out_pitch;
+  __shared__ float shared[C::kThreads];
+
+  float max = kLowest;
+  for (int col = thread; col < shape.cols; col += C::kThreads) {  // lanes side by side
+    max = fmaxf(max, as_float(in[col]));
+  }
+  shared[thread] = max;
+  for (int half = C::kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();  // the level below of the tree is complete
+    if (thread < half) shared[thread] = fmaxf(shared[thread], shared[thread + half]);
+  }
+  __syncthreads();
+  max = shared[0];
+  __syncthreads();  // all have read the maximum before the sums overwrite it
+
+  float sum = 0;
+  for (int col = thread; col < shape.cols; col += C::kThreads) {
+    sum += exponential(as_float(in[col]) - max);
+  }
+  shared[thread] = sum;
+  for (int half = C::kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (thread < half) shared[thread] += shared[thread + half];
+  }
+  __syncthreads();
+  sum = shared[0];
+
+  const float scale = 1 / sum;
+  for (int col = thread; col < shape.cols; col += C::kThreads) {
+    out[col] = rounded<T>(exponential(as_float(in[col]) - max) * scale);
+  }
+}
+
+template <class T>
+struct BlockPerRow : Level<T> {
+  using Config = BlockPerRowConfig<T>;
+  static constexpr const char* name = "block_per_row";
+  static constexpr const char* changed = "a block per row: coalesced, two trees in shared memory";
+  static constexpr const char* expect =
+      "an eighth of the sectors and 256 times the threads; still three reads of the row";
+  static constexpr const char* cost = "1 KB of shared memory, 20 barriers a row";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem<T>& p) {
+    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
+            global_loads("in").bytes(3 * pass_bytes<T>(p.shape)), shared_loads().conflict_free(),
+            faster_than_previous(4)};
+  }
+
+  static void run(const PlanOf<T>& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(block_per_row_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
+           plan.buffers.in, plan.buffers.out, shape);
+  }
+};
+
+}  // namespace cookbook::softmax

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Level 3: lanes of a warp merge through shuffles; shared memory only joins the warps.
+#pragma once
+
+#include "chapters/09_online_softmax/partial.cuh"
+#include "chapters/09_online_softmax/problem.hpp"
+#include "chapters/09_online_softmax/row_io.cuh"
+
+namespace cookbook::softmax {
+
+template <class Element>
+struct WarpShufflesConfig {
+  using T = Element;
+  static constexpr int kThreads = 256;  // for one row
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    warp_shuffles_softmax(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
+                          Shape shape) {
+  using T = typename C::T;
+  constexpr int kWarps = C::kThreads / kWarpSize;
+  const std::int64_t row = blockIdx.x;
+  const int thread = threadIdx.x;
+  in += row * shape.in_pitch;
+  out += row * shape.out_pitch;
+  __shared__ uint2 shared[kWarps];  // (max, sum) of each warp
+
+  MaxSum part;
+  for (int col = thread; col < shape.cols; col += C::kThreads) {
+    const float x[1] = {as_float(in[col])};
+    add(part, x);
+  }
+  part = merge_lanes(part);
+  if (lane_idx() == 0) store_vector(&shared[warp_idx()], part);
+  __syncthreads();  // every warp's pair is there: the only barrier
+  part = merge_lanes<kWarps>(load_vector<MaxSum>(&shared[lane_idx() % kWarps]));
+
+  const float scale = 1 / part.sum;
+  for (int col = thread; col < shape.cols; col += C::kThreads) {
+    out[col] = rounded<T>(exponential(as_float(in[col]) - part.max) * scale);
+  }
+}
+
+template <class T>
+struct WarpShuffles : Level<T> {
+  using Config = WarpShufflesConfig<T>;
+  static constexpr const char* name = "warp_shuffles";
+  static constexpr const char* changed = "reductions by shuffle; one barrier a row";
+  static constexpr const char* expect =
+      "8 stores to shared memory a row instead of 20, one barrier instead of nine: felt by short "
+      "rows only";
+  static constexpr const char* cost = "64 bytes of shared memory";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem<T>& p) {
+    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
+            global_loads("in").bytes(2 * pass_bytes<T>(p.shape)),
+            shared_stores().requests(8 * static_cast<double>(p.shape.rows)),
+            shared_loads().conflict_free(),
+            slower_than_previous(0.95, "a row of this length hides its barriers")};
+  }
+
+  static void run(const PlanOf<T>& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(warp_shuffles_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
+           plan.buffers.in, plan.buffers.out, shape);
+  }
+};
+
+}  // namespace cookbook::softmax

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Chapter 9's problems, for fp32 and bf16: the softmax of every row of a matrix, and RMSNorm.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "chapters/09_online_softmax/reference.hpp"
+#include "common/device/cuda.cuh"
+#include "common/harness/level.hpp"
+
+namespace cookbook::softmax {
+
+/// Extents, and how many elements lie between the starts of neighbouring rows.
+struct Shape {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t in_pitch = 0;   // at least cols
+  std::int64_t out_pitch = 0;  // at least cols
+  std::int64_t elements() const { return rows * cols; }
+};
+
+template <class T>
+constexpr DType kDType = std::is_same_v<T, float> ? DType::f32 : DType::bf16;
+
+inline Shape make_shape(const Size& size, const Variant& variant) {
+  if (size.size() != 2 || size[0] < 0 || size[1] < 0 ||
+      size[1] > std::numeric_limits<std::int32_t>::max()) {
+    throw BadSize("softmax and RMSNorm take two sizes, rows x cols, cols below 2^31");
+  }
+  const std::int64_t pitch = size[1] + variant.extra_pitch;
+  return {size[0], size[1], pitch, pitch};
+}
+
+/// out[r][c] = exp(in[r][c]) / sum over j of exp(in[r][j]).
+template <class T>
+struct Problem {
+  Shape shape;
+
+  static Problem make(const Size& size, const Variant& variant) {
+    return {make_shape(size, variant)};
+  }
+
+  std::vector<TensorSpec> tensors() const {
+    return {{"in", kDType<T>, shape.rows, shape.cols, shape.in_pitch, Role::input},
+            {"out", kDType<T>, shape.rows, shape.cols, shape.out_pitch, Role::output}};
+  }
+
+  double bytes() const {  // each element read once and written once
+    return 2.0 * sizeof(T) * static_cast<double>(shape.elements());
+  }
+  double flops() const { return 0; }
+
+  void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
+                     double* value, double* bound) const {
+    softmax_row(tensors["in"], kDType<T>, row, value, bound);
+  }
+};
+
+template <class T>
+struct Buffers {
+  const T* in = nullptr;
+  T* out = nullptr;
+
+  static Buffers bind(const DevicePointers& at) {
+    return {at.get<const T>("in"), at.get<T>("out")};
+  }
+};
+
+/// out[r][c] = in[r][c] weight[c] / sqrt(mean over j of in[r][j]^2 + kEpsilon).
+template <class T>
+struct RmsProblem {
+  Shape shape;
+
+  static RmsProblem make(const Size& size, const Variant& variant) {
+    return {make_shape(size, variant)};
+  }
+
+  std::vector<TensorSpec> tensors() const {
+    return {{"in", kDType<T>, shape.rows, shape.cols, shape.in_pitch, Role::input},
+            {"weight", kDType<T>, 1, shape.cols, shape.cols, Role::input},
+            {"out", kDType<T>, shape.rows, shape.cols, shape.out_pitch, Role::output}};
+  }
+
+  double bytes() const {
+    return sizeof(T) * (2.0 * static_cast<double>(shape.elements()) + double(shape.cols));
+  }
+  double flops() const { return 0; }
+
+  void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
+                     double* value, double* bound) const {
+    rmsnorm_row(tensors["in"], tensors["weight"], kDType<T>, row, value, bound);
+  }
+};
+
+template <class T>
+struct RmsBuffers {
+  const T* in = nullptr;
+  const T* weight = nullptr;
+  T* out = nullptr;
+
+  static RmsBuffers bind(const DevicePointers& at) {
+    return {at.get<const T>("in"), at.get<const T>("weight"), at.get<T>("out")};
+  }
+};
+
+template <class T>
+using Level = LevelOf<Problem<T>, Buffers<T>>;
+template <class T>
+using PlanOf = typename Level<T>::Plan;
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Blocks for a grid in which each takes `rows_per_block` rows; none for a matrix without elements.
+inline dim3 row_grid(const Shape& shape, std::int64_t rows_per_block = 1) {
+  if (shape.elements() == 0) return dim3(0);
+  return dim3(static_cast<unsigned>(ceil_div(shape.rows, rows_per_block)));
+}
+
+/// Bytes of one pass over the matrix, as claims count them.
+template <class T>
+double pass_bytes(const Shape& shape) {
+  return sizeof(T) * static_cast<double>(shape.elements());
+}
+
+}  // namespace cookbook::softmax

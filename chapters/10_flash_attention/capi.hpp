@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The chapter's kernels for other languages: libcookbook_attention.so.
+ *
+ * All pointers are device pointers. q and o: [batch, seq_q, heads_q, head_dim]; k and v:
+ * [batch, seq_k, heads_kv, head_dim]; lse: [batch, heads_q, seq_q] fp32; all dense. dtype: 0 bf16,
+ * 1 fp16. `level` is the name of a level of one of the ladders, such as "persistent" or "gqa
+ * packed". `stream` is a cudaStream_t. Functions that return int return 0, or 1 for an error that
+ * cookbook_attention_error() describes.
+ */
+#pragma once
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  int batch, heads_q, heads_kv, seq_q, seq_k, head_dim;
+  int causal; /* 0 or 1; the mask is aligned to the bottom right */
+  int dtype;  /* 0 bf16, 1 fp16 */
+} cookbook_attention_problem;
+
+/* Computes o and lse. Prepares tensor maps and workspace on every call; see the plan below. */
+int cookbook_attention_forward(const char* level, const cookbook_attention_problem* problem,
+                               const void* q, const void* k, const void* v, void* o, float* lse,
+                               void* stream);
+
+/* The same in two steps: what depends on sizes and addresses only is prepared once. NULL: an error.
+ */
+void* cookbook_attention_plan(const char* level, const cookbook_attention_problem* problem,
+                              const void* q, const void* k, const void* v, void* o, float* lse);
+int cookbook_attention_run(void* plan, void* stream);
+void cookbook_attention_destroy(void* plan);
+
+/* What went wrong in this thread's last call that failed. */
+const char* cookbook_attention_error(void);
+
+/* Names of all levels, separated by newlines. */
+const char* cookbook_attention_levels(void);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// The SIMT backend counts what an H200 counted: sectors of global memory and bank conflicts of
+// shared memory, in all and per source line, for every case of tests/parity/. See docs/parity.md.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tests/parity/cases.hpp"
+#include "tests/parity/counts.hpp"
+
+namespace cookbook::parity {
+namespace {
+
+const char* kNoGolden =
+    "tests/parity/golden/h200.json does not exist: nothing to compare with until "
+    "tests/parity/run_ncu.sh has run on a GPU";
+
+const Golden& golden() {
+  static const Golden loaded =
+      Golden::load(Golden::default_file(), Golden::default_exceptions_file());
+  return loaded;
+}
+
+class ParityTest : public testing::Test {
+ public:
+  explicit ParityTest(const Case& one) : case_(one) {}
+
+  void TestBody() override {
+    if (golden().empty()) GTEST_SKIP() << kNoGolden;
+    if (!golden().has_chapter(case_.chapter)) {
+      GTEST_SKIP() << case_.group() << " has not been measured";
+    }
+    const auto measured = golden().cases.find(case_.name);
+    ASSERT_NE(measured, golden().cases.end())
+        << case_.name << " has no measurement, others of " << case_.group()
+        << " have: run tests/parity/run_ncu.sh on a GPU (docs/parity.md)";
+    const CaseCounts simt = trace_case(case_, measured->second.size);
+    const Verdict verdict = judge(case_.name, simt, golden());
+    for (const std::string& note : verdict.notes) fmt::print("note: {}\n", note);
+    for (const std::string& text : verdict.explained) fmt::print("explained: {}\n", text);
+    for (const std::string& text : verdict.failures) ADD_FAILURE() << text;
+  }
+
+ private:
+  const Case& case_;
+};
+
+const bool kRegistered = [] {
+  if (!golden().empty()) model_sms(golden().sm_count);
+  for (const Case& one : all_cases()) {
+    const std::size_t slash = one.name.find('/');
+    std::string suite = one.name.substr(0, slash), name = one.name.substr(slash + 1);
+    for (std::string* text : {&suite, &name}) {
+      for (char& c : *text) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    }
+    testing::RegisterTest(("parity_" + suite).c_str(), name.c_str(), nullptr, nullptr, __FILE__,
+                          __LINE__, [&one]() -> testing::Test* { return new ParityTest(one); });
+  }
+  return true;
+}();
+
+TEST(Parity, NothingIsMeasuredThatNoLongerExists) {
+  if (golden().empty()) GTEST_SKIP() << kNoGolden;
+  for (const auto& [name, counts] : golden().cases) {
+    EXPECT_NE(find_case(name), nullptr)
+        << name << " is in tests/parity/golden/h200.json but no longer a case: remove it with "
+        << "tests/parity/merge.py --prune";
+  }
+  for (const Exception& exception : golden().exceptions) {
+    EXPECT_EQ(golden().cases.count(exception.name), 1u)
+        << "tests/parity/exceptions.json: " << exception.name << " has no measurement";
+  }
+}
+
+TEST(Parity, CaseNamesAreDistinct) {
+  std::map<std::string, int> count;
+  for (const Case& one : all_cases()) ++count[one.name];
+  for (const auto& [name, times] : count) EXPECT_EQ(times, 1) << name;
+}
+
+// ---- the test itself can fail -----------------------------------------------------------------
+
+constexpr const char* kCase = "kernels/transpose_32x32";
+
+/// What the SIMT backend counts, taken for a measurement.
+Golden measured_by_the_model() {
+  const Case* one = find_case(kCase);
+  Golden golden;
+  golden.cases[kCase] = trace_case(*one, one->size);
+  return golden;
+}
+
+TEST(ParityVerdict, EqualNumbersPass) {
+  const Golden golden = measured_by_the_model();
+  const CaseCounts& simt = golden.cases.at(kCase);
+  const Verdict verdict = judge(kCase, simt, golden);
+  EXPECT_TRUE(verdict.failures.empty());
+  EXPECT_TRUE(verdict.explained.empty());
+  EXPECT_TRUE(verdict.notes.empty());
+  // Whatever the golden file holds, these are the numbers of 64 x 64 through a [32][32] tile.
+  EXPECT_EQ(simt.totals.at("global_load").sectors, 512u);
+  EXPECT_EQ(simt.totals.at("global_store").sectors, 512u);
+  EXPECT_EQ(simt.totals.at("shared_load").conflicts, 3968u);
+  EXPECT_EQ(simt.totals.at("shared_store").conflicts, 0u);
+}
+
+TEST(ParityVerdict, WrongTotalFails) {
+  for (const Compared& what : compared()) {
+    Golden golden = measured_by_the_model();
+    const CaseCounts simt = golden.cases.at(kCase);
+    golden.cases.at(kCase).totals[what.op].*what.value += 1;
+    const Verdict verdict = judge(kCase, simt, golden);
+    ASSERT_EQ(verdict.failures.size(), 1u) << what.op;
+    EXPECT_NE(verdict.failures[0].find(fmt::format("{} {} in all", what.op, what.counter)),
+              std::string::npos)
+        << verdict.failures[0];
+  }
+}
+
+TEST(ParityVerdict, WrongLineFailsThoughTotalsAgree) {
+  Golden golden = measured_by_the_model();
+  const CaseCounts simt = golden.cases.at(kCase);
+  for (LineCounts& line : golden.cases.at(kCase).lines) {
+    if (line.op == "shared_load") line.counts.conflicts -= 1;
+  }
+  const Verdict verdict = judge(kCase, simt, golden);
+  ASSERT_EQ(verdict.failures.size(), 1u);
+  EXPECT_NE(verdict.failures[0].find("`const float value = tile[x][y];`"), std::string::npos)
+      << verdict.failures[0];
+  EXPECT_NE(verdict.failures[0].find("counts 3968, the hardware 3967"), std::string::npos)
+      << verdict.failures[0];
+}
+
+TEST(ParityVerdict, LineThatTheModelDoesNotNameFails) {
+  Golden golden = measured_by_the_model();
+  CaseCounts simt = golden.cases.at(kCase);
+  simt.lines.clear();
+  EXPECT_EQ(judge(kCase, simt, golden).failures.size(), 3u);  // conflict-free stores: 0 both ways
+}
+
+TEST(ParityVerdict, ChangedSourceLeavesTheTotals) {
+  Golden golden = measured_by_the_model();
+  const CaseCounts simt = golden.cases.at(kCase);
+  LineCounts& line = golden.cases.at(kCase).lines.front();
+  line.text = "a line that the file no longer has";
+  line.counts.sectors += 7;
+  Verdict verdict = judge(kCase, simt, golden);
+  EXPECT_TRUE(verdict.failures.empty());
+  ASSERT_EQ(verdict.notes.size(), 1u);
+  EXPECT_NE(verdict.notes[0].find("kernels.cuh has changed"), std::string::npos);
+  golden.cases.at(kCase).totals["global_load"].sectors += 7;
+  EXPECT_EQ(judge(kCase, simt, golden).failures.size(), 1u);
+}
+
+TEST(ParityVerdict, MissingMeasurementFails) {
+  const Golden golden = measured_by_the_model();
+  const Verdict verdict = judge("kernels/no_such_case", golden.cases.at(kCase), golden);
+  ASSERT_EQ(verdict.failures.size(), 1u);
+  EXPECT_NE(verdict.failures[0].find("has no measurement"), std::string::npos);
+}
+
+TEST(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
+  Golden golden = measured_by_the_model();
+  const CaseCounts simt = golden.cases.at(kCase);
+  golden.cases.at(kCase).totals["shared_load"].conflicts = 1;
+  const auto failures = [&] { return judge(kCase, simt, golden).failures; };
+
+  golden.exceptions = {{kCase, "shared_load", "", 3968, "the compiler fused four loads"}};
+  const Verdict verdict = judge(kCase, simt, golden);
+  EXPECT_TRUE(verdict.failures.empty());
+  ASSERT_EQ(verdict.explained.size(), 1u);
+  EXPECT_NE(verdict.explained[0].find("the compiler fused four loads"), std::string::npos);
+
+  golden.exceptions[0].why = "";
+  ASSERT_EQ(failures().size(), 1u);
+  EXPECT_NE(failures()[0].find("does not say why"), std::string::npos);
+
+  golden.exceptions[0] = {kCase, "shared_load", "", 4000, "made for another number"};
+  ASSERT_EQ(failures().size(), 1u);
+  EXPECT_NE(failures()[0].find("was made for 4000"), std::string::npos);
+
+  golden.exceptions[0] = {kCase, "shared_load", "", 3968, "the compiler fused four loads"};
+  golden.cases.at(kCase).totals["shared_load"].conflicts = 3968;
+  ASSERT_EQ(failures().size(), 1u);
+  EXPECT_NE(failures()[0].find("is not needed"), std::string::npos);
+}
+
+TEST(ParityGolden, IsReadBackAsWritten) {
+  const auto folder =
+      std::filesystem::temp_directory_path() /
+      fmt::format("parity-test-{}", testing::UnitTest::GetInstance()->random_seed());
+  std::filesystem::create_directories(folder);
+  const std::string file = folder / "golden.json", exceptions = folder / "exceptions.json";
+  const Golden written = measured_by_the_model();
+  std::ofstream(file) << Json{{"schema", 1},
+                              {"device", {{"name", "a GPU"}, {"sm_count", 7}}},
+                              {"cases", {{kCase, to_json(written.cases.at(kCase))}}}};
+  std::ofstream(exceptions) << R"([{"case": "a", "op": "b", "simt": 3, "why": "c"}])";
+  const Golden golden = Golden::load(file, exceptions);
+  EXPECT_EQ(golden.device, "a GPU");
+  EXPECT_EQ(golden.sm_count, 7);
+  EXPECT_TRUE(golden.has_chapter(kNoChapter));
+  EXPECT_FALSE(golden.has_chapter(3));
+  EXPECT_TRUE(judge(kCase, written.cases.at(kCase), golden).failures.empty());
+  ASSERT_EQ(golden.exceptions.size(), 1u);
+  EXPECT_EQ(golden.exceptions[0].simt, 3u);
+
+  std::ofstream(file) << "{\"cases\": ";
+  EXPECT_THROW(Golden::load(file, exceptions), std::runtime_error);
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(Golden::load(file, exceptions).empty());
+}
+
+}  // namespace
+}  // namespace cookbook::parity

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Solution of exercise 6.1: eight k rows are 1,024 bytes (stride), a panel of 64 columns is 64 such rows
+// (leading), and sixteen k rows are 2,048 bytes.
+#pragma once
+
+#include "chapters/06_tma/level_3_swizzled.cuh"
+
+namespace cookbook::gemm {
+
+namespace exercise_descriptor {
+
+struct Config : wgmma_swizzled::Config {};
+
+/// B's tile: kBlockN columns in panels of 64, each panel 64 k rows of 128 bytes, swizzled.
+struct TileB : OperandTile<Major::mn, Swizzle::b128, Config::kBlockN, Config::kBlockK> {
+  static __device__ __forceinline__ uint64_t descriptor(const unsigned char* tile) {
+    return wgmma_descriptor<Swizzle::b128>(tile, Config::kBlockK * 128, 1024);
+  }
+  /// Bytes from the start of the tile to element (n, k): n = 0 here, k = 0, 16, 32, 48.
+  static __host__ __device__ constexpr int offset_bytes(int n, int k) {
+    return n / 64 * Config::kBlockK * 128 + k * 128;
+  }
+};
+
+}  // namespace exercise_descriptor
+
+template <>
+struct wgmma_tiles::Traits<exercise_descriptor::Config>
+    : wgmma_tiles::Traits<wgmma_swizzled::Config> {
+  using B = exercise_descriptor::TileB;
+};
+
+struct ExerciseDescriptor : wgmma_tiles::LevelOn<exercise_descriptor::Config> {
+  static constexpr const char* name = "exercise_descriptor";
+  static constexpr const char* changed = "the strides and steps of B's descriptor, by hand";
+  static constexpr const char* expect = "as level 3: one box a panel, no byte moved twice";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) { return {tma_loads("a").requests(boxes_of_a(p))}; }
+};
+
+}  // namespace cookbook::gemm

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Solution of exercise 7.1: rows 0 and 1 share the first 128 bytes, so that the number of the 128-byte
+// line is row / 2; its two low bits are XORed into the chunk.
+#pragma once
+
+#include "chapters/07_swizzle/level_2_swizzle_64.cuh"
+
+namespace cookbook::gemm {
+
+namespace exercise_swizzle {
+
+struct Config : smem_swizzle::Config<Swizzle::b64> {};
+
+/// A tile in panels of 64 bytes (32 elements): kRows rows each, as TMA wrote them.
+template <int kRows, int kCols>
+struct Tile : tma_tiles::PanelTile<Swizzle::b64, kRows, kCols> {
+  /// Where the 16 bytes that begin with element (row, col) lie; col is a multiple of 8.
+  static __device__ __forceinline__ const unsigned char* at(const unsigned char* tile, int row,
+                                                            int col) {
+    const int panel = col / 32, chunk = col % 32 / 8;  // chunks of 16 bytes: four a row
+    return tile + panel * (kRows * 64) + row * 64 + (chunk ^ (row / 2 % 4)) * 16;
+  }
+};
+
+}  // namespace exercise_swizzle
+
+template <>
+struct tma_tiles::Traits<exercise_swizzle::Config>
+    : tma_tiles::Traits<smem_swizzle::Config<Swizzle::b64>> {
+  using A = exercise_swizzle::Tile<exercise_swizzle::Config::kBlockM,
+                                   exercise_swizzle::Config::kBlockK>;
+  using B = exercise_swizzle::Tile<exercise_swizzle::Config::kBlockK,
+                                   exercise_swizzle::Config::kBlockN>;
+};
+
+struct ExerciseSwizzle : tma_tiles::LevelOn<exercise_swizzle::Config> {
+  static constexpr const char* name = "exercise_swizzle";
+  static constexpr const char* changed = "the 64-byte swizzle, undone by hand";
+  static constexpr const char* expect = "four wavefronts for every ldmatrix, as level 2";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) { return {shared_loads().conflict_free()}; }
+};
+
+}  // namespace cookbook::gemm

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Solution of exercise 7.2: the last group has fewer rows than kRows when they do not divide the tiles.
+#pragma once
+
+#include "chapters/07_swizzle/level_5_grouped.cuh"
+
+namespace cookbook::gemm {
+
+namespace exercise_groups {
+
+/// kRows rows of tiles at a time, column by column.
+template <int kRows>
+struct Order : GroupedOrder<kRows> {
+  static __host__ __device__ bool tile(int block, int tiles_m, int tiles_n, TileIndex& tile) {
+    const int per_group = kRows * tiles_n;
+    const int first = block / per_group * kRows;
+    const int height = kRows < tiles_m - first ? kRows : tiles_m - first;
+    tile = {first + block % per_group % height, block % per_group / height};
+    return true;
+  }
+};
+
+}  // namespace exercise_groups
+
+struct ExerciseGroups : l2_order::LevelOn<exercise_groups::Order<4>> {
+  static constexpr const char* name = "exercise_groups";
+  static constexpr const char* ladder = "l2_order";
+  static constexpr const char* changed = "grouped order, wrong for some shapes";
+  static constexpr const char* expect = "every tile of C computed once, whatever the shape";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) { return {tma_loads("a").requests(boxes_of_a(p))}; }
+};
+
+}  // namespace cookbook::gemm
