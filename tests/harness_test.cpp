@@ -31,7 +31,7 @@ TEST(Tensor, NarrowTypesRoundToNearestEven) {
     tensor.set(0, 0, value);
     return tensor.at(0, 0);
   };
-  EXPECT_EQ(through(half, 1 + 0x1p-11), 1);             // tie, to even
+  EXPECT_EQ(through(half, 1 + 0x1p-11), 1);               // tie, to even
   EXPECT_EQ(through(half, 1 + 3 * 0x1p-11), 1 + 0x1p-9);  // tie, to even
   EXPECT_EQ(through(half, 65519), 65504);
   EXPECT_EQ(through(half, 65520), std::numeric_limits<double>::infinity());
@@ -170,8 +170,10 @@ void expect_usage_error(const Outcome& outcome, const std::string& words) {
 TEST(CommandLine, BadUsageIsOneLineAndExit2) {
   expect_usage_error(chapter({"--no-such-option"}), "--no-such-option");
   expect_usage_error(chapter({"--ladder", "rope"}), "no ladder 'rope'; this chapter has: reverse");
-  expect_usage_error(chapter({"--level", "7"}), "no level '7' in ladder reverse; it has: 0 reverse");
-  expect_usage_error(chapter({"--size", "12x"}), "--size takes 2 positive whole numbers joined by x");
+  expect_usage_error(chapter({"--level", "7"}),
+                     "no level '7' in ladder reverse; it has: 0 reverse");
+  expect_usage_error(chapter({"--size", "12x"}),
+                     "--size takes 2 positive whole numbers joined by x");
   expect_usage_error(chapter({"--size", "0x64"}), "got '0x64'");
   expect_usage_error(chapter({"--size", "-4"}), "--size");
   expect_usage_error(chapter({"--size", "4x4x4"}), "(rows x cols), such as 4x64; got '4x4x4'");
@@ -199,8 +201,8 @@ TEST(CommandLine, RightIsExit0AndJsonHasTheKeys) {
   const auto& run = json.at("runs").at(0);
   std::set<std::string> keys;
   for (const auto& [key, value] : run.items()) keys.insert(key);
-  for (const char* key : {"chapter", "ladder", "title", "backend", "commit", "date", "seed", "device",
-                          "problem", "roofs", "levels", "references"}) {
+  for (const char* key : {"chapter", "ladder", "title", "backend", "commit", "date", "seed",
+                          "device", "problem", "roofs", "levels", "references"}) {
     EXPECT_TRUE(keys.count(key)) << key;
   }
   const auto& level = run.at("levels").at(0);

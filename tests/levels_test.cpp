@@ -63,8 +63,8 @@ class LevelTest : public testing::Test {
         break;
       case Matrix::schedules:
 #if COOKBOOK_SIMT
-        for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early,
-                                    simt::AsyncSchedule::random}) {
+        for (const auto schedule :
+             {simt::AsyncSchedule::late, simt::AsyncSchedule::early, simt::AsyncSchedule::random}) {
           simt::set_async_schedule(schedule, 7);
           expect_right(level_, ladder_, ladder_.trace_size, InputKind::integers);
         }
@@ -90,12 +90,12 @@ const bool kRegistered = [] {
               std::pair{Matrix::layouts, "layouts"}, std::pair{Matrix::empty, "empty"},
               std::pair{Matrix::schedules, "schedules"}}) {
           if (matrix == Matrix::schedules && !device_info().is_simt) continue;
-          testing::RegisterTest(
-              fmt::format("chapter_{}_{}", chapter.number, ladder.name).c_str(),
-              fmt::format("{}_{}_{}", i, level.name, name).c_str(), nullptr, nullptr, __FILE__,
-              __LINE__, [&ladder, &level, matrix = matrix]() -> testing::Test* {
-                return new LevelTest(ladder, level, matrix);
-              });
+          testing::RegisterTest(fmt::format("chapter_{}_{}", chapter.number, ladder.name).c_str(),
+                                fmt::format("{}_{}_{}", i, level.name, name).c_str(), nullptr,
+                                nullptr, __FILE__, __LINE__,
+                                [&ladder, &level, matrix = matrix]() -> testing::Test* {
+                                  return new LevelTest(ladder, level, matrix);
+                                });
         }
       }
     }

@@ -35,7 +35,8 @@ TEST(Planted, UnwrittenTailIsRightWhereThereIsNoTail) {
   EXPECT_EQ(check<Bug::unwritten_tail>().status, CheckResult::Status::ok);
 }
 TEST(Planted, StaleOutput) {
-  expect_caught(check<Bug::stale_output>(), "right on the first run only: out[0][0] was never written");
+  expect_caught(check<Bug::stale_output>(),
+                "right on the first run only: out[0][0] was never written");
 }
 TEST(Planted, NanProduced) {
   expect_caught(check<Bug::nan_produced>(), "out[0][7]: got ");
@@ -50,7 +51,9 @@ TEST(Planted, PaddingWritten) {
   expect_caught(check<Bug::padding_written>({4, 64}, {2, 0}),
                 "out[0][64] is padding between rows and was written");
 }
-TEST(Planted, InputChanged) { expect_caught(check<Bug::input_changed>(), "input `in` was changed"); }
+TEST(Planted, InputChanged) {
+  expect_caught(check<Bug::input_changed>(), "input `in` was changed");
+}
 TEST(Planted, OutOfBoundsStore) {
   expect_caught(check<Bug::out_of_bounds_store>(), "wrote outside `out`: guard band changed");
 }

@@ -17,7 +17,8 @@ TracedRun trace(const Size& size = {4, 64}) {
 
 void expect_found(const TracedRun& run, const std::string& first, const std::string& second) {
   for (const std::string& finding : run.findings) {
-    if (finding.find(first) != std::string::npos && finding.find(second) != std::string::npos) return;
+    if (finding.find(first) != std::string::npos && finding.find(second) != std::string::npos)
+      return;
   }
   ADD_FAILURE() << "no finding with '" << first << "' and '" << second << "' among "
                 << testing::PrintToString(run.findings);
@@ -30,7 +31,9 @@ TEST(PlantedTraced, TheRightKernelHasNoFindingAndItsClaimsHold) {
   for (const ClaimResult& claim : run.claims) EXPECT_EQ(claim.holds, true) << claim.claim.text;
 }
 
-TEST(PlantedTraced, MissingBarrier) { expect_found(trace<Bug::missing_barrier>(), "race", "reverse.hpp:"); }
+TEST(PlantedTraced, MissingBarrier) {
+  expect_found(trace<Bug::missing_barrier>(), "race", "reverse.hpp:");
+}
 TEST(PlantedTraced, MissingWarpBarrier) {
   expect_found(trace<Bug::missing_warp_barrier>({4, 32}), "race", "reverse.hpp:");
 }
@@ -49,7 +52,8 @@ TEST(PlantedTraced, AWrongClaimIsFalse) {
   const Ladder ladder = reverse_ladder<Bug::none>();
   LevelEntry level = ladder.levels[0];
   level.claims = [](const AnyProblem&) {
-    return Claims{global_loads("in").sectors_per_request(32), shared_loads().wavefronts_per_request(4),
+    return Claims{global_loads("in").sectors_per_request(32),
+                  shared_loads().wavefronts_per_request(4),
                   global_stores("nothing_of_that_name").coalesced()};
   };
   Instance instance(ladder, {4, 64}, InputKind::normal, 1);

@@ -153,6 +153,15 @@ __global__ void reverse(float* x) {
   x[threadIdx.x] = s[255 - threadIdx.x];  // [reverse load]
 }
 
+// A class type in a template: g++ guards the array's (empty) construction with a hidden variable.
+template <class T>
+__global__ void reverse_narrow(const T* in, T* out) {
+  __shared__ T tile[64];
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
 template <bool kSecondBarrier>
 __global__ void column_sums(const float* in, float* out, int n) {
   __shared__ float tile[32][32];
@@ -894,6 +903,14 @@ TEST(Tracing, NothingIsRecordedOutside) {
   EXPECT_TRUE(simt::tracing_available());
   launch(copy, {1, 256}, {}, in.as<float>(), out.as<float>(), 256);
   EXPECT_TRUE(traced([] {}).sites.empty());
+}
+
+TEST(Tracer, HiddenGuardVariablesOfSharedArraysAreNotReported) {
+  const DeviceMemory in(128, "in"), out(128, "out");
+  simt::start_trace();
+  launch(reverse_narrow<bf16>, {dim3(1), dim3(64)}, Stream{}, in.as<const bf16>(), out.as<bf16>());
+  const Trace trace = simt::stop_trace();
+  for (const simt::Finding& finding : trace.findings) ADD_FAILURE() << finding.message;
 }
 
 }  // namespace

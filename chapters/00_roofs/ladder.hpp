@@ -41,14 +41,14 @@ inline Chapter chapter_0() {
                                              Roof::hbm_read, {262144, 1}, {64, 1});
   auto l2 = roof_ladder<ReadProblem, Read>("l2", "L2, 16 MiB read again and again",
                                            {"rows", "repeats"}, Roof::l2, {4096, 64}, {16, 3});
-  auto shared = roof_ladder<SharedProblem, SharedRead>(
-      "shared", "shared memory, without conflicts", {"blocks", "repeats"}, Roof::shared,
-      {1056, 16384}, {8, 16});
+  auto shared = roof_ladder<SharedProblem, SharedRead>("shared", "shared memory, without conflicts",
+                                                       {"blocks", "repeats"}, Roof::shared,
+                                                       {1056, 16384}, {8, 16});
   auto fma = roof_ladder<FmaProblem, Fma>("fp32", "FP32 fused multiply-adds", {"blocks", "repeats"},
                                           Roof::fp32, {1056, 8192}, {8, 32});
-  auto mma = roof_ladder<MmaProblem, Mma>("mma_bf16", "tensor cores through mma.sync, bf16",
-                                          {"warps", "repeats"}, Roof::mma_bf16, {2112, 8192},
-                                          {8, 4});
+  auto mma =
+      roof_ladder<MmaProblem, Mma>("mma_bf16", "tensor cores through mma.sync, bf16",
+                                   {"warps", "repeats"}, Roof::mma_bf16, {2112, 8192}, {8, 4});
   auto wgmma = roof_ladder<WgmmaProblem, Wgmma>("wgmma_bf16", "tensor cores through wgmma, bf16",
                                                 {"blocks", "repeats"}, Roof::wgmma_bf16,
                                                 {132, 2048}, {4, 3});

@@ -77,9 +77,7 @@ struct Mma : LevelOf<MmaProblem, ProductBuffers> {
   static Support supports(const Problem&, const DeviceInfo& device) {
     return device.cc() >= 80 ? Support::yes() : Support::no("bf16 mma.sync needs sm_80");
   }
-  static Claims claims(const Problem& p) {
-    return {global_stores("out").bytes(p.bytes())};
-  }
+  static Claims claims(const Problem& p) { return {global_stores("out").bytes(p.bytes())}; }
   static void run(const Plan& plan, Stream stream) {
     const std::int64_t warps = Config::kThreads / 32;
     launch(mma_registers<Config>,

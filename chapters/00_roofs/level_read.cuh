@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(C::kThreads)
 struct Read : LevelOf<ReadProblem, ReadBuffers> {
   using Config = ReadConfig;
   static constexpr const char* name = "read";
-  static constexpr const char* changed = "16-byte loads, eight in flight per thread, nothing stored";
+  static constexpr const char* changed =
+      "16-byte loads, eight in flight per thread, nothing stored";
   static constexpr const char* expect = "the memory's rate when nothing turns the bus around";
   static constexpr const char* cost = "32 registers of loads in flight";
   static constexpr const char* source = __FILE__;

@@ -21,8 +21,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     wgmma_shared(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
                  float* __restrict__ out, int repeats) {
   unsigned char* smem = dynamic_shared<unsigned char>();
-  unsigned char* tile_a = smem;                // (128 x 64) bf16, 128-byte swizzle
-  unsigned char* tile_b = smem + C::kBytesA;   // (256 x 64)
+  unsigned char* tile_a = smem;               // (128 x 64) bf16, 128-byte swizzle
+  unsigned char* tile_b = smem + C::kBytesA;  // (256 x 64)
   auto* full = reinterpret_cast<uint64_t*>(smem + C::kBytesA + C::kBytesB);
   if (threadIdx.x == 0) {
     mbarrier_init(full, 1);
@@ -65,8 +65,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 struct Wgmma : LevelOf<WgmmaProblem, ProductBuffers> {
   using Config = WgmmaConfig;
   static constexpr const char* name = "wgmma";
-  static constexpr const char* changed = "m64n256k16 on shared-memory operands, two warpgroups an SM";
-  static constexpr const char* expect = "the whole tensor core: no operand passes through registers";
+  static constexpr const char* changed =
+      "m64n256k16 on shared-memory operands, two warpgroups an SM";
+  static constexpr const char* expect =
+      "the whole tensor core: no operand passes through registers";
   static constexpr const char* cost = "128 registers of sums, 48 KB of shared memory";
   static constexpr const char* source = __FILE__;
   struct Plan {
@@ -90,9 +92,7 @@ struct Wgmma : LevelOf<WgmmaProblem, ProductBuffers> {
     };
     return {problem, buffers, map(buffers.a, WgmmaProblem::kM), map(buffers.b, WgmmaProblem::kN)};
   }
-  static Claims claims(const Problem& p) {
-    return {global_stores("out").bytes(p.bytes())};
-  }
+  static Claims claims(const Problem& p) { return {global_stores("out").bytes(p.bytes())}; }
   static void run(const Plan& plan, Stream stream) {
     launch(wgmma_shared<Config>,
            {dim3(static_cast<unsigned>(plan.problem.units)), dim3(Config::kThreads),

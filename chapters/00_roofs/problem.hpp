@@ -59,8 +59,8 @@ struct ReadBuffers {
   }
 };
 
-/// Each thread of `blocks` x 256 reads a ring of 1,024 floats in shared memory, `repeats` times four
-/// floats, each time 256 threads on: out[block][thread] = the sum.
+/// Each thread of `blocks` x 256 reads a ring of 1,024 floats in shared memory, `repeats` times
+/// four floats, each time 256 threads on: out[block][thread] = the sum.
 struct SharedProblem {
   static constexpr std::int64_t kThreads = 256;
   std::int64_t blocks, repeats;
@@ -76,8 +76,8 @@ struct SharedProblem {
   }
   double bytes() const { return 16.0 * static_cast<double>(blocks * kThreads * repeats); }
   double flops() const { return 0; }
-  void reference_row(const HostTensors& tensors, const std::string&, std::int64_t,
-                     double* value, double* bound) const {
+  void reference_row(const HostTensors& tensors, const std::string&, std::int64_t, double* value,
+                     double* bound) const {
     for (std::int64_t t = 0; t < kThreads; ++t) {
       // Thread t reads vector (t + 32 r) mod 256 in step r: eight distinct vectors, in turn.
       double sum = 0, magnitude = 0;
@@ -120,8 +120,8 @@ struct FmaProblem {
   }
   double bytes() const { return 4.0 * static_cast<double>(blocks * kThreads); }
   double flops() const { return 2.0 * static_cast<double>(blocks * kThreads * kChains * repeats); }
-  void reference_row(const HostTensors& tensors, const std::string&, std::int64_t,
-                     double* value, double* bound) const {
+  void reference_row(const HostTensors& tensors, const std::string&, std::int64_t, double* value,
+                     double* bound) const {
     for (std::int64_t t = 0; t < kThreads; ++t) {
       const double a = tensors["a"].at(0, t);
       value[t] = 0;

@@ -2,7 +2,7 @@
 // needs: cuda
 // Sidebar of chapter 4: double buffering alone, and when it loses. Three ways to bring the next
 // tile, each compiled for one and for two resident blocks, at a size that fills the GPU with two
-// blocks an SM and at one that gives each SM at most one.
+// blocks an SM, at one that gives each SM at most one, and at a short K.
 #include "chapters/02_tiling/sweep.hpp"
 #include "chapters/04_double_buffering/level_1_register_prefetch.cuh"
 #include "chapters/04_double_buffering/level_2_async_copy.cuh"
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   using M2 = MultistageConfig;
   const std::size_t one = room_for_one();
   for (const cookbook::Size& size :
-       sizes_from(argc, argv, {{4096, 4096, 4096}, {1024, 1024, 4096}})) {
+       sizes_from(argc, argv, {{4096, 4096, 4096}, {1024, 1024, 4096}, {8192, 8192, 64}})) {
     sweep(size,
           {candidate<V2>("one buffer, 2 blocks an SM", vectorised_kernel<V2, true>),
            candidate<V2>("one buffer, forced to 1 block", vectorised_kernel<V2, true>, one),

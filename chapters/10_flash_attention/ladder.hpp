@@ -5,6 +5,8 @@
 #include "chapters/10_flash_attention/decode_level_0_block_per_head.cuh"
 #include "chapters/10_flash_attention/decode_level_1_split.cuh"
 #include "chapters/10_flash_attention/decode_level_2_gqa_packed.cuh"
+#include "chapters/10_flash_attention/exercises/exercise_1_rescale.cuh"
+#include "chapters/10_flash_attention/exercises/exercise_2_early_release.cuh"
 #include "chapters/10_flash_attention/level_0_unfused.cuh"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
 #include "chapters/10_flash_attention/level_11_multicast.cuh"
@@ -18,7 +20,31 @@
 #include "chapters/10_flash_attention/level_8_overlapped.cuh"
 #include "chapters/10_flash_attention/level_9_lazy_rescale.cuh"
 
+#include "chapters/10_flash_attention/masks.cuh"
+
 namespace cookbook {
+
+/// A sidebar over one kind of mask.
+template <attention::MaskKind kKind>
+Ladder mask_ladder(std::string name, std::string title) {
+  Ladder ladder;
+  ladder.name = std::move(name);
+  ladder.title = std::move(title);
+  ladder.dims = {"sequences", "heads_q", "heads_kv", "seq", "head_dim"};
+  ladder.dtype = "bf16";
+  ladder.layout = "bshd";
+  ladder.roof = Roof::mma_bf16;
+  ladder.make_problem = attention::MaskedProblem::make_any<kKind>;
+  ladder.gpu_size = {2, 16, 16, 8192, 128};
+  ladder.check_size = {3, 2, 1, 300, 128};
+  ladder.trace_size = {2, 2, 1, 160, 64};
+  ladder.test_sizes = {{1, 1, 1, 1, 64},
+                       {3, 2, 1, 63, 128},
+                       {2, 4, 2, 65, 64},
+                       {4, 1, 1, 129, 64},
+                       {1, 2, 2, 641, 128}};
+  return ladder;
+}
 
 /// A ladder over attention with the element type and mask given.
 template <DType kType, bool kCausal>
@@ -96,7 +122,17 @@ inline Chapter chapter_10() {
                               {1, 4, 2, 17, 1025, 128}};
   decode_causal.levels = decode.levels;
 
-  chapter.ladders = {full, causal, f16, decode, decode_causal};
+  auto lengths = mask_ladder<MaskKind::variable_lengths>(
+      "variable_lengths", "sidebar: packed sequences of different lengths, causal");
+  lengths.levels = rows<VariableLengths>();
+  auto sparse =
+      mask_ladder<MaskKind::block_sparse>("block_sparse", "sidebar: listed tiles of 64 keys");
+  sparse.levels = rows<BlockSparse>();
+  auto list = mask_ladder<MaskKind::index_list>("index_list", "sidebar: listed keys");
+  list.levels = rows<IndexList>();
+
+  chapter.ladders = {full, causal, f16, decode, decode_causal, lengths, sparse, list};
+  chapter.exercises = rows<Rescale, EarlyRelease>();
   return chapter;
 }
 

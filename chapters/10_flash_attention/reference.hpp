@@ -38,6 +38,10 @@ struct ReferenceQuery {
   std::int64_t keys;     ///< keys that exist
   std::int64_t visible;  ///< of these, the first so many are not masked
   int head_dim;
+  /// Where given: the keys that are visible, by number; `visible` is how many. `keys` stay all.
+  const std::vector<std::int64_t>* listed = nullptr;
+
+  std::int64_t key_row(std::int64_t j) const { return first_key + j * key_stride; }
 };
 
 struct ReferenceScores {
@@ -59,7 +63,8 @@ inline ReferenceScores reference_scores(const ReferenceQuery& query) {
   for (std::int64_t j = 0; j < query.visible; ++j) {
     double sum = 0, magnitude = 0;
     for (int x = 0; x < query.head_dim; ++x) {
-      const double term = q[x] * query.k.at(query.first_key + j * query.key_stride, x);
+      const double term =
+          q[x] * query.k.at(query.key_row(query.listed ? (*query.listed)[j] : j), x);
       sum += term;
       magnitude += std::fabs(term);
     }
@@ -87,14 +92,18 @@ inline void reference_output(const ReferenceQuery& query, DType output_dtype, do
   const ReferenceScores scores = reference_scores(query);
   const double u = 0x1p-24, u16 = unit_roundoff(output_dtype);
   const double tiny = output_dtype == DType::f16 ? 0x1p-25 : 0x1p-126;  // below it p may become 0
+  std::vector<double> weights_of_keys(query.keys, -1);                  // -1: not visible
+  for (std::int64_t j = 0; j < query.visible; ++j) {
+    weights_of_keys[query.listed ? (*query.listed)[j] : j] = scores.weight[j];
+  }
   for (int x = 0; x < query.head_dim; ++x) {
     double sum = 0, magnitude = 0, largest = 0, flushed = 0;
     bool undefined = false;
     for (std::int64_t j = 0; j < query.keys; ++j) {
-      const double v = query.v.at(query.first_key + j * query.key_stride, x);
-      const double weight = j < query.visible ? scores.weight[j] : 0;
+      const double v = query.v.at(query.key_row(j), x);
+      const double weight = weights_of_keys[j];
       if (!std::isfinite(v) && weight < 16 * tiny) undefined = true;
-      if (j >= query.visible) continue;
+      if (weight == -1) continue;
       sum += weight * v;
       magnitude += weight * std::fabs(v);
       largest = std::max(largest, std::fabs(v));

@@ -200,12 +200,18 @@ bool report_google_benchmark(const std::string& prefix, const std::vector<Conten
       const std::string name =
           fmt::format("{}/{}/{}", prefix, contenders[c].name, cold ? "cold" : "hot");
       // The sampler above decided how often to run; Google Benchmark registers and reports.
-      benchmark::RegisterBenchmark(name.c_str(), [timing, bytes, flops](benchmark::State& state) {
-        for (auto _ : state) state.SetIterationTime(timing.median * 1e-6);
-        state.counters["bytes/s"] = bytes / (timing.median * 1e-6);
-        if (flops > 0) state.counters["FLOP/s"] = flops / (timing.median * 1e-6);
-        state.counters["samples"] = timing.n;
-      })->UseManualTime()->Iterations(1)->Unit(benchmark::kMicrosecond);
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [timing, bytes, flops](benchmark::State& state) {
+                                     for (auto _ : state)
+                                       state.SetIterationTime(timing.median * 1e-6);
+                                     state.counters["bytes/s"] = bytes / (timing.median * 1e-6);
+                                     if (flops > 0)
+                                       state.counters["FLOP/s"] = flops / (timing.median * 1e-6);
+                                     state.counters["samples"] = timing.n;
+                                   })
+          ->UseManualTime()
+          ->Iterations(1)
+          ->Unit(benchmark::kMicrosecond);
     }
   }
   benchmark::RunSpecifiedBenchmarks();

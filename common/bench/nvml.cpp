@@ -24,7 +24,8 @@ struct Nvml {
     void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
     if (!library) return;
     auto load = [library](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
       return function != nullptr;
     };
     if (!load(init, "nvmlInit_v2") || !load(by_pci, "nvmlDeviceGetHandleByPciBusId_v2") ||

@@ -46,9 +46,9 @@ RowComparison compare_row(const HostTensor& after, std::int64_t row,
     const double got = after.at(row, col);
     double error = 0;
     if (!acceptable(got, value[col], bound[col], spec.dtype, &error) && result.message.empty()) {
-      result.message = fmt::format("{}[{}][{}]: got {}, expected {} (error {:.3g}, allowed {:.3g})",
-                                   spec.name, row, col, format_value(got),
-                                   format_value(value[col]), error, bound[col]);
+      result.message =
+          fmt::format("{}[{}][{}]: got {}, expected {} (error {:.3g}, allowed {:.3g})", spec.name,
+                      row, col, format_value(got), format_value(value[col]), error, bound[col]);
     }
     if (error > result.max_error) result.max_error = error, result.error_bound = bound[col];
     if (bound[col] > 0) result.worst_ratio = std::max(result.worst_ratio, error / bound[col]);
@@ -57,8 +57,8 @@ RowComparison compare_row(const HostTensor& after, std::int64_t row,
 }
 
 std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const TensorSpec& spec) {
-  const double cost_per_row = problem.flops() / 2 / static_cast<double>(spec.rows) +
-                              static_cast<double>(spec.cols);
+  const double cost_per_row =
+      problem.flops() / 2 / static_cast<double>(spec.rows) + static_cast<double>(spec.cols);
   const auto affordable = std::max<std::int64_t>(
       16, static_cast<std::int64_t>(kReferenceBudget / std::max(cost_per_row, 1.0)));
   std::vector<std::int64_t> rows;
@@ -68,10 +68,10 @@ std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const Tenso
   }
   // First, last and an even spread whose step is coprime with every power of two.
   for (std::int64_t i = 0; i < affordable - 1; ++i) {
-    rows.push_back(static_cast<std::int64_t>(static_cast<double>(i) *
-                                             static_cast<double>(spec.rows) /
-                                             static_cast<double>(affordable)) |
-                   (i & 1));
+    rows.push_back(
+        static_cast<std::int64_t>(static_cast<double>(i) * static_cast<double>(spec.rows) /
+                                  static_cast<double>(affordable)) |
+        (i & 1));
   }
   rows.push_back(spec.rows - 1);
   for (auto& row : rows) row = std::min(row, spec.rows - 1);
@@ -119,8 +119,8 @@ const std::vector<Instance::ReferenceRow>& Instance::reference(const TensorSpec&
                    for (std::int64_t i = begin; i < end; ++i) {
                      rows[i].value.resize(spec.cols);
                      rows[i].bound.resize(spec.cols);
-                     problem_->reference_row(tensors_, spec.name, rows[i].row,
-                                             rows[i].value.data(), rows[i].bound.data());
+                     problem_->reference_row(tensors_, spec.name, rows[i].row, rows[i].value.data(),
+                                             rows[i].bound.data());
                    }
                  });
   }
@@ -137,7 +137,8 @@ Instance::Comparison Instance::compare() {
   for (std::size_t i = 0; i < tensors_.list.size(); ++i) {
     const HostTensor& before = tensors_.list[i];
     const TensorSpec& spec = before.spec;
-    if (!memory_[i]->guards_intact()) wrong("wrote outside `" + spec.name + "`: guard band changed");
+    if (!memory_[i]->guards_intact())
+      wrong("wrote outside `" + spec.name + "`: guard band changed");
     if (before.storage.empty()) continue;
     HostTensor after(spec);
     memory_[i]->copy_to_host(after.storage.data(), after.storage.size());
@@ -170,22 +171,23 @@ Instance::Comparison Instance::compare() {
     std::int64_t first_wrong = static_cast<std::int64_t>(rows.size());
     parallel_for(static_cast<std::int64_t>(rows.size()), 1 + (1 << 16) / spec.cols,
                  [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const RowComparison compared = compare_row(after, rows[i].row, rows[i].value, rows[i].bound);
-        const std::lock_guard lock(mutex);
-        if (compared.max_error > result.max_error) {
-          result.max_error = compared.max_error;
-          result.error_bound = compared.error_bound;
-        }
-        result.worst_ratio = std::max(result.worst_ratio, compared.worst_ratio);
-        if (!compared.message.empty() && i < first_wrong) {
-          first_wrong = i;
-          if (result.ok || first_message) result.message = compared.message;
-          result.ok = false;
-          first_message = true;
-        }
-      }
-    });
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const RowComparison compared =
+                         compare_row(after, rows[i].row, rows[i].value, rows[i].bound);
+                     const std::lock_guard lock(mutex);
+                     if (compared.max_error > result.max_error) {
+                       result.max_error = compared.max_error;
+                       result.error_bound = compared.error_bound;
+                     }
+                     result.worst_ratio = std::max(result.worst_ratio, compared.worst_ratio);
+                     if (!compared.message.empty() && i < first_wrong) {
+                       first_wrong = i;
+                       if (result.ok || first_message) result.message = compared.message;
+                       result.ok = false;
+                       first_message = true;
+                     }
+                   }
+                 });
   }
   return result;
 }
@@ -200,14 +202,14 @@ std::uint64_t Instance::output_hash() {
     std::atomic<std::uint64_t> sum = 0;
     parallel_for(static_cast<std::int64_t>(now.size()), 1 << 20,
                  [&](std::int64_t begin, std::int64_t end) {
-      std::uint64_t part = 0;
-      for (std::int64_t at = begin; at < end; ++at) {
-        std::uint64_t term = (static_cast<std::uint64_t>(now[at]) + 1) ^
-                             (static_cast<std::uint64_t>(at) * 0x9e3779b97f4a7c15ull);
-        part += (term ^ (term >> 29)) * 0xbf58476d1ce4e5b9ull;
-      }
-      sum += part;
-    });
+                   std::uint64_t part = 0;
+                   for (std::int64_t at = begin; at < end; ++at) {
+                     std::uint64_t term = (static_cast<std::uint64_t>(now[at]) + 1) ^
+                                          (static_cast<std::uint64_t>(at) * 0x9e3779b97f4a7c15ull);
+                     part += (term ^ (term >> 29)) * 0xbf58476d1ce4e5b9ull;
+                   }
+                   sum += part;
+                 });
     hash = (hash ^ sum) * 1099511628211ull;
   }
   return hash;

@@ -13,7 +13,8 @@
 
 namespace cookbook {
 
-/// One problem with drawn inputs, device buffers and its fp64 reference (computed once, on first use).
+/// One problem with drawn inputs, device buffers and its fp64 reference (computed once, on first
+/// use).
 class Instance {
  public:
   /// Allocates and draws; throws BadSize for a size the problem cannot have.

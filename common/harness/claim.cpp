@@ -34,8 +34,8 @@ Accesses& Accesses::in_kernel(std::string part) {
 
 std::string Accesses::describe() const {
   std::string operation = op_;
-  if (op_ == "async_load") operation = "TMA load";
-  if (op_ == "async_store") operation = "TMA store";
+  if (op_ == "async_load") operation = space_ == "global" ? "asynchronous load" : "shared read";
+  if (op_ == "async_store") operation = space_ == "global" ? "TMA store" : "shared write";
   std::string text = op_.rfind("async", 0) == 0 ? operation + "s" : space_ + " " + operation + "s";
   if (!buffer_.empty()) text += " of `" + buffer_ + "`";
   if (!tag_.empty()) text += " on line [" + tag_ + "]";
@@ -127,9 +127,8 @@ Claim slower_than_previous(double at_least_ratio, std::string why) {
 }
 
 Claim against_library(std::string library, double ratio) {
-  Claim claim =
-      speed_claim(Metric::time_ratio_reference, ratio,
-                  fmt::format("time: at least {:.3g}x {}", ratio, library));
+  Claim claim = speed_claim(Metric::time_ratio_reference, ratio,
+                            fmt::format("time: at least {:.3g}x {}", ratio, library));
   claim.name = std::move(library);
   return claim;
 }

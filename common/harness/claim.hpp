@@ -22,7 +22,7 @@ enum class Metric {
 };
 
 struct Claim {
-  std::string text;    ///< the sentence a reader sees
+  std::string text;  ///< the sentence a reader sees
   Metric metric = Metric::requests;
   Relation relation = Relation::equal;
   double value = 0;
@@ -43,7 +43,7 @@ struct Claim {
 class Accesses {
  public:
   Accesses(std::string space, std::string op, std::string buffer);
-  Accesses& on(std::string tag);         ///< only the source lines marked `// [tag]`
+  Accesses& on(std::string tag);          ///< only the source lines marked `// [tag]`
   Accesses& in_kernel(std::string part);  ///< only kernels whose name contains `part`
 
   Claim sectors_per_request(double value, Relation relation = Relation::equal) const;
@@ -68,7 +68,7 @@ Accesses global_loads(std::string buffer = "");
 Accesses global_stores(std::string buffer = "");
 Accesses shared_loads();
 Accesses shared_stores();
-Accesses tma_loads(std::string buffer = "");   ///< by the bulk copy engine
+Accesses tma_loads(std::string buffer = "");  ///< by the bulk copy engine
 Accesses tma_stores(std::string buffer = "");
 
 /// "at least `ratio` times as fast as the level below" (checked on a GPU).

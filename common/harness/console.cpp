@@ -76,8 +76,9 @@ void print_below(const LevelResult& level) {
   for (const std::string& finding : level.findings) fmt::print("      {}\n", bad(finding));
   for (const ClaimResult& claim : level.claims) {
     if (claim.holds == false) {
-      fmt::print("      {}\n", bad(fmt::format("claim is false: {} (measured {}, checked by {})",
-                                              claim.claim.text, claim.measured, claim.checked_by)));
+      fmt::print("      {}\n",
+                 bad(fmt::format("claim is false: {} (measured {}, checked by {})",
+                                 claim.claim.text, claim.measured, claim.checked_by)));
     }
   }
   if (level.roof_fraction && *level.roof_fraction > 1.03) {
@@ -88,14 +89,15 @@ void print_below(const LevelResult& level) {
 std::string status_mark(const LevelResult& level) {
   if (level.status == "skipped") return dim("skip");
   return level.status == "ok" && level.findings.empty() && !claim_failed(level) ? good("ok  ")
-                                                                             : bad("FAIL");
+                                                                                : bad("FAIL");
 }
 
 void print_gpu(const LadderResult& result, int name_width) {
   const bool bandwidth = roof_is_bandwidth(result.roof);
-  fmt::print("{}\n", dim(fmt::format("  #  {:<{}}  {:>11}  {:>9}  {:>6}  {:<20}  {:<22}  check  claims",
-                                     "level", name_width, "time (us)",
-                                     bandwidth ? "GB/s" : "TFLOP/s", "% roof", "", "vs previous")));
+  fmt::print("{}\n",
+             dim(fmt::format(" #   {:<{}}  {:>11}  {:>9}  {:>6}  {:<20}  {:<22}  check  claims",
+                             "level", name_width, "time (us)", bandwidth ? "GB/s" : "TFLOP/s",
+                             "% roof", "", "vs previous")));
   int index = 0;
   for (const LevelResult& level : result.levels) {
     if (level.cold) {
@@ -108,13 +110,13 @@ void print_gpu(const LadderResult& result, int name_width) {
       } else {
         previous = fmt::format("{:<21}", "");
       }
-      fmt::print("  {}  {:<{}}  {:>11}  {:>9}  {:>6}  {}  {}  {}   {}\n", index,
-                 level.name, name_width, number(level.cold->median),
+      fmt::print("{:>2}   {:<{}}  {:>11}  {:>9}  {:>6}  {}  {}  {}   {}\n", index, level.name,
+                 name_width, number(level.cold->median),
                  number(bandwidth ? level.gbps.value_or(0) : level.tflops.value_or(0)),
                  level.roof_fraction ? fmt::format("{:.1f}", 100 * fraction) : "-",
                  paint("36", bar(fraction, 20)), previous, status_mark(level), claims_text(level));
     } else {
-      fmt::print("  {}  {:<{}}  {:>11}  {:>9}  {:>6}  {:<20}  {:<21}  {}   {}\n", index, level.name,
+      fmt::print("{:>2}   {:<{}}  {:>11}  {:>9}  {:>6}  {:<20}  {:<21}  {}   {}\n", index, level.name,
                  name_width, "-", "-", "-", "", "", status_mark(level), claims_text(level));
     }
     print_below(level);
@@ -122,11 +124,11 @@ void print_gpu(const LadderResult& result, int name_width) {
   }
   for (const ReferenceResult& reference : result.references) {
     if (reference.cold) {
-      fmt::print("  {}  {:<{}}  {:>11}  {:>9}\n", dim("·"), reference.name, name_width,
+      fmt::print(" {}   {:<{}}  {:>11}  {:>9}\n", dim("·"), reference.name, name_width,
                  number(reference.cold->median),
                  number(bandwidth ? reference.gbps.value_or(0) : reference.tflops.value_or(0)));
     } else {
-      fmt::print("  {}  {:<{}}  {}\n", dim("·"), reference.name, name_width,
+      fmt::print(" {}   {:<{}}  {}\n", dim("·"), reference.name, name_width,
                  dim("skipped: " + reference.reason));
     }
   }
@@ -140,20 +142,22 @@ void print_gpu(const LadderResult& result, int name_width) {
 
 void print_counters(const LadderResult& result, int name_width) {
   fmt::print("{}\n",
-             dim(fmt::format("  #  {:<{}}  {:>14}  {:>14}  {:>16}  {:>12}  {:>10}  check  claims",
+             dim(fmt::format(" #   {:<{}}  {:>14}  {:>14}  {:>16}  {:>12}  {:>11}  check  claims",
                              "level", name_width, "load sect./req", "store sect./req",
-                             "shared waves/min", "bytes asked", "TMA bytes")));
+                             "shared waves/min", "bytes asked", "async bytes")));
   int index = 0;
   for (const LevelResult& level : result.levels) {
     const auto& l = level;
-    const double waves = counter(l, "shared_load_wavefronts") + counter(l, "shared_store_wavefronts");
-    const double ideal = counter(l, "shared_load_ideal_wavefronts") +
-                         counter(l, "shared_store_ideal_wavefronts");
+    const double waves =
+        counter(l, "shared_load_wavefronts") + counter(l, "shared_store_wavefronts");
+    const double ideal =
+        counter(l, "shared_load_ideal_wavefronts") + counter(l, "shared_store_ideal_wavefronts");
     const double asked = counter(l, "global_load_bytes") + counter(l, "global_store_bytes") +
                          counter(l, "global_atomic_bytes");
     const double bulk = counter(l, "async_load_bytes") + counter(l, "async_store_bytes");
-    fmt::print("  {}  {:<{}}  {:>14}  {:>15}  {:>16}  {:>12}  {:>10}  {}   {}\n", index, l.name,
-               name_width, per(counter(l, "global_load_sectors"), counter(l, "global_load_requests")),
+    fmt::print("{:>2}   {:<{}}  {:>14}  {:>15}  {:>16}  {:>12}  {:>11}  {}   {}\n", index, l.name,
+               name_width,
+               per(counter(l, "global_load_sectors"), counter(l, "global_load_requests")),
                per(counter(l, "global_store_sectors"), counter(l, "global_store_requests")),
                per(waves, ideal), asked > 0 ? bytes_text(asked) : "-",
                bulk > 0 ? bytes_text(bulk) : "-", status_mark(l), claims_text(l));
@@ -191,14 +195,15 @@ void print_ladder(const LadderResult& result) {
   const bool gpu = result.backend == "cuda";
   fmt::print("\n{}\n", bold(fmt::format("Chapter {} · {} · {}", result.chapter, result.ladder,
                                         result.title)));
-  fmt::print("{}\n", dim(fmt::format("  {}, {} {}{}, seed {}{}", device_info().name,
-                                     size_text(result.size), result.dtype,
-                                     result.layout.empty() ? "" : " " + result.layout, result.seed,
-                                     gpu && result.roofs && roof_value(*result.roofs, result.roof)
-                                         ? fmt::format(", roof: {} {:.0f} {}", roof_name(result.roof),
-                                                       *roof_value(*result.roofs, result.roof),
-                                                       roof_is_bandwidth(result.roof) ? "GB/s" : "TFLOP/s")
-                                         : "")));
+  fmt::print(
+      "{}\n",
+      dim(fmt::format("  {}, {} {}{}, seed {}{}", device_info().name, size_text(result.size),
+                      result.dtype, result.layout.empty() ? "" : " " + result.layout, result.seed,
+                      gpu && result.roofs && roof_value(*result.roofs, result.roof)
+                          ? fmt::format(", roof: {} {:.0f} {}", roof_name(result.roof),
+                                        *roof_value(*result.roofs, result.roof),
+                                        roof_is_bandwidth(result.roof) ? "GB/s" : "TFLOP/s")
+                          : "")));
   if (gpu) {
     print_gpu(result, static_cast<int>(width));
   } else {
@@ -213,7 +218,7 @@ void print_list(const Ladder& ladder) {
                                       size_text(ladder.gpu_size), size_text(ladder.check_size))));
   int index = 0;
   for (const LevelEntry& level : ladder.levels) {
-    fmt::print("  {}  {:<18} {}\n", index++, level.name, level.changed);
+    fmt::print("{:>3}  {:<18} {}\n", index++, level.name, level.changed);
     fmt::print("{}\n", dim(fmt::format("     {:<18} expect: {}", "", level.expect)));
   }
 }

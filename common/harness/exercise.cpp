@@ -25,7 +25,9 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
   bool passed = true;
   auto note = [&](const std::string& what, bool ok, const std::string& why) {
     passed = passed && ok;
-    checks.push_back({{"check", what}, {"passed", ok}, {"reason", why.empty() ? nullptr : nlohmann::ordered_json(why)}});
+    checks.push_back({{"check", what},
+                      {"passed", ok},
+                      {"reason", why.empty() ? nullptr : nlohmann::ordered_json(why)}});
     fmt::print("  {}  {}{}\n", ok ? "pass" : "FAIL", what, why.empty() ? "" : ": " + why);
   };
 #if COOKBOOK_TRACED
@@ -52,8 +54,8 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
   if (const std::string program = traced_program(chapter.number); !program.empty()) {
     // The traced grader prints its own lines.
     const auto traced = nlohmann::ordered_json::parse(run_traced_json(
-        program, {"--exercise", std::to_string(options.exercise), "--seed",
-                  std::to_string(options.seed)}));
+        program,
+        {"--exercise", std::to_string(options.exercise), "--seed", std::to_string(options.seed)}));
     passed = passed && traced.at("passed").get<bool>();
     for (const auto& check : traced.at("checks")) checks.push_back(check);
   }
@@ -65,7 +67,9 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
 #endif
   if (!options.json.empty()) {
     std::ofstream(options.json) << nlohmann::ordered_json{{"schema", 1},
-                                                          {"exercise", fmt::format("{}.{}", chapter.number, options.exercise)},
+                                                          {"exercise",
+                                                           fmt::format("{}.{}", chapter.number,
+                                                                       options.exercise)},
                                                           {"name", level.name},
                                                           {"passed", passed},
                                                           {"checks", checks}}

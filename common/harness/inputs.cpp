@@ -61,16 +61,16 @@ double value_of(InputKind kind, DType dtype, std::uint64_t bits, std::int64_t in
 
 const std::vector<InputKind>& all_input_kinds() {
   static const std::vector<InputKind> kinds = {
-      InputKind::normal,       InputKind::integers, InputKind::wide,
+      InputKind::normal,       InputKind::integers,  InputKind::wide,
       InputKind::cancellation, InputKind::denormals, InputKind::signed_zeros,
-      InputKind::one_nan,      InputKind::one_inf,  InputKind::one_hot};
+      InputKind::one_nan,      InputKind::one_inf,   InputKind::one_hot};
   return kinds;
 }
 
 const char* input_kind_name(InputKind kind) {
-  static const char* const names[] = {"normal",    "integers",     "wide",
+  static const char* const names[] = {"normal",       "integers",  "wide",
                                       "cancellation", "denormals", "signed_zeros",
-                                      "one_nan",   "one_inf",      "one_hot"};
+                                      "one_nan",      "one_inf",   "one_hot"};
   return names[static_cast<int>(kind)];
 }
 
@@ -90,8 +90,8 @@ void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
       tensor.set(index / spec.cols, col, value_of(kind, spec.dtype, bits, col));
     }
   });
-  const auto special = static_cast<std::int64_t>(
-      mix(~seed) % static_cast<std::uint64_t>(spec.rows * spec.cols));
+  const auto special =
+      static_cast<std::int64_t>(mix(~seed) % static_cast<std::uint64_t>(spec.rows * spec.cols));
   const std::int64_t row = special / spec.cols;
   const std::int64_t col = special % spec.cols;
   if (kind == InputKind::one_nan) {

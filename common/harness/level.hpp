@@ -22,10 +22,9 @@
 //     static constexpr const char* name = "padded";
 //     static constexpr const char* changed = "...";   // the one idea
 //     static constexpr const char* expect = "...";    // the prediction, written before measuring
-//     static constexpr const char* cost = "...";      // what it takes: registers, shared memory ...
-//     static constexpr const char* source = __FILE__;
-//     static Claims claims(const Problem& trace_problem);
-//     static void run(const Plan& plan, Stream stream);          // only launches
+//     static constexpr const char* cost = "...";      // what it takes: registers, shared memory
+//     ... static constexpr const char* source = __FILE__; static Claims claims(const Problem&
+//     trace_problem); static void run(const Plan& plan, Stream stream);          // only launches
 //     // optional: static Support supports(const Problem&, const DeviceInfo&);
 //     //           struct Plan + static Plan prepare(const Problem&, const Buffers&);
 //   };
@@ -56,7 +55,7 @@ using Size = std::vector<std::int64_t>;
 
 /// How a test lays the same problem out differently.
 struct Variant {
-  std::int64_t extra_pitch = 0;     ///< elements added to every leading dimension
+  std::int64_t extra_pitch = 0;        ///< elements added to every leading dimension
   std::int64_t misalign_elements = 0;  ///< elements by which every base address is shifted
 };
 
@@ -153,8 +152,8 @@ LevelEntry make_level() {
   entry.prepare = [](const AnyProblem& problem, const DevicePointers& at) {
     using Plan = decltype(L::prepare(std::declval<const P&>(), std::declval<const B&>()));
     // Shared so that a plan may own memory (workspaces) without being copyable.
-    auto plan = std::make_shared<Plan>(
-        L::prepare(*static_cast<const P*>(problem.get()), B::bind(at)));
+    auto plan =
+        std::make_shared<Plan>(L::prepare(*static_cast<const P*>(problem.get()), B::bind(at)));
     return std::function<void(Stream)>([plan](Stream stream) { L::run(*plan, stream); });
   };
   entry.claims = [](const AnyProblem& problem) {
@@ -168,8 +167,8 @@ enum class Roof { hbm_copy, hbm_read, l2, shared, fp32, mma_bf16, wgmma_bf16 };
 
 /// A named ladder: one problem, its levels in order.
 struct Ladder {
-  std::string name;   ///< "transpose": used on the command line and in the JSON
-  std::string title;  ///< one line for people
+  std::string name;               ///< "transpose": used on the command line and in the JSON
+  std::string title;              ///< one line for people
   std::vector<std::string> dims;  ///< "rows", "cols" or "M", "N", "K"
   std::string dtype = "f32";
   std::string layout;  ///< "NN" for products, "" otherwise
@@ -193,8 +192,7 @@ Ladder ladder_over(std::string name, std::string title, std::vector<std::string>
   ladder.title = std::move(title);
   ladder.dims = std::move(dims);
   ladder.make_problem = [](const Size& size, const Variant& variant) {
-    return std::shared_ptr<AnyProblem>(
-        std::make_shared<ProblemHolder<P>>(P::make(size, variant)));
+    return std::shared_ptr<AnyProblem>(std::make_shared<ProblemHolder<P>>(P::make(size, variant)));
   };
   return ladder;
 }

@@ -14,7 +14,8 @@ namespace cookbook {
 template <class Body>
 void parallel_for(std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const std::int64_t parts = std::clamp<std::int64_t>(count / std::max<std::int64_t>(grain, 1), 1, cores);
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(count / std::max<std::int64_t>(grain, 1), 1, cores);
   if (parts == 1) {
     if (count > 0) body(std::int64_t{0}, count);
     return;

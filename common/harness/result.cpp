@@ -118,8 +118,8 @@ std::optional<double> roof_value(const Roofs& roofs, Roof roof) {
 bool roof_is_bandwidth(Roof roof) { return roof <= Roof::shared; }
 
 const char* roof_name(Roof roof) {
-  static const char* const names[] = {"HBM copy",  "HBM read", "L2", "shared memory", "FP32 FMA",
-                                      "mma.sync bf16", "wgmma bf16"};
+  static const char* const names[] = {"HBM copy", "HBM read",      "L2",        "shared memory",
+                                      "FP32 FMA", "mma.sync bf16", "wgmma bf16"};
   return names[static_cast<int>(roof)];
 }
 

@@ -48,8 +48,8 @@ std::string now_utc() {
 // The commit of the source tree, with "-dirty" when it has changes; COOKBOOK_COMMIT overrides.
 std::optional<std::string> source_commit() {
   if (const char* given = std::getenv("COOKBOOK_COMMIT")) return given;
-  const std::string command = "git -C '" COOKBOOK_SOURCE_DIR
-                              "' describe --always --dirty --abbrev=12 2>/dev/null";
+  const std::string command =
+      "git -C '" COOKBOOK_SOURCE_DIR "' describe --always --dirty --abbrev=12 2>/dev/null";
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return std::nullopt;
   char text[128] = {};
@@ -149,8 +149,8 @@ void run_traced(const Chapter& chapter, const Ladder& ladder, const Options& opt
     return;
   }
   Progress progress;
-  progress.show(fmt::format("counting sectors, conflicts and races at {}",
-                            size_text(ladder.trace_size)));
+  progress.show(
+      fmt::format("counting sectors, conflicts and races at {}", size_text(ladder.trace_size)));
   std::vector<std::string> arguments = {"--ladder", ladder.name, "--seed",
                                         std::to_string(options.seed)};
   for (const LevelResult& level : result.levels) {
@@ -224,7 +224,8 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
     row.status = status_name(check.status);
     row.reason = check.reason;
     if (check.status == CheckResult::Status::ok) {
-      contenders.push_back({library.name, library.prepare(instance.problem(), instance.pointers())});
+      contenders.push_back(
+          {library.name, library.prepare(instance.problem(), instance.pointers())});
       row_of.push_back(-1 - static_cast<int>(result.references.size()));
     }
     result.references.push_back(std::move(row));
@@ -238,7 +239,8 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
   const std::optional<double> roof = roof_value(*result.roofs, result.roof);
   int reference = -1;
   for (std::size_t c = 0; c < contenders.size(); ++c) {
-    if (row_of[c] < 0 && measured[c].error.empty() && reference < 0) reference = static_cast<int>(c);
+    if (row_of[c] < 0 && measured[c].error.empty() && reference < 0)
+      reference = static_cast<int>(c);
   }
   int previous = -1;
   for (std::size_t c = 0; c < contenders.size(); ++c) {
@@ -262,7 +264,8 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
     row.cold = m.cold, row.hot = m.hot;
     row.gbps = gbps(m.cold);
     if (result.flops > 0) row.tflops = tflops(m.cold);
-    if (roof) row.roof_fraction = (roof_is_bandwidth(result.roof) ? *row.gbps : *row.tflops) / *roof;
+    if (roof)
+      row.roof_fraction = (roof_is_bandwidth(result.roof) ? *row.gbps : *row.tflops) / *roof;
     if (previous >= 0) row.vs_previous = paired_ratio(measured[previous], m);
     previous = static_cast<int>(c);
     if (reference >= 0) {
@@ -383,7 +386,8 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
     if (!kTraced && !result.all_right()) {
       for (const LevelResult& level : result.levels) {
         if (level.status == "mismatch") {
-          fmt::print(stderr, "chapter {}: level {}: {}\n", chapter.number, level.name, level.reason);
+          fmt::print(stderr, "chapter {}: level {}: {}\n", chapter.number, level.name,
+                     level.reason);
         }
       }
     }
@@ -391,7 +395,8 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
 #if COOKBOOK_CUDA
   if (!options.check) {
     Progress progress;
-    const auto after = roofs_json(measure_roofs([&](const std::string& text) { progress.show(text); }));
+    const auto after =
+        roofs_json(measure_roofs([&](const std::string& text) { progress.show(text); }));
     for (auto& run : document["runs"]) run["roofs_after"] = after;
     save();
   }

@@ -19,8 +19,7 @@ std::array<std::uint32_t, 64> round_constants() {
     for (int d = 2; d * d <= candidate; ++d) prime = prime && candidate % d != 0;
     if (!prime) continue;
     const long double root = std::cbrt(static_cast<long double>(candidate));
-    constants[count++] =
-        static_cast<std::uint32_t>((root - std::floor(root)) * 4294967296.0L);
+    constants[count++] = static_cast<std::uint32_t>((root - std::floor(root)) * 4294967296.0L);
   }
   return constants;
 }

@@ -56,16 +56,14 @@ double decode(const Narrow& format, std::uint16_t bits) {
                     : sign * std::numeric_limits<double>::infinity();
   }
   const double hidden = exponent ? std::ldexp(1.0, format.mantissa_bits) : 0;
-  const int shift = static_cast<int>(exponent ? exponent - 1 : 0) + format.min_exponent -
-                    format.mantissa_bits;
+  const int shift =
+      static_cast<int>(exponent ? exponent - 1 : 0) + format.min_exponent - format.mantissa_bits;
   return sign * std::ldexp(hidden + mantissa, shift);
 }
 
 }  // namespace
 
-std::size_t dtype_bytes(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16 ? 2 : 4;
-}
+std::size_t dtype_bytes(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? 2 : 4; }
 
 const char* dtype_name(DType dtype) {
   switch (dtype) {

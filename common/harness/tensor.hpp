@@ -36,7 +36,8 @@ struct TensorSpec {
   std::int64_t cols = 0;
   std::int64_t pitch = 0;  ///< elements from one row to the next, at least `cols`
   Role role = Role::input;
-  /// Fills an input that is not a matrix of numbers (lengths, index lists). Null: the harness draws it.
+  /// Fills an input that is not a matrix of numbers (lengths, index lists). Null: the harness draws
+  /// it.
   std::function<void(HostTensor&, std::uint64_t seed)> fill = nullptr;
 
   std::int64_t elements() const { return rows == 0 ? 0 : (rows - 1) * pitch + cols; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ten small kernels with well-known memory traffic, the first thing that hardware and model must
-// agree on. Loads and stores stand on lines of their own, because counters are compared by line.
+// Small kernels with well-known memory traffic, the first thing that hardware and model must agree
+// on. Where an operand matters, its load has a line of its own: counters are compared by line.
 #pragma once
 
 #include <cmath>
@@ -14,9 +14,7 @@ constexpr int kTile = 32;
 template <class T>
 __global__ void copy_coalesced(const T* __restrict__ in, T* __restrict__ out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  const T value = in[i];
-  out[i] = value;
+  if (i < n) out[i] = in[i];
 }
 
 /// Lanes read `stride` elements apart; n is a multiple of the stride.

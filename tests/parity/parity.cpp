@@ -58,6 +58,7 @@ std::vector<std::string> kernels_of(const std::function<void(Stream)>& launches)
 }
 #endif
 
+#if !COOKBOOK_TRACED
 /// Everything but the kernel launches happens outside of what a profiler records.
 void run_once(const Case& one) {
   const auto launches = one.prepare(one.size);
@@ -91,8 +92,7 @@ Json describe(const std::vector<const Case*>& cases) {
             {"toolkit", device.toolkit}}},
           {"cases", list}};
 }
-
-#if COOKBOOK_TRACED
+#else
 Json traced(const std::vector<const Case*>& cases) {
   Json all = Json::object();
   for (const Case* one : cases) all[one->name] = to_json(trace_case(*one, one->size));

@@ -15,7 +15,8 @@ struct Problem {
 
   static Problem make(const Size& size, const Variant& variant) {
     if (size.at(1) > 256) throw BadSize("reverse takes at most 256 columns");
-    return {size.at(0), size.at(1), size.at(1) + variant.extra_pitch, size.at(1) + variant.extra_pitch};
+    return {size.at(0), size.at(1), size.at(1) + variant.extra_pitch,
+            size.at(1) + variant.extra_pitch};
   }
   std::vector<TensorSpec> tensors() const {
     return {{"in", DType::f32, rows, cols, in_pitch, Role::input},
@@ -35,7 +36,9 @@ struct Problem {
 struct Buffers {
   float* in;
   float* out;
-  static Buffers bind(const DevicePointers& at) { return {at.get<float>("in"), at.get<float>("out")}; }
+  static Buffers bind(const DevicePointers& at) {
+    return {at.get<float>("in"), at.get<float>("out")};
+  }
 };
 
 using Level = LevelOf<Problem, Buffers>;

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -26,6 +27,8 @@ bool is_library_symbol(std::string_view name) {
   }
   return false;
 }
+
+std::vector<uintptr_t> guard_offsets;  // sorted; each guard is 8 bytes
 
 uintptr_t load_bias() {
   uintptr_t bias = 0;
@@ -65,6 +68,10 @@ void find_library_code() {
     for (size_t at = 0; at + sizeof(ElfW(Sym)) <= section.sh_size; at += sizeof(ElfW(Sym))) {
       ElfW(Sym) symbol;
       std::memcpy(&symbol, file.data() + section.sh_offset + at, sizeof symbol);
+      if ((symbol.st_info & 0xf) == STT_TLS &&
+          std::strncmp(names + symbol.st_name, "_ZGV", 4) == 0) {
+        guard_offsets.push_back(symbol.st_value);
+      }
       if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_size == 0) continue;
       if (!is_library_symbol(names + symbol.st_name)) continue;
       const Function function{symbol.st_value, symbol.st_value + symbol.st_size};
@@ -73,6 +80,7 @@ void find_library_code() {
       if (function.end > highest) highest = function.end;
     }
   }
+  std::sort(guard_offsets.begin(), guard_offsets.end());
   if (functions.empty()) return;
 
   static std::vector<uint8_t> bits;
@@ -86,6 +94,11 @@ void find_library_code() {
     }
   }
   library_code = {lowest + load_bias(), highest - lowest, bits.data()};
+}
+
+bool is_guard_variable(uintptr_t offset) {
+  const auto after = std::upper_bound(guard_offsets.begin(), guard_offsets.end(), offset);
+  return after != guard_offsets.begin() && offset - *(after - 1) < 8;
 }
 
 }  // namespace cookbook::simt

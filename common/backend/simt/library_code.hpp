@@ -25,4 +25,8 @@ extern LibraryCode library_code;
 /// Reads the executable's symbols, the first time; without symbols nothing is library code.
 void find_library_code();
 
+/// Whether `offset` into the executable's thread-local storage lies in a guard variable. g++ adds
+/// one to a `__shared__` array of a class type in a template kernel; no thread of the kernel knows.
+bool is_guard_variable(uintptr_t offset);
+
 }  // namespace cookbook::simt

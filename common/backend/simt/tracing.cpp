@@ -391,6 +391,7 @@ class WorkerTracer {
       return Where::global;
     }
     if (static_shared_.contains(address)) {
+      if (is_guard_variable(address - static_shared_.begin)) return Where::ignored;
       if (natural) check_alignment(thread, address, bytes, op, pc);
       if (group_->block_count > 1) {
         note(Kind::static_shared, 0, pc, thread, op);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chapters/08_persistent/level_1_static.cuh"
+#include "chapters/08_persistent/level_6_any_shape.cuh"
 
 namespace cookbook::gemm {
 
@@ -160,9 +161,16 @@ struct ExerciseBoxes : LevelT<bf16> {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)), shared_stores().on("stage").conflict_free()};
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {
-    return TmaStore::supports(p, device);
+    return AnyShape::supports(p, device);
   }
-  static Plan prepare(const Problem& p, const Buffers& at) { return Multicast::prepare(p, at); }
+  static Plan prepare(const Problem& p, const Buffers& at) {  // odd pitches: not what this is about
+    if (p.lda % 8 != 0 || p.ldb % 8 != 0 || p.ldc % 8 != 0) {
+      TmaPlan plan{p, at};
+      plan.plain = true;
+      return plan;
+    }
+    return Multicast::prepare(p, at);
+  }
   static void run(const Plan& plan, Stream stream) {
     if (launched_plain(plan, stream)) return;
     with_majors(plan.problem, [&](auto a, auto b) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// needs: cuda
+// Sidebar: how early to fetch. Levels 6 (waits for each batch) and 8 (one batch in flight) with one to
+// four stages of 48 KB. Usage: chapter-6-depth [M N K]...   (default 4096, square)
+#include "chapters/06_tma/level_6_two_consumers.cuh"
+#include "chapters/06_tma/level_8_tma_store.cuh"
+#include "chapters/06_tma/sweep.hpp"
+
+namespace cookbook::gemm {
+namespace {
+
+template <int kDepth>
+struct Waiting : two_consumers::Config {
+  static constexpr int kStages = kDepth;
+};
+template <int kDepth>
+struct InFlight : tma_store::Config<> {
+  static constexpr int kStages = kDepth;
+};
+
+template <int kDepth>
+void add_waiting(Sweep& sweep) {
+  using C = Waiting<kDepth>;
+  using T = two_consumers::Traits<C>;
+  sweep.add("waits for each batch, " + std::to_string(kDepth) + " stages", [&] {
+    const TmaPlan plan = TwoConsumers::prepare(sweep.problem, sweep.buffers);
+    return [plan](Stream stream) {
+      const Problem& p = plan.problem;
+      launch(two_consumers::kernel<C>,
+             {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(T::kThreads), T::kSmemBytes},
+             stream, plan.a, plan.b, Output{plan.buffers.c, p.ldc}, extents_of(p));
+    };
+  });
+}
+
+template <int kDepth>
+void add_in_flight(Sweep& sweep) {
+  using C = InFlight<kDepth>;
+  using T = tma_store::Traits<C>;
+  sweep.add("one batch in flight,  " + std::to_string(kDepth) + " stages", [&] {
+    const TmaPlan plan = TmaStore::prepare(sweep.problem, sweep.buffers);
+    return [plan](Stream stream) {
+      const Problem& p = plan.problem;
+      launch(tma_store::kernel<C>,
+             {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(T::kThreads), T::kSmemBytes},
+             stream, plan.a, plan.b, plan.c, extents_of(p));
+    };
+  });
+}
+
+}  // namespace
+}  // namespace cookbook::gemm
+
+int main(int argc, char** argv) {
+  using namespace cookbook::gemm;
+  int status = 0;
+  for (const auto& size : sizes_from(argc, argv, {{4096, 4096, 4096}})) {
+    Sweep sweep(size, false, false);
+    add_waiting<1>(sweep);
+    add_waiting<2>(sweep);
+    add_waiting<3>(sweep);
+    add_waiting<4>(sweep);
+    // With one batch in flight a stage is given back a round later: one stage would never be.
+    add_in_flight<2>(sweep);
+    add_in_flight<3>(sweep);
+    add_in_flight<4>(sweep);
+    status |= sweep.report();
+  }
+  return status;
+}

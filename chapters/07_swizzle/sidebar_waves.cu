@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Sidebar: what an order of tiles makes a wave of blocks want. For every wave, the rows of A and the
+// columns of B that its blocks need between them: what must come from HBM if nothing is left in L2
+// from the wave before, and the size of what L2 must hold for all to share. No GPU is needed; on one,
+// compare with dram__bytes_read.sum. Usage: chapter-7-waves [M N K]...
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <vector>
+
+#include "chapters/07_swizzle/tile_order.cuh"
+
+namespace cookbook::gemm {
+namespace {
+
+struct RowMajorOrder {
+  static unsigned blocks(int tiles_m, int tiles_n) {
+    return static_cast<unsigned>(tiles_m) * static_cast<unsigned>(tiles_n);
+  }
+  static bool tile(int block, int, int tiles_n, TileIndex& tile) {
+    tile = {block / tiles_n, block % tiles_n};
+    return true;
+  }
+};
+
+/// kUp: blocks of a cluster, one above the other, that take a tile of the order together.
+template <class Order>
+void report(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, int up = 1) {
+  constexpr int kSms = 132, kBlockM = 128, kBlockN = 256;
+  const int tiles_m = ceil_div(static_cast<int>(m), kBlockM * up);
+  const int tiles_n = ceil_div(static_cast<int>(n), kBlockN);
+  double total = 0, largest = 0;
+  std::set<int> rows, cols;
+  int in_wave = 0, waves = 0;
+  const auto close = [&] {
+    const double bytes = 2.0 * static_cast<double>(k) *
+                         (static_cast<double>(rows.size()) * kBlockM * up +
+                          static_cast<double>(cols.size()) * kBlockN);
+    total += bytes;
+    largest = std::max(largest, bytes);
+    rows.clear();
+    cols.clear();
+    in_wave = 0;
+    ++waves;
+  };
+  for (unsigned block = 0; block < Order::blocks(tiles_m, tiles_n); ++block) {
+    TileIndex tile;
+    if (!Order::tile(static_cast<int>(block), tiles_m, tiles_n, tile)) continue;
+    rows.insert(tile.m);
+    cols.insert(tile.n);
+    if (++in_wave == kSms / up) close();
+  }
+  if (in_wave > 0) close();
+  std::printf("  %-24s %6d %14.1f %18.1f\n", name, waves, largest / 1e6, total / 1e6);
+}
+
+void report_all(std::int64_t m, std::int64_t n, std::int64_t k) {
+  std::printf("%" PRId64 " x %" PRId64 " x %" PRId64 ", tiles of 128 x 256, 132 at a time; operands %.1f MB\n",
+              m, n, k, 2e-6 * static_cast<double>(k) * static_cast<double>(m + n));
+  std::printf("  %-24s %6s %14s %18s\n", "order", "waves", "MB, one wave", "MB, all waves");
+  report<RowMajorOrder>("row-major", m, n, k);
+  report<GroupedOrder<4>>("grouped 4", m, n, k);
+  report<GroupedOrder<8>>("grouped 8", m, n, k);
+  report<GroupedOrder<16>>("grouped 16", m, n, k);
+  report<HilbertOrder>("hilbert", m, n, k);
+  report<GroupedOrder<8>>("grouped 8, clusters of 2", m, n, k, 2);
+}
+
+}  // namespace
+}  // namespace cookbook::gemm
+
+int main(int argc, char** argv) {
+  using cookbook::gemm::report_all;
+  for (int i = 1; i + 2 < argc; i += 3) {
+    report_all(std::atoll(argv[i]), std::atoll(argv[i + 1]), std::atoll(argv[i + 2]));
+  }
+  if (argc > 1) return 0;
+  report_all(4096, 4096, 4096);
+  report_all(8192, 8192, 8192);
+  report_all(8192, 28672, 8192);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// Sidebar: FP8. e4m3 operands, bf16 result: chapter 6's last kernel with another instruction.
+//
+// A byte is a byte: TMA and the swizzle move two e4m3 as they move one bf16, so that tiles, maps and
+// descriptors below count in *pairs*, and only the product knows better. A row of 128 bytes holds 128
+// k instead of 64. Both operands must be k-contiguous (A row-major, B stored N x K): for FP8 the tensor
+// cores cannot transpose as they read. Checks itself on both backends; on a GPU it is timed beside bf16.
+// Usage: chapter-8-fp8 [M N K]
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "chapters/06_tma/level_8_tma_store.cuh"
+#if COOKBOOK_CUDA
+#include "chapters/08_persistent/level_6_any_shape.cuh"
+#include "common/bench/bench.hpp"
+#endif
+
+namespace cookbook::gemm {
+namespace fp8 {
+
+using tma_store::kBoxBytes;
+using tma_store::store_tile;
+using tma_store::Traits;
+
+struct Config : tma_store::Config<Major::k, Major::k> {};
+
+template <class C>
+__global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
+    kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+           const __grid_constant__ TensorMap map_c, Extents e) {
+  using T = Traits<C>;
+  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, boxes, barriers
+  unsigned char* store = smem + C::kStages * T::kStageBytes;
+  uint64_t* full = reinterpret_cast<uint64_t*>(store + T::kStoreBytes);
+  uint64_t* empty = full + C::kStages;
+
+  const TileIndex tile = grouped_tile<16>(static_cast<int>(blockIdx.x), ceil_div(e.m, C::kBlockM),
+                                          ceil_div(e.n, C::kBlockN));
+  const int k_blocks = ceil_div(e.k, C::kBlockK);
+  const int warp = warp_idx_uniform(), warpgroup = warp / 4;
+
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < C::kStages; ++s) {
+      mbarrier_init(&full[s], 1);                   // the producer
+      mbarrier_init(&empty[s], 4 * T::kConsumers);  // the warps that read
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  if (warpgroup == 0) {
+    register_dealloc<C::kProducerRegisters>();
+    if (warp == 0 && elect_one()) {
+      StageCursor<C::kStages> write;
+      for (int k_block = 0; k_block < k_blocks; ++k_block) {
+        unsigned char* a = smem + write.stage * T::kStageBytes;
+        uint64_t* bar = &full[write.stage];
+        mbarrier_wait(&empty[write.stage], write.phase ^ 1);  // at once on a stage never used
+        mbarrier_arrive_expect_tx(bar, T::kStageBytes);
+        T::A::load(a, &map_a, bar, tile.m * C::kBlockM, k_block * C::kBlockK);
+        T::B::load(a + T::A::kBytes, &map_b, bar, tile.n * C::kBlockN, k_block * C::kBlockK);
+        write.advance();
+      }
+    }
+  } else {
+    register_alloc<C::kConsumerRegisters>();
+    const int row = (warpgroup - 1) * T::kMmaM * 64;  // this warpgroup's first, in the tile
+    const uint64_t desc_a =
+        wgmma_descriptor_advance(T::A::descriptor(smem), T::A::offset_bytes(row, 0));
+    const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
+    float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
+
+    StageCursor<C::kStages> read;
+    int previous = 0;  // the stage that the batch in flight reads
+    for (int k_block = 0; k_block < k_blocks; ++k_block) {
+      mbarrier_wait(&full[read.stage], read.phase);
+      const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
+      const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
+
+      wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < C::kBlockK; k += 16) {
+#pragma unroll
+        for (int i = 0; i < T::kMmaM; ++i) {
+          wgmma_m64k32_e4m3<C::kBlockN>(
+              acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
+        }
+      }
+      wgmma_commit();
+      wgmma_wait<1>();  // the batch before this one is done: its stage is free
+      if (k_block > 0 && lane_idx() == 0) mbarrier_arrive(&empty[previous]);
+      previous = read.stage;
+      read.advance();
+    }
+    wgmma_wait<0>();  // the last batch; nobody waits for its stage
+#pragma unroll
+    for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
+
+    store_tile<C::kStoreBuffers>(acc, &map_c, store + (warp - 4) * C::kStoreBuffers * kBoxBytes,
+                                 tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
+  }
+}
+
+
+/// The value of an e4m3 byte: sign, four bits of exponent (bias 7), three of fraction; no infinity.
+double value_of(unsigned char bits) {
+  const int exponent = bits >> 3 & 15, fraction = bits & 7;
+  const double sign = bits & 128 ? -1 : 1;
+  if (exponent == 15 && fraction == 7) return NAN;
+  if (exponent == 0) return sign * std::ldexp(fraction, -9);
+  return sign * std::ldexp(8 + fraction, exponent - 10);
+}
+
+int run(std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (m < 1 || n < 8 || k < 16 || n % 8 != 0 || k % 16 != 0) {
+    std::printf("M at least 1, N a multiple of 8, K of 16\n");
+    return 2;
+  }
+  std::vector<unsigned char> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(n * k));
+  std::uint32_t state = 1;
+  for (auto* matrix : {&a, &b}) {
+    for (unsigned char& bits : *matrix) {  // up to 30 in size, never NaN
+      state = state * 1664525u + 1013904223u;
+      bits = static_cast<unsigned char>(state >> 24 & 0x80) |
+             static_cast<unsigned char>((state >> 16) % 0x60);
+    }
+  }
+  DeviceMemory device_a(a.size(), "a"), device_b(b.size(), "b"),
+      device_c(static_cast<size_t>(m * n) * 2, "c");
+  device_a.copy_from_host(a.data(), a.size());
+  device_b.copy_from_host(b.data(), b.size());
+
+  // In pairs: K / 2 of them a row.
+  const Problem pairs = Problem::make_layout({m, n, k / 2}, {}, false, true);
+  const Buffers at{device_a.as<bf16>(), device_b.as<bf16>(), device_c.as<bf16>()};
+  const TmaPlan plan = TmaStore::prepare(pairs, at);
+  const auto product = [&](Stream stream) {
+    using T = Traits<Config>;
+    launch(kernel<Config>,
+           {dim3(blocks_for(m, n, Config::kBlockM, Config::kBlockN)), dim3(T::kThreads),
+            T::kSmemBytes},
+           stream, plan.a, plan.b, plan.c, extents_of(pairs));
+  };
+  product({});
+  synchronize();
+
+  // Tensor cores keep about 14 bits while they add FP8 products: the bound says so.
+  std::vector<std::uint16_t> row(static_cast<size_t>(n));
+  double worst = 0;
+  for (std::int64_t i = 0; i < m; i += std::max<std::int64_t>(1, (m - 1) / 11)) {
+    device_c.copy_to_host(row.data(), row.size() * 2, static_cast<size_t>(i * n) * 2);
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0, size = 0;
+      for (std::int64_t x = 0; x < k; ++x) {
+        const double term = value_of(a[static_cast<size_t>(i * k + x)]) *
+                            value_of(b[static_cast<size_t>(j * k + x)]);
+        sum += term;
+        size += std::fabs(term);
+      }
+      const std::uint32_t wide = std::uint32_t{row[static_cast<size_t>(j)]} << 16;
+      float got;
+      std::memcpy(&got, &wide, 4);
+      const double allowed = std::ldexp(size, -12) + std::ldexp(std::fabs(sum), -8);
+      const double ratio = std::fabs(got - sum) / allowed;
+      if (!(ratio <= worst)) worst = ratio;
+    }
+  }
+  std::printf("FP8 %lld x %lld x %lld: largest error %.2f of what is allowed\n",
+              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k), worst);
+
+#if COOKBOOK_CUDA
+  const Problem same = Problem::make_layout({m, n, k}, {}, false, true);
+  std::vector<std::uint16_t> random(static_cast<size_t>(std::max(m, n) * k));
+  for (auto& bits : random) {
+    state = state * 1664525u + 1013904223u;
+    bits = static_cast<std::uint16_t>(0x3f00 | (state >> 16 & 0x80ff));
+  }
+  DeviceMemory wide_a(static_cast<size_t>(m * k) * 2, "a"), wide_b(static_cast<size_t>(n * k) * 2, "b");
+  wide_a.copy_from_host(random.data(), wide_a.bytes());
+  wide_b.copy_from_host(random.data(), wide_b.bytes());
+  const Buffers wide_at{wide_a.as<bf16>(), wide_b.as<bf16>(), device_c.as<bf16>()};
+  const auto tma = TmaStore::prepare(same, wide_at);
+  const auto any = AnyShape::prepare(same, wide_at);
+  const std::vector<Contender> contenders{
+      {"FP8, this kernel", product},
+      {"bf16, the same kernel (chapter 6, tma_store)", [&](Stream s) { TmaStore::run(tma, s); }},
+      {"bf16, chapter 8, any_shape", [&](Stream s) { AnyShape::run(any, s); }}};
+  const auto measured = measure(contenders, {}, nullptr);
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    std::printf("  %-46s %7.1f TFLOP/s %s\n", contenders[i].name.c_str(),
+                same.flops() / measured[i].cold.median * 1e-6, measured[i].error.c_str());
+  }
+#endif
+  return worst <= 1 ? 0 : 1;
+}
+
+}  // namespace fp8
+}  // namespace cookbook::gemm
+
+int main(int argc, char** argv) {
+  using cookbook::gemm::fp8::run;
+  if (argc == 4) return run(std::atoll(argv[1]), std::atoll(argv[2]), std::atoll(argv[3]));
+#if COOKBOOK_CUDA
+  return run(4096, 4096, 4096) | run(1000, 520, 336);
+#else
+  return run(128, 256, 256) | run(130, 264, 144);
+#endif
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Level 5: the row stays in registers between the passes: it is read once.
+#pragma once
+
+#include "chapters/09_online_softmax/row_ops.cuh"
+
+namespace cookbook::softmax {
+
+template <class ClientValue, int kThreadsValue, bool kAligned,
+          int kElements = kElementsPerThread, int kThreadsPerSm = 1024>
+struct OnChipConfig {
+  using Client = ClientValue;
+  using T = typename Client::T;
+  using Op = typename Client::Op;
+  static constexpr int kThreads = kThreadsValue;  // for one row: 8 ... 1024, a power of two
+  static constexpr int kBlock = kThreads > kWarpSize ? kThreads : 128;  // threads of a block
+  static constexpr int kRows = kBlock / kThreads;                       // rows of a block
+  static constexpr int kPack = kAligned ? kPackOf<T> : 1;  // elements of an access
+  static constexpr int kVectors = kElements / kPack;       // accesses in flight per thread
+  static constexpr int kMinBlocks = kThreadsPerSm / kBlock > 0 ? kThreadsPerSm / kBlock : 1;
+  static constexpr int kCapacity = kThreads * kElements;  // longest row
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
+    on_chip_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out, Shape shape,
+                 typename C::Op op) {
+  using Partial = typename C::Op::Partial;
+  constexpr int kLanes = C::kThreads < kWarpSize ? C::kThreads : kWarpSize;
+  constexpr int kWarps = C::kThreads / kLanes;
+  __shared__ uint2 table[kWarps];  // the Partial of each warp, where a row has several
+
+  const std::int64_t row = std::int64_t{blockIdx.x} * C::kRows + threadIdx.x / C::kThreads;
+  const int first = threadIdx.x % C::kThreads;  // this thread's first access of the row
+  const int vectors = row < shape.rows ? static_cast<int>(shape.cols) / C::kPack : 0;
+  const int left = vectors - first;  // up to the end of the row
+  in += row * shape.in_pitch + first * C::kPack;
+  out += row * shape.out_pitch + first * C::kPack;
+  op.skip(first * C::kPack);
+
+  float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+#pragma unroll
+    for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
+    if (v * C::kThreads < left) load_pack_streaming(x[v], in + v * C::kThreads * C::kPack);
+  }
+
+  const Partial mine = op.reduce(x);
+  Partial whole = op.template merge_lanes<kLanes>(mine);
+  if constexpr (kWarps > 1) {
+    if (lane_idx() == 0) store_vector(&table[warp_idx()], whole);
+    __syncthreads();  // every warp's Partial is there
+    whole = op.template merge_lanes<kWarps>(load_vector<Partial>(&table[lane_idx() % kWarps]));
+  }
+
+  const float factor = op.factor(mine, whole);
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+    if (v * C::kThreads < left) {
+      op.finish(x[v], factor, v * C::kThreads * C::kPack);
+      store_pack_streaming(out + v * C::kThreads * C::kPack, x[v]);
+    }
+  }
+}
+
+template <class C>
+void start_on_chip(const RowPlan<typename C::Client>& plan, Stream stream) {
+  const Shape& shape = plan.problem.shape;
+  launch(on_chip_rows<C>, {row_grid(shape, C::kRows), dim3(C::kBlock)}, stream, plan.buffers.in,
+         plan.buffers.out, shape, C::Client::op(plan));
+}
+
+/// The fewest threads per row, from kThreads upwards, that hold a row in their registers. Rows
+/// without 16-byte boundaries get fewer kernels, each for a wider range of lengths.
+template <class Client, bool kAligned, int kThreads = 8>
+auto pick_on_chip(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
+  using Config = OnChipConfig<Client, kThreads, kAligned>;
+  if (cols <= Config::kCapacity) return start_on_chip<Config>;
+  constexpr int kNext = kThreads * (kAligned && kThreads >= 32 ? 2 : 4);
+  if constexpr (kThreads < 1024) {
+    return pick_on_chip<Client, kAligned, (kNext < 1024 ? kNext : 1024)>(cols);
+  } else {
+    return start_any_length<Client>;
+  }
+}
+
+template <class Client>
+struct OnChip : Client::Level {
+  using Plan = RowPlan<Client>;
+  static constexpr const char* name = "on_chip";
+  static constexpr const char* changed = "the row waits in registers: one read, 32 elements a thread";
+  static constexpr const char* expect =
+      "bytes = the least there are, every load in flight at once; rows up to 32,768 elements, and "
+      "the longest leave an SM nothing to do while they wait";
+  static constexpr const char* cost = "32 registers; a kernel for each range of row lengths";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const typename Client::Level::Problem& p) {
+    using T = typename Client::T;
+    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
+    return {global_loads("in").coalesced(),
+            global_stores("out").coalesced(),
+            global_loads("in").bytes(pass_bytes<T>(p.shape)),
+            global_loads("in").requests(accesses),
+            global_stores("out").requests(accesses),
+            faster_than_previous(1.1)};
+  }
+
+  static Plan prepare(const typename Client::Level::Problem& problem,
+                      const typename Client::Level::Buffers& buffers) {
+    Plan plan{{problem, buffers}};
+    plan.start = Client::aligned(plan) ? pick_on_chip<Client, true>(problem.shape.cols)
+                                       : pick_on_chip<Client, false>(problem.shape.cols);
+    return plan;
+  }
+
+  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
+};
+
+}  // namespace cookbook::softmax

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Level 6: a cluster per row: blocks on several SMs hold it together, and exchange their Partials
+// through distributed shared memory.
+#pragma once
+
+#include "chapters/09_online_softmax/level_5_on_chip.cuh"
+#include "common/device/cluster.cuh"
+
+namespace cookbook::softmax {
+
+template <class ClientValue, int kThreadsValue, bool kAligned,
+          int kElements = kElementsPerThread, int kThreadsPerSm = 1024>
+struct ClusterConfig {
+  using Client = ClientValue;
+  using T = typename Client::T;
+  using Op = typename Client::Op;
+  static constexpr int kThreads = kThreadsValue;  // of each block, for its slice of the row
+  static constexpr int kPack = kAligned ? kPackOf<T> : 1;  // elements of an access
+  static constexpr int kVectors = kElements / kPack;       // accesses in flight per thread
+  static constexpr int kMinBlocks = kThreadsPerSm / kThreads;
+  static constexpr int kCapacity = kThreads * kElements;  // longest slice
+  static_assert(kThreads >= kWarpSize && kMinBlocks >= 1, "whole warps, at least one block");
+};
+
+/// A block of a cluster is one of at most this many; more than 8 is Hopper's own size, which
+/// launch() asks for.
+constexpr int kMaxCluster = 16;
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
+    cluster_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out, Shape shape,
+                 typename C::Op op) {
+  using Partial = typename C::Op::Partial;
+  constexpr int kWarps = C::kThreads / kWarpSize;
+  Partial* table = dynamic_shared<Partial>();  // (block of the cluster, warp)
+
+  const int blocks = cluster_size(), rank = cluster_block_rank();
+  const std::int64_t row = blockIdx.x / blocks;
+  const int vectors = static_cast<int>(shape.cols) / C::kPack;
+  const int slice = (vectors + blocks - 1) / blocks;  // accesses of this block, side by side
+  const int first = rank * slice + threadIdx.x;       // this thread's first
+  const int left = min(vectors, (rank + 1) * slice) - first;  // up to the end of the slice
+  cluster_arrive();  // "this block has started": waited for below, behind the loads
+  in += row * shape.in_pitch + first * C::kPack;
+  out += row * shape.out_pitch + first * C::kPack;
+  op.skip(first * C::kPack);
+
+  float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+#pragma unroll
+    for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
+    if (v * C::kThreads < left) load_pack_streaming(x[v], in + v * C::kThreads * C::kPack);
+  }
+
+  const Partial mine = op.reduce(x);
+  const Partial warp = op.template merge_lanes<kWarpSize>(mine);
+  cluster_wait();  // all blocks have started, so their shared memory may be written
+  if (lane_idx() < blocks) {  // lane r tells block r
+    store_vector(map_shared(&table[rank * kWarps + warp_idx()], lane_idx()), warp);
+  }
+  cluster_sync();  // every block has the Partials of all warps of the cluster
+  Partial whole;
+  for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
+    whole = op.merge(whole, load_vector<Partial>(&table[i]));
+  }
+  whole = op.template merge_lanes<kWarpSize>(whole);
+
+  const float factor = op.factor(mine, whole);
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+    if (v * C::kThreads < left) {
+      op.finish(x[v], factor, v * C::kThreads * C::kPack);
+      store_pack_streaming(out + v * C::kThreads * C::kPack, x[v]);
+    }
+  }
+}
+
+template <class C>
+void start_cluster(const RowPlan<typename C::Client>& plan, Stream stream) {
+  const Shape& shape = plan.problem.shape;
+  const size_t table_bytes =
+      plan.cluster * (C::kThreads / kWarpSize) * sizeof(typename C::Op::Partial);
+  dim3 grid = row_grid(shape);
+  grid.x *= plan.cluster;
+  launch(cluster_rows<C>, {grid, dim3(C::kThreads), table_bytes, plan.cluster}, stream,
+         plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan));
+}
+
+/// The smallest cluster, a power of two, whose blocks hold `cols` elements together at `capacity`
+/// each. It may be larger than a device has.
+inline int cluster_for(std::int64_t cols, int capacity) {
+  int cluster = 1;
+  while (std::int64_t{cluster} * capacity < cols) cluster *= 2;
+  return cluster;
+}
+
+template <class Client>
+struct Cluster : Client::Level {
+  using Plan = RowPlan<Client>;
+  template <bool kAligned>
+  using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks an SM
+  static constexpr const char* name = "cluster";
+  static constexpr const char* changed =
+      "rows over 16,384 elements are held by 2 to 16 blocks, which exchange (max, sum) directly";
+  static constexpr const char* expect =
+      "two rows' slices per SM: one loads while the other stores; rows up to 262,144 elements are "
+      "read once";
+  static constexpr const char* cost = "a cluster barrier a row; Hopper only, others go back a level";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const typename Client::Level::Problem& p) {
+    using T = typename Client::T;
+    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
+    return {global_loads("in").coalesced(),
+            global_stores("out").coalesced(),
+            global_loads("in").bytes(pass_bytes<T>(p.shape)),
+            global_loads("in").requests(accesses),
+            global_stores("out").requests(accesses),
+            faster_than_previous(1.02)};
+  }
+
+  static Plan prepare(const typename Client::Level::Problem& problem,
+                      const typename Client::Level::Buffers& buffers) {
+    Plan plan{OnChip<Client>::prepare(problem, buffers)};
+    const int cluster = cluster_for(problem.shape.cols, Config<true>::kCapacity);
+    if (cluster == 1 || cluster > kMaxCluster || device_info().cc() < 90) return plan;
+    plan.cluster = cluster;
+    plan.start = Client::aligned(plan) ? start_cluster<Config<true>> : start_cluster<Config<false>>;
+    return plan;
+  }
+
+  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
+};
+
+}  // namespace cookbook::softmax

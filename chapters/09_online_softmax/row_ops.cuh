@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// Two computations on rows with one structure: every thread holds part of a row in registers,
+// reduces it to a Partial, Partials merge until the whole row is known, and then each element is
+// finished on its own. Levels 5 to 7 are written once, for any such client.
+//
+//   struct Op {                                // passed to the kernel by value
+//     struct Partial;                          // what is known about part of a row; {} for none
+//     static constexpr float kPadding;         // an element that changes no Partial
+//     Partial reduce(float (&x)[V][P]);        // of this thread's elements; may overwrite them
+//     static Partial merge(a, b);              // any order, any grouping
+//     static Partial merge_lanes<kLanes>(p);   // over groups of lanes
+//     float factor(mine, row);                 // common to all elements of this thread
+//     void skip(int cols);                     // columns now count from there
+//     void finish(float (&x)[P], factor, col); // elements from column col on
+//   };
+#pragma once
+
+#include "chapters/09_online_softmax/level_4_vectorised.cuh"
+#include "chapters/09_online_softmax/partial.cuh"
+#include "chapters/09_online_softmax/problem.hpp"
+#include "chapters/09_online_softmax/rms_level_0_two_passes.cuh"
+#include "chapters/09_online_softmax/row_io.cuh"
+
+namespace cookbook::softmax {
+
+/// The exponential that the levels use: see `exponential`.
+struct FastExp {
+  __device__ static float of(float x) { return exponential(x); }
+};
+
+template <class Exp>
+struct SoftmaxOp {
+  using Partial = MaxSum;
+  static constexpr float kPadding = kMinusInfinity;  // its exponential is 0
+
+  // One exponential per element: relative to this thread's own maximum, since the row's is not
+  // known yet. `factor` makes up for the difference.
+  template <int kVectors, int kPack>
+  __device__ Partial reduce(float (&x)[kVectors][kPack]) const {
+    Partial part;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) part.max = fmaxf(part.max, x[v][j]);
+    }
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) part.sum += x[v][j] = Exp::of(x[v][j] - part.max);
+    }
+    return part;
+  }
+  __device__ static Partial merge(const Partial& a, const Partial& b) {
+    return softmax::merge(a, b);
+  }
+  template <int kLanes>
+  __device__ static Partial merge_lanes(const Partial& part) {
+    return softmax::merge_lanes<kLanes>(part);
+  }
+  __device__ float factor(const Partial& mine, const Partial& row) const {
+    return Exp::of(mine.max - row.max) / row.sum;
+  }
+  __device__ void skip(int) {}
+  template <int kPack>
+  __device__ void finish(float (&x)[kPack], float factor, int) const {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) x[j] *= factor;
+  }
+};
+
+template <class T>
+struct RmsNormOp {
+  const T* weight;
+  float per_col;  // 1 / columns
+
+  struct Partial {
+    float squares = 0;
+  };
+  static constexpr float kPadding = 0;
+
+  template <int kVectors, int kPack>
+  __device__ Partial reduce(float (&x)[kVectors][kPack]) const {
+    Partial part;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) part.squares += x[v][j] * x[v][j];
+    }
+    return part;
+  }
+  __device__ static Partial merge(const Partial& a, const Partial& b) {
+    return {a.squares + b.squares};
+  }
+  template <int kLanes>
+  __device__ static Partial merge_lanes(const Partial& part) {
+    return {warp_sum<kLanes>(part.squares)};
+  }
+  __device__ float factor(const Partial&, const Partial& row) const {
+    return rsqrtf(row.squares * per_col + kEpsilon);
+  }
+  __device__ void skip(int cols) { weight += cols; }
+  template <int kPack>
+  __device__ void finish(float (&x)[kPack], float factor, int col) const {
+    float w[kPack];
+    load_pack(w, weight + col);  // the same for every row: it stays in the caches
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) x[j] *= factor * w[j];
+  }
+};
+
+/// Whether `address` may be accessed 16 bytes at a time.
+inline bool on_boundary(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
+}
+
+/// Whether 16-byte accesses meet every element of every row: bases, pitches and columns.
+template <class T>
+bool rows_on_boundaries(const Shape& shape, const T* in, const T* out) {
+  return on_boundary(in) && on_boundary(out) &&
+         (shape.cols | shape.in_pitch | shape.out_pitch) % kPackOf<T> == 0;
+}
+
+/// Client of the row kernels: types, the operation, and what to do with a row of any length.
+template <class Element, class Exp = FastExp>
+struct Softmax {
+  using T = Element;
+  using Level = softmax::Level<T>;
+  using Op = SoftmaxOp<Exp>;
+  static Op op(const typename Level::Plan&) { return {}; }
+  static bool aligned(const typename Level::Plan& plan) {
+    return rows_on_boundaries(plan.problem.shape, plan.buffers.in, plan.buffers.out);
+  }
+  static void any_length(const typename Level::Plan& plan, Stream stream) {
+    Vectorised<T>::run(plan, stream);
+  }
+};
+
+template <class Element>
+struct RmsNorm {
+  using T = Element;
+  using Level = RmsLevel<T>;
+  using Op = RmsNormOp<T>;
+  static Op op(const typename Level::Plan& plan) {
+    return {plan.buffers.weight, 1.0f / static_cast<float>(plan.problem.shape.cols)};
+  }
+  static bool aligned(const typename Level::Plan& plan) {
+    return rows_on_boundaries(plan.problem.shape, plan.buffers.in, plan.buffers.out) &&
+           on_boundary(plan.buffers.weight);
+  }
+  static void any_length(const typename Level::Plan& plan, Stream stream) {
+    RmsTwoPasses<T>::run(plan, stream);
+  }
+};
+
+/// What prepare() of levels 5 to 7 decides: which compiled kernel, and how it is launched.
+template <class Client>
+struct RowPlan : Client::Level::Plan {
+  void (*start)(const RowPlan&, Stream) = nullptr;
+  int cluster = 1;  // blocks that share a row
+  int batch = 1;    // rows that a block (or cluster) takes one after the other
+};
+
+template <class Client>
+void start_any_length(const RowPlan<Client>& plan, Stream stream) {
+  Client::any_length(plan, stream);
+}
+
+/// Copies by cp.async: the SIMT backend counts them with the other asynchronous ones.
+inline Accesses async_loads(std::string buffer) { return tma_loads(std::move(buffer)); }
+
+/// How many elements of a row each thread keeps in registers, whatever their type.
+constexpr int kElementsPerThread = 32;
+
+}  // namespace cookbook::softmax

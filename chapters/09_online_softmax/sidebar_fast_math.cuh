@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Sidebar: level 5 with other exponentials. The bytes are the same; what differs is instructions and
+// the error, which the table's max_error column shows. sidebar_exp_error.cu measures them alone.
+#pragma once
+
+#include <stdexcept>
+
+#include "chapters/09_online_softmax/level_5_on_chip.cuh"
+
+namespace cookbook::softmax {
+
+/// The C library's: 1 unit in the last place or so, denormal results kept.
+struct AccurateExp {
+  static constexpr const char* name = "expf";
+  static constexpr const char* changed = "start: expf, the most exact in fp32";
+  __device__ static float of(float x) { return expf(x); }
+};
+
+/// What -use_fast_math makes of expf.
+struct IntrinsicExp {
+  static constexpr const char* name = "__expf";
+  static constexpr const char* changed = "__expf: one multiplication and ex2.approx";
+  __device__ static float of(float x) { return __expf(x); }
+};
+
+/// ex2.approx.ftz on x log2(e): the same, and denormal results become 0.
+struct FlushedExp {
+  static constexpr const char* name = "ex2.approx.ftz";
+  static constexpr const char* changed = "ex2.approx.ftz: no scaling for denormal results";
+  __device__ static float of(float x) { return exponential(x); }
+};
+
+template <class Exp>
+struct Exponential : OnChip<Softmax<float, Exp>> {
+  static constexpr const char* name = Exp::name;
+  static constexpr const char* changed = Exp::changed;
+  static constexpr const char* expect =
+      "the same time: a kernel that waits for memory has clocks to spare for exactness";
+  static constexpr const char* cost = "an error of some units in the last place, see README";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem<float>& p) {
+    return {global_loads("in").coalesced(), global_loads("in").bytes(pass_bytes<float>(p.shape))};
+  }
+
+  using Client = Softmax<float, Exp>;
+  static RowPlan<Client> prepare(const Problem<float>& problem, const Buffers<float>& buffers) {
+    using Config = OnChipConfig<Client, 128, true>;
+    RowPlan<Client> plan{{problem, buffers}};
+    if (!Client::aligned(plan) || problem.shape.cols > Config::kCapacity) {
+      throw std::invalid_argument("one kernel: rows on 16-byte boundaries, up to 4,096 columns");
+    }
+    plan.start = start_on_chip<Config>;
+    return plan;
+  }
+};
+
+}  // namespace cookbook::softmax

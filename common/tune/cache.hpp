@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// What tuning found, kept between processes: one JSON file, written atomically under a lock.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "common/tune/space.hpp"
+
+namespace cookbook::tune {
+
+/// Everything a winner depends on. Change any of it, and it is another entry.
+struct Key {
+  std::string kernel, source_sha256, space_sha256;
+  std::string shape, dtype, layout;  ///< see shape_bucket
+  std::string gpu, cc, driver, toolkit;
+  int sm_count = 0;
+  std::size_t l2_bytes = 0;
+
+  /// 32 hexadecimal digits that stand for all of the above.
+  std::string digest() const;
+};
+
+/// Which sizes share a winner: every extent above 128 is rounded up to four significant bits
+/// (4,095 and 4,096 are 4096; 4,100 is 4608), and says by which power of two up to 8 it can be
+/// divided, because alignment decides which kernel path runs: "4096/1 x 4096/8".
+std::string shape_bucket(const Size& size);
+
+Key make_key(const Space& space, const AnyProblem& problem, const DevicePointers& at,
+             const DeviceInfo& device);
+
+/// One configuration as one process measured it. Ratios to the default, timed in the same rounds,
+/// are what can be compared between GPUs and processes; microseconds are for people.
+struct Measured {
+  double us = 0;
+  double ratio = 0, low = 0, high = 0;  ///< default's time / this one's, 95 % interval
+  int rounds = 0;
+  std::string failed;  ///< why it may not be chosen; empty: it was verified and timed
+};
+
+struct Entry {
+  Key key;
+  std::string default_id;
+  std::map<std::string, Measured> measured;  ///< by id
+
+  /// The configuration to launch: the fastest whose advantage over the default is beyond noise (its
+  /// interval excludes 1), else the default. Depends on `measured` alone, not on who came when.
+  std::string winner() const;
+};
+
+/// What two processes measured, together. Associative, commutative, idempotent - so shards can be
+/// merged in any order: of two measurements of one configuration a fixed rule keeps one.
+Entry joined(const Entry& a, const Entry& b);
+
+class Cache {
+ public:
+  /// $XDG_CACHE_HOME/kernel-cookbook/tune.json, or ~/.cache/kernel-cookbook/tune.json.
+  static std::string default_file();
+
+  explicit Cache(std::string file = default_file()) : file_(std::move(file)) {}
+  const std::string& file() const { return file_; }
+
+  /// The entry for `key`, or nothing. A file that is no cache is reported on standard error,
+  /// renamed to FILE.corrupt-<n> and not trusted.
+  std::optional<Entry> find(const Key& key) const;
+  /// Joins `entry` to what the file holds, now, under the lock: nobody's result is lost.
+  void add(const Entry& entry) const;
+  /// Joins every entry of another cache file. Throws std::runtime_error if it is not one.
+  void merge(const std::string& other) const;
+  std::map<std::string, Entry> entries() const;
+
+ private:
+  std::map<std::string, Entry> load() const;  // sets a bad file aside
+  void update(const std::map<std::string, Entry>& entries) const;
+  std::string file_;
+};
+
+}  // namespace cookbook::tune

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+#include "common/tune/recording.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace cookbook::tune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kSchema = "kernel-cookbook recording 1";
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+Json to_json(const std::map<std::string, Samples>& all) {
+  Json json = Json::object();
+  for (const auto& [id, samples] : all) {
+    if (!samples.failure.empty()) {
+      json[id] = {{"failure", samples.failure}};
+      continue;
+    }
+    json[id]["us"] = Json::array();
+    for (double us : samples.us) {  // a nanosecond is far below the noise of an event
+      json[id]["us"].push_back(std::isnan(us) ? Json(nullptr) : Json(std::round(us * 1e3) / 1e3));
+    }
+  }
+  return json;
+}
+
+std::map<std::string, Samples> samples_from(const Json& json) {
+  std::map<std::string, Samples> all;
+  for (const auto& [id, entry] : json.items()) {
+    Samples samples;
+    if (entry.contains("failure")) {
+      samples.failure = entry.at("failure");
+    } else {
+      for (const Json& us : entry.at("us")) {
+        samples.us.push_back(us.is_null() ? std::nan("") : us.get<double>());
+      }
+    }
+    all[id] = samples;
+  }
+  return all;
+}
+
+// What a configuration costs where it cannot run: ten times the best.
+constexpr double kPenalty = 10;
+
+double best_of(const TimeMatrix& times, std::size_t size) {
+  double best = kNever;
+  for (const auto& row : times.us) best = std::min(best, row[size]);
+  return best;
+}
+
+// Mean logarithm of how much slower than the best of all the best of `set` is.
+double loss(const TimeMatrix& times, const std::vector<std::size_t>& set) {
+  double sum = 0;
+  for (std::size_t s = 0; s < times.sizes.size(); ++s) {
+    double best = kNever;
+    for (std::size_t c : set) best = std::min(best, times.us[c][s]);
+    const double all = best_of(times, s);
+    if (std::isinf(all)) continue;  // nobody can
+    sum += std::log(std::isinf(best) ? kPenalty : best / all);
+  }
+  return sum;
+}
+
+}  // namespace
+
+const RecordedProblem* Recording::find(const Size& size) const {
+  for (const RecordedProblem& problem : problems) {
+    if (problem.size == size) return &problem;
+  }
+  return nullptr;
+}
+
+Recording read_recording(const std::string& file) {
+  try {
+    std::ifstream in(file);
+    if (!in) throw std::runtime_error("cannot be opened");
+    const Json json = Json::parse(in);
+    if (json.at("schema") != kSchema) {
+      throw std::runtime_error(fmt::format("schema {}, not \"{}\"", json.at("schema").dump(), kSchema));
+    }
+    Recording r;
+    r.kernel = json.at("kernel");
+    r.commit = json.at("commit");
+    r.date = json.at("date");
+    r.source_sha256 = json.at("source_sha256");
+    const Json& device = json.at("device");
+    r.device.name = device.at("name");
+    const int cc = device.at("cc");
+    r.device.cc_major = cc / 10, r.device.cc_minor = cc % 10;
+    r.device.sm_count = device.at("sm_count");
+    r.device.l2_bytes = device.at("l2_bytes");
+    r.device.smem_per_block_bytes = device.at("smem_per_block_bytes");
+    r.device.clock_mhz = device.at("clock_mhz");
+    r.device.driver = device.at("driver");
+    r.device.toolkit = device.at("toolkit");
+    for (const auto& [id, values] : json.at("configurations").items()) {
+      for (const auto& [name, value] : values.items()) r.parameters[id].push_back({name, value});
+    }
+    for (const Json& each : json.at("problems")) {
+      RecordedProblem problem;
+      problem.size = each.at("size").get<Size>();
+      problem.held_out = each.at("held_out");
+      problem.bytes = each.at("bytes");
+      problem.flops = each.at("flops");
+      problem.configurations = samples_from(each.at("configurations"));
+      problem.libraries = samples_from(each.at("libraries"));
+      r.problems.push_back(std::move(problem));
+    }
+    return r;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("recording {}: {}", file, error.what()));
+  }
+}
+
+void write_recording(const Recording& r, const std::string& file) {
+  Json json{{"schema", kSchema},   {"kernel", r.kernel},
+            {"commit", r.commit},  {"date", r.date},
+            {"source_sha256", r.source_sha256}};
+  json["device"] = {{"name", r.device.name},
+                    {"cc", r.device.cc()},
+                    {"sm_count", r.device.sm_count},
+                    {"l2_bytes", r.device.l2_bytes},
+                    {"smem_per_block_bytes", r.device.smem_per_block_bytes},
+                    {"clock_mhz", r.device.clock_mhz},
+                    {"driver", r.device.driver},
+                    {"toolkit", r.device.toolkit}};
+  json["configurations"] = Json::object();
+  for (const auto& [id, parameters] : r.parameters) {
+    json["configurations"][id] = Json::object();
+    for (const Parameter& p : parameters) json["configurations"][id][p.name] = p.value;
+  }
+  json["problems"] = Json::array();
+  for (const RecordedProblem& problem : r.problems) {
+    json["problems"].push_back({{"size", problem.size},
+                                {"held_out", problem.held_out},
+                                {"bytes", problem.bytes},
+                                {"flops", problem.flops},
+                                {"configurations", to_json(problem.configurations)},
+                                {"libraries", to_json(problem.libraries)}});
+  }
+  // Indented down to configurations; a configuration's samples stay on one line.
+  std::string text = json.dump(1), compact;
+  bool in_list = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[' && i + 1 < text.size() && text[i + 1] == '\n') {
+      const std::size_t next = text.find_first_not_of(" \n", i + 1);
+      in_list = next != std::string::npos && text[next] != '{';
+    }
+    if (text[i] == ']') in_list = false;
+    if (in_list && text[i] == '\n') {
+      while (i + 1 < text.size() && text[i + 1] == ' ') ++i;
+      continue;
+    }
+    compact += text[i];
+  }
+  std::ofstream out(file);
+  out << compact << "\n";
+  if (!out) throw std::runtime_error("cannot write " + file);
+}
+
+std::optional<Recording> find_recording(const Space& space, int cc) {
+  std::error_code none;
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(space.recordings, none)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    try {
+      Recording recording = read_recording(file);
+      if (recording.kernel == space.kernel && recording.device.cc() == cc) return recording;
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "autotune: {}\n", error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+ReplayTimer::ReplayTimer(const RecordedProblem& problem, std::vector<std::string> ids)
+    : problem_(problem), ids_(std::move(ids)) {}
+
+std::vector<Samples> ReplayTimer::time(const std::vector<std::size_t>& candidates, int rounds) {
+  std::vector<Samples> all;
+  for (std::size_t c : candidates) {
+    const auto found = problem_.configurations.find(ids_.at(c));
+    Samples samples;
+    if (found == problem_.configurations.end()) {
+      samples.failure = "was not recorded";
+    } else if (!found->second.failure.empty() || found->second.us.empty()) {
+      samples.failure = found->second.us.empty() && found->second.failure.empty()
+                            ? "has no samples" : found->second.failure;
+    } else {
+      for (int r = 0; r < rounds; ++r) {
+        const auto& us = found->second.us;
+        samples.us.push_back(us[(round_ + static_cast<std::size_t>(r)) % us.size()]);
+      }
+    }
+    all.push_back(std::move(samples));
+  }
+  round_ += static_cast<std::size_t>(rounds);
+  return all;
+}
+
+TimeMatrix recorded_times(const Space& space, const Recording& recording, bool held_out) {
+  TimeMatrix times;
+  times.us.resize(space.candidates().size());
+  for (const RecordedProblem& problem : recording.problems) {
+    if (problem.held_out != held_out) continue;
+    times.sizes.push_back(problem.size);
+    for (std::size_t c = 0; c < times.us.size(); ++c) {
+      const auto found = problem.configurations.find(space[c].id());
+      times.us[c].push_back(found == problem.configurations.end() ? kNever
+                                                                  : median(found->second.us));
+    }
+  }
+  return times;
+}
+
+TimeMatrix predicted_times(const Space& space, const DeviceInfo& device) {
+  TimeMatrix times;
+  times.us.resize(space.candidates().size());
+  for (const Size& size : space.training) {
+    times.sizes.push_back(size);
+    const auto problem = space.problem.make_problem(size, {});
+    for (auto& row : times.us) row.push_back(kNever);
+    const auto able = legal(space, *problem, device);
+    for (std::size_t place = 0; place < able.size(); ++place) {
+      // Without a model every configuration looks alike, and the order of the space decides.
+      times.us[able[place]].back() = space.model
+          ? space.model(space[able[place]].parameters, size, device)
+          : 1.0 + 1e-9 * static_cast<double>(place);
+    }
+  }
+  return times;
+}
+
+std::vector<std::size_t> shrink(const TimeMatrix& times, std::size_t count) {
+  std::vector<std::size_t> kept;
+  for (std::size_t c = 0; c < times.us.size() && kept.empty(); ++c) {
+    // The default: the first configuration that runs anywhere.
+    for (double us : times.us[c]) {
+      if (!std::isinf(us) && kept.empty()) kept.push_back(c);
+    }
+  }
+  while (!kept.empty() && kept.size() < count) {
+    double least = loss(times, kept);
+    int best = -1;
+    for (std::size_t c = 0; c < times.us.size(); ++c) {
+      if (std::find(kept.begin(), kept.end(), c) != kept.end()) continue;
+      std::vector<std::size_t> with = kept;
+      with.push_back(c);
+      if (const double now = loss(times, with); now < least - 1e-12) {
+        least = now;
+        best = static_cast<int>(c);
+      }
+    }
+    if (best < 0) break;  // nothing that is left ever wins
+    kept.push_back(static_cast<std::size_t>(best));
+  }
+  return kept;
+}
+
+std::size_t best_fixed(const TimeMatrix& times) {
+  std::size_t best = 0;
+  double least = kNever;
+  for (std::size_t c = 0; c < times.us.size(); ++c) {
+    double sum = 0;
+    bool runs = false;
+    for (std::size_t s = 0; s < times.sizes.size(); ++s) {
+      double us = times.us[c][s];
+      runs = runs || !std::isinf(us);
+      for (std::size_t d = 0; std::isinf(us) && d < times.us.size(); ++d) us = times.us[d][s];
+      if (!std::isinf(us)) sum += std::log(us);
+    }
+    if (runs && sum < least - 1e-12) least = sum, best = c;
+  }
+  return best;
+}
+
+}  // namespace cookbook::tune

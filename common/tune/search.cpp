@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "common/tune/search.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace cookbook::tune {
+namespace {
+
+// The samples of a search as they come in.
+class Log {
+ public:
+  Log(const Arena& arena, Timer& timer) : arena_(arena), timer_(timer) {}
+
+  bool spent() const { return looks_ >= arena_.looks; }
+  bool seen(std::size_t c) const {
+    return position(c) >= 0 ||
+           std::any_of(search_.failures.begin(), search_.failures.end(),
+                       [c](const auto& failure) { return failure.first == c; });
+  }
+  double us(std::size_t c) const {
+    const int at = position(c);
+    return at < 0 ? std::numeric_limits<double>::infinity()
+                  : median(search_.us[static_cast<std::size_t>(at)]);
+  }
+  const std::vector<double>& samples(std::size_t c) const {
+    return search_.us[static_cast<std::size_t>(position(c))];
+  }
+
+  /// One look at each of `which`, interleaved; stops at the budget.
+  void look(std::vector<std::size_t> which) {
+    const auto left = static_cast<std::size_t>(std::max(0, arena_.looks - looks_));
+    if (which.size() > left) which.resize(left);
+    if (which.empty()) return;
+    const std::vector<Samples> all = timer_.time(which, arena_.rounds);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      ++looks_;
+      if (!all[i].failure.empty()) {
+        if (!seen(which[i])) search_.failures.push_back({which[i], all[i].failure});
+      } else {
+        int at = position(which[i]);
+        if (at < 0) {
+          at = static_cast<int>(search_.candidates.size());
+          search_.candidates.push_back(which[i]);
+          search_.us.emplace_back();
+        }
+        auto& us = search_.us[static_cast<std::size_t>(at)];
+        us.insert(us.end(), all[i].us.begin(), all[i].us.end());
+      }
+      note();
+    }
+  }
+
+  Search finish() { return std::move(search_); }
+  std::size_t best() const { return search_.best; }
+
+ private:
+  int position(std::size_t c) const {
+    const auto at = std::find(search_.candidates.begin(), search_.candidates.end(), c);
+    return at == search_.candidates.end() ? -1 : static_cast<int>(at - search_.candidates.begin());
+  }
+  void note() {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < search_.candidates.size(); ++i) {
+      const double now = median(search_.us[i]);
+      if (now < least) least = now, search_.best = search_.candidates[i], search_.found = true;
+    }
+    if (search_.found) search_.steps.push_back({looks_, search_.best});
+  }
+
+  const Arena& arena_;
+  Timer& timer_;
+  Search search_;
+  int looks_ = 0;
+};
+
+Search one_by_one(const Arena& arena, Timer& timer, const std::vector<std::size_t>& order) {
+  Log log(arena, timer);
+  for (std::size_t c : order) {
+    if (log.spent()) break;
+    log.look({c});
+  }
+  return log.finish();
+}
+
+}  // namespace
+
+std::vector<std::size_t> Search::ranking() const {
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [this](std::size_t a, std::size_t b) { return median(us[a]) < median(us[b]); });
+  for (std::size_t& place : order) place = candidates[place];
+  return order;
+}
+
+int distance(const Parameters& a, const Parameters& b) {
+  int different = 0;
+  for (const Parameter& p : a) different += value_of(b, p.name, p.value - 1) != p.value;
+  return different;
+}
+
+Search exhaustive(const Arena& arena, Timer& timer) {
+  Log log(arena, timer);
+  log.look(arena.candidates);
+  return log.finish();
+}
+
+Search random_order(const Arena& arena, Timer& timer) {
+  std::vector<std::size_t> order = arena.candidates;
+  std::mt19937_64 random(arena.seed);
+  if (order.size() > 1) std::shuffle(order.begin() + 1, order.end(), random);
+  return one_by_one(arena, timer, order);
+}
+
+Search hill_climbing(const Arena& arena, Timer& timer) {
+  Log log(arena, timer);
+  std::mt19937_64 random(arena.seed);
+  std::vector<std::size_t> unseen = arena.candidates;
+  auto forget_seen = [&] { std::erase_if(unseen, [&](std::size_t c) { return log.seen(c); }); };
+  for (bool first = true; !unseen.empty() && !log.spent(); first = false) {
+    std::size_t at = unseen[first ? 0 : random() % unseen.size()];
+    log.look({at});
+    forget_seen();
+    for (bool climbing = true; climbing && !log.spent();) {
+      climbing = false;
+      // The nearest that are left: a space of legal configurations has holes, so a neighbour may
+      // differ in two parameters.
+      int nearest = std::numeric_limits<int>::max();
+      auto apart = [&](std::size_t c) {
+        return distance((*arena.space)[at].parameters, (*arena.space)[c].parameters);
+      };
+      for (std::size_t c : unseen) nearest = std::min(nearest, apart(c));
+      std::vector<std::size_t> neighbours;
+      for (std::size_t c : unseen) {
+        if (apart(c) == nearest && nearest <= 2) neighbours.push_back(c);
+      }
+      std::shuffle(neighbours.begin(), neighbours.end(), random);
+      for (std::size_t c : neighbours) {
+        log.look({c});
+        if (log.us(c) < log.us(at)) {
+          at = c;
+          climbing = true;
+          break;
+        }
+      }
+      forget_seen();
+    }
+  }
+  return log.finish();
+}
+
+Search successive_elimination(const Arena& arena, Timer& timer) {
+  Log log(arena, timer);
+  std::vector<std::size_t> alive = arena.candidates;
+  for (int turn = 0; turn < 5 && !alive.empty() && !log.spent(); ++turn) {
+    log.look(alive);
+    std::erase_if(alive, [&](std::size_t c) { return std::isinf(log.us(c)); });
+    if (alive.size() < 2) break;
+    const std::size_t leader = *std::min_element(
+        alive.begin(), alive.end(), [&](auto a, auto b) { return log.us(a) < log.us(b); });
+    // Few samples say little: the first turns drop only what is far behind.
+    const double margin = 1.0 + 0.08 / (turn + 1);
+    std::erase_if(alive, [&](std::size_t c) {
+      if (c == leader) return false;
+      const Ratio ratio = paired(log.samples(c), log.samples(leader));  // > 1: the leader is faster
+      return ratio.low > margin;
+    });
+    if (alive.size() < 2) break;
+  }
+  return log.finish();
+}
+
+Search by_model(const Arena& arena, Timer& timer) {
+  std::vector<std::size_t> order = arena.candidates;
+  if (arena.space->model && order.size() > 1) {
+    auto predicted = [&](std::size_t c) {
+      return arena.space->model((*arena.space)[c].parameters, arena.size, arena.device);
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return predicted(a) < predicted(b); });
+  }
+  return one_by_one(arena, timer, order);
+}
+
+const std::vector<NamedSearcher>& searchers() {
+  static const std::vector<NamedSearcher> all = {{"exhaustive", exhaustive},
+                                                 {"random", random_order},
+                                                 {"hill climbing", hill_climbing},
+                                                 {"successive elimination", successive_elimination},
+                                                 {"model", by_model}};
+  return all;
+}
+
+}  // namespace cookbook::tune

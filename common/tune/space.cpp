@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "common/tune/space.hpp"
+
+#include <fmt/format.h>
+
+#include "common/harness/sha256.hpp"
+
+namespace cookbook::tune {
+
+std::string id_of(const Parameters& parameters) {
+  std::string id;
+  for (const Parameter& p : parameters) {
+    id += fmt::format("{}{}={}", id.empty() ? "" : " ", p.name, p.value);
+  }
+  return id;
+}
+
+std::int64_t value_of(const Parameters& parameters, const std::string& name,
+                      std::int64_t otherwise) {
+  for (const Parameter& p : parameters) {
+    if (p.name == name) return p.value;
+  }
+  return otherwise;
+}
+
+std::string with_commas(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (int at = static_cast<int>(text.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
+    text.insert(static_cast<std::size_t>(at), ",");
+  }
+  return text;
+}
+
+std::string too_much_shared_memory(std::int64_t bytes, std::int64_t limit) {
+  return fmt::format("shared memory {} > {} bytes", with_commas(bytes), with_commas(limit));
+}
+
+void Space::add(Candidate candidate) {
+  if (!within_compile_budget(candidates_.size() + 1)) {
+    throw SpaceError(fmt::format(
+        "space `{}` has more than {} configurations: each one is compiled for every architecture",
+        kernel, kMostConfigurations));
+  }
+  if (find(candidate.id()) >= 0) {
+    throw SpaceError(fmt::format("space `{}` has `{}` twice", kernel, candidate.id()));
+  }
+  candidates_.push_back(std::move(candidate));
+}
+
+int Space::find(const std::string& id) const {
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (candidates_[i].id() == id) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::string Space::hash() const {
+  Sha256 hash;
+  for (const Candidate& each : candidates_) hash.update(each.id() + "|" + each.refused + "\n");
+  return hash.hex();
+}
+
+const char* stage_name(Stage stage) {
+  switch (stage) {
+    case Stage::refused: return "refused";
+    case Stage::unsupported: return "unsupported";
+    case Stage::pruned: return "pruned";
+    case Stage::other_shard: return "other shard";
+    case Stage::failed: return "failed";
+    case Stage::timed: return "timed";
+    case Stage::finalist: return "finalist";
+  }
+  return "?";
+}
+
+std::vector<Fate> legality(const Space& space, const AnyProblem& problem,
+                           const DeviceInfo& device) {
+  std::vector<Fate> fates;
+  for (std::size_t i = 0; i < space.candidates().size(); ++i) {
+    const Candidate& each = space[i];
+    if (!each.refused.empty()) {
+      fates.push_back({i, Stage::refused, each.refused});
+    } else if (const Support support = each.level.supports(problem, device); !support) {
+      fates.push_back({i, Stage::unsupported, support.reason});
+    } else {
+      fates.push_back({i, Stage::timed, ""});
+    }
+  }
+  return fates;
+}
+
+std::vector<std::size_t> legal(const Space& space, const AnyProblem& problem,
+                               const DeviceInfo& device) {
+  std::vector<std::size_t> indices;
+  for (const Fate& fate : legality(space, problem, device)) {
+    if (fate.stage == Stage::timed) indices.push_back(fate.candidate);
+  }
+  return indices;
+}
+
+}  // namespace cookbook::tune

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// How a search looks at a configuration: through samples, taken now or replayed.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "common/harness/result.hpp"
+
+namespace cookbook::tune {
+
+/// Times of one configuration, one a round, in microseconds; NaN where a round has none.
+struct Samples {
+  std::vector<double> us;
+  std::string failure;  ///< it did not launch: why; `us` is then empty
+};
+
+/// The source of samples. All configurations of a call are run once a round, so that whatever drifts
+/// (clocks, temperature, a neighbour on the machine) hits all of them alike: sample r of one pairs
+/// with sample r of another.
+class Timer {
+ public:
+  virtual ~Timer() = default;
+  /// Brings clocks, caches and lazy loading to where they stay, by running `candidate`.
+  virtual void warm_up(std::size_t candidate) = 0;
+  virtual std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) = 0;
+};
+
+/// Median of the samples that exist; infinity when there is none.
+double median(std::vector<double> samples);
+
+/// Time of `base` over time of `other`, round by round: median and 95 % interval (bootstrap with a
+/// fixed seed). Above 1: `other` is faster. The arithmetic of common/bench, here for recordings too.
+Ratio paired(const std::vector<double>& base, const std::vector<double>& other);
+
+}  // namespace cookbook::tune

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Draws every figure and writes every table, or checks that the committed ones are up to date."""
+import argparse
+import csv
+import io
+import sys
+from pathlib import Path
+
+from . import book, tables
+from .results import RESULTS, ResultError, Results, gpus, traffic
+
+FIGURES = book.ROOT / "plots/figures"
+
+
+def figure_names(results, chapters):
+    """Name -> what to draw, for everything that the results of one GPU allow."""
+    names = {}
+    for info in chapters:
+        runs = results.of_chapter(info.number)
+        if runs and info.number > 0 and len(runs[0].timed) > 1:
+            names[f"chapter-{info.number}-ladder"] = ("ladder", runs[0])
+            names[f"chapter-{info.number}-roofline"] = ("roofline", runs[0])
+    known = {info.number for info in chapters}
+    for (chapter, ladder), runs in sorted(results.sweeps.items()):
+        if chapter in known:
+            names[f"chapter-{chapter}-sweep-{ladder}"] = ("sweep", runs)
+    if any(kind == "roofline" for kind, _ in names.values()):
+        names["book-roofline"] = ("book", None)
+    return names
+
+
+def csv_text(results, chapters):
+    """Every number of the figures, a line per level and reference."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["chapter", "ladder", "size", "row", "name", "median_us", "q1_us", "q3_us", "speed", "unit",
+                     "roof", "roof_value", "roof_fraction", "vs_previous", "vs_reference", "reference",
+                     "traffic_factor", "traffic_from", "stale"])
+
+    def number(value):
+        return "" if value is None else f"{value:.6g}"
+
+    known = {info.number for info in chapters}
+    runs = list(results.headline.values())
+    seen = {id(run) for run in runs}
+    for group in results.sweeps.values():
+        runs += [run for run in group if id(run) not in seen]
+    for run in sorted((r for r in runs if r.chapter in known), key=lambda r: (r.chapter, r.ladder, r.size)):
+        shared = [run.chapter, run.ladder, "x".join(map(str, run.size))]
+        roof = [run.json["roof"], number(run.roof_value)]
+        for level in run.timed:
+            factor, origin = traffic(run, level)
+            previous = level.json.get("vs_previous") or {}
+            reference = level.json.get("vs_reference") or {}
+            writer.writerow(shared + [level.index, level.name]
+                            + [number(level.time(q)) for q in ("median", "q1", "q3")]
+                            + [number(run.speed(level)), run.unit] + roof
+                            + [number(level.fraction), number(previous.get("ratio")),
+                               number(reference.get("ratio")), reference.get("name", ""), number(factor),
+                               origin, "yes" if level.stale else ""])
+        for other in run.references:
+            times = other["time_us"]
+            writer.writerow(shared + ["", other["name"]] + [number(times[q]) for q in ("median", "q1", "q3")]
+                            + [number(run.speed_of_time(times["median"])), run.unit] + roof + [""] * 7)
+    return out.getvalue()
+
+
+def draw(results, chapters, names, folder, png_folder):
+    from . import figures, style  # matplotlib is needed from here on only
+    png_folder.mkdir(parents=True, exist_ok=True)
+    for theme_name in style.THEMES:
+        with style.Theme(theme_name) as theme:
+            for name, (kind, what) in names.items():
+                if kind == "ladder":
+                    figure = figures.ladder(what, theme)
+                elif kind == "roofline":
+                    figure = figures.roofline(what, theme)
+                elif kind == "sweep":
+                    figure = figures.sweep(what, theme)
+                else:
+                    figure = figures.book_roofline(results, chapters, theme)
+                style.save(figure, folder, png_folder, name, theme)
+    print(f"drew {len(names)} figures: SVG in {folder}, PNG in {png_folder}")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="plots", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing: fail if anything would change")
+    parser.add_argument("--tables-only", action="store_true", help="write the tables, draw nothing")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of <gpu>/*.json")
+    parser.add_argument("--out", type=Path, default=FIGURES, help="folder of the figures")
+    parser.add_argument("--png", type=Path, default=book.ROOT / "build/plots", help="folder of the PNGs")
+    parser.add_argument("--root", type=Path, default=book.ROOT, help="the book whose READMEs are written")
+    options = parser.parse_args(arguments)
+    chapters = book.chapters(options.root)
+    wrong = []
+    try:
+        all_results = [Results(folder) for folder in gpus(options.results)]
+    except ResultError as error:
+        print(error, file=sys.stderr)
+        return 1
+    first, first_names = (all_results[0] if all_results else None), {}
+    for results in all_results:
+        names = figure_names(results, chapters)
+        folder = options.out / results.gpu
+        first_names = first_names or names
+        wrong += results.above_roof()
+        text = csv_text(results, chapters)
+        file = folder / "figures.csv"
+        if options.check:
+            if not file.exists() or file.read_text() != text:
+                wrong.append(f"{file}: differs from the committed results (./run plots writes it)")
+            wrong += [f"{folder}/{name}-light.svg: missing (./run plots draws it)" for name in names
+                      if not (folder / f"{name}-light.svg").exists()]
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+            if not options.tables_only:
+                draw(results, chapters, names, folder, options.png / results.gpu)
+    if not all_results:
+        print("no results are committed: the tables say so, and there is nothing to draw")
+    wrong += tables.update(chapters, first, first_names, options.check, options.root)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    if not wrong:
+        count = sum(len(results.headline) for results in all_results)
+        print(f"{count} ladders on {len(all_results)} GPUs: every point is under its roof"
+              + (", every table agrees with its results" if options.check else ""))
+    return 1 if wrong else 0

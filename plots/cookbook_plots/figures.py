@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: MIT
+"""The figures: the ladder and the roofline of a chapter, the roofline of the book, size sweeps."""
+import textwrap
+
+from . import style
+from .results import DEVICE_MEMORY, REQUESTED, size_text, traffic
+from .style import plt
+from .tables import against_reference, percent, significant
+
+
+def foot(run):
+    device, problem = run.json["device"], run.json["problem"]
+    clocks = [sample["sm_mhz"] for sample in run.json.get("clocks") or [] if sample.get("sm_mhz")]
+    parts = [device["name"]]
+    if clocks:
+        low, high = min(clocks), max(clocks)
+        parts.append(f"SM clock {low:.0f} MHz" if low == high else f"SM clock {low:.0f}-{high:.0f} MHz")
+    parts.append(f"{' x '.join(problem['dims'])} = {size_text(run.size)} {problem['dtype']}")
+    parts.append(run.json["date"][:10])
+    if run.json.get("commit"):
+        parts.append(f"commit {run.json['commit'][:10]}")
+    if any(level.stale for level in run.levels):
+        parts.append("* source changed since")
+    return " · ".join(parts)
+
+
+def label(level):
+    return f"{level.index}  {level.name}" + (" *" if level.stale else "")
+
+
+# --- the ladder ------------------------------------------------------------------------------------
+def ladder(run, theme):
+    """A bar per level, the library as a line, the roof as another."""
+    levels = run.timed
+    figure, axes = plt.subplots(figsize=(8.6, 1.7 + 0.42 * len(levels)))
+    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.72 / figure.get_figheight(),
+                           bottom=0.80 / figure.get_figheight())
+    for y, level in enumerate(levels):
+        speed = run.speed(level)
+        slow, fast = run.speed(level, "q3"), run.speed(level, "q1")
+        axes.barh(y, speed, height=0.68, color=theme.first, alpha=0.55 if level.stale else 1,
+                  hatch="//" if level.stale else None, edgecolor=theme.background, linewidth=0)
+        axes.errorbar(speed, y, xerr=[[max(speed - slow, 0)], [max(fast - speed, 0)]], color=theme.text,
+                      capsize=2.5, linewidth=1)
+        ratio = level.json.get("vs_previous")
+        text = significant(speed)
+        if ratio:
+            text += f"   {significant(ratio['ratio'])}x"
+        axes.annotate(text, (max(fast, speed), y), xytext=(6, 0), textcoords="offset points",
+                      va="center", fontsize=9, color=theme.text,
+                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.8, "alpha": 0.8})
+    top = max([run.speed(level, "q1") for level in levels])
+    lines = []
+    for index, reference in enumerate(run.references):
+        speed = run.speed_of_time(reference["time_us"]["median"])
+        lines.append((speed, reference["name"], theme.accent, (0, (6, 2)) if index == 0 else (0, (2, 2))))
+    if run.roof_value:
+        lines.append((run.roof_value, f"roof ({run.json['roof']})", theme.roof, "-"))
+    for row, (x, name, colour, dashes) in enumerate(sorted(lines, key=lambda line: line[0])):
+        axes.axvline(x, color=colour, linestyle=dashes, linewidth=1.3, zorder=0.5 if dashes == "-" else 3)
+        top = max(top, x)
+    axes.set_xlim(0, top * 1.14)
+    for row, (x, name, colour, dashes) in enumerate(sorted(lines, key=lambda line: line[0])):
+        near = row + 1 < len(lines) and sorted(lines, key=lambda line: line[0])[row + 1][0] - x < 0.25 * top
+        axes.text(x, len(levels) - 0.42, name + " " if near or x > 0.8 * top else " " + name, color=colour,
+                  fontsize=8.5, va="bottom", ha="right" if near or x > 0.93 * top and row == 0 and len(lines) > 1
+                  else ("center" if x > 0.8 * top else "left"))
+    axes.set_yticks(range(len(levels)), [label(level) for level in levels], color=theme.text)
+    axes.set_ylim(len(levels) - 0.45, -0.6)
+    axes.invert_yaxis()
+    axes.set_ylim(-0.6, len(levels) - 0.45)
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(f"{run.unit}   (bar: median; whisker: quartiles; 1.5x: against the level above)", fontsize=9)
+    figure.suptitle(f"Chapter {run.chapter} · {run.ladder}", x=0.012, y=1 - 0.08 / figure.get_figheight(),
+                    ha="left", va="top", fontsize=12, fontweight="bold")
+    style.conditions(figure, theme, foot(run))
+    return figure
+
+
+# --- rooflines -------------------------------------------------------------------------------------
+class Chart:
+    """The two kinds of roofline. Products and attention: FLOP per byte against TFLOP/s. What only
+    moves bytes: needed bytes per byte moved against needed GB/s, where moving every byte once is 1."""
+
+    def __init__(self, run):
+        self.run = run
+        problem = run.json["problem"]
+        self.flops = run.counts_flops
+        self.algorithmic = problem["flops"] / problem["bytes"] if self.flops else 1.0
+        self.unit = run.unit
+        self.scale = 1e-3 if self.flops else 1.0  # GB/s times FLOP/byte -> TFLOP/s
+
+    def x(self, level):
+        """(intensity, traffic factor, its origin); the algorithm's own where nothing was counted."""
+        factor, origin = traffic(self.run, level)
+        if factor is None:
+            return self.algorithmic, None, ""
+        return self.algorithmic / factor, factor, origin
+
+    def diagonals(self):
+        roofs = self.run.json.get("roofs") or {}
+        memory = ("HBM copy" if self.run.json["roof"] == "HBM copy" else "HBM read")
+        names = [(memory, roofs.get("hbm_copy_gbps" if memory == "HBM copy" else "hbm_read_gbps")),
+                 ("L2", roofs.get("l2_gbps")), ("L1 / shared", roofs.get("shared_gbps"))]
+        return [(name, value * self.scale) for name, value in names if value]
+
+    def ceiling(self):
+        return self.run.roof_value
+
+    def sheet_diagonal(self):
+        peak = self.run.sheet.get("hbm")
+        return peak * self.scale if peak else None
+
+    def sheet_ceiling(self):
+        if not self.flops:
+            return None
+        return self.run.sheet.get("fp32" if self.run.json["roof"] == "FP32 FMA" else "tensor")
+
+
+def draw_roofs(axes, chart, theme, x_range, y_range):
+    """Measured roofs solid, data-sheet ones dashed; the labels run along the lines."""
+    low, high = x_range
+    ceiling = chart.ceiling()
+    sheet_ceiling = chart.sheet_ceiling()
+
+    def limit(value, top):
+        return min(value, top) if top else value
+
+    for order, (name, slope) in enumerate(chart.diagonals()):
+        top = ceiling if chart.flops else None
+        corner = top / slope if top else high
+        end = min(corner, high)
+        axes.plot([low, end], [slope * low, slope * end], color=theme.roof, linewidth=1.9 - 0.45 * order,
+                  alpha=1 - 0.2 * order, zorder=1)
+        # The label where the line enters the panel.
+        start = max(low, y_range[0] / slope)
+        x = start * (min(end, y_range[1] / slope) / start) ** (0.10 if order == 0 else 0.06)
+        axes.annotate(f"{name} {significant(slope / chart.scale)} GB/s", (x, slope * x), xytext=(0, 3),
+                      textcoords="offset points", rotation=chart.angle, rotation_mode="anchor", fontsize=7.5,
+                      color=theme.muted, va="bottom", ha="left")
+    if sheet := chart.sheet_diagonal():
+        end = min(sheet_ceiling / sheet, high) if sheet_ceiling else high
+        axes.plot([low, end], [sheet * low, sheet * end], color=theme.muted, linewidth=1, linestyle=(0, (4, 3)),
+                  zorder=0.9)
+    if ceiling and chart.flops:
+        slopes = chart.diagonals()
+        start = ceiling / slopes[-1][1] if slopes else low
+        axes.plot([max(start, low), high], [ceiling, ceiling], color=theme.roof, linewidth=1.9, zorder=1)
+        axes.text(high, ceiling, f"{chart.run.json['roof']} {significant(ceiling)} TFLOP/s ", fontsize=7.5,
+                  color=theme.text, va="bottom", ha="right")
+    if sheet_ceiling:
+        start = sheet_ceiling / chart.sheet_diagonal() if chart.sheet_diagonal() else low
+        axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], color=theme.muted, linewidth=1,
+                  linestyle=(0, (4, 3)), zorder=0.9)
+
+
+def ranges(points, charts):
+    """Axis ranges that hold every dot, the algorithm's intensity and the corner of the roof."""
+    xs = [x for x, _ in points] + [chart.algorithmic for chart in charts]
+    ys = [y for _, y in points] + [c for chart in charts if (c := chart.ceiling())]
+    for chart in charts:
+        if chart.flops and chart.ceiling() and chart.diagonals():
+            xs.append(chart.ceiling() / chart.diagonals()[0][1])
+    spread = 2.0
+    return (min(xs) / spread, max(xs) * spread), (min(ys) / 1.8, max(ys) * 2.2)
+
+
+def set_angles(axes, figure, charts, x_range, y_range):
+    """The slope of a diagonal on paper, so that its label can follow it."""
+    import math
+    box = axes.get_position()
+    width, height = box.width * figure.get_figwidth(), box.height * figure.get_figheight()
+    decades_x = math.log10(x_range[1] / x_range[0]) / width
+    decades_y = math.log10(y_range[1] / y_range[0]) / height
+    for chart in charts:
+        chart.angle = math.degrees(math.atan2(1 / decades_y, 1 / decades_x))
+
+
+def axis_labels(axes, chart):
+    if chart.flops:
+        axes.set_xlabel("FLOP per byte")
+        axes.set_ylabel("TFLOP/s")
+    else:
+        axes.set_xlabel("bytes the problem needs, per byte moved   (1: each byte once)")
+        axes.set_ylabel("GB/s of bytes the problem needs")
+
+
+def plain_ticks(axes):
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def roofline(run, theme):
+    """The levels of one ladder as numbered dots under their roofs, and what each changed beside them."""
+    chart = Chart(run)
+    levels = run.timed
+    figure = plt.figure(figsize=(11.2, 5.9))
+    axes = figure.add_axes((0.075, 0.135, 0.525, 0.765))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    points = {level.index: (chart.x(level)[0], run.speed(level)) for level in levels}
+    x_range, y_range = ranges(list(points.values()), [chart])
+    axes.set_xlim(x_range)
+    axes.set_ylim(y_range)
+    set_angles(axes, figure, [chart], x_range, y_range)
+    draw_roofs(axes, chart, theme, x_range, y_range)
+    axes.axvline(chart.algorithmic, color=theme.accent, linestyle=":", linewidth=1.4, zorder=0.8)
+    axes.annotate(f"the algorithm: {significant(chart.algorithmic)}" + (" FLOP/byte" if chart.flops else ""),
+                  (chart.algorithmic, y_range[0]), xytext=(-3, 6), textcoords="offset points", rotation=90,
+                  fontsize=7.5, color=theme.accent, ha="right", va="bottom")
+    for before, after in zip(levels, levels[1:]):
+        axes.annotate("", points[after.index], points[before.index],
+                      arrowprops={"arrowstyle": "-|>", "color": theme.muted, "shrinkA": 7, "shrinkB": 7,
+                                  "linewidth": 1, "mutation_scale": 9}, zorder=2)
+    for level in levels:
+        x, y = points[level.index]
+        origin = chart.x(level)[2]
+        axes.errorbar(x, y, yerr=[[max(y - run.speed(level, "q3"), 0)], [max(run.speed(level, "q1") - y, 0)]],
+                      color=theme.first, capsize=3, linewidth=1.2, zorder=3)
+        filled = origin == DEVICE_MEMORY
+        axes.plot([x], [y], marker="o" if origin else "D", markersize=14 if origin else 13,
+                  color=theme.first if filled or not origin else theme.background,
+                  markeredgecolor=theme.first, markeredgewidth=1.8, alpha=1, zorder=4)
+        axes.text(x, y, str(level.index), ha="center", va="center_baseline", fontsize=8, fontweight="bold",
+                  color=theme.background if filled or not origin else theme.text, zorder=5)
+    for reference in run.references:
+        speed = run.speed_of_time(reference["time_us"]["median"])
+        axes.plot([chart.algorithmic], [speed], marker="*", markersize=13, color=theme.accent,
+                  markeredgecolor=theme.background, zorder=4.5)
+        axes.annotate(reference["name"], (chart.algorithmic, speed), xytext=(8, -3), textcoords="offset points",
+                      fontsize=8.5, color=theme.accent, va="top")
+    plain_ticks(axes)
+    axis_labels(axes, chart)
+    figure.suptitle(f"Chapter {run.chapter} · {run.ladder} under its roofs", x=0.012, y=0.975, ha="left",
+                    fontsize=12, fontweight="bold")
+
+    # The list beside the panel: number, name, share of the roof, and the idea of the arrow.
+    origins = {chart.x(level)[2] for level in levels}
+    y, step = 0.90, min(0.098, 0.76 / max(len(levels), 1))
+    wrap_lines = 2 if step > 0.08 else 1
+    for level in levels:
+        _, factor, _ = chart.x(level)
+        tail = f"{percent(level.fraction)} of {run.json['roof']}" if level.fraction is not None else ""
+        if factor is not None and (not chart.flops or factor > 0):
+            tail += f" · {significant(factor)}x traffic" if not chart.flops else ""
+        figure.text(0.620, y, str(level.index), fontsize=9, fontweight="bold", color=theme.first, va="top")
+        figure.text(0.642, y, level.name + (" *" if level.stale else ""), fontsize=9, fontweight="bold", va="top")
+        figure.text(0.992, y, tail, fontsize=8, color=theme.text, va="top", ha="right")
+        idea = textwrap.wrap(level.json["changed"], 68)
+        if len(idea) > wrap_lines:
+            idea = idea[:wrap_lines]
+            idea[-1] = idea[-1][:64].rstrip(" ,;:") + " ..."
+        figure.text(0.642, y - 0.030, "\n".join(idea), fontsize=7.5, color=theme.muted, va="top",
+                    linespacing=1.15)
+        y -= step
+    notes = ["solid: measured in the same run; dashed: data sheet"]
+    if REQUESTED in origins:
+        notes.append("open dots: " + REQUESTED)
+    if DEVICE_MEMORY in origins:
+        notes.append("full dots: " + DEVICE_MEMORY)
+    if "" in origins:
+        notes.append("diamonds: at the algorithm's own intensity")
+    figure.text(0.992, 0.008, "\n".join(notes), fontsize=7, color=theme.muted, va="bottom", ha="right")
+    style.conditions(figure, theme, foot(run))
+    return figure
+
+
+PANELS = [("Moving bytes", lambda run: not run.counts_flops), ("FP32 cores", lambda run: run.json["roof"] == "FP32 FMA"),
+          ("Tensor cores", lambda run: run.counts_flops and run.json["roof"] != "FP32 FMA")]
+
+
+def book_runs(results, chapters):
+    """The headline run of every chapter that has a ladder of several levels."""
+    runs = []
+    for info in chapters:
+        of_chapter = results.of_chapter(info.number)
+        if info.number > 0 and of_chapter and len(of_chapter[0].timed) > 1:
+            runs.append((info, of_chapter[0]))
+    return runs
+
+
+def book_roofline(results, chapters, theme):
+    """Every chapter from its first level (open) to its last (full), under the roofs of the GPU."""
+    runs = book_runs(results, chapters)
+    panels = [(title, mine) for title, belongs in PANELS if (mine := [r for r in runs if belongs(r[1])])]
+    if not panels:
+        return None
+    figure, all_axes = plt.subplots(1, len(panels), figsize=(1.6 + 4.2 * len(panels), 5.6), squeeze=False)
+    figure.subplots_adjust(left=0.075 if len(panels) < 3 else 0.055, right=0.985, top=0.86, bottom=0.30,
+                           wspace=0.22)
+    for axes, (title, mine) in zip(all_axes[0], panels):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        charts = [Chart(run) for _, run in mine]
+        ends = [(chart.x(run.timed[i])[0], run.speed(run.timed[i]))
+                for chart, (_, run) in zip(charts, mine) for i in (0, -1)]
+        x_range, y_range = ranges(ends, charts)
+        axes.set_xlim(x_range)
+        axes.set_ylim(y_range)
+        set_angles(axes, figure, charts, x_range, y_range)
+        highest = max(charts, key=lambda chart: chart.ceiling() or 0)
+        draw_roofs(axes, highest, theme, x_range, y_range)
+        entries = []
+        for order, (chart, (info, run)) in enumerate(zip(charts, mine)):
+            colour = style.COLOURS[order % len(style.COLOURS)]
+            marker = style.MARKERS[order % len(style.MARKERS)]
+            first, last = run.timed[0], run.timed[-1]
+            start, end = ((chart.x(level)[0], run.speed(level)) for level in (first, last))
+            axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 5,
+                                                      "shrinkB": 6, "linewidth": 1.3, "mutation_scale": 11})
+            axes.plot(*start, marker=marker, color=theme.background, markeredgecolor=colour, markersize=8,
+                      markeredgewidth=1.6, zorder=4)
+            (line,) = axes.plot(*end, marker=marker, color=colour, markeredgecolor=theme.background,
+                                markersize=11, zorder=5, linestyle="none")
+            axes.annotate(str(info.number), end, xytext=(9, -1), textcoords="offset points", fontsize=9,
+                          fontweight="bold", color=colour, va="center")
+            text = (f"{info.number} {run.ladder}: {significant(run.speed(first))} to "
+                    f"{significant(run.speed(last))}, {percent(last.fraction)} of roof")
+            if last.json.get("vs_reference"):
+                text += f", {against_reference(last)} {last.json['vs_reference']['name']}"
+            entries.append((line, text + (" *" if first.stale or last.stale else "")))
+        plain_ticks(axes)
+        axes.set_title(title)
+        axes.set_xlabel("FLOP per byte" if charts[0].flops else "needed bytes per byte moved")
+        axes.set_ylabel(charts[0].unit, labelpad=1)
+        axes.legend([e[0] for e in entries], [e[1] for e in entries], loc="upper left",
+                    bbox_to_anchor=(-0.02, -0.17), fontsize=8, handletextpad=0.3, borderaxespad=0)
+    run = runs[0][1]
+    figure.suptitle("The book: every chapter's first level (open) and last (full)", x=0.012, y=0.975, ha="left",
+                    fontsize=13, fontweight="bold")
+    dates = sorted(run.json["date"][:10] for _, run in runs)
+    commits = sorted({run.json["commit"][:10] for _, run in runs if run.json.get("commit")})
+    text = f"{run.json['device']['name']} · {dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else "")
+    if commits:
+        text += " · commit " + ", ".join(commits)
+    if any(level.stale for _, run in runs for level in run.levels):
+        text += " · * source changed since"
+    style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run; dashed: data sheet; "
+                     "across: bytes counted or measured as in the chapter's own figure")
+    return figure
+
+
+# --- sweeps ----------------------------------------------------------------------------------------
+def sweep(runs, theme):
+    """Speed over size: first, middle and last levels and the libraries."""
+    names = [level.name for level in max(runs, key=lambda run: len(run.timed)).timed]
+    chosen = names if len(names) <= 4 else [names[0], names[len(names) // 2], names[-2], names[-1]]
+    figure, axes = plt.subplots(figsize=(8.6, 4.6))
+    figure.subplots_adjust(left=0.10, right=0.80, top=0.88, bottom=0.20)
+    positions = range(len(runs))
+
+    def curve(values, text, colour, marker, dashes="-"):
+        found = [(x, y) for x, y in zip(positions, values) if y is not None]
+        if not found:
+            return
+        axes.plot(*zip(*found), color=colour, marker=marker, markersize=5, linestyle=dashes)
+        axes.annotate(text, found[-1], xytext=(7, 0), textcoords="offset points", color=colour, fontsize=8.5,
+                      va="center")
+
+    for order, name in enumerate(chosen):
+        values = [next((run.speed(level) for level in run.timed if level.name == name), None) for run in runs]
+        curve(values, name, style.COLOURS[order], style.MARKERS[order])
+    for order, name in enumerate(dict.fromkeys(r["name"] for run in runs for r in run.references)):
+        values = [next((run.speed_of_time(r["time_us"]["median"]) for r in run.references if r["name"] == name),
+                       None) for run in runs]
+        curve(values, name, theme.text, "x", (0, (5, 2)))
+    # Only the extents that change say which size it is.
+    sizes = [run.size for run in runs]
+    changing = [i for i in range(len(sizes[0])) if len({size[i] for size in sizes}) > 1] or [0]
+    if len({tuple(size[i] for i in changing) for size in sizes if len({size[i] for i in changing}) > 1}) == 0:
+        ticks = [f"{size[changing[0]]:,}" for size in sizes]
+    else:
+        ticks = ["\n".join(f"{size[i]:,}" for i in changing) for size in sizes]
+    axes.set_xticks(list(positions), ticks, fontsize=8)
+    dims = runs[0].json["problem"]["dims"]
+    axes.set_xlabel(" = ".join(dims[i] for i in changing))
+    axes.set_ylabel(runs[0].unit)
+    axes.set_ylim(bottom=0)
+    axes.set_title(f"Chapter {runs[0].chapter} · {runs[0].ladder} over size")
+    style.conditions(figure, theme, f"{runs[0].json['device']['name']} · {runs[-1].json['date'][:10]}")
+    return figure

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""Reading results: one Run per ladder and problem size, the newest of each."""
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import book
+
+RESULTS = book.ROOT / "plots/results"
+ROOF_LIMIT = 1.03  # a point further above its roof is an error of measurement
+
+# The run's "roof" and the key of its value under "roofs".
+ROOF_KEYS = {"HBM copy": "hbm_copy_gbps", "HBM read": "hbm_read_gbps", "L2": "l2_gbps",
+             "shared memory": "shared_gbps", "FP32 FMA": "fp32_tflops",
+             "mma.sync bf16": "mma_bf16_tflops", "wgmma bf16": "wgmma_bf16_tflops"}
+
+# Data-sheet peaks (dense, without sparsity): GB/s and TFLOP/s.
+# Sources: NVIDIA's data sheets of the H200, H100, A100 80GB and T4.
+DATA_SHEET = {
+    "H200": {"hbm": 4800, "fp32": 67, "tensor": 989.5},
+    "H100": {"hbm": 3350, "fp32": 67, "tensor": 989.5},
+    "A100": {"hbm": 2039, "fp32": 19.5, "tensor": 312},
+    "T4": {"hbm": 320, "fp32": 8.1, "tensor": 65},
+}
+
+
+class ResultError(Exception):
+    """Results that cannot be read, or cannot be true."""
+
+
+@dataclass
+class Level:
+    index: int  # its row in the ladder
+    json: dict
+    stale: bool = False  # its source has changed since it was measured
+    measured_bytes: dict = field(default_factory=dict)  # from ncu: {"dram": ..., "l2": ...}
+
+    @property
+    def name(self):
+        return self.json["name"]
+
+    @property
+    def timed(self):
+        return self.json["status"] == "ok" and self.json.get("time_us") is not None
+
+    @property
+    def fraction(self):
+        return self.json.get("roof_fraction")
+
+    def time(self, quantile="median"):
+        return self.json["time_us"][quantile]
+
+
+@dataclass
+class Run:
+    file: Path
+    json: dict
+    levels: list
+
+    @property
+    def chapter(self):
+        return self.json["chapter"]
+
+    @property
+    def ladder(self):
+        return self.json["ladder"]
+
+    @property
+    def size(self):
+        return tuple(self.json["problem"]["size"])
+
+    @property
+    def timed(self):
+        return [level for level in self.levels if level.timed]
+
+    @property
+    def counts_flops(self):
+        return self.json["roof"] in ("FP32 FMA", "mma.sync bf16", "wgmma bf16")
+
+    @property
+    def unit(self):
+        return "TFLOP/s" if self.counts_flops else "GB/s"
+
+    def speed_of_time(self, microseconds):
+        problem = self.json["problem"]
+        work = problem["flops"] / 1e6 if self.counts_flops else problem["bytes"] / 1e3
+        return work / microseconds
+
+    def speed(self, level, quantile="median"):
+        return self.speed_of_time(level.time(quantile))
+
+    @property
+    def roof_value(self):
+        """The measured roof this run is judged against, or None."""
+        roofs = self.json.get("roofs") or {}
+        return roofs.get(ROOF_KEYS.get(self.json["roof"], ""))
+
+    @property
+    def references(self):
+        return [r for r in self.json["references"] if r.get("time_us")]
+
+    @property
+    def sheet(self):
+        name = self.json["device"]["name"]
+        return next((peaks for key, peaks in DATA_SHEET.items() if re.search(rf"\b{key}\b", name)), {})
+
+
+def size_text(size):
+    return " x ".join(f"{extent:,}" for extent in size)
+
+
+def read_run(file, run, hashes):
+    levels = []
+    for index, level in enumerate(run["levels"]):
+        recorded = level.get("source_sha256")
+        levels.append(Level(index, level, stale=recorded is not None and recorded not in hashes))
+    if run["roof"] not in ROOF_KEYS:
+        raise ResultError(f"{file.name}: unknown roof {run['roof']!r}")
+    return Run(file, run, levels)
+
+
+class Results:
+    """All results of one GPU: `headline[(chapter, ladder)]` and `sweeps[(chapter, ladder)]`.
+
+    A file named sweep-* only feeds the sweeps, one named profile-* holds measured bytes; all others
+    hold ladders. Of a ladder measured twice at one size the newer run counts."""
+
+    def __init__(self, folder, hashes=None):
+        self.folder = Path(folder)
+        self.gpu = self.folder.name
+        hashes = book.current_hashes() if hashes is None else hashes
+        newest, mains, profiles = {}, defaultdict(list), []
+        for file in sorted(self.folder.glob("*.json")):
+            try:
+                document = json.loads(file.read_text())
+            except json.JSONDecodeError as error:
+                raise ResultError(f"{file}: not JSON: {error}") from error
+            if file.name.startswith("profile-"):
+                profiles += document.get("profiles", [])
+                continue
+            for raw in document.get("runs", []):
+                if raw.get("backend") != "cuda" or "levels" not in raw:
+                    continue
+                run = read_run(file, raw, hashes)
+                if not run.timed:
+                    continue
+                key = (run.chapter, run.ladder, run.size)
+                if key not in newest or newest[key].json["date"] <= run.json["date"]:
+                    newest[key] = run
+                if not file.name.startswith("sweep"):
+                    mains[key[:2]].append(key)
+        self.headline, self.sweeps = {}, defaultdict(list)
+        for key, run in newest.items():
+            self.sweeps[key[:2]].append(run)
+        for pair, keys in mains.items():
+            # The size with most levels; of equals the first that was measured.
+            best = max(dict.fromkeys(keys), key=lambda key: len(newest[key].timed))
+            self.headline[pair] = newest[best]
+        for pair, runs in list(self.sweeps.items()):
+            runs.sort(key=lambda run: (run.json["problem"]["flops"], run.json["problem"]["bytes"]))
+            if len(runs) < 3:
+                del self.sweeps[pair]
+        for profile in profiles:
+            run = newest.get((profile["chapter"], profile["ladder"], tuple(profile["size"])))
+            for level in run.levels if run else []:
+                if level.name == profile["level"]:
+                    level.measured_bytes = {k: v for k, v in profile["bytes"].items() if v}
+
+    def of_chapter(self, number):
+        """Runs of a chapter, in the order in which they were measured."""
+        return [run for (chapter, _), run in self.headline.items() if chapter == number]
+
+    def above_roof(self):
+        """A sentence for every point that lies above its roof."""
+        found = []
+        for runs in [self.headline.values(), *self.sweeps.values()]:
+            for run in runs:
+                for level in run.timed:
+                    if level.fraction is not None and level.fraction > ROOF_LIMIT:
+                        found.append(
+                            f"{run.file.name}: chapter {run.chapter}, {run.ladder}, {level.name} at "
+                            f"{size_text(run.size)}: {level.fraction:.3f} of its roof ({run.json['roof']})")
+        return list(dict.fromkeys(found))
+
+
+def gpus(folder=None):
+    """The folders of results that hold some, the one with most files first."""
+    folder = RESULTS if folder is None else Path(folder)
+    found = [path for path in folder.glob("*") if path.is_dir() and any(path.glob("*.json"))]
+    return sorted(found, key=lambda path: (-len(list(path.glob("*.json"))), path.name))
+
+
+REQUESTED = "sectors counted by the SIMT backend (requested of L1)"
+DEVICE_MEMORY = "device-memory bytes measured by ncu"
+
+
+def requested_bytes(level):
+    """Bytes of the sectors that the level's instructions ask for, at the traced size; 0: unknown."""
+    counters = level.json.get("counters") or {}
+    return 32 * sum(value for key, value in counters.items()
+                    if re.fullmatch(r"(global_(load|store|atomic)|async_(load|store))_sectors", key))
+
+
+def traffic(run, level):
+    """(bytes moved per byte that the problem needs, where that figure comes from), or (None, "").
+
+    From ncu where the level was profiled at this size, otherwise from the SIMT backend's counters
+    at the size that was traced, where that ratio carries over to the size that was timed."""
+    problem = run.json["problem"]
+    if measured := level.measured_bytes.get("dram"):
+        return measured / problem["bytes"], DEVICE_MEMORY
+    requested = requested_bytes(level)
+    if not requested:
+        return None, ""
+    if run.counts_flops:
+        # A tiled product requests the same bytes per operation at any size.
+        if problem["dims"] != ["M", "N", "K"]:
+            return None, ""
+        m, n, k = problem["trace_size"]
+        return requested / (2.0 * m * n * k) * problem["flops"] / problem["bytes"], REQUESTED
+    # What the problem needs at the traced size: the least that any level touches.
+    needed = [counters["distinct_bytes"] for other in run.levels
+              if (counters := other.json.get("counters") or {}).get("distinct_bytes")]
+    return requested / min(needed), REQUESTED

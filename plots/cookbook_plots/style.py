@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""How every figure looks: light and dark, readable in grey, safe for colour-blind readers."""
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+# Okabe and Ito's palette; the lightest and darkest are left to text and background.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "h", "*", "<", ">", "p"]
+
+THEMES = {
+    "light": {"background": "#ffffff", "text": "#1b1f24", "muted": "#57606a", "grid": "#d8dee4",
+              "first": "#0072B2", "roof": "#1b1f24", "accent": "#D55E00"},
+    "dark": {"background": "#0d1117", "text": "#e6edf3", "muted": "#9da7b3", "grid": "#30363d",
+             "first": "#56B4E9", "roof": "#e6edf3", "accent": "#E69F00"},
+}
+
+
+class Theme:
+    """A theme in force while its `with` block runs."""
+
+    def __init__(self, name):
+        self.name = name
+        self.__dict__.update(THEMES[name])
+
+    def __enter__(self):
+        self.context = plt.rc_context({
+            "font.family": ["DejaVu Sans", "Verdana", "sans-serif"], "svg.fonttype": "none",
+            "font.size": 10, "axes.titlesize": 12,
+            "axes.titleweight": "bold", "axes.titlelocation": "left", "svg.hashsalt": "cookbook",
+            "figure.facecolor": self.background, "axes.facecolor": self.background,
+            "savefig.facecolor": self.background, "text.color": self.text,
+            "axes.edgecolor": self.muted, "axes.labelcolor": self.text, "xtick.color": self.muted,
+            "ytick.color": self.muted, "grid.color": self.grid, "grid.linewidth": 0.6,
+            "axes.grid": True, "axes.axisbelow": True, "axes.spines.top": False,
+            "axes.spines.right": False, "legend.frameon": False, "lines.linewidth": 1.6,
+        })
+        self.context.__enter__()
+        return self
+
+    def __exit__(self, *exception):
+        plt.close("all")
+        return self.context.__exit__(*exception)
+
+
+def conditions(figure, theme, text):
+    """The small line at the foot: GPU, clock, date, commit."""
+    figure.text(0.008, 0.008, text, color=theme.muted, fontsize=7.5, va="bottom", ha="left")
+
+
+def save(figure, folder, png_folder, name, theme):
+    """SVG for the repository, PNG for slides, in both themes."""
+    figure.savefig(folder / f"{name}-{theme.name}.svg", metadata={"Date": None})
+    figure.savefig(png_folder / f"{name}-{theme.name}.png", dpi=130)
+    plt.close(figure)

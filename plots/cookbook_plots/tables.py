@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""The tables that are written into READMEs, between the lines <!-- results --> and <!-- /results -->."""
+from . import book
+from .results import size_text
+
+BEGIN, END = "<!-- results -->", "<!-- /results -->"
+STALE = "†"
+
+
+class MarkerError(Exception):
+    """A README without its markers."""
+
+
+def replace_between(text, table, name):
+    """`text` with what stands between the markers replaced."""
+    begin, end = text.find(BEGIN), text.find(END)
+    if begin < 0 or end < begin:
+        raise MarkerError(f"{name} lacks the lines {BEGIN} and {END}")
+    body = f"\n\n{table.strip()}\n\n" if table.strip() else "\n"
+    return text[:begin + len(BEGIN)] + body + text[end:]
+
+
+def row(cells):
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def table(header, rows, align):
+    rule = {"l": "---", "r": "---:"}
+    return "\n".join([row(header), row(rule[a] for a in align), *map(row, rows)])
+
+
+def percent(fraction):
+    return "-" if fraction is None else f"{100 * fraction:.1f} %" if fraction < 0.1 else f"{100 * fraction:.0f} %"
+
+
+def duration(microseconds):
+    if microseconds >= 1000:
+        return f"{microseconds / 1000:,.2f} ms"
+    return f"{microseconds:,.1f} µs"
+
+
+def significant(value):
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def against_previous(level):
+    ratio = level.json.get("vs_previous")
+    if not ratio:
+        return "-"
+    verdict = ratio.get("verdict", "")
+    return f"{significant(ratio['ratio'])}x" + ("" if verdict == "faster" else f" ({verdict})")
+
+
+def against_reference(level):
+    ratio = level.json.get("vs_reference")
+    return f"{ratio['ratio']:.2f}x" if ratio else "-"
+
+
+def first_reference(run):
+    names = [level.json["vs_reference"]["name"] for level in run.levels if level.json.get("vs_reference")]
+    return names[0] if names else None
+
+
+def code(name):
+    return f"`{name}`"
+
+
+def conditions(run):
+    """One line: on what, how large, when, from which commit."""
+    device = run.json["device"]
+    problem = run.json["problem"]
+    parts = [device["name"], f"{' x '.join(problem['dims'])} = {size_text(run.size)}",
+             problem["dtype"] + (f" {problem['layout']}" if problem.get("layout") else "")]
+    if device.get("toolkit"):
+        parts.append(f"CUDA {device['toolkit']}")
+    if device.get("driver"):
+        parts.append(f"driver {device['driver']}")
+    parts.append(run.json["date"][:10])
+    if run.json.get("commit"):
+        parts.append(f"commit {run.json['commit'][:10]}")
+    return ", ".join(parts)
+
+
+def ladder_table(run):
+    """The ladder of one run as Markdown."""
+    reference = first_reference(run)
+    header = ["", "level", "time", run.unit, "of roof", "vs previous"]
+    align = "rlrrrr"
+    if reference:
+        header.append(f"vs {reference}")
+        align += "r"
+    rows, any_stale, skipped = [], False, []
+    for level in run.levels:
+        any_stale |= level.stale
+        name = code(level.name) + (f" {STALE}" if level.stale else "")
+        if not level.timed:
+            skipped.append(f"{code(level.name)} {level.json['status']}"
+                           + (f": {level.json['reason']}" if level.json.get("reason") else ""))
+            rows.append([level.index, name, "-", "-", "-", "-"] + (["-"] if reference else []))
+            continue
+        cells = [level.index, name, duration(level.time()), significant(run.speed(level)),
+                 percent(level.fraction), against_previous(level)]
+        if reference:
+            cells.append(against_reference(level))
+        rows.append(cells)
+    for other in run.references:
+        speed = run.speed_of_time(other["time_us"]["median"])
+        fraction = speed / run.roof_value if run.roof_value else None
+        cells = ["", other["name"], duration(other["time_us"]["median"]), significant(speed),
+                 percent(fraction), ""]
+        rows.append(cells + ([""] if reference else []))
+    roof = run.roof_value
+    below = f"{conditions(run)}; median of cold runs; roof: {run.json['roof']}"
+    if roof:
+        below += f", {significant(roof)} {run.unit} measured in the same run"
+    lines = [table(header, rows, align), "", below + "."]
+    if skipped:
+        lines += ["", f"Not timed: {'; '.join(skipped)}."]
+    if any_stale:
+        lines += ["", f"{STALE} measured before its source last changed."]
+    return "\n".join(lines)
+
+
+def picture(path, alt):
+    """A figure that follows the reader's colour scheme. `path` has no ending."""
+    return (f'<picture><source media="(prefers-color-scheme: dark)" srcset="{path}-dark.svg">'
+            f'<img src="{path}-light.svg" alt="{alt}"></picture>')
+
+
+def chapter_text(info, results, figures):
+    """What stands between the markers of a chapter's README. `figures` holds the names drawn."""
+    runs = results.of_chapter(info.number) if results else []
+    if not runs:
+        return ""
+    parts = []
+    for index, run in enumerate(runs):
+        parts.append(f"**{run.ladder}** · {run.json['title']}")
+        base = f"../../plots/figures/{results.gpu}"
+        if index == 0:
+            for kind, what in (("ladder", "speed of every level"), ("roofline", "the levels under their roofs")):
+                name = f"chapter-{info.number}-{kind}"
+                if name in figures:
+                    parts.append(picture(f"{base}/{name}", f"Chapter {info.number}: {what}"))
+        parts.append(ladder_table(run))
+        sweep = f"chapter-{info.number}-sweep-{run.ladder}"
+        if sweep in figures:
+            parts.append(picture(f"{base}/{sweep}", f"Chapter {info.number}, {run.ladder}: speed over size"))
+    return "\n\n".join(parts)
+
+
+def book_text(chapters, results, figures):
+    """What stands between the markers of the README of the book."""
+    parts, rows, any_stale = [], [], False
+    if results and "book-roofline" in figures:
+        parts.append(picture(f"plots/figures/{results.gpu}/book-roofline",
+                             "Every chapter's first and last level under the roofs of the GPU"))
+    for info in chapters:
+        title = info.title.split(":")[0] if info.title else info.folder
+        link = f"[{title}](chapters/{info.folder}/README.md)"
+        runs = results.of_chapter(info.number) if results else []
+        if not runs or (info.number == 0):
+            rows.append([info.number, link, "-", "-", "-", "-"])
+            continue
+        run = runs[0]
+        first, last = run.timed[0], run.timed[-1]
+        any_stale |= first.stale or last.stale
+        reference = last.json.get("vs_reference")
+
+        def cell(level):
+            mark = f" {STALE}" if level.stale else ""
+            return f"{code(level.name)} {significant(run.speed(level))} {run.unit}{mark}"
+
+        rows.append([info.number, link, cell(first), cell(last),
+                     f"{percent(last.fraction)} of {run.json['roof']}" if last.fraction else "-",
+                     f"{reference['ratio']:.2f}x {reference['name']}" if reference else "-"])
+    parts.append(table(["", "chapter", "first level", "last level", "of roof", "vs library"], rows, "rlllrr"))
+    measured = [run for info in chapters for run in (results.of_chapter(info.number) if results else [])]
+    if measured:
+        names = sorted({run.json["device"]["name"] for run in measured})
+        dates = sorted({run.json["date"][:10] for run in measured})
+        span = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+        parts.append(f"Measured on {', '.join(names)}, {span}; medians of runs with a cold L2; sizes and "
+                     "conditions are in each chapter.")
+    else:
+        parts.append("No results are committed yet: `./run` on a GPU prints them.")
+    if any_stale:
+        parts.append(f"{STALE} measured before its source last changed.")
+    return "\n\n".join(parts)
+
+
+def targets(chapters, results, figures, root=book.ROOT):
+    """(file, text between its markers) of every README."""
+    yield root / "README.md", book_text(chapters, results, figures)
+    for info in chapters:
+        file = root / "chapters" / info.folder / "README.md"
+        if file.exists():
+            yield file, chapter_text(info, results, figures)
+
+
+def update(chapters, results, figures, check, root=book.ROOT):
+    """Writes the tables, or with `check` only compares. Returns what is wrong, a line each."""
+    wrong = []
+    for file, text in targets(chapters, results, figures, root):
+        name = file.relative_to(root)
+        old = file.read_text() if file.exists() else f"{BEGIN}\n{END}\n"
+        try:
+            new = replace_between(old, text, name)
+        except MarkerError as error:
+            wrong.append(str(error))
+            continue
+        if new == old:
+            continue
+        if check:
+            wrong.append(f"{name}: its table differs from the committed results (./run plots writes it)")
+        else:
+            file.write_text(new)
+            print(f"wrote {name}")
+    return wrong

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Reads what `nvcc -Xptxas -v` printed and refuses what makes a kernel quietly slow:
+
+* any C75xx remark: the assembler serialised wgmma instructions;
+* register spills in the last level of a chapter's headline ladder (final_kernels.txt).
+
+Usage: check_ptxas.py LOG [--kernels FILE] [--chapters N,N...]
+"""
+import argparse
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+ENTRY = re.compile(r"Compiling entry function '([^']+)' for '([^']+)'")
+SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+REGISTERS = re.compile(r"Used (\d+) registers")
+SERIALISED = re.compile(r"\bC75\d\d\b")
+
+
+@dataclass
+class Kernel:
+    mangled: str
+    architecture: str
+    name: str = ""
+    spill_stores: int | None = None
+    spill_loads: int | None = None
+    registers: int | None = None
+
+
+def parse(lines):
+    """The kernels of a log, and the C75xx remarks in it."""
+    kernels, remarks, current = [], [], None
+    for line in lines:
+        if SERIALISED.search(line):
+            remarks.append(line.strip())
+        elif match := ENTRY.search(line):
+            current = Kernel(*match.groups())
+            kernels.append(current)
+        elif current and (match := SPILLS.search(line)):
+            # Device functions that were not inlined report too; the first report is the entry's.
+            if current.spill_stores is None:
+                current.spill_stores, current.spill_loads = int(match[2]), int(match[3])
+        elif current and (match := REGISTERS.search(line)):
+            current.registers = int(match[1])
+    return kernels, remarks
+
+
+def demangle(kernels):
+    names = "\n".join(kernel.mangled for kernel in kernels)
+    out = subprocess.run(["c++filt"], input=names, capture_output=True, text=True, check=True).stdout
+    for kernel, name in zip(kernels, out.split("\n")):
+        kernel.name = name
+
+
+def read_patterns(path):
+    """(chapter, architectures, regex) of each line `<chapter> <arch,arch> <regex>`."""
+    for line in Path(path).read_text().splitlines():
+        line = line.strip()
+        if line and not line.startswith("#"):
+            chapter, architectures, pattern = line.split(None, 2)
+            yield int(chapter), architectures.split(","), pattern
+
+
+def built_chapters():
+    text = (ROOT / "chapters/CMakeLists.txt").read_text()
+    return {int(number) for number in re.findall(r"^cookbook_chapter\((\d+) ", text, re.MULTILINE)}
+
+
+def check(lines, patterns, chapters):
+    """Problems found in a log, and a table of the kernels that were looked at."""
+    kernels, remarks = parse(lines)
+    demangle(kernels)
+    problems = [f"wgmma serialised: {remark}" for remark in dict.fromkeys(remarks)]
+    if not kernels:
+        problems.append("the log reports no kernel at all")
+    table, listed = [], set()
+    for chapter, architectures, pattern in patterns:
+        listed.add(chapter)
+        if chapter not in chapters:
+            continue
+        for architecture in architectures:
+            matches = [k for k in kernels
+                       if k.architecture == architecture and re.search(pattern, k.name)]
+            if not matches:
+                problems.append(f"chapter {chapter}: no kernel for {architecture} is named {pattern}")
+            for kernel in matches:
+                table.append((chapter, architecture, kernel))
+                if kernel.spill_stores is None:
+                    problems.append(f"chapter {chapter}: no report on {kernel.name}")
+                elif kernel.spill_stores or kernel.spill_loads:
+                    problems.append(f"chapter {chapter}: {kernel.name} for {architecture} spills "
+                                    f"{kernel.spill_stores} bytes (and loads {kernel.spill_loads})")
+    for chapter in sorted(chapters - listed):
+        problems.append(f"chapter {chapter}: final_kernels.txt has no line for it")
+    return problems, table, len(kernels)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("log")
+    parser.add_argument("--kernels", default=HERE / "final_kernels.txt")
+    parser.add_argument("--chapters", help="numbers, comma-separated (default: all that are built)")
+    arguments = parser.parse_args()
+    chapters = ({int(n) for n in arguments.chapters.split(",")} if arguments.chapters
+                else built_chapters())
+    with open(arguments.log, encoding="utf-8", errors="replace") as lines:
+        problems, table, total = check(lines, list(read_patterns(arguments.kernels)), chapters)
+    for chapter, architecture, kernel in table:
+        print(f"chapter {chapter:2}  {architecture:7} {kernel.registers or 0:4} registers  "
+              f"{kernel.spill_stores or 0} spilled  {kernel.name.split('(')[0][:110]}")
+    for problem in problems:
+        print(f"PROBLEM: {problem}")
+    print(f"{total} kernels compiled, {len(table)} looked at, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks that hold for every source file: its licence line, and no speed figure in a comment.
+
+Speed figures live in results and the tables generated from them; one in a comment goes stale.
+Usage: check_sources.py [FILE...]   (default: every tracked or new source of the repository)
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("*.hpp", "*.cpp", "*.cu", "*.cuh", "*.cmake", "CMakeLists.txt", "*.py", "*.sh", "run",
+           ".ci/run", "Makefile", "docs/*.css")
+C_FAMILY = {".hpp", ".cpp", ".cu", ".cuh"}
+LICENCE = "SPDX-License-Identifier: MIT"
+
+NUMBER = r"(?<![\w.])\d[\d,]*(?:\.\d+)?"
+SPEED = re.compile(
+    rf"{NUMBER}\s*(?:[GT]B/s|[KMGTP]?FLOPS?\b|[KMGTP]?FLOPS?/s|[GT]Flop|[µu]s\b)"
+    rf"|{NUMBER}\s*(?:%|per cent|percent)\s+(?:faster|slower|of (?:the )?(?:peak|roof|cublas|cudnn))"
+    rf"|{NUMBER}\s*(?:x|×|times)\s+(?:faster|slower|speed-?up)", re.IGNORECASE)
+# A comment, or a string in which a // is not one.
+COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def speed_figures(text):
+    """(line number, comment line) of every comment line that states a speed."""
+    found = []
+    for match in COMMENT.finditer(text):
+        if match.group().startswith('"'):
+            continue
+        first = text.count("\n", 0, match.start()) + 1
+        for offset, line in enumerate(match.group().split("\n")):
+            if SPEED.search(line):
+                found.append((first + offset, line.strip()))
+    return found
+
+
+def problems(path, name):
+    text = path.read_text(encoding="utf-8")
+    if LICENCE not in "\n".join(text.split("\n")[:3]):
+        yield f"{name}:1: no '{LICENCE}' in its first lines"
+    if path.suffix in C_FAMILY:
+        for line, comment in speed_figures(text):
+            yield f"{name}:{line}: a speed figure in a comment: {comment}"
+
+
+def main(arguments):
+    if arguments:
+        files = [Path(name) for name in arguments]
+    else:
+        listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard", "--", *SOURCES],
+                                cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        files = [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    found = []
+    for path in files:
+        name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+        found += problems(path, name)
+    for line in found:
+        print(line)
+    print(f"{len(files)} sources checked, {len(found)} problems")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The checks of this folder, each fed something right and something that it must refuse."""
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import check_ptxas  # noqa: E402
+import check_sources  # noqa: E402
+
+KERNEL = "_ZN8cookbook6vectorINS_6ConfigEEEvPf"  # void cookbook::vector<cookbook::Config>(float*)
+NAME = "::vector<"
+
+
+def report(spill=0, architecture="sm_90a", extra=""):
+    return (f"ptxas info    : Compiling entry function '{KERNEL}' for '{architecture}'\n"
+            f"ptxas info    : Function properties for {KERNEL}\n"
+            f"    {spill} bytes stack frame, {spill} bytes spill stores, {spill} bytes spill loads\n"
+            f"{extra}"
+            "ptxas info    : Used 168 registers, used 1 barriers\n")
+
+
+def problems(log, pattern=NAME, architectures=("sm_90a",), chapters=(1,)):
+    patterns = [(1, list(architectures), pattern)]
+    return check_ptxas.check(log.splitlines(), patterns, set(chapters))[0]
+
+
+class Ptxas(unittest.TestCase):
+    def test_a_clean_log_passes(self):
+        self.assertEqual(problems(report()), [])
+
+    def test_a_spill_fails_and_is_named(self):
+        found = problems(report(spill=64))
+        self.assertEqual(len(found), 1)
+        self.assertIn("spills 64 bytes", found[0])
+        self.assertIn("cookbook::vector<cookbook::Config>", found[0])
+
+    def test_a_spill_of_another_kernel_passes(self):
+        other = report(spill=64).replace("6vectorI", "6scalarI")
+        self.assertEqual(problems(report() + other), [])
+
+    def test_a_spill_for_another_architecture_passes(self):
+        self.assertEqual(problems(report() + report(spill=8, architecture="sm_80")), [])
+
+    def test_serialised_wgmma_fails_wherever_it_is(self):
+        remark = ("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+                  "serialized due to insufficient register resources in the function\n")
+        self.assertEqual(len(problems(report() + remark)), 1)
+        self.assertEqual(len(problems(report(extra=remark))), 1)
+
+    def test_a_kernel_that_was_not_compiled_fails(self):
+        self.assertTrue(problems(report(), pattern="::renamed<"))
+        self.assertTrue(problems(report(), architectures=("sm_80", "sm_90a")))
+
+    def test_an_empty_log_fails(self):
+        self.assertTrue(problems(""))
+
+    def test_a_chapter_without_a_line_fails(self):
+        self.assertTrue(problems(report(), chapters=(1, 2)))
+
+    def test_a_chapter_that_is_not_built_is_left_out(self):
+        self.assertEqual(problems(report(), pattern="::renamed<", chapters=()), [])
+
+    def test_a_spill_in_a_called_function_does_not_hide_the_entry(self):
+        called = ("ptxas info    : Function properties for helper\n"
+                  "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n")
+        self.assertTrue(problems(report(spill=16, extra=called)))
+
+
+class Sources(unittest.TestCase):
+    def check(self, text, name="kernel.cuh"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            path.write_text(text)
+            return list(check_sources.problems(path, name))
+
+    LICENCE = "// SPDX-License-Identifier: MIT\n"
+
+    def test_a_file_with_its_licence_passes(self):
+        self.assertEqual(self.check(self.LICENCE + "int n = 4096;  // 16-byte rows\n"), [])
+
+    def test_a_file_without_a_licence_fails(self):
+        self.assertEqual(len(self.check("int n;\n")), 1)
+
+    def test_speed_figures_in_comments_fail(self):
+        for comment in ("reaches 3,900 GB/s", "93% of peak", "1.8x faster than level 1", "took 12 us",
+                        "812 TFLOPS on a big GPU", "2 times slower"):
+            with self.subTest(comment):
+                self.assertEqual(len(self.check(f"{self.LICENCE}// {comment}\n")), 1)
+                self.assertEqual(len(self.check(f"{self.LICENCE}/* first\n * {comment} */\n")), 1)
+
+    def test_sizes_and_counts_pass(self):
+        for comment in ("48 KB of shared memory", "4 sectors per request", "128 threads x 4 loads",
+                        "32 times as many", "waits 2 stages"):
+            with self.subTest(comment):
+                self.assertEqual(self.check(f"{self.LICENCE}// {comment}\n"), [])
+
+    def test_strings_are_not_comments(self):
+        self.assertEqual(self.check(self.LICENCE + 'auto s = "http://x 5 GB/s";\n'), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
