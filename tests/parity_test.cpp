@@ -169,7 +169,7 @@ TEST(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
   golden.cases.at(kCase).totals["shared_load"].conflicts = 1;
   const auto failures = [&] { return judge(kCase, simt, golden).failures; };
 
-  golden.exceptions = {{kCase, "shared_load", "", 3968, "the compiler fused four loads"}};
+  golden.exceptions = {{kCase, "shared_load", "", 3968, 1, "the compiler fused four loads"}};
   const Verdict verdict = judge(kCase, simt, golden);
   EXPECT_TRUE(verdict.failures.empty());
   ASSERT_EQ(verdict.explained.size(), 1u);
@@ -179,11 +179,11 @@ TEST(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
   ASSERT_EQ(failures().size(), 1u);
   EXPECT_NE(failures()[0].find("does not say why"), std::string::npos);
 
-  golden.exceptions[0] = {kCase, "shared_load", "", 4000, "made for another number"};
+  golden.exceptions[0] = {kCase, "shared_load", "", 4000, 1, "made for another number"};
   ASSERT_EQ(failures().size(), 1u);
-  EXPECT_NE(failures()[0].find("was made for 4000"), std::string::npos);
+  EXPECT_NE(failures()[0].find("was made for 4000 and 1"), std::string::npos);
 
-  golden.exceptions[0] = {kCase, "shared_load", "", 3968, "the compiler fused four loads"};
+  golden.exceptions[0] = {kCase, "shared_load", "", 3968, 1, "the compiler fused four loads"};
   golden.cases.at(kCase).totals["shared_load"].conflicts = 3968;
   ASSERT_EQ(failures().size(), 1u);
   EXPECT_NE(failures()[0].find("is not needed"), std::string::npos);
@@ -199,7 +199,8 @@ TEST(ParityGolden, IsReadBackAsWritten) {
   std::ofstream(file) << Json{{"schema", 1},
                               {"device", {{"name", "a GPU"}, {"sm_count", 7}}},
                               {"cases", {{kCase, to_json(written.cases.at(kCase))}}}};
-  std::ofstream(exceptions) << R"([{"case": "a", "op": "b", "simt": 3, "why": "c"}])";
+  std::ofstream(exceptions)
+      << R"([{"case": "a", "op": "b", "simt": 3, "hardware": 4, "why": "c"}])";
   const Golden golden = Golden::load(file, exceptions);
   EXPECT_EQ(golden.device, "a GPU");
   EXPECT_EQ(golden.sm_count, 7);
@@ -208,6 +209,7 @@ TEST(ParityGolden, IsReadBackAsWritten) {
   EXPECT_TRUE(judge(kCase, written.cases.at(kCase), golden).failures.empty());
   ASSERT_EQ(golden.exceptions.size(), 1u);
   EXPECT_EQ(golden.exceptions[0].simt, 3u);
+  EXPECT_EQ(golden.exceptions[0].hardware, 4u);
 
   std::ofstream(file) << "{\"cases\": ";
   EXPECT_THROW(Golden::load(file, exceptions), std::runtime_error);

@@ -89,14 +89,14 @@ __device__ __forceinline__ void store_tile_unaligned(const float (&acc)[kMmaM][k
     tma_store::pack_box(box, acc[i / kAcross], i % kAcross);
     __syncwarp();  // the box is whole
     const int first_row = row + 64 * (i / kAcross), first_col = col + 64 * (i % kAcross);
-    for (int r = 0; r < tma_store::kBoxRows && first_row + r < e.m; ++r) {
+#pragma unroll 4
+    for (int r = 0; r < tma_store::kBoxRows; ++r) {
       bf16* destination = out.c + (first_row + r) * out.ldc + first_col;
 #pragma unroll
       for (int c = lane_idx(); c < tma_store::kBoxCols; c += kWarpSize) {
-        if (first_col + c < e.n) {
-          destination[c] = *reinterpret_cast<const bf16*>(
-              box + swizzle_address<Swizzle::b128>(r * 128 + c * 2));  // [unaligned]
-        }
+        const bf16 value = *reinterpret_cast<const bf16*>(
+            box + swizzle_address<Swizzle::b128>(r * 128 + c * 2));  // [unaligned]
+        if (first_row + r < e.m && first_col + c < e.n) destination[c] = value;
       }
     }
     __syncwarp();  // read by all before it is packed again

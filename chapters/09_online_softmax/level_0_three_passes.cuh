@@ -12,6 +12,7 @@ template <class Element>
 struct ThreePassesConfig {
   using T = Element;
   static constexpr int kThreads = 32;  // rows a block: few, so that all SMs get some
+  static constexpr int kRun = 256;     // terms that are added before they join the others
 };
 
 template <class C>
@@ -28,9 +29,13 @@ __global__ void __launch_bounds__(C::kThreads)
   for (int col = 0; col < shape.cols; ++col) {  // lanes a whole row apart
     max = fmaxf(max, as_float(in[col]));
   }
+  // Runs of limited length: one long sum would round many like terms in the same direction.
   float sum = 0;
-  for (int col = 0; col < shape.cols; ++col) {
-    sum += exponential(as_float(in[col]) - max);
+  for (int begin = 0; begin < shape.cols; begin += C::kRun) {
+    const int end = min(begin + C::kRun, static_cast<int>(shape.cols));
+    float run = 0;
+    for (int col = begin; col < end; ++col) run += exponential(as_float(in[col]) - max);
+    sum += run;
   }
   const float scale = 1 / sum;
   for (int col = 0; col < shape.cols; ++col) {

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The figures: the ladder and the roofline of a chapter, the roofline of the book, size sweeps."""
+import math
 import textwrap
+
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from . import style
 from .results import DEVICE_MEMORY, REQUESTED, size_text, traffic
@@ -32,8 +35,8 @@ def label(level):
 def ladder(run, theme):
     """A bar per level, the library as a line, the roof as another."""
     levels = run.timed
-    figure, axes = plt.subplots(figsize=(8.6, 1.7 + 0.42 * len(levels)))
-    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.72 / figure.get_figheight(),
+    figure, axes = plt.subplots(figsize=(8.6, 1.75 + 0.40 * len(levels)))
+    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.85 / figure.get_figheight(),
                            bottom=0.80 / figure.get_figheight())
     for y, level in enumerate(levels):
         speed = run.speed(level)
@@ -56,20 +59,15 @@ def ladder(run, theme):
         lines.append((speed, reference["name"], theme.accent, (0, (6, 2)) if index == 0 else (0, (2, 2))))
     if run.roof_value:
         lines.append((run.roof_value, f"roof ({run.json['roof']})", theme.roof, "-"))
-    for row, (x, name, colour, dashes) in enumerate(sorted(lines, key=lambda line: line[0])):
-        axes.axvline(x, color=colour, linestyle=dashes, linewidth=1.3, zorder=0.5 if dashes == "-" else 3)
+    for row, (x, name, colour, dashes) in enumerate(sorted(lines)):
+        axes.axvline(x, color=colour, linestyle=dashes, linewidth=1.3, zorder=3)
+        axes.annotate(name, (x, 1), xycoords=("data", "axes fraction"), xytext=(0, 3 + 11 * row),
+                      textcoords="offset points", color=colour, fontsize=8.5, va="bottom", ha="center")
         top = max(top, x)
-    axes.set_xlim(0, top * 1.14)
-    for row, (x, name, colour, dashes) in enumerate(sorted(lines, key=lambda line: line[0])):
-        near = row + 1 < len(lines) and sorted(lines, key=lambda line: line[0])[row + 1][0] - x < 0.25 * top
-        axes.text(x, len(levels) - 0.42, name + " " if near or x > 0.8 * top else " " + name, color=colour,
-                  fontsize=8.5, va="bottom", ha="right" if near or x > 0.93 * top and row == 0 and len(lines) > 1
-                  else ("center" if x > 0.8 * top else "left"))
+    axes.set_xlim(0, top * 1.16)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     axes.set_yticks(range(len(levels)), [label(level) for level in levels], color=theme.text)
-    axes.set_ylim(len(levels) - 0.45, -0.6)
-    axes.invert_yaxis()
-    axes.set_ylim(-0.6, len(levels) - 0.45)
-    axes.invert_yaxis()
+    axes.set_ylim(len(levels) - 0.45, -0.55)
     axes.grid(axis="y", visible=False)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -110,6 +108,13 @@ class Chart:
     def ceiling(self):
         return self.run.roof_value
 
+    def ceilings(self):
+        """The measured ceilings of these cores: on tensor cores both kinds of instruction."""
+        roofs = self.run.json.get("roofs") or {}
+        names = ([("FP32 FMA", "fp32_tflops")] if self.run.json["roof"] == "FP32 FMA" else
+                 [("mma.sync bf16", "mma_bf16_tflops"), ("wgmma bf16", "wgmma_bf16_tflops")])
+        return [(name, roofs[key]) for name, key in names if roofs.get(key)]
+
     def sheet_diagonal(self):
         peak = self.run.sheet.get("hbm")
         return peak * self.scale if peak else None
@@ -125,9 +130,6 @@ def draw_roofs(axes, chart, theme, x_range, y_range):
     low, high = x_range
     ceiling = chart.ceiling()
     sheet_ceiling = chart.sheet_ceiling()
-
-    def limit(value, top):
-        return min(value, top) if top else value
 
     for order, (name, slope) in enumerate(chart.diagonals()):
         top = ceiling if chart.flops else None
@@ -147,10 +149,13 @@ def draw_roofs(axes, chart, theme, x_range, y_range):
                   zorder=0.9)
     if ceiling and chart.flops:
         slopes = chart.diagonals()
-        start = ceiling / slopes[-1][1] if slopes else low
-        axes.plot([max(start, low), high], [ceiling, ceiling], color=theme.roof, linewidth=1.9, zorder=1)
-        axes.text(high, ceiling, f"{chart.run.json['roof']} {significant(ceiling)} TFLOP/s ", fontsize=7.5,
-                  color=theme.text, va="bottom", ha="right")
+        for name, value in chart.ceilings():
+            start = value / slopes[-1][1] if slopes else low
+            mine = value == ceiling
+            axes.plot([max(start, low), high], [value, value], color=theme.roof, linewidth=1.9 if mine else 1,
+                      zorder=1)
+            axes.text(high, value, f"{name} {significant(value)} TFLOP/s ", fontsize=7.5,
+                      color=theme.text if mine else theme.muted, va="top" if mine else "bottom", ha="right")
     if sheet_ceiling:
         start = sheet_ceiling / chart.sheet_diagonal() if chart.sheet_diagonal() else low
         axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], color=theme.muted, linewidth=1,
@@ -161,6 +166,7 @@ def ranges(points, charts):
     """Axis ranges that hold every dot, the algorithm's intensity and the corner of the roof."""
     xs = [x for x, _ in points] + [chart.algorithmic for chart in charts]
     ys = [y for _, y in points] + [c for chart in charts if (c := chart.ceiling())]
+    ys += [value for chart in charts if chart.flops for _, value in chart.ceilings()]
     for chart in charts:
         if chart.flops and chart.ceiling() and chart.diagonals():
             xs.append(chart.ceiling() / chart.diagonals()[0][1])
@@ -170,7 +176,6 @@ def ranges(points, charts):
 
 def set_angles(axes, figure, charts, x_range, y_range):
     """The slope of a diagonal on paper, so that its label can follow it."""
-    import math
     box = axes.get_position()
     width, height = box.width * figure.get_figwidth(), box.height * figure.get_figheight()
     decades_x = math.log10(x_range[1] / x_range[0]) / width
@@ -188,11 +193,25 @@ def axis_labels(axes, chart):
         axes.set_ylabel("GB/s of bytes the problem needs")
 
 
-def plain_ticks(axes):
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-    for axis in (axes.xaxis, axes.yaxis):
+def plain_ticks(axes, x_range, y_range):
+    """1, 10, 100 ... and where that leaves few, 2 and 5 of each decade as well."""
+    for axis, (low, high) in ((axes.xaxis, x_range), (axes.yaxis, y_range)):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 300 else (1,)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
         axis.set_minor_formatter(NullFormatter())
+
+
+def apart(axes, points, distance=17):
+    """Moves dots that would cover one another sideways: index -> (x, y) to draw at."""
+    placed = {}
+    for index, point in points.items():
+        x, y = axes.transData.transform(point)
+        tries = 0
+        while any((x - a) ** 2 + (y - b) ** 2 < (0.97 * distance) ** 2 for a, b in placed.values()):
+            tries += 1
+            x = axes.transData.transform(point)[0] + distance * tries
+        placed[index] = (x, y)
+    return {index: tuple(axes.transData.inverted().transform(pixel)) for index, pixel in placed.items()}
 
 
 def roofline(run, theme):
@@ -210,20 +229,22 @@ def roofline(run, theme):
     set_angles(axes, figure, [chart], x_range, y_range)
     draw_roofs(axes, chart, theme, x_range, y_range)
     axes.axvline(chart.algorithmic, color=theme.accent, linestyle=":", linewidth=1.4, zorder=0.8)
-    axes.annotate(f"the algorithm: {significant(chart.algorithmic)}" + (" FLOP/byte" if chart.flops else ""),
-                  (chart.algorithmic, y_range[0]), xytext=(-3, 6), textcoords="offset points", rotation=90,
-                  fontsize=7.5, color=theme.accent, ha="right", va="bottom")
+    axes.annotate(f"the algorithm: {significant(chart.algorithmic)} FLOP/byte" if chart.flops
+                  else "the algorithm: every byte once",
+                  (chart.algorithmic, y_range[0]), xytext=(-5, 4), textcoords="offset points", fontsize=7.5,
+                  color=theme.accent, ha="right", va="bottom", zorder=6)
+    drawn = apart(axes, points)
     for before, after in zip(levels, levels[1:]):
-        axes.annotate("", points[after.index], points[before.index],
+        axes.annotate("", drawn[after.index], drawn[before.index],
                       arrowprops={"arrowstyle": "-|>", "color": theme.muted, "shrinkA": 7, "shrinkB": 7,
                                   "linewidth": 1, "mutation_scale": 9}, zorder=2)
     for level in levels:
-        x, y = points[level.index]
+        x, y = drawn[level.index]
         origin = chart.x(level)[2]
         axes.errorbar(x, y, yerr=[[max(y - run.speed(level, "q3"), 0)], [max(run.speed(level, "q1") - y, 0)]],
                       color=theme.first, capsize=3, linewidth=1.2, zorder=3)
         filled = origin == DEVICE_MEMORY
-        axes.plot([x], [y], marker="o" if origin else "D", markersize=14 if origin else 13,
+        axes.plot([x], [y], marker="o" if origin else "D", markersize=14 if origin else 11.5,
                   color=theme.first if filled or not origin else theme.background,
                   markeredgecolor=theme.first, markeredgewidth=1.8, alpha=1, zorder=4)
         axes.text(x, y, str(level.index), ha="center", va="center_baseline", fontsize=8, fontweight="bold",
@@ -232,9 +253,9 @@ def roofline(run, theme):
         speed = run.speed_of_time(reference["time_us"]["median"])
         axes.plot([chart.algorithmic], [speed], marker="*", markersize=13, color=theme.accent,
                   markeredgecolor=theme.background, zorder=4.5)
-        axes.annotate(reference["name"], (chart.algorithmic, speed), xytext=(8, -3), textcoords="offset points",
-                      fontsize=8.5, color=theme.accent, va="top")
-    plain_ticks(axes)
+        axes.annotate(reference["name"], (chart.algorithmic, speed), xytext=(-9, 0), textcoords="offset points",
+                      fontsize=8.5, color=theme.accent, va="center", ha="right")
+    plain_ticks(axes, x_range, y_range)
     axis_labels(axes, chart)
     figure.suptitle(f"Chapter {run.chapter} · {run.ladder} under its roofs", x=0.012, y=0.975, ha="left",
                     fontsize=12, fontweight="bold")
@@ -246,8 +267,9 @@ def roofline(run, theme):
     for level in levels:
         _, factor, _ = chart.x(level)
         tail = f"{percent(level.fraction)} of {run.json['roof']}" if level.fraction is not None else ""
-        if factor is not None and (not chart.flops or factor > 0):
-            tail += f" · {significant(factor)}x traffic" if not chart.flops else ""
+        if factor is not None:
+            tail += (f" · {significant(chart.algorithmic / factor)} FLOP/byte" if chart.flops
+                     else f" · {significant(factor)}x traffic")
         figure.text(0.620, y, str(level.index), fontsize=9, fontweight="bold", color=theme.first, va="top")
         figure.text(0.642, y, level.name + (" *" if level.stale else ""), fontsize=9, fontweight="bold", va="top")
         figure.text(0.992, y, tail, fontsize=8, color=theme.text, va="top", ha="right")
@@ -324,7 +346,7 @@ def book_roofline(results, chapters, theme):
             if last.json.get("vs_reference"):
                 text += f", {against_reference(last)} {last.json['vs_reference']['name']}"
             entries.append((line, text + (" *" if first.stale or last.stale else "")))
-        plain_ticks(axes)
+        plain_ticks(axes, x_range, y_range)
         axes.set_title(title)
         axes.set_xlabel("FLOP per byte" if charts[0].flops else "needed bytes per byte moved")
         axes.set_ylabel(charts[0].unit, labelpad=1)

@@ -26,7 +26,7 @@ class Theme:
 
     def __enter__(self):
         self.context = plt.rc_context({
-            "font.family": ["DejaVu Sans", "Verdana", "sans-serif"], "svg.fonttype": "none",
+            "font.family": ["DejaVu Sans", "sans-serif"], "svg.fonttype": "none",
             "font.size": 10, "axes.titlesize": 12,
             "axes.titleweight": "bold", "axes.titlelocation": "left", "svg.hashsalt": "cookbook",
             "figure.facecolor": self.background, "axes.facecolor": self.background,

@@ -262,9 +262,10 @@ Verdict judge(const std::string& name, const CaseCounts& simt, const Golden& gol
     open.erase(found);
     if (exception.why.empty()) {
       verdict.failures.push_back(describe(difference) + "; its exception does not say why");
-    } else if (exception.simt != difference.simt) {
-      verdict.failures.push_back(
-          fmt::format("{}; its exception was made for {}", describe(difference), exception.simt));
+    } else if (exception.simt != difference.simt || exception.hardware != difference.hardware) {
+      verdict.failures.push_back(fmt::format("{}; its exception was made for {} and {}",
+                                             describe(difference), exception.simt,
+                                             exception.hardware));
     } else {
       verdict.explained.push_back(describe(difference) + ". Why: " + exception.why);
     }

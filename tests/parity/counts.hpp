@@ -56,12 +56,13 @@ CaseCounts trace_case(const Case& one, const Size& size);
 /// it the warps at the end of an array, may depend on their number. Before the first launch.
 void model_sms(int count);
 
-/// A difference that is not a mistake of the model, and why.
+/// A difference that is not a mistake of the model, and why. Both numbers are part of it, so that
+/// neither side drifts unseen.
 struct Exception {
-  std::string name;        ///< of the case
-  std::string op;          ///< "global_load" ...
-  std::string text;        ///< of the source line; empty: the case's total
-  std::uint64_t simt = 0;  ///< what the model counts, so that it cannot drift unseen
+  std::string name;  ///< of the case
+  std::string op;    ///< "global_load" ...
+  std::string text;  ///< of the source line; empty: the case's total
+  std::uint64_t simt = 0, hardware = 0;
   std::string why;
 };
 

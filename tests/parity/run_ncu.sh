@@ -41,6 +41,8 @@ for tool in ncu cuobjdump nvdisasm; do
   [ -n "${!tool}" ] || { echo "$tool is not installed"; exit; }
 done
 
+export PYTHONDONTWRITEBYTECODE=1
+
 # The tools, as they name themselves.
 python3 - "$ncu" "$nvdisasm" > "$raw/versions.json" <<'PYTHON'
 import json, re, subprocess, sys
@@ -73,6 +75,9 @@ for folder in "$elf"/*/; do
   done
 done
 rm -rf "$elf"
+mkdir "$raw/sources"
+(cd "$here/../.." && find chapters tests/parity -name '*.cuh' -o -name '*.hpp' -o -name '*.cu') |
+  tar -C "$here/../.." -cf - -T - | tar -C "$raw/sources" -xf -
 
 metrics=inst_executed,memory_l1_tag_requests_global
 metrics+=,memory_l2_theoretical_sectors_global,memory_l2_theoretical_sectors_global_ideal

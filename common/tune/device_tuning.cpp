@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The part of the tuner that needs a GPU: samples from common/bench.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+
+#include "common/harness/options.hpp"
+#include "common/tune/tuner.hpp"
+#if COOKBOOK_CUDA
+#include "common/bench/bench.hpp"
+#endif
+
+namespace cookbook::tune {
+
+#if COOKBOOK_CUDA
+namespace {
+
+// Plans are made once, on the search's own buffers; a sample is a launch of one, after an L2 flush.
+class GpuTimer : public Timer {
+ public:
+  GpuTimer(const Space& space, Instance& instance) : space_(space), instance_(instance) {}
+
+  void warm_up(std::size_t candidate) override {
+    const auto run = plan(candidate);
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(300)) {
+      run(Stream{});
+      synchronize();
+    }
+  }
+
+  std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
+    std::vector<Contender> contenders;
+    std::vector<Samples> all(candidates.size());
+    std::vector<std::size_t> place;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      try {
+        contenders.push_back({space_[candidates[i]].id(), plan(candidates[i])});
+        place.push_back(i);
+      } catch (const std::exception& error) {
+        all[i].failure = error.what();
+      }
+    }
+    for (const Contender& library : libraries) contenders.push_back(library);
+    BenchOptions options;
+    options.min_rounds = options.max_rounds = rounds;
+    const auto measured = measure(contenders, options, nullptr);
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      all[place[i]].us = measured[i].cold_us;
+      all[place[i]].failure = measured[i].error;
+      if (!measured[i].error.empty()) all[place[i]].us.clear();
+    }
+    library_samples.clear();
+    for (std::size_t i = 0; i < libraries.size(); ++i) {
+      const Measurement& m = measured[place.size() + i];
+      library_samples[libraries[i].name] = {m.error.empty() ? m.cold_us : std::vector<double>{},
+                                            m.error};
+    }
+    return all;
+  }
+
+  std::vector<Contender> libraries;  // timed in the same rounds
+  std::map<std::string, Samples> library_samples;
+
+ private:
+  std::function<void(Stream)> plan(std::size_t candidate) {
+    auto& made = plans_[candidate];
+    if (!made) made = space_[candidate].search.prepare(instance_.problem(), instance_.pointers());
+    return made;
+  }
+
+  const Space& space_;
+  Instance& instance_;
+  std::map<std::size_t, std::function<void(Stream)>> plans_;
+};
+
+void require_timing() {
+  if (const std::string why = why_not_time(); !why.empty()) {
+    throw std::runtime_error("not tuning: " + why);
+  }
+}
+
+}  // namespace
+
+Report tune_on_device(const Space& space, const Size& size, const Variant& variant,
+                      const TuneOptions& options, const Cache& cache) {
+  require_timing();
+  Instance instance(space.searched(), size, InputKind::normal, 1, variant);
+  DeviceVerifier verifier(space, instance);
+  GpuTimer timer(space, instance);
+  const DeviceInfo& device = device_info();
+  const auto problem = space.problem.make_problem(size, variant);
+  Report report =
+      tune(space, size, *problem, device, survivors(space, device), timer, &verifier, options);
+  if (!report.problem.empty()) return report;
+  // The key is that of the problem as users have it, with bases as far off as here.
+  DevicePointers at;
+  for (const TensorSpec& spec : problem->tensors()) {
+    at.by_name[spec.name] = reinterpret_cast<void*>(
+        static_cast<std::uintptr_t>(variant.misalign_elements) * dtype_bytes(spec.dtype));
+  }
+  report.entry.key = make_key(space, *problem, at, device);
+  cache.add(report.entry);
+  if (const auto all = cache.find(report.entry.key)) report.entry = *all;  // other shards' included
+  return report;
+}
+
+Recording record(const Space& space, const std::vector<ReferenceEntry>& libraries, int rounds,
+                 const std::function<void(const std::string&)>& progress) {
+  require_timing();
+  Recording recording;
+  recording.kernel = space.kernel;
+  recording.device = device_info();
+  recording.source_sha256 = source_hash(space.source);
+  if (const char* commit = std::getenv("COOKBOOK_COMMIT")) recording.commit = commit;
+  char date[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  recording.date = date;
+  for (const Candidate& each : space.candidates()) recording.parameters[each.id()] = each.parameters;
+
+  std::vector<std::pair<Size, bool>> shapes;
+  for (const Size& size : space.training) shapes.push_back({size, false});
+  for (const Size& size : space.held_out) shapes.push_back({size, true});
+  for (const auto& [size, held_out] : shapes) {
+    RecordedProblem recorded;
+    recorded.size = size, recorded.held_out = held_out;
+    const auto problem = space.problem.make_problem(size, {});
+    recorded.bytes = problem->bytes(), recorded.flops = problem->flops();
+    progress(fmt::format("{} {}: drawing inputs", space.kernel, size_text(size)));
+    Instance instance(space.searched(), size, InputKind::normal, 1);
+    DeviceVerifier verifier(space, instance);
+    GpuTimer timer(space, instance);
+    std::vector<std::size_t> alive;
+    for (const Fate& fate : legality(space, *problem, recording.device)) {
+      const std::string id = space[fate.candidate].id();
+      std::string reason = fate.reason;
+      if (fate.stage == Stage::timed) {
+        progress(fmt::format("{} {}: checking {}", space.kernel, size_text(size), id));
+        reason = verifier.check(fate.candidate);
+      }
+      if (reason.empty()) {
+        alive.push_back(fate.candidate);
+      } else {
+        recorded.configurations[id].failure = reason;
+      }
+    }
+    for (const ReferenceEntry& library : libraries) {
+      if (!library.supports(instance.problem(), recording.device)) continue;
+      timer.libraries.push_back(
+          {library.name, library.prepare(instance.problem(), instance.pointers())});
+    }
+    if (!alive.empty()) {
+      progress(fmt::format("{} {}: timing {} configurations", space.kernel, size_text(size),
+                           alive.size()));
+      timer.warm_up(alive.front());
+      const std::vector<Samples> all = timer.time(alive, rounds);
+      for (std::size_t i = 0; i < alive.size(); ++i) {
+        recorded.configurations[space[alive[i]].id()] = all[i];
+      }
+      recorded.libraries = timer.library_samples;
+    }
+    recording.problems.push_back(std::move(recorded));
+  }
+  return recording;
+}
+
+#else
+
+Report tune_on_device(const Space&, const Size&, const Variant&, const TuneOptions&, const Cache&) {
+  throw std::runtime_error("tuning needs a GPU: on the SIMT backend there is nothing to time");
+}
+
+Recording record(const Space&, const std::vector<ReferenceEntry>&, int,
+                 const std::function<void(const std::string&)>&) {
+  throw std::runtime_error("recording needs a GPU: on the SIMT backend there is nothing to time");
+}
+
+#endif
+
+}  // namespace cookbook::tune

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+#include "common/tune/tuner.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <set>
+#include <sstream>
+
+#include "common/harness/options.hpp"
+
+namespace cookbook::tune {
+namespace {
+
+// Below this, launch latency decides and no configuration can win anything.
+constexpr double kWorthTuningBytes = 1 << 20;
+
+std::string all_reasons(const Space& space, const std::vector<Fate>& fates) {
+  std::string text = fmt::format("space `{}` has no configuration for this:", space.kernel);
+  for (const Fate& fate : fates) {
+    text += fmt::format("\n  {}: {}", space[fate.candidate].id(), fate.reason);
+  }
+  return text;
+}
+
+// What the winner does differently: "stages 4 -> 6, cluster 2 -> 1".
+std::string differences(const Parameters& from, const Parameters& to) {
+  std::vector<std::string> parts;
+  for (const Parameter& p : to) {
+    const std::int64_t before = value_of(from, p.name, p.value);
+    if (before != p.value) parts.push_back(fmt::format("{} {} -> {}", p.name, before, p.value));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+Mode mode_from_environment() {
+  const char* value = std::getenv("COOKBOOK_AUTOTUNE");
+  const std::string text = value ? value : "tune";
+  if (text == "off") return Mode::off;
+  if (text == "read") return Mode::read;
+  if (text == "tune" || text.empty()) return Mode::tune;
+  throw std::invalid_argument("COOKBOOK_AUTOTUNE is '" + text + "'; it must be off, read or tune");
+}
+
+std::string why_not_time(const std::function<const char*(const char*)>& environment,
+                         const std::string& libraries) {
+  for (const char* name : {"CUDA_INJECTION64_PATH", "NV_COMPUTE_PROFILER_PERFWORKS_DIR",
+                           "NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "NV_NSIGHT_INJECTION_PORT_BASE",
+                           "NV_TPS_LAUNCH_TOKEN", "NV_SANITIZER_INJECTION_PORT_BASE",
+                           "NV_SANITIZER_INJECTION_TRANSPORT_TYPE"}) {
+    if (environment(name)) return fmt::format("a profiler or sanitizer is attached ({} is set)", name);
+  }
+  const char* blocking = environment("CUDA_LAUNCH_BLOCKING");
+  if (blocking && std::string(blocking) != "0") return "CUDA_LAUNCH_BLOCKING serialises launches";
+  for (const char* name : {"libcuda-injection", "libcupti", "libsanitizer-collection",
+                           "libToolsInjection", "libnvperf"}) {
+    if (libraries.find(name) != std::string::npos) {
+      return fmt::format("a profiler or sanitizer is attached ({} is loaded)", name);
+    }
+  }
+  return "";
+}
+
+std::string why_not_time() {
+  std::stringstream maps;
+  maps << std::ifstream("/proc/self/maps").rdbuf();
+  return why_not_time([](const char* name) { return static_cast<const char*>(std::getenv(name)); },
+                      maps.str());
+}
+
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  const auto slash = text.find('/');
+  const char* end = text.data() + text.size();
+  if (slash != std::string::npos) {
+    const auto first = std::from_chars(text.data(), end, shard.index);
+    const auto second = std::from_chars(text.data() + slash + 1, end, shard.count);
+    if (first.ec == std::errc() && first.ptr == text.data() + slash && second.ec == std::errc() &&
+        second.ptr == end && shard.count > 0 && shard.index >= 0 && shard.index < shard.count) {
+      return shard;
+    }
+  }
+  throw std::invalid_argument("a shard is i/n with 0 <= i < n, such as 0/4; got '" + text + "'");
+}
+
+std::string tolerance_too_tight(const AnyProblem& problem, const HostTensors& tensors) {
+  for (const TensorSpec& spec : problem.tensors()) {
+    if (spec.role == Role::input || spec.rows == 0 || spec.cols == 0) continue;
+    std::vector<double> value(static_cast<std::size_t>(spec.cols)), bound(value.size());
+    problem.reference_row(tensors, spec.name, 0, value.data(), bound.data());
+    for (std::size_t col = 0; col < value.size(); ++col) {
+      if (!std::isfinite(value[col])) continue;
+      const double rounding = half_ulp(spec.dtype, value[col]);
+      if (bound[col] < rounding) {
+        return fmt::format(
+            "{}[0][{}] = {:.6g} may err by {:.3g}, but rounding it to {} alone may err by {:.3g}: "
+            "the tolerance is too tight for the type",
+            spec.name, col, value[col], bound[col], dtype_name(spec.dtype), rounding);
+      }
+    }
+  }
+  return "";
+}
+
+DeviceVerifier::DeviceVerifier(const Space& space, Instance& instance)
+    : space_(space), full_(instance) {
+  double bytes = 0;
+  for (const TensorSpec& spec : instance.problem().tensors()) bytes += double(spec.bytes());
+  if (bytes > kFullCheckBytes) {
+    small_ = std::make_unique<Instance>(space.searched(), space.searched().check_size,
+                                        InputKind::normal, 1);
+  }
+}
+
+std::string DeviceVerifier::check(std::size_t candidate) {
+  const CheckResult result = check_level(space_[candidate].search, small_ ? *small_ : full_);
+  return result.status == CheckResult::Status::ok ? "" : result.reason;
+}
+
+std::string DeviceVerifier::confirm(std::size_t candidate) {
+  if (!small_) return "";
+  const CheckResult result = check_level(space_[candidate].search, full_, 1);
+  return result.status == CheckResult::Status::ok ? "" : result.reason;
+}
+
+std::string DeviceVerifier::hint() {
+  const Instance& checked = small_ ? *small_ : full_;
+  return tolerance_too_tight(checked.problem(), checked.tensors());
+}
+
+Survivors survivors(const Space& space, const DeviceInfo& device) {
+  if (const auto recording = find_recording(space, device.cc())) {
+    const auto kept = shrink(recorded_times(space, *recording), kMostSurvivors);
+    if (!kept.empty()) return {kept, "recorded on " + recording->device.name};
+  }
+  return {shrink(predicted_times(space, device), kMostSurvivors),
+          space.model ? "predicted by the model" : "first of the space"};
+}
+
+Report tune(const Space& space, const Size& size, const AnyProblem& problem,
+            const DeviceInfo& device, const Survivors& survivors, Timer& timer, Verifier* verifier,
+            const TuneOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  ++counters().searches;
+  Report report;
+  report.size = size;
+  report.device = device.name;
+  report.chosen_by = survivors.chosen_by;
+  report.fates = legality(space, problem, device);
+  auto show = [&](const std::string& text) {
+    if (options.progress) options.progress(fmt::format("{} {}: {}", space.kernel, size_text(size), text));
+  };
+
+  // Who takes part: the default always, then this shard's share of the survivors.
+  int default_index = -1, turn = 0;
+  std::vector<std::size_t> alive;
+  for (Fate& fate : report.fates) {
+    if (fate.stage != Stage::timed) continue;
+    const auto& kept = survivors.indices;
+    const bool survived = std::find(kept.begin(), kept.end(), fate.candidate) != kept.end();
+    if (default_index < 0) {
+      default_index = static_cast<int>(fate.candidate);
+    } else if (!survived) {
+      fate.stage = Stage::pruned;
+      fate.reason = "not among the survivors " + survivors.chosen_by;
+      continue;
+    } else if (turn++ % options.shard.count != options.shard.index) {
+      fate.stage = Stage::other_shard;
+      continue;
+    }
+    alive.push_back(fate.candidate);
+  }
+  if (alive.empty()) {
+    report.problem = all_reasons(space, report.fates);
+    return report;
+  }
+  report.entry.default_id = space[static_cast<std::size_t>(default_index)].id();
+  auto fail = [&](std::size_t c, const std::string& reason) {
+    report.fates[c].stage = Stage::failed;
+    report.fates[c].reason = reason;
+    report.entry.measured[space[c].id()] = {};
+    report.entry.measured[space[c].id()].failed = reason;
+    std::erase(alive, c);
+  };
+
+  // Right first, fast second.
+  for (std::size_t c : std::vector<std::size_t>(alive)) {
+    if (!verifier) break;
+    show("checking " + space[c].id());
+    if (const std::string wrong = verifier->check(c); !wrong.empty()) fail(c, wrong);
+  }
+  const auto fixed = static_cast<std::size_t>(default_index);
+  if (alive.empty() || alive.front() != fixed) {
+    // Without a right default there is nothing to be compared with, and something is badly wrong.
+    const std::string hint = verifier ? verifier->hint() : "";
+    report.problem = fmt::format("the default configuration of `{}` is wrong: {}{}", space.kernel,
+                                 report.fates[fixed].reason, hint.empty() ? "" : "; " + hint);
+    return report;
+  }
+
+  show("warming up");
+  timer.warm_up(fixed);
+  show(fmt::format("timing {} configurations", alive.size()));
+  Arena arena;
+  arena.space = &space, arena.candidates = alive, arena.size = size, arena.device = device;
+  arena.rounds = options.search_rounds;
+  const Search search = successive_elimination(arena, timer);
+  report.looks = search.steps.empty() ? 0 : search.steps.back().looks;
+  for (const auto& [c, reason] : search.failures) fail(c, reason);
+
+  // Finalists against the default in the same rounds; the rest keep what the search saw of them.
+  std::vector<std::size_t> last = {fixed};
+  for (std::size_t c : search.ranking()) {
+    if (c != fixed && last.size() <= options.finalists) last.push_back(c);
+  }
+  const auto of = [&](std::size_t c) {
+    const auto at = std::find(search.candidates.begin(), search.candidates.end(), c);
+    return search.us[static_cast<std::size_t>(at - search.candidates.begin())];
+  };
+  for (std::size_t c : search.candidates) {
+    if (std::find(last.begin(), last.end(), c) != last.end()) continue;
+    const auto us = of(c);
+    const Ratio ratio = paired(of(fixed), us);
+    // `low` is 1 at most: a short look may not win.
+    report.entry.measured[space[c].id()] = {median(us), ratio.ratio, std::min(ratio.low, 1.0),
+                                            ratio.high, static_cast<int>(us.size()), ""};
+  }
+  show(fmt::format("timing {} finalists again", last.size()));
+  std::map<std::string, std::vector<double>> final_us;
+  const std::vector<Samples> samples = timer.time(last, options.final_rounds);
+  report.looks += static_cast<int>(last.size());
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    if (!samples[i].failure.empty() || !samples[0].failure.empty()) {
+      fail(last[i], samples[i].failure.empty() ? "the default failed" : samples[i].failure);
+      continue;
+    }
+    const std::string id = space[last[i]].id();
+    const Ratio ratio = i == 0 ? Ratio{1, 1, 1} : paired(samples[0].us, samples[i].us);
+    report.fates[last[i]].stage = Stage::finalist;
+    report.entry.measured[id] = {median(samples[i].us), ratio.ratio, ratio.low, ratio.high,
+                                 options.final_rounds, ""};
+    final_us[id] = samples[i].us;
+  }
+  // A winner that is wrong at full size is none.
+  while (verifier && report.entry.winner() != report.entry.default_id) {
+    const auto winner = static_cast<std::size_t>(space.find(report.entry.winner()));
+    show("confirming " + space[winner].id());
+    const std::string wrong = verifier->confirm(winner);
+    if (wrong.empty()) break;
+    fail(winner, wrong);
+  }
+  std::vector<std::string> ties;
+  for (const auto& [id, us] : final_us) {
+    const std::string winner = report.entry.winner();
+    if (id == winner || !report.entry.measured[id].failed.empty()) continue;
+    const Ratio ratio = paired(us, final_us[winner]);
+    if (ratio.low <= 1) ties.push_back(id);
+  }
+  report.tie = fmt::format("{}", fmt::join(ties, "; "));
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+void print(const Report& report, const Space& space) {
+  std::map<Stage, int> count;
+  for (const Fate& fate : report.fates) ++count[fate.stage];
+  const int all = static_cast<int>(report.fates.size()), compiled = all - count[Stage::refused];
+  const int able = compiled - count[Stage::unsupported], kept = able - count[Stage::pruned];
+  fmt::print("\n{} at {} on {}\n", space.kernel, size_text(report.size), report.device);
+  fmt::print("  {} configurations in the code > {} compiled > {} can run this > {} survive ({})",
+             all, compiled, able, kept, report.chosen_by);
+  if (count[Stage::other_shard]) fmt::print(" > {} in this shard", kept - count[Stage::other_shard]);
+  fmt::print(" > {} right > {} finalists\n", kept - count[Stage::other_shard] - count[Stage::failed],
+             count[Stage::finalist]);
+  if (!report.problem.empty()) {
+    fmt::print("  {}\n", report.problem);
+    return;
+  }
+  std::size_t width = 13;
+  for (const Candidate& each : space.candidates()) width = std::max(width, each.id().size());
+  fmt::print("  {:<{}}  {:>10}  {:>7}  {:<16} {}\n", "configuration", width, "us", "speed",
+             "95 % interval", "fate");
+  std::vector<Fate> fates = report.fates;
+  auto us_of = [&](const Fate& fate) {
+    const auto at = report.entry.measured.find(space[fate.candidate].id());
+    return at == report.entry.measured.end() || !at->second.failed.empty()
+               ? std::numeric_limits<double>::infinity() : at->second.us;
+  };
+  std::stable_sort(fates.begin(), fates.end(),
+                   [&](const Fate& a, const Fate& b) { return us_of(a) < us_of(b); });
+  for (const Fate& fate : fates) {
+    const std::string id = space[fate.candidate].id();
+    const std::string what = fmt::format("{}{}{}{}", stage_name(fate.stage),
+                                         id == report.entry.default_id ? ", default" : "",
+                                         fate.reason.empty() ? "" : ": ", fate.reason);
+    if (std::isinf(us_of(fate))) {
+      fmt::print("  {:<{}}  {:>10}  {:>7}  {:<16} {}\n", id, width, "", "", "", what);
+    } else {
+      const Measured& m = report.entry.measured.at(id);
+      fmt::print("  {:<{}}  {:>10.2f}  {:>6.3f}x  [{:.3f}, {:.3f}]   {}\n", id, width, m.us, m.ratio,
+                 m.low, m.high, what);
+    }
+  }
+  const std::string winner = report.entry.winner();
+  if (winner == report.entry.default_id) {
+    fmt::print("  The default stays: whatever differs from it is within noise, or slower.\n");
+  } else {
+    const Measured& m = report.entry.measured.at(winner);
+    fmt::print("  Chosen: {}, {:.3f}x the default; it sets {}.\n", winner, m.ratio,
+               differences(space[static_cast<std::size_t>(space.find(report.entry.default_id))].parameters,
+                           space[static_cast<std::size_t>(space.find(winner))].parameters));
+  }
+  if (!report.tie.empty()) fmt::print("  As fast, within noise: {}.\n", report.tie);
+  fmt::print("  {} looks, {:.1f} s.\n", report.looks, report.seconds);
+}
+
+Counters& counters() {
+  static Counters all;
+  return all;
+}
+
+std::uint64_t decisions_on_hot_path(const LevelEntry& level, Instance& instance, int runs) {
+  const auto run = level.prepare(instance.problem(), instance.pointers());
+  const std::uint64_t before = counters().decisions;
+  for (int i = 0; i < runs; ++i) run(Stream{});
+  synchronize();
+  return counters().decisions - before;
+}
+
+std::vector<std::size_t> require_legal(const Space& space, const AnyProblem& problem,
+                                       const DeviceInfo& device) {
+  const auto able = legal(space, problem, device);
+  if (able.empty()) {
+    throw std::invalid_argument(all_reasons(space, legality(space, problem, device)));
+  }
+  return able;
+}
+
+std::function<void(Stream)> prepare_first(const Space& space, const std::vector<std::size_t>& order,
+                                          const AnyProblem& problem, const DevicePointers& at) {
+  std::string reason = "the space `" + space.kernel + "` is empty";
+  for (std::size_t c : order) {
+    try {
+      return space[c].level.prepare(problem, at);
+    } catch (const std::invalid_argument& refused) {
+      reason = refused.what();
+    }
+  }
+  throw std::invalid_argument(reason);
+}
+
+Decision decide(const Space& space, const AnyProblem& problem, const DevicePointers& at,
+                const Cache& cache) {
+  ++counters().decisions;
+  const Mode mode = mode_from_environment();
+  const DeviceInfo& device = device_info();
+  const auto able = require_legal(space, problem, device);
+  if (mode == Mode::off) return {able.front(), "the default: COOKBOOK_AUTOTUNE=off"};
+  const Size size = space.size_of(problem);
+  if (device.is_simt) {
+    // Nothing can be timed here; what a GPU recorded for this very size can be replayed.
+    const auto recording = find_recording(space, device.cc());
+    const RecordedProblem* recorded = recording ? recording->find(size) : nullptr;
+    if (!recorded) return {able.front(), "the default: this size was never recorded"};
+    std::vector<std::string> ids;
+    for (const Candidate& each : space.candidates()) ids.push_back(each.id());
+    ReplayTimer timer(*recorded, ids);
+    const Report report =
+        tune(space, size, problem, recording->device, survivors(space, recording->device), timer, nullptr, {});
+    const int winner = space.find(report.entry.winner());
+    if (std::find(able.begin(), able.end(), static_cast<std::size_t>(winner)) == able.end()) {
+      return {able.front(), "the default: what was recorded cannot run here"};
+    }
+    return {static_cast<std::size_t>(winner), "recorded on " + recording->device.name};
+  }
+  const Key key = make_key(space, problem, at, device);
+  ++counters().cache_reads;
+  if (const auto entry = cache.find(key)) {
+    const int winner = space.find(entry->winner());
+    if (std::find(able.begin(), able.end(), static_cast<std::size_t>(winner)) != able.end()) {
+      return {static_cast<std::size_t>(winner), "cached in " + cache.file()};
+    }
+  }
+  if (mode == Mode::read) return {able.front(), "the default: not in the cache, and may not search"};
+  double bytes = 0;
+  const auto specs = problem.tensors();
+  for (const TensorSpec& spec : specs) bytes += double(spec.bytes());
+  if (bytes < kWorthTuningBytes) return {able.front(), "the default: too small to be worth a search"};
+  if (const std::string why = why_not_time(); !why.empty()) {
+    fmt::print(stderr, "autotune: not now, {}; using the default\n", why);
+    return {able.front(), "the default: " + why};
+  }
+  // The search gets buffers of its own, laid out like the caller's.
+  Variant variant;
+  variant.extra_pitch = std::max<std::int64_t>(0, specs.front().pitch - specs.front().cols);
+  for (const TensorSpec& spec : specs) {
+    const auto base = reinterpret_cast<std::uintptr_t>(at.by_name.at(spec.name));
+    variant.misalign_elements = static_cast<std::int64_t>(base % 16 / dtype_bytes(spec.dtype));
+    if (variant.misalign_elements) break;
+  }
+  const Report report = tune_on_device(space, size, variant, {}, cache);
+  if (!report.problem.empty()) throw std::invalid_argument(report.problem);
+  return {static_cast<std::size_t>(space.find(report.entry.winner())), "tuned just now"};
+}
+
+}  // namespace cookbook::tune
