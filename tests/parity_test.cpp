@@ -35,7 +35,7 @@ class ParityTest : public testing::Test {
       GTEST_SKIP() << case_.group() << " has not been measured";
     }
     const auto measured = golden().cases.find(case_.name);
-    ASSERT_NE(measured, golden().cases.end())
+    ASSERT_TRUE(measured != golden().cases.end())
         << case_.name << " has no measurement, others of " << case_.group()
         << " have: run tests/parity/run_ncu.sh on a GPU (docs/parity.md)";
     const CaseCounts simt = trace_case(case_, measured->second.size);

@@ -10,6 +10,7 @@
 #include "chapters/03_bank_conflicts/level_3_swizzled.cuh"
 #include "chapters/03_bank_conflicts/level_4_in_flight.cuh"
 #include "chapters/03_bank_conflicts/level_5_vectorised.cuh"
+#include "chapters/03_bank_conflicts/level_6_aligned.cuh"
 #include "chapters/03_bank_conflicts/sidebar_access_width.cuh"
 #include "chapters/03_bank_conflicts/sidebar_broadcast.cuh"
 #include "chapters/03_bank_conflicts/sidebar_tile_shape.cuh"
@@ -37,7 +38,7 @@ inline Chapter chapter_3() {
   ladder.test_sizes = {{1, 1},   {1, 32},  {31, 1},   {31, 33},  {32, 32},  {33, 31},   {33, 65},
                        {4, 4},   {60, 68}, {63, 65},  {64, 64},  {65, 63},  {128, 64},  {127, 129},
                        {1, 509}, {509, 1}, {97, 101}, {3, 1021}, {1021, 3}, {256, 192}, {132, 260}};
-  ladder.levels = rows<Naive, Tile, Padded, Swizzled, InFlight, Vectorised>();
+  ladder.levels = rows<Naive, Tile, Padded, Swizzled, InFlight, Vectorised, Aligned>();
 
   auto width = ladder_over<ExchangeProblem>(
       "access_width", "sidebar: 4-, 8- and 16-byte accesses, and lanes apart", {"n"});
@@ -68,23 +69,45 @@ inline Chapter chapter_3() {
   shape.check_size = {512, 384};
   shape.trace_size = {256, 192};
   shape.test_sizes = {{1, 1}, {33, 65}, {60, 68}, {132, 260}, {260, 516}};
-  shape.levels = {named<TileShape<32, 32, 64, 20, 1>>("32x32_64_threads"),
-                  named<TileShape<64, 32, 128, 12, 1>>("64x32_128_threads"),
-                  named<TileShape<32, 64, 128, 12, 1>>("32x64_128_threads"),
-                  named<TileShape<64, 64, 256, 4, 1>>("64x64_256_threads_4_blocks"),
-                  named<TileShape<64, 64, 256, 6, 1>>("64x64_256_threads_6_blocks"),
-                  named<TileShape<64, 64, 256, 8, 1>>("64x64_256_threads_8_blocks"),
-                  named<TileShape<64, 64, 128, 8, 1>>("64x64_128_threads_8_blocks"),
+  constexpr int kDownFirst = 1 << 16;  // all rows of tiles in one group
+  shape.levels = {named<TileShape<32, 32, 64, 20>>("32x32_64_threads"),
+                  named<TileShape<64, 64, 256, 4>>("64x64_256_threads_4_blocks"),
+                  named<TileShape<64, 64, 256, 8>>("64x64_256_threads_8_blocks"),
+                  named<TileShape<64, 64, 256, 8, 1, true>>("64x64_8_blocks_streaming"),
                   named<TileShape<64, 64, 256, 6, 8>>("64x64_6_blocks_group_8"),
-                  named<TileShape<64, 64, 256, 6, 32>>("64x64_6_blocks_group_32"),
-                  named<TileShape<128, 64, 512, 3, 1>>("128x64_512_threads"),
-                  named<TileShape<128, 64, 256, 4, 8>>("128x64_256_threads_group_8"),
-                  named<TileShape<64, 128, 512, 3, 1>>("64x128_512_threads"),
-                  named<OddShape<8>>("odd_256_threads"),
-                  named<OddShape<16>>("odd_512_threads"),
-                  named<OddShape<4>>("odd_128_threads")};
+                  named<TileShape<64, 64, 256, 6, kDownFirst>>("64x64_6_blocks_down_first"),
+                  named<TileShape<128, 64, 512, 3>>("128x64_512_threads"),
+                  named<TileShape<64, 128, 512, 3>>("64x128_512_threads"),
+                  named<Words<64, 64, 8>>("words_64x64_256_threads"),
+                  named<Words<64, 64, 16>>("words_64x64_512_threads"),
+                  named<Words<64, 64, 32>>("words_64x64_1024_threads"),
+                  named<Words<64, 32, 16>>("words_64x32_512_threads"),
+                  named<Words<128, 32, 16>>("words_128x32_512_threads"),
+                  named<Words<128, 64, 32>>("words_128x64_1024_threads"),
+                  named<Words<64, 64, 16, 1, 8>>("words_64x64_512_threads_group_8"),
+                  named<Words<64, 64, 16, 1, kDownFirst>>("words_64x64_512_threads_down_first")};
 
-  chapter.ladders = {ladder, width, broadcast, shape};
+  auto odd = ladder_over<Problem>("odd_shapes", "sidebar: rows that start anywhere in a sector",
+                                  {"rows", "cols"});
+  odd.gpu_size = {8191, 8193};
+  odd.check_size = {513, 383};
+  odd.trace_size = {255, 193};
+  odd.test_sizes = {{1, 1}, {33, 65}, {63, 31}, {64, 64}, {97, 101}, {131, 259}, {259, 517}};
+  odd.levels = {make_level<InFlight>(),
+                make_level<Aligned>(),
+                named<Words<64, 64, 16, 8>>("sectors_64x64_512_threads"),
+                named<Words<64, 64, 16, 16>>("two_sectors_64x64_512_threads"),
+                named<Words<64, 64, 8, 32>>("lines_64x64_256_threads"),
+                named<Words<64, 64, 32, 32>>("lines_64x64_1024_threads"),
+                named<Words<64, 32, 16, 32>>("lines_64x32_512_threads"),
+                named<Words<128, 32, 16, 32>>("lines_128x32_512_threads"),
+                named<Words<128, 64, 32, 32>>("lines_128x64_1024_threads"),
+                named<Words<64, 64, 16, 32, 8>>("lines_64x64_512_threads_group_8"),
+                named<Words<64, 64, 16, 8, 8>>("sectors_64x64_512_threads_group_8"),
+                named<Words<64, 64, 16, 32, kDownFirst>>("lines_64x64_512_threads_down_first"),
+                named<Words<64, 64, 16, 1, kDownFirst>>("unaligned_64x64_512_threads_down_first")};
+
+  chapter.ladders = {ladder, width, broadcast, shape, odd};
   chapter.exercises = {make_level<ConflictFree>(), make_level<Edges>()};
   return chapter;
 }

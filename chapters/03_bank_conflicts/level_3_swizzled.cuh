@@ -44,8 +44,8 @@ struct Swizzled : Level {
   static constexpr const char* name = "swizzled";
   static constexpr const char* changed = "tile[r][c ^ r] instead of a padded row";
   static constexpr const char* expect =
-      "the same: both are conflict-free. It frees the padding and keeps rows 16-byte aligned";
-  static constexpr const char* cost = "an XOR per address";
+      "the same wavefronts in less space, rows 16-byte aligned; a little slower for its addresses";
+  static constexpr const char* cost = "an XOR per address, where padding has constant offsets";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {
@@ -54,7 +54,8 @@ struct Swizzled : Level {
             shared_stores().conflict_free(),
             shared_loads().conflict_free(),
             shared_loads().wavefronts_per_request(1),
-            slower_than_previous(0.95, "both are conflict-free; the XOR buys space, not speed")};
+            slower_than_previous(0.88,
+                                 "the XOR buys space; its addresses get between the loads")};
   }
 
   static void run(const Plan& plan, Stream stream) {

@@ -50,6 +50,8 @@ struct CublasGeam : transpose::Level {
 
 }  // namespace
 
-Libraries chapter_3_libraries() { return {{"transpose", make_level<CublasGeam>()}}; }
+Libraries chapter_3_libraries() {
+  return {{"transpose", make_level<CublasGeam>()}, {"odd_shapes", make_level<CublasGeam>()}};
+}
 
 }  // namespace cookbook

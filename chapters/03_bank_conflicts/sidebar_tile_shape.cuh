@@ -1,34 +1,46 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: level 5 with rectangular tiles, more work per thread, and tiles taken in groups. Nothing
-// here changes a sector or a wavefront; what changes is bytes in flight and the order in which
-// device memory sees the rows.
+// Sidebar: levels 5 and 6 with rectangular tiles, other numbers of threads, and tiles taken in
+// groups. Nothing here changes a wavefront; what changes is bytes in flight and the order in which
+// device memory sees the rows. Two ladders read this file: `tile_shape` and `odd_shapes`.
 #pragma once
 
 #include "chapters/03_bank_conflicts/level_5_vectorised.cuh"
+#include "chapters/03_bank_conflicts/level_6_aligned.cuh"
 
 namespace cookbook::transpose {
 
+/// Where a block's tile begins.
+struct Origin {
+  std::int64_t row, col;
+};
+
+/// The tile of this block, when C::kGroup rows of tiles are swept together, column by column: 1
+/// walks along the rows of `in`, a number past all rows of tiles along the rows of `out`.
+template <class C>
+__device__ __forceinline__ Origin grouped_tile(unsigned tiles_down, unsigned tiles_across) {
+  const unsigned group = blockIdx.x / (C::kGroup * tiles_across);
+  const unsigned in_group = blockIdx.x % (C::kGroup * tiles_across);
+  const unsigned group_rows = min(unsigned{C::kGroup}, tiles_down - group * C::kGroup);
+  const std::int64_t tile_row = group * C::kGroup + in_group % group_rows;
+  return {tile_row * C::kTileRows, std::int64_t{in_group / group_rows} * C::kTileCols};
+}
+
 template <int kTileRowsValue, int kTileColsValue, int kThreadsValue, int kMinBlocksValue,
-          int kGroupValue>
+          int kGroupValue, bool kStreamingValue>
 struct TileShapeConfig {
   static constexpr int kTileRows = kTileRowsValue;  // of in; a multiple of 32
   static constexpr int kTileCols = kTileColsValue;  // of in; a multiple of 32
   static constexpr int kThreads = kThreadsValue;
   static constexpr int kMinBlocks = kMinBlocksValue;  // per SM: limits the registers
-  static constexpr int kGroup = kGroupValue;  // tile rows that are swept together, column by column
+  static constexpr int kGroup = kGroupValue;
+  static constexpr bool kStreaming = kStreamingValue;  // cache hints as in level 5 of chapter 1
 };
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     shaped_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const unsigned tiles_down = tiles(shape.rows, C::kTileRows);
-  const unsigned tiles_across = tiles(shape.cols, C::kTileCols);
-  const unsigned group = blockIdx.x / (C::kGroup * tiles_across);
-  const unsigned in_group = blockIdx.x % (C::kGroup * tiles_across);
-  const unsigned group_rows = min(unsigned{C::kGroup}, tiles_down - group * C::kGroup);
-  const std::int64_t tile_row = group * C::kGroup + in_group % group_rows;
-  const std::int64_t row0 = tile_row * C::kTileRows;
-  const std::int64_t col0 = std::int64_t{in_group / group_rows} * C::kTileCols;
+  const auto [row0, col0] =
+      grouped_tile<C>(tiles(shape.rows, C::kTileRows), tiles(shape.cols, C::kTileCols));
 
   constexpr int kQuadsX = C::kTileCols / 4, kQuadsY = C::kTileRows / 4;  // 4 x 4 blocks in a tile
   constexpr int kPerThread = kQuadsX * kQuadsY / C::kThreads;
@@ -45,7 +57,9 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     for (int k = 0; k < 4; ++k) {
       const std::int64_t row = row0 + 4 * qy + k, col = col0 + 4 * qx;
       if (row < shape.rows && col < shape.cols) {
-        value[i][k] = load_vector_streaming<float4>(in + row * shape.in_pitch + col);
+        const float* from = in + row * shape.in_pitch + col;
+        value[i][k] =
+            C::kStreaming ? load_vector_streaming<float4>(from) : load_vector<float4>(from);
       }
     }
   }
@@ -64,14 +78,18 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     const int quad = threadIdx.x + i * C::kThreads, q = quad % kQuadsY, r = quad / kQuadsY;
     const std::int64_t row = row0 + 4 * q, col = col0 + r;
     if (row < shape.rows && col < shape.cols) {
-      store_vector_streaming(out + col * shape.out_pitch + row, tile[r][q ^ (r / 4 % 8)]);
+      float* to = out + col * shape.out_pitch + row;
+      const float4 quad = tile[r][q ^ (r / 4 % 8)];
+      C::kStreaming ? store_vector_streaming(to, quad) : store_vector(to, quad);
     }
   }
 }
 
-template <int kTileRows, int kTileCols, int kThreads, int kMinBlocks, int kGroup>
+/// Level 5 under one shape.
+template <int kTileRows, int kTileCols, int kThreads, int kMinBlocks, int kGroup = 1,
+          bool kStreaming = false>
 struct TileShape : Level {
-  using Config = TileShapeConfig<kTileRows, kTileCols, kThreads, kMinBlocks, kGroup>;
+  using Config = TileShapeConfig<kTileRows, kTileCols, kThreads, kMinBlocks, kGroup, kStreaming>;
   static constexpr const char* name = "tile_shape";
   static constexpr const char* changed = "tile, threads and order only";
   static constexpr const char* expect = "the same sectors and wavefronts, in another order";
@@ -91,34 +109,55 @@ struct TileShape : Level {
   }
 };
 
-template <int kThreadsYValue>
-struct OddShapeConfig {
-  static constexpr int kTile = 64;
+template <int kTileRowsValue, int kTileColsValue, int kThreadsYValue, int kLineValue,
+          int kGroupValue>
+struct WordsConfig {
+  static constexpr int kTileRows = kTileRowsValue;
+  static constexpr int kTileCols = kTileColsValue;
   static constexpr int kThreadsX = 32;
   static constexpr int kThreadsY = kThreadsYValue;
+  static constexpr int kMinBlocks = 48 / kThreadsY;  // per SM, 1,536 threads: limits the registers
+  static constexpr int kLine = kLineValue;  // 1: nothing slides, and any shape is taken
+  static constexpr int kGroup = kGroupValue;
 };
 
-/// Level 4 with other thread counts: what odd shapes fall back to.
-template <int kThreadsY>
-struct OddShape : Level {
-  using Config = OddShapeConfig<kThreadsY>;
-  static constexpr const char* name = "odd_shape";
-  static constexpr const char* changed = "level 4 with another number of threads";
-  static constexpr const char* expect = "the same bytes in flight by more threads or fewer";
+template <class C>
+__global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY, C::kMinBlocks)
+    grouped_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
+  const auto [row0, col0] = grouped_tile<C>(tiles(shape.rows + C::kLine - 1, C::kTileRows),
+                                            tiles(shape.cols, C::kTileCols));
+  __shared__ float tile[C::kTileRows][C::kTileCols];  // as in level 6
+  if (row0 + 1 >= C::kLine && row0 + C::kTileRows <= shape.rows &&
+      col0 + C::kTileCols <= shape.cols) {
+    turn_aligned_tile<C, true>(in, out, shape, row0, col0, tile);
+  } else {
+    turn_aligned_tile<C, false>(in, out, shape, row0, col0, tile);
+  }
+}
+
+/// Level 6 (or, with kLine = 1, level 4) under one shape.
+template <int kTileRows, int kTileCols, int kThreadsY, int kLine = 1, int kGroup = 1>
+struct Words : Level {
+  using Config = WordsConfig<kTileRows, kTileCols, kThreadsY, kLine, kGroup>;
+  static constexpr const char* name = "words";
+  static constexpr const char* changed = "tile, threads, boundary and order only";
+  static constexpr const char* expect = "the same wavefronts, by more threads or in another order";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 
-  static Claims claims(const Problem&) {
-    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
-            shared_stores().conflict_free(), shared_loads().conflict_free()};
+  static Claims claims(const Problem& p) {
+    Claims claims = {shared_stores().conflict_free(), shared_loads().conflict_free()};
+    if (kLine % 8 == 0 || p.shape.out_pitch % 8 == 0) {
+      claims.push_back(global_stores("out").coalesced());
+    }
+    return claims;
   }
 
   static void run(const Plan& plan, Stream stream) {
     const Shape& shape = plan.problem.shape;
-    launch(in_flight_transpose<Config>,
-           {tile_grid(shape, Config::kTile, Config::kTile),
-            dim3(Config::kThreadsX, Config::kThreadsY)},
-           stream, plan.buffers.in, plan.buffers.out, shape);
+    launch(grouped_transpose<Config>,
+           {aligned_grid<Config>(shape), dim3(Config::kThreadsX, Config::kThreadsY)}, stream,
+           plan.buffers.in, plan.buffers.out, shape);
   }
 };
 

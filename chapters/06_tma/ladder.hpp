@@ -29,16 +29,17 @@ inline Chapter chapter_6() {
   ladder.gpu_size = {4096, 4096, 4096};
   ladder.check_size = {384, 512, 320};
   ladder.trace_size = {256, 256, 320};
-  ladder.test_sizes = {{1, 8, 8},      {8, 8, 1000},   {31, 40, 64},   {64, 64, 64},
-                       {128, 128, 64}, {127, 136, 72}, {129, 248, 128}, {128, 256, 64},
-                       {136, 264, 56}, {257, 120, 200}, {16, 1000, 48}, {1000, 16, 104},
-                       {97, 104, 448}, {192, 384, 8},  {128, 128, 0},  {384, 512, 320}};
+  ladder.test_sizes = {{1, 8, 8},      {8, 8, 1000},    {31, 40, 64},    {64, 64, 64},
+                       {128, 128, 64}, {127, 136, 72},  {129, 248, 128}, {128, 256, 64},
+                       {136, 264, 56}, {257, 120, 200}, {16, 1000, 48},  {1000, 16, 104},
+                       {97, 104, 448}, {192, 384, 8},   {128, 128, 0},   {384, 512, 320}};
   ladder.levels = rows<CoalescedEpilogue<bf16>, TmaTiles, WgmmaTiles, WgmmaSwizzled, WgmmaPipeline,
                        WarpSpecialised, TwoConsumers, OneInFlight, TmaStore>();
 
   // The same kernel reads transposed operands: only the majors in its descriptors differ.
   const auto in_layout = [&](auto problem, const char* name, const char* layout) {
-    auto other = ladder_over<decltype(problem)>(name, "the last level on other layouts", ladder.dims);
+    auto other =
+        ladder_over<decltype(problem)>(name, "the last level on other layouts", ladder.dims);
     other.dtype = ladder.dtype;
     other.layout = layout;
     other.roof = ladder.roof;

@@ -17,8 +17,8 @@ struct Config {
   static constexpr Swizzle kSwizzle = Swizzle::b128;
 };
 
-/// A tile in shared memory: panels of kRows rows, as wide as the swizzle's span. Without a swizzle a
-/// box may be any width: 128 bytes.
+/// A tile in shared memory: panels of kRows rows, as wide as the swizzle's span. Without a swizzle
+/// a box may be any width: 128 bytes.
 template <Swizzle kSwizzle, int kRows, int kCols>
 struct PanelTile {
   static constexpr int kSpanBytes =
@@ -167,7 +167,8 @@ struct LevelOn : LevelT<bf16> {
 struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
   using Config = tma_tiles::Config;
   static constexpr const char* name = "tma_tiles";
-  static constexpr const char* changed = "TMA loads whole tiles, mbarriers tell when they are there";
+  static constexpr const char* changed =
+      "TMA loads whole tiles, mbarriers tell when they are there";
   static constexpr const char* expect =
       "about the level below: the tensor cores are the same, only the address arithmetic is gone";
   static constexpr const char* cost = "a tensor map per operand; sm_90; 16-byte row pitches";
@@ -179,8 +180,9 @@ struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
     const double k_blocks = ceil_div(static_cast<int>(p.k), Config::kBlockK);
     return {tma_loads("a").requests(tiles * k_blocks),  // one instruction for 16 KB
             shared_loads().on("a").conflict_free(), shared_loads().on("b").conflict_free(),
-            slower_than_previous(0.9, "the same mma.sync on the same tiles: what TMA saves is "
-                                      "address arithmetic, which this loop could hide")};
+            slower_than_previous(0.9,
+                                 "the same mma.sync on the same tiles: what TMA saves is "
+                                 "address arithmetic, which this loop could hide")};
   }
 };
 

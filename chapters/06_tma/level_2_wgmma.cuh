@@ -107,7 +107,8 @@ struct LevelOn : LevelT<bf16> {
 struct WgmmaTiles : wgmma_tiles::LevelOn<wgmma_tiles::Config> {
   using Config = wgmma_tiles::Config;
   static constexpr const char* name = "wgmma";
-  static constexpr const char* changed = "wgmma: one instruction multiplies 64 x 128 x 16 from shared memory";
+  static constexpr const char* changed =
+      "wgmma: one instruction multiplies 64 x 128 x 16 from shared memory";
   static constexpr const char* expect =
       "slower: the tensor cores are faster, but a plain tile takes 24 boxes of 16-byte rows";
   static constexpr const char* cost = "128 accumulators a thread; sm_90a only";
@@ -115,8 +116,9 @@ struct WgmmaTiles : wgmma_tiles::LevelOn<wgmma_tiles::Config> {
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),
-            slower_than_previous(0.2, "unswizzled tiles are made of 16-byte rows, the worst shape "
-                                      "for TMA: see level 3")};
+            slower_than_previous(0.2,
+                                 "unswizzled tiles are made of 16-byte rows, the worst shape "
+                                 "for TMA: see level 3")};
   }
 };
 

@@ -17,7 +17,8 @@ struct Config : wgmma_tiles::Config {
 struct WgmmaSwizzled : wgmma_tiles::LevelOn<wgmma_swizzled::Config> {
   using Config = wgmma_swizzled::Config;
   static constexpr const char* name = "swizzle_128";
-  static constexpr const char* changed = "tiles in panels of 128 bytes, swizzled by TMA (chapter 7)";
+  static constexpr const char* changed =
+      "tiles in panels of 128 bytes, swizzled by TMA (chapter 7)";
   static constexpr const char* expect =
       "2x or more: 3 boxes a tile instead of 24, whole cache lines instead of half sectors";
   static constexpr const char* cost = "tiles aligned to 1,024 bytes";

@@ -77,8 +77,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
       for (int i = 0; i < T::kMmaM; ++i) {
         wgmma_m64k16<C::kBlockN, bf16, Major::k, Major::mn>(
             acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-            wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-            k_block > 0 || k > 0);
+            wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
       }
     }
     wgmma_commit();
@@ -102,7 +101,8 @@ struct WgmmaPipeline : LevelT<bf16> {
   using Config = pipeline::Config;
   using Plan = TmaPlan;
   static constexpr const char* name = "pipeline";
-  static constexpr const char* changed = "three stages between loads and products: full and empty barriers";
+  static constexpr const char* changed =
+      "three stages between loads and products: full and empty barriers";
   static constexpr const char* expect =
       "1.2x: a load has two rounds of products to arrive in, where other blocks hid part of it";
   static constexpr const char* cost = "96 KB of shared memory a block";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 5: one warp only loads, one warpgroup only multiplies, and registers go where they are used.
+// Level 5: one warp only loads, one warpgroup only multiplies, and registers go where they are
+// used.
 #pragma once
 
 #include "chapters/06_tma/tma_level.cuh"
@@ -23,8 +24,8 @@ struct Traits {
   using A = OperandTile<Major::k, Swizzle::b128, C::kBlockM, C::kBlockK>;
   using B = OperandTile<Major::mn, Swizzle::b128, C::kBlockN, C::kBlockK>;
   static constexpr int kStageBytes = A::kBytes + B::kBytes;
-  static constexpr int kConsumers = 1;                       // warpgroups
-  static constexpr int kThreads = 128 * (1 + kConsumers);    // and the producer's
+  static constexpr int kConsumers = 1;                     // warpgroups
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // and the producer's
   static constexpr int kMmaM = C::kBlockM / kConsumers / 64;
   static constexpr int kSmemBytes = C::kStages * (kStageBytes + 16);
 };
@@ -86,8 +87,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, Major::k, Major::mn>(
               acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-              k_block > 0 || k > 0);
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
         }
       }
       wgmma_commit();

@@ -23,8 +23,8 @@ struct Traits {
   using A = OperandTile<Major::k, Swizzle::b128, C::kBlockM, C::kBlockK>;
   using B = OperandTile<Major::mn, Swizzle::b128, C::kBlockN, C::kBlockK>;
   static constexpr int kStageBytes = A::kBytes + B::kBytes;
-  static constexpr int kConsumers = 2;                       // warpgroups, half of the rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);    // and the producer's
+  static constexpr int kConsumers = 2;                     // warpgroups, half of the rows each
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // and the producer's
   static constexpr int kMmaM = C::kBlockM / kConsumers / 64;
   static constexpr int kSmemBytes = C::kStages * (kStageBytes + 16);
 };
@@ -86,8 +86,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, Major::k, Major::mn>(
               acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-              k_block > 0 || k > 0);
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
         }
       }
       wgmma_commit();
@@ -110,7 +109,8 @@ struct TwoConsumers : LevelT<bf16> {
   using Config = two_consumers::Config;
   using Plan = TmaPlan;
   static constexpr const char* name = "two_consumers";
-  static constexpr const char* changed = "128 x 256 tiles, 64 rows to each of two consumer warpgroups";
+  static constexpr const char* changed =
+      "128 x 256 tiles, 64 rows to each of two consumer warpgroups";
   static constexpr const char* expect =
       "1.2x: 43 products a byte loaded instead of 32, and one warpgroup computes while one waits";
   static constexpr const char* cost = "192 KB of shared memory: one block a multiprocessor";

@@ -23,8 +23,8 @@ struct Traits {
   using A = OperandTile<Major::k, Swizzle::b128, C::kBlockM, C::kBlockK>;
   using B = OperandTile<Major::mn, Swizzle::b128, C::kBlockN, C::kBlockK>;
   static constexpr int kStageBytes = A::kBytes + B::kBytes;
-  static constexpr int kConsumers = 2;                       // warpgroups, half of the rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);    // and the producer's
+  static constexpr int kConsumers = 2;                     // warpgroups, half of the rows each
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // and the producer's
   static constexpr int kMmaM = C::kBlockM / kConsumers / 64;
   static constexpr int kSmemBytes = C::kStages * (kStageBytes + 16);
 };
@@ -87,8 +87,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, Major::k, Major::mn>(
               acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-              k_block > 0 || k > 0);
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
         }
       }
       wgmma_commit();
@@ -114,10 +113,12 @@ struct OneInFlight : LevelT<bf16> {
   using Config = one_in_flight::Config;
   using Plan = TmaPlan;
   static constexpr const char* name = "one_in_flight";
-  static constexpr const char* changed = "wait<1>: a batch of products stays in flight while the next is issued";
+  static constexpr const char* changed =
+      "wait<1>: a batch of products stays in flight while the next is issued";
   static constexpr const char* expect =
       "1.03x: no gap between batches; with two warpgroups the other one filled most of it";
-  static constexpr const char* cost = "a stage is given back one round later: one stage less of prefetch";
+  static constexpr const char* cost =
+      "a stage is given back one round later: one stage less of prefetch";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -34,8 +34,8 @@ struct Traits {
   using A = OperandTile<C::kMajorA, Swizzle::b128, C::kBlockM, C::kBlockK>;
   using B = OperandTile<C::kMajorB, Swizzle::b128, C::kBlockN, C::kBlockK>;
   static constexpr int kStageBytes = A::kBytes + B::kBytes;
-  static constexpr int kConsumers = 2;                       // warpgroups, half of the rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);    // and the producer's
+  static constexpr int kConsumers = 2;                     // warpgroups, half of the rows each
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // and the producer's
   static constexpr int kMmaM = C::kBlockM / kConsumers / 64;
   static constexpr int kStoreBytes = 4 * kConsumers * C::kStoreBuffers * kBoxBytes;
   static constexpr int kSmemBytes = C::kStages * (kStageBytes + 16) + kStoreBytes;
@@ -50,18 +50,18 @@ __device__ __forceinline__ void pack_box(unsigned char* box, const float (&acc)[
 #pragma unroll
   for (int j = 0; j < 4; ++j) {  // 16 x 16 at a time
     const float* d = &acc[32 * across + 8 * j];
-    const uint32_t r[4] = {to_pair<bf16>(d[0], d[1]),   // rows 0..7,  columns 0..7
-                           to_pair<bf16>(d[2], d[3]),   // rows 8..15, columns 0..7
-                           to_pair<bf16>(d[4], d[5]),   // rows 0..7,  columns 8..15
-                           to_pair<bf16>(d[6], d[7])};  // rows 8..15, columns 8..15
+    const uint32_t r[4] = {to_pair<bf16>(d[0], d[1]),             // rows 0..7,  columns 0..7
+                           to_pair<bf16>(d[2], d[3]),             // rows 8..15, columns 0..7
+                           to_pair<bf16>(d[4], d[5]),             // rows 0..7,  columns 8..15
+                           to_pair<bf16>(d[6], d[7])};            // rows 8..15, columns 8..15
     const int byte = lane % 16 * 128 + (2 * j + lane / 16) * 16;  // this lane's row of eight
-    stmatrix_x4(box + swizzle_address<Swizzle::b128>(byte), r);  // [stage]
+    stmatrix_x4(box + swizzle_address<Swizzle::b128>(byte), r);   // [stage]
   }
 }
 
 /// Writes a warp's rows of the accumulators, 16 of every 64, box by box: one is packed while those
-/// before it leave. row, col: of C, the warp's first; boxes: the warp's own kBuffers. Only this warp
-/// takes part, and its lane 0 issues and waits: no barrier beyond __syncwarp.
+/// before it leave. row, col: of C, the warp's first; boxes: the warp's own kBuffers. Only this
+/// warp takes part, and its lane 0 issues and waits: no barrier beyond __syncwarp.
 template <int kBuffers, int kMmaM, int kAccumulators>
 __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulators],
                                            const TensorMap* map_c, unsigned char* boxes, int row,
@@ -147,8 +147,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
               acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-              k_block > 0 || k > 0);
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
         }
       }
       wgmma_commit();
@@ -173,7 +172,8 @@ struct TmaStore : LevelT<bf16> {
   using Config = tma_store::Config<>;
   using Plan = TmaPlan;
   static constexpr const char* name = "tma_store";
-  static constexpr const char* changed = "C: stmatrix to shared memory, then a TMA store a warp; any layout";
+  static constexpr const char* changed =
+      "C: stmatrix to shared memory, then a TMA store a warp; any layout";
   static constexpr const char* expect =
       "1.03x: whole 128-byte lines of C instead of 16-byte pieces, and no address arithmetic";
   static constexpr const char* cost = "32 KB for the boxes; C's pitch must suit TMA as well";
@@ -181,7 +181,8 @@ struct TmaStore : LevelT<bf16> {
 
   static Claims claims(const Problem& p) {
     const double tiles = blocks_for(p.m, p.n, Config::kBlockM, Config::kBlockN);
-    const double boxes = Config::kBlockM / tma_store::kBoxRows * (Config::kBlockN / tma_store::kBoxCols);
+    const double boxes =
+        Config::kBlockM / tma_store::kBoxRows * (Config::kBlockN / tma_store::kBoxCols);
     return {tma_stores("c").requests(tiles * boxes), shared_stores().on("stage").conflict_free(),
             faster_than_previous(1.0)};
   }

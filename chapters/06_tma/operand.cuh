@@ -46,7 +46,7 @@ template <Major kMajor, Swizzle kSwizzle, int kMn, int kK, int kParts = 1>
 struct OperandTile {
   static constexpr bool kAlongK = kMajor == Major::k;
   static constexpr int kSpanBytes = static_cast<int>(swizzle_span_bytes(kSwizzle));
-  static constexpr int kPanelCols = kSpanBytes / 2;                     // elements
+  static constexpr int kPanelCols = kSpanBytes / 2;  // elements
   static constexpr int kPanelRows = kAlongK ? kMn : kK;
   static constexpr int kPanels = (kAlongK ? kK : kMn) / kPanelCols;
   static constexpr int kPanelBytes = kPanelRows * kSpanBytes;
@@ -56,8 +56,7 @@ struct OperandTile {
   static_assert(kPanelRows % (8 * kParts) == 0 && kBoxRows <= 256, "a box: whole groups, 256 rows");
 
   /// Map of the whole operand, stored as rows x cols with `pitch`.
-  static TensorMap map(const bf16* base, std::int64_t rows, std::int64_t cols,
-                       std::int64_t pitch) {
+  static TensorMap map(const bf16* base, std::int64_t rows, std::int64_t cols, std::int64_t pitch) {
     return matrix_map(base, rows, cols, pitch, kBoxRows, kPanelCols, kSwizzle);
   }
 

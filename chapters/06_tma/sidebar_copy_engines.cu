@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar: three ways into shared memory - plain loads through registers, cp.async, TMA - on boxes of
-// 1 to 16 KB, and when TMA does not pay. Usage: chapter-6-copy-engines
+// Sidebar: three ways into shared memory - plain loads through registers, cp.async, TMA - on boxes
+// of 1 to 16 KB, and when TMA does not pay. Usage: chapter-6-copy-engines
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -97,13 +97,12 @@ void add(std::vector<Contender>& contenders, const bf16* matrix, int rows, uint3
   const TensorMap map = matrix_map(matrix, rows, 64, kPitch, kRows, 64, Swizzle::none);
   const unsigned blocks = static_cast<unsigned>(4 * device_info().sm_count);
   const char* names[] = {"plain loads", "cp.async", "TMA"};
-  contenders.push_back(
-      {std::string(names[static_cast<int>(kWay)]) + ", boxes of " +
-           std::to_string(C::kBoxBytes / 1024) + " KB",
-       [=](Stream stream) {
-         launch(kernel<C>, {dim3(blocks), dim3(C::kThreads), C::kSmemBytes}, stream, map, matrix,
-                kPitch, rows / kRows, out);
-       }});
+  contenders.push_back({std::string(names[static_cast<int>(kWay)]) + ", boxes of " +
+                            std::to_string(C::kBoxBytes / 1024) + " KB",
+                        [=](Stream stream) {
+                          launch(kernel<C>, {dim3(blocks), dim3(C::kThreads), C::kSmemBytes},
+                                 stream, map, matrix, kPitch, rows / kRows, out);
+                        }});
 }
 
 int run() {

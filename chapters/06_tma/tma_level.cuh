@@ -115,8 +115,8 @@ inline bool launched_plain(const TmaPlan& plan, Stream stream) {
   const Problem& p = plan.problem;
   const std::int64_t blocks = (p.m * p.n + PlainConfig::kThreads - 1) / PlainConfig::kThreads;
   launch(plain_product<PlainConfig>,
-         {dim3(static_cast<unsigned>(blocks)), dim3(PlainConfig::kThreads)}, stream,
-         plan.buffers.a, plan.buffers.b, p.a_transposed ? std::int64_t{1} : p.lda,
+         {dim3(static_cast<unsigned>(blocks)), dim3(PlainConfig::kThreads)}, stream, plan.buffers.a,
+         plan.buffers.b, p.a_transposed ? std::int64_t{1} : p.lda,
          p.a_transposed ? p.lda : std::int64_t{1}, p.b_transposed ? std::int64_t{1} : p.ldb,
          p.b_transposed ? p.ldb : std::int64_t{1}, Output{plan.buffers.c, p.ldc}, extents_of(p));
   return true;

@@ -11,15 +11,15 @@ struct Swizzle64 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b64>> {
   static constexpr const char* name = "swizzle_64";
   static constexpr const char* changed =
       "panels of 64 bytes; two bits of the chunk index are XORed";
-  static constexpr const char* expect =
-      "a little: half as many boxes, rows of two sectors";
+  static constexpr const char* expect = "a little: half as many boxes, rows of two sectors";
   static constexpr const char* cost = "tiles aligned to 512 bytes";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
     return {shared_loads().on("a").wavefronts_per_request(4),
             shared_loads().on("b").wavefronts_per_request(4), shared_loads().conflict_free(),
-            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p)), faster_than_previous(1.0)};
+            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p)),
+            faster_than_previous(1.0)};
   }
 };
 

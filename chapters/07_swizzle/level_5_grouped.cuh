@@ -79,8 +79,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
               acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-              k_block > 0 || k > 0);
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
         }
       }
       wgmma_commit();
@@ -132,7 +131,8 @@ struct LevelOn : LevelT<bf16> {
 
 struct Grouped4 : l2_order::LevelOn<GroupedOrder<4>> {
   static constexpr const char* name = "grouped_4";
-  static constexpr const char* changed = "blocks go down four rows of tiles, then to the next column";
+  static constexpr const char* changed =
+      "blocks go down four rows of tiles, then to the next column";
   static constexpr const char* expect =
       "a wave covers 4 x 33 tiles: less of A, but most of B; at 4096 both fit L2 in any order";
   static constexpr const char* cost = "two divisions a block";

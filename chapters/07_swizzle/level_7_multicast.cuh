@@ -11,8 +11,8 @@ namespace multicast {
 
 template <Major kA = Major::k, Major kB = Major::mn>
 struct Config : tma_store::Config<kA, kB> {
-  using Order = GroupedOrder<8>;       // of cluster tiles, 256 x 256
-  static constexpr int kCluster = 2;   // blocks, one above the other
+  using Order = GroupedOrder<8>;      // of cluster tiles, 256 x 256
+  static constexpr int kCluster = 2;  // blocks, one above the other
 };
 
 using tma_store::kBoxBytes;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                   // the producer
+      mbarrier_init(&full[s], 1);                                 // the producer
       mbarrier_init(&empty[s], 4 * T::kConsumers * C::kCluster);  // readers in either block
     }
     fence_mbarrier_init();
@@ -88,8 +88,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
         for (int i = 0; i < T::kMmaM; ++i) {
           wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
               acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-              k_block > 0 || k > 0);
+              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
         }
       }
       wgmma_commit();
@@ -124,8 +123,9 @@ struct Multicast : LevelT<bf16> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
-    const double blocks = Config::kCluster * static_cast<double>(blocks_for(
-                              p.m, p.n, Config::kBlockM * Config::kCluster, Config::kBlockN));
+    const double blocks =
+        Config::kCluster * static_cast<double>(blocks_for(
+                               p.m, p.n, Config::kBlockM * Config::kCluster, Config::kBlockN));
     const double k_blocks = ceil_div(static_cast<int>(p.k), Config::kBlockK);
     // Panels of B, each of which a block now asks for with half of the rows.
     return {tma_loads("b").requests(blocks * k_blocks * Config::kBlockN / 64),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: what an order of tiles makes a wave of blocks want. For every wave, the rows of A and the
-// columns of B that its blocks need between them: what must come from HBM if nothing is left in L2
-// from the wave before, and the size of what L2 must hold for all to share. No GPU is needed; on one,
-// compare with dram__bytes_read.sum. Usage: chapter-7-waves [M N K]...
+// Sidebar: what an order of tiles makes a wave of blocks want. For every wave, the rows of A and
+// the columns of B that its blocks need between them: what must come from HBM if nothing is left in
+// L2 from the wave before, and the size of what L2 must hold for all to share. No GPU is needed; on
+// one, compare with dram__bytes_read.sum. Usage: chapter-7-waves [M N K]...
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -57,7 +57,8 @@ void report(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, in
 }
 
 void report_all(std::int64_t m, std::int64_t n, std::int64_t k) {
-  std::printf("%" PRId64 " x %" PRId64 " x %" PRId64 ", tiles of 128 x 256, 132 at a time; operands %.1f MB\n",
+  std::printf("%" PRId64 " x %" PRId64 " x %" PRId64
+              ", tiles of 128 x 256, 132 at a time; operands %.1f MB\n",
               m, n, k, 2e-6 * static_cast<double>(k) * static_cast<double>(m + n));
   std::printf("  %-24s %6s %14s %18s\n", "order", "waves", "MB, one wave", "MB, all waves");
   report<RowMajorOrder>("row-major", m, n, k);

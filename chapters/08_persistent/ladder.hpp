@@ -35,7 +35,8 @@ inline Chapter chapter_8() {
                        StreamK, AnyShape>();
 
   const auto in_layout = [&](auto problem, const char* name, const char* layout) {
-    auto other = ladder_over<decltype(problem)>(name, "the last level on other layouts", ladder.dims);
+    auto other =
+        ladder_over<decltype(problem)>(name, "the last level on other layouts", ladder.dims);
     other.dtype = ladder.dtype;
     other.layout = layout;
     other.roof = ladder.roof;

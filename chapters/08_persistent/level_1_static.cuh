@@ -9,8 +9,8 @@
 
 namespace cookbook::gemm {
 
-/// Blocks of a persistent grid: as many as there are multiprocessors, in whole clusters, and no more
-/// than there are tiles.
+/// Blocks of a persistent grid: as many as there are multiprocessors, in whole clusters, and no
+/// more than there are tiles.
 template <class C>
 unsigned persistent_blocks(const Problem& p) {
   const unsigned tiles = blocks_for(p.m, p.n, C::kBlockM * C::kCluster, C::kBlockN);
@@ -21,7 +21,8 @@ unsigned persistent_blocks(const Problem& p) {
 /// TMA instructions that fetch A, one a block and k-block.
 template <class C>
 double boxes_of_a(const Problem& p) {
-  return C::kCluster * static_cast<double>(blocks_for(p.m, p.n, C::kBlockM * C::kCluster, C::kBlockN)) *
+  return C::kCluster *
+         static_cast<double>(blocks_for(p.m, p.n, C::kBlockM * C::kCluster, C::kBlockN)) *
          ceil_div(static_cast<int>(p.k), C::kBlockK);
 }
 
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                   // the producer
+      mbarrier_init(&full[s], 1);                                 // the producer
       mbarrier_init(&empty[s], 4 * T::kConsumers * C::kCluster);  // readers in either block
     }
     fence_mbarrier_init();
@@ -110,8 +111,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
           for (int i = 0; i < T::kMmaM; ++i) {
             wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
                 acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-                k_block > 0 || k > 0);
+                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
           }
         }
         wgmma_commit();
@@ -122,8 +122,9 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
       }
       wgmma_wait<0>();
 #pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);  // the next tile's loads wait for it
+      for (int i = 0; i < T::kMmaM; ++i)
+        wgmma_fence_operand(acc[i]);  // sums are read only from here
+      release(previous);              // the next tile's loads wait for it
 
       const TileIndex tile = tile_at(t);
       store_tile<C::kStoreBuffers>(acc, &map_c, boxes, tile.m * C::kBlockM + row + warp % 4 * 16,
@@ -143,8 +144,10 @@ struct PersistentStatic : LevelT<bf16> {
   static constexpr const char* name = "static";
   static constexpr const char* changed = "a block a multiprocessor, tiles dealt in turn";
   static constexpr const char* expect =
-      "1.03x: no launch between tiles, and the next tile's first stages load while this one is stored";
-  static constexpr const char* cost = "a loop around everything; a multiprocessor is never given to another kernel in between";
+      "1.03x: no launch between tiles, and the next tile's first stages load while this one is "
+      "stored";
+  static constexpr const char* cost =
+      "a loop around everything; a multiprocessor is never given to another kernel in between";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                   // the producer
+      mbarrier_init(&full[s], 1);                                 // the producer
       mbarrier_init(&empty[s], 4 * T::kConsumers * C::kCluster);  // readers in either block
     }
     for (int i = 0; i < C::kQueue; ++i) {
@@ -131,8 +131,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
           for (int i = 0; i < T::kMmaM; ++i) {
             wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
                 acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-                k_block > 0 || k > 0);
+                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
           }
         }
         wgmma_commit();
@@ -143,8 +142,9 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
       }
       wgmma_wait<0>();
 #pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);  // the next tile's loads wait for it
+      for (int i = 0; i < T::kMmaM; ++i)
+        wgmma_fence_operand(acc[i]);  // sums are read only from here
+      release(previous);              // the next tile's loads wait for it
 
       const TileIndex tile = tile_at(t);
       store_tile<C::kStoreBuffers>(acc, &map_c, boxes, tile.m * C::kBlockM + row + warp % 4 * 16,
@@ -165,16 +165,19 @@ struct PersistentDynamic : LevelT<bf16> {
     DeviceMemory next;  // the counter, and how many clusters are done
   };
   static constexpr const char* name = "dynamic";
-  static constexpr const char* changed = "a counter in global memory deals the tiles; a scheduler thread a cluster fetches ahead";
+  static constexpr const char* changed =
+      "a counter in global memory deals the tiles; a scheduler thread a cluster fetches ahead";
   static constexpr const char* expect =
-      "the same: all tiles of a product take equally long. It pays where they do not (grouped products)";
+      "the same: all tiles of a product take equally long. It pays where they do not (grouped "
+      "products)";
   static constexpr const char* cost = "an atomic a tile, and a queue in shared memory";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)), global_loads().requests(0),
-            slower_than_previous(0.97, "equal tiles leave nothing to balance; the counter is fetched "
-                                       "ahead, so it costs nothing either")};
+            slower_than_previous(0.97,
+                                 "equal tiles leave nothing to balance; the counter is fetched "
+                                 "ahead, so it costs nothing either")};
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return TmaStore::supports(p, device);
@@ -192,8 +195,8 @@ struct PersistentDynamic : LevelT<bf16> {
       const Problem& p = plan.tma.problem;
       LaunchConfig config{dim3(persistent_blocks<C>(p)), dim3(T::kThreads), T::kSmemBytes};
       config.cluster = C::kCluster;
-      launch(persistent_dynamic::kernel<C>, config, stream, plan.tma.a, plan.tma.b,
-             plan.tma.c, extents_of(p), plan.next.as<int>());
+      launch(persistent_dynamic::kernel<C>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c,
+             extents_of(p), plan.next.as<int>());
     });
   }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 3: nobody waits for a tile to be stored. (Compare with level 1: the schedule is static again.)
+// Level 3: nobody waits for a tile to be stored. (Compare with level 1: the schedule is static
+// again.)
 #pragma once
 
 #include "chapters/08_persistent/level_1_static.cuh"
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                   // the producer
+      mbarrier_init(&full[s], 1);                                 // the producer
       mbarrier_init(&empty[s], 4 * T::kConsumers * C::kCluster);  // readers in either block
     }
     fence_mbarrier_init();
@@ -91,8 +92,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
           for (int i = 0; i < T::kMmaM; ++i) {
             wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
                 acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-                k_block > 0 || k > 0);
+                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
           }
         }
         wgmma_commit();
@@ -103,8 +103,9 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
       }
       wgmma_wait<0>();
 #pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);  // the next tile's loads wait for it
+      for (int i = 0; i < T::kMmaM; ++i)
+        wgmma_fence_operand(acc[i]);  // sums are read only from here
+      release(previous);              // the next tile's loads wait for it
 
       const TileIndex tile = tile_at(t);
       store_tile<C::kStoreBuffers>(acc, &map_c, boxes, tile.m * C::kBlockM + row + warp % 4 * 16,
@@ -121,15 +122,16 @@ struct HiddenEpilogue : LevelT<bf16> {
   using Config = hidden_epilogue::Config<>;
   using Plan = TmaPlan;
   static constexpr const char* name = "hidden_epilogue";
-  static constexpr const char* changed = "no wait and no barrier after a tile: stores run under the next products";
+  static constexpr const char* changed =
+      "no wait and no barrier after a tile: stores run under the next products";
   static constexpr const char* expect =
       "1.02x: the warpgroups drift apart, so that one packs C while the other has the tensor cores";
   static constexpr const char* cost = "nothing: boxes are waited for when they are packed again";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
-    return {tma_loads("a").requests(boxes_of_a<Config>(p)), shared_stores().on("stage").conflict_free(),
-            faster_than_previous(1.0)};
+    return {tma_loads("a").requests(boxes_of_a<Config>(p)),
+            shared_stores().on("stage").conflict_free(), faster_than_previous(1.0)};
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return TmaStore::supports(p, device);

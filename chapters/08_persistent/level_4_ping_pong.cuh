@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                   // the producer
+      mbarrier_init(&full[s], 1);                 // the producer
       mbarrier_init(&empty[s], 4 * C::kCluster);  // readers: one warpgroup of either block
     }
     fence_mbarrier_init();
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
         continue;
       }
       if (turn > 0) named_barrier_sync(1 + group, 256);  // until its products are all issued
-      int previous = 0;  // the stage that the batch in flight reads
+      int previous = 0;                                  // the stage that the batch in flight reads
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         mbarrier_wait(&full[read.stage], read.phase);
         const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
@@ -104,8 +104,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
           for (int i = 0; i < T::kMmaM; ++i) {
             wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
                 acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-                k_block > 0 || k > 0);
+                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
           }
         }
         wgmma_commit();
@@ -114,11 +113,13 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
         previous = read.stage;
         read.advance();
       }
-      if (t + clusters < tiles_m * tiles_n) named_barrier_arrive(2 - group, 256);  // the other's turn
+      if (t + clusters < tiles_m * tiles_n)
+        named_barrier_arrive(2 - group, 256);  // the other's turn
       wgmma_wait<0>();
 #pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);  // the next tile's loads wait for it
+      for (int i = 0; i < T::kMmaM; ++i)
+        wgmma_fence_operand(acc[i]);  // sums are read only from here
+      release(previous);              // the next tile's loads wait for it
 
       const TileIndex tile = tile_at(t);
       store_tile<C::kStoreBuffers>(acc, &map_c, boxes, tile.m * C::kBlockM + warp % 4 * 16,
@@ -135,16 +136,19 @@ struct PingPong : LevelT<bf16> {
   using Config = ping_pong::Config<>;
   using Plan = TmaPlan;
   static constexpr const char* name = "ping_pong";
-  static constexpr const char* changed = "a tile to each warpgroup, in turns: the tensor cores never see an epilogue";
+  static constexpr const char* changed =
+      "a tile to each warpgroup, in turns: the tensor cores never see an epilogue";
   static constexpr const char* expect =
-      "as level 3 or better: an epilogue is hidden whole, but tiles of 128 x 192 load more for each product";
+      "as level 3 or better: an epilogue is hidden whole, but tiles of 128 x 192 load more for "
+      "each product";
   static constexpr const char* cost = "192 accumulators a thread";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
-    return {tma_loads("a").requests(boxes_of_a<Config>(p)), 
-            slower_than_previous(0.95, "128 x 192 tiles load 38 products a byte, 128 x 256 load 43: "
-                                       "where L2 or power binds, that costs what the epilogue saves")};
+    return {tma_loads("a").requests(boxes_of_a<Config>(p)),
+            slower_than_previous(0.95,
+                                 "128 x 192 tiles load 38 products a byte, 128 x 256 load 43: "
+                                 "where L2 or power binds, that costs what the epilogue saves")};
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return TmaStore::supports(p, device);

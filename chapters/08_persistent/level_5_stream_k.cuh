@@ -19,8 +19,8 @@ using tma_store::store_tile;
 template <class C>
 __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
-           const __grid_constant__ TensorMap map_c,
-           const __grid_constant__ Work work, PartialSums partial) {
+           const __grid_constant__ TensorMap map_c, const __grid_constant__ Work work,
+           PartialSums partial) {
   using T = Traits<C>;
   unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, boxes, barriers
   unsigned char* store = smem + C::kStages * T::kStageBytes;
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                   // the producer
+      mbarrier_init(&full[s], 1);                                 // the producer
       mbarrier_init(&empty[s], 4 * T::kConsumers * C::kCluster);  // readers in either block
     }
     fence_mbarrier_init();
@@ -103,12 +103,12 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
       }
       wgmma_wait<0>();
 #pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);  // the next tile's loads wait for it
+      for (int i = 0; i < T::kMmaM; ++i)
+        wgmma_fence_operand(acc[i]);  // sums are read only from here
+      release(previous);              // the next tile's loads wait for it
 
-      if (!complete_tile<4 * T::kConsumers>(acc, partial, work, s, cluster, warp - 4, [&](int c) {
-            return c * C::kCluster + rank;
-          })) {
+      if (!complete_tile<4 * T::kConsumers>(acc, partial, work, s, cluster, warp - 4,
+                                            [&](int c) { return c * C::kCluster + rank; })) {
         continue;  // somebody else stores this tile
       }
       const TileIndex tile = tile_at(s.tile);
@@ -131,10 +131,12 @@ struct StreamK : LevelT<bf16> {
     DeviceMemory sums{}, flags{};
   };
   static constexpr const char* name = "stream_k";
-  static constexpr const char* changed = "the last wave's tiles are cut into equal shares of k-blocks";
+  static constexpr const char* changed =
+      "the last wave's tiles are cut into equal shares of k-blocks";
   static constexpr const char* expect =
       "one wave's idle multiprocessors are put to work; the same where waves are full";
-  static constexpr const char* cost = "partial sums go through L2: 128 KB a block, written and read";
+  static constexpr const char* cost =
+      "partial sums go through L2: 128 KB a block, written and read";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
@@ -154,7 +156,8 @@ struct StreamK : LevelT<bf16> {
     plan.clusters = std::max(1, device_info().sm_count / Config::kCluster);
     share_tiles(plan.work, plan.work.tiles() % plan.clusters, plan.clusters);
     const size_t blocks = size_t(plan.clusters) * Config::kCluster;
-    plan.sums = DeviceMemory(blocks * Config::kBlockM * Config::kBlockN * sizeof(float), "partial sums");
+    plan.sums =
+        DeviceMemory(blocks * Config::kBlockM * Config::kBlockN * sizeof(float), "partial sums");
     plan.flags = DeviceMemory(blocks * 8 * sizeof(int), "partial flags");
     plan.flags.fill(0);
     return plan;
@@ -164,7 +167,8 @@ struct StreamK : LevelT<bf16> {
     with_majors(plan.tma.problem, [&](auto a, auto b) {
       using C = stream_k::Config<a.value, b.value>;
       using T = stream_k::Traits<C>;
-      LaunchConfig config{dim3(static_cast<unsigned>(plan.clusters * C::kCluster)), dim3(T::kThreads), T::kSmemBytes};
+      LaunchConfig config{dim3(static_cast<unsigned>(plan.clusters * C::kCluster)),
+                          dim3(T::kThreads), T::kSmemBytes};
       config.cluster = C::kCluster;
       launch(stream_k::kernel<C>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c, plan.work,
              PartialSums{plan.sums.as<float>(), plan.flags.as<int>()});

@@ -6,49 +6,12 @@
 #include <stdexcept>
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
-#include "chapters/08_persistent/pad_rows.cuh"
-#include "chapters/08_persistent/partial_sums.cuh"
+#include "chapters/08_persistent/plan.cuh"
 #include "common/device/cluster.cuh"
 
 namespace cookbook::gemm {
 
 namespace any_shape {
-
-using tma_store::kBoxBytes;
-
-/// cooperative: both consumer warpgroups share a tile, half of its rows each.
-/// ping_pong: each has a tile of its own; one multiplies while the other stores.
-enum class Schedule { cooperative, ping_pong };
-
-template <int kM, int kN, int kK, int kDepth, int kBlocks, int kRows, Schedule kWho>
-struct Config {
-  static constexpr int kBlockM = kM, kBlockN = kN, kBlockK = kK;
-  static constexpr int kStages = kDepth;
-  static constexpr int kCluster = kBlocks;  // blocks, one above the other, that share B
-  static constexpr int kGroup = kRows;      // rows of cluster tiles, see Work::at
-  static constexpr Schedule kSchedule = kWho;
-};
-
-template <class C, Major kMajorA, Major kMajorB>
-struct Traits {
-  using A = OperandTile<kMajorA, Swizzle::b128, C::kBlockM, C::kBlockK>;
-  using B = OperandTile<kMajorB, Swizzle::b128, C::kBlockN, C::kBlockK, C::kCluster>;
-  static constexpr bool kPingPong = C::kSchedule == Schedule::ping_pong;
-  static constexpr int kMmaM = C::kBlockM / (kPingPong ? 1 : 2) / 64;  // a warpgroup
-  // Registers are left to share tiles (stream-K) and to store rows of any pitch.
-  static constexpr bool kGeneral = kMmaM == 1;
-  static constexpr int kStageBytes = A::kBytes + B::kBytes;
-  static constexpr int kThreads = 3 * 128;  // the producer's warpgroup and two consumers
-  static constexpr int kWarps = 8;          // that multiply
-  static constexpr int kReaders = C::kCluster * (kPingPong ? 4 : 8);   // warps, of a stage
-  static constexpr int kRingBytes = C::kStages * (kStageBytes + 16);   // and its barriers
-  static constexpr int kStoreBuffers = kRingBytes + kWarps * 2 * kBoxBytes <= 232448 ? 2 : 1;
-  static constexpr int kStoreBytes = kWarps * kStoreBuffers * kBoxBytes;
-  static constexpr int kSmemBytes = kRingBytes + kStoreBytes;
-  static_assert(kSmemBytes <= 232448, "more shared memory than a block can have");
-  static_assert(kMmaM >= 1 && kMmaM * C::kBlockN <= 448, "accumulators must fit the registers");
-  static_assert(C::kBlockN % 64 == 0 && C::kCluster <= 2, "whole boxes of C; clusters of 1 or 2");
-};
 
 template <class C, Major kMajorA, Major kMajorB>
 __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
@@ -157,12 +120,14 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
       }
       wgmma_wait<0>();
 #pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
+      for (int i = 0; i < T::kMmaM; ++i)
+        wgmma_fence_operand(acc[i]);  // sums are read only from here
       release(previous);
 
       bool stores = true;
       if constexpr (T::kGeneral) {
-        stores = complete_tile<T::kWarps>(acc, partial, work, s, cluster, T::kPingPong ? warp % 4 : warp - 4,
+        stores = complete_tile<T::kWarps>(acc, partial, work, s, cluster,
+                                          T::kPingPong ? warp % 4 : warp - 4,
                                           [&](int c) { return c * C::kCluster + rank; });
       }
       const TileIndex tile = work.at(s.tile);
@@ -178,52 +143,6 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
     if (lane == 0) tma_store_wait_read<0>();
   }
   if constexpr (C::kCluster > 1) cluster_sync();  // nobody leaves while others send to it
-}
-
-/// What one product on this device needs: its work, its maps, its workspace.
-struct Plan {
-  TmaPlan tma;
-  PaddedMatrix a{}, b{};   // what TMA reads: the matrices themselves or padded copies
-  Output out{};            // c is null where TMA stores C
-  Work work{};
-  int blocks = 0;
-  DeviceMemory sums{}, flags{};  // stream-K
-  void (*launch_product)(const Plan&, Stream) = nullptr;
-};
-
-/// Blocks of a persistent grid: as many as there are multiprocessors, in whole clusters.
-template <class C>
-int grid_blocks() {
-  return std::max(1, device_info().sm_count / C::kCluster) * C::kCluster;
-}
-
-/// How long a product takes with configuration C, in clocks of the tensor cores (4,096 operations
-/// each), with its tiles dealt whole or the last incomplete wave of them shared.
-/// kStartClocks: filling the ring, storing the last tile. kShareClocks: putting partial sums of a
-/// tile down and fetching them, both through L2, in k-blocks of the tile.
-struct Prediction {
-  static constexpr double kStartClocks = 3000, kShareBlocks = 12;
-  double whole, shared;
-  int tiles_to_share;
-};
-template <class C>
-Prediction predict(const Problem& p) {
-  const Work work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, C::kGroup);
-  const int clusters = grid_blocks<C>() / C::kCluster;
-  // A small tile makes the copy engine and shared memory the limit: its operands come around more
-  // often. Bytes written and read in shared memory a clock, 128 at most.
-  const double mma_clocks = C::kBlockM * C::kBlockN * C::kBlockK / 2048.0;
-  const double loaded = 2.0 * C::kBlockK * (C::kBlockM + C::kBlockN);
-  const double read = 2.0 * C::kBlockK * C::kBlockM / 64 * (64 + C::kBlockN);
-  const double clocks = std::max(mma_clocks, (loaded + read) / 128);
-  const int waves = ceil_div(work.tiles(), clusters), rest = work.tiles() % clusters;
-  Prediction result;
-  result.whole = Prediction::kStartClocks + clocks * waves * work.k_blocks;
-  result.tiles_to_share = rest;
-  result.shared =
-      Prediction::kStartClocks +
-      clocks * (1.0 * work.tiles() * work.k_blocks / clusters + Prediction::kShareBlocks);
-  return result;
 }
 
 /// The product with one configuration: what level 6 chooses among, and chapter 11 tunes over.
@@ -315,7 +234,9 @@ struct AnyShape : LevelT<bf16> {
     const Prediction large = predict<Large>(p), medium = predict<Medium>(p),
                      skinny = predict<Skinny>(p);
     const auto best = [](const Prediction& x) { return std::min(x.whole, x.shared); };
-    const auto share = [](const Prediction& x) { return x.shared < x.whole ? x.tiles_to_share : 0; };
+    const auto share = [](const Prediction& x) {
+      return x.shared < x.whole ? x.tiles_to_share : 0;
+    };
     if (best(large) <= std::min(best(medium), best(skinny))) {
       return Tuned<Large>::prepare(p, at, share(large));
     }

@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(C::kThreads)
     kernel(const bf16* __restrict__ from, std::int64_t from_pitch, bf16* __restrict__ to,
            std::int64_t to_pitch, int cols, int pieces) {
   const std::int64_t row = blockIdx.x / static_cast<unsigned>(pieces);
-  const int first = static_cast<int>(blockIdx.x % static_cast<unsigned>(pieces)) *
-                    (C::kThreads * C::kElements);
+  const int first =
+      static_cast<int>(blockIdx.x % static_cast<unsigned>(pieces)) * (C::kThreads * C::kElements);
   bf16 values[C::kElements];
 #pragma unroll
   for (int i = 0; i < C::kElements; ++i) {
@@ -72,8 +72,8 @@ inline void launch_padding(const PaddedMatrix& matrix, Stream stream) {
   constexpr std::int64_t kPiece = C::kThreads * C::kElements;
   const std::int64_t pieces = (matrix.cols + kPiece - 1) / kPiece;
   launch(pad_rows::kernel<C>,
-         {dim3(static_cast<unsigned>(matrix.rows * pieces)), dim3(C::kThreads)}, stream, matrix.from,
-         matrix.pitch, matrix.memory.as<bf16>(), matrix.padded_pitch(),
+         {dim3(static_cast<unsigned>(matrix.rows * pieces)), dim3(C::kThreads)}, stream,
+         matrix.from, matrix.pitch, matrix.memory.as<bf16>(), matrix.padded_pitch(),
          static_cast<int>(matrix.cols), static_cast<int>(pieces));
 }
 

@@ -53,8 +53,8 @@ __device__ __forceinline__ void take_sums(float (&acc)[kMmaM][kAccumulators],
 }
 
 /// The sums of a segment that is not a whole tile: given away, or completed with the others'. True
-/// if this warp now has the tile's sums and stores them. A tile is completed by whoever has its last
-/// k-block. block_of(c): this block's counterpart in cluster c.
+/// if this warp now has the tile's sums and stores them. A tile is completed by whoever has its
+/// last k-block. block_of(c): this block's counterpart in cluster c.
 template <int kWarps, int kMmaM, int kAccumulators, class BlockOf>
 __device__ __forceinline__ bool complete_tile(float (&acc)[kMmaM][kAccumulators],
                                               const PartialSums& partial, const Work& work,

@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
   int status = 0;
   for (int i = 1; i + 3 < argc; i += 4) {
     status |= sweep_all({std::atoll(argv[i]), std::atoll(argv[i + 1]), std::atoll(argv[i + 2])},
-                    argv[i + 3][0] == 'T', argv[i + 3][1] == 'T');
+                        argv[i + 3][0] == 'T', argv[i + 3][1] == 'T');
   }
   if (argc > 1) return status;
   for (const cookbook::Size& size : std::vector<cookbook::Size>{{4096, 4096, 4096},

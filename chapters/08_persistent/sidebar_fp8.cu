@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Sidebar: FP8. e4m3 operands, bf16 result: chapter 6's last kernel with another instruction.
 //
-// A byte is a byte: TMA and the swizzle move two e4m3 as they move one bf16, so that tiles, maps and
-// descriptors below count in *pairs*, and only the product knows better. A row of 128 bytes holds 128
-// k instead of 64. Both operands must be k-contiguous (A row-major, B stored N x K): for FP8 the tensor
-// cores cannot transpose as they read. Checks itself on both backends; on a GPU it is timed beside bf16.
-// Usage: chapter-8-fp8 [M N K]
+// A byte is a byte: TMA and the swizzle move two e4m3 as they move one bf16, so that tiles, maps
+// and descriptors below count in *pairs*, and only the product knows better. A row of 128 bytes
+// holds 128 k instead of 64. Both operands must be k-contiguous (A row-major, B stored N x K): for
+// FP8 the tensor cores cannot transpose as they read. Checks itself on both backends; on a GPU it
+// is timed beside bf16. Usage: chapter-8-fp8 [M N K]
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -107,7 +107,6 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
   }
 }
 
-
 /// The value of an e4m3 byte: sign, four bits of exponent (bias 7), three of fraction; no infinity.
 double value_of(unsigned char bits) {
   const int exponent = bits >> 3 & 15, fraction = bits & 7;
@@ -172,7 +171,8 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
     }
   }
   std::printf("FP8 %lld x %lld x %lld: largest error %.2f of what is allowed\n",
-              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k), worst);
+              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k),
+              worst);
 
 #if COOKBOOK_CUDA
   const Problem same = Problem::make_layout({m, n, k}, {}, false, true);
@@ -181,7 +181,8 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
     state = state * 1664525u + 1013904223u;
     bits = static_cast<std::uint16_t>(0x3f00 | (state >> 16 & 0x80ff));
   }
-  DeviceMemory wide_a(static_cast<size_t>(m * k) * 2, "a"), wide_b(static_cast<size_t>(n * k) * 2, "b");
+  DeviceMemory wide_a(static_cast<size_t>(m * k) * 2, "a"),
+      wide_b(static_cast<size_t>(n * k) * 2, "b");
   wide_a.copy_from_host(random.data(), wide_a.bytes());
   wide_b.copy_from_host(random.data(), wide_b.bytes());
   const Buffers wide_at{wide_a.as<bf16>(), wide_b.as<bf16>(), device_c.as<bf16>()};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: grouped products. Several products of different sizes - a mixture of experts, say - in one
-// persistent launch: their tiles form one list. Level 3 without clusters; a tile finds its product, and
-// with it its tensor maps, by walking a list in the kernel's parameters. Checks itself on both backends;
-// on a GPU it is timed beside one launch a product. Usage: chapter-8-grouped
+// Sidebar: grouped products. Several products of different sizes - a mixture of experts, say - in
+// one persistent launch: their tiles form one list. Level 3 without clusters; a tile finds its
+// product, and with it its tensor maps, by walking a list in the kernel's parameters. Checks itself
+// on both backends; on a GPU it is timed beside one launch a product. Usage: chapter-8-grouped
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                   // the producer
+      mbarrier_init(&full[s], 1);  // the producer
       mbarrier_init(&empty[s], 4 * T::kConsumers);
     }
     fence_mbarrier_init();
@@ -115,8 +115,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
           for (int i = 0; i < T::kMmaM; ++i) {
             wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
                 acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-                k_block > 0 || k > 0);
+                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
           }
         }
         wgmma_commit();
@@ -127,8 +126,9 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
       }
       wgmma_wait<0>();
 #pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);  // the next tile's loads wait for it
+      for (int i = 0; i < T::kMmaM; ++i)
+        wgmma_fence_operand(acc[i]);  // sums are read only from here
+      release(previous);              // the next tile's loads wait for it
 
       const TileIndex tile = p.at(t);
       store_tile<C::kStoreBuffers>(acc, &p.c, boxes, tile.m * C::kBlockM + row + warp % 4 * 16,
@@ -137,7 +137,6 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
     if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
   }
 }
-
 
 /// The products' plans as one. None of them may be empty, and all pitches must suit TMA.
 Products gather(const std::vector<TmaPlan>& plans) {
@@ -186,11 +185,11 @@ int run(const std::vector<Size>& sizes) {
     if (!comparison.ok) status = 1;
   }
 #if COOKBOOK_CUDA
-  const std::vector<Contender> contenders{
-      {"one persistent launch", all_at_once},
-      {"a launch a product (any_shape)", [&](Stream stream) {
-         for (const auto& plan : single) AnyShape::run(plan, stream);
-       }}};
+  const std::vector<Contender> contenders{{"one persistent launch", all_at_once},
+                                          {"a launch a product (any_shape)", [&](Stream stream) {
+                                             for (const auto& plan : single)
+                                               AnyShape::run(plan, stream);
+                                           }}};
   const auto measured = measure(contenders, {}, nullptr);
   for (std::size_t i = 0; i < measured.size(); ++i) {
     std::printf("  %-34s %7.1f TFLOP/s %s\n", contenders[i].name.c_str(),
@@ -209,8 +208,14 @@ int main() {
   using cookbook::gemm::grouped_products::run;
 #if COOKBOOK_CUDA
   // Eight experts that got uneven numbers of tokens, 8,192 in all.
-  return run({{2432, 4096, 2048}, {1800, 4096, 2048}, {1304, 4096, 2048}, {976, 4096, 2048},
-              {728, 4096, 2048},  {504, 4096, 2048},  {320, 4096, 2048},  {128, 4096, 2048}});
+  return run({{2432, 4096, 2048},
+              {1800, 4096, 2048},
+              {1304, 4096, 2048},
+              {976, 4096, 2048},
+              {728, 4096, 2048},
+              {504, 4096, 2048},
+              {320, 4096, 2048},
+              {128, 4096, 2048}});
 #else
   return run({{264, 256, 128}, {128, 520, 72}, {8, 8, 200}, {96, 256, 64}});
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar: when a persistent grid does not pay. Chapter 7's last kernel (a cluster a tile) beside this
-// chapter's levels, from less than one wave of tiles to many. Usage: chapter-8-when-not [M N K]...
+// Sidebar: when a persistent grid does not pay. Chapter 7's last kernel (a cluster a tile) beside
+// this chapter's levels, from less than one wave of tiles to many. Usage: chapter-8-when-not [M N
+// K]...
 #include <memory>
 
 #include "chapters/06_tma/sweep.hpp"
@@ -25,14 +26,15 @@ void add_level(Sweep& sweep) {
 int main(int argc, char** argv) {
   using namespace cookbook::gemm;
   int status = 0;
-  // Tiles of 256 x 256 for 66 clusters: a quarter of a wave, one wave, one wave and a bit, many; and
-  // many tiles with hardly any k, where starting and storing are all there is.
-  for (const auto& size : sizes_from(argc, argv, {{1024, 1024, 1024},
-                                                  {2048, 2048, 2048},
-                                                  {2304, 2048, 2048},
-                                                  {4096, 4096, 4096},
-                                                  {8192, 8192, 8192},
-                                                  {8192, 8192, 128}})) {
+  // Tiles of 256 x 256 for 66 clusters: a quarter of a wave, one wave, one wave and a bit, many;
+  // and many tiles with hardly any k, where starting and storing are all there is.
+  for (const auto& size : sizes_from(argc, argv,
+                                     {{1024, 1024, 1024},
+                                      {2048, 2048, 2048},
+                                      {2304, 2048, 2048},
+                                      {4096, 4096, 4096},
+                                      {8192, 8192, 8192},
+                                      {8192, 8192, 128}})) {
     Sweep sweep(size, false, false);
     add_level<Multicast>(sweep);
     add_level<PersistentStatic>(sweep);

@@ -23,9 +23,9 @@ namespace cookbook::gemm {
 struct Work {
   int tiles_m = 0, tiles_n = 0;
   int k_blocks = 0;
-  int group = 1;                // rows of tiles that are finished column by column, for L2
-  int shared_tiles = 0;         // tiles 0 .. shared_tiles - 1 are cut into k-blocks
-  int share = 0;                // k-blocks of them for each cluster
+  int group = 1;         // rows of tiles that are finished column by column, for L2
+  int shared_tiles = 0;  // tiles 0 .. shared_tiles - 1 are cut into k-blocks
+  int share = 0;         // k-blocks of them for each cluster
 
   __host__ __device__ int tiles() const { return tiles_m * tiles_n; }
 
@@ -58,10 +58,10 @@ struct Segment {
   int tile, k_begin, k_end;
 };
 
-/// Walks through what one cluster has to do: first its share of the tiles that were cut, *backwards*,
-/// then whole tiles. Backwards, because a cluster then hands over the part of a tile that others
-/// wait for before it waits itself; and it only ever waits for clusters of lower index, which the
-/// GPU started no later.
+/// Walks through what one cluster has to do: first its share of the tiles that were cut,
+/// *backwards*, then whole tiles. Backwards, because a cluster then hands over the part of a tile
+/// that others wait for before it waits itself; and it only ever waits for clusters of lower index,
+/// which the GPU started no later.
 class Segments {
  public:
   __device__ __forceinline__ Segments(const Work& work, int cluster, int clusters)

@@ -38,6 +38,7 @@ def ladder(run, theme):
     figure, axes = plt.subplots(figsize=(8.6, 1.75 + 0.40 * len(levels)))
     figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.85 / figure.get_figheight(),
                            bottom=0.80 / figure.get_figheight())
+    widest = max(run.speed(level) for level in levels)
     for y, level in enumerate(levels):
         speed = run.speed(level)
         slow, fast = run.speed(level, "q3"), run.speed(level, "q1")
@@ -49,9 +50,10 @@ def ladder(run, theme):
         text = significant(speed)
         if ratio:
             text += f"   {significant(ratio['ratio'])}x"
-        axes.annotate(text, (max(fast, speed), y), xytext=(6, 0), textcoords="offset points",
-                      va="center", fontsize=9, color=theme.text,
-                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.8, "alpha": 0.8})
+        inside = speed > 0.5 * widest
+        axes.annotate(text, (slow if inside else fast, y), xytext=(-7 if inside else 7, 0),
+                      textcoords="offset points", va="center", ha="right" if inside else "left", fontsize=9,
+                      color=theme.background if inside and not level.stale else theme.text, zorder=4)
     top = max([run.speed(level, "q1") for level in levels])
     lines = []
     for index, reference in enumerate(run.references):
@@ -155,7 +157,8 @@ def draw_roofs(axes, chart, theme, x_range, y_range):
             axes.plot([max(start, low), high], [value, value], color=theme.roof, linewidth=1.9 if mine else 1,
                       zorder=1)
             axes.text(high, value, f"{name} {significant(value)} TFLOP/s ", fontsize=7.5,
-                      color=theme.text if mine else theme.muted, va="top" if mine else "bottom", ha="right")
+                      color=theme.text if mine else theme.muted, va="top" if mine else "bottom", ha="right", zorder=1.5,
+                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.6, "alpha": 0.75})
     if sheet_ceiling:
         start = sheet_ceiling / chart.sheet_diagonal() if chart.sheet_diagonal() else low
         axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], color=theme.muted, linewidth=1,

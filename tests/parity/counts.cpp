@@ -175,7 +175,7 @@ Golden Golden::load(const std::string& file, const std::string& exceptions_file)
       golden.exceptions.push_back(
           {entry.at("case").get<std::string>(), entry.at("op").get<std::string>(),
            entry.value("text", std::string()), entry.at("simt").get<std::uint64_t>(),
-           entry.at("why").get<std::string>()});
+           entry.at("hardware").get<std::uint64_t>(), entry.at("why").get<std::string>()});
     }
   } catch (const Json::exception& error) {
     throw std::runtime_error(exceptions_file + ": " + error.what());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exercise 6.1, a hole: level 3, but the description of B's tile is yours to write. The numbers below
-// would be right if B were stored N x K (Major::k). B is stored K x N: what lies 1,024 bytes on, what
-// lies one panel on, and where do the next sixteen k begin?
+// Exercise 6.1, a hole: level 3, but the description of B's tile is yours to write. The numbers
+// below would be right if B were stored N x K (Major::k). B is stored K x N: what lies 1,024 bytes
+// on, what lies one panel on, and where do the next sixteen k begin?
 #pragma once
 
 #include "chapters/06_tma/level_3_swizzled.cuh"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exercise 7.1, a hole: level 2, but where a 16-byte chunk lies is yours to say. As it stands the address
-// ignores the swizzle. Two rows share 128 bytes: which bits of the row decide, and what do they change?
+// Exercise 7.1, a hole: level 2, but where a 16-byte chunk lies is yours to say. As it stands the
+// address ignores the swizzle. Two rows share 128 bytes: which bits of the row decide, and what do
+// they change?
 #pragma once
 
 #include "chapters/07_swizzle/level_2_swizzle_64.cuh"
@@ -17,7 +18,7 @@ struct Tile : tma_tiles::PanelTile<Swizzle::b64, kRows, kCols> {
   /// Where the 16 bytes that begin with element (row, col) lie; col is a multiple of 8.
   static __device__ __forceinline__ const unsigned char* at(const unsigned char* tile, int row,
                                                             int col) {
-    const int panel = col / 32, chunk = col % 32 / 8;  // chunks of 16 bytes: four a row
+    const int panel = col / 32, chunk = col % 32 / 8;            // chunks of 16 bytes: four a row
     return tile + panel * (kRows * 64) + row * 64 + chunk * 16;  // yours
   }
 };
@@ -27,10 +28,10 @@ struct Tile : tma_tiles::PanelTile<Swizzle::b64, kRows, kCols> {
 template <>
 struct tma_tiles::Traits<exercise_swizzle::Config>
     : tma_tiles::Traits<smem_swizzle::Config<Swizzle::b64>> {
-  using A = exercise_swizzle::Tile<exercise_swizzle::Config::kBlockM,
-                                   exercise_swizzle::Config::kBlockK>;
-  using B = exercise_swizzle::Tile<exercise_swizzle::Config::kBlockK,
-                                   exercise_swizzle::Config::kBlockN>;
+  using A =
+      exercise_swizzle::Tile<exercise_swizzle::Config::kBlockM, exercise_swizzle::Config::kBlockK>;
+  using B =
+      exercise_swizzle::Tile<exercise_swizzle::Config::kBlockK, exercise_swizzle::Config::kBlockN>;
 };
 
 struct ExerciseSwizzle : tma_tiles::LevelOn<exercise_swizzle::Config> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exercise 8.2, a seeded bug: level 3 with its epilogue written out, and one number wrong in it. Which
-// store may still be reading the box that is packed again? The tracer names both lines.
+// Exercise 8.2, a seeded bug: level 3 with its epilogue written out, and one number wrong in it.
+// Which store may still be reading the box that is packed again? The tracer names both lines.
 #pragma once
 
 #include "chapters/08_persistent/level_1_static.cuh"
@@ -18,8 +18,8 @@ using tma_store::kBoxBytes;
 using tma_store::pack_box;
 
 /// Writes a warp's rows of the accumulators, 16 of every 64, box by box: one is packed while those
-/// before it leave. row, col: of C, the warp's first; boxes: the warp's own kBuffers. Only this warp
-/// takes part, and its lane 0 issues and waits: no barrier beyond __syncwarp.
+/// before it leave. row, col: of C, the warp's first; boxes: the warp's own kBuffers. Only this
+/// warp takes part, and its lane 0 issues and waits: no barrier beyond __syncwarp.
 template <int kBuffers, int kMmaM, int kAccumulators>
 __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulators],
                                            const TensorMap* map_c, unsigned char* boxes, int row,
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                   // the producer
+      mbarrier_init(&full[s], 1);                                 // the producer
       mbarrier_init(&empty[s], 4 * T::kConsumers * C::kCluster);  // readers in either block
     }
     fence_mbarrier_init();
@@ -122,8 +122,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
           for (int i = 0; i < T::kMmaM; ++i) {
             wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
                 acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-                k_block > 0 || k > 0);
+                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
           }
         }
         wgmma_commit();
@@ -134,8 +133,9 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
       }
       wgmma_wait<0>();
 #pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);  // the next tile's loads wait for it
+      for (int i = 0; i < T::kMmaM; ++i)
+        wgmma_fence_operand(acc[i]);  // sums are read only from here
+      release(previous);              // the next tile's loads wait for it
 
       const TileIndex tile = tile_at(t);
       store_tile<C::kStoreBuffers>(acc, &map_c, boxes, tile.m * C::kBlockM + row + warp % 4 * 16,
@@ -153,13 +153,13 @@ struct ExerciseBoxes : LevelT<bf16> {
   using Plan = TmaPlan;
   static constexpr const char* name = "exercise_boxes";
   static constexpr const char* changed = "level 3 with a mistake in how its boxes are used again";
-  static constexpr const char* expect =
-      "as level 3, whenever stores happen to be quick";
+  static constexpr const char* expect = "as level 3, whenever stores happen to be quick";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
-    return {tma_loads("a").requests(boxes_of_a<Config>(p)), shared_stores().on("stage").conflict_free()};
+    return {tma_loads("a").requests(boxes_of_a<Config>(p)),
+            shared_stores().on("stage").conflict_free()};
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return AnyShape::supports(p, device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Solution of exercise 6.1: eight k rows are 1,024 bytes (stride), a panel of 64 columns is 64 such rows
-// (leading), and sixteen k rows are 2,048 bytes.
+// Solution of exercise 6.1: eight k rows are 1,024 bytes (stride), a panel of 64 columns is 64 such
+// rows (leading), and sixteen k rows are 2,048 bytes.
 #pragma once
 
 #include "chapters/06_tma/level_3_swizzled.cuh"

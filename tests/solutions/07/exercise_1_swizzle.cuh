@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Solution of exercise 7.1: rows 0 and 1 share the first 128 bytes, so that the number of the 128-byte
-// line is row / 2; its two low bits are XORed into the chunk.
+// Solution of exercise 7.1: rows 0 and 1 share the first 128 bytes, so that the number of the
+// 128-byte line is row / 2; its two low bits are XORed into the chunk.
 #pragma once
 
 #include "chapters/07_swizzle/level_2_swizzle_64.cuh"
@@ -27,10 +27,10 @@ struct Tile : tma_tiles::PanelTile<Swizzle::b64, kRows, kCols> {
 template <>
 struct tma_tiles::Traits<exercise_swizzle::Config>
     : tma_tiles::Traits<smem_swizzle::Config<Swizzle::b64>> {
-  using A = exercise_swizzle::Tile<exercise_swizzle::Config::kBlockM,
-                                   exercise_swizzle::Config::kBlockK>;
-  using B = exercise_swizzle::Tile<exercise_swizzle::Config::kBlockK,
-                                   exercise_swizzle::Config::kBlockN>;
+  using A =
+      exercise_swizzle::Tile<exercise_swizzle::Config::kBlockM, exercise_swizzle::Config::kBlockK>;
+  using B =
+      exercise_swizzle::Tile<exercise_swizzle::Config::kBlockK, exercise_swizzle::Config::kBlockN>;
 };
 
 struct ExerciseSwizzle : tma_tiles::LevelOn<exercise_swizzle::Config> {

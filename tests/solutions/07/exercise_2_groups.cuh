@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Solution of exercise 7.2: the last group has fewer rows than kRows when they do not divide the tiles.
+// Solution of exercise 7.2: the last group has fewer rows than kRows when they do not divide the
+// tiles.
 #pragma once
 
 #include "chapters/07_swizzle/level_5_grouped.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Solution of exercise 8.1: a thread owns eight neighbours. Beyond the last column lies padding, which
-// tensor maps exclude, up to the pitch: a whole vector always fits.
+// Solution of exercise 8.1: a thread owns eight neighbours. Beyond the last column lies padding,
+// which tensor maps exclude, up to the pitch: a whole vector always fits.
 #pragma once
 
 #include "chapters/08_persistent/level_6_any_shape.cuh"
@@ -14,14 +14,15 @@ struct Config {
   static constexpr int kElements = 8;  // 16 bytes
 };
 
-/// to[row][col] = from[row][col]; to_pitch is a multiple of 8 and `to` 16-byte aligned, `from` is not.
+/// to[row][col] = from[row][col]; to_pitch is a multiple of 8 and `to` 16-byte aligned, `from` is
+/// not.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     kernel(const bf16* __restrict__ from, std::int64_t from_pitch, bf16* __restrict__ to,
            std::int64_t to_pitch, int cols, int pieces) {
   const std::int64_t row = blockIdx.x / static_cast<unsigned>(pieces);
-  const int first = static_cast<int>(blockIdx.x % static_cast<unsigned>(pieces)) *
-                    (C::kThreads * C::kElements);
+  const int first =
+      static_cast<int>(blockIdx.x % static_cast<unsigned>(pieces)) * (C::kThreads * C::kElements);
   const int col = first + static_cast<int>(threadIdx.x) * C::kElements;
   if (col >= cols) return;
   Pack<bf16, 8> eight;
@@ -75,8 +76,8 @@ struct ExercisePadRows : LevelT<bf16> {
     constexpr std::int64_t kPiece = Config::kThreads * Config::kElements;
     const std::int64_t pieces = (cols + kPiece - 1) / kPiece;
     launch(exercise_pad_rows::kernel<Config>,
-           {dim3(static_cast<unsigned>(rows * pieces)), dim3(Config::kThreads)}, stream, from, pitch,
-           to, padded(cols), static_cast<int>(cols), static_cast<int>(pieces));
+           {dim3(static_cast<unsigned>(rows * pieces)), dim3(Config::kThreads)}, stream, from,
+           pitch, to, padded(cols), static_cast<int>(cols), static_cast<int>(pieces));
   }
   static void run(const Plan& plan, Stream stream) {
     const Problem& p = plan.problem;

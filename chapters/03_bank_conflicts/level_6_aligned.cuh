@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Level 6: every store fills whole lines, whatever the pitch: each output row slides its window
+// back to the line boundary before it.
+#pragma once
+
+#include "chapters/03_bank_conflicts/problem.hpp"
+
+namespace cookbook::transpose {
+
+// kLineValue: elements that lie between two boundaries on which stores shall start.
+template <int kLineValue>
+struct AlignedConfig {
+  static constexpr int kTileRows = 64;  // a block transposes kTileRows x kTileCols elements of in
+  static constexpr int kTileCols = 64;
+  static constexpr int kThreadsX = 32;  // with kThreadsX x kThreadsY threads
+  static constexpr int kThreadsY = 16;
+  static constexpr int kMinBlocks = 3;      // per SM: limits the registers
+  static constexpr int kLine = kLineValue;  // 32: lines of 128 bytes; 1: rows start on them anyway
+};
+
+/// Elements from the last line boundary to the start of row `col` of `out`. That row's windows of
+/// kTileRows elements end so many elements early: they begin and end on boundaries.
+template <class C>
+__device__ __forceinline__ int slide(const float* out, const Shape& shape, std::int64_t col) {
+  static_assert(C::kTileRows % C::kLine == 0, "windows are whole lines");
+  const auto base = reinterpret_cast<std::uintptr_t>(out) / sizeof(float);
+  return static_cast<int>((base + col * shape.out_pitch) % C::kLine);
+}
+
+// kWhole: the tile lies within the matrix, wherever its columns slide.
+template <class C, bool kWhole>
+__device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
+                                                  float* __restrict__ out, const Shape& shape,
+                                                  std::int64_t row0, std::int64_t col0,
+                                                  float (&tile)[C::kTileRows][C::kTileCols]) {
+  constexpr int kRows = C::kTileRows / C::kThreadsY, kCols = C::kTileCols / C::kThreadsX;
+  const std::int64_t one_tile = C::kTileRows * shape.in_pitch;  // from a row to its slot's other row
+  float value[kRows][kCols];                                    // (rows, columns) per thread
+#pragma unroll
+  for (int j = 0; j < kRows; ++j) {
+#pragma unroll
+    for (int i = 0; i < kCols; ++i) {
+      const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
+      const std::int64_t row = row0 + y, col = col0 + x;
+      // A column that slides by s needs rows row0 - s ...; its last s slots hold the rows above.
+      const int s = slide<C>(out, shape, col);
+      const bool above = s > 0 && y + s >= C::kTileRows;
+      const std::int64_t r = row - (above ? C::kTileRows : 0);
+      const bool inside = kWhole || (r >= 0 && r < shape.rows && col < shape.cols);
+      value[j][i] = inside ? in[row * shape.in_pitch + col - (above ? one_tile : 0)] : 0.0f;
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kRows; ++j) {
+#pragma unroll
+    for (int i = 0; i < kCols; ++i) {
+      const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
+      tile[y][x ^ (y % 32)] = value[j][i];
+    }
+  }
+  __syncthreads();  // the tile is whole before any thread reads what others wrote
+#pragma unroll
+  for (int j = 0; j < C::kTileCols / C::kThreadsY; ++j) {
+#pragma unroll
+    for (int i = 0; i < C::kTileRows / C::kThreadsX; ++i) {
+      const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
+      const int s = slide<C>(out, shape, col0 + y);  // the same for all lanes
+      const unsigned slot = static_cast<unsigned>(x - s) % C::kTileRows;
+      const std::int64_t row = row0 + x - s, col = col0 + y;
+      const bool inside = kWhole || (row >= 0 && row < shape.rows && col < shape.cols);
+      if (inside) out[col * shape.out_pitch + row] = tile[slot][y ^ (slot % 32)];
+    }
+  }
+}
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY, C::kMinBlocks)
+    aligned_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
+  const unsigned tiles_across = tiles(shape.cols, C::kTileCols);
+  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTileRows;
+  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTileCols;
+
+  // (row % kTileRows, col ^ row % 32) of in; word (r, c) in bank c XOR r
+  __shared__ float tile[C::kTileRows][C::kTileCols];
+
+  if (row0 + 1 >= C::kLine && row0 + C::kTileRows <= shape.rows &&
+      col0 + C::kTileCols <= shape.cols) {
+    turn_aligned_tile<C, true>(in, out, shape, row0, col0, tile);
+  } else {
+    turn_aligned_tile<C, false>(in, out, shape, row0, col0, tile);
+  }
+}
+
+/// One block per tile. The last windows of a row may end kLine - 1 elements early: hence the sum.
+template <class C>
+dim3 aligned_grid(const Shape& shape) {
+  return dim3(tiles(shape.rows == 0 ? 0 : shape.rows + C::kLine - 1, C::kTileRows) *
+              tiles(shape.cols, C::kTileCols));
+}
+
+struct Aligned : Level {
+  using Config = AlignedConfig<32>;
+  static constexpr const char* name = "aligned";
+  static constexpr const char* changed = "each row of out starts its windows on a line boundary";
+  static constexpr const char* expect =
+      "odd pitches: no sector is written by halves, by two blocks. Even ones: level 4 again";
+  static constexpr const char* cost = "two rows of in for some loads; loads in words for any shape";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem& p) {
+    Claims claims = {global_stores("out").coalesced(), shared_stores().conflict_free(),
+                     shared_loads().conflict_free(), fraction_of_roof(0.85)};
+    if (p.shape.out_pitch % 8 == 0) {
+      claims.push_back(global_loads("in").coalesced());
+      claims.push_back(slower_than_previous(0.96, "rows that start on lines need no sliding"));
+    } else {
+      claims.push_back(faster_than_previous(1.2, "where rows start inside a sector"));
+    }
+    return claims;
+  }
+
+  /// Whether every row of `out` starts on a line boundary as it is.
+  static bool on_lines(const Plan& plan) {
+    return reinterpret_cast<std::uintptr_t>(plan.buffers.out) % 128 == 0 &&
+           plan.problem.shape.out_pitch % 32 == 0;
+  }
+
+  template <class C>
+  static void run_with(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    launch(aligned_transpose<C>, {aligned_grid<C>(shape), dim3(C::kThreadsX, C::kThreadsY)}, stream,
+           plan.buffers.in, plan.buffers.out, shape);
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    on_lines(plan) ? run_with<AlignedConfig<1>>(plan, stream) : run_with<Config>(plan, stream);
+  }
+};
+
+}  // namespace cookbook::transpose

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// Level 6 apart from its kernel: what a configuration is, what a product needs on the device, and
+/// a guess at how long each configuration would take.
+#pragma once
+
+#include <algorithm>
+
+#include "chapters/08_persistent/pad_rows.cuh"
+#include "chapters/08_persistent/partial_sums.cuh"
+
+namespace cookbook::gemm::any_shape {
+
+using tma_store::kBoxBytes;
+
+/// cooperative: both consumer warpgroups share a tile, half of its rows each.
+/// ping_pong: each has a tile of its own; one multiplies while the other stores.
+enum class Schedule { cooperative, ping_pong };
+
+template <int kM, int kN, int kK, int kDepth, int kBlocks, int kRows, Schedule kWho>
+struct Config {
+  static constexpr int kBlockM = kM, kBlockN = kN, kBlockK = kK;
+  static constexpr int kStages = kDepth;
+  static constexpr int kCluster = kBlocks;  // blocks, one above the other, that share B
+  static constexpr int kGroup = kRows;      // rows of cluster tiles, see Work::at
+  static constexpr Schedule kSchedule = kWho;
+};
+
+template <class C, Major kMajorA, Major kMajorB>
+struct Traits {
+  using A = OperandTile<kMajorA, Swizzle::b128, C::kBlockM, C::kBlockK>;
+  using B = OperandTile<kMajorB, Swizzle::b128, C::kBlockN, C::kBlockK, C::kCluster>;
+  static constexpr bool kPingPong = C::kSchedule == Schedule::ping_pong;
+  static constexpr int kMmaM = C::kBlockM / (kPingPong ? 1 : 2) / 64;  // a warpgroup
+  // Registers are left to share tiles (stream-K) and to store rows of any pitch.
+  static constexpr bool kGeneral = kMmaM == 1;
+  static constexpr int kStageBytes = A::kBytes + B::kBytes;
+  static constexpr int kThreads = 3 * 128;  // the producer's warpgroup and two consumers
+  static constexpr int kWarps = 8;          // that multiply
+  static constexpr int kReaders = C::kCluster * (kPingPong ? 4 : 8);  // warps, of a stage
+  static constexpr int kRingBytes = C::kStages * (kStageBytes + 16);  // and its barriers
+  static constexpr int kStoreBuffers = kRingBytes + kWarps * 2 * kBoxBytes <= 232448 ? 2 : 1;
+  static constexpr int kStoreBytes = kWarps * kStoreBuffers * kBoxBytes;
+  static constexpr int kSmemBytes = kRingBytes + kStoreBytes;
+  static_assert(kSmemBytes <= 232448, "more shared memory than a block can have");
+  static_assert(kMmaM >= 1 && kMmaM * C::kBlockN <= 448, "accumulators must fit the registers");
+  static_assert(C::kBlockN % 64 == 0 && C::kCluster <= 2, "whole boxes of C; clusters of 1 or 2");
+};
+
+/// What one product on this device needs: its work, its maps, its workspace.
+struct Plan {
+  TmaPlan tma;
+  PaddedMatrix a{}, b{};  // what TMA reads: the matrices themselves or padded copies
+  Output out{};           // c is null where TMA stores C
+  Work work{};
+  int blocks = 0;
+  DeviceMemory sums{}, flags{};  // stream-K
+  void (*launch_product)(const Plan&, Stream) = nullptr;
+};
+
+/// Blocks of a persistent grid: as many as there are multiprocessors, in whole clusters.
+template <class C>
+int grid_blocks() {
+  return std::max(1, device_info().sm_count / C::kCluster) * C::kCluster;
+}
+
+/// How long a product takes with configuration C, in clocks of the tensor cores (4,096 operations
+/// each), with its tiles dealt whole or the last incomplete wave of them shared.
+/// kStartClocks: filling the ring, storing the last tile. kShareBlocks: putting partial sums of a
+/// tile down and fetching them, both through L2, in k-blocks of the tile.
+struct Prediction {
+  static constexpr double kStartClocks = 3000, kShareBlocks = 12;
+  double whole, shared;
+  int tiles_to_share;
+};
+
+/// The guess, from extents alone.
+template <class C>
+Prediction predict(const Problem& p) {
+  const Work work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, C::kGroup);
+  const int clusters = grid_blocks<C>() / C::kCluster;
+  // A small tile makes the copy engine and shared memory the limit: its operands come around more
+  // often. Bytes written and read in shared memory a clock, 128 at most.
+  const double mma_clocks = C::kBlockM * C::kBlockN * C::kBlockK / 2048.0;
+  const double loaded = 2.0 * C::kBlockK * (C::kBlockM + C::kBlockN);
+  const double read = 2.0 * C::kBlockK * C::kBlockM / 64 * (64 + C::kBlockN);
+  const double clocks = std::max(mma_clocks, (loaded + read) / 128);
+  const int waves = ceil_div(work.tiles(), clusters), rest = work.tiles() % clusters;
+  Prediction result;
+  result.whole = Prediction::kStartClocks + clocks * waves * work.k_blocks;
+  result.tiles_to_share = rest;
+  result.shared =
+      Prediction::kStartClocks +
+      clocks * (1.0 * work.tiles() * work.k_blocks / clusters + Prediction::kShareBlocks);
+  return result;
+}
+
+}  // namespace cookbook::gemm::any_shape

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Example 3, the bf16 product: the full space over chapter 8's last kernel - tile, stages, cluster,
+// schedule, the order of blocks, and whether the last wave is shared (stream-K).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "chapters/08_persistent/level_6_any_shape.cuh"
+#include "common/tune/space.hpp"
+
+namespace cookbook::gemm::tuned {
+
+using any_shape::Schedule;
+
+/// Rows: M, N, K of a block's tile, stages, blocks of a cluster, schedule; then, without a kernel of
+/// their own: rows of cluster tiles in a group, and whether the last wave's tiles are shared.
+template <int kM, int kN, int kK, int kDepth, int kBlocks, Schedule kWho, int kRows, bool kCut>
+struct Config {
+  using Tile = any_shape::Config<kM, kN, kK, kDepth, kBlocks, 8, kWho>;  // what is compiled
+  static constexpr int kGroup = kRows;
+  static constexpr bool kShare = kCut;
+
+  static tune::Parameters parameters() {
+    return {{"m", kM},     {"n", kN},         {"k", kK},
+            {"stages", kDepth}, {"cluster", kBlocks}, {"ping_pong", kWho == Schedule::ping_pong},
+            {"group", kRows},   {"share", kCut}};
+  }
+
+  // The kernel's own rules, worked out without instantiating it.
+  static constexpr int kWarpgroupM = kM / (kWho == Schedule::ping_pong ? 1 : 2);  // rows of C
+  static constexpr int kAccumulators = kWarpgroupM / 64 * kN / 2;                 // a thread's
+  static constexpr std::int64_t kSmemBytes =
+      std::int64_t{kDepth} * (2 * kK * (kM + kN) + 16) + 8 * tma_store::kBoxBytes;
+  static constexpr bool kLegal = kWarpgroupM % 64 == 0 && kAccumulators <= 224 &&
+                                 kSmemBytes <= tune::kSharedMemoryBytes &&
+                                 (!kCut || kWarpgroupM == 64);
+  static std::string refusal() {
+    if (kWarpgroupM % 64 != 0) return "wgmma takes 64 rows; half of the tile has " + std::to_string(kWarpgroupM);
+    if (kAccumulators > 224) return std::to_string(kAccumulators) + " accumulators > 224 registers a thread";
+    if (kSmemBytes > tune::kSharedMemoryBytes) return tune::too_much_shared_memory(kSmemBytes);
+    return "two rows of accumulators leave no registers for sharing tiles";
+  }
+};
+
+template <class C>
+struct Tuned : LevelT<bf16> {
+  using Plan = any_shape::Plan;
+  using Tile = typename C::Tile;
+  using Traits = any_shape::Traits<Tile, Major::k, Major::mn>;
+  static constexpr const char* name = "gemm";
+  static constexpr const char* changed = "one configuration of the space";
+  static constexpr const char* expect = "";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) { return {shared_stores().on("stage").conflict_free()}; }
+
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    if (device.cc() != 90) return Support::no("needs sm_90a (wgmma)");
+    if (p.a_transposed || p.b_transposed) return Support::no("tuned for row-major A and B (NN)");
+    if (static_cast<std::int64_t>(device.smem_per_block_bytes) < Traits::kSmemBytes) {
+      return Support::no(tune::too_much_shared_memory(
+          Traits::kSmemBytes, static_cast<std::int64_t>(device.smem_per_block_bytes)));
+    }
+    if (!Traits::kGeneral && p.ldc % 8 != 0) {
+      return Support::no("no registers left to store rows of ldc = " + std::to_string(p.ldc));
+    }
+    return Support::yes();
+  }
+
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    Plan plan{TmaPlan{p, at}};
+    plan.launch_product = product;
+    plan.tma.plain = p.k == 0;
+    if (plan.tma.is_empty() || plan.tma.plain) return plan;
+    plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
+    plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
+    plan.tma.a = Traits::A::map(plan.a.base(), p.a_rows(), p.a_cols(), plan.a.base_pitch());
+    plan.tma.b = Traits::B::map(plan.b.base(), p.b_rows(), p.b_cols(), plan.b.base_pitch());
+    if (rows_are_16_byte_aligned(at.c, p.ldc)) {
+      plan.tma.c = tma_store::output_map(p, at.c);
+    } else if (Traits::kGeneral) {
+      plan.out = {at.c, p.ldc};
+    } else {
+      throw std::invalid_argument("no registers left to store rows that begin anywhere");
+    }
+    plan.work = work_of(p, Tile::kBlockM * Tile::kCluster, Tile::kBlockN, Tile::kBlockK, C::kGroup);
+    const int clusters = std::max(1, device_info().sm_count / Tile::kCluster);
+    const int rest = plan.work.tiles() % clusters;
+    if (C::kShare && rest > 0) {
+      share_tiles(plan.work, rest, clusters);
+      plan.blocks = clusters * Tile::kCluster;
+      const size_t sums = size_t(plan.blocks) * Tile::kBlockM * Tile::kBlockN;
+      plan.sums = DeviceMemory(sums * sizeof(float), "partial sums");
+      plan.flags = DeviceMemory(size_t(plan.blocks) * 8 * sizeof(int), "partial flags");
+      plan.flags.fill(0);
+    } else {
+      plan.blocks = std::min(clusters, plan.work.tiles()) * Tile::kCluster;
+    }
+    return plan;
+  }
+
+  static void product(const Plan& plan, Stream stream) {
+    launch_padding(plan.a, stream);
+    launch_padding(plan.b, stream);
+    LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(Traits::kThreads),
+                        Traits::kSmemBytes};
+    config.cluster = Tile::kCluster;
+    launch(any_shape::kernel<Tile, Major::k, Major::mn>, config, stream, plan.tma.a, plan.tma.b,
+           plan.tma.c, plan.out, extents_of(plan.tma.problem), plan.work,
+           PartialSums{plan.sums.as<float>(), plan.flags.as<int>()});
+  }
+  static void run(const Plan& plan, Stream stream) {
+    if (!launched_plain(plan.tma, stream)) plan.launch_product(plan, stream);
+  }
+};
+
+/// Clocks of one product, as a multiprocessor sees it: the slowest of tensor cores, shared memory
+/// and L2 for every k-block, times the waves of tiles it takes - or not less than device memory.
+inline double predict(const tune::Parameters& parameters, const Size& size,
+                      const DeviceInfo& device) {
+  const auto of = [&](const char* name) { return double(tune::value_of(parameters, name)); };
+  const double bm = of("m"), bn = of("n"), bk = of("k"), blocks = of("cluster");
+  const double m = double(size[0]), n = double(size[1]), k = double(size[2]);
+  const double clusters = std::max(1.0, std::floor(device.sm_count / blocks));
+  const double tiles = std::ceil(m / (bm * blocks)) * std::ceil(n / bn), k_blocks = std::ceil(k / bk);
+
+  const double mma = bm * bn * bk / 2048;                               // 2,048 products a clock
+  const double smem = 2 * bk * (bm + bn + bm / 64 * (64 + bn)) / 128;   // filled once, read by wgmma
+  const double l2 = 2 * bk * (bm + bn / blocks) / 48;                   // B comes once a cluster
+  const double latency = 900 / of("stages") / (bk / 64);                // hidden by what is in flight
+  const double step = std::max({mma, smem, l2, latency});
+  // Stores: hidden by the other warpgroup when ping-pong, paid for at the end of every tile if not.
+  const double store = bm * bn / 32, waves = std::ceil(tiles / clusters);
+  const double exposed = of("ping_pong") != 0 ? store : store * waves;
+  const bool shares = of("share") != 0 && std::fmod(tiles, clusters) != 0;
+  const double steps = shares ? tiles * k_blocks / clusters + 12 : waves * k_blocks;
+
+  // Device memory: what a wave of tiles reads, unless both operands stay in L2.
+  const double rows = std::min(of("group") * blocks * bm, m);
+  const double cols = std::min(std::ceil(clusters / of("group")) * bn, n);
+  const double once = 2 * (m * k + k * n + m * n);
+  const double again = waves * 2 * k * (rows + cols) + 2 * m * n;
+  const double memory = (once < 0.6 * double(device.l2_bytes) ? once : std::max(once, again)) / 2300;
+  return 3000 + std::max(steps * step + exposed, memory);
+}
+
+}  // namespace cookbook::gemm::tuned

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Chapter 11: three kernels, three levels each: untuned, the best fixed configuration, tuned.
+#pragma once
+
+#include "chapters/05_tensor_cores/problem.hpp"
+#include "chapters/09_online_softmax/problem.hpp"
+#include "chapters/11_autotuning/exercises/exercise_1_rejected.cuh"
+#include "chapters/11_autotuning/exercises/exercise_2_width.cuh"
+#include "chapters/11_autotuning/level_0_untuned.cuh"
+#include "chapters/11_autotuning/level_1_best_fixed.cuh"
+#include "chapters/11_autotuning/level_2_tuned.cuh"
+#include "chapters/11_autotuning/rope_problem.hpp"
+#include "chapters/11_autotuning/spaces.hpp"
+
+namespace cookbook {
+namespace autotuning {
+
+// Without their levels: what a space searches over.
+
+inline Ladder rmsnorm_ladder() {
+  auto ladder = ladder_over<softmax::RmsProblem<bf16>>(
+      "rmsnorm", "RMSNorm, bf16: occupancy only", {"rows", "cols"});
+  ladder.dtype = "bf16";
+  ladder.roof = Roof::hbm_copy;
+  ladder.gpu_size = {8192, 8192};
+  ladder.check_size = {61, 1000};
+  ladder.trace_size = {40, 1024};
+  ladder.test_sizes = {{1, 1},    {1, 8},    {2, 31},   {3, 32},   {5, 33},  {7, 257},
+                       {130, 64}, {4, 2048}, {33, 519}, {1, 4099}, {64, 100}};
+  return ladder;
+}
+
+template <class P>
+Ladder rope_ladder_over(const char* name) {
+  auto ladder = ladder_over<P>(name, "RoPE, bf16, in place", {"tokens", "heads", "head_dim"});
+  ladder.dtype = "bf16";
+  ladder.roof = Roof::hbm_copy;
+  ladder.gpu_size = {16384, 32, 128};
+  ladder.check_size = {37, 5, 64};
+  ladder.trace_size = {8, 8, 128};
+  ladder.test_sizes = {{1, 1, 2},  {1, 1, 16},  {3, 2, 30}, {31, 3, 64}, {32, 1, 128},
+                       {33, 7, 6}, {2, 9, 258}, {5, 8, 80}, {64, 4, 32}, {1, 40, 128}};
+  return ladder;
+}
+inline Ladder rope_ladder() { return rope_ladder_over<rope::ProblemT<false>>("rope"); }
+inline Ladder rope_split_ladder() { return rope_ladder_over<rope::ProblemT<true>>("rope_split"); }
+
+inline Ladder gemm_ladder() {
+  auto ladder = ladder_over<gemm::Problem>("gemm", "C = A B, bf16: the full space", {"M", "N", "K"});
+  ladder.dtype = "bf16";
+  ladder.layout = "NN";
+  ladder.roof = Roof::wgmma_bf16;
+  ladder.gpu_size = {4096, 4096, 4096};
+  ladder.check_size = {264, 520, 200};
+  ladder.trace_size = {256, 768, 320};
+  ladder.test_sizes = {{1, 1, 1},       {8, 8, 136},     {31, 33, 65},  {127, 136, 72},
+                       {129, 248, 128}, {255, 257, 63},  {16, 600, 48}, {97, 101, 201},
+                       {128, 128, 0},   {264, 520, 200}};
+  return ladder;
+}
+
+inline Ladder with_levels(Ladder ladder, const tune::Space& space) {
+  ladder.levels = {untuned(space), best_fixed(space), tuned(space)};
+  return ladder;
+}
+
+}  // namespace autotuning
+
+inline Chapter chapter_11() {
+  using namespace autotuning;
+  Chapter chapter;
+  chapter.number = 11;
+  chapter.title = "Autotuning: let the GPU choose, and remember";
+  chapter.ladders = {with_levels(gemm_ladder(), gemm_space()),
+                     with_levels(rmsnorm_ladder(), rmsnorm_space()),
+                     with_levels(rope_ladder(), rope_space())};
+  chapter.exercises = {make_level<rope::ExerciseRejected>(), make_level<rope::ExerciseWidth>()};
+  return chapter;
+}
+
+}  // namespace cookbook

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Level 2: the configuration that was fastest for this shape on this GPU, found once and cached.
+#pragma once
+
+#include "common/tune/levels.hpp"
+
+namespace cookbook::autotuning {
+
+inline LevelEntry tuned(const tune::Space& space) {
+  const tune::LevelText text{
+      "tuned", "chosen by a search on this GPU for this shape; remembered in the user's cache",
+      "never slower than the best fixed one beyond noise; faster where shapes differ",
+      "every survivor in the binary; seconds, once a shape"};
+  return tune::level_over(
+      space, text,
+      [&space](const AnyProblem& problem, const DevicePointers& at) {
+        return tune::with_fallbacks(tune::decide(space, problem, at).candidate, space, problem);
+      },
+      {slower_than_previous(0.98, "the best fixed configuration may be this shape's best as well")});
+}
+
+}  // namespace cookbook::autotuning

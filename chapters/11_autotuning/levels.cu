@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// The spaces of the memory-bound kernels, and the chapter.
+#include "chapters/11_autotuning/ladder.hpp"
+
+#include "chapters/11_autotuning/rmsnorm.cuh"
+#include "chapters/11_autotuning/rope.cuh"
+#include "chapters/05_tensor_cores/problem.hpp"
+
+namespace cookbook {
+namespace autotuning {
+namespace {
+
+constexpr const char* kHere = COOKBOOK_SOURCE_DIR "/chapters/11_autotuning/";
+
+template <class... C>
+void add_rmsnorm(tune::Space& space) {
+  static_assert(tune::within_compile_budget(sizeof...(C)));
+  (space.add(tune::candidate<C, rmsnorm::Tuned>()), ...);
+}
+
+template <class... C>
+void add_rope(tune::Space& space) {
+  static_assert(tune::within_compile_budget(sizeof...(C)));
+  (space.add(tune::candidate<C, rope::InPlace, rope::Split>()), ...);
+}
+
+template <class P>
+const P& as(const AnyProblem& problem) {
+  return *static_cast<const P*>(problem.get());
+}
+
+}  // namespace
+
+const tune::Space& rmsnorm_space() {
+  static const tune::Space made = [] {
+    using rmsnorm::Config;
+    tune::Space space;
+    space.kernel = "rmsnorm";
+    space.source = std::string(kHere) + "rmsnorm.cuh";
+    space.recordings = std::string(kHere) + "recorded";
+    space.problem = rmsnorm_ladder();
+    space.size_of = [](const AnyProblem& problem) {
+      const auto& shape = as<rmsnorm::Problem>(problem).shape;
+      return Size{shape.rows, shape.cols};
+    };
+    space.model = rmsnorm::predict;
+    space.training = {{8192, 8192}, {16384, 1024}, {32768, 512}, {4096, 4096}, {1024, 16384},
+                      {64, 65536}, {8192, 8191}};
+    space.held_out = {{4096, 12288}, {2048, 5120}, {100, 16384}};
+    //          threads  blocks per SM
+    add_rmsnorm<Config<256, 8>, Config<256, 4>, Config<256, 2>, Config<128, 16>, Config<128, 8>,
+                Config<128, 4>, Config<64, 32>, Config<64, 16>, Config<512, 4>, Config<512, 2>,
+                Config<512, 1>, Config<1024, 2>, Config<1024, 1>,
+                // Refused, with their reasons.
+                Config<1024, 3>, Config<512, 8>, Config<2048, 1>>(space);
+    return space;
+  }();
+  return made;
+}
+
+const tune::Space& rope_space() {
+  static const tune::Space made = [] {
+    using rope::Config;
+    tune::Space space;
+    space.kernel = "rope";
+    space.source = std::string(kHere) + "rope.cuh";
+    space.recordings = std::string(kHere) + "recorded";
+    space.problem = rope_ladder();
+    space.search_problem = rope_split_ladder();
+    space.size_of = [](const AnyProblem& problem) {
+      const auto& shape = as<rope::ProblemT<false>>(problem).shape;
+      return Size{shape.tokens, shape.heads, 2 * shape.half};
+    };
+    space.model = rope::predict;
+    space.training = {{16384, 32, 128}, {4096, 32, 128}, {65536, 8, 128}, {1024, 32, 128},
+                      {8192, 64, 64}, {256, 16, 128}};
+    space.held_out = {{8192, 40, 128}, {2048, 16, 256}, {131072, 4, 64}};
+    //      threads  heads a thread
+    add_rope<Config<256, 1>, Config<128, 1>, Config<64, 1>, Config<512, 1>, Config<1024, 1>,
+             Config<256, 2>, Config<256, 4>, Config<256, 8>, Config<128, 2>, Config<128, 4>,
+             Config<128, 8>, Config<64, 4>, Config<512, 4>,
+             // Refused.
+             Config<2048, 1>>(space);
+    return space;
+  }();
+  return made;
+}
+
+const tune::Space& gemm_space() {
+  static const tune::Space made = [] {
+    tune::Space space;
+    space.kernel = "gemm";
+    space.source = std::string(kHere) + "gemm.cuh";
+    space.recordings = std::string(kHere) + "recorded";
+    space.problem = gemm_ladder();
+    space.size_of = [](const AnyProblem& problem) {
+      const auto& p = as<gemm::Problem>(problem);
+      return Size{p.m, p.n, p.k};
+    };
+    space.model = [](const tune::Parameters& parameters, const Size& size,
+                     const DeviceInfo& device) { return predict_gemm(parameters, size, device); };
+    space.training = {{512, 512, 512},     {1024, 1024, 1024},  {2048, 2048, 2048},
+                      {4096, 4096, 4096},  {8192, 8192, 8192},  {4096, 14336, 4096},
+                      {8192, 28672, 8192}, {128, 8192, 8192},   {4095, 4095, 4096}};
+    space.held_out = {{3072, 3072, 3072}, {1536, 4096, 6144}, {256, 8192, 4096}};
+    for (const auto& group : {gemm_group_1(), gemm_group_2(), gemm_group_3()}) {
+      for (const tune::Candidate& each : group) space.add(each);
+    }
+    return space;
+  }();
+  return made;
+}
+
+}  // namespace autotuning
+
+Chapter chapter_11_entry() { return chapter_11(); }
+
+}  // namespace cookbook

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Example 2, RoPE: memory-bound and in place. Threads a block are searched, and how many heads a
+// thread turns with the cosines and sines it has in registers.
+#pragma once
+
+#include <algorithm>
+
+#include "chapters/11_autotuning/rope_problem.hpp"
+#include "common/device/math.cuh"
+#include "common/device/vector.cuh"
+#include "common/tune/space.hpp"
+
+namespace cookbook::rope {
+
+template <int kThreadCount, int kHeadCount>
+struct Config {
+  static constexpr int kThreads = kThreadCount;
+  static constexpr int kHeads = kHeadCount;  // of one token that a thread turns
+
+  static tune::Parameters parameters() { return {{"threads", kThreads}, {"heads", kHeads}}; }
+  static constexpr bool kLegal = kThreads <= 1024;
+  static std::string refusal() { return tune::with_commas(kThreads) + " threads > 1,024 a block"; }
+};
+
+/// A thread turns kPack neighbouring pairs of kHeads heads. It reads its elements before it writes
+/// them and nobody else touches them: `out` may be `in`, which is why neither is __restrict__.
+template <class C, int kPack>
+__global__ void __launch_bounds__(C::kThreads)
+    kernel(const bf16* in, bf16* out, const float* __restrict__ cos, const float* __restrict__ sin,
+           Shape shape) {
+  const std::int64_t packs = shape.half / kPack;
+  const std::int64_t groups = (shape.heads + C::kHeads - 1) / C::kHeads;
+  const std::int64_t index = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const std::int64_t token = index / (groups * packs);
+  if (token >= shape.tokens) return;
+  const std::int64_t first = index / packs % groups * C::kHeads;  // head
+  const std::int64_t pair = index % packs * kPack;
+
+  constexpr int kWords = kPack < 4 ? kPack : 4;  // floats in an access to the tables
+  float c[kPack], s[kPack];
+#pragma unroll
+  for (int j = 0; j < kPack; j += kWords) {
+    const std::int64_t at = token * shape.table_pitch + pair + j;
+    const auto some_c = load_vector<Pack<float, kWords>>(cos + at);
+    const auto some_s = load_vector<Pack<float, kWords>>(sin + at);
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) c[j + k] = some_c[k], s[j + k] = some_s[k];
+  }
+#pragma unroll
+  for (int h = 0; h < C::kHeads; ++h) {
+    if (first + h >= shape.heads) break;
+    const std::int64_t at = (token * shape.heads + first + h) * shape.pitch + pair;
+    auto low = load_vector<Pack<bf16, kPack>>(in + at);
+    auto high = load_vector<Pack<bf16, kPack>>(in + at + shape.half);
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const float a = to_float(low[j]), b = to_float(high[j]);
+      low[j] = from_float<bf16>(a * c[j] - b * s[j]);
+      high[j] = from_float<bf16>(b * c[j] + a * s[j]);
+    }
+    store_vector(out + at, low);
+    store_vector(out + at + shape.half, high);
+  }
+}
+
+template <class C, bool kSplit>
+struct TunedT : LevelOf<ProblemT<kSplit>, BuffersT<kSplit>> {
+  using Problem = ProblemT<kSplit>;
+  using Plan = typename LevelOf<Problem, BuffersT<kSplit>>::Plan;
+  static constexpr const char* name = "rope";
+  static constexpr const char* changed = "one configuration of the space";
+  static constexpr const char* expect = "";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem&) {
+    return {global_loads(kSplit ? "in" : "x").coalesced(),
+            global_stores(kSplit ? "out" : "x").coalesced()};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    const auto& at = plan.buffers;
+    if (shape.pairs() == 0) return;
+    const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+    const bool wide = aligned(at.in) && aligned(at.out) && aligned(at.cos) && aligned(at.sin) &&
+                      shape.half % 8 == 0 && shape.pitch % 8 == 0 && shape.table_pitch % 4 == 0;
+    const std::int64_t threads = shape.tokens * ((shape.heads + C::kHeads - 1) / C::kHeads) *
+                                 (wide ? shape.half / 8 : shape.half);
+    const LaunchConfig config{dim3(static_cast<unsigned>((threads + C::kThreads - 1) / C::kThreads)),
+                              dim3(C::kThreads)};
+    launch(wide ? kernel<C, 8> : kernel<C, 1>, config, stream, at.in, at.out, at.cos, at.sin, shape);
+  }
+};
+
+template <class C>
+using InPlace = TunedT<C, false>;
+template <class C>
+using Split = TunedT<C, true>;  // what a search runs
+
+/// More heads a thread: fewer bytes of tables, but fewer threads to hide latency with.
+inline double predict(const tune::Parameters& parameters, const Size& size,
+                      const DeviceInfo& device) {
+  const double heads = double(tune::value_of(parameters, "heads"));
+  const double block = double(tune::value_of(parameters, "threads"));
+  const double tokens = double(size[0]), half = double(size[2]) / 2;
+  const double threads = tokens * std::ceil(double(size[1]) / heads) * half / 8;
+  const double bytes = 8.0 * tokens * double(size[1]) * half + 64.0 * threads;  // x, then tables
+  const double resident = std::min(threads / device.sm_count, 2048.0 / std::max(1.0, heads / 4));
+  const double bandwidth = std::min(1.0, resident * 32 * std::min(heads, 4.0) / 32768);
+  const double tail = std::ceil(threads / block / device.sm_count) * block * device.sm_count / threads;
+  return bytes / bandwidth / device.sm_count / 1e3 * std::min(tail, 2.0);
+}
+
+}  // namespace cookbook::rope

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The three spaces of this chapter.
+#pragma once
+
+#include <vector>
+
+#include "common/tune/space.hpp"
+
+namespace cookbook::autotuning {
+
+const tune::Space& rmsnorm_space();
+const tune::Space& rope_space();
+const tune::Space& gemm_space();
+inline std::vector<const tune::Space*> all_spaces() {
+  return {&rmsnorm_space(), &rope_space(), &gemm_space()};
+}
+
+// The product's configurations, one group a file: they compile side by side.
+std::vector<tune::Candidate> gemm_group_1();
+std::vector<tune::Candidate> gemm_group_2();
+std::vector<tune::Candidate> gemm_group_3();
+/// See gemm.cuh: declared here so that only the groups compile the product.
+double predict_gemm(const tune::Parameters& parameters, const Size& size, const DeviceInfo& device);
+
+}  // namespace cookbook::autotuning

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Builds the documentation site into build/docs/html: open index.html from disk, nothing is fetched.
+# Installs what is missing; a warning is an error. Needs neither a GPU nor CUDA.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf '%s\n' "$*" >&2; }
+
+missing() {
+  command -v doxygen >/dev/null || echo doxygen
+  command -v python3 >/dev/null || echo python3
+  [ -f /usr/share/doxygen-awesome-css/doxygen-awesome.css ] || echo doxygen-awesome-css
+  [ -f /usr/share/javascript/mathjax/MathJax.js ] || echo libjs-mathjax
+}
+
+# shellcheck disable=SC2046
+set -- $(missing)
+if [ $# -gt 0 ]; then
+  say "Installing $* (documentation)."
+  as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { say "docs: needs $*; please type:  apt-get install -y $*  as root"; exit 2; }
+    as_root=(sudo)
+  fi
+  command -v apt-get >/dev/null || { say "docs: needs $*: install them your system's way"; exit 2; }
+  "${as_root[@]}" apt-get update -qq >&2 || say "docs: apt-get update failed; trying the lists there are"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null || { say "docs: could not install $*"; exit 1; }
+fi
+
+out=build/docs
+rm -rf "$out"
+mkdir -p "$out/html" "$out/explain"
+
+# What --explain prints, of every chapter that is built for the SIMT backend.
+for program in build/simt/chapter-*-traced; do
+  [ -x "$program" ] || continue
+  number=${program##*/chapter-}
+  number=${number%-traced}
+  if [ -x "build/simt/chapter-$number" ]; then
+    timeout 60 "build/simt/chapter-$number" --explain >"$out/explain/$number.txt" 2>/dev/null \
+      || say "docs: chapter $number: --explain failed; its page goes without"
+  fi
+done
+
+python3 -B docs/make_pages.py --out "$out/generated" --html "$out/html" --explain "$out/explain"
+
+# The page header of this Doxygen, with a width for phones and the switch between light and dark.
+awesome=/usr/share/doxygen-awesome-css
+doxygen -w html "$out/header.html" "$out/footer.html" "$out/plain.css" docs/Doxyfile >/dev/null 2>&1
+python3 -B docs/edit_header.py "$out/header.html"
+cp "$awesome/doxygen-awesome-darkmode-toggle.js" docs/cookbook.js "$out/html/"
+
+# MathJax is copied without what a page of this site never loads.
+mkdir -p "$out/html/mathjax"
+for part in MathJax.js config extensions jax fonts/HTML-CSS/TeX localization/en; do
+  if [ -e "/usr/share/javascript/mathjax/$part" ]; then
+    mkdir -p "$out/html/mathjax/$(dirname "$part")"
+    cp -rL "/usr/share/javascript/mathjax/$part" "$out/html/mathjax/$(dirname "$part")/"
+  fi
+done
+
+if ! (cat docs/Doxyfile; echo "HTML_EXTRA_STYLESHEET = $awesome/doxygen-awesome.css \
+$awesome/doxygen-awesome-sidebar-only.css $awesome/doxygen-awesome-sidebar-only-darkmode-toggle.css docs/cookbook.css"
+  echo "MATHJAX_RELPATH = mathjax") | doxygen -; then
+  say "docs: Doxygen warns, and a warning is an error:"
+  cat "$out/warnings.txt" >&2
+  exit 1
+fi
+if [ -s "$out/warnings.txt" ]; then
+  cat "$out/warnings.txt" >&2
+  exit 1
+fi
+python3 -B docs/check_site.py "$out/html"
+echo "The site: $out/html/index.html"

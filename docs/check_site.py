@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every link and image of the built site must lead to a file that is there, and nothing may be fetched."""
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+
+class Page(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.links, self.loads, self.ids = [], [], set()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        for key in ("id", "name"):
+            if attributes.get(key):
+                self.ids.add(attributes[key])
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
+        if tag in ("img", "script", "iframe", "source") and attributes.get("src"):
+            self.loads.append(attributes["src"])
+        if tag == "link" and attributes.get("href"):
+            self.loads.append(attributes["href"])
+
+
+def check(folder):
+    pages, problems = {}, []
+    for file in sorted(folder.glob("*.html")):
+        page = Page()
+        page.feed(file.read_text(encoding="utf-8"))
+        pages[file.name] = page
+    for name, page in pages.items():
+        for target in page.loads + page.links:
+            if re.match(r"(https?:)?//", target):
+                if target in page.loads:
+                    problems.append(f"{name}: loads {target} from the network")
+                continue
+            if re.match(r"(mailto|javascript|data):", target):
+                continue
+            path, _, fragment = target.partition("#")
+            path = unquote(path.split("?")[0])
+            if path and not (folder / path).exists():
+                problems.append(f"{name}: {target} is not there")
+            other = pages.get(path or name)
+            if fragment and other and unquote(fragment) not in other.ids:
+                problems.append(f"{name}: {target}: no such anchor")
+    return pages, problems
+
+
+def main():
+    pages, problems = check(Path(sys.argv[1]))
+    for problem in problems[:50]:
+        print(problem, file=sys.stderr)
+    print(f"{len(pages)} pages, {sum(len(page.links) for page in pages.values())} links, {len(problems)} problems")
+    return 1 if problems or not pages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the pages that Doxygen reads: the book's README, the guides and a page per chapter.
+
+A chapter's page is its README, then every level with the difference to the one before, its whole source and,
+where the SIMT backend is built, what `--explain` prints. Chapters come from chapters/CMakeLists.txt and
+levels from each chapter's ladder.hpp, so a new one appears by itself.
+
+    make_pages.py --out build/docs/generated --html build/docs/html [--explain build/docs/explain]
+"""
+import argparse
+import difflib
+import html
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "plots"))
+from cookbook_plots import book  # noqa: E402
+
+GUIDES = ["building", "measuring", "profiling", "json", "simt", "adding", "exercises", "which_tool", "glossary"]
+
+
+# --- levels, from the sources ----------------------------------------------------------------------
+@dataclass
+class Level:
+    name: str
+    file: Path
+    changed: str
+    expect: str
+    cost: str
+
+
+def included(file, seen=None):
+    """The project files that a file includes, directly or not, in order."""
+    seen = {} if seen is None else seen
+    for name in re.findall(r'^\s*#include "([^"]+)"', file.read_text(), re.MULTILINE):
+        path = file.parent / name if (file.parent / name).exists() else ROOT / name
+        if path.exists() and path not in seen:
+            seen[path] = True
+            included(path, seen)
+    return list(seen)
+
+
+def string_constant(text, name):
+    """The value of `static constexpr const char* name = "..." "...";` or of a conditional's first branch."""
+    match = re.search(rf"\bchar\*\s+{name}\s*=(.*?);\n", text, re.DOTALL)
+    parts = re.findall(r'"((?:[^"\\]|\\.)*)"', match[1]) if match else []
+    if match and "?" in match[1]:
+        parts = parts[:1]
+    return "".join(parts).replace('\\"', '"')
+
+
+def find_struct(name, files):
+    """(file, text of the struct's own part) of the level called `name` in the ladder."""
+    pattern = re.compile(rf"^struct {re.escape(name)}\b[^;{{]*\{{", re.MULTILINE)
+    alias = re.compile(rf"^using {re.escape(name)} = (\w+)", re.MULTILINE)
+    for file in files:
+        text = file.read_text()
+        if match := pattern.search(text):
+            return file, text[match.start():]
+        if match := alias.search(text):
+            return find_struct(match[1], files)
+    return None
+
+
+def split_arguments(text):
+    """Splits at the commas that are in no bracket."""
+    parts, depth, current = [], 0, ""
+    for character in text:
+        depth += character in "<({"
+        depth -= character in ">)}"
+        if character == "," and depth == 0:
+            parts.append(current)
+            current = ""
+        else:
+            current += character
+    return [part.strip() for part in parts + [current] if part.strip()]
+
+
+def ladders(info):
+    """The ladders of a chapter that are written as rows<...>(): lists of levels, in order."""
+    ladder_file = info.path / "ladder.hpp"
+    files = included(ladder_file)
+    text = re.sub(r"//[^\n]*", "", ladder_file.read_text())
+    found = []
+    for match in re.finditer(r"\blevels\s*=\s*rows<((?:[^();]|\n)*?)>\(\)", text):
+        levels = []
+        for argument in split_arguments(match[1]):
+            name = re.sub(r"<.*", "", argument, flags=re.DOTALL).split("::")[-1].strip()
+            if where := find_struct(name, files):
+                file, body = where
+                levels.append(Level(string_constant(body, "name") or name, file, string_constant(body, "changed"),
+                                    string_constant(body, "expect"), string_constant(body, "cost")))
+        if levels:
+            found.append(levels)
+    return found
+
+
+# --- source as HTML --------------------------------------------------------------------------------
+TOKEN = re.compile(
+    r"(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<string>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])')"
+    r"|(?P<pre>^[ \t]*#[ \t]*\w+)|(?P<number>\b\d[\w.']*)"
+    r"|(?P<cuda>\b(?:__\w+__|__\w+|threadIdx|blockIdx|blockDim|gridDim|dim3|launch)\b)"
+    r"|(?P<type>\b(?:void|int|unsigned|float|double|bool|char|auto|size_t|u?int\d+_t|float[1-4]|half2?|bf16|uint[1-4]"
+    r"|__half2?|__nv_bfloat16)\b)"
+    r"|(?P<keyword>\b(?:template|class|struct|const|constexpr|static|if|else|for|while|do|return|using|namespace|"
+    r"typename|inline|extern|sizeof|break|continue|true|false|switch|case|default|operator|public|private)\b)",
+    re.MULTILINE | re.DOTALL)
+
+
+def highlight(source):
+    """The lines of C++ source as HTML, each complete in itself."""
+    out, at = [], 0
+    for match in TOKEN.finditer(source):
+        out.append(html.escape(source[at:match.start()], quote=False))
+        text = html.escape(match.group(), quote=False)
+        # A token over several lines is closed and opened again at each.
+        out.append("\n".join(f'<span class="t-{match.lastgroup}">{line}</span>' for line in text.split("\n")))
+        at = match.end()
+    out.append(html.escape(source[at:], quote=False))
+    return "".join(out).split("\n")
+
+
+def without_head(source):
+    return source.rstrip("\n")
+
+
+def listing(source, marked=frozenset()):
+    lines = highlight(without_head(source))
+    rows = "".join(f'<span class="line{" added" if i in marked else ""}"><span class="no">{i + 1}</span>{line}\n</span>'
+                   for i, line in enumerate(lines))
+    return f'<pre class="level-source">{rows}</pre>'
+
+
+def difference(before, after, context=3):
+    """(HTML of the difference, lines added, lines removed, numbers of the added lines)."""
+    old, new = without_head(before).split("\n"), without_head(after).split("\n")
+    old_html, new_html = highlight(without_head(before)), highlight(without_head(after))
+    rows, added, removed, marked = [], 0, 0, set()
+    for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(context):
+        if rows:
+            rows.append('<span class="line gap"> \n</span>')
+        for tag, a0, a1, b0, b1 in group:
+            if tag == "equal":
+                rows += [f'<span class="line"><span class="no">{b + 1}</span>  {new_html[b]}\n</span>'
+                         for b in range(b0, b1)]
+                continue
+            for a in range(a0, a1):
+                rows.append(f'<span class="line removed"><span class="no"></span>- {old_html[a]}\n</span>')
+                removed += bool(old[a].strip())
+            for b in range(b0, b1):
+                rows.append(f'<span class="line added"><span class="no">{b + 1}</span>+ {new_html[b]}\n</span>')
+                added += bool(new[b].strip())
+                marked.add(b)
+    return f'<pre class="level-source">{"".join(rows)}</pre>', added, removed, marked
+
+
+# --- Markdown for Doxygen --------------------------------------------------------------------------
+def anchor(text):
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+def raw(text):
+    return f"\n\\htmlonly\n{text}\n\\endhtmlonly\n"
+
+
+def figure(match, base, html_folder):
+    """A <picture> of a README as two images, of which the style sheet shows one."""
+    dark, light, alt = match[1], match[2], match[3]
+    images = []
+    for path, shade in ((light, "light"), (dark, "dark")):
+        source = (base / path).resolve()
+        if not source.exists():
+            raise SystemExit(f"make_pages: {base}: no figure {path}")
+        target = html_folder / "figures" / source.parent.name / source.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        images.append(f'<img class="figure only-{shade}" loading="lazy" alt="{alt}" '
+                      f'src="{target.relative_to(html_folder)}"/>')
+    return raw(f'<div class="figures">{"".join(images)}</div>')
+
+
+def link(match, base, pages):
+    """Links between files of the repository become links between pages."""
+    text, target = match[1], match[2]
+    if re.match(r"[a-z]+:|#", target):
+        return match[0]
+    path, _, _ = target.partition("#")
+    file = (base / path).resolve()
+    if file in pages:
+        return f"[{text}](@ref {pages[file]})"
+    if file.is_dir() and file / "README.md" in pages:
+        return f"[{text}](@ref {pages[file / 'README.md']})"
+    if file.exists():
+        return text if text.startswith("`") else f"`{text}`"
+    raise SystemExit(f"make_pages: {base}: the link {target} leads nowhere")
+
+
+def convert(text, base, pages, html_folder):
+    """A README as Doxygen wants it."""
+    parts = re.split(r"(^```.*?^```[ \t]*$)", text, flags=re.MULTILINE | re.DOTALL)
+    for i, part in enumerate(parts):
+        if part.startswith("```"):
+            first, _, rest = part.partition("\n")
+            language = first[3:].strip()
+            kind = {"cpp": "{.cpp}", "cuda": "{.cpp}", "c++": "{.cpp}", "python": "{.py}"}.get(language, "{.unparsed}")
+            parts[i] = f"```{kind}\n{rest}"
+            continue
+        part = re.sub(r"<!--.*?-->\n?", "", part, flags=re.DOTALL)
+        part = re.sub(r'<picture><source [^>]*srcset="([^"]+)"><img src="([^"]+)" alt="([^"]*)"></picture>',
+                      lambda m: figure(m, base, html_folder), part)
+        part = re.sub(r"\[([^\]\n]+)\]\(([^)\s]+)\)", lambda m: link(m, base, pages), part)
+        parts[i] = part
+    return "".join(parts)
+
+
+def title_of(text, fallback):
+    match = re.match(r"\s*(?:<!--.*?-->\s*)*#\s+(.+)", text, re.DOTALL)
+    return match[1].split("\n")[0].strip() if match else fallback
+
+
+def without_title(text):
+    return re.sub(r"\A\s*(?:<!--.*?-->\s*)*#\s+[^\n]*\n", "", text, flags=re.DOTALL)
+
+
+# --- pages -----------------------------------------------------------------------------------------
+def read_explain(folder, number):
+    """(ladder, level) -> report, from what `chapter-N --explain` printed."""
+    file = folder / f"{number}.txt" if folder else None
+    if not file or not file.exists():
+        return {}
+    parts = re.split(r"^(\S+) · (.+?) at \S+\n", file.read_text(), flags=re.MULTILINE)
+    return {(parts[i], parts[i + 1]): parts[i + 2].strip("\n") for i in range(1, len(parts) - 2, 3)}
+
+
+def level_sections(info, explained):
+    """The code of a chapter, ladder by ladder; a file that was shown is not shown again."""
+    out, shown = [], set()
+    reports = {}
+    for (_, name), text in explained.items():
+        reports.setdefault(name, text)
+    for ladder in ladders(info):
+        for index, level in enumerate(ladder):
+            if level.file in shown:
+                continue
+            shown.add(level.file)
+            source = level.file.read_text()
+            here = level.file.relative_to(ROOT)
+            foreign = info.path not in level.file.parents
+            label = f"chapter_{info.number}_{anchor(level.file.stem if not foreign else level.name)}"
+            out.append(f"\n## {index} · {level.name} {{#{label}}}\n")
+            facts = [(what, getattr(level, what)) for what in ("changed", "expect", "cost")]
+            rows = "".join(f"<dt>{what}</dt><dd>{html.escape(text)}</dd>" for what, text in facts if text)
+            blocks = [f'<dl class="level-facts">{rows}</dl>']
+            marked = frozenset()
+            previous = ladder[index - 1] if index else None
+            if previous and previous.file != level.file:
+                text, added, removed, marked = difference(previous.file.read_text(), source)
+                opened = " open" if added + removed <= 80 else ""
+                blocks.append(f"<details{opened}><summary>What changed against <code>{previous.file.name}</code>: "
+                              f"{added} lines added, {removed} removed</summary>{text}</details>")
+            origin = f" (chapter {here.parts[1][:2].lstrip('0') or '0'})" if foreign else ""
+            opened = " open" if index == 0 and not foreign else ""
+            blocks.append(f"<details{opened}><summary>The whole file, <code>{here}</code>{origin}</summary>"
+                          f"{listing(source, marked)}</details>")
+            if level.name in reports:
+                blocks.append(f"<details><summary>What <code>./run {info.number} --explain --level {html.escape(level.name)}"
+                              f"</code> prints</summary><pre class=\"report\">{html.escape(reports[level.name])}</pre></details>")
+            out.append(raw("\n".join(blocks)))
+    return "".join(out)
+
+
+def exercise_sections(info):
+    out = []
+    for file in sorted((info.path / "exercises").glob("*.cuh")):
+        match = re.match(r"exercise_(\d+)", file.name)
+        number = f"{info.number}.{match[1]}" if match else file.stem
+        comment = []
+        for line in file.read_text().split("\n")[1:]:
+            if not line.startswith("//"):
+                break
+            comment.append(line[2:].strip())
+        text = re.sub(r"^Exercise [\d.]+:\s*", "", " ".join(comment))
+        out.append(f"<details><summary>{number} · <code>{file.name}</code> · graded by <code>./run exercise {number}</code>"
+                   f"</summary><p>{html.escape(text)}</p>{listing(file.read_text())}</details>")
+    return raw("\n".join(out)) if out else ""
+
+
+def chapter_page(info, pages, html_folder, explained):
+    readme = info.path / "README.md"
+    text = readme.read_text() if readme.exists() else f"# {info.title}\n"
+    title = title_of(text, info.title)
+    if not re.search(r"\b%d\b" % info.number, title):
+        title = f"{info.number} · {title}"
+    body = convert(without_title(text), info.path, pages, html_folder)
+    code = level_sections(info, explained)
+    out = [f"# {title} {{#chapter_{info.number}}}\n", "[TOC]\n", body]
+    if code:
+        out += [f"\n# The code, level by level {{#chapter_{info.number}_code}}\n",
+                "Each level with what it changed against the one before: added lines are green, removed ones red.\n",
+                code]
+    if exercises := exercise_sections(info):
+        out += [f"\n# The exercises' files {{#chapter_{info.number}_exercises}}\n", exercises]
+    return "\n".join(out), title
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--html", type=Path, required=True)
+    parser.add_argument("--explain", type=Path)
+    options = parser.parse_args()
+    shutil.rmtree(options.out, ignore_errors=True)
+    options.out.mkdir(parents=True)
+    options.html.mkdir(parents=True, exist_ok=True)
+    chapters = book.chapters()
+    pages = {ROOT / "README.md": "index"}
+    pages |= {ROOT / f"docs/{name}.md": f"guide_{name}" for name in GUIDES}
+    pages |= {info.path / "README.md": f"chapter_{info.number}" for info in chapters}
+
+    readme = (ROOT / "README.md").read_text()
+    front = convert(without_title(readme), ROOT, pages, options.html)
+    (options.out / "index.md").write_text(
+        f"# {title_of(readme, 'Kernel cookbook')} {{#mainpage}}\n\n{front}\n\n"
+        "- @subpage chapters\n- @subpage guide\n")
+
+    listed = []
+    for info in chapters:
+        text, _ = chapter_page(info, pages, options.html, read_explain(options.explain, info.number))
+        (options.out / f"chapter_{info.number:02}.md").write_text(text + "\n")
+        listed.append(f"- @subpage chapter_{info.number}")
+    (options.out / "chapters.md").write_text("# Chapters {#chapters}\n\nIn the order in which to read them.\n\n"
+                                             + "\n".join(listed) + "\n")
+    listed = []
+    for name in GUIDES:
+        file = ROOT / f"docs/{name}.md"
+        text = file.read_text()
+        (options.out / f"guide_{name}.md").write_text(
+            f"# {title_of(text, name)} {{#guide_{name}}}\n\n" + convert(without_title(text), file.parent, pages,
+                                                                        options.html))
+        listed.append(f"- @subpage guide_{name}")
+    (options.out / "guide.md").write_text("# Guide {#guide}\n\n" + "\n".join(listed) + "\n")
+    print(f"wrote {len(chapters)} chapter pages and {len(GUIDES)} guides to {options.out}")
+
+
+if __name__ == "__main__":
+    main()

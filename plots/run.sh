@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Draws the figures and writes the tables from the results under plots/results/<gpu>/.
+#   plots/run.sh           everything; PNGs for slides go to build/plots/
+#   plots/run.sh --check   writes nothing, fails if a table or the CSV would change
+#   plots/run.sh --test    the unit tests of the plots
+# Needs Python 3.10 or later. matplotlib comes from the system, or into .venv on first use.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+has_matplotlib() { "$1" -c 'import sys, matplotlib; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; }
+
+# apt_install <package>...: as root or with sudo; fails quietly where there is neither.
+apt_install() {
+  command -v apt-get >/dev/null || return 1
+  local as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
+  "${as_root[@]}" apt-get update -qq >/dev/null 2>&1 || true
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1
+}
+
+find_python() {
+  local candidate
+  for candidate in .venv/bin/python python3 /usr/bin/python3; do
+    if command -v "$candidate" >/dev/null && has_matplotlib "$candidate"; then
+      echo "$candidate"
+      return
+    fi
+  done
+  echo "Installing matplotlib into .venv (the figures need it)." >&2
+  command -v python3 >/dev/null || apt_install python3 python3-venv
+  if python3 -m venv .venv >/dev/null 2>&1 || { apt_install python3-venv && python3 -m venv .venv >/dev/null; }; then
+    if .venv/bin/python -m pip install -q --disable-pip-version-check 'matplotlib>=3.6,<4' >&2; then
+      echo .venv/bin/python
+      return
+    fi
+    rm -rf .venv
+  fi
+  if apt_install python3-matplotlib && has_matplotlib /usr/bin/python3; then
+    echo /usr/bin/python3
+    return
+  fi
+  echo "plots: needs matplotlib: pip install matplotlib, or apt-get install python3-matplotlib" >&2
+  exit 1
+}
+
+export PYTHONPATH=plots${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
+case "${1:-}" in
+  --check | --tables-only) exec python3 -m cookbook_plots "$@" ;;  # matplotlib is not needed
+  --test) exec "$(find_python)" -m unittest discover -s plots/tests -t plots ;;
+  *) exec "$(find_python)" -m cookbook_plots "$@" ;;
+esac

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""Unit tests of the plots: what is wrong must fail, what is old must be marked, and nothing may need
+all chapters to have results."""
+import contextlib
+import copy
+import io
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import profile_levels  # noqa: E402
+from cookbook_plots import book, cli, tables  # noqa: E402
+from cookbook_plots.results import Results, traffic  # noqa: E402
+
+LEVEL = "// SPDX-License-Identifier: MIT\n#include \"chapters/01_copy/problem.hpp\"\nint level;\n"
+
+
+def level(name, median, digest, fraction=0.9, previous=None, **more):
+    return {"name": name, "changed": f"what {name} changed", "expect": "", "source_sha256": digest,
+            "status": "ok", "reason": None, "max_error": 0, "error_bound": 0,
+            "time_us": {"median": median, "q1": median * 0.99, "q3": median * 1.01, "n": 9},
+            "time_hot_us": None, "gbps": 8e3 / median, "tflops": None, "roof_fraction": fraction,
+            "vs_previous": previous and {"ratio": previous, "low": previous, "high": previous, "verdict": "faster"},
+            "vs_reference": {"name": "cudaMemcpy", "ratio": 0.9, "low": 0.9, "high": 0.9},
+            "counters": {"global_load_sectors": 8000, "global_store_sectors": 1000, "distinct_bytes": 64000},
+            "claims": [], "findings": [], **more}
+
+
+def document(digest):
+    return {"schema": 1, "runs": [{
+        "chapter": 1, "ladder": "copy", "title": "out = in", "backend": "cuda", "commit": "0123456789abcdef",
+        "date": "2026-01-02T03:04:05Z", "seed": 1,
+        "device": {"name": "NVIDIA H200", "cc": "9.0", "sm_count": 132, "l2_bytes": 1, "clock_mhz": 1980,
+                   "driver": "1.2", "toolkit": "13.0"},
+        "problem": {"size": [1000], "dims": ["n"], "layout": None, "dtype": "f32", "bytes": 8e6, "flops": 0,
+                    "check_size": [10], "trace_size": [8]},
+        "roof": "HBM copy",
+        "roofs": {"hbm_copy_gbps": 3900, "hbm_read_gbps": 4400, "l2_gbps": 8000, "shared_gbps": 30000,
+                  "fp32_tflops": 60, "mma_bf16_tflops": 600, "wgmma_bf16_tflops": 900},
+        "roofs_after": None, "clocks": [{"seconds": 0, "sm_mhz": 1980, "memory_mhz": 3201, "celsius": 30, "watts": 1}],
+        "levels": [level("strided", 20, digest, 0.1), level("coalesced", 2.2, digest, 0.93, previous=9.1)],
+        "references": [{"name": "cudaMemcpy", "status": "ok", "reason": None,
+                        "time_us": {"median": 2.1, "q1": 2.1, "q3": 2.1, "n": 9}, "time_hot_us": None,
+                        "gbps": 3800, "tflops": None}]}]}
+
+
+class Book(unittest.TestCase):
+    """A book of two chapters, one of which has results."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for number, name in ((1, "01_copy"), (2, "02_tiling")):
+            chapter = self.root / "chapters" / name
+            chapter.mkdir(parents=True)
+            (chapter / "ladder.hpp").write_text(f'chapter.title = "{name[3:].title()}: why";\n')
+            (chapter / "problem.hpp").write_text("struct Problem;\n")
+            (chapter / "level_0.cuh").write_text(LEVEL)
+            (chapter / "README.md").write_text(f"# {name}\n\n{tables.BEGIN}\n{tables.END}\n\nmore\n")
+        (self.root / "chapters/CMakeLists.txt").write_text(
+            "cookbook_chapter(1 01_copy)\ncookbook_chapter(2 02_tiling)\n")
+        (self.root / "README.md").write_text(f"# Book\n{tables.BEGIN}\n{tables.END}\n")
+        self.digest = book.source_hash(self.root / "chapters/01_copy/level_0.cuh", self.root)
+        self.results = self.root / "results"
+        self.hashes = frozenset([self.digest])
+        original = book.current_hashes
+        book.current_hashes = lambda root=None: self.hashes
+        self.addCleanup(setattr, book, "current_hashes", original)
+
+    def write(self, content, name="chapter-1.json"):
+        file = self.results / "h200" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content))
+
+    def run_cli(self, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = cli.main(["--root", str(self.root), "--results", str(self.results), "--out",
+                               str(self.root / "figures"), "--png", str(self.root / "png"), *arguments])
+        return status, out.getvalue() + err.getvalue()
+
+    def chapter_readme(self, name="01_copy"):
+        return (self.root / "chapters" / name / "README.md").read_text()
+
+
+class Drawing(Book):
+    def test_without_results_everything_still_works(self):
+        status, text = self.run_cli()
+        self.assertEqual(status, 0, text)
+        self.assertIn("No results are committed", (self.root / "README.md").read_text())
+        self.assertEqual(self.run_cli("--check")[0], 0)
+
+    def test_figures_tables_and_csv_of_the_chapters_that_have_results(self):
+        self.write(document(self.digest))
+        status, text = self.run_cli()
+        self.assertEqual(status, 0, text)
+        drawn = {path.name for path in (self.root / "figures/h200").iterdir()}
+        for name in ("chapter-1-ladder", "chapter-1-roofline", "book-roofline"):
+            self.assertIn(f"{name}-light.svg", drawn)
+            self.assertIn(f"{name}-dark.svg", drawn)
+            self.assertTrue((self.root / "png/h200" / f"{name}-light.png").exists())
+        self.assertIn("figures.csv", drawn)
+        self.assertIn("| 1 | `coalesced` | 2.2 µs |", self.chapter_readme())
+        self.assertTrue(self.chapter_readme().endswith("\n\nmore\n"))
+        self.assertNotIn(tables.STALE, self.chapter_readme())
+        self.assertIn("| 2 | [Tiling](chapters/02_tiling/README.md) | - |", (self.root / "README.md").read_text())
+        self.assertEqual(self.run_cli("--check")[0], 0)
+
+    def test_drawing_twice_gives_the_same_files(self):
+        self.write(document(self.digest))
+        self.run_cli()
+        before = {p.name: p.read_bytes() for p in (self.root / "figures/h200").iterdir()}
+        self.run_cli()
+        self.assertEqual(before, {p.name: p.read_bytes() for p in (self.root / "figures/h200").iterdir()})
+
+    def test_tensor_and_sweep_figures(self):
+        content = document(self.digest)
+        product = copy.deepcopy(content["runs"][0])
+        product.update(chapter=2, ladder="gemm", roof="wgmma bf16")
+        runs = []
+        for n in (1024, 2048, 4096):
+            run = copy.deepcopy(product)
+            run["problem"].update(size=[n, n, n], dims=["M", "N", "K"], flops=2.0 * n**3, bytes=6.0 * n * n,
+                                  trace_size=[64, 64, 64], dtype="bf16")
+            runs.append(run)
+        self.write(content)
+        self.write({"schema": 1, "runs": runs[-1:]}, "chapter-2.json")
+        self.write({"schema": 1, "runs": runs}, "sweep-2.json")
+        status, text = self.run_cli()
+        self.assertEqual(status, 0, text)
+        self.assertTrue((self.root / "figures/h200/chapter-2-sweep-gemm-light.svg").exists())
+        self.assertIn("4,096 x 4,096 x 4,096", self.chapter_readme("02_tiling"))
+
+
+class Refusals(Book):
+    def test_a_point_above_its_roof_fails(self):
+        content = document(self.digest)
+        content["runs"][0]["levels"][1]["roof_fraction"] = 1.04
+        self.write(content)
+        for arguments in ((), ("--check",)):
+            status, text = self.run_cli(*arguments)
+            self.assertEqual(status, 1)
+            self.assertIn("coalesced at 1,000: 1.040 of its roof", text)
+
+    def test_a_point_at_its_roof_passes(self):
+        content = document(self.digest)
+        content["runs"][0]["levels"][1]["roof_fraction"] = 1.02
+        self.write(content)
+        self.assertEqual(self.run_cli()[0], 0)
+
+    def test_a_table_that_drifted_fails(self):
+        self.write(document(self.digest))
+        self.run_cli()
+        file = self.root / "chapters/01_copy/README.md"
+        file.write_text(file.read_text().replace("2.2 µs", "1.2 µs"))
+        status, text = self.run_cli("--check")
+        self.assertEqual(status, 1)
+        self.assertIn("chapters/01_copy/README.md: its table differs", text)
+        self.assertIn("1.2 µs", self.chapter_readme(), "--check must not write")
+
+    def test_results_that_changed_fail_until_redrawn(self):
+        self.write(document(self.digest))
+        self.run_cli()
+        content = document(self.digest)
+        content["runs"][0]["levels"][1]["time_us"]["median"] = 2.3
+        self.write(content)
+        status, text = self.run_cli("--check")
+        self.assertEqual(status, 1)
+        self.assertIn("figures.csv: differs", text)
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertEqual(self.run_cli("--check")[0], 0)
+
+    def test_a_readme_without_markers_fails(self):
+        (self.root / "README.md").write_text("# Book\n")
+        status, text = self.run_cli("--check")
+        self.assertEqual(status, 1)
+        self.assertIn("README.md lacks the lines", text)
+
+    def test_broken_json_fails(self):
+        self.write({})
+        (self.results / "h200/chapter-1.json").write_text("{")
+        status, text = self.run_cli()
+        self.assertEqual(status, 1)
+        self.assertIn("not JSON", text)
+
+
+class Stale(Book):
+    def test_a_level_whose_source_changed_is_marked(self):
+        self.write(document("0" * 64))
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
+        self.assertIn(tables.STALE, (self.root / "README.md").read_text())
+
+    def test_the_hash_follows_includes(self):
+        file = self.root / "chapters/01_copy/level_0.cuh"
+        self.assertEqual(self.digest, book.source_hash(file, self.root))
+        (self.root / "chapters/01_copy/problem.hpp").write_text("struct Problem {};\n")
+        self.assertNotEqual(self.digest, book.source_hash(file, self.root))
+
+    def test_the_hash_is_that_of_the_concatenated_sources(self):
+        import hashlib
+        expected = hashlib.sha256((LEVEL + "struct Problem;\n").encode()).hexdigest()
+        self.assertEqual(self.digest, expected)
+
+
+class Choosing(Book):
+    def test_the_newer_of_two_runs_counts(self):
+        old, new = document(self.digest), document(self.digest)
+        new["runs"][0]["date"] = "2026-02-01T00:00:00Z"
+        new["runs"][0]["levels"][1]["time_us"]["median"] = 2.0
+        self.write(new, "a.json")
+        self.write(old, "b.json")
+        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        self.assertEqual(run.levels[1].time(), 2.0)
+
+    def test_counted_and_measured_traffic(self):
+        self.write(document(self.digest))
+        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [1000],
+                                               "bytes": {"dram": 12e6}}]}, "profile-1.json")
+        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        self.assertAlmostEqual(traffic(run, run.levels[0])[0], 9000 * 32 / 64000)
+        self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
+
+    def test_runs_without_times_are_left_out(self):
+        content = document(self.digest)
+        content["runs"][0]["backend"] = "simt"
+        self.write(content)
+        self.assertEqual(Results(self.results / "h200", self.hashes).headline, {})
+
+
+class Ncu(unittest.TestCase):
+    CSV = ('==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
+           '"0","first","dram__bytes.sum","byte","1,000"\n"0","first","lts__t_bytes.sum","byte","3,000"\n'
+           '"1","second","dram__bytes.sum","byte","500"\n"2","first","dram__bytes.sum","byte","1,000"\n'
+           '"3","second","dram__bytes.sum","byte","500"\n')
+
+    def test_bytes_of_one_run_of_a_level_with_two_kernels(self):
+        moved, launches = profile_levels.parse(self.CSV)
+        self.assertEqual(moved["dram"], 1500)
+        self.assertEqual(launches, 4)
+
+    def test_no_kernel_is_an_error(self):
+        with self.assertRaises(ValueError):
+            profile_levels.parse("==PROF== nothing\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
