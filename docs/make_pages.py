@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plots"))
 from cookbook_plots import book  # noqa: E402
 
-GUIDES = ["building", "measuring", "profiling", "json", "simt", "adding", "exercises", "which_tool", "glossary"]
+# The guides in reading order; any other page in docs/ follows by itself.
+GUIDES = ["building", "measuring", "profiling", "simt", "exercises", "adding", "json", "which_tool", "glossary"]
+GUIDES += sorted({file.stem for file in (ROOT / "docs").glob("*.md")} - set(GUIDES))
 
 
 # --- levels, from the sources ----------------------------------------------------------------------
@@ -97,6 +99,14 @@ def ladders(info):
                                     string_constant(body, "expect"), string_constant(body, "cost")))
         if levels:
             found.append(levels)
+    if not found:  # a chapter whose ladder is put together in another way: its level files, in order
+        own = [file for file in files if file.parent == info.path and re.search(r"level_\d+", file.stem)]
+        own.sort(key=lambda file: (re.sub(r"level_\d+.*", "", file.stem), int(re.search(r"level_(\d+)", file.stem)[1])))
+        levels = []
+        for file in own:
+            texts = re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r"#include[^\n]*", "", file.read_text()))
+            levels.append(Level(re.sub(r".*level_\d+_", "", file.stem), file, texts[1] if len(texts) > 1 else "", "", ""))
+        found = [levels] if levels else []
     return found
 
 
@@ -179,8 +189,9 @@ def figure(match, base, html_folder):
         target = html_folder / "figures" / source.parent.name / source.name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-        images.append(f'<img class="figure only-{shade}" loading="lazy" alt="{alt}" '
-                      f'src="{target.relative_to(html_folder)}"/>')
+        name = target.relative_to(html_folder)
+        images.append(f'<a href="{name}" class="only-{shade}"><img class="figure" loading="lazy" alt="{alt}" '
+                      f'src="{name}"/></a>')
     return raw(f'<div class="figures">{"".join(images)}</div>')
 
 
@@ -243,7 +254,7 @@ def level_sections(info, explained):
     reports = {}
     for (_, name), text in explained.items():
         reports.setdefault(name, text)
-    for ladder in ladders(info):
+    for order, ladder in enumerate(ladders(info)):
         for index, level in enumerate(ladder):
             if level.file in shown:
                 continue
@@ -252,7 +263,8 @@ def level_sections(info, explained):
             here = level.file.relative_to(ROOT)
             foreign = info.path not in level.file.parents
             label = f"chapter_{info.number}_{anchor(level.file.stem if not foreign else level.name)}"
-            out.append(f"\n## {index} · {level.name} {{#{label}}}\n")
+            title = f"{index} · {level.name}" if order == 0 else f"Another ladder: {index} · {level.name}"
+            out.append(f"\n## {title} {{#{label}}}\n")
             facts = [(what, getattr(level, what)) for what in ("changed", "expect", "cost")]
             rows = "".join(f"<dt>{what}</dt><dd>{html.escape(text)}</dd>" for what, text in facts if text)
             blocks = [f'<dl class="level-facts">{rows}</dl>']
@@ -271,6 +283,12 @@ def level_sections(info, explained):
                 blocks.append(f"<details><summary>What <code>./run {info.number} --explain --level {html.escape(level.name)}"
                               f"</code> prints</summary><pre class=\"report\">{html.escape(reports[level.name])}</pre></details>")
             out.append(raw("\n".join(blocks)))
+    rest = [file for pattern in ("*.hpp", "*.cuh", "libraries.cu") for file in sorted(info.path.glob(pattern))
+            if file not in shown]
+    if rest:
+        out.append(f"\n## Shared by the levels, and sidebars {{#chapter_{info.number}_shared}}\n")
+        out.append(raw("\n".join(f"<details><summary><code>{file.name}</code></summary>{listing(file.read_text())}</details>"
+                                 for file in rest)))
     return "".join(out)
 
 
@@ -294,8 +312,8 @@ def chapter_page(info, pages, html_folder, explained):
     readme = info.path / "README.md"
     text = readme.read_text() if readme.exists() else f"# {info.title}\n"
     title = title_of(text, info.title)
-    if not re.search(r"\b%d\b" % info.number, title):
-        title = f"{info.number} · {title}"
+    title = re.sub(r"^(?:Chapter\s+)?\d+\s*[·:.\-]\s*", "", title)
+    title = f"{info.number} · {title[:1].upper()}{title[1:]}"
     body = convert(without_title(text), info.path, pages, html_folder)
     code = level_sections(info, explained)
     out = [f"# {title} {{#chapter_{info.number}}}\n", "[TOC]\n", body]

@@ -3,7 +3,7 @@
 # compute-sanitizer over every level of every chapter at its check size, on a GPU.
 #   tests/sanitize.sh [chapter...]      needs build/cuda; exit 1 when a tool reports an error
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 command -v compute-sanitizer >/dev/null || { echo "sanitize: compute-sanitizer is not on the PATH" >&2; exit 2; }
 
 # racecheck does not understand bulk copies (cp.async.bulk), so chapters built on them are left out;

@@ -23,7 +23,7 @@ namespace cookbook {
 /// A ladder over copies; the sidebars differ from `copy` in their rows only.
 inline Ladder copy_ladder(std::string name, std::string title) {
   auto ladder = ladder_over<coalescing::Problem>(std::move(name), std::move(title), {"n"});
-  ladder.gpu_size = {268435456};  // 1 GiB in, 1 GiB out
+  ladder.gpu_size = {1 << 26};  // 256 MiB in, 256 MiB out: several times any L2
   ladder.check_size = {1 << 20};
   ladder.trace_size = {1 << 18};
   ladder.test_sizes = {{1}, {31}, {33}, {1021}, {4096}, {16385}};
@@ -45,6 +45,7 @@ inline Chapter chapter_1() {
   chapter.title = "Coalescing: how a warp's addresses become memory traffic";
 
   auto copy = copy_ladder("copy", "out[i] = in[i], n floats");
+  copy.gpu_size = {1 << 28};  // 1 GiB in, 1 GiB out
   copy.test_sizes = {{1},    {2},    {3},    {4},    {5},     {31},    {32},    {33},
                      {127},  {255},  {256},  {257},  {1021},  {1024},  {1025},  {4095},
                      {4096}, {4097}, {8191}, {8193}, {32768}, {65537}, {100003}};

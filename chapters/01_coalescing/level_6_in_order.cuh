@@ -36,7 +36,7 @@ struct InOrder : Level {
   static constexpr const char* name = "in_order";
   static constexpr const char* changed = "one vector a thread and no loop: blocks run in order";
   static constexpr const char* expect =
-      "the same bytes in flight, from one sliding window: fewer DRAM pages opened, up to cudaMemcpy";
+      "as much in flight, from one sliding window: fewer DRAM pages opened, up to cudaMemcpy";
   static constexpr const char* cost = "a block start per 4 KB";
   static constexpr const char* source = __FILE__;
 

@@ -78,14 +78,15 @@ inline Chapter chapter_3() {
                   named<TileShape<64, 64, 256, 6, kDownFirst>>("64x64_6_blocks_down_first"),
                   named<TileShape<128, 64, 512, 3>>("128x64_512_threads"),
                   named<TileShape<64, 128, 512, 3>>("64x128_512_threads"),
-                  named<Words<64, 64, 8>>("words_64x64_256_threads"),
-                  named<Words<64, 64, 16>>("words_64x64_512_threads"),
-                  named<Words<64, 64, 32>>("words_64x64_1024_threads"),
-                  named<Words<64, 32, 16>>("words_64x32_512_threads"),
-                  named<Words<128, 32, 16>>("words_128x32_512_threads"),
-                  named<Words<128, 64, 32>>("words_128x64_1024_threads"),
-                  named<Words<64, 64, 16, 1, 8>>("words_64x64_512_threads_group_8"),
-                  named<Words<64, 64, 16, 1, kDownFirst>>("words_64x64_512_threads_down_first")};
+                  named<Words<64, 64, 8, 1, 4>>("words_64x64_256_threads_4_blocks"),
+                  named<Words<64, 64, 8, 1, 6>>("words_64x64_256_threads_6_blocks"),
+                  named<Words<64, 64, 16, 1, 4>>("words_64x64_512_threads_4_blocks"),
+                  named<Words<64, 64, 32, 1, 2>>("words_64x64_1024_threads"),
+                  named<Words<64, 32, 16, 1, 4>>("words_64x32_512_threads"),
+                  named<Words<128, 32, 16, 1, 4>>("words_128x32_512_threads"),
+                  named<Words<128, 64, 32, 1, 1>>("words_128x64_1024_threads"),
+                  named<Words<64, 64, 16, 1, 3, 8>>("words_64x64_512_threads_group_8"),
+                  named<Words<64, 64, 16, 1, 3, kDownFirst>>("words_64x64_512_down_first")};
 
   auto odd = ladder_over<Problem>("odd_shapes", "sidebar: rows that start anywhere in a sector",
                                   {"rows", "cols"});
@@ -95,17 +96,15 @@ inline Chapter chapter_3() {
   odd.test_sizes = {{1, 1}, {33, 65}, {63, 31}, {64, 64}, {97, 101}, {131, 259}, {259, 517}};
   odd.levels = {make_level<InFlight>(),
                 make_level<Aligned>(),
-                named<Words<64, 64, 16, 8>>("sectors_64x64_512_threads"),
-                named<Words<64, 64, 16, 16>>("two_sectors_64x64_512_threads"),
-                named<Words<64, 64, 8, 32>>("lines_64x64_256_threads"),
-                named<Words<64, 64, 32, 32>>("lines_64x64_1024_threads"),
-                named<Words<64, 32, 16, 32>>("lines_64x32_512_threads"),
-                named<Words<128, 32, 16, 32>>("lines_128x32_512_threads"),
-                named<Words<128, 64, 32, 32>>("lines_128x64_1024_threads"),
-                named<Words<64, 64, 16, 32, 8>>("lines_64x64_512_threads_group_8"),
-                named<Words<64, 64, 16, 8, 8>>("sectors_64x64_512_threads_group_8"),
-                named<Words<64, 64, 16, 32, kDownFirst>>("lines_64x64_512_threads_down_first"),
-                named<Words<64, 64, 16, 1, kDownFirst>>("unaligned_64x64_512_threads_down_first")};
+                named<Words<128, 32, 16, 8, 3>>("sectors_128x32_512_threads"),
+                named<Words<64, 64, 16, 8, 3>>("sectors_64x64_512_threads"),
+                named<Words<64, 64, 16, 32, 2>>("lines_64x64_512_threads"),
+                named<Words<64, 32, 16, 32, 3>>("lines_64x32_512_threads"),
+                named<Words<128, 32, 8, 32, 4>>("lines_128x32_256_threads"),
+                named<Words<128, 64, 32, 32, 1>>("lines_128x64_1024_threads"),
+                named<Words<128, 32, 16, 32, 3, 4>>("lines_128x32_512_threads_group_4"),
+                named<Words<128, 32, 16, 32, 3, kDownFirst>>("lines_128x32_512_down_first"),
+                named<Words<128, 32, 16, 1, 3, kDownFirst>>("unaligned_128x32_512_down_first")};
 
   chapter.ladders = {ladder, width, broadcast, shape, odd};
   chapter.exercises = {make_level<ConflictFree>(), make_level<Edges>()};

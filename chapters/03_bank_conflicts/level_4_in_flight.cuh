@@ -36,7 +36,7 @@ __device__ __forceinline__ void turn_tile(const float* __restrict__ in, float* _
 #pragma unroll
     for (int i = 0; i < kCols; ++i) {
       const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
-      tile[y][x ^ (y % 32)] = value[j][i];
+      tile[y][x ^ (y & 31)] = value[j][i];
     }
   }
   __syncthreads();  // the tile is whole before any thread reads what others wrote
@@ -47,7 +47,7 @@ __device__ __forceinline__ void turn_tile(const float* __restrict__ in, float* _
       const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
       const std::int64_t row = row0 + x, col = col0 + y;
       const bool inside = kWhole || (row < shape.rows && col < shape.cols);
-      if (inside) out[col * shape.out_pitch + row] = tile[x][y ^ (x % 32)];
+      if (inside) out[col * shape.out_pitch + row] = tile[x][y ^ (x & 31)];
     }
   }
 }

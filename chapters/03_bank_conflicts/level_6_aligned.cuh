@@ -7,15 +7,14 @@
 
 namespace cookbook::transpose {
 
-// kLineValue: elements that lie between two boundaries on which stores shall start.
-template <int kLineValue>
+template <int kLineValue, int kTileRowsValue, int kTileColsValue>
 struct AlignedConfig {
-  static constexpr int kTileRows = 64;  // a block transposes kTileRows x kTileCols elements of in
-  static constexpr int kTileCols = 64;
-  static constexpr int kThreadsX = 32;  // with kThreadsX x kThreadsY threads
+  static constexpr int kTileRows = kTileRowsValue;  // a block transposes kTileRows x kTileCols
+  static constexpr int kTileCols = kTileColsValue;  // elements of in
+  static constexpr int kThreadsX = 32;              // with kThreadsX x kThreadsY threads
   static constexpr int kThreadsY = 16;
   static constexpr int kMinBlocks = 3;      // per SM: limits the registers
-  static constexpr int kLine = kLineValue;  // 32: lines of 128 bytes; 1: rows start on them anyway
+  static constexpr int kLine = kLineValue;  // windows start at multiples of so many elements
 };
 
 /// Elements from the last line boundary to the start of row `col` of `out`. That row's windows of
@@ -34,7 +33,7 @@ __device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
                                                   std::int64_t row0, std::int64_t col0,
                                                   float (&tile)[C::kTileRows][C::kTileCols]) {
   constexpr int kRows = C::kTileRows / C::kThreadsY, kCols = C::kTileCols / C::kThreadsX;
-  const std::int64_t one_tile = C::kTileRows * shape.in_pitch;  // from a row to its slot's other row
+  const std::int64_t one_tile = C::kTileRows * shape.in_pitch;  // between the two rows of a slot
   float value[kRows][kCols];                                    // (rows, columns) per thread
 #pragma unroll
   for (int j = 0; j < kRows; ++j) {
@@ -55,7 +54,7 @@ __device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
 #pragma unroll
     for (int i = 0; i < kCols; ++i) {
       const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
-      tile[y][x ^ (y % 32)] = value[j][i];
+      tile[y][x ^ (y & 31)] = value[j][i];
     }
   }
   __syncthreads();  // the tile is whole before any thread reads what others wrote
@@ -65,10 +64,10 @@ __device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
     for (int i = 0; i < C::kTileRows / C::kThreadsX; ++i) {
       const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
       const int s = slide<C>(out, shape, col0 + y);  // the same for all lanes
-      const unsigned slot = static_cast<unsigned>(x - s) % C::kTileRows;
+      const int slot = (x - s) & (C::kTileRows - 1);
       const std::int64_t row = row0 + x - s, col = col0 + y;
       const bool inside = kWhole || (row >= 0 && row < shape.rows && col < shape.cols);
-      if (inside) out[col * shape.out_pitch + row] = tile[slot][y ^ (slot % 32)];
+      if (inside) out[col * shape.out_pitch + row] = tile[slot][y ^ (slot & 31)];
     }
   }
 }
@@ -99,7 +98,8 @@ dim3 aligned_grid(const Shape& shape) {
 }
 
 struct Aligned : Level {
-  using Config = AlignedConfig<32>;
+  using Config = AlignedConfig<32, 128, 32>;  // lines of 128 bytes; one column, one slide a thread
+  using OnLines = AlignedConfig<1, 64, 64>;   // level 4: nothing slides
   static constexpr const char* name = "aligned";
   static constexpr const char* changed = "each row of out starts its windows on a line boundary";
   static constexpr const char* expect =
@@ -133,7 +133,7 @@ struct Aligned : Level {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    on_lines(plan) ? run_with<AlignedConfig<1>>(plan, stream) : run_with<Config>(plan, stream);
+    on_lines(plan) ? run_with<OnLines>(plan, stream) : run_with<Config>(plan, stream);
   }
 };
 

@@ -110,13 +110,13 @@ struct TileShape : Level {
 };
 
 template <int kTileRowsValue, int kTileColsValue, int kThreadsYValue, int kLineValue,
-          int kGroupValue>
+          int kMinBlocksValue, int kGroupValue>
 struct WordsConfig {
   static constexpr int kTileRows = kTileRowsValue;
   static constexpr int kTileCols = kTileColsValue;
   static constexpr int kThreadsX = 32;
   static constexpr int kThreadsY = kThreadsYValue;
-  static constexpr int kMinBlocks = 48 / kThreadsY;  // per SM, 1,536 threads: limits the registers
+  static constexpr int kMinBlocks = kMinBlocksValue;
   static constexpr int kLine = kLineValue;  // 1: nothing slides, and any shape is taken
   static constexpr int kGroup = kGroupValue;
 };
@@ -136,9 +136,9 @@ __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY, C::kMinBlocks)
 }
 
 /// Level 6 (or, with kLine = 1, level 4) under one shape.
-template <int kTileRows, int kTileCols, int kThreadsY, int kLine = 1, int kGroup = 1>
+template <int kTileRows, int kTileCols, int kThreadsY, int kLine, int kMinBlocks, int kGroup = 1>
 struct Words : Level {
-  using Config = WordsConfig<kTileRows, kTileCols, kThreadsY, kLine, kGroup>;
+  using Config = WordsConfig<kTileRows, kTileCols, kThreadsY, kLine, kMinBlocks, kGroup>;
   static constexpr const char* name = "words";
   static constexpr const char* changed = "tile, threads, boundary and order only";
   static constexpr const char* expect = "the same wavefronts, by more threads or in another order";

@@ -14,6 +14,7 @@
 #include "chapters/05_tensor_cores/level_6_wide_tiles.cuh"
 #include "chapters/05_tensor_cores/level_7_fragments_ahead.cuh"
 #include "chapters/05_tensor_cores/level_8_coalesced_epilogue.cuh"
+#include "chapters/05_tensor_cores/level_9_hoisted_addresses.cuh"
 #include "chapters/05_tensor_cores/problem.hpp"
 #include "chapters/05_tensor_cores/sidebar_tf32.cuh"
 #include "common/harness/level.hpp"
@@ -35,7 +36,7 @@ Ladder chapter_5_ladder(const char* name, const char* title) {
                   {127, 255, 320}, {64, 512, 40},  {500, 8, 88},   {8, 500, 104},  {257, 263, 131}};
   l.levels = rows<gemm::SimtCores<T>, gemm::WmmaGlobal<T>, gemm::WmmaShared<T>,
                   gemm::MmaLdmatrix<T>, gemm::Swizzled<T>, gemm::Multistage<T>, gemm::WideTiles<T>,
-                  gemm::FragmentsAhead<T>, gemm::CoalescedEpilogue<T>>();
+                  gemm::FragmentsAhead<T>, gemm::CoalescedEpilogue<T>, gemm::HoistedAddresses<T>>();
   return l;
 }
 

@@ -181,7 +181,7 @@ struct CoalescedEpilogue : NnLevel<T> {
     Claims claims = async_copy_claims();
     claims.insert(claims.end(),
                   {global_stores("c").coalesced(), shared_loads().conflict_free(),
-                   shared_stores().on("gather").conflict_free(), fraction_of_roof(0.75)});
+                   shared_stores().on("gather").conflict_free(), faster_than_previous(1.02)});
     return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {

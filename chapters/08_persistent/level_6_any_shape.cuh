@@ -126,9 +126,9 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
 
       bool stores = true;
       if constexpr (T::kGeneral) {
-        stores = complete_tile<T::kWarps>(acc, partial, work, s, cluster,
-                                          T::kPingPong ? warp % 4 : warp - 4,
-                                          [&](int c) { return c * C::kCluster + rank; });
+        stores =
+            complete_tile<T::kTileWarps>(acc, partial, work, s, cluster, (warp - 4) % T::kTileWarps,
+                                         [&](int c) { return c * C::kCluster + rank; });
       }
       const TileIndex tile = work.at(s.tile);
       const int m = (tile.m * C::kCluster + rank) * C::kBlockM + row + warp % 4 * 16;

@@ -37,7 +37,8 @@ struct Traits {
   static constexpr int kStageBytes = A::kBytes + B::kBytes;
   static constexpr int kThreads = 3 * 128;  // the producer's warpgroup and two consumers
   static constexpr int kWarps = 8;          // that multiply
-  static constexpr int kReaders = C::kCluster * (kPingPong ? 4 : 8);  // warps, of a stage
+  static constexpr int kTileWarps = kPingPong ? 4 : 8;                // of them, on one tile
+  static constexpr int kReaders = C::kCluster * kTileWarps;           // of a stage
   static constexpr int kRingBytes = C::kStages * (kStageBytes + 16);  // and its barriers
   static constexpr int kStoreBuffers = kRingBytes + kWarps * 2 * kBoxBytes <= 232448 ? 2 : 1;
   static constexpr int kStoreBytes = kWarps * kStoreBuffers * kBoxBytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 9: the ladders, in order. The last three are sidebars.
+// Chapter 9: the ladders, in order. The last four are sidebars.
 #pragma once
 
 #include "chapters/09_online_softmax/exercises/exercise_1_one_read.cuh"
@@ -27,9 +27,9 @@ Ladder row_ladder(std::string name, std::string title, Size gpu_size, Size check
   // Rows longer than a block of 512 threads holds, and enough of them for blocks to take several.
   ladder.trace_size = {32, 20480};
   // Around 8, 32, 64 ... threads a row, odd lengths, few and many rows, rows for clusters.
-  ladder.test_sizes = {{1, 1},    {3, 7},    {5, 31},     {4, 33},    {33, 8},    {67, 256},
-                       {9, 257},  {7, 1000}, {3, 1024},   {5, 1028},  {70, 1100}, {2, 2047},
-                       {2, 4097}, {3, 6000}, {2, 16384},  {2, 16392}, {1, 40000}, {1, 40003}};
+  ladder.test_sizes = {{1, 1},    {3, 7},    {5, 31},    {4, 33},    {33, 8},    {67, 256},
+                       {9, 257},  {7, 1000}, {3, 1024},  {5, 1028},  {70, 1100}, {2, 2047},
+                       {2, 4097}, {3, 6000}, {2, 16384}, {2, 16392}, {1, 40000}, {1, 40003}};
   return ladder;
 }
 
@@ -39,6 +39,33 @@ inline Ladder sidebar_ladder(std::string name, std::string title, Size gpu_size)
                                                     std::move(gpu_size), {64, 4096});
   ladder.trace_size = {8, 4096};
   ladder.test_sizes = {{1, 1}, {5, 31}, {4, 36}, {3, 1024}, {2, 4092}};
+  return ladder;
+}
+
+/// A level's mechanism claims, with other speed claims than its own: for another range of sizes.
+inline LevelEntry claiming(LevelEntry level, Claims speed) {
+  level.claims = [own = level.claims, speed](const AnyProblem& problem) {
+    Claims claims = speed;
+    for (const Claim& claim : own(problem)) {
+      if (claim.is_mechanism()) claims.push_back(claim);
+    }
+    return claims;
+  };
+  return level;
+}
+
+/// Rows of 128k and 256k elements, which no block can hold.
+template <class T>
+Ladder long_rows_ladder(std::string name, std::string title) {
+  using namespace softmax;
+  auto ladder = row_ladder<Problem<T>>(std::move(name), std::move(title),
+                                       {4096 / static_cast<int>(sizeof(T)), 131072}, {2, 131072});
+  ladder.dtype = dtype_name(kDType<T>);
+  ladder.trace_size = {2, 131072};
+  ladder.test_sizes = {{2, 70000}, {1, 262144}, {1, 100001}};
+  ladder.levels = {claiming(make_level<Vectorised<T>>(), {}),
+                   claiming(make_level<Cluster<Softmax<T>>>(), {faster_than_previous(1.2)}),
+                   claiming(make_level<Prefetched<Softmax<T>>>(), {fraction_of_roof(0.90)})};
   return ladder;
 }
 
@@ -57,9 +84,14 @@ inline Chapter chapter_9() {
   auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {8192, 32768},
                                        {64, 20480});
   b16.dtype = "bf16";
-  b16.levels = rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>,
-                    Vectorised<bf16>, OnChip<Softmax<bf16>>, Cluster<Softmax<bf16>>,
-                    Prefetched<Softmax<bf16>>>();
+  b16.levels =
+      rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>, Vectorised<bf16>,
+           OnChip<Softmax<bf16>>, Cluster<Softmax<bf16>>, Prefetched<Softmax<bf16>>>();
+
+  auto f32_long =
+      long_rows_ladder<float>("softmax_long", "softmax of rows too long for an SM, fp32");
+  auto b16_long =
+      long_rows_ladder<bf16>("softmax_long_bf16", "softmax of rows too long for an SM, bf16");
 
   auto rms = row_ladder<RmsProblem<float>>("rmsnorm", "RMSNorm of every row, fp32", {16384, 8192},
                                            {64, 8192});
@@ -72,20 +104,32 @@ inline Chapter chapter_9() {
   rms_b16.trace_size = {12, 4096};
   rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>, Prefetched<RmsNorm<bf16>>>();
 
-  auto alone = sidebar_ladder(
-      "online_alone", "sidebar: levels 1 and 2 where L1 holds the row", {131072, 1024});
+  auto special = sidebar_ladder(
+      "special_rows", "sidebar: rows of -inf, +inf, NaN, huge and equal numbers", {4096, 16384});
+  special.make_problem = [](const Size& size, const Variant& variant) {
+    auto problem = Problem<float>::make(size, variant);
+    problem.fill = fill_special_rows;
+    return std::shared_ptr<AnyProblem>(std::make_shared<ProblemHolder<Problem<float>>>(problem));
+  };
+  special.trace_size = {8, 20480};
+  special.test_sizes = {{8, 1}, {8, 5}, {16, 100}, {8, 1000}, {9, 4097}, {8, 33000}};
+  for (const LevelEntry& level : f32.levels) special.levels.push_back(claiming(level, {}));
+
+  auto alone = sidebar_ladder("online_alone", "sidebar: levels 1 and 2 where L1 holds the row",
+                              {131072, 1024});
   alone.levels = rows<BlockPerRow<float>, Online<float>>();
 
   auto divergence =
       sidebar_ladder("divergence", "sidebar: three ways to update (max, sum)", {32768, 4096});
   divergence.levels = rows<Updated<BranchUpdate>, Updated<BothUpdate>, Updated<SelectUpdate>>();
 
-  auto fast_math = sidebar_ladder("fast_math", "sidebar: level 5 with three exponentials",
-                                  {32768, 4096});
+  auto fast_math =
+      sidebar_ladder("fast_math", "sidebar: level 5 with three exponentials", {32768, 4096});
   fast_math.levels =
       rows<Exponential<AccurateExp>, Exponential<IntrinsicExp>, Exponential<FlushedExp>>();
 
-  chapter.ladders = {f32, b16, rms, rms_b16, alone, divergence, fast_math};
+  chapter.ladders = {f32,     b16,     f32_long, b16_long,   rms,
+                     rms_b16, special, alone,    divergence, fast_math};
   chapter.exercises = {make_level<OneRead>(), make_level<ReusedTable>()};
   return chapter;
 }

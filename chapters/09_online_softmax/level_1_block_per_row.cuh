@@ -69,7 +69,7 @@ struct BlockPerRow : Level<T> {
   static Claims claims(const Problem<T>& p) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced(),
             global_loads("in").bytes(3 * pass_bytes<T>(p.shape)), shared_loads().conflict_free(),
-            faster_than_previous(4)};
+            faster_than_previous(2)};
   }
 
   static void run(const PlanOf<T>& plan, Stream stream) {

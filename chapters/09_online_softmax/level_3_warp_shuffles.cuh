@@ -54,7 +54,8 @@ struct WarpShuffles : Level<T> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem<T>& p) {
-    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
+    return {global_loads("in").coalesced(),
+            global_stores("out").coalesced(),
             global_loads("in").bytes(2 * pass_bytes<T>(p.shape)),
             shared_stores().requests(8 * static_cast<double>(p.shape.rows)),
             shared_loads().conflict_free(),

@@ -16,7 +16,7 @@ struct PrefetchedConfig {
   static constexpr int kThreads = kThreadsValue;  // of a block, for one row or its slice of one
   static constexpr int kBlock = kThreads > kWarpSize ? kThreads : 128;  // threads of a block
   static constexpr int kRows = kBlock / kThreads;                       // rows of a block at a time
-  static constexpr int kPack = kPackOf<T>;            // elements of an access
+  static constexpr int kPack = kPackOf<T>;                              // elements of an access
   static constexpr int kVectors = kElements / kPack;  // accesses per thread and row
   static constexpr int kStages = kStagesValue;        // rows on their way
   static constexpr int kMinBlocks = kThreadsPerSm / kBlock > 0 ? kThreadsPerSm / kBlock : 1;
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     if constexpr (kWarps > 1) {
       // Two tables in turn: when the next row's Partials arrive, this row's may still be read.
       Partial* table = tables + step % 2 * blocks * kWarps;  // (block of the cluster, warp)
-      if (lane_idx() < blocks) {  // lane r tells block r
+      if (lane_idx() < blocks) {                             // lane r tells block r
         Partial* entry = &table[rank * kWarps + warp_idx()];
         store_vector(blocks > 1 ? map_shared(entry, lane_idx()) : entry, whole);
       }
@@ -150,12 +150,9 @@ struct Prefetched : Client::Level {
   static Claims claims(const typename Client::Level::Problem& p) {
     using T = typename Client::T;
     const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
-    return {async_loads("in").coalesced(),
-            async_loads("in").bytes(pass_bytes<T>(p.shape)),
-            global_stores("out").coalesced(),
-            global_stores("out").requests(accesses),
-            shared_loads().conflict_free(),
-            fraction_of_roof(0.95)};
+    return {async_loads("in").coalesced(),    async_loads("in").bytes(pass_bytes<T>(p.shape)),
+            global_stores("out").coalesced(), global_stores("out").requests(accesses),
+            shared_loads().conflict_free(),   fraction_of_roof(0.95)};
   }
 
   template <int kThreads>

@@ -41,7 +41,8 @@ struct Cudnn {
       return cudnn;
     }
     const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
       if (!function) cudnn.missing = std::string("this cuDNN has no ") + name;
     };
     find(cudnn.create, "cudnnCreate");
@@ -104,8 +105,7 @@ struct CudnnSoftmax : softmax::Level<T> {
   };
 
   static Plan prepare(const softmax::Problem<T>& problem, const softmax::Buffers<T>& buffers) {
-    const cudnnDataType_t type =
-        std::is_same_v<T, float> ? CUDNN_DATA_FLOAT : CUDNN_DATA_BFLOAT16;
+    const cudnnDataType_t type = std::is_same_v<T, float> ? CUDNN_DATA_FLOAT : CUDNN_DATA_BFLOAT16;
     const softmax::Shape& s = problem.shape;
     return {buffers, std::make_unique<RowsDescriptor>(type, s, s.in_pitch),
             std::make_unique<RowsDescriptor>(type, s, s.out_pitch)};
@@ -115,10 +115,10 @@ struct CudnnSoftmax : softmax::Level<T> {
     const Cudnn& cudnn = Cudnn::get();
     const float one = 1, zero = 0;
     require(cudnn.set_stream(cudnn.handle, stream.handle), "cudnnSetStream");
-    require(cudnn.softmax(cudnn.handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one,
-                          plan.in->get(), plan.buffers.in, &zero, plan.out->get(),
-                          plan.buffers.out),
-            "cudnnSoftmaxForward");
+    require(
+        cudnn.softmax(cudnn.handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one,
+                      plan.in->get(), plan.buffers.in, &zero, plan.out->get(), plan.buffers.out),
+        "cudnnSoftmaxForward");
   }
 };
 

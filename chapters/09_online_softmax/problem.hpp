@@ -2,6 +2,8 @@
 // Chapter 9's problems, for fp32 and bf16: the softmax of every row of a matrix, and RMSNorm.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -39,13 +41,14 @@ inline Shape make_shape(const Size& size, const Variant& variant) {
 template <class T>
 struct Problem {
   Shape shape;
+  void (*fill)(HostTensor& in, std::uint64_t seed) = nullptr;  // null: the harness draws `in`
 
   static Problem make(const Size& size, const Variant& variant) {
-    return {make_shape(size, variant)};
+    return {make_shape(size, variant), nullptr};
   }
 
   std::vector<TensorSpec> tensors() const {
-    return {{"in", kDType<T>, shape.rows, shape.cols, shape.in_pitch, Role::input},
+    return {{"in", kDType<T>, shape.rows, shape.cols, shape.in_pitch, Role::input, fill},
             {"out", kDType<T>, shape.rows, shape.cols, shape.out_pitch, Role::output}};
   }
 
@@ -59,6 +62,31 @@ struct Problem {
     softmax_row(tensors["in"], kDType<T>, row, value, bound);
   }
 };
+
+/// Fills `in` with rows at the edges of the definition: see the eight kinds.
+inline void fill_special_rows(HostTensor& in, std::uint64_t seed) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double largest = std::numeric_limits<float>::max();
+  for (std::int64_t row = 0; row < in.spec.rows; ++row) {
+    const std::int64_t odd =
+        static_cast<std::int64_t>(seed + 7 * row) % std::max<std::int64_t>(in.spec.cols, 1);
+    for (std::int64_t col = 0; col < in.spec.cols; ++col) {
+      const double ordinary = static_cast<double>((row + 31 * col) % 17) / 4 - 2;
+      double x = ordinary;
+      switch (row % 8) {
+        case 0: x = -infinity; break;                             // nothing to normalise: NaN
+        case 1: x = col == odd ? infinity : ordinary; break;      // inf - inf: a row of NaN
+        case 2: x = col == odd ? std::nan("") : ordinary; break;  // a row of NaN
+        case 3: x = col == odd ? ordinary : -infinity; break;     // 1, and 0 elsewhere
+        case 4: x = 3e38; break;                                  // equal and huge: 1 / cols
+        case 5: x = col % 2 ? 3e38 : -3e38; break;                // a difference that overflows
+        case 6: x = -largest; break;                              // where running maxima start
+        default: x = col % 3 ? ordinary : -infinity; break;       // masked: 0 where -inf
+      }
+      in.set(row, col, x);
+    }
+  }
+}
 
 template <class T>
 struct Buffers {

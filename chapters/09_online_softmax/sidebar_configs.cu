@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar: the kernels of levels 5 to 7 under other shapes, for rows of 1k to 256k columns and 1 GiB
-// in all. How the shapes in the level files were chosen, and what to try on another GPU. Every
+// Sidebar: the kernels of levels 5 to 7 under other shapes, for rows of 1k to 256k columns and 1
+// GiB in all. How the shapes in the level files were chosen, and what to try on another GPU. Every
 // candidate is compared with the reference on a few rows before any is timed.
 //
 //   chapter-9-configs [f32|bf16] [columns ...]
@@ -45,7 +45,11 @@ Candidate<T> on_chip() {
   using C = OnChipConfig<Softmax<T>, kThreads, true, kElements, kPerSm>;
   return {"on_chip     " + std::to_string(kThreads) + " threads x " + std::to_string(kElements) +
               ", " + std::to_string(kPerSm) + " an SM",
-          C::kCapacity, true, 0, nullptr, start_on_chip<C>};
+          C::kCapacity,
+          true,
+          0,
+          nullptr,
+          start_on_chip<C>};
 }
 
 template <class T, int kThreads, int kElements = 32, int kPerSm = 1024>
@@ -53,7 +57,11 @@ Candidate<T> cluster() {
   using C = ClusterConfig<Softmax<T>, kThreads, true, kElements, kPerSm>;
   return {"cluster     " + std::to_string(kThreads) + " threads x " + std::to_string(kElements) +
               ", " + std::to_string(kPerSm) + " an SM",
-          C::kCapacity, false, 0, nullptr, start_cluster<C>};
+          C::kCapacity,
+          false,
+          0,
+          nullptr,
+          start_cluster<C>};
 }
 
 template <class T, int kThreads, int kElements, int kStages, int kPerSm = 1024>
@@ -62,7 +70,11 @@ Candidate<T> prefetched(int waves) {
   return {"prefetched  " + std::to_string(kThreads) + " threads x " + std::to_string(kElements) +
               ", " + std::to_string(kPerSm) + " an SM, " + std::to_string(kStages) + " stages, " +
               std::to_string(waves) + " waves",
-          C::kCapacity, false, waves, rows_per_block<C>, start_prefetched<C>};
+          C::kCapacity,
+          false,
+          waves,
+          rows_per_block<C>,
+          start_prefetched<C>};
 }
 
 template <class T, int kThreads>

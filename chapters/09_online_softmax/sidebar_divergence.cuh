@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: three ways to add an element to a running (max, sum): branch when the maximum grows, take
-// both exponentials always, or take the one that is not 1 and select.
+// Sidebar: three ways to add an element to a running (max, sum): branch when the maximum grows,
+// take both exponentials always, or take the one that is not 1 and select.
 #pragma once
 
 #include "chapters/09_online_softmax/partial.cuh"
@@ -38,7 +38,8 @@ struct BothUpdate {
 /// One of e^(max - new max) and e^(x - new max) is 1; the other is e^-|x - max|.
 struct SelectUpdate {
   static constexpr const char* name = "select";
-  static constexpr const char* changed = "no branch, one exponential: e^-|x - max| serves either case";
+  static constexpr const char* changed =
+      "no branch, one exponential: e^-|x - max| serves either case";
   static constexpr const char* expect = "half the exponentials of `both`, no divergence";
   __device__ static void add(MaxSum& part, float x) {
     const float e = exponential(-fabsf(x - part.max));

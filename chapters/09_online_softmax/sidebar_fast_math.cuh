@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: level 5 with other exponentials. The bytes are the same; what differs is instructions and
-// the error, which the table's max_error column shows. sidebar_exp_error.cu measures them alone.
+// Sidebar: level 5 with other exponentials. The bytes are the same; what differs is instructions
+// and the error, which the table's max_error column shows. sidebar_exp_error.cu measures them
+// alone.
 #pragma once
 
 #include <stdexcept>

@@ -26,7 +26,7 @@ struct MaskConfig : CaseT {
 /// All keys of one of the packed sequences, causal.
 struct PackedKeys {
   int length, tiles;
-  __device__ PackedKeys(const Shape& shape, const int* offsets, const int*, int m, int b)
+  __device__ PackedKeys(const Shape&, const int* offsets, const int*, int m, int b)
       : length(offsets[b + 1] - offsets[b]),
         tiles(min((m + 1) * 64, (length + 63) / 64 * 64) / 64) {}
   __device__ int64_t first_position(const Shape&, const int* offsets, int b) const {

@@ -122,7 +122,7 @@ inline void reference_output(const ReferenceQuery& query, DType output_dtype, do
                  flushed / scores.sum;
       bound[x] += half_ulp(output_dtype, std::fabs(value[x]) + bound[x]);
     }
-    if (undefined) {
+    if (undefined && !std::isnan(scores.sum)) {  // a NaN among the weights makes all of o NaN
       value[x] = 0;
       bound[x] = std::numeric_limits<double>::infinity();
     }

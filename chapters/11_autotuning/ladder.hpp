@@ -4,8 +4,8 @@
 
 #include "chapters/05_tensor_cores/problem.hpp"
 #include "chapters/09_online_softmax/problem.hpp"
-#include "chapters/11_autotuning/exercises/exercise_1_rejected.cuh"
-#include "chapters/11_autotuning/exercises/exercise_2_width.cuh"
+#include "chapters/11_autotuning/exercises/exercise_1_table.cuh"
+#include "chapters/11_autotuning/exercises/exercise_2_in_place.cuh"
 #include "chapters/11_autotuning/level_0_untuned.cuh"
 #include "chapters/11_autotuning/level_1_best_fixed.cuh"
 #include "chapters/11_autotuning/level_2_tuned.cuh"
@@ -74,7 +74,8 @@ inline Chapter chapter_11() {
   chapter.ladders = {with_levels(gemm_ladder(), gemm_space()),
                      with_levels(rmsnorm_ladder(), rmsnorm_space()),
                      with_levels(rope_ladder(), rope_space())};
-  chapter.exercises = {make_level<rope::ExerciseRejected>(), make_level<rope::ExerciseWidth>()};
+  chapter.exercises = {make_level<rope::ExerciseTable>(), make_level<rope::ExerciseInPlace>()};
+  for (LevelEntry& exercise : chapter.exercises) exercise.ladder = "rope";
   return chapter;
 }
 

@@ -25,7 +25,7 @@ class Instance {
   const DevicePointers& pointers() const { return pointers_; }
   const HostTensors& tensors() const { return tensors_; }
 
-  /// Puts the inputs back and poisons every output, on the device.
+  /// Poisons every output on the device, and puts back inputs that a level has changed.
   void reset();
 
   struct Comparison {
@@ -55,6 +55,7 @@ class Instance {
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DevicePointers pointers_;
   std::map<std::string, std::vector<ReferenceRow>> reference_;
+  bool inputs_are_as_drawn_ = false;  // on the device
 };
 
 struct CheckResult {

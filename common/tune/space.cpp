@@ -24,9 +24,12 @@ std::int64_t value_of(const Parameters& parameters, const std::string& name,
 }
 
 std::string with_commas(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (int at = static_cast<int>(text.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
+  const std::string digits = std::to_string(number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const bool group = i > 0 && digits[i - 1] != '-' && (digits.size() - i) % 3 == 0;
+    if (group) text += ',';
+    text += digits[i];
   }
   return text;
 }

@@ -141,8 +141,18 @@ Survivors survivors(const Space& space, const DeviceInfo& device) {
     const auto kept = shrink(recorded_times(space, *recording), kMostSurvivors);
     if (!kept.empty()) return {kept, "recorded on " + recording->device.name};
   }
-  return {shrink(predicted_times(space, device), kMostSurvivors),
-          space.model ? "predicted by the model" : "first of the space"};
+  // A model errs: the places left go to what it would choose if its first choices did not exist.
+  TimeMatrix times = predicted_times(space, device);
+  std::vector<std::size_t> kept = shrink(times, kMostSurvivors);
+  while (kept.size() < kMostSurvivors) {
+    for (std::size_t c : kept) {
+      times.us[c].assign(times.sizes.size(), std::numeric_limits<double>::infinity());
+    }
+    const auto next = shrink(times, kMostSurvivors - kept.size());
+    if (next.empty()) break;
+    kept.insert(kept.end(), next.begin(), next.end());
+  }
+  return {kept, space.model ? "predicted by the model" : "first of the space"};
 }
 
 Report tune(const Space& space, const Size& size, const AnyProblem& problem,

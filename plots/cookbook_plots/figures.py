@@ -2,6 +2,7 @@
 """The figures: the ladder and the roofline of a chapter, the roofline of the book, size sweeps."""
 import math
 import textwrap
+from collections import Counter
 
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -28,7 +29,7 @@ def foot(run):
 
 
 def label(level):
-    return f"{level.index}  {level.name}" + (" *" if level.stale else "")
+    return f"{level.index} · {level.name}" + (" *" if level.stale else "")
 
 
 # --- the ladder ------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ def ladder(run, theme):
         ratio = level.json.get("vs_previous")
         text = significant(speed)
         if ratio:
-            text += f"   {significant(ratio['ratio'])}x"
+            text += f" · {significant(ratio['ratio'])}x"
         inside = speed > 0.5 * widest
         axes.annotate(text, (slow if inside else fast, y), xytext=(-7 if inside else 7, 0),
                       textcoords="offset points", va="center", ha="right" if inside else "left", fontsize=9,
@@ -141,7 +142,10 @@ def draw_roofs(axes, chart, theme, x_range, y_range):
                   alpha=1 - 0.2 * order, zorder=1)
         # The label where the line enters the panel.
         start = max(low, y_range[0] / slope)
-        x = start * (min(end, y_range[1] / slope) / start) ** (0.10 if order == 0 else 0.06)
+        stop = min(end, y_range[1] / slope)
+        if stop < 2.2 * start:  # too short a piece to carry its name
+            continue
+        x = start * (stop / start) ** (0.10 if order == 0 else 0.06)
         axes.annotate(f"{name} {significant(slope / chart.scale)} GB/s", (x, slope * x), xytext=(0, 3),
                       textcoords="offset points", rotation=chart.angle, rotation_mode="anchor", fontsize=7.5,
                       color=theme.muted, va="bottom", ha="left")
@@ -156,9 +160,9 @@ def draw_roofs(axes, chart, theme, x_range, y_range):
             mine = value == ceiling
             axes.plot([max(start, low), high], [value, value], color=theme.roof, linewidth=1.9 if mine else 1,
                       zorder=1)
-            axes.text(high, value, f"{name} {significant(value)} TFLOP/s ", fontsize=7.5,
-                      color=theme.text if mine else theme.muted, va="top" if mine else "bottom", ha="right", zorder=1.5,
-                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.6, "alpha": 0.75})
+            axes.text(max(start, low) ** 0.7 * high ** 0.3, value, f"{name} {significant(value)} TFLOP/s", fontsize=7.5,
+                      color=theme.text if mine else theme.muted, va="bottom", ha="center", zorder=1.5,
+                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.4, "alpha": 0.75})
     if sheet_ceiling:
         start = sheet_ceiling / chart.sheet_diagonal() if chart.sheet_diagonal() else low
         axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], color=theme.muted, linewidth=1,
@@ -315,9 +319,11 @@ def book_roofline(results, chapters, theme):
     panels = [(title, mine) for title, belongs in PANELS if (mine := [r for r in runs if belongs(r[1])])]
     if not panels:
         return None
-    figure, all_axes = plt.subplots(1, len(panels), figsize=(1.6 + 4.2 * len(panels), 5.6), squeeze=False)
-    figure.subplots_adjust(left=0.075 if len(panels) < 3 else 0.055, right=0.985, top=0.86, bottom=0.30,
-                           wspace=0.22)
+    rows = max(len(mine) for _, mine in panels)
+    height = 5.0 + 0.36 * rows
+    figure, all_axes = plt.subplots(1, len(panels), figsize=(1.0 + 3.7 * len(panels), height), squeeze=False)
+    figure.subplots_adjust(left=0.07 if len(panels) == 3 else 0.11, right=0.985, top=1 - 0.75 / height,
+                           bottom=(1.15 + 0.36 * rows) / height, wspace=0.25)
     for axes, (title, mine) in zip(all_axes[0], panels):
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -330,22 +336,29 @@ def book_roofline(results, chapters, theme):
         set_angles(axes, figure, charts, x_range, y_range)
         highest = max(charts, key=lambda chart: chart.ceiling() or 0)
         draw_roofs(axes, highest, theme, x_range, y_range)
-        entries = []
+        entries, beside = [], Counter()
         for order, (chart, (info, run)) in enumerate(zip(charts, mine)):
             colour = style.COLOURS[order % len(style.COLOURS)]
             marker = style.MARKERS[order % len(style.MARKERS)]
             first, last = run.timed[0], run.timed[-1]
             start, end = ((chart.x(level)[0], run.speed(level)) for level in (first, last))
+            # Chapters at the same intensity stand side by side.
+            # To the left under a flat roof, to the right under a slope: never closer to it than they are.
+            step = (-0.055 if chart.flops else 0.055) * math.log10(x_range[1] / x_range[0])
+            shift = 10 ** (step * beside[round(math.log10(end[0]), 1)])
+            beside[round(math.log10(end[0]), 1)] += 1
+            start, end = (start[0] * shift, start[1]), (end[0] * shift, end[1])
             axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 5,
                                                       "shrinkB": 6, "linewidth": 1.3, "mutation_scale": 11})
             axes.plot(*start, marker=marker, color=theme.background, markeredgecolor=colour, markersize=8,
                       markeredgewidth=1.6, zorder=4)
             (line,) = axes.plot(*end, marker=marker, color=colour, markeredgecolor=theme.background,
                                 markersize=11, zorder=5, linestyle="none")
-            axes.annotate(str(info.number), end, xytext=(9, -1), textcoords="offset points", fontsize=9,
-                          fontweight="bold", color=colour, va="center")
+            axes.annotate(str(info.number), end, xytext=(0, 8), textcoords="offset points", fontsize=9,
+                          fontweight="bold", color=colour, va="bottom", ha="center", zorder=6,
+                          bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.3, "alpha": 0.8})
             text = (f"{info.number} {run.ladder}: {significant(run.speed(first))} to "
-                    f"{significant(run.speed(last))}, {percent(last.fraction)} of roof")
+                    f"{significant(run.speed(last))} {run.unit}\n{percent(last.fraction)} of {run.json['roof']}")
             if last.json.get("vs_reference"):
                 text += f", {against_reference(last)} {last.json['vs_reference']['name']}"
             entries.append((line, text + (" *" if first.stale or last.stale else "")))
@@ -354,7 +367,7 @@ def book_roofline(results, chapters, theme):
         axes.set_xlabel("FLOP per byte" if charts[0].flops else "needed bytes per byte moved")
         axes.set_ylabel(charts[0].unit, labelpad=1)
         axes.legend([e[0] for e in entries], [e[1] for e in entries], loc="upper left",
-                    bbox_to_anchor=(-0.02, -0.17), fontsize=8, handletextpad=0.3, borderaxespad=0)
+                    bbox_to_anchor=(0, -0.58 / (axes.get_position().height * height)), fontsize=8, handletextpad=0.3, borderaxespad=0)
     run = runs[0][1]
     figure.suptitle("The book: every chapter's first level (open) and last (full)", x=0.012, y=0.975, ha="left",
                     fontsize=13, fontweight="bold")
@@ -366,7 +379,7 @@ def book_roofline(results, chapters, theme):
     if any(level.stale for _, run in runs for level in run.levels):
         text += " · * source changed since"
     style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run; dashed: data sheet; "
-                     "across: bytes counted or measured as in the chapter's own figure")
+                     "across: bytes as in the chapter's own figure; dots side by side: one intensity")
     return figure
 
 
@@ -379,13 +392,13 @@ def sweep(runs, theme):
     figure.subplots_adjust(left=0.10, right=0.80, top=0.88, bottom=0.20)
     positions = range(len(runs))
 
+    ends = []
+
     def curve(values, text, colour, marker, dashes="-"):
         found = [(x, y) for x, y in zip(positions, values) if y is not None]
-        if not found:
-            return
-        axes.plot(*zip(*found), color=colour, marker=marker, markersize=5, linestyle=dashes)
-        axes.annotate(text, found[-1], xytext=(7, 0), textcoords="offset points", color=colour, fontsize=8.5,
-                      va="center")
+        if found:
+            axes.plot(*zip(*found), color=colour, marker=marker, markersize=5, linestyle=dashes)
+            ends.append((found[-1][1], text, colour))
 
     for order, name in enumerate(chosen):
         values = [next((run.speed(level) for level in run.timed if level.name == name), None) for run in runs]
@@ -406,6 +419,12 @@ def sweep(runs, theme):
     axes.set_xlabel(" = ".join(dims[i] for i in changing))
     axes.set_ylabel(runs[0].unit)
     axes.set_ylim(bottom=0)
+    axes.set_xlim(-0.2, len(runs) - 0.8)
+    # Names at the curves' ends, at least a line apart.
+    room, at = 0.045 * axes.get_ylim()[1], -math.inf
+    for y, text, colour in sorted(ends):
+        at = max(y, at + room)
+        axes.annotate(text, (1.01, at), xycoords=("axes fraction", "data"), color=colour, fontsize=8.5, va="center")
     axes.set_title(f"Chapter {runs[0].chapter} · {runs[0].ladder} over size")
     style.conditions(figure, theme, f"{runs[0].json['device']['name']} · {runs[-1].json['date'][:10]}")
     return figure

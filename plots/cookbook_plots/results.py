@@ -137,6 +137,8 @@ class Results:
                 document = json.loads(file.read_text())
             except json.JSONDecodeError as error:
                 raise ResultError(f"{file}: not JSON: {error}") from error
+            if not isinstance(document, dict):
+                continue
             if file.name.startswith("profile-"):
                 profiles += document.get("profiles", [])
                 continue

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Exercise 9.2: a block per row in three passes; both reductions use one table of 8 words. It has a
-// seeded bug that most runs do not show. The tracer finds it: which thread may overwrite what, while
-// which other still needs it? The claim adds that the cure costs one barrier, not a second table.
+// seeded bug that most runs do not show. The tracer finds it: which thread may overwrite what,
+// while which other still needs it? The claim adds that the cure costs one barrier, not a second
+// table.
 #pragma once
 
 #include "chapters/09_online_softmax/partial.cuh"

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Solution of exercise 11.1.
+#pragma once
+
+#include "chapters/11_autotuning/rope_problem.hpp"
+#include "common/device/math.cuh"
+
+namespace cookbook::rope {
+
+struct TableConfig {
+  static constexpr int kThreads = 128;
+};
+
+/// Threads a launch needs: one a pair of a token.
+inline std::int64_t table_threads(const Shape& shape) { return shape.tokens * shape.half; }
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    table_kernel(bf16* x, const float* __restrict__ cos, const float* __restrict__ sin,
+                 Shape shape) {
+  const std::int64_t index = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const std::int64_t token = index / shape.half, pair = index % shape.half;
+  if (token >= shape.tokens) return;
+  const float c = cos[token * shape.table_pitch + pair];
+  const float s = sin[token * shape.table_pitch + pair];
+  for (std::int64_t head = 0; head < shape.heads; ++head) {
+    bf16* low = x + (token * shape.heads + head) * shape.pitch + pair;
+    bf16* high = low + shape.half;
+    const float a = to_float(*low), b = to_float(*high);
+    *low = from_float<bf16>(a * c - b * s);
+    *high = from_float<bf16>(b * c + a * s);
+  }
+}
+
+struct ExerciseTable : LevelOf<ProblemT<false>, BuffersT<false>> {
+  using Config = TableConfig;
+  static constexpr const char* name = "table";
+  static constexpr const char* changed = "a thread turns a pair of every head";
+  static constexpr const char* expect = "the tables are read once, not once a head";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const ProblemT<false>& p) {
+    const double table = 4.0 * static_cast<double>(p.shape.tokens * p.shape.half);
+    return {global_loads("cos").bytes(table), global_loads("sin").bytes(table),
+            global_loads("x").coalesced()};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    if (shape.pairs() == 0) return;
+    const std::int64_t blocks = (table_threads(shape) + Config::kThreads - 1) / Config::kThreads;
+    launch(table_kernel<Config>, {dim3(static_cast<unsigned>(blocks)), dim3(Config::kThreads)},
+           stream, plan.buffers.out, plan.buffers.cos, plan.buffers.sin, shape);
+  }
+};
+
+}  // namespace cookbook::rope

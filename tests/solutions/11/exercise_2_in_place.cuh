@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Solution of exercise 11.2: one thread reads both elements of a pair before it writes either.
+#pragma once
+
+#include "chapters/11_autotuning/rope_problem.hpp"
+#include "common/device/math.cuh"
+
+namespace cookbook::rope {
+
+struct InPlaceConfig {
+  static constexpr int kThreads = 128;
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    in_place_kernel(const bf16* in, bf16* out, const float* __restrict__ cos,
+                    const float* __restrict__ sin, Shape shape) {
+  const std::int64_t index = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const std::int64_t row = index / shape.half, pair = index % shape.half;
+  const std::int64_t token = row / shape.heads;
+  if (token >= shape.tokens) return;
+  const float c = cos[token * shape.table_pitch + pair];
+  const float s = sin[token * shape.table_pitch + pair];
+  const float low = to_float(in[row * shape.pitch + pair]);
+  const float high = to_float(in[row * shape.pitch + pair + shape.half]);
+  out[row * shape.pitch + pair] = from_float<bf16>(low * c - high * s);
+  out[row * shape.pitch + pair + shape.half] = from_float<bf16>(high * c + low * s);
+}
+
+struct ExerciseInPlace : LevelOf<ProblemT<false>, BuffersT<false>> {
+  using Config = InPlaceConfig;
+  static constexpr const char* name = "in_place";
+  static constexpr const char* changed = "has a bug that a search on split buffers cannot see";
+  static constexpr const char* expect = "no element is written while another thread still needs it";
+  static constexpr const char* cost = "";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const ProblemT<false>&) {
+    return {global_loads("x").coalesced(), global_stores("x").coalesced()};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    if (shape.pairs() == 0) return;
+    const std::int64_t blocks = (shape.pairs() + Config::kThreads - 1) / Config::kThreads;
+    launch(in_place_kernel<Config>, {dim3(static_cast<unsigned>(blocks)), dim3(Config::kThreads)},
+           stream, plan.buffers.in, plan.buffers.out, plan.buffers.cos, plan.buffers.sin, shape);
+  }
+};
+
+}  // namespace cookbook::rope
