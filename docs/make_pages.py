@@ -224,6 +224,8 @@ def convert(text, base, pages, html_folder):
         part = re.sub(r"<!--.*?-->\n?", "", part, flags=re.DOTALL)
         part = re.sub(r'<picture><source [^>]*srcset="([^"]+)"><img src="([^"]+)" alt="([^"]*)"></picture>',
                       lambda m: figure(m, base, html_folder), part)
+        # The sidebar shows headings as they are written, so code in them loses its backquotes.
+        part = re.sub(r"^(#{1,4} .*)$", lambda m: re.sub(r"`([^`*<\\]+)`", r"\1", m[1]), part, flags=re.MULTILINE)
         part = re.sub(r"\[([^\]\n]+)\]\(([^)\s]+)\)", lambda m: link(m, base, pages), part)
         parts[i] = part
     return "".join(parts)
@@ -316,7 +318,7 @@ def chapter_page(info, pages, html_folder, explained):
     title = f"{info.number} · {title[:1].upper()}{title[1:]}"
     body = convert(without_title(text), info.path, pages, html_folder)
     code = level_sections(info, explained)
-    out = [f"# {title} {{#chapter_{info.number}}}\n", "[TOC]\n", body]
+    out = [f"# {title} {{#chapter_{info.number}}}\n", body]
     if code:
         out += [f"\n# The code, level by level {{#chapter_{info.number}_code}}\n",
                 "Each level with what it changed against the one before: added lines are green, removed ones red.\n",

@@ -25,7 +25,7 @@ struct WgmmaSwizzled : wgmma_tiles::LevelOn<wgmma_swizzled::Config> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
-    return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.5)};
+    return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.2)};
   }
 };
 

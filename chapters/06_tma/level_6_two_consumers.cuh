@@ -119,7 +119,7 @@ struct TwoConsumers : LevelT<bf16> {
   static Claims claims(const Problem& p) {
     const double tiles = blocks_for(p.m, p.n, Config::kBlockM, Config::kBlockN);
     const double k_blocks = ceil_div(static_cast<int>(p.k), Config::kBlockK);
-    return {tma_loads("a").requests(tiles * k_blocks), faster_than_previous(1.1)};
+    return {tma_loads("a").requests(tiles * k_blocks), faster_than_previous(1.02)};
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return supports_wgmma(p, device);

@@ -203,8 +203,23 @@ struct Tuned {
 
 //                           M    N    K  stages  cluster  group
 using Large = Config<128, 256, 64, 4, 2, 8, Schedule::cooperative>;   // many tiles
-using Medium = Config<128, 128, 64, 6, 2, 8, Schedule::cooperative>;  // too few of them
-using Skinny = Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // M fits one tile
+using Medium = Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // too few of them
+using Small = Config<128, 64, 64, 8, 1, 8, Schedule::cooperative>;    // not even enough of those
+
+/// The plan of whichever of the configurations is predicted to be fastest, with its tiles dealt
+/// whole or the last wave shared.
+template <class... Configs>
+Plan prepare_best(const Problem& p, const Buffers& at) {
+  const Prediction guesses[] = {predict<Configs>(p)...};
+  Plan (*const prepare[])(const Problem&, const Buffers&, int) = {&Tuned<Configs>::prepare...};
+  const auto clocks = [](const Prediction& guess) { return std::min(guess.whole, guess.shared); };
+  size_t best = 0;
+  for (size_t i = 1; i < sizeof...(Configs); ++i) {
+    if (clocks(guesses[i]) < clocks(guesses[best])) best = i;
+  }
+  const bool share = guesses[best].shared < guesses[best].whole;
+  return prepare[best](p, at, share ? guesses[best].tiles_to_share : 0);
+}
 
 }  // namespace any_shape
 
@@ -226,22 +241,10 @@ struct AnyShape : LevelT<bf16> {
     return Support::yes();
   }
 
-  /// Picks what is predicted to be fastest: one of three tiles, each with its tiles dealt whole or
-  /// the last wave shared.
   static Plan prepare(const Problem& p, const Buffers& at) {
     using namespace any_shape;
     if (p.m == 0 || p.n == 0 || p.k == 0) return Tuned<Large>::prepare(p, at, 0);
-    const Prediction large = predict<Large>(p), medium = predict<Medium>(p),
-                     skinny = predict<Skinny>(p);
-    const auto best = [](const Prediction& x) { return std::min(x.whole, x.shared); };
-    const auto share = [](const Prediction& x) {
-      return x.shared < x.whole ? x.tiles_to_share : 0;
-    };
-    if (best(large) <= std::min(best(medium), best(skinny))) {
-      return Tuned<Large>::prepare(p, at, share(large));
-    }
-    if (best(medium) <= best(skinny)) return Tuned<Medium>::prepare(p, at, share(medium));
-    return Tuned<Skinny>::prepare(p, at, share(skinny));
+    return prepare_best<Large, Medium, Small>(p, at);
   }
   static void run(const Plan& plan, Stream stream) {
     if (!launched_plain(plan.tma, stream)) plan.launch_product(plan, stream);

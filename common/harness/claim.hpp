@@ -71,13 +71,15 @@ Accesses shared_stores();
 Accesses tma_loads(std::string buffer = "");  ///< by the bulk copy engine
 Accesses tma_stores(std::string buffer = "");
 
-/// "at least `ratio` times as fast as the level below" (checked on a GPU).
+// Speed claims are checked on a GPU, at the ladder's `gpu_size`; at any other size they stay open.
+
+/// "at least `ratio` times as fast as the level below".
 Claim faster_than_previous(double ratio, std::string when = "");
 /// A rung that is not faster, on purpose: the ratio lies within [low, high]. The README says why.
 Claim slower_than_previous(double at_least_ratio, std::string why);
-/// "at least `ratio` times as fast as `library`" (checked on a GPU).
+/// "at least `ratio` times as fast as `library`".
 Claim against_library(std::string library, double ratio);
-/// "at least `fraction` of the measured roof" (checked on a GPU).
+/// "at least `fraction` of the measured roof".
 Claim fraction_of_roof(double fraction);
 
 }  // namespace cookbook

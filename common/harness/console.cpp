@@ -116,8 +116,9 @@ void print_gpu(const LadderResult& result, int name_width) {
                  level.roof_fraction ? fmt::format("{:.1f}", 100 * fraction) : "-",
                  paint("36", bar(fraction, 20)), previous, status_mark(level), claims_text(level));
     } else {
-      fmt::print("{:>2}   {:<{}}  {:>11}  {:>9}  {:>6}  {:<20}  {:<21}  {}   {}\n", index, level.name,
-                 name_width, "-", "-", "-", "", "", status_mark(level), claims_text(level));
+      fmt::print("{:>2}   {:<{}}  {:>11}  {:>9}  {:>6}  {:<20}  {:<21}  {}   {}\n", index,
+                 level.name, name_width, "-", "-", "-", "", "", status_mark(level),
+                 claims_text(level));
     }
     print_below(level);
     ++index;

@@ -202,7 +202,7 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
 
   Instance instance(ladder, result.size, InputKind::normal, options.seed);
   std::vector<Contender> contenders;
-  std::vector<int> row_of;  // contender -> level row, or -1 - reference row
+  std::vector<int> row_of;                  // contender -> level row, or -1 - reference row
   std::vector<std::uint64_t> checked_hash;  // of each contender's right output
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const LevelEntry& level = ladder.levels[levels[i]];
@@ -317,8 +317,11 @@ LadderResult run_ladder(const Chapter& chapter, const Ladder& ladder, const Libr
   (void)libraries;
 #endif
   run_traced(chapter, ladder, options, result);
-  for (LevelResult& row : result.levels) {
-    for (ClaimResult& claim : row.claims) check_speed_claim(claim, row);
+  // Speed claims are made for the ladder's own size; at any other they stay open.
+  if (size == ladder.gpu_size) {
+    for (LevelResult& row : result.levels) {
+      for (ClaimResult& claim : row.claims) check_speed_claim(claim, row);
+    }
   }
   return result;
 }
