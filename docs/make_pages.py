@@ -95,17 +95,17 @@ def ladders(info):
             name = re.sub(r"<.*", "", argument, flags=re.DOTALL).split("::")[-1].strip()
             if where := find_struct(name, files):
                 file, body = where
-                levels.append(Level(string_constant(body, "name") or name, file, string_constant(body, "changed"),
+                levels.append(Level(string_constant(body, "name") or file.stem, file, string_constant(body, "changed"),
                                     string_constant(body, "expect"), string_constant(body, "cost")))
         if levels:
             found.append(levels)
     if not found:  # a chapter whose ladder is put together in another way: its level files, in order
-        own = [file for file in files if file.parent == info.path and re.search(r"level_\d+", file.stem)]
-        own.sort(key=lambda file: (re.sub(r"level_\d+.*", "", file.stem), int(re.search(r"level_(\d+)", file.stem)[1])))
+        own = [file for file in files if file.parent == info.path and "level_" in file.stem]
+        own.sort(key=lambda file: [int(part) if part.isdigit() else -1 for part in file.stem.split("_")])
         levels = []
         for file in own:
             texts = re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r"#include[^\n]*", "", file.read_text()))
-            levels.append(Level(re.sub(r".*level_\d+_", "", file.stem), file, texts[1] if len(texts) > 1 else "", "", ""))
+            levels.append(Level(re.sub(r".*level_(\d+_)?", "", file.stem), file, texts[1] if len(texts) > 1 else "", "", ""))
         found = [levels] if levels else []
     return found
 
@@ -272,7 +272,7 @@ def level_sections(info, explained):
             blocks = [f'<dl class="level-facts">{rows}</dl>']
             marked = frozenset()
             previous = ladder[index - 1] if index else None
-            if previous and previous.file != level.file:
+            if previous and previous.file != level.file and info.number > 0:  # chapter 0's are no ladder
                 text, added, removed, marked = difference(previous.file.read_text(), source)
                 opened = " open" if added + removed <= 80 else ""
                 blocks.append(f"<details{opened}><summary>What changed against <code>{previous.file.name}</code>: "

@@ -123,7 +123,7 @@ inline Chapter chapter_10() {
   decode_causal.levels = decode.levels;
 
   auto lengths = mask_ladder<MaskKind::variable_lengths>(
-      "variable_lengths", "sidebar: packed sequences of different lengths, causal");
+      "variable_lengths", "sidebar: packed sequences of different lengths");
   lengths.levels = rows<VariableLengths>();
   auto sparse =
       mask_ladder<MaskKind::block_sparse>("block_sparse", "sidebar: listed tiles of 64 keys");

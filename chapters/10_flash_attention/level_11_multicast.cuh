@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const int consumer = warp / 4 - 1, lane = lane_idx();
     const unsigned char* q_tile = smem.q + consumer * 64 * 128;  // this warpgroup's rows
     const auto release = [lane](uint64_t* empty) {               // in both blocks
-      if (lane < kCluster) mbarrier_arrive_cluster(empty, lane);
+      if (lane < kCluster) mbarrier_arrive_cluster_relaxed(empty, lane);
     };
     const auto release_q = [&] {
       if (lane == 0) mbarrier_arrive(&smem.q_empty);

@@ -23,18 +23,17 @@ struct MaskConfig : CaseT {
 // A policy answers for tile n of those that a query tile visits: which key is its column r (`key`),
 // whether there is one (`exists`), and how many of its columns query i sees (`visible`).
 
-/// All keys of one of the packed sequences, causal.
+/// All keys of one of the packed sequences.
 struct PackedKeys {
   int length, tiles;
-  __device__ PackedKeys(const Shape&, const int* offsets, const int*, int m, int b)
-      : length(offsets[b + 1] - offsets[b]),
-        tiles(min((m + 1) * 64, (length + 63) / 64 * 64) / 64) {}
+  __device__ PackedKeys(const Shape&, const int* offsets, const int*, int, int b)
+      : length(offsets[b + 1] - offsets[b]), tiles((length + 63) / 64) {}
   __device__ int64_t first_position(const Shape&, const int* offsets, int b) const {
     return offsets[b];
   }
   __device__ bool exists(int n, int r) const { return n * 64 + r < length; }
   __device__ int key(int n, int r) const { return n * 64 + r; }
-  __device__ int visible(int n, int query) const { return min(query + 1, length) - n * 64; }
+  __device__ int visible(int n, int) const { return length - n * 64; }
 };
 
 /// Tiles of 64 keys from a list.

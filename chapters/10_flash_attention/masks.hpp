@@ -40,9 +40,8 @@ struct MaskedProblem {
       throw BadSize("masks take sequences x heads_q x heads_kv x seq x head_dim");
     MaskedProblem p;
     p.kind = kind;
-    const bool causal = kind == MaskKind::variable_lengths;
     p.dense = Problem::make({size[0], size[1], size[2], size[3], size[3], size[4]}, variant,
-                            DType::bf16, causal);
+                            DType::bf16, false);
     const auto seq = static_cast<std::int32_t>(size[3]);
     // A pattern without structure that is the same everywhere.
     const auto hash = [](std::uint32_t a, std::uint32_t b) {
@@ -126,7 +125,7 @@ struct MaskedProblem {
     double pairs = 0;
     for (int b = 0; b < dense.shape.batch; ++b) {
       for (int i = 0; i < length(b); ++i) {
-        pairs += packed() ? i + 1.0 : static_cast<double>(listed(i / kTile).size());
+        pairs += packed() ? length(b) : static_cast<double>(listed(i / kTile).size());
       }
     }
     return pairs;
@@ -153,7 +152,7 @@ struct MaskedProblem {
                                first_position(b) * dense.shape.heads_kv + dense.shape.kv_head(head),
                                dense.shape.heads_kv,
                                length(b),
-                               packed() ? i + 1 : static_cast<std::int64_t>(list.size()),
+                               packed() ? length(b) : static_cast<std::int64_t>(list.size()),
                                dense.head_dim,
                                packed() ? nullptr : &list};
     if (output == "lse") {

@@ -5,6 +5,8 @@ from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 STALE = "†"
+ROOFS = [("HBM copy", "hbm_copy_gbps", "GB/s"), ("L2", "l2_gbps", "GB/s"), ("FP32", "fp32_tflops", "TFLOP/s"),
+         ("mma.sync", "mma_bf16_tflops", "TFLOP/s"), ("wgmma", "wgmma_bf16_tflops", "TFLOP/s")]
 
 
 class MarkerError(Exception):
@@ -158,8 +160,13 @@ def book_text(chapters, results, figures):
         title = info.title.split(":")[0] if info.title else info.folder
         link = f"[{title}](chapters/{info.folder}/README.md)"
         runs = results.of_chapter(info.number) if results else []
-        if not runs or (info.number == 0):
+        roofs = (runs[0].json.get("roofs") or {}) if runs else {}
+        if not runs:
             rows.append([info.number, link, "-", "-", "-", "-"])
+            continue
+        if info.number == 0:  # it has no ladder: it measures what the others are held against
+            found = [f"{name} {significant(roofs[key])} {unit}" for name, key, unit in ROOFS if roofs.get(key)]
+            rows.append([info.number, link, "measured roofs", ", ".join(found) or "-", "", ""])
             continue
         run = runs[0]
         first, last = run.timed[0], run.timed[-1]

@@ -7,8 +7,11 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import check_ptxas  # noqa: E402
+import check_site  # noqa: E402
 import check_sources  # noqa: E402
+import make_pages  # noqa: E402
 
 KERNEL = "_ZN8cookbook6vectorINS_6ConfigEEEvPf"  # void cookbook::vector<cookbook::Config>(float*)
 NAME = "::vector<"
@@ -99,6 +102,46 @@ class Sources(unittest.TestCase):
 
     def test_strings_are_not_comments(self):
         self.assertEqual(self.check(self.LICENCE + 'auto s = "http://x 5 GB/s";\n'), [])
+
+
+class Site(unittest.TestCase):
+    def check(self, body):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "other.html").write_text('<h1 id="here">Other</h1>')
+            (Path(folder) / "index.html").write_text(body)
+            return check_site.check(Path(folder))[1]
+
+    def test_links_that_lead_somewhere_pass(self):
+        self.assertEqual(self.check('<a href="other.html#here">a</a> <a href="https://example.org">b</a>'), [])
+
+    def test_broken_links_anchors_and_images_fail(self):
+        for body in ('<a href="gone.html">a</a>', '<a href="other.html#gone">a</a>', '<img src="gone.png">'):
+            with self.subTest(body):
+                self.assertEqual(len(self.check(body)), 1)
+
+    def test_what_is_loaded_from_the_network_fails(self):
+        self.assertEqual(len(self.check('<script src="https://example.org/x.js"></script>')), 1)
+
+
+class Pages(unittest.TestCase):
+    def test_every_chapter_has_levels_and_every_level_a_file(self):
+        for info in make_pages.book.chapters():
+            with self.subTest(info.folder):
+                ladders = make_pages.ladders(info)
+                self.assertTrue(ladders)
+                self.assertTrue(all(level.file.is_file() and level.changed for level in ladders[0]))
+
+    def test_a_link_to_nowhere_fails(self):
+        with self.assertRaises(SystemExit):
+            make_pages.convert("see [this](gone.md)", make_pages.ROOT, {}, Path("unused"))
+
+    def test_the_difference_counts_lines(self):
+        page, added, removed, marked = make_pages.difference("int a;\nint b;\n", "int a;\nint c;\nint d;\n")
+        self.assertEqual((added, removed, marked), (2, 1, {1, 2}))
+        self.assertIn("added", page)
+
+    def test_source_is_escaped(self):
+        self.assertIn("&lt;class C&gt;", make_pages.listing("template <class C> // a & b"))
 
 
 if __name__ == "__main__":
