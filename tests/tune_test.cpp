@@ -253,7 +253,7 @@ TEST(Tuner, AFastConfigurationThatIsWrongIsListedAndNotChosen) {
     fast.configurations[each.id()].us.assign(10, 10.0 - value_of(each.parameters, "bug"));
   }
   Instance instance(space.problem, size, InputKind::normal, 1);
-  DeviceVerifier verifier(space, instance);
+  DeviceVerifier verifier(space, instance, size);
   ReplayTimer timer(fast, ids_of(space));
   const Report report =
       tune(space, size, instance.problem(), device_info(), everyone(space), timer, &verifier, {});
@@ -289,7 +289,7 @@ TEST(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
   space.add(candidate<rmsnorm::Config<128, 8>, rmsnorm::Tuned>());
   space.add(candidate<rmsnorm::Config<64, 16>, rmsnorm::Tuned>());
   Instance instance(space.problem, {4, 64}, InputKind::normal, 1);
-  DeviceVerifier verifier(space, instance);
+  DeviceVerifier verifier(space, instance, {4, 64});
   RecordedProblem none;
   ReplayTimer timer(none, ids_of(space));
   const Report report =
@@ -297,6 +297,43 @@ TEST(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
   EXPECT_NE(report.problem.find("too tight for the type"), std::string::npos) << report.problem;
   const Instance fine(autotuning::rmsnorm_space().problem, {4, 64}, InputKind::normal, 1);
   EXPECT_EQ(tolerance_too_tight(fine.problem(), fine.tensors()), "");
+}
+
+// A large problem is checked small, and its winner once more at full size.
+TEST(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
+  EXPECT_EQ(small_size({4095, 8192, 640}), (Size{512 + 127, 512, 640}));
+  Space space = synthetic_space(0, 0);
+  auto add = [&](int bug, LevelEntry level) {
+    Candidate each;
+    each.parameters = {{"bug", bug}};
+    each.level = each.search = std::move(level);
+    space.add(std::move(each));
+  };
+  add(0, make_level<planted::Reverse<Bug::none>>());
+  add(1, make_level<planted::Reverse<Bug::wrong_at_one_size>>());
+  class AtFullSizeOnly : public Verifier {
+   public:
+    AtFullSizeOnly(const Space& space, Instance& full) : space_(space), full_(full) {}
+    std::string check(std::size_t) override { return ""; }
+    std::string confirm(std::size_t candidate) override {
+      return check_level(space_[candidate].search, full_, 1).reason;
+    }
+
+   private:
+    const Space& space_;
+    Instance& full_;
+  };
+  const Size size = {3, 33};
+  RecordedProblem times;
+  times.configurations["bug=0"].us.assign(10, 10);
+  times.configurations["bug=1"].us.assign(10, 5);
+  Instance instance(space.problem, size, InputKind::normal, 1);
+  AtFullSizeOnly verifier(space, instance);
+  ReplayTimer timer(times, ids_of(space));
+  const Report report =
+      tune(space, size, instance.problem(), device_info(), everyone(space), timer, &verifier, {});
+  EXPECT_EQ(report.entry.winner(), "bug=0");
+  EXPECT_EQ(report.fates[1].stage, Stage::failed);
 }
 
 // Runs what it is asked to time, as a GPU timer does, and makes the times up.
@@ -559,6 +596,7 @@ TEST(Recordings, TheSpaceShrinksToWhatEverWins) {
   const auto kept = shrink(times, kMostSurvivors);
   EXPECT_LE(kept.size(), kMostSurvivors);
   EXPECT_EQ(kept.front(), 0u) << "the default went missing";
+  EXPECT_NE(std::find(kept.begin(), kept.end(), best_fixed(times)), kept.end());
   for (std::size_t s = 0; s < times.sizes.size(); ++s) {
     double best = 1e30, best_kept = 1e30;
     for (const auto& row : times.us) best = std::min(best, row[s]);

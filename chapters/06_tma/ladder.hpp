@@ -2,7 +2,7 @@
 // Chapter 6: the ladders, in order.
 #pragma once
 
-#include "chapters/05_tensor_cores/level_8_coalesced_epilogue.cuh"
+#include "chapters/05_tensor_cores/level_9_hoisted_addresses.cuh"
 #include "chapters/06_tma/exercises/exercise_1_descriptor.cuh"
 #include "chapters/06_tma/exercises/exercise_2_release.cuh"
 #include "chapters/06_tma/level_1_tma_tiles.cuh"
@@ -33,7 +33,7 @@ inline Chapter chapter_6() {
                        {128, 128, 64}, {127, 136, 72},  {129, 248, 128}, {128, 256, 64},
                        {136, 264, 56}, {257, 120, 200}, {16, 1000, 48},  {1000, 16, 104},
                        {97, 104, 448}, {192, 384, 8},   {128, 128, 0},   {384, 512, 320}};
-  ladder.levels = rows<CoalescedEpilogue<bf16>, TmaTiles, WgmmaTiles, WgmmaSwizzled, WgmmaPipeline,
+  ladder.levels = rows<HoistedAddresses<bf16>, TmaTiles, WgmmaTiles, WgmmaSwizzled, WgmmaPipeline,
                        WarpSpecialised, TwoConsumers, OneInFlight, TmaStore>();
 
   // The same kernel reads transposed operands: only the majors in its descriptors differ.

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: MIT
 // The spaces of the memory-bound kernels, and the chapter.
-#include "chapters/11_autotuning/ladder.hpp"
+#include <filesystem>
 
+#include "chapters/11_autotuning/ladder.hpp"
 #include "chapters/11_autotuning/rmsnorm.cuh"
 #include "chapters/11_autotuning/rope.cuh"
-#include "chapters/05_tensor_cores/problem.hpp"
 
 namespace cookbook {
 namespace autotuning {
 namespace {
 
-constexpr const char* kHere = COOKBOOK_SOURCE_DIR "/chapters/11_autotuning/";
+// This folder: where it was compiled, or below the current one if the program has moved.
+const std::string& here() {
+  static const std::string folder = [] {
+    const std::string compiled = COOKBOOK_SOURCE_DIR "/chapters/11_autotuning/";
+    return std::filesystem::exists(compiled) ? compiled : "chapters/11_autotuning/";
+  }();
+  return folder;
+}
 
 template <class... C>
 void add_rmsnorm(tune::Space& space) {
@@ -36,8 +43,8 @@ const tune::Space& rmsnorm_space() {
     using rmsnorm::Config;
     tune::Space space;
     space.kernel = "rmsnorm";
-    space.source = std::string(kHere) + "rmsnorm.cuh";
-    space.recordings = std::string(kHere) + "recorded";
+    space.source = here() + "rmsnorm.cuh";
+    space.recordings = here() + "recorded";
     space.problem = rmsnorm_ladder();
     space.size_of = [](const AnyProblem& problem) {
       const auto& shape = as<rmsnorm::Problem>(problem).shape;
@@ -63,8 +70,8 @@ const tune::Space& rope_space() {
     using rope::Config;
     tune::Space space;
     space.kernel = "rope";
-    space.source = std::string(kHere) + "rope.cuh";
-    space.recordings = std::string(kHere) + "recorded";
+    space.source = here() + "rope.cuh";
+    space.recordings = here() + "recorded";
     space.problem = rope_ladder();
     space.search_problem = rope_split_ladder();
     space.size_of = [](const AnyProblem& problem) {
@@ -90,8 +97,8 @@ const tune::Space& gemm_space() {
   static const tune::Space made = [] {
     tune::Space space;
     space.kernel = "gemm";
-    space.source = std::string(kHere) + "gemm.cuh";
-    space.recordings = std::string(kHere) + "recorded";
+    space.source = here() + "gemm.cuh";
+    space.recordings = here() + "recorded";
     space.problem = gemm_ladder();
     space.size_of = [](const AnyProblem& problem) {
       const auto& p = as<gemm::Problem>(problem);

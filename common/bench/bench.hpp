@@ -27,7 +27,7 @@ struct Measurement {
 struct BenchOptions {
   int min_rounds = 9;
   int max_rounds = 200;
-  double seconds = 4;              ///< stop after this long, once min_rounds are done
+  double seconds = 2.5;            ///< stop after this long, once min_rounds are done
   double relative_spread = 0.005;  ///< stop when every contender's median is known this well
   std::function<void(const std::string&)> progress;
 };

@@ -13,8 +13,9 @@
 namespace cookbook {
 namespace {
 
-// Reference work (in multiply-adds or elements) beyond which only a sample of rows is compared.
+// Reference work (multiply-adds), and elements, beyond which only a sample of rows is compared.
 constexpr double kReferenceBudget = 1e9;
+constexpr std::int64_t kReferenceElements = 1 << 24;
 
 bool is_output(const TensorSpec& spec) { return spec.role != Role::input; }
 
@@ -60,7 +61,8 @@ std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const Tenso
   const double cost_per_row =
       problem.flops() / 2 / static_cast<double>(spec.rows) + static_cast<double>(spec.cols);
   const auto affordable = std::max<std::int64_t>(
-      16, static_cast<std::int64_t>(kReferenceBudget / std::max(cost_per_row, 1.0)));
+      16, std::min(static_cast<std::int64_t>(kReferenceBudget / std::max(cost_per_row, 1.0)),
+                   kReferenceElements / std::max<std::int64_t>(spec.cols, 1)));
   std::vector<std::int64_t> rows;
   if (spec.rows <= affordable) {
     for (std::int64_t row = 0; row < spec.rows; ++row) rows.push_back(row);

@@ -26,10 +26,18 @@ using Json = nlohmann::json;  // sorted keys: equal contents are equal bytes
 constexpr const char* kSchema = "kernel-cookbook tuning cache 1";
 
 Json to_json(const Key& k) {
-  return {{"kernel", k.kernel}, {"source_sha256", k.source_sha256}, {"space_sha256", k.space_sha256},
-          {"shape", k.shape},   {"dtype", k.dtype},                 {"layout", k.layout},
-          {"gpu", k.gpu},       {"cc", k.cc},                       {"sm_count", k.sm_count},
-          {"l2_bytes", k.l2_bytes}, {"driver", k.driver},           {"toolkit", k.toolkit}};
+  return {{"kernel", k.kernel},
+          {"source_sha256", k.source_sha256},
+          {"space_sha256", k.space_sha256},
+          {"shape", k.shape},
+          {"dtype", k.dtype},
+          {"layout", k.layout},
+          {"gpu", k.gpu},
+          {"cc", k.cc},
+          {"sm_count", k.sm_count},
+          {"l2_bytes", k.l2_bytes},
+          {"driver", k.driver},
+          {"toolkit", k.toolkit}};
 }
 
 Key key_from(const Json& j) {
@@ -45,8 +53,11 @@ Key key_from(const Json& j) {
 Json to_json(const Entry& entry) {
   Json measured = Json::object();
   for (const auto& [id, m] : entry.measured) {
-    measured[id] = m.failed.empty() ? Json{{"us", m.us},     {"ratio", m.ratio}, {"low", m.low},
-                                           {"high", m.high}, {"rounds", m.rounds}}
+    measured[id] = m.failed.empty() ? Json{{"us", m.us},
+                                           {"ratio", m.ratio},
+                                           {"low", m.low},
+                                           {"high", m.high},
+                                           {"rounds", m.rounds}}
                                     : Json{{"failed", m.failed}};
   }
   return {{"key", to_json(entry.key)},
@@ -68,7 +79,8 @@ Entry entry_from(const Json& json) {
     to.us = m.at("us"), to.ratio = m.at("ratio"), to.low = m.at("low"), to.high = m.at("high");
     to.rounds = m.at("rounds");
   }
-  if (entry.winner() != json.at("winner")) throw std::runtime_error("a winner that did not win");
+  if (entry.winner() != json.at("winner").get<std::string>())
+    throw std::runtime_error("a winner that did not win");
   return entry;
 }
 
@@ -138,7 +150,8 @@ std::string Key::digest() const {
 std::string shape_bucket(const Size& size) {
   std::string text;
   for (std::int64_t extent : size) {
-    text += fmt::format("{}{}/{}", text.empty() ? "" : " x ", rounded_up(extent), alignment(extent));
+    text +=
+        fmt::format("{}{}/{}", text.empty() ? "" : " x ", rounded_up(extent), alignment(extent));
   }
   return text;
 }
@@ -156,8 +169,8 @@ Key make_key(const Space& space, const AnyProblem& problem, const DevicePointers
   key.layout = space.problem.layout;
   for (const TensorSpec& spec : problem.tensors()) {
     const auto found = at.by_name.find(spec.name);
-    const bool aligned = found == at.by_name.end() ||
-                         reinterpret_cast<std::uintptr_t>(found->second) % 16 == 0;
+    const bool aligned =
+        found == at.by_name.end() || reinterpret_cast<std::uintptr_t>(found->second) % 16 == 0;
     key.layout += fmt::format("{}{}/{}{}", key.layout.empty() ? "" : " ", spec.name,
                               alignment(spec.pitch), aligned ? "" : " unaligned");
   }
@@ -190,8 +203,8 @@ Entry joined(const Entry& a, const Entry& b) {
 std::string Cache::default_file() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
-  const fs::path base = cache && *cache ? fs::path(cache)
-                                        : fs::path(home && *home ? home : "/tmp") / ".cache";
+  const fs::path base =
+      cache && *cache ? fs::path(cache) : fs::path(home && *home ? home : "/tmp") / ".cache";
   return base / "kernel-cookbook" / "tune.json";
 }
 

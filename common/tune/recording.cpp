@@ -251,6 +251,10 @@ std::vector<std::size_t> shrink(const TimeMatrix& times, std::size_t count) {
       if (!std::isinf(us) && kept.empty()) kept.push_back(c);
     }
   }
+  // Who tunes must never do worse than who does not.
+  if (const std::size_t fixed = best_fixed(times); !kept.empty() && fixed != kept.front()) {
+    kept.push_back(fixed);
+  }
   while (!kept.empty() && kept.size() < count) {
     double least = loss(times, kept);
     int best = -1;

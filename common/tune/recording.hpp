@@ -63,10 +63,10 @@ TimeMatrix recorded_times(const Space& space, const Recording& recording, bool h
 /// The same from the space's model, for a device that nobody has recorded.
 TimeMatrix predicted_times(const Space& space, const DeviceInfo& device);
 
-/// At most `count` candidates, the default first, chosen greedily so that the best of them comes as
-/// close as possible to the best of all on every size (geometric mean).
-std::vector<std::size_t> shrink(const TimeMatrix& times, std::size_t count);
 /// The one configuration that does best over all sizes; where it cannot run, the default stands in.
 std::size_t best_fixed(const TimeMatrix& times);
+/// At most `count` (2 or more) candidates: the default, the best fixed one, then greedily whatever
+/// brings the best of them closest to the best of all on every size (geometric mean).
+std::vector<std::size_t> shrink(const TimeMatrix& times, std::size_t count);
 
 }  // namespace cookbook::tune

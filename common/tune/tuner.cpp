@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <set>
 #include <sstream>
 
 #include "common/harness/options.hpp"
@@ -110,13 +109,21 @@ std::string tolerance_too_tight(const AnyProblem& problem, const HostTensors& te
   return "";
 }
 
-DeviceVerifier::DeviceVerifier(const Space& space, Instance& instance)
+Size small_size(Size size) {
+  for (std::int64_t& extent : size) {
+    if (extent > 640) extent = 512 + extent % 128;
+  }
+  return size;
+}
+
+DeviceVerifier::DeviceVerifier(const Space& space, Instance& instance, const Size& size,
+                               const Variant& variant, double full_bytes)
     : space_(space), full_(instance) {
   double bytes = 0;
   for (const TensorSpec& spec : instance.problem().tensors()) bytes += double(spec.bytes());
-  if (bytes > kFullCheckBytes) {
-    small_ = std::make_unique<Instance>(space.searched(), space.searched().check_size,
-                                        InputKind::normal, 1);
+  if (bytes > full_bytes) {
+    small_ = std::make_unique<Instance>(space.searched(), small_size(size), InputKind::normal, 1,
+                                        variant);
   }
 }
 

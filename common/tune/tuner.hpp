@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,14 +39,15 @@ class Verifier {
   virtual std::string hint() { return ""; }
 };
 
-/// Runs candidates on poisoned outputs and compares with fp64 (check_level), on this device. Above
-/// `kFullCheckBytes` of buffers the check runs at the ladder's check_size and only the winner is
+/// Runs candidates on poisoned outputs and compares with fp64 (check_level), on this device. Where the
+/// buffers take more than `full_bytes` the check runs at small_size() and only the winner is
 /// confirmed at full size.
 class DeviceVerifier : public Verifier {
  public:
-  static constexpr double kFullCheckBytes = 256.0 * (1 << 20);
-  /// `instance`: the searched problem; must outlive this.
-  DeviceVerifier(const Space& space, Instance& instance);
+  static constexpr double kFullBytes = 128.0 * (1 << 20);
+  /// `instance`: the searched problem at `size` and `variant`; must outlive this.
+  DeviceVerifier(const Space& space, Instance& instance, const Size& size,
+                 const Variant& variant = {}, double full_bytes = kFullBytes);
   std::string check(std::size_t candidate) override;
   std::string confirm(std::size_t candidate) override;
   std::string hint() override;
@@ -55,6 +57,10 @@ class DeviceVerifier : public Verifier {
   Instance& full_;
   std::unique_ptr<Instance> small_;
 };
+
+/// `size` with every extent above 640 replaced by the number in 512 .. 639 that leaves the same
+/// remainder modulo 128: the same alignments, the same ragged edges, a fraction of the work.
+Size small_size(Size size);
 
 /// Whether the error that `problem` allows is less than one rounding to the output's own type costs:
 /// then no kernel can pass, however right. Empty, or where and by how much.

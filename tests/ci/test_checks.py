@@ -141,7 +141,8 @@ class Pages(unittest.TestCase):
         self.assertIn("added", page)
 
     def test_source_is_escaped(self):
-        self.assertIn("&lt;class C&gt;", make_pages.listing("template <class C> // a & b"))
+        self.assertIn("C&gt; ", make_pages.listing("template <class C> // a & b"))
+        self.assertIn("// a &amp; b", make_pages.listing("template <class C> // a & b"))
 
 
 if __name__ == "__main__":
