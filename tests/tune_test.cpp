@@ -88,7 +88,8 @@ Recording synthetic_recording(const Space& space, double noise = 0.003) {
   recording.device = device_info();
   std::mt19937 random(3);
   std::normal_distribution<double> normal(1.0, noise);
-  for (const Candidate& each : space.candidates()) recording.parameters[each.id()] = each.parameters;
+  for (const Candidate& each : space.candidates())
+    recording.parameters[each.id()] = each.parameters;
   auto add = [&](const Size& size, bool held_out) {
     RecordedProblem problem;
     problem.size = size, problem.held_out = held_out;
@@ -127,7 +128,8 @@ Report replay(const Space& space, const Recording& recording, const Size& size,
 std::size_t truly_best(const Space& space, const Size& size) {
   std::size_t best = 0;
   for (std::size_t c = 0; c < space.candidates().size(); ++c) {
-    if (synthetic_us(space[c].parameters, size) < synthetic_us(space[best].parameters, size)) best = c;
+    if (synthetic_us(space[c].parameters, size) < synthetic_us(space[best].parameters, size))
+      best = c;
   }
   return best;
 }
@@ -187,11 +189,13 @@ TEST(Space, AnEmptyOneSaysWhy) {
     decide(space, *problem, {});
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("1,022,976 > 232,448"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("1,022,976 > 232,448"), std::string::npos)
+        << error.what();
   }
   RecordedProblem nothing;
   ReplayTimer timer(nothing, ids_of(space));
-  const Report report = tune(space, {4, 64}, *problem, device_info(), everyone(space), timer, nullptr, {});
+  const Report report =
+      tune(space, {4, 64}, *problem, device_info(), everyone(space), timer, nullptr, {});
   EXPECT_NE(report.problem.find("no configuration"), std::string::npos);
 }
 
@@ -218,7 +222,8 @@ TEST(Space, EveryConfigurationOfTheChapterIsRight) {
     for (const bool split : {false, true}) {
       if (split && !space->search_problem) continue;
       const Ladder& ladder = split ? space->searched() : space->problem;
-      for (const Size& size : {ladder.check_size, ladder.test_sizes.at(3), ladder.test_sizes.at(5)}) {
+      for (const Size& size :
+           {ladder.check_size, ladder.test_sizes.at(3), ladder.test_sizes.at(5)}) {
         Instance instance(ladder, size, InputKind::normal, 2);
         for (const Candidate& each : space->candidates()) {
           if (!each.refused.empty()) continue;
@@ -262,11 +267,14 @@ TEST(Tuner, AFastConfigurationThatIsWrongIsListedAndNotChosen) {
     EXPECT_EQ(report.fates[bug].stage, Stage::failed) << bug;
     EXPECT_FALSE(report.fates[bug].reason.empty());
   }
-  EXPECT_NE(report.fates[1].reason.find("never written"), std::string::npos) << report.fates[1].reason;
+  EXPECT_NE(report.fates[1].reason.find("never written"), std::string::npos)
+      << report.fates[1].reason;
   // And without the verifier the tuner would have fallen for it: that is what it is there for.
   ReplayTimer again(fast, ids_of(space));
-  EXPECT_EQ(tune(space, size, instance.problem(), device_info(), everyone(space), again, nullptr, {})
-                .entry.winner(), "bug=3");
+  EXPECT_EQ(
+      tune(space, size, instance.problem(), device_info(), everyone(space), again, nullptr, {})
+          .entry.winner(),
+      "bug=3");
 }
 
 // A tolerance for fp32 on an output in bf16: right kernels "fail".
@@ -292,8 +300,8 @@ TEST(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
   DeviceVerifier verifier(space, instance, {4, 64});
   RecordedProblem none;
   ReplayTimer timer(none, ids_of(space));
-  const Report report =
-      tune(space, {4, 64}, instance.problem(), device_info(), everyone(space), timer, &verifier, {});
+  const Report report = tune(space, {4, 64}, instance.problem(), device_info(), everyone(space),
+                             timer, &verifier, {});
   EXPECT_NE(report.problem.find("too tight for the type"), std::string::npos) << report.problem;
   const Instance fine(autotuning::rmsnorm_space().problem, {4, 64}, InputKind::normal, 1);
   EXPECT_EQ(tolerance_too_tight(fine.problem(), fine.tensors()), "");
@@ -346,8 +354,8 @@ class RunningTimer : public Timer {
     std::vector<Samples> all(candidates.size());
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const Candidate& each = space_[candidates[i]];
-      const auto run = (searched_ ? each.search : each.level)
-                           .prepare(instance_.problem(), instance_.pointers());
+      const auto run =
+          (searched_ ? each.search : each.level).prepare(instance_.problem(), instance_.pointers());
       for (int r = 0; r < rounds; ++r) run(Stream{});
       all[i].us.assign(static_cast<std::size_t>(rounds), 10.0 + double(candidates[i]));
     }
@@ -462,10 +470,11 @@ TEST(Tuner, TheHotPathNeverDecidesAgain) {
   const Chapter chapter = chapter_11_entry();
   for (const Ladder& ladder : chapter.ladders) {
     if (ladder.name != "rmsnorm") continue;
-    EXPECT_EQ(decisions_on_hot_path(*std::find_if(ladder.levels.begin(), ladder.levels.end(),
-                                                  [](const LevelEntry& level) {
-                                                    return level.name == "tuned";
-                                                  }), instance, 100), 0u);
+    EXPECT_EQ(decisions_on_hot_path(
+                  *std::find_if(ladder.levels.begin(), ladder.levels.end(),
+                                [](const LevelEntry& level) { return level.name == "tuned"; }),
+                  instance, 100),
+              0u);
   }
   // Planted: a level that looks the configuration up at every call.
   LevelEntry rebuilds;
@@ -506,7 +515,8 @@ TEST(Tuner, FindsTheBestOfEveryRecordedShapeAndIsNeverSlowerThanTheDefault) {
   for (const RecordedProblem& problem : recording.problems) {
     const Report report = replay(space, recording, problem.size);
     const auto winner = static_cast<std::size_t>(space.find(report.entry.winner()));
-    const double best = synthetic_us(space[truly_best(space, problem.size)].parameters, problem.size);
+    const double best =
+        synthetic_us(space[truly_best(space, problem.size)].parameters, problem.size);
     EXPECT_LE(synthetic_us(space[winner].parameters, problem.size), 1.01 * best);
     EXPECT_LE(synthetic_us(space[winner].parameters, problem.size),
               1.01 * synthetic_us(space[0].parameters, problem.size));
@@ -684,9 +694,9 @@ TEST(TuneCache, ACorruptOrForeignFileIsSetAsideAndNeverTrusted) {
   forged.replace(forged.find("\"winner\": \"tile=32\""), 19, "\"winner\": \"tile=16\"");
   swapped.replace(swapped.find("a GPU"), 5, "b GPU");  // an entry under another key
   int n = 0;
-  for (const std::string& bad : {good.substr(0, good.size() / 2), std::string("[1, 2]"),
-                                 std::string("{\"schema\": \"another tool\"}"), std::string(),
-                                 forged, swapped}) {
+  for (const std::string& bad :
+       {good.substr(0, good.size() / 2), std::string("[1, 2]"),
+        std::string("{\"schema\": \"another tool\"}"), std::string(), forged, swapped}) {
     std::ofstream(file) << bad;
     EXPECT_FALSE(cache.find(entry_of("64").key).has_value());
     ++n;

@@ -7,13 +7,14 @@
 
 namespace cookbook::transpose {
 
-template <int kLineValue, int kTileRowsValue, int kTileColsValue>
+template <int kLineValue, int kTileRowsValue, int kTileColsValue, int kThreadsYValue,
+          int kMinBlocksValue>
 struct AlignedConfig {
   static constexpr int kTileRows = kTileRowsValue;  // a block transposes kTileRows x kTileCols
   static constexpr int kTileCols = kTileColsValue;  // elements of in
   static constexpr int kThreadsX = 32;              // with kThreadsX x kThreadsY threads
-  static constexpr int kThreadsY = 16;
-  static constexpr int kMinBlocks = 3;      // per SM: limits the registers
+  static constexpr int kThreadsY = kThreadsYValue;
+  static constexpr int kMinBlocks = kMinBlocksValue;  // per SM: limits the registers
   static constexpr int kLine = kLineValue;  // windows start at multiples of so many elements
 };
 
@@ -98,8 +99,8 @@ dim3 aligned_grid(const Shape& shape) {
 }
 
 struct Aligned : Level {
-  using Config = AlignedConfig<32, 128, 32>;  // lines of 128 bytes; one column, one slide a thread
-  using OnLines = AlignedConfig<1, 64, 64>;   // level 4: nothing slides
+  using Config = AlignedConfig<32, 128, 32, 8, 4>;  // lines of 128 bytes; a slide a thread
+  using OnLines = AlignedConfig<1, 64, 64, 16, 3>;  // level 4: nothing slides
   static constexpr const char* name = "aligned";
   static constexpr const char* changed = "each row of out starts its windows on a line boundary";
   static constexpr const char* expect =

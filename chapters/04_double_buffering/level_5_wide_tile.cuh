@@ -7,7 +7,7 @@
 namespace cookbook::sgemm {
 
 struct WideTileConfig {
-  static constexpr int kM = 128, kN = 256, kK = 8;  // tile of C per block, and steps of k per tile
+  static constexpr int kM = 128, kN = 256, kK = 8;   // tile of C per block, and steps of k per tile
   static constexpr int kWarpM = 64, kWarpN = 64;     // tile of C per warp
   static constexpr int kThreadM = 16, kThreadN = 8;  // elements of C per thread
   static constexpr int kThreads = kM * kN / (kThreadM * kThreadN);

@@ -70,7 +70,7 @@ int grid_blocks() {
 /// kStartClocks: filling the ring, storing the last tile. kShareBlocks: putting partial sums of a
 /// tile down and fetching them, both through L2, in k-blocks of the tile.
 struct Prediction {
-  static constexpr double kStartClocks = 3000, kShareBlocks = 12;
+  static constexpr double kStartClocks = 3000, kShareBlocks = 40;
   double whole, shared;
   int tiles_to_share;
 };

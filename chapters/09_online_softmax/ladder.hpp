@@ -11,7 +11,7 @@
 #include "chapters/09_online_softmax/level_4_vectorised.cuh"
 #include "chapters/09_online_softmax/level_5_on_chip.cuh"
 #include "chapters/09_online_softmax/level_6_cluster.cuh"
-#include "chapters/09_online_softmax/level_7_prefetched.cuh"
+#include "chapters/09_online_softmax/sidebar_prefetched.cuh"
 #include "chapters/09_online_softmax/rms_level_0_two_passes.cuh"
 #include "chapters/09_online_softmax/sidebar_divergence.cuh"
 #include "chapters/09_online_softmax/sidebar_fast_math.cuh"
@@ -64,8 +64,7 @@ Ladder long_rows_ladder(std::string name, std::string title) {
   ladder.trace_size = {2, 131072};
   ladder.test_sizes = {{2, 70000}, {1, 262144}, {1, 100001}};
   ladder.levels = {claiming(make_level<Vectorised<T>>(), {}),
-                   claiming(make_level<Cluster<Softmax<T>>>(), {faster_than_previous(1.2)}),
-                   claiming(make_level<Prefetched<Softmax<T>>>(), {fraction_of_roof(0.90)})};
+                   claiming(make_level<Cluster<Softmax<T>>>(), {faster_than_previous(1.0)})};
   return ladder;
 }
 
@@ -78,15 +77,13 @@ inline Chapter chapter_9() {
   auto f32 = row_ladder<Problem<float>>("softmax", "softmax of every row, fp32", {4096, 32768},
                                         {64, 20480});
   f32.levels = rows<ThreePasses<float>, BlockPerRow<float>, Online<float>, WarpShuffles<float>,
-                    Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>,
-                    Prefetched<Softmax<float>>>();
+                    Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>>();
 
-  auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {8192, 32768},
+  auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {32768, 8192},
                                        {64, 20480});
   b16.dtype = "bf16";
-  b16.levels =
-      rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>, Vectorised<bf16>,
-           OnChip<Softmax<bf16>>, Cluster<Softmax<bf16>>, Prefetched<Softmax<bf16>>>();
+  b16.levels = rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>,
+                    Vectorised<bf16>, OnChip<Softmax<bf16>>, Cluster<Softmax<bf16>>>();
 
   auto f32_long =
       long_rows_ladder<float>("softmax_long", "softmax of rows too long for an SM, fp32");
@@ -96,13 +93,13 @@ inline Chapter chapter_9() {
   auto rms = row_ladder<RmsProblem<float>>("rmsnorm", "RMSNorm of every row, fp32", {16384, 8192},
                                            {64, 8192});
   rms.trace_size = {12, 4096};
-  rms.levels = rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>, Prefetched<RmsNorm<float>>>();
+  rms.levels = rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>>();
 
   auto rms_b16 = row_ladder<RmsProblem<bf16>>("rmsnorm_bf16", "RMSNorm of every row, bf16",
                                               {32768, 8192}, {64, 8192});
   rms_b16.dtype = "bf16";
   rms_b16.trace_size = {12, 4096};
-  rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>, Prefetched<RmsNorm<bf16>>>();
+  rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>>();
 
   auto special = sidebar_ladder(
       "special_rows", "sidebar: rows of -inf, +inf, NaN, huge and equal numbers", {4096, 16384});
@@ -114,6 +111,10 @@ inline Chapter chapter_9() {
   special.trace_size = {8, 20480};
   special.test_sizes = {{8, 1}, {8, 5}, {16, 100}, {8, 1000}, {9, 4097}, {8, 33000}};
   for (const LevelEntry& level : f32.levels) special.levels.push_back(claiming(level, {}));
+
+  auto prefetched =
+      sidebar_ladder("prefetched", "sidebar: blocks that stay and fetch ahead", {32768, 4096});
+  prefetched.levels = rows<Cluster<Softmax<float>>, Prefetched<Softmax<float>>>();
 
   auto alone = sidebar_ladder("online_alone", "sidebar: levels 1 and 2 where L1 holds the row",
                               {131072, 1024});
@@ -128,8 +129,8 @@ inline Chapter chapter_9() {
   fast_math.levels =
       rows<Exponential<AccurateExp>, Exponential<IntrinsicExp>, Exponential<FlushedExp>>();
 
-  chapter.ladders = {f32,     b16,     f32_long, b16_long,   rms,
-                     rms_b16, special, alone,    divergence, fast_math};
+  chapter.ladders = {f32,     b16,        f32_long, b16_long,   rms,      rms_b16,
+                     special, prefetched, alone,    divergence, fast_math};
   chapter.exercises = {make_level<OneRead>(), make_level<ReusedTable>()};
   return chapter;
 }

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "chapters/09_online_softmax/level_7_prefetched.cuh"
+#include "chapters/09_online_softmax/sidebar_prefetched.cuh"
 #include "common/bench/bench.hpp"
 #include "common/harness/check.hpp"
 

@@ -15,7 +15,7 @@
 #include "chapters/10_flash_attention/decode_level_2_gqa_packed.cuh"
 #include "chapters/10_flash_attention/level_0_unfused.cuh"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
-#include "chapters/10_flash_attention/level_11_multicast.cuh"
+#include "chapters/10_flash_attention/sidebar_multicast.cuh"
 #include "chapters/10_flash_attention/level_1_fused.cuh"
 #include "chapters/10_flash_attention/level_2_tiled.cuh"
 #include "chapters/10_flash_attention/level_3_tensor_cores.cuh"

@@ -9,7 +9,7 @@
 #include "chapters/10_flash_attention/exercises/exercise_2_early_release.cuh"
 #include "chapters/10_flash_attention/level_0_unfused.cuh"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
-#include "chapters/10_flash_attention/level_11_multicast.cuh"
+#include "chapters/10_flash_attention/sidebar_multicast.cuh"
 #include "chapters/10_flash_attention/level_1_fused.cuh"
 #include "chapters/10_flash_attention/level_2_tiled.cuh"
 #include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
@@ -76,7 +76,7 @@ inline Chapter chapter_10() {
                      {1, 1, 1, 1000, 1, 64},  {1, 1, 1, 257, 521, 128}, {3, 4, 2, 32, 32, 64},
                      {1, 1, 1, 130, 1000, 64}};
   full.levels = rows<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
-                     Overlapped, Lazy, Persistent, Multicast>();
+                     Overlapped, Lazy, Persistent>();
 
   auto causal = attention_ladder<DType::bf16, true>(
       "prefill_causal", "attention, bf16, causal mask aligned to the bottom right");
@@ -95,8 +95,7 @@ inline Chapter chapter_10() {
                     {2, 2, 2, 129, 65, 64},
                     {1, 1, 1, 255, 257, 128},
                     {1, 2, 1, 193, 385, 64}};
-  f16.levels =
-      rows<Tiled, TensorCores, Wgmma, RegistersP, Overlapped, Lazy, Persistent, Multicast>();
+  f16.levels = rows<Tiled, TensorCores, Wgmma, RegistersP, Overlapped, Lazy, Persistent>();
 
   auto decode =
       attention_ladder<DType::bf16, false>("decode", "attention, bf16, one query a sequence");
@@ -131,7 +130,15 @@ inline Chapter chapter_10() {
   auto list = mask_ladder<MaskKind::index_list>("index_list", "sidebar: listed keys");
   list.levels = rows<IndexList>();
 
-  chapter.ladders = {full, causal, f16, decode, decode_causal, lengths, sparse, list};
+  auto multicast = attention_ladder<DType::bf16, false>(
+      "multicast", "sidebar: two blocks share every tile of K and V");
+  multicast.gpu_size = full.gpu_size;
+  multicast.check_size = full.check_size;
+  multicast.trace_size = full.trace_size;
+  multicast.test_sizes = full.test_sizes;
+  multicast.levels = rows<Persistent, Multicast>();
+
+  chapter.ladders = {full, causal, f16, decode, decode_causal, lengths, sparse, list, multicast};
   chapter.exercises = rows<Rescale, EarlyRelease>();
   return chapter;
 }

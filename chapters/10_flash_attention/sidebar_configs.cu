@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
-#include "chapters/10_flash_attention/level_11_multicast.cuh"
+#include "chapters/10_flash_attention/sidebar_multicast.cuh"
 
 namespace cookbook::attention {
 

@@ -13,8 +13,8 @@ namespace cookbook::gemm::tuned {
 
 using any_shape::Schedule;
 
-/// Rows: M, N, K of a block's tile, stages, blocks of a cluster, schedule; then, without a kernel of
-/// their own: rows of cluster tiles in a group, and whether the last wave's tiles are shared.
+/// Rows: M, N, K of a block's tile, stages, blocks of a cluster, schedule; then, without a kernel
+/// of their own: rows of cluster tiles in a group, and whether the last wave's tiles are shared.
 template <int kM, int kN, int kK, int kDepth, int kBlocks, Schedule kWho, int kRows, bool kCut>
 struct Config {
   using Tile = any_shape::Config<kM, kN, kK, kDepth, kBlocks, 8, kWho>;  // what is compiled
@@ -22,9 +22,14 @@ struct Config {
   static constexpr bool kShare = kCut;
 
   static tune::Parameters parameters() {
-    return {{"m", kM},     {"n", kN},         {"k", kK},
-            {"stages", kDepth}, {"cluster", kBlocks}, {"ping_pong", kWho == Schedule::ping_pong},
-            {"group", kRows},   {"share", kCut}};
+    return {{"m", kM},
+            {"n", kN},
+            {"k", kK},
+            {"stages", kDepth},
+            {"cluster", kBlocks},
+            {"ping_pong", kWho == Schedule::ping_pong},
+            {"group", kRows},
+            {"share", kCut}};
   }
 
   // The kernel's own rules, worked out without instantiating it.
@@ -36,8 +41,10 @@ struct Config {
                                  kSmemBytes <= tune::kSharedMemoryBytes &&
                                  (!kCut || kWarpgroupM == 64);
   static std::string refusal() {
-    if (kWarpgroupM % 64 != 0) return "wgmma takes 64 rows; half of the tile has " + std::to_string(kWarpgroupM);
-    if (kAccumulators > 224) return std::to_string(kAccumulators) + " accumulators > 224 registers a thread";
+    if (kWarpgroupM % 64 != 0)
+      return "wgmma takes 64 rows; half of the tile has " + std::to_string(kWarpgroupM);
+    if (kAccumulators > 224)
+      return std::to_string(kAccumulators) + " accumulators > 224 registers a thread";
     if (kSmemBytes > tune::kSharedMemoryBytes) return tune::too_much_shared_memory(kSmemBytes);
     return "two rows of accumulators leave no registers for sharing tiles";
   }
@@ -124,12 +131,13 @@ inline double predict(const tune::Parameters& parameters, const Size& size,
   const double bm = of("m"), bn = of("n"), bk = of("k"), blocks = of("cluster");
   const double m = double(size[0]), n = double(size[1]), k = double(size[2]);
   const double clusters = std::max(1.0, std::floor(device.sm_count / blocks));
-  const double tiles = std::ceil(m / (bm * blocks)) * std::ceil(n / bn), k_blocks = std::ceil(k / bk);
+  const double tiles = std::ceil(m / (bm * blocks)) * std::ceil(n / bn),
+               k_blocks = std::ceil(k / bk);
 
-  const double mma = bm * bn * bk / 2048;                               // 2,048 products a clock
-  const double smem = 2 * bk * (bm + bn + bm / 64 * (64 + bn)) / 128;   // filled once, read by wgmma
-  const double l2 = 2 * bk * (bm + bn / blocks) / 48;                   // B comes once a cluster
-  const double latency = 900 / of("stages") / (bk / 64);                // hidden by what is in flight
+  const double mma = bm * bn * bk / 2048;                              // 2,048 products a clock
+  const double smem = 2 * bk * (bm + bn + bm / 64 * (64 + bn)) / 128;  // filled once, read by wgmma
+  const double l2 = 2 * bk * (bm + bn / blocks) / 48;                  // B comes once a cluster
+  const double latency = 900 / of("stages") / (bk / 64);  // hidden by what is in flight
   const double step = std::max({mma, smem, l2, latency});
   // Stores: hidden by the other warpgroup when ping-pong, paid for at the end of every tile if not.
   const double store = bm * bn / 32, waves = std::ceil(tiles / clusters);
@@ -142,7 +150,8 @@ inline double predict(const tune::Parameters& parameters, const Size& size,
   const double cols = std::min(std::ceil(clusters / of("group")) * bn, n);
   const double once = 2 * (m * k + k * n + m * n);
   const double again = waves * 2 * k * (rows + cols) + 2 * m * n;
-  const double memory = (once < 0.6 * double(device.l2_bytes) ? once : std::max(once, again)) / 2300;
+  const double memory =
+      (once < 0.6 * double(device.l2_bytes) ? once : std::max(once, again)) / 2300;
   return 3000 + std::max(steps * step + exposed, memory);
 }
 

@@ -18,8 +18,8 @@ namespace autotuning {
 // Without their levels: what a space searches over.
 
 inline Ladder rmsnorm_ladder() {
-  auto ladder = ladder_over<softmax::RmsProblem<bf16>>(
-      "rmsnorm", "RMSNorm, bf16: occupancy only", {"rows", "cols"});
+  auto ladder = ladder_over<softmax::RmsProblem<bf16>>("rmsnorm", "RMSNorm, bf16: occupancy only",
+                                                       {"rows", "cols"});
   ladder.dtype = "bf16";
   ladder.roof = Roof::hbm_copy;
   ladder.gpu_size = {8192, 8192};
@@ -46,15 +46,16 @@ inline Ladder rope_ladder() { return rope_ladder_over<rope::ProblemT<false>>("ro
 inline Ladder rope_split_ladder() { return rope_ladder_over<rope::ProblemT<true>>("rope_split"); }
 
 inline Ladder gemm_ladder() {
-  auto ladder = ladder_over<gemm::Problem>("gemm", "C = A B, bf16: the full space", {"M", "N", "K"});
+  auto ladder =
+      ladder_over<gemm::Problem>("gemm", "C = A B, bf16: the full space", {"M", "N", "K"});
   ladder.dtype = "bf16";
   ladder.layout = "NN";
   ladder.roof = Roof::wgmma_bf16;
   ladder.gpu_size = {4096, 4096, 4096};
   ladder.check_size = {264, 520, 200};
   ladder.trace_size = {256, 768, 320};
-  ladder.test_sizes = {{1, 1, 1},       {8, 8, 136},     {31, 33, 65},  {127, 136, 72},
-                       {129, 248, 128}, {255, 257, 63},  {16, 600, 48}, {97, 101, 201},
+  ladder.test_sizes = {{1, 1, 1},       {8, 8, 136},    {31, 33, 65},  {127, 136, 72},
+                       {129, 248, 128}, {255, 257, 63}, {16, 600, 48}, {97, 101, 201},
                        {128, 128, 0},   {264, 520, 200}};
   return ladder;
 }

@@ -51,8 +51,8 @@ const tune::Space& rmsnorm_space() {
       return Size{shape.rows, shape.cols};
     };
     space.model = rmsnorm::predict;
-    space.training = {{8192, 8192}, {16384, 1024}, {32768, 512}, {4096, 4096}, {1024, 16384},
-                      {64, 65536}, {8192, 8191}};
+    space.training = {{8192, 8192},  {16384, 1024}, {32768, 512}, {4096, 4096},
+                      {1024, 16384}, {64, 65536},   {8192, 8191}};
     space.held_out = {{4096, 12288}, {2048, 5120}, {100, 16384}};
     //          threads  blocks per SM
     add_rmsnorm<Config<256, 8>, Config<256, 4>, Config<256, 2>, Config<128, 16>, Config<128, 8>,
@@ -79,8 +79,8 @@ const tune::Space& rope_space() {
       return Size{shape.tokens, shape.heads, 2 * shape.half};
     };
     space.model = rope::predict;
-    space.training = {{16384, 32, 128}, {4096, 32, 128}, {65536, 8, 128}, {1024, 32, 128},
-                      {8192, 64, 64}, {256, 16, 128}};
+    space.training = {{16384, 32, 128}, {4096, 32, 128}, {65536, 8, 128},
+                      {1024, 32, 128},  {8192, 64, 64},  {256, 16, 128}};
     space.held_out = {{8192, 40, 128}, {2048, 16, 256}, {131072, 4, 64}};
     //      threads  heads a thread
     add_rope<Config<256, 1>, Config<128, 1>, Config<64, 1>, Config<512, 1>, Config<1024, 1>,
@@ -106,9 +106,9 @@ const tune::Space& gemm_space() {
     };
     space.model = [](const tune::Parameters& parameters, const Size& size,
                      const DeviceInfo& device) { return predict_gemm(parameters, size, device); };
-    space.training = {{512, 512, 512},     {1024, 1024, 1024},  {2048, 2048, 2048},
-                      {4096, 4096, 4096},  {8192, 8192, 8192},  {4096, 14336, 4096},
-                      {8192, 28672, 8192}, {128, 8192, 8192},   {4095, 4095, 4096}};
+    space.training = {{512, 512, 512},     {1024, 1024, 1024}, {2048, 2048, 2048},
+                      {4096, 4096, 4096},  {8192, 8192, 8192}, {4096, 14336, 4096},
+                      {8192, 28672, 8192}, {128, 8192, 8192},  {4095, 4095, 4096}};
     space.held_out = {{3072, 3072, 3072}, {1536, 4096, 6144}, {256, 8192, 4096}};
     for (const auto& group : {gemm_group_1(), gemm_group_2(), gemm_group_3()}) {
       for (const tune::Candidate& each : group) space.add(each);

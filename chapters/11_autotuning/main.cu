@@ -53,7 +53,9 @@ void tune_first(const Chapter& chapter, int argc, char** argv) {
     for (const std::string& text : options.sizes) sizes.push_back(parse_size(space->problem, text));
     if (sizes.empty()) sizes.push_back(space->problem.gpu_size);
     tune::TuneOptions tuning;
-    tuning.progress = [](const std::string& text) { std::fprintf(stderr, "\r\033[K%s", text.c_str()); };
+    tuning.progress = [](const std::string& text) {
+      std::fprintf(stderr, "\r\033[K%s", text.c_str());
+    };
     for (const Size& size : sizes) {
       tune::tune_and_print(*space, size, tuning, tune::Cache());
       std::fprintf(stderr, "\r\033[K");

@@ -28,9 +28,9 @@ struct Config {
   }
   static constexpr bool kLegal = kThreads <= 1024 && kThreads * kBlocksPerSm <= 2048;
   static std::string refusal() {
-    return kThreads > 1024 ? tune::with_commas(kThreads) + " threads > 1,024 a block"
-                           : tune::with_commas(kThreads * kBlocksPerSm) +
-                                 " threads > 2,048 a multiprocessor";
+    return kThreads > 1024
+               ? tune::with_commas(kThreads) + " threads > 1,024 a block"
+               : tune::with_commas(kThreads * kBlocksPerSm) + " threads > 2,048 a multiprocessor";
   }
 };
 
@@ -89,7 +89,9 @@ struct Tuned : LevelOf<Problem, Buffers> {
     const std::int64_t resident = std::int64_t{device_info().sm_count} * C::kBlocksPerSm;
     const LaunchConfig config{dim3(static_cast<unsigned>(std::min(shape.rows, resident))),
                               dim3(C::kThreads)};
-    const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+    const auto aligned = [](const void* p) {
+      return reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
+    };
     const bool wide = aligned(at.in) && aligned(at.weight) && aligned(at.out) &&
                       shape.in_pitch % 8 == 0 && shape.out_pitch % 8 == 0;
     launch(wide ? kernel<C, 8> : kernel<C, 1>, config, stream, at.in, at.weight, at.out, shape);
@@ -104,10 +106,10 @@ inline double predict(const tune::Parameters& parameters, const Size& size,
   const double resident = double(tune::value_of(parameters, "blocks_per_sm")) * device.sm_count;
   const double rows = double(size[0]), cols = double(size[1]);
   const double waves = std::max(1.0, std::ceil(rows / resident));
-  const double steps = std::ceil(cols / (8 * threads));                    // 16-byte accesses a row
+  const double steps = std::ceil(cols / (8 * threads));  // 16-byte accesses a row
   const double blocks = std::min(rows, resident);
   const double in_flight = blocks * std::min(threads, cols / 8) * 16 / device.sm_count;
-  const double bandwidth = std::min(1.0, in_flight / 32768);               // bytes that fill the pipe
+  const double bandwidth = std::min(1.0, in_flight / 32768);  // bytes that fill the pipe
   return waves * blocks * cols / bandwidth / device.sm_count / 1e3 + 0.6 * waves * steps;
 }
 

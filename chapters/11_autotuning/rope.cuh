@@ -81,14 +81,17 @@ struct TunedT : LevelOf<ProblemT<kSplit>, BuffersT<kSplit>> {
     const Shape& shape = plan.problem.shape;
     const auto& at = plan.buffers;
     if (shape.pairs() == 0) return;
-    const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+    const auto aligned = [](const void* p) {
+      return reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
+    };
     const bool wide = aligned(at.in) && aligned(at.out) && aligned(at.cos) && aligned(at.sin) &&
                       shape.half % 8 == 0 && shape.pitch % 8 == 0 && shape.table_pitch % 4 == 0;
     const std::int64_t threads = shape.tokens * ((shape.heads + C::kHeads - 1) / C::kHeads) *
                                  (wide ? shape.half / 8 : shape.half);
-    const LaunchConfig config{dim3(static_cast<unsigned>((threads + C::kThreads - 1) / C::kThreads)),
-                              dim3(C::kThreads)};
-    launch(wide ? kernel<C, 8> : kernel<C, 1>, config, stream, at.in, at.out, at.cos, at.sin, shape);
+    const LaunchConfig config{
+        dim3(static_cast<unsigned>((threads + C::kThreads - 1) / C::kThreads)), dim3(C::kThreads)};
+    launch(wide ? kernel<C, 8> : kernel<C, 1>, config, stream, at.in, at.out, at.cos, at.sin,
+           shape);
   }
 };
 
@@ -107,7 +110,8 @@ inline double predict(const tune::Parameters& parameters, const Size& size,
   const double bytes = 8.0 * tokens * double(size[1]) * half + 64.0 * threads;  // x, then tables
   const double resident = std::min(threads / device.sm_count, 2048.0 / std::max(1.0, heads / 4));
   const double bandwidth = std::min(1.0, resident * 32 * std::min(heads, 4.0) / 32768);
-  const double tail = std::ceil(threads / block / device.sm_count) * block * device.sm_count / threads;
+  const double tail =
+      std::ceil(threads / block / device.sm_count) * block * device.sm_count / threads;
   return bytes / bandwidth / device.sm_count / 1e3 * std::min(tail, 2.0);
 }
 

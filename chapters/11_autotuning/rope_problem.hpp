@@ -37,7 +37,12 @@ struct ProblemT {
   std::vector<TensorSpec> tensors() const {
     const std::int64_t rows = shape.tokens * shape.heads, cols = 2 * shape.half;
     const auto table = [this](const char* name, double (*of)(double)) {
-      return TensorSpec{name, DType::f32, shape.tokens, shape.half, shape.table_pitch, Role::input,
+      return TensorSpec{name,
+                        DType::f32,
+                        shape.tokens,
+                        shape.half,
+                        shape.table_pitch,
+                        Role::input,
                         [of](HostTensor& tensor, std::uint64_t) {
                           const double half = static_cast<double>(tensor.spec.cols);
                           for (std::int64_t t = 0; t < tensor.spec.rows; ++t) {
@@ -53,10 +58,12 @@ struct ProblemT {
     if (kSplit) {
       return {{"in", DType::bf16, rows, cols, shape.pitch, Role::input},
               {"out", DType::bf16, rows, cols, shape.pitch, Role::output},
-              table("cos", cosine), table("sin", sine)};
+              table("cos", cosine),
+              table("sin", sine)};
     }
     return {{"x", DType::bf16, rows, cols, shape.pitch, Role::in_out},
-            table("cos", cosine), table("sin", sine)};
+            table("cos", cosine),
+            table("sin", sine)};
   }
 
   double bytes() const {  // x read and written, the tables read once

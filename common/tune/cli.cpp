@@ -51,7 +51,8 @@ struct Arguments {
   }
 };
 
-std::vector<const Space*> chosen(const std::vector<const Space*>& spaces, const std::string& kernel) {
+std::vector<const Space*> chosen(const std::vector<const Space*>& spaces,
+                                 const std::string& kernel) {
   if (kernel.empty()) return spaces;
   std::vector<std::string> names;
   for (const Space* space : spaces) {
@@ -86,7 +87,8 @@ Outcome outcome(const Space& space, const Recording& recording, const RecordedPr
   const auto any = space.problem.make_problem(problem.size, {});
   std::vector<std::size_t> able = legal(space, *any, recording.device);
   std::erase_if(able, [&](std::size_t c) { return std::isinf(o.us[c]); });
-  if (able.empty()) throw std::runtime_error("no configuration was recorded for " + size_text(problem.size));
+  if (able.empty())
+    throw std::runtime_error("no configuration was recorded for " + size_text(problem.size));
   auto least = [&](auto&& value) {
     return *std::min_element(able.begin(), able.end(),
                              [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
@@ -95,11 +97,11 @@ Outcome outcome(const Space& space, const Recording& recording, const RecordedPr
   o.best = least([&](std::size_t c) { return o.us[c]; });
   o.model = space.model ? least([&](std::size_t c) {
     return space.model(space[c].parameters, problem.size, recording.device);
-  }) : o.standard;
+  })
+                        : o.standard;
   o.fixed = std::isinf(o.us[fixed]) ? o.standard : fixed;
   ReplayTimer timer(problem, ids_of(space));
-  const Report report =
-      tune(space, problem.size, *any, recording.device, kept, timer, nullptr, {});
+  const Report report = tune(space, problem.size, *any, recording.device, kept, timer, nullptr, {});
   o.tuned = static_cast<std::size_t>(std::max(0, space.find(report.entry.winner())));
   for (const auto& [name, samples] : problem.libraries) {
     o.library = median(samples.us), o.library_name = name;
@@ -158,9 +160,10 @@ int run_replay(const std::vector<const Space*>& spaces, const Arguments& argumen
       recording = find_recording(*space, device_info().cc());
     }
     if (!recording) {
-      fmt::print("\n{}: no recording for compute capability {}.{} is in {}; on a GPU, "
-                 "chapter-11-record writes one.\n", space->kernel, device_info().cc_major,
-                 device_info().cc_minor, space->recordings);
+      fmt::print(
+          "\n{}: no recording for compute capability {}.{} is in {}; on a GPU, "
+          "chapter-11-record writes one.\n",
+          space->kernel, device_info().cc_major, device_info().cc_minor, space->recordings);
       continue;
     }
     any = true;
@@ -237,7 +240,8 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
         std::size_t at = 0;
         for (std::size_t looks = 1; looks <= longest; ++looks) {
           while (at + 1 < search.steps.size() &&
-                 search.steps[at + 1].looks <= static_cast<int>(looks)) ++at;
+                 search.steps[at + 1].looks <= static_cast<int>(looks))
+            ++at;
           sum[looks - 1] += us[search.steps[at].best] / best;
         }
       }
@@ -293,17 +297,20 @@ void print_replay(const Space& space, const Recording& recording) {
                std::isinf(o.library) ? "" : fmt::format("{:.3f}", o.library / us),
                space[o.tuned].id(), o.tuned == o.standard ? " (default)" : "");
   }
-  fmt::print("  speed of the tuned kernel, geometric means (* held out, above 1: tuned is faster)\n"
-             "    over the best fixed configuration: {:.3f} (worst {:.3f}), held out {:.3f} (worst "
-             "{:.3f})\n    over the default: {:.3f}{}\n    the model alone over the best fixed "
-             "configuration: {:.3f}\n",
-             v.tuned_over_fixed, v.worst_over_fixed, v.held_out_over_fixed, v.worst_held_out,
-             v.tuned_over_default,
-             v.tuned_over_library > 0 ? fmt::format("; over the library: {:.3f}", v.tuned_over_library)
-                                      : "",
-             v.model_over_fixed);
-  fmt::print("  looks until the best found is within 2 % of the best there is\n"
-             "    {:<24} {:>7} {:>7}\n", "searcher", "median", "worst");
+  fmt::print(
+      "  speed of the tuned kernel, geometric means (* held out, above 1: tuned is faster)\n"
+      "    over the best fixed configuration: {:.3f} (worst {:.3f}), held out {:.3f} (worst "
+      "{:.3f})\n    over the default: {:.3f}{}\n    the model alone over the best fixed "
+      "configuration: {:.3f}\n",
+      v.tuned_over_fixed, v.worst_over_fixed, v.held_out_over_fixed, v.worst_held_out,
+      v.tuned_over_default,
+      v.tuned_over_library > 0 ? fmt::format("; over the library: {:.3f}", v.tuned_over_library)
+                               : "",
+      v.model_over_fixed);
+  fmt::print(
+      "  looks until the best found is within 2 % of the best there is\n"
+      "    {:<24} {:>7} {:>7}\n",
+      "searcher", "median", "worst");
   for (const SearcherScore& score : score_searchers(space, recording)) {
     fmt::print("    {:<24} {:>7} {:>7}\n", score.name, score.median_looks, score.worst_looks);
   }

@@ -19,8 +19,8 @@ namespace cookbook::tune {
 ///   replay [--kernel K] [--recording FILE] [--json FILE]
 std::optional<int> command(const std::vector<const Space*>& spaces, int argc, char** argv);
 
-/// Tunes `space` for one size where the cache has nothing, and prints what it found; else prints the
-/// entry. Returns false when no configuration is right.
+/// Tunes `space` for one size where the cache has nothing, and prints what it found; else prints
+/// the entry. Returns false when no configuration is right.
 bool tune_and_print(const Space& space, const Size& size, const TuneOptions& options,
                     const Cache& cache);
 
@@ -28,8 +28,8 @@ bool tune_and_print(const Space& space, const Size& size, const TuneOptions& opt
 struct SearcherScore {
   std::string name;
   double median_looks = 0, worst_looks = 0;
-  /// Mean slowdown (best so far over best of all, by medians of all recorded samples) after 1, 2 ...
-  /// looks: the curve of the figure.
+  /// Mean slowdown (best so far over best of all, by medians of all recorded samples) after 1, 2
+  /// ... looks: the curve of the figure.
   std::vector<double> slowdown;
 };
 std::vector<SearcherScore> score_searchers(const Space& space, const Recording& recording,
@@ -37,10 +37,10 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
 
 /// Geometric means over the recording's shapes.
 struct Verdicts {
-  double tuned_over_fixed = 0, worst_over_fixed = 0;      ///< training shapes
-  double held_out_over_fixed = 0, worst_held_out = 0;     ///< held-out shapes
-  double tuned_over_default = 0, model_over_fixed = 0;    ///< all shapes
-  double tuned_over_library = 0;                          ///< 0 where no library was recorded
+  double tuned_over_fixed = 0, worst_over_fixed = 0;    ///< training shapes
+  double held_out_over_fixed = 0, worst_held_out = 0;   ///< held-out shapes
+  double tuned_over_default = 0, model_over_fixed = 0;  ///< all shapes
+  double tuned_over_library = 0;                        ///< 0 where no library was recorded
   std::size_t fixed = 0;
 };
 Verdicts judge(const Space& space, const Recording& recording);

@@ -119,7 +119,8 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
   recording.date = date;
-  for (const Candidate& each : space.candidates()) recording.parameters[each.id()] = each.parameters;
+  for (const Candidate& each : space.candidates())
+    recording.parameters[each.id()] = each.parameters;
 
   std::vector<std::pair<Size, bool>> shapes;
   for (const Size& size : space.training) shapes.push_back({size, false});

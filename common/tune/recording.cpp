@@ -85,7 +85,8 @@ Recording read_recording(const std::string& file) {
     if (!in) throw std::runtime_error("cannot be opened");
     const Json json = Json::parse(in);
     if (json.at("schema") != kSchema) {
-      throw std::runtime_error(fmt::format("schema {}, not \"{}\"", json.at("schema").dump(), kSchema));
+      throw std::runtime_error(
+          fmt::format("schema {}, not \"{}\"", json.at("schema").dump(), kSchema));
     }
     Recording r;
     r.kernel = json.at("kernel");
@@ -122,8 +123,10 @@ Recording read_recording(const std::string& file) {
 }
 
 void write_recording(const Recording& r, const std::string& file) {
-  Json json{{"schema", kSchema},   {"kernel", r.kernel},
-            {"commit", r.commit},  {"date", r.date},
+  Json json{{"schema", kSchema},
+            {"kernel", r.kernel},
+            {"commit", r.commit},
+            {"date", r.date},
             {"source_sha256", r.source_sha256}};
   json["device"] = {{"name", r.device.name},
                     {"cc", r.device.cc()},
@@ -197,7 +200,8 @@ std::vector<Samples> ReplayTimer::time(const std::vector<std::size_t>& candidate
       samples.failure = "was not recorded";
     } else if (!found->second.failure.empty() || found->second.us.empty()) {
       samples.failure = found->second.us.empty() && found->second.failure.empty()
-                            ? "has no samples" : found->second.failure;
+                            ? "has no samples"
+                            : found->second.failure;
     } else {
       for (int r = 0; r < rounds; ++r) {
         const auto& us = found->second.us;
@@ -236,8 +240,8 @@ TimeMatrix predicted_times(const Space& space, const DeviceInfo& device) {
     for (std::size_t place = 0; place < able.size(); ++place) {
       // Without a model every configuration looks alike, and the order of the space decides.
       times.us[able[place]].back() = space.model
-          ? space.model(space[able[place]].parameters, size, device)
-          : 1.0 + 1e-9 * static_cast<double>(place);
+                                         ? space.model(space[able[place]].parameters, size, device)
+                                         : 1.0 + 1e-9 * static_cast<double>(place);
     }
   }
   return times;

@@ -16,9 +16,8 @@ class Log {
 
   bool spent() const { return looks_ >= arena_.looks; }
   bool seen(std::size_t c) const {
-    return position(c) >= 0 ||
-           std::any_of(search_.failures.begin(), search_.failures.end(),
-                       [c](const auto& failure) { return failure.first == c; });
+    return position(c) >= 0 || std::any_of(search_.failures.begin(), search_.failures.end(),
+                                           [c](const auto& failure) { return failure.first == c; });
   }
   double us(std::size_t c) const {
     const int at = position(c);

@@ -33,8 +33,8 @@ struct Step {
 
 struct Search {
   std::vector<Step> steps;
-  std::vector<std::size_t> candidates;            ///< those looked at
-  std::vector<std::vector<double>> us;            ///< their samples, in the order of `candidates`
+  std::vector<std::size_t> candidates;  ///< those looked at
+  std::vector<std::vector<double>> us;  ///< their samples, in the order of `candidates`
   std::vector<std::pair<std::size_t, std::string>> failures;
   std::size_t best = 0;  ///< of the space, not of `candidates`
   bool found = false;    ///< false: every configuration failed

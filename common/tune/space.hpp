@@ -76,7 +76,8 @@ class Space {
   std::function<Size(const AnyProblem&)> size_of;
   /// Predicted microseconds; only their order matters. Optional.
   std::function<double(const Parameters&, const Size&, const DeviceInfo&)> model;
-  std::vector<Size> training;  ///< shapes that survivors and the best fixed configuration are chosen on
+  std::vector<Size>
+      training;  ///< shapes that survivors and the best fixed configuration are chosen on
   std::vector<Size> held_out;  ///< shapes that judge the choice
   std::string recordings;      ///< folder of committed recordings; may be empty
 

@@ -17,9 +17,9 @@ struct Samples {
   std::string failure;  ///< it did not launch: why; `us` is then empty
 };
 
-/// The source of samples. All configurations of a call are run once a round, so that whatever drifts
-/// (clocks, temperature, a neighbour on the machine) hits all of them alike: sample r of one pairs
-/// with sample r of another.
+/// The source of samples. All configurations of a call are run once a round, so that whatever
+/// drifts (clocks, temperature, a neighbour on the machine) hits all of them alike: sample r of one
+/// pairs with sample r of another.
 class Timer {
  public:
   virtual ~Timer() = default;
@@ -32,7 +32,8 @@ class Timer {
 double median(std::vector<double> samples);
 
 /// Time of `base` over time of `other`, round by round: median and 95 % interval (bootstrap with a
-/// fixed seed). Above 1: `other` is faster. The arithmetic of common/bench, here for recordings too.
+/// fixed seed). Above 1: `other` is faster. The arithmetic of common/bench, here for recordings
+/// too.
 Ratio paired(const std::vector<double>& base, const std::vector<double>& other);
 
 }  // namespace cookbook::tune

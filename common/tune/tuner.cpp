@@ -55,7 +55,8 @@ std::string why_not_time(const std::function<const char*(const char*)>& environm
                            "NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "NV_NSIGHT_INJECTION_PORT_BASE",
                            "NV_TPS_LAUNCH_TOKEN", "NV_SANITIZER_INJECTION_PORT_BASE",
                            "NV_SANITIZER_INJECTION_TRANSPORT_TYPE"}) {
-    if (environment(name)) return fmt::format("a profiler or sanitizer is attached ({} is set)", name);
+    if (environment(name))
+      return fmt::format("a profiler or sanitizer is attached ({} is set)", name);
   }
   const char* blocking = environment("CUDA_LAUNCH_BLOCKING");
   if (blocking && std::string(blocking) != "0") return "CUDA_LAUNCH_BLOCKING serialises launches";
@@ -159,6 +160,7 @@ Survivors survivors(const Space& space, const DeviceInfo& device) {
     if (next.empty()) break;
     kept.insert(kept.end(), next.begin(), next.end());
   }
+  kept.resize(std::min(kept.size(), kMostSurvivors));
   return {kept, space.model ? "predicted by the model" : "first of the space"};
 }
 
@@ -173,7 +175,8 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   report.chosen_by = survivors.chosen_by;
   report.fates = legality(space, problem, device);
   auto show = [&](const std::string& text) {
-    if (options.progress) options.progress(fmt::format("{} {}: {}", space.kernel, size_text(size), text));
+    if (options.progress)
+      options.progress(fmt::format("{} {}: {}", space.kernel, size_text(size), text));
   };
 
   // Who takes part: the default always, then this shard's share of the survivors.
@@ -247,8 +250,9 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     const auto us = of(c);
     const Ratio ratio = paired(of(fixed), us);
     // `low` is 1 at most: a short look may not win.
-    report.entry.measured[space[c].id()] = {median(us), ratio.ratio, std::min(ratio.low, 1.0),
-                                            ratio.high, static_cast<int>(us.size()), ""};
+    report.entry.measured[space[c].id()] = {
+        median(us), ratio.ratio, std::min(ratio.low, 1.0), ratio.high, static_cast<int>(us.size()),
+        ""};
   }
   show(fmt::format("timing {} finalists again", last.size()));
   std::map<std::string, std::vector<double>> final_us;
@@ -263,7 +267,7 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     const Ratio ratio = i == 0 ? Ratio{1, 1, 1} : paired(samples[0].us, samples[i].us);
     report.fates[last[i]].stage = Stage::finalist;
     report.entry.measured[id] = {median(samples[i].us), ratio.ratio, ratio.low, ratio.high,
-                                 options.final_rounds, ""};
+                                 options.final_rounds,  ""};
     final_us[id] = samples[i].us;
   }
   // A winner that is wrong at full size is none.
@@ -282,8 +286,7 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     if (ratio.low <= 1) ties.push_back(id);
   }
   report.tie = fmt::format("{}", fmt::join(ties, "; "));
-  report.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 
@@ -295,9 +298,10 @@ void print(const Report& report, const Space& space) {
   fmt::print("\n{} at {} on {}\n", space.kernel, size_text(report.size), report.device);
   fmt::print("  {} configurations in the code > {} compiled > {} can run this > {} survive ({})",
              all, compiled, able, kept, report.chosen_by);
-  if (count[Stage::other_shard]) fmt::print(" > {} in this shard", kept - count[Stage::other_shard]);
-  fmt::print(" > {} right > {} finalists\n", kept - count[Stage::other_shard] - count[Stage::failed],
-             count[Stage::finalist]);
+  if (count[Stage::other_shard])
+    fmt::print(" > {} in this shard", kept - count[Stage::other_shard]);
+  fmt::print(" > {} right > {} finalists\n",
+             kept - count[Stage::other_shard] - count[Stage::failed], count[Stage::finalist]);
   if (!report.problem.empty()) {
     fmt::print("  {}\n", report.problem);
     return;
@@ -310,7 +314,8 @@ void print(const Report& report, const Space& space) {
   auto us_of = [&](const Fate& fate) {
     const auto at = report.entry.measured.find(space[fate.candidate].id());
     return at == report.entry.measured.end() || !at->second.failed.empty()
-               ? std::numeric_limits<double>::infinity() : at->second.us;
+               ? std::numeric_limits<double>::infinity()
+               : at->second.us;
   };
   std::stable_sort(fates.begin(), fates.end(),
                    [&](const Fate& a, const Fate& b) { return us_of(a) < us_of(b); });
@@ -323,8 +328,8 @@ void print(const Report& report, const Space& space) {
       fmt::print("  {:<{}}  {:>10}  {:>7}  {:<16} {}\n", id, width, "", "", "", what);
     } else {
       const Measured& m = report.entry.measured.at(id);
-      fmt::print("  {:<{}}  {:>10.2f}  {:>6.3f}x  [{:.3f}, {:.3f}]   {}\n", id, width, m.us, m.ratio,
-                 m.low, m.high, what);
+      fmt::print("  {:<{}}  {:>10.2f}  {:>6.3f}x  [{:.3f}, {:.3f}]   {}\n", id, width, m.us,
+                 m.ratio, m.low, m.high, what);
     }
   }
   const std::string winner = report.entry.winner();
@@ -332,9 +337,10 @@ void print(const Report& report, const Space& space) {
     fmt::print("  The default stays: whatever differs from it is within noise, or slower.\n");
   } else {
     const Measured& m = report.entry.measured.at(winner);
-    fmt::print("  Chosen: {}, {:.3f}x the default; it sets {}.\n", winner, m.ratio,
-               differences(space[static_cast<std::size_t>(space.find(report.entry.default_id))].parameters,
-                           space[static_cast<std::size_t>(space.find(winner))].parameters));
+    fmt::print(
+        "  Chosen: {}, {:.3f}x the default; it sets {}.\n", winner, m.ratio,
+        differences(space[static_cast<std::size_t>(space.find(report.entry.default_id))].parameters,
+                    space[static_cast<std::size_t>(space.find(winner))].parameters));
   }
   if (!report.tie.empty()) fmt::print("  As fast, within noise: {}.\n", report.tie);
   fmt::print("  {} looks, {:.1f} s.\n", report.looks, report.seconds);
@@ -391,8 +397,8 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
     std::vector<std::string> ids;
     for (const Candidate& each : space.candidates()) ids.push_back(each.id());
     ReplayTimer timer(*recorded, ids);
-    const Report report =
-        tune(space, size, problem, recording->device, survivors(space, recording->device), timer, nullptr, {});
+    const Report report = tune(space, size, problem, recording->device,
+                               survivors(space, recording->device), timer, nullptr, {});
     const int winner = space.find(report.entry.winner());
     if (std::find(able.begin(), able.end(), static_cast<std::size_t>(winner)) == able.end()) {
       return {able.front(), "the default: what was recorded cannot run here"};
@@ -407,11 +413,13 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
       return {static_cast<std::size_t>(winner), "cached in " + cache.file()};
     }
   }
-  if (mode == Mode::read) return {able.front(), "the default: not in the cache, and may not search"};
+  if (mode == Mode::read)
+    return {able.front(), "the default: not in the cache, and may not search"};
   double bytes = 0;
   const auto specs = problem.tensors();
   for (const TensorSpec& spec : specs) bytes += double(spec.bytes());
-  if (bytes < kWorthTuningBytes) return {able.front(), "the default: too small to be worth a search"};
+  if (bytes < kWorthTuningBytes)
+    return {able.front(), "the default: too small to be worth a search"};
   if (const std::string why = why_not_time(); !why.empty()) {
     fmt::print(stderr, "autotune: not now, {}; using the default\n", why);
     return {able.front(), "the default: " + why};

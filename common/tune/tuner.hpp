@@ -39,8 +39,8 @@ class Verifier {
   virtual std::string hint() { return ""; }
 };
 
-/// Runs candidates on poisoned outputs and compares with fp64 (check_level), on this device. Where the
-/// buffers take more than `full_bytes` the check runs at small_size() and only the winner is
+/// Runs candidates on poisoned outputs and compares with fp64 (check_level), on this device. Where
+/// the buffers take more than `full_bytes` the check runs at small_size() and only the winner is
 /// confirmed at full size.
 class DeviceVerifier : public Verifier {
  public:
@@ -62,8 +62,8 @@ class DeviceVerifier : public Verifier {
 /// remainder modulo 128: the same alignments, the same ragged edges, a fraction of the work.
 Size small_size(Size size);
 
-/// Whether the error that `problem` allows is less than one rounding to the output's own type costs:
-/// then no kernel can pass, however right. Empty, or where and by how much.
+/// Whether the error that `problem` allows is less than one rounding to the output's own type
+/// costs: then no kernel can pass, however right. Empty, or where and by how much.
 std::string tolerance_too_tight(const AnyProblem& problem, const HostTensors& tensors);
 
 /// One of `count` processes that split a space; every shard also times the default.
@@ -115,7 +115,8 @@ struct Counters {
 };
 Counters& counters();
 
-/// Calls of `decide` during `runs` runs of a plan of `level`: 0, or the level rebuilds on its hot path.
+/// Calls of `decide` during `runs` runs of a plan of `level`: 0, or the level rebuilds on its hot
+/// path.
 std::uint64_t decisions_on_hot_path(const LevelEntry& level, Instance& instance, int runs = 10);
 
 /// Which configuration to launch, and why that one.

@@ -2,8 +2,8 @@
 // Exercise 2.1, a kernel with a hole: level 3 turned by 90 degrees. Each thread computes 8 elements
 // of one ROW of C, so one word of A serves 8 FMAs.
 //
-// Complete the product between the two barriers. Meet the claims: 9 words read from shared memory per
-// 8 FMAs, and no bank conflict. Which columns may a thread own so that the lanes of a warp read
+// Complete the product between the two barriers. Meet the claims: 9 words read from shared memory
+// per 8 FMAs, and no bank conflict. Which columns may a thread own so that the lanes of a warp read
 // neighbouring words of b_tile? The stores at the end already assume an answer.
 #pragma once
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Exercise 11.1: read every cosine and sine once. The kernel below is right, but a thread turns one
-// pair of one head, so the tables are read once for every head. Fill the hole: let a thread turn the
-// same pair of all heads of its token, with the cosine and the sine in registers. The claim: the
-// loads of `cos` and `sin` ask for tokens * head_dim / 2 floats each, however many heads there are.
+// pair of one head, so the tables are read once for every head. Fill the hole: let a thread turn
+// the same pair of all heads of its token, with the cosine and the sine in registers. The claim:
+// the loads of `cos` and `sin` ask for tokens * head_dim / 2 floats each, however many heads there
+// are.
 #pragma once
 
 #include "chapters/11_autotuning/rope_problem.hpp"
