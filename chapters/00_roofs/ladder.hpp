@@ -38,7 +38,7 @@ inline Chapter chapter_0() {
       "hbm_copy", "HBM, read and written (chapter 1's last level)", {"n"}, Roof::hbm_copy,
       {268435456}, {1 << 16});
   auto read = roof_ladder<ReadProblem, Read>("hbm_read", "HBM, read only", {"rows", "repeats"},
-                                             Roof::hbm_read, {262144, 1}, {64, 1});
+                                             Roof::hbm_read, {131072, 1}, {64, 1});
   auto l2 = roof_ladder<ReadProblem, Read>("l2", "L2, 16 MiB read again and again",
                                            {"rows", "repeats"}, Roof::l2, {4096, 64}, {16, 3});
   auto shared = roof_ladder<SharedProblem, SharedRead>("shared", "shared memory, without conflicts",

@@ -35,8 +35,8 @@ Roofs measure_roofs(const std::function<void(const std::string&)>& progress) {
   }();
 
   BenchOptions options;
-  options.min_rounds = 11;
-  options.seconds = 0.3;
+  options.min_rounds = 7;
+  options.seconds = 0.15;
   Roofs roofs;
   for (const Prepared& entry : prepared) {
     if (progress) progress("measuring this GPU's roofs: " + entry.contender.name);
