@@ -11,6 +11,8 @@
 #include "chapters/09_online_softmax/level_4_vectorised.cuh"
 #include "chapters/09_online_softmax/level_5_on_chip.cuh"
 #include "chapters/09_online_softmax/level_6_cluster.cuh"
+#include "chapters/09_online_softmax/level_7_signals.cuh"
+#include "chapters/09_online_softmax/level_8_in_shared.cuh"
 #include "chapters/09_online_softmax/sidebar_prefetched.cuh"
 #include "chapters/09_online_softmax/rms_level_0_two_passes.cuh"
 #include "chapters/09_online_softmax/sidebar_divergence.cuh"
@@ -64,7 +66,10 @@ Ladder long_rows_ladder(std::string name, std::string title) {
   ladder.trace_size = {2, 131072};
   ladder.test_sizes = {{2, 70000}, {1, 262144}, {1, 100001}};
   ladder.levels = {claiming(make_level<Vectorised<T>>(), {}),
-                   claiming(make_level<Cluster<Softmax<T>>>(), {faster_than_previous(1.0)})};
+                   claiming(make_level<Cluster<Softmax<T>>>(), {faster_than_previous(1.0)}),
+                   claiming(make_level<Signals<Softmax<T>>>(), {faster_than_previous(1.02)}),
+                   claiming(make_level<InShared<Softmax<T>>>(),
+                            {faster_than_previous(1.02), fraction_of_roof(0.90)})};
   return ladder;
 }
 
@@ -77,13 +82,15 @@ inline Chapter chapter_9() {
   auto f32 = row_ladder<Problem<float>>("softmax", "softmax of every row, fp32", {4096, 32768},
                                         {64, 20480});
   f32.levels = rows<ThreePasses<float>, BlockPerRow<float>, Online<float>, WarpShuffles<float>,
-                    Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>>();
+                    Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>,
+                    Signals<Softmax<float>>, InShared<Softmax<float>>>();
 
   auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {32768, 8192},
                                        {64, 20480});
   b16.dtype = "bf16";
   b16.levels = rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>,
-                    Vectorised<bf16>, OnChip<Softmax<bf16>>, Cluster<Softmax<bf16>>>();
+                    Vectorised<bf16>, OnChip<Softmax<bf16>>, Cluster<Softmax<bf16>>,
+                    Signals<Softmax<bf16>>, InShared<Softmax<bf16>>>();
 
   auto f32_long =
       long_rows_ladder<float>("softmax_long", "softmax of rows too long for an SM, fp32");
@@ -93,13 +100,13 @@ inline Chapter chapter_9() {
   auto rms = row_ladder<RmsProblem<float>>("rmsnorm", "RMSNorm of every row, fp32", {16384, 8192},
                                            {64, 8192});
   rms.trace_size = {12, 4096};
-  rms.levels = rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>>();
+  rms.levels = rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>, InShared<RmsNorm<float>>>();
 
   auto rms_b16 = row_ladder<RmsProblem<bf16>>("rmsnorm_bf16", "RMSNorm of every row, bf16",
                                               {32768, 8192}, {64, 8192});
   rms_b16.dtype = "bf16";
   rms_b16.trace_size = {12, 4096};
-  rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>>();
+  rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>, InShared<RmsNorm<bf16>>>();
 
   auto special = sidebar_ladder(
       "special_rows", "sidebar: rows of -inf, +inf, NaN, huge and equal numbers", {4096, 16384});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Two computations on rows with one structure: every thread holds part of a row in registers,
 // reduces it to a Partial, Partials merge until the whole row is known, and then each element is
-// finished on its own. Levels 5 to 7 are written once, for any such client.
+// finished on its own. Levels 5 to 8 are written once, for any such client.
 //
 //   struct Op {                                // passed to the kernel by value
 //     struct Partial;                          // what is known about part of a row; {} for none
@@ -12,6 +12,9 @@
 //     float factor(mine, row);                 // common to all elements of this thread
 //     void skip(int cols);                     // columns now count from there
 //     void finish(float (&x)[P], factor, col); // elements from column col on
+//     float scale(row);                        // as factor, and finish_anew as finish, for
+//     elements void finish_anew(float (&x)[P], row, scale, col);  // that reduce has not
+//     overwritten
 //   };
 #pragma once
 
@@ -66,6 +69,12 @@ struct SoftmaxOp {
 #pragma unroll
     for (int j = 0; j < kPack; ++j) x[j] *= factor;
   }
+  __device__ float scale(const Partial& row) const { return 1 / row.sum; }
+  template <int kPack>
+  __device__ void finish_anew(float (&x)[kPack], const Partial& row, float scale, int) const {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) x[j] = Exp::of(x[j] - row.max) * scale;
+  }
 };
 
 template <class T>
@@ -105,6 +114,11 @@ struct RmsNormOp {
     load_pack(w, weight + col);  // the same for every row: it stays in the caches
 #pragma unroll
     for (int j = 0; j < kPack; ++j) x[j] *= factor * w[j];
+  }
+  __device__ float scale(const Partial& row) const { return factor(row, row); }
+  template <int kPack>
+  __device__ void finish_anew(float (&x)[kPack], const Partial&, float scale, int col) const {
+    finish(x, scale, col);  // reduce overwrites nothing
   }
 };
 
@@ -152,7 +166,7 @@ struct RmsNorm {
   }
 };
 
-/// What prepare() of levels 5 to 7 decides: which compiled kernel, and how it is launched.
+/// What prepare() of levels 5 to 8 decides: which compiled kernel, and how it is launched.
 template <class Client>
 struct RowPlan : Client::Level::Plan {
   void (*start)(const RowPlan&, Stream) = nullptr;

@@ -203,7 +203,8 @@ void barrier_sync(unsigned id, unsigned threads, const char* operation, void* pc
 void barrier_arrive(unsigned id, unsigned threads, void* pc);
 
 // barrier.cluster.arrive / .wait over all threads of the group (exited ones count as arrived).
-void cluster_barrier_arrive(void* pc);
+// `releases`: without .relaxed.
+void cluster_barrier_arrive(void* pc, bool releases);
 void cluster_barrier_wait(void* pc);
 
 // ---- asynchronous operations ----

@@ -167,7 +167,7 @@ void barrier_arrive(unsigned id, unsigned threads, void* pc) {
   if (is_complete(block, barrier)) complete(block, barrier);
 }
 
-void cluster_barrier_arrive(void* pc) {
+void cluster_barrier_arrive(void* pc, bool releases) {
   Thread& self = *current_thread;
   Group& group = *self.block->group;
   Group::ClusterBarrier& barrier = cluster_barrier(pc);
@@ -175,7 +175,7 @@ void cluster_barrier_arrive(void* pc) {
     fail("second barrier.cluster.arrive without a wait", pc);
   }
   self.cluster_arrival = barrier.phase + 1;
-  if (hooks) hooks->release(&barrier.objects[barrier.phase % 2], self.actor);
+  if (hooks && releases) hooks->release(&barrier.objects[barrier.phase % 2], self.actor);
   if (++barrier.arrived == group.alive) complete_cluster_barrier(group);
 }
 

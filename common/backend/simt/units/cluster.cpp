@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "common/backend/simt/units/cluster.hpp"
 
+#include <array>
+#include <cstring>
+#include <string>
+
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {
@@ -10,8 +14,8 @@ namespace {
 // A block launched without a cluster is a cluster of its own, whatever else is in its group.
 bool alone() { return current_thread->block->group->launch->cluster == 1; }
 
-void arrive(void* pc) {
-  if (!alone()) cluster_barrier_arrive(pc);
+void arrive(void* pc, bool releases = true) {
+  if (!alone()) cluster_barrier_arrive(pc, releases);
 }
 
 void wait(void* pc) {
@@ -28,6 +32,35 @@ void* map_shared(const void* pointer, uint32_t rank) {
   return map_to_rank(pointer, rank, "map_shared", COOKBOOK_SIMT_PC);
 }
 
+void store_async(void* pointer, const void* value, int bytes, uint64_t* bar, uint32_t rank) {
+  constexpr const char* kWhat = "store_async_cluster";
+  void* const pc = COOKBOOK_SIMT_PC;
+  if (reinterpret_cast<uintptr_t>(pointer) % static_cast<unsigned>(bytes) != 0) {
+    fail(std::string(kWhat) + ": the address is not aligned to its " + std::to_string(bytes) +
+             " bytes",
+         pc);
+  }
+  void* const to = map_to_rank(pointer, rank, kWhat, pc);
+  auto* const remote = static_cast<uint64_t*>(map_to_rank(bar, rank, kWhat, pc));
+  Group& group = *current_thread->block->group;
+  find_mbarrier(group, remote, kWhat, pc);
+  Actor actor = 0;
+  if (hooks != nullptr) {
+    actor = new_async_actor();
+    hooks->async_begin(actor, *current_thread);
+    // Of the generic proxy, lane by lane, as cp.async.
+    hooks->async_access(to, static_cast<size_t>(bytes), true, *current_thread, pc, actor,
+                        AsyncKind::cp_async);
+  }
+  std::array<char, 16> copy{};
+  std::memcpy(copy.data(), value, static_cast<size_t>(bytes));
+  defer([to, copy, bytes, remote, actor, pc, &group] {
+    Mbarrier& barrier = find_mbarrier(group, remote, kWhat, pc);
+    std::memcpy(to, copy.data(), static_cast<size_t>(bytes));
+    mbarrier_complete_bytes(barrier, static_cast<uint32_t>(bytes), actor, pc);
+  });
+}
+
 }  // namespace simt
 
 using namespace simt;
@@ -37,6 +70,8 @@ uint32_t cluster_block_rank() { return current_thread->block->rank; }
 uint32_t cluster_size() { return current_thread->block->group->launch->cluster; }
 
 void cluster_arrive() { arrive(COOKBOOK_SIMT_PC); }
+
+void cluster_arrive_relaxed() { arrive(COOKBOOK_SIMT_PC, false); }
 
 void cluster_wait() { wait(COOKBOOK_SIMT_PC); }
 

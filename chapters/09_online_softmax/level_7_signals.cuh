@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Level 7: the blocks of a cluster wait for the row's Partials themselves, by their bytes, and no
+// longer for each other's threads.
+#pragma once
+
+#include "chapters/09_online_softmax/level_6_cluster.cuh"
+#include "common/device/mbarrier.cuh"
+
+namespace cookbook::softmax {
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
+    signalled_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
+                   Shape shape, typename C::Op op) {
+  using Partial = typename C::Op::Partial;
+  constexpr int kWarps = C::kThreads / kWarpSize;
+  const int blocks = cluster_size(), rank = cluster_block_rank();
+  auto* heard = dynamic_shared<std::uint64_t>();        // completes when the table is whole
+  auto* table = reinterpret_cast<Partial*>(heard + 1);  // (block of the cluster, warp)
+
+  const std::int64_t row = blockIdx.x / blocks;
+  const int vectors = static_cast<int>(shape.cols) / C::kPack;
+  const int slice = (vectors + blocks - 1) / blocks;  // accesses of this block, side by side
+  const int first = rank * slice + threadIdx.x;       // this thread's first
+  const int left = min(vectors, (rank + 1) * slice) - first;  // up to the end of the slice
+  if (threadIdx.x == 0) {
+    mbarrier_init(heard, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(heard, blocks * kWarps * sizeof(Partial));
+  }
+  cluster_arrive_relaxed();  // "this block has started": waited for below, behind the loads
+  in += row * shape.in_pitch + first * C::kPack;
+  out += row * shape.out_pitch + first * C::kPack;
+  op.skip(first * C::kPack);
+
+  float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+#pragma unroll
+    for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
+    if (v * C::kThreads < left) load_pack_streaming(x[v], in + v * C::kThreads * C::kPack);
+  }
+
+  const Partial mine = op.reduce(x);
+  const Partial warp = op.template merge_lanes<kWarpSize>(mine);
+  cluster_wait();             // all blocks have started, and their barriers stand
+  if (lane_idx() < blocks) {  // lane r tells block r
+    store_async_cluster(&table[rank * kWarps + warp_idx()], warp, heard, lane_idx());
+  }
+  mbarrier_wait_cluster(heard, 0);  // the Partials of all warps of the cluster have landed here
+  Partial whole;
+  for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
+    whole = op.merge(whole, load_vector<Partial>(&table[i]));
+  }
+  whole = op.template merge_lanes<kWarpSize>(whole);
+
+  const float factor = op.factor(mine, whole);
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+    if (v * C::kThreads < left) {
+      op.finish(x[v], factor, v * C::kThreads * C::kPack);
+      store_pack_streaming(out + v * C::kThreads * C::kPack, x[v]);
+    }
+  }
+}
+
+template <class C>
+void start_signalled(const RowPlan<typename C::Client>& plan, Stream stream) {
+  const Shape& shape = plan.problem.shape;
+  const size_t shared_bytes = sizeof(std::uint64_t) + plan.cluster * (C::kThreads / kWarpSize) *
+                                                          sizeof(typename C::Op::Partial);
+  dim3 grid = row_grid(shape);
+  grid.x *= plan.cluster;
+  launch(signalled_rows<C>, {grid, dim3(C::kThreads), shared_bytes, plan.cluster}, stream,
+         plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan));
+}
+
+template <class Client>
+struct Signals : Client::Level {
+  using Plan = RowPlan<Client>;
+  template <bool kAligned>
+  using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks an SM
+  static constexpr const char* name = "signals";
+  static constexpr const char* changed =
+      "(max, sum) travel by st.async and signal their own arrival: no second cluster barrier";
+  static constexpr const char* expect =
+      "no release at cluster scope, which is a full memory barrier, between a row's loads and its "
+      "stores: the more blocks share a row, the more is gained";
+  static constexpr const char* cost = "an mbarrier a block, and bytes to count";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const typename Client::Level::Problem& p) {
+    using T = typename Client::T;
+    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
+    return {global_loads("in").coalesced(),
+            global_stores("out").coalesced(),
+            global_loads("in").bytes(pass_bytes<T>(p.shape)),
+            global_loads("in").requests(accesses),
+            global_stores("out").requests(accesses),
+            slower_than_previous(0.97, "the same kernel where a row fits one block")};
+  }
+
+  static Plan prepare(const typename Client::Level::Problem& problem,
+                      const typename Client::Level::Buffers& buffers) {
+    Plan plan = Cluster<Client>::prepare(problem, buffers);
+    if (plan.cluster == 1) return plan;
+    plan.start =
+        Client::aligned(plan) ? start_signalled<Config<true>> : start_signalled<Config<false>>;
+    return plan;
+  }
+
+  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
+};
+
+}  // namespace cookbook::softmax

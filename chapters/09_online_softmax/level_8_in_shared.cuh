@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// Level 8: bulk copies bring the row into shared memory, where it waits in the place of registers.
+#pragma once
+
+#include "chapters/09_online_softmax/level_7_signals.cuh"
+#include "common/device/tma.cuh"
+
+namespace cookbook::softmax {
+
+template <class ClientValue, int kThreadsValue, int kChunksValue = 3>
+struct InSharedConfig {
+  using Client = ClientValue;
+  using T = typename Client::T;
+  using Op = typename Client::Op;
+  static constexpr int kThreads = kThreadsValue;  // for one row, or one slice of a row
+  static constexpr int kBlock = 256;
+  static constexpr int kRows = kBlock / kThreads;         // rows of a block
+  static constexpr int kPack = kPackOf<T>;                // elements of an access
+  static constexpr int kVectors = 4;                      // accesses of a thread per chunk
+  static constexpr int kChunk = kVectors * kThreads;      // accesses that one bulk copy brings
+  static constexpr int kChunks = kChunksValue;            // bulk copies of a row or slice
+  static constexpr int kSlice = kChunks * kChunk;         // accesses
+  static constexpr int kCapacity = kSlice * kPack;        // longest row or slice
+  static constexpr int kRowsBytes = kRows * kSlice * 16;  // 48 KB with three chunks
+  static constexpr int kMinBlocks = 12 / kChunks;         // an SM has room for 192 KB of rows
+  static_assert(kThreads >= kWarpSize && kBlock % kThreads == 0, "whole warps");
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
+    rows_in_shared(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
+                   Shape shape, typename C::Op op) {
+  using T = typename C::T;
+  using Partial = typename C::Op::Partial;
+  constexpr int kWarps = C::kThreads / kWarpSize;  // of a row
+  const int blocks = cluster_size(), rank = cluster_block_rank();
+  const int local = threadIdx.x / C::kThreads,
+            lane = threadIdx.x % C::kThreads;  // row, thread of it
+  char* memory = dynamic_shared<char>();
+  auto* slots = reinterpret_cast<uint4*>(memory) + local * C::kSlice;      // (chunk, access)
+  auto* heard = reinterpret_cast<std::uint64_t*>(memory + C::kRowsBytes);  // the table is whole
+  auto* full = heard + 1 + local * C::kChunks;                             // chunk c is there
+  auto* table = reinterpret_cast<Partial*>(heard + 2 + C::kRows * C::kChunks) + local * kWarps;
+
+  const std::int64_t row = std::int64_t{blockIdx.x / blocks} * C::kRows + local;
+  const int vectors = row < shape.rows ? static_cast<int>(shape.cols) / C::kPack : 0;
+  const int slice = (vectors + blocks - 1) / blocks;  // accesses of this block, side by side
+  const int first = rank * slice;
+  const int count = max(min(vectors - first, slice), 0);  // how many there are of them
+  in += row * shape.in_pitch + first * C::kPack;
+  out += row * shape.out_pitch + first * C::kPack;
+  op.skip(first * C::kPack);
+  if (threadIdx.x == 0 && blocks > 1) {
+    mbarrier_init(heard, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(heard, blocks * kWarps * sizeof(Partial));
+  }
+  if (lane == 0) {  // one thread of each row asks for all of it
+    for (int c = 0; c < C::kChunks; ++c) mbarrier_init(&full[c], 1);
+    fence_mbarrier_init();
+    for (int c = 0, at = 0; at < count; ++c, at += C::kChunk) {
+      const int bytes = 16 * min(count - at, C::kChunk);
+      mbarrier_arrive_expect_tx(&full[c], bytes);
+      bulk_load(&slots[at], in + at * C::kPack, bytes, &full[c]);
+    }
+  }
+  __syncthreads();  // the barriers stand
+  if (blocks > 1) cluster_arrive_relaxed();
+
+  Partial mine;
+  for (int c = 0, at = lane; at - lane < count; ++c, at += C::kChunk) {
+    mbarrier_wait(&full[c], 0);
+    float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
+#pragma unroll
+    for (int v = 0; v < C::kVectors; ++v) {
+#pragma unroll
+      for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
+      const int i = at + v * C::kThreads;
+      if (i < count) load_pack(x[v], reinterpret_cast<const T*>(&slots[i]));
+    }
+    mine = op.merge(mine, op.reduce(x));
+  }
+
+  Partial whole = op.template merge_lanes<kWarpSize>(mine);
+  if (blocks > 1) {
+    cluster_wait();             // all blocks have started, and their barriers stand
+    if (lane_idx() < blocks) {  // lane r tells block r
+      store_async_cluster(&table[rank * kWarps + warp_idx()], whole, heard, lane_idx());
+    }
+    mbarrier_wait_cluster(heard, 0);  // the Partials of all warps of the cluster have landed here
+  } else if constexpr (kWarps > 1) {
+    if (lane_idx() == 0) store_vector(&table[warp_idx() % kWarps], whole);
+    __syncthreads();  // every warp's Partial is there
+  }
+  if (kWarps > 1) {
+    whole = Partial{};
+    for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
+      whole = op.merge(whole, load_vector<Partial>(&table[i]));
+    }
+    whole = op.template merge_lanes<kWarpSize>(whole);
+  }
+
+  const float scale = op.scale(whole);
+  for (int at = lane; at < count; at += C::kChunk) {
+#pragma unroll
+    for (int v = 0; v < C::kVectors; ++v) {
+      const int i = at + v * C::kThreads;
+      if (i < count) {
+        float x[C::kPack];
+        load_pack(x, reinterpret_cast<const T*>(&slots[i]));
+        op.finish_anew(x, whole, scale, i * C::kPack);
+        store_pack_streaming(out + i * C::kPack, x);
+      }
+    }
+  }
+}
+
+template <class C>
+void start_in_shared(const RowPlan<typename C::Client>& plan, Stream stream) {
+  const Shape& shape = plan.problem.shape;
+  const size_t barriers = (2 + C::kRows * C::kChunks) * sizeof(std::uint64_t);
+  const size_t table_bytes =
+      plan.cluster * (C::kBlock / kWarpSize) * sizeof(typename C::Op::Partial);
+  dim3 grid = row_grid(shape, C::kRows);
+  grid.x *= plan.cluster;
+  launch(rows_in_shared<C>,
+         {grid, dim3(C::kBlock), C::kRowsBytes + barriers + table_bytes, plan.cluster}, stream,
+         plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan));
+}
+
+template <class Client>
+struct InShared : Client::Level {
+  using Plan = RowPlan<Client>;
+  static constexpr const char* name = "in_shared";
+  static constexpr const char* changed =
+      "bulk copies bring the row into shared memory: 192 KB an SM, asked for at once by one thread";
+  static constexpr const char* expect =
+      "small blocks, 32 KB of a row each, four or more an SM: one is always loading, and rows up "
+      "to "
+      "524,288 elements are read once. Two exponentials an element are hidden under the copy";
+  static constexpr const char* cost =
+      "the exponentials again for the output; rows off 16-byte boundaries stay a level below";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const typename Client::Level::Problem& p) {
+    using T = typename Client::T;
+    return {
+        tma_loads("in").bytes(pass_bytes<T>(p.shape)), global_stores("out").coalesced(),
+        global_stores("out").requests(static_cast<double>(p.shape.elements()) / kPackOf<T> / 32),
+        shared_loads().conflict_free(), faster_than_previous(1.02)};
+  }
+
+  /// The fewest threads per row that hold it; longer rows are shared by a cluster, in slices.
+  static void pick(Plan& plan) {
+    const std::int64_t cols = plan.problem.shape.cols;
+    plan.cluster = 1;
+    if (cols <= InSharedConfig<Client, 32>::kCapacity) {
+      plan.start = start_in_shared<InSharedConfig<Client, 32>>;
+    } else if (cols <= InSharedConfig<Client, 64>::kCapacity) {
+      plan.start = start_in_shared<InSharedConfig<Client, 64>>;
+    } else if (cols <= InSharedConfig<Client, 128>::kCapacity) {
+      plan.start = start_in_shared<InSharedConfig<Client, 128>>;
+    } else if (cols <= kMaxCluster * InSharedConfig<Client, 256>::kCapacity) {
+      plan.cluster = cluster_for(cols, InSharedConfig<Client, 256>::kCapacity);
+      plan.start = start_in_shared<InSharedConfig<Client, 256>>;
+    } else {
+      plan.cluster = kMaxCluster;
+      plan.start = start_in_shared<InSharedConfig<Client, 256, 4>>;
+    }
+  }
+
+  static Plan prepare(const typename Client::Level::Problem& problem,
+                      const typename Client::Level::Buffers& buffers) {
+    constexpr std::int64_t kShortest = 2048 / sizeof(typename Client::T);  // worth a bulk copy
+    constexpr std::int64_t kLongest = kMaxCluster * InSharedConfig<Client, 256, 4>::kCapacity;
+    Plan plan = Signals<Client>::prepare(problem, buffers);
+    const std::int64_t cols = problem.shape.cols;
+    if (device_info().cc() >= 90 && Client::aligned(plan) && cols >= kShortest &&
+        cols <= kLongest) {
+      pick(plan);
+    }
+    return plan;
+  }
+
+  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
+};
+
+}  // namespace cookbook::softmax
