@@ -72,5 +72,20 @@ if [ -s "$out/warnings.txt" ]; then
   cat "$out/warnings.txt" >&2
   exit 1
 fi
+python3 -B docs/make_search.py "$out/html"
 python3 -B docs/check_site.py "$out/html"
+
+# In a real browser, where Playwright for Python and Chromium are installed.
+browser_python=
+for candidate in .venv/bin/python python3; do
+  if command -v "$candidate" >/dev/null && "$candidate" -c 'import playwright' 2>/dev/null; then
+    browser_python=$candidate
+    break
+  fi
+done
+if [ -n "$browser_python" ]; then
+  "$browser_python" -B docs/check_browser.py "$out/html"
+else
+  say "Skipped: the check in a browser (pip install playwright; apt-get install chromium)."
+fi
 echo "The site: $out/html/index.html"

@@ -15,3 +15,122 @@
   window.addEventListener("hashchange", openTarget);
   window.addEventListener("DOMContentLoaded", openTarget);
 })();
+
+// The search box looks through the text of every page: Doxygen's own knows the names of the API only.
+// The index is a script (search_index.js), loaded when the box is first used, so it works from disk.
+(function () {
+  const isField = (event) => event.target instanceof Element && event.target.id === "MSearchField";
+  const words = (text) => text.toLowerCase().split(/[^\p{L}\p{N}_.:#+-]+/u).filter(Boolean);
+  let panel = null, wanted = "", loading = false;
+
+  function load() {
+    if (loading) return;
+    loading = true;
+    const script = document.createElement("script");
+    script.src = "search_index.js";
+    script.onload = () => { if (wanted) show(wanted); };
+    document.head.appendChild(script);
+  }
+
+  // Every word must occur; in headings counts more than in the text, at the start of a word more than within.
+  function score(entry, terms) {
+    let sum = 0;
+    for (const term of terms) {
+      const at = (text) => {
+        const place = text.toLowerCase().indexOf(term);
+        return place < 0 ? 0 : place === 0 || /[^\p{L}\p{N}]/u.test(text[place - 1]) ? 2 : 1;
+      };
+      const found = 6 * at(entry[1]) + 2 * at(entry[2]) + at(entry[3]);
+      if (!found) return 0;
+      sum += found;
+    }
+    return entry[3] ? sum + 4 : sum;  // pages before names
+  }
+
+  function marked(parent, text, terms) {
+    const pattern = new RegExp("(" + terms.map((t) => t.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|") + ")", "ig");
+    text.split(pattern).forEach((part, i) => {
+      const node = i % 2 ? document.createElement("mark") : document.createTextNode(part);
+      if (i % 2) node.textContent = part;
+      parent.appendChild(node);
+    });
+  }
+
+  function show(query) {
+    wanted = query;
+    const terms = words(query);
+    if (!panel) {
+      panel = document.createElement("div");
+      panel.id = "cookbook-results";
+      panel.setAttribute("role", "listbox");
+      panel.setAttribute("aria-label", "Search results");
+      document.body.appendChild(panel);
+    }
+    panel.replaceChildren();
+    panel.hidden = terms.length === 0;
+    if (panel.hidden || !window.cookbookIndex) return load();
+    const box = document.getElementById("MSearchBox").getBoundingClientRect();
+    panel.style.top = box.bottom + 6 + "px";
+    panel.style.left = Math.max(8, Math.min(box.left, window.innerWidth - 8 - panel.offsetWidth)) + "px";
+    const found = window.cookbookIndex.map((entry) => [score(entry, terms), entry]).filter(([points]) => points > 0)
+      .sort((a, b) => b[0] - a[0]).slice(0, 24);
+    if (!found.length) panel.textContent = "Nothing found";
+    for (const [, [url, heading, page, text]] of found) {
+      const link = document.createElement("a");
+      link.href = url;
+      const title = document.createElement("strong");
+      marked(title, heading, terms);
+      link.append(title);
+      if (page !== heading) link.append(" · " + page);
+      const place = Math.min(...terms.map((t) => text.toLowerCase().indexOf(t)).filter((i) => i >= 0));
+      if (Number.isFinite(place)) {
+        const piece = document.createElement("span");
+        const from = Math.max(0, place - 50);
+        marked(piece, (from ? "..." : "") + text.slice(from, place + 110), terms);
+        link.append(piece);
+      }
+      panel.appendChild(link);
+    }
+  }
+
+  function hide() {
+    wanted = "";
+    if (panel) panel.hidden = true;
+  }
+
+  function move(step) {
+    const links = [...panel.querySelectorAll("a")];
+    const next = links.indexOf(document.activeElement) + step;
+    if (next < 0) document.getElementById("MSearchField").focus();
+    else if (links.length) links[Math.min(next, links.length - 1)].focus();
+  }
+
+  // In the capture phase at the window: Doxygen's handlers, which are on the field, never see these.
+  for (const kind of ["keydown", "keyup", "input", "focus", "blur", "click"]) {
+    window.addEventListener(kind, (event) => {
+      const open = panel && !panel.hidden;
+      if (kind === "keydown" && open && (isField(event) || panel.contains(event.target))) {
+        if (event.key === "Escape") hide();
+        else if (event.key === "ArrowDown") move(1);
+        else if (event.key === "ArrowUp") move(-1);
+        else if (event.key === "Enter" && isField(event)) {
+          const first = panel.querySelector("a");
+          if (first) location.href = first.href;
+        } else return;
+        event.preventDefault();
+      }
+      if (!isField(event)) {
+        if (kind === "click" && open && !panel.contains(event.target)) hide();
+        return;
+      }
+      if (kind === "focus") {
+        load();
+        event.target.placeholder = "Search";
+        if (event.target.value === "Search") event.target.value = "";  // what Doxygen puts there
+      }
+      if (kind === "input") show(event.target.value);
+      if (kind !== "click" && kind !== "input") event.stopImmediatePropagation();
+    }, true);
+  }
+  window.addEventListener("pagehide", hide);
+})();

@@ -19,7 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plots"))
-from cookbook_plots import book  # noqa: E402
+from cookbook_plots import book, tables  # noqa: E402
+from cookbook_plots.results import Results, gpus  # noqa: E402
 
 # The guides in reading order; any other page in docs/ follows by itself.
 GUIDES = ["building", "measuring", "profiling", "simt", "exercises", "adding", "json", "which_tool", "glossary"]
@@ -192,7 +193,8 @@ def figure(match, base, html_folder):
         name = target.relative_to(html_folder)
         images.append(f'<a href="{name}" class="only-{shade}"><img class="figure" loading="lazy" alt="{alt}" '
                       f'src="{name}"/></a>')
-    return raw(f'<div class="figures">{"".join(images)}</div>')
+    name = Path(light).stem.removesuffix("-light").replace("-", "_")
+    return raw(f'<div class="figures" id="{name}">{"".join(images)}</div>')
 
 
 def link(match, base, pages):
@@ -250,6 +252,42 @@ def read_explain(folder, number):
     return {(parts[i], parts[i + 1]): parts[i + 2].strip("\n") for i in range(1, len(parts) - 2, 3)}
 
 
+def label_of(info, level):
+    """The anchor of a level's section."""
+    own = info.path in level.file.parents
+    return f"chapter_{info.number}_{anchor(level.file.stem if own else level.name)}"
+
+
+def link_levels(text, info):
+    """In the tables of results, the names of levels lead to their sections."""
+    labels = {}
+    for level in (level for ladder in ladders(info) for level in ladder):
+        labels.setdefault(level.name, label_of(info, level))
+
+    def linked(match):
+        label = labels.get(match[2])
+        return f'| {match[1]} | <a href="#{label}"><code>{match[2]}</code></a>{match[3]} |' if label else match[0]
+    begin, end = text.find(tables.BEGIN), text.find(tables.END)
+    return (text[:begin] + re.sub(r"^\| (\d+) \| `([^`]+)`([^|]*?) \|", linked, text[begin:end], flags=re.MULTILINE)
+            + text[end:])
+
+
+def measured(info, level):
+    """What was measured of a level of the headline ladder, with a link to its dot; "" where nothing was."""
+    found = gpus()
+    runs = Results(found[0]).of_chapter(info.number) if found else []
+    timed = [other for other in runs[0].timed if other.name == level.name] if runs else []
+    if not timed or len(runs[0].timed) < 2:
+        return ""
+    run = runs[0]
+    text = f"{tables.significant(run.speed(timed[0]))} {run.unit}"
+    if timed[0].fraction is not None:
+        text += f", {tables.percent(timed[0].fraction)} of {run.json['roof']}"
+    text += f" {tables.STALE}" if timed[0].stale else ""
+    return (f"<dt>measured</dt><dd>{html.escape(text)}: <a class=\"dot\" href=\"#chapter_{info.number}_roofline\">"
+            f"dot {timed[0].index} under the roofs</a></dd>")
+
+
 def level_sections(info, explained):
     """The code of a chapter, ladder by ladder; a file that was shown is not shown again."""
     out, shown = [], set()
@@ -264,11 +302,12 @@ def level_sections(info, explained):
             source = level.file.read_text()
             here = level.file.relative_to(ROOT)
             foreign = info.path not in level.file.parents
-            label = f"chapter_{info.number}_{anchor(level.file.stem if not foreign else level.name)}"
+            label = label_of(info, level)
             title = f"{index} · {level.name}" if order == 0 else f"Another ladder: {index} · {level.name}"
             out.append(f"\n## {title} {{#{label}}}\n")
             facts = [(what, getattr(level, what)) for what in ("changed", "expect", "cost")]
             rows = "".join(f"<dt>{what}</dt><dd>{html.escape(text)}</dd>" for what, text in facts if text)
+            rows += measured(info, level) if order == 0 else ""
             blocks = [f'<dl class="level-facts">{rows}</dl>']
             marked = frozenset()
             previous = ladder[index - 1] if index else None
@@ -316,7 +355,7 @@ def chapter_page(info, pages, html_folder, explained):
     title = title_of(text, info.title)
     title = re.sub(r"^(?:Chapter\s+)?\d+\s*[·:.\-]\s*", "", title)
     title = f"{info.number} · {title[:1].upper()}{title[1:]}"
-    body = convert(without_title(text), info.path, pages, html_folder)
+    body = convert(link_levels(without_title(text), info), info.path, pages, html_folder)
     code = level_sections(info, explained)
     out = [f"# {title} {{#chapter_{info.number}}}\n", body]
     if code:

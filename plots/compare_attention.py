@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times the levels of chapter 10 against cuDNN and FlashAttention-2, both through PyTorch.
+"""Chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch) and Triton.
 
-One process, one set of tensors, the contestants interleaved: every round times each of them once, in
-an order that rotates, and ratios are formed within a round. Writes one JSON file and prints a table.
+`./run compare attention` times the last level. On its own, this times any levels over many sizes: one
+process, one set of tensors, the contestants interleaved: every round times each of them once, in an order
+that rotates, and ratios are formed within a round. Writes one JSON file and prints a table.
 
     python3 plots/compare_attention.py --out results/attention.json
     python3 plots/compare_attention.py --levels persistent,multicast --sizes 8192 --dims 128
@@ -13,73 +14,19 @@ Needs PyTorch with CUDA and an sm_90 GPU. Builds libcookbook_attention.so with n
 older than its sources.
 """
 import argparse
-import ctypes
-import glob
 import json
 import math
 import os
 import statistics
-import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-CHAPTER = os.path.join(ROOT, "chapters", "10_flash_attention")
+import contestants
+from contestants.libraries import AttentionProblem, Library, build
+from contestants.timing import Budget, quartiles, time_all
 
-
-class Problem(ctypes.Structure):
-    """cookbook_attention_problem of capi.hpp."""
-
-    _fields_ = [(name, ctypes.c_int) for name in
-                ("batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim", "causal", "dtype")]
-
-
-def build(library):
-    """Compiles the library if a source is newer than it."""
-    sources = [os.path.join(CHAPTER, "capi.cu"), os.path.join(ROOT, "common/backend/tensor_map.cpp")]
-    sources += sorted(glob.glob(os.path.join(ROOT, "common/backend/*cuda*.cu")))
-    sources += sorted(glob.glob(os.path.join(ROOT, "common/backend/cuda/*.c*")))
-    watched = sources + glob.glob(os.path.join(CHAPTER, "*.*uh")) + glob.glob(
-        os.path.join(CHAPTER, "*.hpp")) + glob.glob(os.path.join(ROOT, "common/**/*.*h*"), recursive=True)
-    if os.path.exists(library) and all(os.path.getmtime(f) <= os.path.getmtime(library) for f in watched):
-        return
-    os.makedirs(os.path.dirname(os.path.abspath(library)), exist_ok=True)
-    command = ["nvcc", "-shared", "-Xcompiler", "-fPIC", "-O2", "-std=c++20", "-lineinfo",
-               "--expt-relaxed-constexpr", "-diag-suppress=186", "-DCOOKBOOK_CUDA=1",
-               f'-DCOOKBOOK_SOURCE_DIR="{ROOT}"', "-gencode", "arch=compute_90a,code=sm_90a",
-               "-I", ROOT, *sources, "-o", library]
-    print("building", library, flush=True)
-    subprocess.run(command, check=True)
-
-
-class Library:
-    """The C interface."""
-
-    def __init__(self, path):
-        self.c = ctypes.CDLL(path)
-        self.c.cookbook_attention_plan.restype = ctypes.c_void_p
-        self.c.cookbook_attention_plan.argtypes = [ctypes.c_char_p, ctypes.POINTER(Problem)] + [
-            ctypes.c_void_p] * 5
-        self.c.cookbook_attention_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        self.c.cookbook_attention_destroy.argtypes = [ctypes.c_void_p]
-        self.c.cookbook_attention_error.restype = ctypes.c_char_p
-        self.c.cookbook_attention_levels.restype = ctypes.c_char_p
-
-    def levels(self):
-        return self.c.cookbook_attention_levels().decode().split("\n")[:-1]
-
-    def plan(self, level, problem, q, k, v, o, lse):
-        """A callable that launches `level` on the current stream, or None with the reason."""
-        import torch
-        handle = self.c.cookbook_attention_plan(
-            level.encode(), ctypes.byref(problem), q.data_ptr(), k.data_ptr(), v.data_ptr(),
-            o.data_ptr(), lse.data_ptr())
-        if not handle:
-            return None, self.c.cookbook_attention_error().decode()
-
-        def run():
-            if self.c.cookbook_attention_run(handle, torch.cuda.current_stream().cuda_stream):
-                raise RuntimeError(self.c.cookbook_attention_error().decode())
-        return run, handle
+CHAPTER = 10
+NEEDS = ["attention"]
+LEVELS = {"persistent": "chapters/10_flash_attention/level_10_persistent.cuh"}
 
 
 def visible_pairs(seq_q, seq_k, causal):
@@ -115,46 +62,101 @@ def plain(q, k, v, causal, batch, head, rows):
     return torch.softmax(s.float(), 1).to(q.dtype) @ vh
 
 
-def time_all(contestants, rounds, flush):
-    """Milliseconds per contestant: a list of one figure per round."""
+def sdpa(backend, qt, kt, vt, causal):
+    """Attention by one of PyTorch's backends. is_causal aligns to the top left: the same where seq_q = seq_k."""
+    import torch.nn.functional as F
+    from torch.nn.attention import sdpa_kernel
+    with sdpa_kernel(backend):
+        return F.scaled_dot_product_attention(qt, kt, vt, is_causal=causal, enable_gqa=qt.shape[1] != kt.shape[1])
+
+
+def choose_triton(triton, q, k, v, o, lse, causal, quick, flush, budget):
+    """Triton's fastest configuration: looked for once per head dimension, and then used with any mask."""
+    kernels, dim = triton.kernels, q.shape[3]
+    key = f"attention {dim}"
+    configs = [triton.chosen[key]] if key in triton.chosen else kernels.ATTENTION_CONFIGS[dim]
+    if quick:
+        configs = configs[:1]
+    return triton.choose(key, configs, lambda config: lambda: kernels.attention(q, k, v, o, lse, causal, config),
+                         flush, budget)
+
+
+def sizes(quick):
+    """(batch, heads, seq, head_dim, causal): 16,384 tokens of 2,048 features."""
+    lengths = (4096,) if quick else (4096, 16384)
+    return [(16384 // seq, 2048 // dim, seq, dim, causal) for dim in (128, 64) for seq in lengths
+            for causal in (False, True)]
+
+
+def cases(options, flush, budget):
+    """For ./run compare."""
     import torch
-    times = {name: [] for name in contestants}
-    names = list(contestants)
-    for name in names:  # warm-up
-        for _ in range(2):
-            contestants[name]()
-    torch.cuda.synchronize()
-    for r in range(rounds):
-        events = []
-        for name in names[r % len(names):] + names[:r % len(names)]:
-            flush.zero_()
-            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            contestants[name]()
-            stop.record()
-            events.append((name, start, stop))
-        torch.cuda.synchronize()
-        for name, start, stop in events:
-            times[name].append(start.elapsed_time(stop))
+    from torch.nn.attention import SDPBackend
+    library = Library("attention")
+    triton = contestants.Triton.load()
+    for batch, heads, seq, dim, causal in sizes(options.quick):
+        if budget.left() <= 0:
+            return
+        torch.manual_seed(1)
+        q, k, v = (torch.randn(batch, seq, heads, dim, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+        out = torch.empty_like(q)
+        lse = torch.empty(batch, heads, seq, device="cuda")
+        qt, kt, vt = (t.transpose(1, 2) for t in (q, k, v))
+        spots = torch.linspace(0, seq - 1, 64, device="cuda").long()
+        heads_at = [(0, 0), (batch - 1, heads - 1)]
+        exact = torch.stack([reference(q, k, v, causal, i, h, spots)[0] for i, h in heads_at])
+        # As the book allows: twice the error of a plain implementation in 16 bits.
+        allowed = 2 * max((plain(q, k, v, causal, i, h, spots).double() - e).abs().max().item()
+                          for (i, h), e in zip(heads_at, exact)) + 1e-6
+
+        def right(out=out, exact=exact, spots=spots, allowed=allowed, heads_at=heads_at):
+            return contestants.check(torch.stack([out[i, spots, h].double() for i, h in heads_at]), exact, allowed)
+
+        running = {}
+        for level in LEVELS:
+            running[level] = library.plan(level, AttentionProblem(batch, heads, heads, seq, seq, dim, int(causal), 0),
+                                          q, k, v, out, lse)
+        returned = {}  # PyTorch's come as new tensors: copied out where they are checked
+        for name, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION), ("FlashAttention-2", SDPBackend.FLASH_ATTENTION)):
+            def call(name=name, backend=backend):
+                returned[name] = sdpa(backend, qt, kt, vt, causal)
+
+            running[name] = call
+        if triton:
+            running["Triton"] = choose_triton(triton, q, k, v, out, lse, causal, options.quick, flush, budget)
+
+        def right_of_all():
+            if returned:
+                out.copy_(returned.popitem()[1].transpose(1, 2))
+            return right()
+
+        flops = 4.0 * dim * visible_pairs(seq, seq, causal) * batch * heads
+        yield contestants.run_case(
+            {"chapter": CHAPTER, "ladder": "attention", "size": [batch, heads, heads, seq, seq, dim],
+             "dims": ["batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim"], "dtype": "bf16",
+             "variant": "causal" if causal else "full", "flops": flops, "bytes": 8.0 * q.numel(), "unit": "TFLOP/s"},
+            running, LEVELS, out, right_of_all, options.rounds, flush,
+            time_all=lambda calls, rounds, buffer: forgetting(returned, calls, rounds, buffer))
+        del q, k, v, qt, kt, vt, out, lse, running
+
+
+def forgetting(returned, calls, rounds, flush):
+    """time_all, and what was returned meanwhile dropped: the check that follows must see its own."""
+    times = time_all(calls, rounds, flush)
+    returned.clear()
     return times
-
-
-def quartiles(values):
-    ordered = sorted(values)
-    return [ordered[int(f * (len(ordered) - 1))] for f in (0.25, 0.5, 0.75)]
 
 
 def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats):
     import torch
-    import torch.nn.functional as F
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.attention import SDPBackend
     b, hq, hk, sq, sk, d = shape
     torch.manual_seed(1)
     q = torch.randn(b, sq, hq, d, device="cuda", dtype=dtype)
     k, v = (torch.randn(b, sk, hk, d, device="cuda", dtype=dtype) for _ in range(2))
     qt, kt, vt = (t.transpose(1, 2) for t in (q, k, v))
-    problem = Problem(b, hq, hk, sq, sk, d, int(causal), 0 if dtype == torch.bfloat16 else 1)
-    contestants, skipped, errors, plans = {}, {}, {}, []
+    problem = AttentionProblem(b, hq, hk, sq, sk, d, int(causal), 0 if dtype == torch.bfloat16 else 1)
+    running, skipped, errors = {}, {}, {}
     rows = torch.unique(torch.linspace(0, sq - 1, 64, device="cuda").long())
     spots = [(0, 0), (b - 1, hq - 1)]
     exact = [reference(q, k, v, causal, i, h, rows) for i, h in spots]
@@ -163,12 +165,8 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats):
     for level in levels:
         o = torch.full_like(q, float("nan"))
         lse = torch.full((b, hq, sq), float("nan"), device="cuda")
-        run, handle = lib.plan(level, problem, q, k, v, o, lse)
-        if run is None:
-            skipped[level] = handle
-            continue
-        plans.append(handle)
         try:
+            run = lib.plan(level, problem, q, k, v, o, lse)
             run()
             torch.cuda.synchronize()
         except RuntimeError as error:
@@ -187,19 +185,30 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats):
         if bad:
             skipped[level] = f"WRONG: error {errors[level]:.3g}, plain {plain_error:.3g}"
             continue
-        contestants[level] = run
+        running[level] = run
     for name, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION), ("FlashAttention-2", SDPBackend.FLASH_ATTENTION)):
         def call(backend=backend):
-            with sdpa_kernel(backend):
-                # is_causal aligns to the top left: the same where seq_q = seq_k.
-                return F.scaled_dot_product_attention(qt, kt, vt, is_causal=causal, enable_gqa=hq != hk)
+            return sdpa(backend, qt, kt, vt, causal)
         try:
             call()
             torch.cuda.synchronize()
-            contestants[name] = call
+            running[name] = call
         except RuntimeError as error:
             skipped[name] = str(error).split("\n")[0]
-    times = time_all(contestants, rounds, flush)
+    triton = sq > 1 and contestants.Triton.load()
+    if triton:
+        o, lse = torch.full_like(q, float("nan")), torch.empty((b, hq, sq), device="cuda")
+        call = choose_triton(triton, q, k, v, o, lse, causal, False, flush, Budget(60))
+        if isinstance(call, str):
+            skipped["Triton"] = call
+        else:
+            e = max((o[i, rows, h].double() - eo).abs().max().item() for (i, h), (eo, _) in zip(spots, exact))
+            errors["Triton"] = e
+            if e <= 2 * plain_error + 1e-6:
+                running["Triton"] = call
+            else:
+                skipped["Triton"] = f"WRONG: error {e:.3g}, plain {plain_error:.3g}"
+    times = time_all(running, rounds, flush)
     flops = 4.0 * d * visible_pairs(sq, sk, causal) * b * hq
     kv_bytes = 2.0 * 2 * b * sk * hk * d
     result = {"shape": list(shape), "causal": causal, "dtype": str(dtype).split(".")[1], "flops": flops,
@@ -220,15 +229,13 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats):
               + (f"  error {errors[name]:.2e}" if name in errors else ""))
     for name, why in skipped.items():
         print(f"  {name:18s} {why}")
-    for handle in plans:
-        lib.c.cookbook_attention_destroy(handle)
     sys.stdout.flush()
     return result
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", default=os.path.join(ROOT, "build", "libcookbook_attention.so"))
+    parser.add_argument("--library", help="default: build/compare/libcookbook_attention.so")
     parser.add_argument("--levels", default="overlapped,lazy rescale,persistent,multicast",
                         help="comma-separated, or all")
     parser.add_argument("--dims", default="128,64")
@@ -242,8 +249,7 @@ def main():
     parser.add_argument("--out", default="")
     args = parser.parse_args()
     import torch
-    build(args.library)
-    lib = Library(args.library)
+    lib = Library("attention", build("attention", args.library))
     flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
     dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float16
     results = []

@@ -1,18 +1,40 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Nsight Compute on every level of a chapter's headline ladder: bytes through device memory, L2 and L1.
+# The bytes that every level of a chapter's ladder moves, for the figures.
 #   plots/profile.sh 3 [--ladder NAME] [--size 8192x8192] [--out FILE]
-# Writes plots/results/<gpu>/profile-<chapter>.json, which the figures use. Needs a GPU, nvcc and ncu,
-# and permission to read counters (docs/profiling.md says what to do where that is refused).
+# With a GPU: Nsight Compute, into plots/results/<gpu>/profile-<chapter>.json: bytes of device memory, L2 and
+# L1, and operations. That needs nvcc, ncu and permission to read counters (docs/profiling.md says what to do
+# where it is refused). Without one, or with BACKEND=simt: the counters of the SIMT backend, into
+# plots/results/simt/chapter-<chapter>.json.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() { echo "usage: ./run profile CHAPTER [--ladder NAME] [--size SIZE] [--out FILE]" >&2; exit 2; }
 [[ "${1:-}" =~ ^[0-9]+$ ]] || usage
-command -v nvidia-smi >/dev/null || { echo "profile: needs an NVIDIA GPU (nvidia-smi is not here)" >&2; exit 1; }
-if ! command -v ncu >/dev/null && [ -x /usr/local/cuda/bin/ncu ]; then
-  export PATH="/usr/local/cuda/bin:$PATH"
+chapter=$1
+backend=$(./run --print-backend)
+
+if [ "$backend" = simt ]; then
+  [ -x "build/simt/chapter-$chapter" ] || BACKEND=simt ./run "$chapter" --list >/dev/null
+  shift
+  out=plots/results/simt/chapter-$chapter.json arguments=()
+  while [ $# -gt 0 ]; do
+    if [ "$1" = --out ] && [ $# -gt 1 ]; then out=$2 && shift; else arguments+=("$1"); fi
+    shift
+  done
+  mkdir -p "$(dirname "$out")"
+  "build/simt/chapter-$chapter" "${arguments[@]}" --json "$out"
+  echo "wrote $out"
+  exit
 fi
+
+export PATH="$PATH:/usr/local/cuda/bin"
 command -v ncu >/dev/null || { echo "profile: needs Nsight Compute (ncu is not on the PATH)" >&2; exit 1; }
-[ -x "build/cuda/chapter-$1" ] || BACKEND=cuda ./run build
-exec python3 plots/profile_levels.py "$@"
+if [ ! -x "build/cuda/chapter-$chapter" ]; then
+  if [ -f build/cuda/CMakeCache.txt ]; then
+    cmake --build build/cuda -j "${JOBS:-$(nproc)}" --target "chapter-$chapter" >&2
+  else
+    BACKEND=cuda ./run "$chapter" --list >/dev/null
+  fi
+fi
+exec python3 -B plots/profile_levels.py "$@"

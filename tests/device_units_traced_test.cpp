@@ -245,5 +245,16 @@ TEST(Mistakes, MissingMbarrierWait) {
   EXPECT_FINDING(trace, "race", "device_units_traced_test.cpp");
 }
 
+TEST(Mistakes, StAsyncNotWaitedFor) {
+  DeviceMemory out(64, "out");
+  EXPECT_NO_FINDINGS(trace_of([&] {
+    launch(tell_everybody<Slip::none>, {4, 32, 64, 4}, {}, out.as<int>());
+  }));
+  const Trace trace = trace_of([&] {
+    launch(tell_everybody<Slip::does_not_wait>, {4, 32, 64, 4}, {}, out.as<int>());
+  });
+  EXPECT_FINDING(trace, "race", "device_units.hpp");
+}
+
 }  // namespace
 }  // namespace cookbook

@@ -2,7 +2,13 @@
 // Planted bugs that the comparison must catch on either backend, each by its own message.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
 #include "common/harness/check.hpp"
+#include "tests/planted/limits.hpp"
 #include "tests/planted/reverse.hpp"
 
 namespace cookbook::planted {
@@ -76,6 +82,156 @@ TEST(Planted, NanMustStayWhereItIs) {
   const Ladder wrong = reverse_ladder<Bug::off_by_one>();
   Instance other(wrong, {4, 64}, InputKind::one_nan, 1);
   EXPECT_EQ(check_level(wrong.levels[0], other).status, CheckResult::Status::mismatch);
+}
+
+// ---- a large problem, of which 16 rows are compared -------------------------------------------
+
+constexpr int kRows = 4096;
+
+CheckResult check_wrong(const Wrong& wrong, std::uint64_t seed = 1) {
+  Ladder ladder = ladder_over<Costly>("costly", "reverse rows", {"rows", "cols"});
+  ladder.levels = rows<WrongInPlaces<Costly>>();
+  WrongInPlaces<Costly>::wrong = wrong;
+  Instance instance(ladder, {kRows, 8}, InputKind::normal, seed);
+  return check_level(ladder.levels[0], instance, 1);
+}
+
+TEST(PlantedInALargeProblem, ARightOnePasses) {
+  EXPECT_EQ(check_wrong({kRows, kRows}).status, CheckResult::Status::ok);
+}
+TEST(PlantedInALargeProblem, FirstAndLastRow) {
+  expect_caught(check_wrong({0, 1}), "out[0][0]: got ");
+  expect_caught(check_wrong({kRows - 1, kRows}), "out[4095][0]: got ");
+}
+TEST(PlantedInALargeProblem, FirstAndLastColumn) {
+  expect_caught(check_wrong({0, kRows, 0, 128, 0, 1}), "][0]: got ");
+  expect_caught(check_wrong({0, kRows, 0, 128, 7, 8}), "][7]: got ");
+}
+TEST(PlantedInALargeProblem, TheLastElementOnly) {
+  expect_caught(check_wrong({kRows - 1, kRows, 0, 128, 7, 8}), "out[4095][7]: got ");
+}
+// One warp's rows are wrong in every tile: the sample must not fall on the same rows of each.
+TEST(PlantedInALargeProblem, TheSameRowsOfEveryTile) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    for (const int first : {0, 32, 64, 95}) {
+      EXPECT_EQ(check_wrong({1, kRows - 1, first, first + 32}, seed).status,
+                CheckResult::Status::mismatch)
+          << "rows " << first << " and on, seed " << seed;
+    }
+  }
+}
+// Wherever two strips' worth of neighbouring rows lie, one row of them is compared.
+TEST(PlantedInALargeProblem, ABandOfRowsAnywhere) {
+  constexpr int kBand = 2 * (kRows / 14 + 1);
+  for (int first = 1; first + kBand < kRows; first += 97) {
+    EXPECT_EQ(check_wrong({first, first + kBand}).status, CheckResult::Status::mismatch) << first;
+  }
+}
+// What a sample cannot do. Each row of 128 is made wrong alone: just the compared ones are noticed,
+// others with another seed. The sizes of the tests are compared whole, and there each is caught.
+TEST(PlantedInALargeProblem, OneWrongRowIsSeenOnlyWhereItIsSampled) {
+  auto caught = [](auto problem, std::uint64_t seed) {
+    using P = decltype(problem);
+    Ladder ladder = ladder_over<P>("reverse", "reverse rows", {"rows", "cols"});
+    ladder.levels = rows<WrongInPlaces<P>>();
+    Instance instance(ladder, {128, 8}, InputKind::normal, seed);
+    std::vector<int> found;
+    for (int row = 0; row < 128; ++row) {
+      WrongInPlaces<P>::wrong = {row, row + 1};
+      if (check_level(ladder.levels[0], instance, 1).status != CheckResult::Status::ok) {
+        found.push_back(row);
+      }
+    }
+    return found;
+  };
+  const std::vector<int> sampled = caught(Costly{}, 1);
+  EXPECT_EQ(sampled.size(), 16u);
+  EXPECT_EQ(sampled.front(), 0);
+  EXPECT_EQ(sampled.back(), 127);
+  EXPECT_NE(sampled, caught(Costly{}, 2));
+  EXPECT_EQ(caught(Problem{}, 1).size(), 128u);
+}
+// Unwritten elements are looked for everywhere, at any size.
+TEST(PlantedInALargeProblem, UnwrittenAnywhere) {
+  Wrong one;  // row 2,001 is one that the sample lacks: an error there is not seen
+  one.first_row = 2001, one.end_row = 2002, one.first_col = 5, one.end_col = 6;
+  EXPECT_EQ(check_wrong(one).status, CheckResult::Status::ok);
+  one.unwritten = true;
+  expect_caught(check_wrong(one), "out[2001][5] was never written");
+}
+
+// ---- under a bound of infinity ----------------------------------------------------------------
+
+CheckResult check_four(float a, float b, float c, float d, int first = 0) {
+  Ladder ladder = ladder_over<Unbounded>("unbounded", "four values", {"rows", "cols"});
+  ladder.levels = rows<FourValues>();
+  const float values[] = {a, b, c, d};
+  std::copy(values, values + 4, FourValues::values);
+  FourValues::first = first;
+  Instance instance(ladder, {1, 4}, InputKind::normal, 1);
+  return check_level(ladder.levels[0], instance);
+}
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// The reference gives a number and says that none is wrong: a NaN of a hidden key passes as well.
+TEST(PlantedUnderAnInfiniteBound, AnyValueIsRightWhereTheReferenceSaysSo) {
+  for (const float value : {0.0f, 1e30f, -kInf, kNan}) {
+    EXPECT_EQ(check_four(value, kInf, kNan, 1).status, CheckResult::Status::ok) << value;
+  }
+}
+TEST(PlantedUnderAnInfiniteBound, ButItMustBeWritten) {
+  expect_caught(check_four(0, kInf, kNan, 1, 1), "out[0][0] was never written");
+}
+TEST(PlantedUnderAnInfiniteBound, PoisonWrittenIsPoison) {
+  float poison;
+  const std::uint32_t bits = poison_bits(DType::f32);
+  std::memcpy(&poison, &bits, sizeof poison);
+  expect_caught(check_four(poison, kInf, kNan, 1), "out[0][0] was never written");
+}
+// An infinite input makes the bound infinite too, and its result is known all the same.
+TEST(PlantedUnderAnInfiniteBound, InfinityMustBeInfinity) {
+  expect_caught(check_four(0, 7, kNan, 1), "out[0][1]: got 7, expected inf");
+  expect_caught(check_four(0, -kInf, kNan, 1), "out[0][1]: got -inf, expected inf");
+  expect_caught(check_four(0, kNan, kNan, 1), "out[0][1]: got nan, expected inf");
+}
+TEST(PlantedUnderAnInfiniteBound, NanMustBeNan) {
+  expect_caught(check_four(0, kInf, 7, 1), "out[0][2]: got 7, expected nan");
+}
+
+// ---- after timing -----------------------------------------------------------------------------
+
+// Right when it was checked; then run again and again, and checked once more as after timing.
+template <Bug kBug>
+std::string check_after_runs(InputKind kind = InputKind::normal, const Variant& variant = {}) {
+  const Ladder ladder = reverse_ladder<kBug>();
+  Instance instance(ladder, {4, 64}, kind, 1, variant);
+  const CheckResult before = check_level(ladder.levels[0], instance, 1);
+  EXPECT_EQ(before.status, CheckResult::Status::ok) << before.reason;
+  const std::uint64_t hash = instance.output_hash();
+  const auto run = ladder.levels[0].prepare(instance.problem(), instance.pointers());
+  for (int i = 0; i < 5; ++i) run(Stream{});
+  return check_again(run, instance, hash);
+}
+
+TEST(PlantedAfterTiming, TheRightKernelPasses) { EXPECT_EQ(check_after_runs<Bug::none>(), ""); }
+TEST(PlantedAfterTiming, StaleOutput) {
+  EXPECT_EQ(check_after_runs<Bug::stale_output>(), "out[0][0] was never written");
+}
+TEST(PlantedAfterTiming, AnotherResultInALaterRun) {
+  EXPECT_EQ(check_after_runs<Bug::differs_between_runs>().rfind("out[0][3]: got ", 0), 0u);
+}
+// Within its bound, and yet not what it was: the hash tells.
+TEST(PlantedAfterTiming, AnotherRightResultInALaterRun) {
+  EXPECT_EQ(check_after_runs<Bug::sign_of_zero_later>(InputKind::signed_zeros),
+            "the output differs from before");
+}
+TEST(PlantedAfterTiming, OutOfBoundsInALaterRun) {
+  EXPECT_EQ(check_after_runs<Bug::out_of_bounds_later>(), "wrote outside `in`: guard band changed");
+}
+TEST(PlantedAfterTiming, InputChangedInALaterRun) {
+  EXPECT_EQ(check_after_runs<Bug::input_padding_changed_later>(InputKind::normal, {2, 0}),
+            "input `in` was changed");
 }
 
 }  // namespace

@@ -48,7 +48,9 @@ __global__ void __launch_bounds__(C::kThreads)
     const int r = qy + k * kQuads;  // row of the transposed tile
     const std::int64_t row = row0 + 4 * qx, col = col0 + r;
     if (row < shape.rows && col < shape.cols) {
-      store_vector(out + col * shape.out_pitch + row, tile[r][qx ^ (r / 4 % 8)]);
+      // Not store_vector: from shared memory straight on, nvcc would forget there that `out` lies
+      // on a 16-byte boundary and store 4 bytes at a time.
+      *reinterpret_cast<float4*>(out + col * shape.out_pitch + row) = tile[r][qx ^ (r / 4 % 8)];
     }
   }
 }

@@ -78,9 +78,12 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     const int quad = threadIdx.x + i * C::kThreads, q = quad % kQuadsY, r = quad / kQuadsY;
     const std::int64_t row = row0 + 4 * q, col = col0 + r;
     if (row < shape.rows && col < shape.cols) {
-      float* to = out + col * shape.out_pitch + row;
-      const float4 quad = tile[r][q ^ (r / 4 % 8)];
-      C::kStreaming ? store_vector_streaming(to, quad) : store_vector(to, quad);
+      auto* to = reinterpret_cast<float4*>(out + col * shape.out_pitch + row);
+      if constexpr (C::kStreaming) {
+        store_vector_streaming(to, tile[r][q ^ (r / 4 % 8)]);
+      } else {
+        *to = tile[r][q ^ (r / 4 % 8)];  // not store_vector: see level 5
+      }
     }
   }
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "chapters/09_online_softmax/level_6_cluster.cuh"
-#include "common/device/mbarrier.cuh"
+#include "common/device/cluster_async.cuh"
 
 namespace cookbook::softmax {
 

@@ -171,7 +171,7 @@ struct InShared : Client::Level {
 
   static Plan prepare(const typename Client::Level::Problem& problem,
                       const typename Client::Level::Buffers& buffers) {
-    constexpr std::int64_t kShortest = 2048 / sizeof(typename Client::T);  // worth a bulk copy
+    constexpr std::int64_t kShortest = 4096 / sizeof(typename Client::T);  // worth a bulk copy
     constexpr std::int64_t kLongest = kMaxCluster * InSharedConfig<Client, 256, 4>::kCapacity;
     Plan plan = Signals<Client>::prepare(problem, buffers);
     const std::int64_t cols = problem.shape.cols;

@@ -6,7 +6,6 @@
 
 #include "common/device/arch.cuh"
 #include "common/device/cuda.cuh"
-#include "common/device/vector.cuh"
 
 #if !defined(__CUDACC__)
 #include "common/backend/simt/units/cluster.hpp"
@@ -44,14 +43,6 @@ __device__ __forceinline__ void cluster_arrive() {
 #endif
 }
 
-/// As cluster_arrive, but releases nothing: only "this thread has come". A release at cluster scope
-/// is a full memory barrier; where nothing was written yet, there is nothing to publish.
-__device__ __forceinline__ void cluster_arrive_relaxed() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-#endif
-}
-
 /// Second half: returns when every thread of the cluster has arrived, and acquires their writes.
 __device__ __forceinline__ void cluster_wait() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -81,35 +72,6 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
 #else
   return pointer;
 #endif
-}
-
-/// Stores `value` (4, 8 or 16 bytes) where block `rank` of the cluster has the object that
-/// `pointer` names in this block's shared memory, and signals its bytes to the barrier that lies
-/// there at the offset of `bar`. Returns at once; who waits for that barrier sees the value (PTX
-/// ISA, "st.async").
-template <class V>
-__device__ __forceinline__ void store_async_cluster(V* pointer, const V& value, uint64_t* bar,
-                                                    uint32_t rank) {
-  static_assert(sizeof(V) == 4 || sizeof(V) == 8 || sizeof(V) == 16, "4, 8 or 16 bytes");
-  const auto word = detail::reinterpret_bits<detail::WordOf<V> >(value);
-#define COOKBOOK_ST_ASYNC(TYPE, VALUES, ...)                                         \
-  COOKBOOK_ASM_SM90(                                                                 \
-      "{\n.reg .b32 to, bar;\n"                                                      \
-      "mapa.shared::cluster.u32 to, %0, %2;\n"                                       \
-      "mapa.shared::cluster.u32 bar, %1, %2;\n"                                      \
-      "st.async.shared::cluster.mbarrier::complete_tx::bytes." TYPE " [to], " VALUES \
-      ", [bar];\n}" ::"r"(shared_address(pointer)),                                  \
-      "r"(shared_address(bar)), "r"(rank), __VA_ARGS__                               \
-      : "memory")
-  if constexpr (sizeof(V) == 4) {
-    COOKBOOK_ST_ASYNC("b32", "%3", "r"(word));
-  } else if constexpr (sizeof(V) == 8) {
-    COOKBOOK_ST_ASYNC("v2.b32", "{%3, %4}", "r"(word.x), "r"(word.y));
-  } else {
-    COOKBOOK_ST_ASYNC("v4.b32", "{%3, %4, %5, %6}", "r"(word.x), "r"(word.y), "r"(word.z),
-                      "r"(word.w));
-  }
-#undef COOKBOOK_ST_ASYNC
 }
 
 }  // namespace cookbook

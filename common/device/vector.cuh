@@ -76,13 +76,7 @@ __device__ __forceinline__ V load_vector(const void* source) {
 template <class V>
 __device__ __forceinline__ void store_vector(void* destination, const V& value) {
   using Word = detail::WordOf<V>;
-#if defined(__CUDACC__)
-  // Straight from one place to the other: with a copy in between, nvcc forgets the alignment of
-  // `destination` where `value` lies in shared memory, and stores 4 bytes at a time.
-  *static_cast<Word*>(destination) = reinterpret_cast<const Word&>(value);
-#else
   *static_cast<Word*>(destination) = detail::reinterpret_bits<Word>(value);
-#endif
 }
 
 /// Loads a `V` of 4, 8 or 16 bytes of global memory that nobody writes during the kernel and that

@@ -24,9 +24,10 @@ std::string format_value(double value) { return fmt::format("{:.9g}", value); }
 // Whether `got` is an acceptable result where `expected` is right; *error receives the distance.
 bool acceptable(double got, double expected, double bound, DType dtype, double* error) {
   *error = 0;
-  if (std::isinf(bound)) return true;  // the reference says that any value will do
+  // First: where the inputs hold an infinity, a bound made of their magnitudes is infinite too.
   if (std::isnan(expected)) return std::isnan(got);
   if (std::isinf(expected)) return got == expected;
+  if (std::isinf(bound)) return true;  // the reference says that any value will do
   // An overflow of the narrow type is right when the exact result is beyond its largest value.
   if (std::isinf(got) && std::fabs(expected) + bound >= largest(dtype)) {
     return std::signbit(got) == std::signbit(expected);
@@ -58,7 +59,11 @@ RowComparison compare_row(const HostTensor& after, std::int64_t row,
   return result;
 }
 
-std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const TensorSpec& spec) {
+// All rows of a small problem; of a large one the first, the last, and one out of each of a number
+// of equal strips. Where in its strip a row lies follows the golden ratio, so that a tile's upper
+// rows are sampled as often as its lower ones, however high tiles are. `seed` moves the sample.
+std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const TensorSpec& spec,
+                                          std::uint64_t seed) {
   const double cost_per_row =
       problem.flops() / 2 / static_cast<double>(spec.rows) + static_cast<double>(spec.cols);
   const auto affordable = std::max<std::int64_t>(
@@ -69,15 +74,16 @@ std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const Tenso
     for (std::int64_t row = 0; row < spec.rows; ++row) rows.push_back(row);
     return rows;
   }
-  // First, last and an even spread whose step is coprime with every power of two.
-  for (std::int64_t i = 0; i < affordable - 1; ++i) {
-    rows.push_back(
-        static_cast<std::int64_t>(static_cast<double>(i) * static_cast<double>(spec.rows) /
-                                  static_cast<double>(affordable)) |
-        (i & 1));
+  constexpr double kGolden = 0.6180339887498949, kPhase = 0.7548776662466927;
+  rows.push_back(0);
+  const std::int64_t strips = affordable - 2;
+  for (std::int64_t i = 0; i < strips; ++i) {
+    const double at = kGolden * static_cast<double>(i) + kPhase * static_cast<double>(seed % 1024);
+    const std::int64_t begin = spec.rows * i / strips, end = spec.rows * (i + 1) / strips;
+    rows.push_back(begin + static_cast<std::int64_t>((at - std::floor(at)) *
+                                                     static_cast<double>(end - begin)));
   }
   rows.push_back(spec.rows - 1);
-  for (auto& row : rows) row = std::min(row, spec.rows - 1);
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
 }
@@ -86,7 +92,7 @@ std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const Tenso
 
 Instance::Instance(const Ladder& ladder, const Size& size, InputKind kind, std::uint64_t seed,
                    const Variant& variant)
-    : problem_(ladder.make_problem(size, variant)) {
+    : problem_(ladder.make_problem(size, variant)), seed_(seed) {
   for (TensorSpec& spec : problem_->tensors()) {
     HostTensor tensor(spec);
     if (spec.role == Role::output) {
@@ -115,7 +121,7 @@ void Instance::reset() {
 const std::vector<Instance::ReferenceRow>& Instance::reference(const TensorSpec& spec) {
   auto [entry, is_new] = reference_.try_emplace(spec.name);
   if (is_new && spec.rows > 0 && spec.cols > 0) {
-    for (std::int64_t row : rows_to_compare(*problem_, spec)) {
+    for (std::int64_t row : rows_to_compare(*problem_, spec, seed_)) {
       entry->second.push_back({row, {}, {}});
     }
     auto& rows = entry->second;
@@ -275,6 +281,17 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats
     return fail(error.what());
   }
   return result;
+}
+
+std::string check_again(const std::function<void(Stream)>& run, Instance& instance,
+                        std::uint64_t right_hash) {
+  instance.reset();
+  run(Stream{});
+  synchronize();
+  const bool same = instance.output_hash() == right_hash;
+  const Instance::Comparison now = instance.compare();
+  if (!now.ok) return now.message;
+  return same ? "" : "the output differs from before";
 }
 
 }  // namespace cookbook

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,9 +36,14 @@ class Instance {
     double error_bound = 0;  ///< the bound at that element
     double worst_ratio = 0;  ///< largest error / bound
   };
-  /// Reads everything back: outputs against the reference (on all rows of a small problem, a sample
-  /// of a large one; unwritten elements are looked for everywhere), padding and inputs unchanged,
-  /// guard bands intact.
+  /// Reads everything back: outputs against the reference, padding and inputs unchanged, guard
+  /// bands intact, and no element left unwritten anywhere.
+  ///
+  /// Of a problem whose reference would take too long only some rows are compared, each over all
+  /// its columns: the first, the last, and one in each of at least 14 equal strips. What is wrong
+  /// in all tiles, in a whole strip, or in a first or last column is seen; a single wrong element
+  /// elsewhere may not be. Another seed samples other rows, and the tests' sizes are compared
+  /// whole.
   Comparison compare();
 
   /// A hash of the outputs as they are on the device now: equal runs give equal hashes.
@@ -51,6 +57,7 @@ class Instance {
   const std::vector<ReferenceRow>& reference(const TensorSpec& spec);
 
   std::shared_ptr<AnyProblem> problem_;
+  std::uint64_t seed_;
   HostTensors tensors_;  // inputs as drawn, outputs poisoned
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DevicePointers pointers_;
@@ -68,5 +75,11 @@ const char* status_name(CheckResult::Status status);
 /// Runs `level` `repeats` times on `instance`, each time on freshly poisoned outputs, and compares
 /// all: a level that is right only once, or differs from run to run, does not pass.
 CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats = 2);
+
+/// Once more, when `run` has run many times since it was right: on poisoned outputs, with a result
+/// that must hash to `right_hash`, and guard bands and inputs as they were. Returns what is wrong,
+/// or nothing. Runs in between leave no other trace.
+std::string check_again(const std::function<void(Stream)>& run, Instance& instance,
+                        std::uint64_t right_hash);
 
 }  // namespace cookbook

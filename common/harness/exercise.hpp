@@ -24,9 +24,10 @@ struct TracedRun {
 /// Runs `level` once under the tracer and checks its mechanism claims.
 TracedRun trace_level(const LevelEntry& level, Instance& instance);
 
-/// Grades exercise `options.exercise` of `chapter`: every test shape on several kinds of input,
-/// then its claims and races under the tracer. Prints one line a check, writes --json, and returns
-/// the exit status: 0 passed, 1 not yet.
+/// Grades exercise `options.exercise` of `chapter`: every test shape (or those of --size), then at
+/// the traced size every kind of input, layouts and schedules of asynchronous copies; then claims
+/// and findings under the tracer. Prints one line a check, writes --json, and returns the exit
+/// status: 0 passed, 1 not yet.
 int grade_exercise(const Chapter& chapter, const Options& options);
 
 }  // namespace cookbook

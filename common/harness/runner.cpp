@@ -281,13 +281,10 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
     if (row_of[c] < 0 || !measured[c].error.empty()) continue;
     LevelResult& row = result.levels[row_of[c]];
     show(fmt::format("checking {} after timing", row.name));
-    instance.reset();
-    contenders[c].run(Stream{});
-    synchronize();
-    if (instance.output_hash() == checked_hash[c]) continue;
-    const Instance::Comparison after = instance.compare();
+    const std::string wrong = check_again(contenders[c].run, instance, checked_hash[c]);
+    if (wrong.empty()) continue;
     row.status = "mismatch";
-    row.reason = "after timing: " + (after.ok ? "the output differs from before" : after.message);
+    row.reason = "after timing: " + wrong;
   }
   progress.clear();
   if (!options.benchmark_arguments.empty()) {

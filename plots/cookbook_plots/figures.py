@@ -19,7 +19,8 @@ def foot(run):
     if clocks:
         low, high = min(clocks), max(clocks)
         parts.append(f"SM clock {low:.0f} MHz" if low == high else f"SM clock {low:.0f}-{high:.0f} MHz")
-    parts.append(f"{' x '.join(problem['dims'])} = {size_text(run.size)} {problem['dtype']}")
+    dims = f"{' x '.join(problem['dims'])} = " if len(problem["dims"]) <= 3 else ""  # the chapter's table names them
+    parts.append(f"{dims}{size_text(run.size)} {problem['dtype']}")
     parts.append(run.json["date"][:10])
     if run.json.get("commit"):
         parts.append(f"commit {run.json['commit'][:10]}")
@@ -52,9 +53,11 @@ def ladder(run, theme):
         if ratio:
             text += f" · {significant(ratio['ratio'])}x"
         inside = speed > 0.5 * widest
+        fill = style.blend(theme.first, theme.background, 0.55 if level.stale else 1)
         axes.annotate(text, (slow if inside else fast, y), xytext=(-7 if inside else 7, 0),
                       textcoords="offset points", va="center", ha="right" if inside else "left", fontsize=9,
-                      color=theme.background if inside and not level.stale else theme.text, zorder=4)
+                      color=theme.background if inside and not level.stale else theme.text, zorder=4,
+                      bbox={"facecolor": fill if inside else theme.background, "edgecolor": "none", "pad": 1})
     top = max([run.speed(level, "q1") for level in levels])
     lines = []
     for index, reference in enumerate(run.references):
@@ -128,8 +131,9 @@ class Chart:
         return self.run.sheet.get("fp32" if self.run.json["roof"] == "FP32 FMA" else "tensor")
 
 
-def draw_roofs(axes, chart, theme, x_range, y_range):
-    """Measured roofs solid, data-sheet ones dashed; the labels run along the lines."""
+def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
+    """Measured roofs solid, data-sheet ones dashed; the labels run along the lines, or where the panel is
+    narrow stand above them."""
     low, high = x_range
     ceiling = chart.ceiling()
     sheet_ceiling = chart.sheet_ceiling()
@@ -143,12 +147,16 @@ def draw_roofs(axes, chart, theme, x_range, y_range):
         # The label where the line enters the panel.
         start = max(low, y_range[0] / slope)
         stop = min(end, y_range[1] / slope)
-        if stop < 2.2 * start:  # too short a piece to carry its name
+        if stop <= start:
             continue
         x = start * (stop / start) ** (0.10 if order == 0 else 0.06)
-        axes.annotate(f"{name} {significant(slope / chart.scale)} GB/s", (x, slope * x), xytext=(0, 3),
+        text = f"{name} {significant(slope / chart.scale)} GB/s"
+        if math.log10(stop / x) / chart.decades_per_inch / math.cos(math.radians(chart.angle)) < 0.066 * len(text):
+            continue
+        below = order == 0 and chart.sheet_diagonal()  # the data sheet's line is just above
+        axes.annotate(text, (x, slope * x), xytext=(0, -3 if below else 3),
                       textcoords="offset points", rotation=chart.angle, rotation_mode="anchor", fontsize=7.5,
-                      color=theme.muted, va="bottom", ha="left")
+                      color=theme.muted, va="top" if below else "bottom", ha="left")
     if sheet := chart.sheet_diagonal():
         end = min(sheet_ceiling / sheet, high) if sheet_ceiling else high
         axes.plot([low, end], [sheet * low, sheet * end], color=theme.muted, linewidth=1, linestyle=(0, (4, 3)),
@@ -160,9 +168,19 @@ def draw_roofs(axes, chart, theme, x_range, y_range):
             mine = value == ceiling
             axes.plot([max(start, low), high], [value, value], color=theme.roof, linewidth=1.9 if mine else 1,
                       zorder=1)
-            axes.text(max(start, low) ** 0.7 * high ** 0.3, value, f"{name} {significant(value)} TFLOP/s", fontsize=7.5,
-                      color=theme.text if mine else theme.muted, va="bottom", ha="center", zorder=1.5,
-                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.4, "alpha": 0.75})
+            if narrow:
+                continue
+            # Above the line; the lower of two below, out of the other's way.
+            lower = len(chart.ceilings()) > 1 and value == min(v for _, v in chart.ceilings())
+            # Of several memories the slowest meets the ceiling last: to the right of it the line is alone.
+            ridge = value / slopes[0][1] if slopes else low
+            axes.annotate(f"{name} {significant(value)} TFLOP/s", (max(ridge, low), value), xytext=(44 if lower else 9, -2 if lower else 2),
+                          textcoords="offset points", fontsize=7.5, color=theme.text if mine else theme.muted,
+                          va="top" if lower else "bottom", ha="left", zorder=1.5,
+                          bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.4, "alpha": 0.75})
+        if narrow:
+            text = ", ".join(f"{name} {significant(value)}" for name, value in reversed(chart.ceilings()))
+            axes.text(0.02, 0.99, text + " TFLOP/s", transform=axes.transAxes, fontsize=7.5, color=theme.text, va="top")
     if sheet_ceiling:
         start = sheet_ceiling / chart.sheet_diagonal() if chart.sheet_diagonal() else low
         axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], color=theme.muted, linewidth=1,
@@ -189,6 +207,7 @@ def set_angles(axes, figure, charts, x_range, y_range):
     decades_y = math.log10(y_range[1] / y_range[0]) / height
     for chart in charts:
         chart.angle = math.degrees(math.atan2(1 / decades_y, 1 / decades_x))
+        chart.decades_per_inch = decades_x
 
 
 def axis_labels(axes, chart):
@@ -208,15 +227,19 @@ def plain_ticks(axes, x_range, y_range):
         axis.set_minor_formatter(NullFormatter())
 
 
-def apart(axes, points, distance=17):
-    """Moves dots that would cover one another sideways: index -> (x, y) to draw at."""
+def apart(axes, points, both_sides=True, distance=17):
+    """Moves dots that would cover one another sideways: index -> (x, y) to draw at. Under a slope only to the
+    right, where no dot comes to lie above it."""
     placed = {}
+    left, right = (axes.transData.transform((x, 1))[0] for x in axes.get_xlim())
     for index, point in points.items():
-        x, y = axes.transData.transform(point)
-        tries = 0
-        while any((x - a) ** 2 + (y - b) ** 2 < (0.97 * distance) ** 2 for a, b in placed.values()):
-            tries += 1
-            x = axes.transData.transform(point)[0] + distance * tries
+        start, y = axes.transData.transform(point)
+        for tries in range(2 * len(points) + 2):
+            x = start + distance * (((tries + 1) // 2) * (1 if tries % 2 else -1) if both_sides else tries)
+            inside = left + 0.6 * distance < x < right - 0.6 * distance
+            if (inside or tries == 0) and all((x - a) ** 2 + (y - b) ** 2 >= (0.97 * distance) ** 2
+                                              for a, b in placed.values()):
+                break
         placed[index] = (x, y)
     return {index: tuple(axes.transData.inverted().transform(pixel)) for index, pixel in placed.items()}
 
@@ -240,7 +263,10 @@ def roofline(run, theme):
                   else "the algorithm: every byte once",
                   (chart.algorithmic, y_range[0]), xytext=(-5, 4), textcoords="offset points", fontsize=7.5,
                   color=theme.accent, ha="right", va="bottom", zorder=6)
-    drawn = apart(axes, points)
+    # The libraries first, at the algorithm's own intensity: the levels make room for them.
+    stars = {reference["name"]: (chart.algorithmic, run.speed_of_time(reference["time_us"]["median"]))
+             for reference in run.references}
+    drawn = apart(axes, stars | points, both_sides=chart.flops)
     for before, after in zip(levels, levels[1:]):
         axes.annotate("", drawn[after.index], drawn[before.index],
                       arrowprops={"arrowstyle": "-|>", "color": theme.muted, "shrinkA": 7, "shrinkB": 7,
@@ -256,12 +282,15 @@ def roofline(run, theme):
                   markeredgecolor=theme.first, markeredgewidth=1.8, alpha=1, zorder=4)
         axes.text(x, y, str(level.index), ha="center", va="center_baseline", fontsize=8, fontweight="bold",
                   color=theme.background if filled or not origin else theme.text, zorder=5)
-    for reference in run.references:
-        speed = run.speed_of_time(reference["time_us"]["median"])
-        axes.plot([chart.algorithmic], [speed], marker="*", markersize=13, color=theme.accent,
-                  markeredgecolor=theme.background, zorder=4.5)
-        axes.annotate(reference["name"], (chart.algorithmic, speed), xytext=(-9, 0), textcoords="offset points",
-                      fontsize=8.5, color=theme.accent, va="center", ha="right")
+    # Names of libraries left of everything that stands beside them.
+    pixels = {key: axes.transData.transform(place) for key, place in drawn.items()}
+    for name in stars:
+        x, y = pixels[name]
+        axes.plot(*drawn[name], marker="*", markersize=13, color=theme.accent, markeredgecolor=theme.background, zorder=4.5)
+        leftmost = min(a for a, b in pixels.values() if abs(b - y) < 14)
+        axes.annotate(name, drawn[name], xytext=((leftmost - x) * 72 / figure.dpi - 10, 0), textcoords="offset points",
+                      fontsize=8.5, color=theme.accent, va="center", ha="right", zorder=4.6,
+                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.6, "alpha": 0.8})
     plain_ticks(axes, x_range, y_range)
     axis_labels(axes, chart)
     figure.suptitle(f"Chapter {run.chapter} · {run.ladder} under its roofs", x=0.012, y=0.975, ha="left",
@@ -293,9 +322,10 @@ def roofline(run, theme):
     if DEVICE_MEMORY in origins:
         notes.append("full dots: " + DEVICE_MEMORY)
     if "" in origins:
-        notes.append("diamonds: at the algorithm's own intensity")
+        notes.append("diamonds: bytes not counted, at the algorithm's own intensity")
+    notes.append("side by side: one intensity")
     figure.text(0.992, 0.008, "\n".join(notes), fontsize=7, color=theme.muted, va="bottom", ha="right")
-    style.conditions(figure, theme, foot(run))
+    style.conditions(figure, theme, foot(run), width=0.66)
     return figure
 
 
@@ -335,7 +365,7 @@ def book_roofline(results, chapters, theme):
         axes.set_ylim(y_range)
         set_angles(axes, figure, charts, x_range, y_range)
         highest = max(charts, key=lambda chart: chart.ceiling() or 0)
-        draw_roofs(axes, highest, theme, x_range, y_range)
+        draw_roofs(axes, highest, theme, x_range, y_range, narrow=True)
         entries, beside = [], Counter()
         for order, (chart, (info, run)) in enumerate(zip(charts, mine)):
             colour = style.COLOURS[order % len(style.COLOURS)]
@@ -387,6 +417,9 @@ def book_roofline(results, chapters, theme):
 def sweep(runs, theme):
     """Speed over size: first, middle and last levels and the libraries."""
     names = [level.name for level in max(runs, key=lambda run: len(run.timed)).timed]
+    # A level timed at one size only is no curve.
+    times = Counter(level.name for run in runs for level in run.timed)
+    names = [name for name in names if times[name] > 1]
     chosen = names if len(names) <= 4 else [names[0], names[len(names) // 2], names[-2], names[-1]]
     figure, axes = plt.subplots(figsize=(8.6, 4.6))
     figure.subplots_adjust(left=0.10, right=0.80, top=0.88, bottom=0.20)
@@ -410,13 +443,14 @@ def sweep(runs, theme):
     # Only the extents that change say which size it is.
     sizes = [run.size for run in runs]
     changing = [i for i in range(len(sizes[0])) if len({size[i] for size in sizes}) > 1] or [0]
-    if len({tuple(size[i] for i in changing) for size in sizes if len({size[i] for i in changing}) > 1}) == 0:
+    equal = all(len({size[i] for i in changing}) == 1 for size in sizes)
+    if equal:
         ticks = [f"{size[changing[0]]:,}" for size in sizes]
     else:
         ticks = ["\n".join(f"{size[i]:,}" for i in changing) for size in sizes]
     axes.set_xticks(list(positions), ticks, fontsize=8)
     dims = runs[0].json["problem"]["dims"]
-    axes.set_xlabel(" = ".join(dims[i] for i in changing))
+    axes.set_xlabel(" = ".join(dims[i] for i in changing) if equal else ", ".join(dims[i] for i in changing))
     axes.set_ylabel(runs[0].unit)
     axes.set_ylim(bottom=0)
     axes.set_xlim(-0.2, len(runs) - 0.8)

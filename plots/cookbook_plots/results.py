@@ -9,6 +9,7 @@ from pathlib import Path
 from . import book
 
 RESULTS = book.ROOT / "plots/results"
+SIMT = "simt"  # the folder of the SIMT backend's counters, which is no GPU
 ROOF_LIMIT = 1.03  # a point further above its roof is an error of measurement
 
 # The run's "roof" and the key of its value under "roofs".
@@ -36,6 +37,7 @@ class Level:
     json: dict
     stale: bool = False  # its source has changed since it was measured
     measured_bytes: dict = field(default_factory=dict)  # from ncu: {"dram": ..., "l2": ...}
+    counted: "Counted" = None  # by the SIMT backend
 
     @property
     def name(self):
@@ -51,6 +53,15 @@ class Level:
 
     def time(self, quantile="median"):
         return self.json["time_us"][quantile]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the SIMT backend counted of a level, at the traced size."""
+
+    values: dict
+    trace_size: tuple
+    source: str  # SHA-256
 
 
 @dataclass
@@ -121,23 +132,40 @@ def read_run(file, run, hashes):
     return Run(file, run, levels)
 
 
+def simt_counters(folder=None):
+    """(chapter, ladder, level) -> Counted, of the SIMT backend's results under plots/results/simt/."""
+    found = {}
+    for file in sorted((Path(folder) if folder else RESULTS / SIMT).glob("*.json")):
+        for run in json.loads(file.read_text()).get("runs", []):
+            for level in run["levels"]:
+                if level.get("counters"):
+                    found[run["chapter"], run["ladder"], level["name"]] = Counted(
+                        level["counters"], tuple(run["problem"]["trace_size"]), level.get("source_sha256"))
+    return found
+
+
 class Results:
     """All results of one GPU: `headline[(chapter, ladder)]` and `sweeps[(chapter, ladder)]`.
 
-    A file named sweep-* only feeds the sweeps, one named profile-* holds measured bytes; all others
-    hold ladders. Of a ladder measured twice at one size the newer run counts."""
+    A file named sweep-* only feeds the sweeps, one named profile-* holds measured bytes, compare.json what
+    ./run compare measured; all others hold ladders. Of a ladder measured twice at one size the newer run counts."""
 
     def __init__(self, folder, hashes=None):
         self.folder = Path(folder)
         self.gpu = self.folder.name
         hashes = book.current_hashes() if hashes is None else hashes
         newest, mains, profiles = {}, defaultdict(list), []
+        self.comparison = {}  # of ./run compare
+        counters = simt_counters(self.folder.parent / SIMT)
         for file in sorted(self.folder.glob("*.json")):
             try:
                 document = json.loads(file.read_text())
             except json.JSONDecodeError as error:
                 raise ResultError(f"{file}: not JSON: {error}") from error
             if not isinstance(document, dict):
+                continue
+            if file.name == "compare.json":
+                self.comparison = document
                 continue
             if file.name.startswith("profile-"):
                 profiles += document.get("profiles", [])
@@ -148,6 +176,8 @@ class Results:
                 run = read_run(file, raw, hashes)
                 if not run.timed:
                     continue
+                for level in run.levels:
+                    level.counted = counted_by_simt(run, level, counters)
                 key = (run.chapter, run.ladder, run.size)
                 if key not in newest or newest[key].json["date"] <= run.json["date"]:
                     newest[key] = run
@@ -161,7 +191,9 @@ class Results:
             best = max(dict.fromkeys(keys), key=lambda key: len(newest[key].timed))
             self.headline[pair] = newest[best]
         for pair, runs in list(self.sweeps.items()):
-            runs.sort(key=lambda run: (run.json["problem"]["flops"], run.json["problem"]["bytes"]))
+            # By work; what only moves bytes, and mostly as many, by the length of a row.
+            runs.sort(key=lambda run: (run.json["problem"]["flops"], *([] if run.counts_flops else run.size[::-1]),
+                                       run.json["problem"]["bytes"]))
             if len(runs) < 3:
                 del self.sweeps[pair]
         for profile in profiles:
@@ -190,7 +222,7 @@ class Results:
 def gpus(folder=None):
     """The folders of results that hold some, the one with most files first."""
     folder = RESULTS if folder is None else Path(folder)
-    found = [path for path in folder.glob("*") if path.is_dir() and any(path.glob("*.json"))]
+    found = [path for path in folder.glob("*") if path.is_dir() and path.name != SIMT and any(path.glob("*.json"))]
     return sorted(found, key=lambda path: (-len(list(path.glob("*.json"))), path.name))
 
 
@@ -198,9 +230,16 @@ REQUESTED = "sectors counted by the SIMT backend (requested of L1)"
 DEVICE_MEMORY = "device-memory bytes measured by ncu"
 
 
+def counted_by_simt(run, level, counters):
+    """The run's own counters, otherwise those that the SIMT backend wrote by itself; None: there are none."""
+    if level.json.get("counters"):
+        return Counted(level.json["counters"], tuple(run.json["problem"]["trace_size"]), level.json.get("source_sha256"))
+    return counters.get((run.chapter, run.ladder, level.name))
+
+
 def requested_bytes(level):
     """Bytes of the sectors that the level's instructions ask for, at the traced size; 0: unknown."""
-    counters = level.json.get("counters") or {}
+    counters = level.counted.values if level.counted else {}
     return 32 * sum(value for key, value in counters.items()
                     if re.fullmatch(r"(global_(load|store|atomic)|async_(load|store))_sectors", key))
 
@@ -220,9 +259,10 @@ def traffic(run, level):
         # A tiled product requests the same bytes per operation at any size.
         if problem["dims"] != ["M", "N", "K"]:
             return None, ""
-        m, n, k = problem["trace_size"]
+        m, n, k = level.counted.trace_size
         return requested / (2.0 * m * n * k) * problem["flops"] / problem["bytes"], REQUESTED
     # What the problem needs at the traced size: the least that any level touches.
-    needed = [counters["distinct_bytes"] for other in run.levels
-              if (counters := other.json.get("counters") or {}).get("distinct_bytes")]
-    return requested / min(needed), REQUESTED
+    needed = [other.counted.values["distinct_bytes"] for other in run.levels
+              if other.counted and other.counted.values.get("distinct_bytes")
+              and other.counted.trace_size == level.counted.trace_size]
+    return (requested / min(needed), REQUESTED) if needed else (None, "")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How every figure looks: light and dark, readable in grey, safe for colour-blind readers."""
 import matplotlib
+import matplotlib.colors
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -44,9 +45,29 @@ class Theme:
         return self.context.__exit__(*exception)
 
 
-def conditions(figure, theme, text):
-    """The small line at the foot: GPU, clock, date, commit."""
-    figure.text(0.008, 0.008, text, color=theme.muted, fontsize=7.5, va="bottom", ha="left")
+CHARACTERS_PER_INCH = 15.5  # of the small line at the foot
+
+
+def conditions(figure, theme, text, width=0.98):
+    """The small lines at the foot: GPU, clock, date, commit. width: the share of the figure they may take."""
+    room = int(width * figure.get_figwidth() * CHARACTERS_PER_INCH)
+    lines = []
+    for part in text.split("\n"):
+        line = ""
+        for piece in part.split(" · "):
+            longer = f"{line} · {piece}" if line else piece
+            if line and len(longer) > room:
+                lines.append(line)
+                longer = piece
+            line = longer
+        lines.append(line)
+    figure.text(0.008, 0.008, "\n".join(lines), color=theme.muted, fontsize=7.5, va="bottom", ha="left")
+
+
+def blend(colour, background, share):
+    """`colour` at an opacity of `share` over `background`, as one opaque colour."""
+    front, back = (matplotlib.colors.to_rgb(c) for c in (colour, background))
+    return tuple(share * f + (1 - share) * b for f, b in zip(front, back))
 
 
 def save(figure, folder, png_folder, name, theme):

@@ -129,6 +129,48 @@ def picture(path, alt):
             f'<img src="{path}-light.svg" alt="{alt}"></picture>')
 
 
+def comparison_table(cases):
+    """What ./run compare measured of a chapter: a row per problem, a column per contestant."""
+    names = list(dict.fromkeys(row["name"] for case in cases for row in case["rows"]))
+    ours = {row["name"] for case in cases for row in case["rows"] if row["ours"]}
+    rows, any_stale = [], False
+    for case in cases:
+        by_name = {row["name"]: row for row in case["rows"]}
+        cells = [" ".join(filter(None, [size_text(case["size"]), case["dtype"], case["variant"]]))]
+        for name in names:
+            row = by_name.get(name)
+            if not row:
+                cells.append("-")
+                continue
+            stale = name in ours and row["source_sha256"] not in book.current_hashes()
+            any_stale |= stale
+            ratio = row.get("vs_cookbook")
+            speed = row["tflops"] if case["flops"] else row["gbps"]
+            cells.append(significant(speed) + (f" ({ratio['ratio']:.2f}x)" if ratio else "")
+                         + (f" {STALE}" if stale else ""))
+        rows.append(cells)
+    header = [f"{' x '.join(cases[0]['dims'])}, {cases[0]['unit']}"]
+    header += [code(name) if name in ours else name for name in names]
+    return table(header, rows, "l" + "r" * len(names)), any_stale
+
+
+def comparison_text(info, comparison):
+    """The part of a chapter on what a user would pick instead; "" without measurements."""
+    cases = [case for case in comparison.get("comparisons", []) if case["chapter"] == info.number and case["rows"]]
+    if not cases:
+        return ""
+    text, any_stale = comparison_table(cases)
+    versions = [f"{name} {version}" for name, version in comparison["versions"].items() if version]
+    absent = [name for name, version in comparison["versions"].items() if not version]
+    below = (f"{comparison['device']['name']}, {comparison['date'][:10]}, {', '.join(versions)}; median of cold runs, "
+             "interleaved in one process; in brackets the speed over the book's.")
+    if absent:
+        below += f" Not installed: {', '.join(absent)}."
+    if any_stale:
+        below += f" {STALE} measured before its source last changed."
+    return f"**What a user would pick instead** · `./run compare`\n\n{text}\n\n{below}"
+
+
 def chapter_text(info, results, figures):
     """What stands between the markers of a chapter's README. `figures` holds the names drawn."""
     runs = results.of_chapter(info.number) if results else []
@@ -147,6 +189,8 @@ def chapter_text(info, results, figures):
         sweep = f"chapter-{info.number}-sweep-{run.ladder}"
         if sweep in figures:
             parts.append(picture(f"{base}/{sweep}", f"Chapter {info.number}, {run.ladder}: speed over size"))
+    if text := comparison_text(info, results.comparison):
+        parts.append(text)
     return "\n\n".join(parts)
 
 

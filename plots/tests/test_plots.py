@@ -225,6 +225,49 @@ class Choosing(Book):
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], 9000 * 32 / 64000)
         self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
 
+    def test_counters_written_by_the_simt_backend(self):
+        content = document(self.digest)
+        counters = [level.pop("counters") for level in content["runs"][0]["levels"]]
+        self.write(content)
+        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        self.assertEqual(traffic(run, run.levels[0]), (None, ""))
+        for level, values in zip(content["runs"][0]["levels"], counters):
+            level["counters"] = values
+        content["runs"][0]["backend"] = "simt"
+        (self.results / "simt").mkdir()
+        (self.results / "simt/chapter-1.json").write_text(json.dumps(content))
+        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        factor, origin = traffic(run, run.levels[0])
+        self.assertAlmostEqual(factor, 9000 * 32 / 64000)
+        self.assertIn("SIMT", origin)
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertFalse((self.root / "figures/simt").exists(), "the SIMT backend is no GPU")
+        drawn = (self.root / "figures/h200/chapter-1-roofline-light.svg").read_text()
+        self.assertIn("counted by the SIMT backend", drawn)
+        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": level["name"], "size": [1000],
+                                               "bytes": {"dram": 9e6}} for level in content["runs"][0]["levels"]]},
+                   "profile-1.json")
+        self.assertEqual(self.run_cli()[0], 0)
+        drawn = (self.root / "figures/h200/chapter-1-roofline-light.svg").read_text()
+        self.assertIn("measured by ncu", drawn)
+        self.assertNotIn("counted by the SIMT backend", drawn)
+
+    def test_what_a_user_would_pick_instead(self):
+        self.write(document(self.digest))
+
+        def row(name, median, ours=False, ratio=None):
+            return {"name": name, "ours": ours, "time_ms": {"median": median}, "gbps": 100 / median, "tflops": None,
+                    "source_sha256": self.digest if ours else None, "vs_cookbook": ratio and {"ratio": ratio}}
+        case = {"chapter": 1, "ladder": "copy", "size": [1000], "dims": ["n"], "dtype": "f32", "variant": "", "flops": 0,
+                "bytes": 1e8, "unit": "GB/s", "skipped": {}, "rows": [row("coalesced", 1, True), row("Triton", 2, ratio=0.5)]}
+        self.write({"schema": 1, "date": "2026-01-02T00:00:00Z", "device": {"name": "NVIDIA H200"},
+                    "versions": {"torch": "2", "cutlass": None}, "comparisons": [case]}, "compare.json")
+        status, text = self.run_cli()
+        self.assertEqual(status, 0, text)
+        self.assertIn("| 1,000 f32 | 100 | 50 (0.50x) |", self.chapter_readme())
+        self.assertIn("Not installed: cutlass.", self.chapter_readme())
+        self.assertEqual(self.run_cli("--check")[0], 0)
+
     def test_runs_without_times_are_left_out(self):
         content = document(self.digest)
         content["runs"][0]["backend"] = "simt"
@@ -239,13 +282,28 @@ class Ncu(unittest.TestCase):
            '"3","second","dram__bytes.sum","byte","500"\n')
 
     def test_bytes_of_one_run_of_a_level_with_two_kernels(self):
-        moved, launches = profile_levels.parse(self.CSV)
+        moved, _, launches = profile_levels.parse(self.CSV)
         self.assertEqual(moved["dram"], 1500)
         self.assertEqual(launches, 4)
 
     def test_no_kernel_is_an_error(self):
         with self.assertRaises(ValueError):
             profile_levels.parse("==PROF== nothing\n")
+
+    def test_what_ncu_prints(self):
+        """The layout of `ncu --csv --print-units base --metrics ...`; the numbers are made up."""
+        text = (Path(__file__).parent / "ncu.csv").read_text()
+        moved, work, launches = profile_levels.parse(text, 2)
+        self.assertEqual(launches, 3, "the third belongs to a run that was cut off")
+        self.assertEqual(moved, {"dram": 536870912 + 1048576, "l2": 805306368 + 2097152, "l1": 1073741824 + 4194304})
+        self.assertEqual(work["fp32"], 1000 + 2000 + 2 * 4000 + 24)
+        self.assertEqual(work["tensor"], 137438953472)
+        self.assertEqual(profile_levels.parse(text, 1)[0]["dram"], (536870912 + 1048576 + 7) / 3)
+        with self.assertRaises(ValueError):
+            profile_levels.parse(text, 4)
+
+    def test_counters_that_the_gpu_lacks_are_null(self):
+        self.assertEqual(profile_levels.parse(self.CSV, 2)[1], {"fp32": None, "tensor": None})
 
 
 if __name__ == "__main__":

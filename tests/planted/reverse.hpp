@@ -61,6 +61,9 @@ enum class Bug {
   differs_between_runs,
   barrier_not_reached_by_all,
   too_many_threads,
+  sign_of_zero_later,
+  out_of_bounds_later,
+  input_padding_changed_later,
 };
 
 template <Bug kBug>
@@ -92,11 +95,17 @@ __global__ void reverse(float* in, float* out, int cols, int in_pitch, int out_p
     float value = 2 * tile[source];
     if (kBug == Bug::nan_produced && c == 7) value = value * 0.0f / (value * 0.0f);
     if (kBug == Bug::differs_between_runs && c == 3) value += static_cast<float>(call);
+    if (kBug == Bug::sign_of_zero_later && call > 0 && value == 0) value = -value;
     if (kBug == Bug::out_of_bounds_load && c == 0) value += 0 * in[gridDim.x * in_pitch + 1];
     to[c] = value;
   }
   if (kBug == Bug::padding_written && c == 0 && blockIdx.x == 0) to[cols] = 1;
   if (kBug == Bug::input_changed && c == 0) from[0] += 1;
+  // In one run of many, and such that every output stays right.
+  if (kBug == Bug::input_padding_changed_later && call == 3 && c == 0 && blockIdx.x == 0) {
+    from[cols] = 0;
+  }
+  if (kBug == Bug::out_of_bounds_later && call == 3 && c == 0) in[-1] = 0;
   if (kBug == Bug::out_of_bounds_store && c == 0 && blockIdx.x == gridDim.x - 1) {
     to[out_pitch + 2] = 1;
   }

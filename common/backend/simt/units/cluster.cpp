@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "common/backend/simt/units/cluster.hpp"
 
+#include "common/backend/simt/units/cluster_async.hpp"
+
 #include <array>
 #include <cstring>
 #include <string>

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Opens the built site from disk in a headless Chromium and uses it as a reader would.
+
+On a desktop and on a phone, light and dark: no error in the console, nothing that fails to load, every image
+drawn, no page wider than the window, text that can be read against its background. The search finds words
+of the text; the switch between light and dark switches; and from the README a chapter's page, its kernel and
+its dot under the roofs are three clicks apart.
+
+    check_browser.py build/docs/html [--screenshots FOLDER]
+
+Needs Playwright for Python, and a Chromium: the system's (chromium, google-chrome) or Playwright's own."""
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Error, sync_playwright
+
+SAMPLE = ("index.html", "chapter_3.html", "chapter_8.html", "chapter_10.html", "guide_adding.html", "files.html")
+SCREENS = {"desktop": (1280, 900), "phone": (390, 844)}
+
+# Text whose contrast with the nearest background is under 3 : 1 (large text's bound of WCAG 2).
+FAINT = """() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const linear = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const found = [];
+  const walker = document.createTreeWalker(document.querySelector("div.contents"), NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(), seen = 0; node && seen < 4000; node = walker.nextNode()) {
+    const element = node.parentElement;
+    if (!node.data.trim() || !element.checkVisibility() || element.closest(".MathJax, .no, script")) continue;
+    seen += 1;
+    const colour = parse(getComputedStyle(element).color);
+    let back = element, shade = [];
+    for (; back; back = back.parentElement) {
+      shade = parse(getComputedStyle(back).backgroundColor);
+      if (shade.length === 3 || shade[3] > 0.5) break;
+    }
+    if (!back) shade = parse(getComputedStyle(document.body).backgroundColor);
+    const [a, b] = [luminance(colour), luminance(shade)].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 3) found.push(node.data.trim().slice(0, 40) + ": " + colour + " on " + shade);
+  }
+  return [...new Set(found)].slice(0, 3);
+}"""
+
+UNDRAWN = """async () => {
+  const images = [...document.images].filter((image) => image.checkVisibility());
+  for (const image of images) image.loading = "eager";
+  await Promise.all(images.map((image) => image.complete || new Promise((done) => {
+    image.onload = image.onerror = done;
+    setTimeout(done, 5000);
+  })));
+  return images.filter((image) => image.naturalWidth === 0).map((image) => image.src);
+}"""
+
+
+class Site:
+    """The site in a browser, and what was found wrong."""
+
+    def __init__(self, browser, folder, screenshots):
+        self.browser, self.folder, self.screenshots, self.problems = browser, folder, screenshots, []
+
+    def open(self, screen, scheme):
+        width, height = SCREENS[screen]
+        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page = context.new_page()
+        page.set_default_timeout(10000)
+
+        def wrong(what):
+            self.problems.append(f"{page.url.split('/')[-1]} ({screen}, {scheme}): {what}")
+        page.wrong = wrong
+        page.on("console", lambda m: wrong(f"console: {m.text}") if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong(f"error: {error}"))
+        page.on("requestfailed", lambda request: wrong(f"failed to load {request.url}: {request.failure}")
+                if "ERR_ABORTED" not in (request.failure or "") else None)  # left before it was read
+        page.on("request", lambda request: None if request.url.startswith(("file:", "data:", "about:", "blob:"))
+                else wrong(f"fetches {request.url}"))
+        return page
+
+    def visit(self, page, name):
+        page.goto((self.folder / name).as_uri())
+        page.wait_for_load_state("load")
+
+    def picture(self, page, name):
+        if self.screenshots:
+            self.screenshots.mkdir(parents=True, exist_ok=True)
+            page.wait_for_timeout(500)
+            page.screenshot(path=str(self.screenshots / f"{name}.png"))
+
+    def check_page(self, page, name, picture):
+        self.visit(page, name)
+        for source in page.evaluate(UNDRAWN):
+            page.wrong(f"image not drawn: {source}")
+        wide, window = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+        if wide > window:
+            page.wrong(f"{wide} pixels wide in a window of {window}")
+        for text in page.evaluate(FAINT):
+            page.wrong(f"hardly readable: {text}")
+        self.picture(page, picture)
+
+    def check_search(self, page, query, expected):
+        self.visit(page, "index.html")
+        page.click("#MSearchField")
+        page.keyboard.type(query, delay=20)
+        try:
+            page.wait_for_selector("#cookbook-results a")
+        except Error:
+            page.wrong(f"searching for {query!r} shows nothing")
+            return
+        self.picture(page, f"search-{query}")
+        links = page.eval_on_selector_all("#cookbook-results a", "links => links.map(link => link.getAttribute('href'))")
+        if not any(link.startswith(expected) for link in links):
+            page.wrong(f"searching for {query!r} does not find {expected}: {links[:5]}")
+            return
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/" + links[0])
+
+    def check_switch(self, page):
+        self.visit(page, "index.html")
+        dark = "document.documentElement.classList.contains('dark-mode')"
+        before = page.evaluate(dark)
+        page.click("doxygen-awesome-dark-mode-toggle")
+        if page.evaluate(dark) == before:
+            page.wrong("the switch between light and dark does nothing")
+        page.click("doxygen-awesome-dark-mode-toggle")
+
+    def three_clicks(self, page, chapter):
+        """README -> chapter -> kernel -> dot."""
+        self.visit(page, "index.html")
+        page.click(f'div.contents table a[href="{chapter}"]')
+        page.wait_for_url(f"**/{chapter}")
+        level = page.locator(f'div.contents table.markdownTable a[href*="{Path(chapter).stem}_"]').last
+        level.click()
+        page.wait_for_timeout(300)
+        where = page.evaluate("decodeURIComponent(location.hash.slice(1))")
+        source = page.evaluate("""(id) => {
+          let node = document.getElementById(id).closest("h1, h2, h3").nextElementSibling;
+          while (node && !node.querySelector("pre.level-source") && !/^H/.test(node.tagName)) node = node.nextElementSibling;
+          return Boolean(node && node.querySelector("pre.level-source") && node.open);
+        }""", where)
+        if not source:
+            page.wrong(f"the link to {where} shows no source")
+        self.picture(page, f"three-clicks-2-{Path(chapter).stem}")
+        page.locator(f'a.dot[href="#{Path(chapter).stem}_roofline"]').last.click()
+        page.wait_for_timeout(500)
+        top = page.evaluate(f"document.getElementById('{Path(chapter).stem}_roofline').getBoundingClientRect().top")
+        if not -5 <= top <= SCREENS["desktop"][1] / 2:
+            page.wrong(f"the link to the dot does not show the roofline (at {top})")
+        self.picture(page, f"three-clicks-3-{Path(chapter).stem}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--screenshots", type=Path)
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    names = ["index.html", "chapters.html", *(f.name for f in sorted(folder.glob("chapter_[0-9]*.html"))),
+             *(f.name for f in sorted(folder.glob("guide_*.html"))), "files.html", "namespacecookbook.html"]
+    names = [name for name in names if (folder / name).exists()]
+    with sync_playwright() as playwright:
+        system = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        try:
+            browser = playwright.chromium.launch(executable_path=system, args=["--no-sandbox"])
+        except Error as error:
+            print(f"Skipped: the check in a browser: {str(error).splitlines()[0]}", file=sys.stderr)
+            return 0
+        site = Site(browser, folder, options.screenshots)
+        for screen, scheme in (("desktop", "light"), ("desktop", "dark"), ("phone", "light"), ("phone", "dark")):
+            page = site.open(screen, scheme)
+            # Every page on two of the four; on the others what has every kind of content.
+            every = (screen, scheme) in (("desktop", "light"), ("phone", "dark"))
+            for name in names if every else [name for name in names if name in SAMPLE]:
+                site.check_page(page, name, f"{Path(name).stem}-{screen}-{scheme}")
+            page.context.close()
+        page = site.open("desktop", "light")
+        site.check_search(page, "coalesc", "chapter_1.html")
+        site.check_search(page, "flash attention", "chapter_10.html")
+        site.check_search(page, "mbarrier_wait", "namespacecookbook.html")
+        site.check_switch(page)
+        clicked = 0
+        for name in names:
+            if (folder / name).stem.startswith("chapter_") and f'id="{Path(name).stem}_roofline"' in (folder / name).read_text():
+                site.three_clicks(page, name)
+                clicked += 1
+        version = browser.version
+        browser.close()
+    for problem in site.problems[:60]:
+        print(problem, file=sys.stderr)
+    print(f"Chromium {version}: {len(names)} pages on {len(SCREENS)} screens, light and dark, 3 searches, three clicks in "
+          f"{clicked} chapters, {len(site.problems)} problems")
+    return 1 if site.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+MathJax.Hub.Config({messageStyle: "none"});

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Chapter 8 against cuBLAS (through PyTorch), Triton (pointers and TMA descriptors) and CUTLASS, in bf16."""
+from contestants import Triton, check, cutlass_product, run_case
+from contestants.libraries import GemmProblem, Library
+
+CHAPTER = 8
+NEEDS = ["gemm"]
+LEVELS = {"any_shape": "chapters/08_persistent/level_6_any_shape.cuh"}
+
+
+def sizes(quick):
+    """Extents of square products."""
+    return [4096, 8192]
+
+
+def reference(a, b, rows):
+    """(rows of the product, the same of absolute values) in fp64, a slice of columns at a time."""
+    import torch
+    x = a[rows].double()
+    parts, bounds = [], []
+    for columns in b.split(1024, dim=1):
+        y = columns.double()
+        parts.append(x @ y)
+        bounds.append(x.abs() @ y.abs())
+    return torch.cat(parts, 1), torch.cat(bounds, 1)
+
+
+def cases(options, flush, budget):
+    import torch
+    library = Library("gemm")
+    triton = Triton.load()
+    for n in sizes(options.quick):
+        if budget.left() <= 0:
+            return
+        torch.manual_seed(1)
+        a, b = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        out = torch.empty_like(a)
+        spots = torch.linspace(0, n - 1, 16, device="cuda").long()
+        exact, magnitude = reference(a, b, spots)
+        # What the book allows tensor cores, and half an ulp of the bf16 result.
+        allowed = 2 * n * 2.0**-24 * magnitude + exact.abs() / 256 + 1e-12
+
+        def right(out=out, exact=exact, spots=spots, allowed=allowed):
+            return check(out[spots].double(), exact, allowed)
+
+        contestants, notes = {}, {}
+        for level in LEVELS:
+            contestants[level] = library.plan(level, GemmProblem(n, n, n, 0, 0, 0, 0, 0), a, b, out)
+        contestants["cuBLAS"] = lambda: torch.matmul(a, b, out=out)
+        if triton:
+            kernels = triton.kernels
+            contestants["Triton"] = triton.choose(
+                "Triton", kernels.PRODUCT_CONFIGS[:2] if options.quick else kernels.PRODUCT_CONFIGS,
+                lambda config: lambda: kernels.product(a, b, out, config), flush, budget)
+            if kernels.TensorDescriptor:
+                contestants["Triton, TMA"] = triton.choose(
+                    "Triton, TMA", kernels.PRODUCT_TMA_CONFIGS[:1] if options.quick else kernels.PRODUCT_TMA_CONFIGS,
+                    lambda config: kernels.product_with_descriptors(a, b, out, config, triton.sms), flush, budget)
+            else:
+                notes["Triton, TMA"] = "needs Triton 3.4 or later"
+        contestants["CUTLASS"] = cutlass_product(a, b, out)
+        yield run_case(
+            {"chapter": CHAPTER, "ladder": "gemm", "size": [n, n, n], "dims": ["M", "N", "K"], "dtype": "bf16",
+             "variant": "NN", "flops": 2.0 * n**3, "bytes": 6.0 * n * n, "unit": "TFLOP/s"},
+            contestants, LEVELS, out, right, options.rounds, flush, notes)
+        del a, b, out, contestants

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""What `./run compare` times: the book's kernels through their C interface, kernels in Triton, and libraries.
+
+A comparison is a module compare_<name>.py with CHAPTER, NEEDS (the libraries of contestants/libraries.py),
+LEVELS (level -> file) and cases(options, flush, budget), which yields what run_case() returns. A contestant
+is a callable that launches on torch's current stream, or a string: the reason why it cannot."""
+from cookbook_plots import book
+
+from . import timing
+
+
+class Triton:
+    """Triton's kernels, where it is installed."""
+
+    loaded = None
+
+    def __init__(self, kernels, sms):
+        self.kernels, self.sms = kernels, sms
+        self.chosen = {}
+
+    @classmethod
+    def load(cls):
+        if cls.loaded is None:
+            try:
+                import torch
+                from . import triton_kernels
+                cls.loaded = cls(triton_kernels, torch.cuda.get_device_properties(0).multi_processor_count)
+            except ImportError:
+                cls.loaded = False
+        return cls.loaded
+
+    def choose(self, key, configs, make_call, flush, budget):
+        """The fastest configuration's callable, or the reason why there is none."""
+        config, call = timing.fastest(configs, make_call, flush, budget)
+        if config:
+            self.chosen[key] = config
+        return call
+
+
+def cutlass_product(a, b, out):
+    """out = a b by CUTLASS's Python interface, or why not."""
+    module = None
+    for name in ("cutlass_cppgen", "cutlass"):
+        try:
+            module = __import__(name)
+            module.op.Gemm  # "cutlass" may also be the Python package of another interface
+            break
+        except (ImportError, AttributeError):
+            module = None
+    if module is None:
+        return "not installed"
+    try:
+        import torch
+        plan = module.op.Gemm(element=torch.bfloat16, layout=module.LayoutType.RowMajor,
+                              element_accumulator=torch.float32)
+
+        def call():
+            plan.run(a, b, out, out, alpha=1.0, beta=0.0, sync=False)
+        call()
+        torch.cuda.synchronize()
+        return call
+    except Exception as error:  # it compiles a kernel: much can go wrong, none of it ours
+        return f"{type(error).__name__}: {error}".splitlines()[0][:160]
+
+
+def check(got, exact, allowed):
+    """(largest error, whether every error is within what is allowed); NaN never is."""
+    error = (got - exact).abs()
+    return error.max().item(), bool((error <= allowed).all().item())
+
+
+def run_case(problem, contestants, levels, out, right, rounds, flush, notes=None, time_all=timing.time_all):
+    """Checks every contestant, times those that are right, interleaved, and checks them once more.
+
+    problem: what goes into the JSON; levels: level -> file, of the contestants that are the book's; out: the
+    tensor that all of them write, poisoned before each check; right(): (error, whether it may be)."""
+    skipped, errors, running = dict(notes or {}), {}, {}
+
+    def checked(name, call, when):
+        out.fill_(float("nan"))
+        try:
+            call()
+            errors[name], fine = right()
+        except Exception as error:  # one contestant's failure must not cost the others
+            skipped[name] = f"{type(error).__name__}: {error}".splitlines()[0][:160]
+            return False
+        if not fine:
+            skipped[name] = f"WRONG{when}: error {errors[name]:.3g}"
+        return fine
+
+    for name, call in contestants.items():
+        if isinstance(call, str):
+            skipped[name] = call
+        elif checked(name, call, ""):
+            running[name] = call
+    times = time_all(running, rounds, flush) if running else {}
+    for name, call in running.items():
+        if not checked(name, call, " after timing"):
+            del times[name]
+    base = next((name for name in levels if name in times), None)
+    rows = []
+    for name, ms in times.items():
+        median = timing.quartiles(ms)[1]
+        row = {"name": name, "ours": name in levels, "time_ms": timing.spread(ms),
+               "gbps": problem["bytes"] / median / 1e6,
+               "tflops": problem["flops"] / median / 1e9 if problem["flops"] else None,
+               "max_error": errors[name], "source_sha256": None, "vs_cookbook": None}
+        if name in levels:
+            row["source_sha256"] = book.source_hash(book.ROOT / levels[name])
+        elif base:
+            low, ratio, high = timing.quartiles([ours / theirs for ours, theirs in zip(times[base], ms)])
+            row["vs_cookbook"] = {"ratio": ratio, "low": low, "high": high}
+        rows.append(row)
+    return {**problem, "rows": rows, "skipped": skipped}
+
+
+def case_text(case):
+    """A case for the console."""
+    speed = "tflops" if case["flops"] else "gbps"
+    lines = [f"chapter {case['chapter']} · {case['ladder']} {' x '.join(map(str, case['size']))} {case['dtype']}"
+             + (f" {case['variant']}" if case["variant"] else "")]
+    for row in sorted(case["rows"], key=lambda row: row["time_ms"]["median"]):
+        ms, ratio = row["time_ms"], row["vs_cookbook"]
+        lines.append(f"  {row['name']:18} {ms['median']:9.4f} ms [{ms['q1']:.4f}, {ms['q3']:.4f}] "
+                     f"{row[speed]:9.1f} {case['unit']}" + (f"  {ratio['ratio']:.3f}x of the book's" if ratio else ""))
+    lines += [f"  {name:18} {why}" for name, why in case["skipped"].items()]
+    return "\n".join(lines)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""The book's kernels as shared libraries with a C interface (capi.hpp of a chapter), built here and called
+from Python."""
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from cookbook_plots import book
+
+ROOT = book.ROOT
+FOLDER = ROOT / "build/compare"
+CHAPTERS = {"gemm": "08_persistent", "softmax": "09_online_softmax", "attention": "10_flash_attention"}
+
+
+class GemmProblem(ctypes.Structure):
+    """cookbook_gemm_problem; leading dimensions of 0 are dense."""
+
+    _fields_ = [(name, ctypes.c_longlong) for name in ("m", "n", "k", "lda", "ldb", "ldc")] + [
+        ("a_transposed", ctypes.c_int), ("b_transposed", ctypes.c_int)]
+
+
+class SoftmaxProblem(ctypes.Structure):
+    """cookbook_softmax_problem; dtype: 0 bf16, 2 fp32."""
+
+    _fields_ = [(name, ctypes.c_longlong) for name in ("rows", "cols", "in_pitch", "out_pitch")] + [
+        ("dtype", ctypes.c_int)]
+
+
+class AttentionProblem(ctypes.Structure):
+    """cookbook_attention_problem; dtype: 0 bf16, 1 fp16."""
+
+    _fields_ = [(name, ctypes.c_int) for name in
+                ("batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim", "causal", "dtype")]
+
+
+POINTERS = {"gemm": 3, "softmax": 2, "attention": 5}
+
+
+def sources(name):
+    """What is compiled into lib<name>."""
+    backend = ROOT / "common/backend"
+    return [ROOT / "chapters" / CHAPTERS[name] / "capi.cu", backend / "tensor_map.cpp",
+            backend / "backend_cuda.cu", *sorted((backend / "cuda").glob("*.cpp"))]
+
+
+def digest(name, command):
+    """Changes whenever a source, a header that one includes, or the command does. Contents count, not
+    dates: a library may be built on one machine and used on another."""
+    parts = command + [book.source_hash(file) for file in sources(name)]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+
+
+def build(name, library=None):
+    """The path of lib<name>, compiled with nvcc unless it is there and up to date."""
+    library = Path(library) if library else FOLDER / f"libcookbook_{name}.so"
+    command = ["-shared", "-Xcompiler", "-fPIC", "-O2", "-std=c++20", "-lineinfo",
+               "--expt-relaxed-constexpr", "-diag-suppress=186", "-DCOOKBOOK_CUDA=1",
+               "-gencode", "arch=compute_90a,code=sm_90a"]
+    stamp = library.with_suffix(".sha256")
+    now = digest(name, command)
+    if library.exists() and stamp.exists() and stamp.read_text() == now:
+        return library
+    library.parent.mkdir(parents=True, exist_ok=True)
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    print(f"building {library.name} for sm_90a", file=sys.stderr, flush=True)
+    done = subprocess.run([nvcc, *command, f'-DCOOKBOOK_SOURCE_DIR="{ROOT}"', "-I", str(ROOT),
+                           *map(str, sources(name)), "-o", str(library)], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{library.name} does not compile:\n{done.stderr[-4000:]}")
+    stamp.write_text(now)
+    return library
+
+
+def build_all(names):
+    """Builds several side by side."""
+    with ThreadPoolExecutor(max(1, min(len(names), os.cpu_count() or 1))) as pool:
+        return list(pool.map(build, names))
+
+
+class Library:
+    """cookbook_<name>_plan, _run, _destroy, _error and _levels."""
+
+    def __init__(self, name, path=None):
+        self.name = name
+        c = ctypes.CDLL(os.fspath(path or build(name)))
+        self.make, self.launch, self.free, self.last_error, self.names = (
+            getattr(c, f"cookbook_{name}_{what}") for what in ("plan", "run", "destroy", "error", "levels"))
+        self.make.restype = ctypes.c_void_p
+        self.make.argtypes = [ctypes.c_char_p, ctypes.c_void_p] + [ctypes.c_void_p] * POINTERS[name]
+        self.launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        self.free.argtypes = [ctypes.c_void_p]
+        self.free.restype = None
+        self.last_error.restype = self.names.restype = ctypes.c_char_p
+
+    def levels(self):
+        return self.names().decode().split("\n")[:-1]
+
+    def error(self):
+        return self.last_error().decode()
+
+    def plan(self, level, problem, *tensors):
+        """A Plan that launches `level` on torch's current stream. Raises RuntimeError with the reason."""
+        handle = self.make(level.encode(), ctypes.byref(problem), *(t.data_ptr() for t in tensors))
+        if not handle:
+            raise RuntimeError(self.error())
+        return Plan(self, handle)
+
+
+class Plan:
+    """Call it to launch. Frees its tensor maps and workspace when nobody holds it any more."""
+
+    def __init__(self, library, handle):
+        self.library, self.handle = library, handle
+
+    def __call__(self):
+        import torch
+        if self.library.launch(self.handle, torch.cuda.current_stream().cuda_stream):
+            raise RuntimeError(self.library.error())
+
+    def __del__(self):
+        if self.handle:
+            self.library.free(self.handle)
+            self.handle = None

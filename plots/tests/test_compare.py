@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""Unit tests of ./run compare: what is wrong is not timed, the arguments, and - where PyTorch and Triton are
+installed - Triton's kernels, in its interpreter on the CPU."""
+import contextlib
+import functools
+import importlib.util
+import io
+import os
+import sys
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import compare  # noqa: E402
+import contestants  # noqa: E402
+from contestants import libraries, timing  # noqa: E402
+from cookbook_plots import book  # noqa: E402
+
+INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "triton"))
+if INSTALLED:
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+FILE = "chapters/09_online_softmax/level_6_cluster.cuh"
+
+
+class Output:
+    """Stands for the tensor that contestants write."""
+
+    value = None
+
+    def fill_(self, value):
+        self.value = value
+
+
+class Cases(unittest.TestCase):
+    PROBLEM = {"chapter": 9, "ladder": "softmax", "size": [2, 3], "dims": ["rows", "cols"], "dtype": "f32",
+               "variant": "", "flops": 0, "bytes": 2e6, "unit": "GB/s"}
+
+    def case(self, calls, time_all=None):
+        out = Output()
+
+        def contestant(value):
+            if isinstance(value, str):
+                return value
+
+            def call():
+                if value is not None:
+                    out.value = value
+            return call
+        timed = time_all or (lambda running, rounds, flush: {name: [2.0, 1.0, 3.0] if name == "cluster" else [4.0] * 3
+                                                             for name in running})
+        return contestants.run_case(self.PROBLEM, {name: contestant(value) for name, value in calls.items()},
+                                    {"cluster": FILE}, out,
+                                    lambda: (abs(out.value - 1), abs(out.value - 1) < 0.1), 3, None, time_all=timed)
+
+    def test_what_is_right_is_timed_and_compared(self):
+        case = self.case({"cluster": 1.0, "PyTorch": 1.01})
+        ours, theirs = case["rows"]
+        self.assertEqual(ours["time_ms"]["median"], 2)
+        self.assertEqual(ours["gbps"], 1.0)
+        self.assertEqual(ours["source_sha256"], book.source_hash(book.ROOT / FILE))
+        self.assertEqual(theirs["vs_cookbook"]["ratio"], 0.5)
+        self.assertIn("PyTorch", contestants.case_text(case))
+
+    def test_what_is_wrong_or_writes_nothing_is_not_timed(self):
+        case = self.case({"cluster": 1.0, "wrong": 2.0, "silent": None, "absent": "not installed"})
+        self.assertEqual([row["name"] for row in case["rows"]], ["cluster"])
+        self.assertIn("WRONG", case["skipped"]["wrong"])
+        self.assertIn("WRONG", case["skipped"]["silent"], "NaN is never right")
+        self.assertEqual(case["skipped"]["absent"], "not installed")
+
+    def test_what_goes_wrong_while_it_is_timed_is_dropped(self):
+        calls = {"cluster": 1.0, "PyTorch": 1.0}
+        out = Output()
+        broken = []
+
+        def flaky():
+            out.value = 2.0 if broken else 1.0
+
+        def time_all(running, rounds, flush):
+            broken.append(True)
+            return {name: [1.0] for name in running}
+        case = contestants.run_case(self.PROBLEM, {"PyTorch": flaky}, {"cluster": FILE}, out,
+                                    lambda: (0, out.value == 1.0), 1, None, time_all=time_all)
+        self.assertEqual(case["rows"], [])
+        self.assertIn("after timing", case["skipped"]["PyTorch"])
+        self.assertEqual(len(calls), 2)
+
+    def test_quartiles(self):
+        self.assertEqual(timing.quartiles([5, 1, 2, 4, 3]), [2, 3, 4])
+        self.assertEqual(timing.quartiles([7]), [7, 7, 7])
+        self.assertEqual(timing.quartiles([1, 2]), [1.25, 1.5, 1.75])
+
+
+class Command(unittest.TestCase):
+    def test_arguments(self):
+        quick = compare.parse(["gemm", "--quick", "--out", "x.json"])
+        self.assertEqual((quick.names, quick.rounds, quick.seconds, str(quick.out)), (["gemm"], 9, 50, "x.json"))
+        self.assertEqual(compare.parse([]).names, compare.ALL)
+        for wrong in (["nothing"], ["--rounds", "-1"], ["--rounds", "x"]):
+            with self.assertRaises(SystemExit) as stopped, contextlib.redirect_stderr(io.StringIO()):
+                compare.parse(wrong)
+            self.assertEqual(stopped.exception.code, 2)
+
+    def test_every_comparison_has_its_parts(self):
+        for name in compare.ALL:
+            module = importlib.import_module(f"compare_{name}")
+            self.assertTrue(module.sizes(True) and module.sizes(False))
+            for needed in module.NEEDS:
+                for file in libraries.sources(needed):
+                    self.assertTrue(file.exists(), file)
+            for level, file in module.LEVELS.items():
+                self.assertIn(f'"{level}"', (book.ROOT / file).read_text())
+
+    def test_the_libraries_digest_follows_their_sources(self):
+        digests = {libraries.digest(name, []) for name in libraries.CHAPTERS}
+        self.assertEqual(len(digests), len(libraries.CHAPTERS))
+        self.assertNotEqual(libraries.digest("gemm", []), libraries.digest("gemm", ["-O3"]))
+
+
+@unittest.skipUnless(INSTALLED, "needs PyTorch and Triton")
+class TritonKernels(unittest.TestCase):
+    """Small and odd shapes, interpreted: no GPU is needed. In fp16: the interpreter's bf16 product is wrong."""
+
+    @classmethod
+    def setUpClass(cls):
+        import torch
+        from contestants import triton_kernels
+        if os.environ.get("TRITON_INTERPRET") != "1":
+            raise unittest.SkipTest("TRITON_INTERPRET is off")
+        torch.manual_seed(1)
+        cls.torch, cls.kernels = torch, triton_kernels
+
+    def test_softmax(self):
+        for dtype in (self.torch.float32, self.torch.bfloat16):
+            for rows, cols in ((1, 1), (5, 31), (3, 1000)):
+                for config in ((4, 0), (4, 2)):
+                    x = 3 * self.torch.randn(rows, cols, dtype=dtype)
+                    out = self.torch.full_like(x, float("nan"))
+                    self.kernels.softmax(x, out, config)
+                    self.torch.testing.assert_close(out, self.torch.softmax(x.float(), 1).to(dtype))
+
+    def test_product(self):
+        for m, n, k in ((64, 64, 32), (33, 70, 45), (1, 1, 1), (130, 64, 40)):
+            a, b = (self.torch.randint(-3, 4, shape).half() for shape in ((m, k), (k, n)))
+            out = self.torch.full((m, n), float("nan"), dtype=self.torch.float16)
+            self.kernels.product(a, b, out, (64, 32, 16, 4, 2))
+            self.assertTrue(self.torch.equal(out, (a.float() @ b.float()).half()), (m, n, k))
+
+    def test_product_with_descriptors(self):
+        if self.kernels.TensorDescriptor is None:
+            self.skipTest("needs Triton 3.4")
+        for m, n, k in ((64, 64, 32), (72, 88, 40), (136, 64, 8)):
+            a, b = (self.torch.randint(-3, 4, shape).half() for shape in ((m, k), (k, n)))
+            out = self.torch.full((m, n), float("nan"), dtype=self.torch.float16)
+            self.kernels.product_with_descriptors(a, b, out, (64, 32, 16, 4, 2), sms=2)()
+            self.assertTrue(self.torch.equal(out, (a.float() @ b.float()).half()), (m, n, k))
+
+    def test_attention(self):
+        torch = self.torch
+        for batch, heads, kv, seq_q, seq_k, dim in ((1, 1, 1, 64, 64, 64), (2, 4, 2, 33, 70, 64), (1, 2, 2, 100, 100, 128)):
+            for causal in (False, True):
+                q = torch.randn(batch, seq_q, heads, dim, dtype=torch.float16)
+                k, v = (torch.randn(batch, seq_k, kv, dim, dtype=torch.float16) for _ in range(2))
+                o = torch.full_like(q, float("nan"))
+                lse = torch.full((batch, heads, seq_q), float("nan"))
+                self.kernels.attention(q, k, v, o, lse, causal, (32, 32, 4, 2))
+                kf, vf = (t.float().repeat_interleave(heads // kv, 2) for t in (k, v))
+                s = torch.einsum("bihd,bjhd->bhij", q.float(), kf) / dim**0.5
+                if causal:
+                    hidden = torch.ones(seq_q, seq_k, dtype=torch.bool).tril(seq_k - seq_q).logical_not()
+                    s = s.masked_fill(hidden, -float("inf"))
+                exact = torch.einsum("bhij,bjhd->bihd", torch.softmax(s, 3), vf)
+                torch.testing.assert_close(o.float(), exact, atol=4e-3, rtol=1e-2)
+                torch.testing.assert_close(lse, torch.logsumexp(s, 3), atol=2e-3, rtol=1e-3)
+
+    def test_every_comparison_from_end_to_end(self):
+        """On the CPU, at small sizes, with stand-ins for the book's library and for the clock."""
+        torch = self.torch
+        torch_made = {name: getattr(torch, name) for name in ("randn", "empty", "linspace")}
+
+        class Stand:
+            def __init__(self, name):
+                pass
+
+            def plan(self, level, problem, *tensors):
+                if isinstance(problem, libraries.AttentionProblem):
+                    q, k, v = (t.transpose(1, 2).float() for t in tensors[:3])
+                    return lambda: tensors[3].copy_(torch.nn.functional.scaled_dot_product_attention(
+                        q, k, v, is_causal=bool(problem.causal)).transpose(1, 2))
+                if isinstance(problem, libraries.GemmProblem):
+                    return lambda: torch.matmul(*tensors[:2], out=tensors[2])
+                return lambda: tensors[1].copy_(torch.softmax(tensors[0].float(), 1))
+
+        small = {"softmax": [("f32", 4, 33), ("bf16", 3, 64)], "gemm": [64], "attention": [(2, 2, 96, 64, True)]}
+        patches = [mock.patch.object(torch, name, lambda *a, made=made, device=None, **k: made(*a, **k))
+                   for name, made in torch_made.items()]
+        patches += [mock.patch.object(contestants.Triton, "loaded", contestants.Triton(self.kernels, 4)),
+                    mock.patch.object(contestants, "run_case", functools.partial(
+                        contestants.run_case, time_all=lambda calls, *_: {name: [1.0] for name in calls}))]
+        with contextlib.ExitStack() as stack:
+            for patch in patches:
+                stack.enter_context(patch)
+            for name, sizes in small.items():
+                module = importlib.import_module(f"compare_{name}")
+                stack.enter_context(mock.patch.object(module, "Library", Stand))
+                stack.enter_context(mock.patch.object(module, "sizes", lambda quick, sizes=sizes: sizes))
+                if hasattr(module, "run_case") and name != "attention":
+                    stack.enter_context(mock.patch.object(module, "run_case", contestants.run_case))
+                if name == "attention":
+                    stack.enter_context(mock.patch.object(module, "time_all", lambda calls, *_: {
+                        name: [1.0] for name in calls}))
+                cases = list(module.cases(compare.parse(["--quick"]), None, timing.Budget(60)))
+                self.assertEqual(len(cases), len(sizes))
+                for case in cases:
+                    rows = {row["name"] for row in case["rows"]}
+                    self.assertLessEqual(set(module.LEVELS), rows, case["skipped"])
+                    if case["dtype"] == "f32":
+                        self.assertIn("Triton", rows, case["skipped"])
+                    if name == "gemm":
+                        self.assertEqual(case["skipped"]["CUTLASS"], "not installed")
+                    self.assertIn(case["unit"], contestants.case_text(case))
+
+
+if __name__ == "__main__":
+    unittest.main()

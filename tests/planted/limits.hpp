@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Planted bugs where the comparison has to choose: rows of a large problem, bounds of infinity.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "tests/planted/reverse.hpp"
+
+namespace cookbook::planted {
+
+/// The same problem, pretending that a row of its reference takes so long that 16 are computed.
+struct Costly : Problem {
+  static Costly make(const Size& size, const Variant& variant) {
+    return {Problem::make(size, variant)};
+  }
+  double flops() const { return 2e8 * static_cast<double>(rows); }
+};
+
+/// Elements that are wrong: rows [first_row, end_row), of them those whose position within a tile
+/// of 128 rows is in [first_of_tile, end_of_tile), in columns [first_col, end_col).
+struct Wrong {
+  int first_row = 0, end_row = 1 << 30;
+  int first_of_tile = 0, end_of_tile = 128;
+  int first_col = 0, end_col = 1 << 30;
+  bool unwritten = false;  ///< not written instead of wrong
+};
+
+template <class P>
+__global__ void wrong_in_places(const float* in, float* out, int cols, int pitch, Wrong wrong) {
+  const int row = blockIdx.x, c = threadIdx.x;
+  if (c >= cols) return;
+  float value = 2 * in[row * static_cast<long long>(pitch) + cols - 1 - c];
+  if (row >= wrong.first_row && row < wrong.end_row && row % 128 >= wrong.first_of_tile &&
+      row % 128 < wrong.end_of_tile && c >= wrong.first_col && c < wrong.end_col) {
+    if (wrong.unwritten) return;
+    value += 1;
+  }
+  out[row * static_cast<long long>(pitch) + c] = value;
+}
+
+template <class P>
+struct WrongInPlaces : LevelOf<P, Buffers> {
+  using Plan = typename LevelOf<P, Buffers>::Plan;
+  static constexpr const char* name = "wrong_in_places";
+  static constexpr const char* changed = "some elements";
+  static constexpr const char* expect = "to be caught";
+  static constexpr const char* cost = "none";
+  static constexpr const char* source = __FILE__;
+  static inline Wrong wrong;
+  static void run(const Plan& plan, Stream stream) {
+    const Problem& p = plan.problem;
+    launch(wrong_in_places<P>, {dim3(static_cast<unsigned>(p.rows)), dim3(64)}, stream,
+           plan.buffers.in, plan.buffers.out, static_cast<int>(p.cols),
+           static_cast<int>(p.in_pitch), wrong);
+  }
+};
+
+/// One row of four elements under bounds of infinity: what may be anything (the reference is a
+/// number), what must be +inf, what must be NaN, and an ordinary element.
+struct Unbounded : Problem {
+  static Unbounded make(const Size& size, const Variant& variant) {
+    return {Problem::make(size, variant)};
+  }
+  void reference_row(const HostTensors&, const std::string&, std::int64_t, double* value,
+                     double* bound) const {
+    const double infinity = std::numeric_limits<double>::infinity();
+    value[0] = 0, bound[0] = infinity;
+    value[1] = infinity, bound[1] = infinity;
+    value[2] = std::nan(""), bound[2] = infinity;
+    value[3] = 1, bound[3] = 0;
+  }
+};
+
+template <class P>
+__global__ void write_four(float* out, float a, float b, float c, float d, int first) {
+  const float values[4] = {a, b, c, d};
+  const int i = threadIdx.x;
+  if (i >= first) out[i] = values[i];
+}
+
+struct FourValues : LevelOf<Unbounded, Buffers> {
+  static constexpr const char* name = "four_values";
+  static constexpr const char* changed = "what is written";
+  static constexpr const char* expect = "to be caught";
+  static constexpr const char* cost = "none";
+  static constexpr const char* source = __FILE__;
+  static inline float values[4];
+  static inline int first = 0;  ///< elements before this one are not written
+  static void run(const Plan& plan, Stream stream) {
+    launch(write_four<Unbounded>, {dim3(1), dim3(4)}, stream, plan.buffers.out, values[0],
+           values[1], values[2], values[3], first);
+  }
+};
+
+}  // namespace cookbook::planted

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// A chapter's program with solutions in the place of its exercises, and without its levels.
+//   COOKBOOK_LADDER   the chapter's ladder.hpp; exercises/ is looked for in another folder first
+//   COOKBOOK_CHAPTER  the function in it: chapter_3
+//   COOKBOOK_WRONG_FILE, COOKBOOK_WRONG_LEVEL   one more exercise: a wrong solution (optional)
+#include "tests/solutions/exercises_only.hpp"
+// The above comes first.
+#include COOKBOOK_LADDER
+#include "common/harness/runner.hpp"
+#ifdef COOKBOOK_WRONG_FILE
+#include COOKBOOK_WRONG_FILE
+#endif
+#if COOKBOOK_WITHOUT_SPACES
+#include "common/tune/space.hpp"
+
+// The configurations that chapter 11 searches over are levels too, and not compiled here.
+namespace cookbook::autotuning {
+static const tune::Space& none() {
+  static const tune::Space space;
+  return space;
+}
+const tune::Space& rmsnorm_space() { return none(); }
+const tune::Space& rope_space() { return none(); }
+const tune::Space& gemm_space() { return none(); }
+}  // namespace cookbook::autotuning
+#endif
+
+int main(int argc, char** argv) {
+  cookbook::Chapter chapter = cookbook::COOKBOOK_CHAPTER();
+#ifdef COOKBOOK_WRONG_FILE
+  chapter.exercises.push_back(cookbook::make_any_level<cookbook::COOKBOOK_WRONG_LEVEL>());
+#endif
+  return cookbook::run_chapter(chapter, argc, argv);
+}
