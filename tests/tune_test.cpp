@@ -10,10 +10,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 #include <sstream>
 
+#include "chapters/11_autotuning/level_1_best_fixed.cuh"
 #include "chapters/11_autotuning/rmsnorm.cuh"
 #include "chapters/11_autotuning/rope.cuh"
 #include "chapters/11_autotuning/spaces.hpp"
@@ -82,11 +85,11 @@ double synthetic_us(const Parameters& p, const Size& size) {
   return 20 + 4 * off * off + 6.0 / static_cast<double>(value_of(p, "stages"));
 }
 
-Recording synthetic_recording(const Space& space, double noise = 0.003) {
+Recording synthetic_recording(const Space& space, double noise = 0.003, unsigned seed = 3) {
   Recording recording;
   recording.kernel = space.kernel, recording.date = "none", recording.commit = "none";
   recording.device = device_info();
-  std::mt19937 random(3);
+  std::mt19937 random(seed);
   std::normal_distribution<double> normal(1.0, noise);
   for (const Candidate& each : space.candidates())
     recording.parameters[each.id()] = each.parameters;
@@ -113,7 +116,7 @@ std::vector<std::string> ids_of(const Space& space) {
 }
 
 Survivors everyone(const Space& space) {
-  Survivors all{std::vector<std::size_t>(space.candidates().size()), "all"};
+  Survivors all{std::vector<std::size_t>(space.candidates().size()), "all", std::nullopt};
   std::iota(all.indices.begin(), all.indices.end(), 0);
   return all;
 }
@@ -122,7 +125,21 @@ Report replay(const Space& space, const Recording& recording, const Size& size,
               const TuneOptions& options = {}) {
   ReplayTimer timer(*recording.find(size), ids_of(space));
   const auto problem = space.problem.make_problem(size, {});
-  return tune(space, size, *problem, recording.device, everyone(space), timer, nullptr, options);
+  Survivors all = everyone(space);
+  all.fixed = best_fixed(recorded_times(space, recording));
+  return tune(space, size, *problem, recording.device, all, timer, nullptr, options);
+}
+
+// What a search finds when configuration c always takes us[c].
+Report tuned_on(const Space& space, const std::vector<double>& us) {
+  RecordedProblem problem;
+  problem.size = {4, 64};
+  for (std::size_t c = 0; c < us.size(); ++c) {
+    problem.configurations[space[c].id()].us.assign(20, us[c]);
+  }
+  ReplayTimer timer(problem, ids_of(space));
+  const auto any = space.problem.make_problem(problem.size, {});
+  return tune(space, problem.size, *any, device_info(), everyone(space), timer, nullptr, {});
 }
 
 std::size_t truly_best(const Space& space, const Size& size) {
@@ -400,24 +417,23 @@ TEST(Tuner, AnInPlaceKernelIsSearchedOnSplitBuffers) {
 
 // --- timing --------------------------------------------------------------------------------------
 
-// A GPU whose clocks need `kCold` runs to rise: until then everything takes twice as long.
+// A GPU that nobody has warmed up: clocks are low and caches cold when a round begins, so that its
+// first configuration takes twice as long as it would.
 class ColdTimer : public ReplayTimer {
  public:
-  using ReplayTimer::ReplayTimer;
-  void warm_up(std::size_t) override { runs_ += kCold; }
+  ColdTimer(const RecordedProblem& problem, std::vector<std::string> ids, bool can_be_warmed)
+      : ReplayTimer(problem, std::move(ids)), can_be_warmed_(can_be_warmed) {}
+  void warm_up(std::size_t) override { warm_ = can_be_warmed_; }
   std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
     auto all = ReplayTimer::time(candidates, rounds);
-    for (int r = 0; r < rounds; ++r) {
-      for (Samples& samples : all) {
-        if (runs_++ < kCold) samples.us[static_cast<std::size_t>(r)] *= 2;
-      }
+    if (!warm_) {
+      for (double& us : all.front().us) us *= 2;
     }
     return all;
   }
 
  private:
-  static constexpr int kCold = 40;
-  int runs_ = 0;
+  bool can_be_warmed_, warm_ = false;
 };
 
 TEST(Tuner, TheFirstConfigurationIsNotTimedCold) {
@@ -428,17 +444,47 @@ TEST(Tuner, TheFirstConfigurationIsNotTimedCold) {
     problem.configurations[space[c].id()].us.assign(10, c == 0 ? 100.0 : 105.0);
   }
   const auto any = space.problem.make_problem(problem.size, {});
-  // Planted: one configuration after another, on clocks that are still rising. Of two that are
-  // timed, the one that happens to come first looks slower, though it is the faster one.
-  ColdTimer naive(problem, ids_of(space));
-  naive.time({3}, 30);
-  const double first = median(naive.time({0}, 10)[0].us);
-  const double second = median(naive.time({1}, 10)[0].us);
-  EXPECT_GT(first, second) << "the planted cold start does not show";
-  ColdTimer timer(problem, ids_of(space));
+  const auto winner = [&](bool can_be_warmed) {
+    ColdTimer timer(problem, ids_of(space), can_be_warmed);
+    return tune(space, problem.size, *any, device_info(), everyone(space), timer, nullptr, {})
+        .entry.winner();
+  };
+  EXPECT_EQ(winner(true), space[0].id()) << "the search did not warm the GPU up";
+  // Planted: where warming up does nothing the search is fooled. That is what it is there for.
+  EXPECT_NE(winner(false), space[0].id()) << "the planted cold start does not show";
+}
+
+// Clocks that sink while a search runs, as they do when a GPU grows hot.
+TEST(Tuner, ConfigurationsAreTimedInterleaved) {
+  Space space = synthetic_space(4, 1);
+  class SinkingClocks : public ReplayTimer {
+   public:
+    using ReplayTimer::ReplayTimer;
+    std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
+      auto all = ReplayTimer::time(candidates, rounds);
+      for (int r = 0; r < rounds; ++r, slower_ *= 1.01) {
+        for (Samples& samples : all) samples.us[static_cast<std::size_t>(r)] *= slower_;
+      }
+      return all;
+    }
+
+   private:
+    double slower_ = 1;
+  };
+  RecordedProblem problem;
+  problem.size = {4, 64};
+  for (std::size_t c = 0; c < 4; ++c) {  // the last is the fastest
+    problem.configurations[space[c].id()].us.assign(10, 110.0 - 3 * double(c));
+  }
+  SinkingClocks one_after_another(problem, ids_of(space));
+  const double first = median(one_after_another.time({0}, 25)[0].us);
+  const double last = median(one_after_another.time({3}, 25)[0].us);
+  EXPECT_LT(first, last) << "the planted drift does not show";
+  SinkingClocks timer(problem, ids_of(space));
+  const auto any = space.problem.make_problem(problem.size, {});
   const Report report =
       tune(space, problem.size, *any, device_info(), everyone(space), timer, nullptr, {});
-  EXPECT_EQ(report.entry.winner(), space[0].id());
+  EXPECT_EQ(report.entry.winner(), space[3].id());
 }
 
 TEST(Tuner, RefusesToTimeUnderAProfiler) {
@@ -455,10 +501,93 @@ TEST(Tuner, RefusesToTimeUnderAProfiler) {
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
   EXPECT_NE(why_not_time(), "");
   Folder folder;
-  EXPECT_THROW(tune_on_device(autotuning::rmsnorm_space(), {64, 64}, {}, {}, Cache(folder / "c")),
-               std::runtime_error);
+  try {
+    tune_on_device(autotuning::rmsnorm_space(), {64, 64}, {}, {}, Cache(folder / "c"));
+    FAIL() << "searched while every launch waits for the one before";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("CUDA_LAUNCH_BLOCKING"), std::string::npos)
+        << error.what();
+  }
   EXPECT_FALSE(fs::exists(folder / "c"));
   unsetenv("CUDA_LAUNCH_BLOCKING");
+}
+
+// A GPU made up: what `decide` does on one, search included.
+struct MadeUpGpu {
+  explicit MadeUpGpu(const Space& space) {
+    machine.device = device_info();
+    machine.device.name = "a GPU", machine.device.is_simt = false;
+    machine.why_not_time = [this] { return profiler; };
+    machine.search = [this, &space](const Space&, const Size& size, const Variant&,
+                                    const TuneOptions&, const Cache& cache) {
+      ++searches;
+      std::vector<double> us;
+      for (std::size_t c = 0; c < space.candidates().size(); ++c) us.push_back(c == 2 ? 50 : 100);
+      Report report = tuned_on(space, us);
+      const auto problem = space.problem.make_problem(size, {});
+      report.entry.key = make_key(space, *problem, pointers, machine.device);
+      cache.add(report.entry);
+      return report;
+    };
+    pointers.by_name = {{"in", nullptr}, {"out", nullptr}};
+  }
+  Machine machine;
+  DevicePointers pointers;
+  std::string profiler;
+  int searches = 0;
+};
+
+TEST(Tuner, ASecondRunIsACacheHit) {
+  unsetenv("COOKBOOK_AUTOTUNE");
+  Folder folder;
+  const Space space = synthetic_space(4, 1);
+  MadeUpGpu gpu(space);
+  const auto problem = space.problem.make_problem({4096, 200}, {});
+  const auto decided = [&](const char* file) {
+    return decide(space, *problem, gpu.pointers, Cache(folder / file), gpu.machine);
+  };
+  EXPECT_EQ(decided("c").candidate, 2u);
+  EXPECT_EQ(gpu.searches, 1);
+  const Decision again = decided("c");  // as another process would: nothing but the file is shared
+  EXPECT_EQ(again.candidate, 2u);
+  EXPECT_NE(again.why.find("cached"), std::string::npos) << again.why;
+  EXPECT_EQ(gpu.searches, 1) << "searched again for what the cache holds";
+  // Another driver is another key: what the old one was measured with says nothing.
+  gpu.machine.device.driver = "another";
+  decided("c");
+  EXPECT_EQ(gpu.searches, 2);
+  // Too small to be worth it.
+  const auto small = space.problem.make_problem({4, 64}, {});
+  EXPECT_EQ(decide(space, *small, gpu.pointers, Cache(folder / "c"), gpu.machine).candidate, 0u);
+  EXPECT_EQ(gpu.searches, 2);
+  // `read` and `off` never search; `off` does not even look.
+  setenv("COOKBOOK_AUTOTUNE", "read", 1);
+  EXPECT_EQ(decided("c").candidate, 2u);
+  EXPECT_EQ(decided("empty").candidate, 0u);
+  setenv("COOKBOOK_AUTOTUNE", "off", 1);
+  EXPECT_EQ(decided("c").candidate, 0u);
+  unsetenv("COOKBOOK_AUTOTUNE");
+  EXPECT_EQ(gpu.searches, 2);
+}
+
+TEST(Tuner, UnderAProfilerTheCacheIsReadAndNothingIsTimed) {
+  unsetenv("COOKBOOK_AUTOTUNE");
+  Folder folder;
+  const Space space = synthetic_space(4, 1);
+  MadeUpGpu gpu(space);
+  const auto problem = space.problem.make_problem({4096, 200}, {});
+  const Cache cache(folder / "c");
+  gpu.profiler = "a profiler serialises launches";
+  const Decision decision = decide(space, *problem, gpu.pointers, cache, gpu.machine);
+  EXPECT_EQ(decision.candidate, 0u);
+  EXPECT_NE(decision.why.find(gpu.profiler), std::string::npos) << decision.why;
+  EXPECT_EQ(gpu.searches, 0);
+  EXPECT_FALSE(fs::exists(cache.file())) << "remembered what nobody measured";
+  gpu.profiler.clear();
+  decide(space, *problem, gpu.pointers, cache, gpu.machine);
+  gpu.profiler = "a profiler serialises launches";
+  EXPECT_EQ(decide(space, *problem, gpu.pointers, cache, gpu.machine).candidate, 2u);
+  EXPECT_EQ(gpu.searches, 1);
 }
 
 TEST(Tuner, TheHotPathNeverDecidesAgain) {
@@ -492,6 +621,7 @@ TEST(Tuner, WithinNoiseTheDefaultStays) {
   Space space = synthetic_space(4, 1);
   std::mt19937 random(5);
   std::normal_distribution<double> noise(100, 2);
+  int changed = 0;
   for (int trial = 0; trial < 20; ++trial) {
     RecordedProblem problem;
     problem.size = {4, 64};
@@ -502,11 +632,40 @@ TEST(Tuner, WithinNoiseTheDefaultStays) {
     const auto any = space.problem.make_problem(problem.size, {});
     const Report report =
         tune(space, problem.size, *any, device_info(), everyone(space), timer, nullptr, {});
-    const Measured& winner = report.entry.measured.at(report.entry.winner());
+    changed += report.entry.winner() != report.entry.default_id;
     // Now and then an interval excludes 1 by chance; then what is won is tiny and nothing is lost.
-    EXPECT_LT(winner.ratio, 1.03);
-    EXPECT_GE(winner.ratio, 1.0);
+    EXPECT_LT(report.entry.measured.at(report.entry.winner()).ratio, 1.03);
   }
+  EXPECT_LE(changed, 1);
+}
+
+TEST(Tuner, UnderTwoPercentIsTheSame) {
+  static_assert(worth_changing(1.02, 1.001) && !worth_changing(1.0199, 1.015));
+  static_assert(!worth_changing(1.5, 1.0), "faster, but not beyond noise");
+  const Space space = synthetic_space(4, 1);
+  // Without any noise: every interval excludes 1.
+  const Report same = tuned_on(space, {100, 99, 98.5, 110});  // 1.010 and 1.015
+  EXPECT_EQ(same.entry.winner(), space[0].id());
+  EXPECT_GT(same.entry.measured.at(space[2].id()).low, 1);
+  EXPECT_NE(same.tie.find(space[2].id()), std::string::npos) << same.tie;
+  EXPECT_EQ(tuned_on(space, {100, 99, 97.5, 110}).entry.winner(), space[2].id());  // 1.026
+}
+
+TEST(Tuner, WhatDoesBestOnManyShapesGivesWayOnlyToWhatIsWorthIt) {
+  Entry entry;
+  entry.default_id = "default", entry.fixed_id = "fixed";
+  const auto winner = [&entry](Measured fixed, Measured other) {
+    entry.measured = {{"default", {10, 1, 1, 1, 25, ""}}, {"fixed", fixed}, {"other", other}};
+    return entry.winner();
+  };
+  const Measured good{9.7, 1.03, 1.02, 1.04, 25, ""}, wrong{0, 0, 0, 0, 0, "wrong"};
+  EXPECT_EQ(winner(good, {9.6, 1.04, 1.035, 1.05, 25, ""}), "fixed");  // 1.01 times as fast
+  EXPECT_EQ(winner(good, {9.4, 1.06, 1.02, 1.10, 25, ""}), "fixed");   // or not: noise
+  EXPECT_EQ(winner(good, {9.4, 1.06, 1.05, 1.07, 25, ""}), "other");
+  EXPECT_EQ(winner(wrong, {9.7, 1.03, 1.02, 1.04, 25, ""}), "other");
+  EXPECT_EQ(winner({9.9, 1.01, 1.005, 1.02, 25, ""}, {9.7, 1.03, 1.02, 1.04, 25, ""}), "other");
+  EXPECT_EQ(winner({9.9, 1.01, 1.005, 1.02, 25, ""}, wrong), "default");
+  EXPECT_EQ(winner(wrong, wrong), "default");
 }
 
 TEST(Tuner, FindsTheBestOfEveryRecordedShapeAndIsNeverSlowerThanTheDefault) {
@@ -517,9 +676,9 @@ TEST(Tuner, FindsTheBestOfEveryRecordedShapeAndIsNeverSlowerThanTheDefault) {
     const auto winner = static_cast<std::size_t>(space.find(report.entry.winner()));
     const double best =
         synthetic_us(space[truly_best(space, problem.size)].parameters, problem.size);
-    EXPECT_LE(synthetic_us(space[winner].parameters, problem.size), 1.01 * best);
+    EXPECT_LE(synthetic_us(space[winner].parameters, problem.size), kLeastGain * 1.005 * best);
     EXPECT_LE(synthetic_us(space[winner].parameters, problem.size),
-              1.01 * synthetic_us(space[0].parameters, problem.size));
+              1.005 * synthetic_us(space[0].parameters, problem.size));
     print(report, space);
   }
   const Verdicts verdicts = judge(space, recording);
@@ -550,7 +709,7 @@ TEST(Searchers, FindTheBestWithinTheirBudget) {
   };
   const Recording recording = synthetic_recording(space, 0.001);
   for (const SearcherScore& score : score_searchers(space, recording, 5)) {
-    EXPECT_LE(score.worst_looks, 5 * 24) << score.name;
+    EXPECT_EQ(score.arrived, 1) << score.name;
     EXPECT_LE(score.slowdown.back(), 1.02) << score.name;
     if (score.name == "model") {
       EXPECT_LE(score.median_looks, 2);
@@ -600,6 +759,48 @@ TEST(Recordings, SurviveTheirFileAndBadOnesAreNamed) {
   EXPECT_THROW(read_recording(folder / "a.json"), std::runtime_error);
 }
 
+TEST(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
+  Recording recording;
+  RecordedProblem problem;
+  problem.configurations["c"].us = {1, 2, 3, 4, 5};
+  problem.libraries["l"].us = {6, 7};
+  recording.problems = {problem};
+  using V = std::vector<double>;
+  const auto half = [&](Rounds rounds) { return only(rounds, recording).problems[0]; };
+  EXPECT_EQ(half(Rounds::odd).configurations["c"].us, (V{1, 3, 5}));
+  EXPECT_EQ(half(Rounds::even).configurations["c"].us, (V{2, 4}));
+  EXPECT_EQ(half(Rounds::odd).libraries["l"].us, V{6});
+  // Planted: configurations that are all alike, as noisy as can be. Whoever takes the least median
+  // and scores it on the same samples has "won"; `judge` finds nothing.
+  const Space space = synthetic_space();
+  Recording noise = synthetic_recording(space);
+  std::mt19937 random(11);
+  std::normal_distribution<double> us(100, 5);
+  double flattered = 0;
+  for (RecordedProblem& each : noise.problems) {
+    double least = std::numeric_limits<double>::infinity();
+    for (auto& [id, samples] : each.configurations) {
+      for (double& sample : samples.us) sample = us(random);
+      least = std::min(least, median(samples.us));
+    }
+    flattered += 100 / least / static_cast<double>(noise.problems.size());
+  }
+  EXPECT_GT(flattered, 1.02) << "the planted luck does not show";
+  const Verdicts verdicts = judge(space, noise);
+  EXPECT_LT(verdicts.tuned_over_fixed, 1.01);
+  // Planted: one configuration that is the fastest in odd rounds and the slowest in even ones. It
+  // is chosen, and it is found out.
+  Recording moody = synthetic_recording(space);
+  for (RecordedProblem& each : moody.problems) {
+    for (auto& [id, samples] : each.configurations) {
+      for (std::size_t r = 0; r < samples.us.size(); ++r) {
+        samples.us[r] = id != space[1].id() ? 100 : r % 2 == 0 ? 90 : 110;
+      }
+    }
+  }
+  EXPECT_NEAR(judge(space, moody).tuned_over_default, 100.0 / 110, 1e-9);
+}
+
 TEST(Recordings, TheSpaceShrinksToWhatEverWins) {
   const Space space = synthetic_space();
   const TimeMatrix times = recorded_times(space, synthetic_recording(space));
@@ -613,6 +814,115 @@ TEST(Recordings, TheSpaceShrinksToWhatEverWins) {
     for (std::size_t c : kept) best_kept = std::min(best_kept, times.us[c][s]);
     EXPECT_LE(best_kept, 1.01 * best);
   }
+}
+
+// --- what is committed ---------------------------------------------------------------------------
+
+const Recording* committed(const Space& space) {
+  static std::map<std::string, std::optional<Recording>> all;
+  auto& found = all[space.kernel];
+  if (!found) found = find_recording(space, 90);
+  return found ? &*found : nullptr;
+}
+
+TEST(Committed, TheBestFixedLevelIsTheBestOfTheRecording) {
+  for (const Space* space : autotuning::all_spaces()) {
+    const Recording* recording = committed(*space);
+    ASSERT_NE(recording, nullptr) << space->kernel;
+    // Worked out once more, without common/tune: the least product of times over training shapes.
+    std::string best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Candidate& each : space->candidates()) {
+      if (!each.refused.empty()) continue;
+      double sum = 0;
+      for (const RecordedProblem& problem : recording->problems) {
+        if (problem.held_out) continue;
+        std::vector<double> us = problem.configurations.at(each.id()).us;
+        for (const Candidate& other : space->candidates()) {  // a shape it cannot run: the default
+          if (us.empty()) us = problem.configurations.at(other.id()).us;
+        }
+        std::sort(us.begin(), us.end());
+        ASSERT_EQ(us.size() % 2, 1u);
+        sum += std::log(us[us.size() / 2]);
+      }
+      if (sum < least) least = sum, best = each.id();
+    }
+    const std::size_t level = autotuning::best_fixed_configuration(*space);
+    EXPECT_EQ((*space)[level].id(), best) << space->kernel;
+    const auto problem = space->problem.make_problem(space->problem.gpu_size, {});
+    EXPECT_EQ(with_fallbacks(level, *space, *problem).front(), level);
+    EXPECT_EQ(survivors(*space, device_info()).fixed, level);
+  }
+  const Space& gemm = autotuning::gemm_space();
+  EXPECT_EQ(gemm[autotuning::best_fixed_configuration(gemm)].id(),
+            "m=128 n=128 k=64 stages=6 cluster=1 ping_pong=0 group=8 share=0");
+}
+
+TEST(Committed, TuningTheProductPaysOnRoundsThatItWasNotChosenOn) {
+  const Space& space = autotuning::gemm_space();
+  const Recording* recording = committed(space);
+  ASSERT_NE(recording, nullptr);
+  EXPECT_GE(recording->problems.size(), 12u);
+  EXPECT_EQ(std::count_if(recording->problems.begin(), recording->problems.end(),
+                          [](const RecordedProblem& problem) { return problem.held_out; }),
+            3);
+  const Verdicts verdicts = judge(space, *recording);
+  EXPECT_GE(verdicts.tuned_over_fixed, 1.05);
+  EXPECT_GE(verdicts.worst_over_fixed, 0.98);
+  EXPECT_GE(verdicts.held_out_over_fixed, 1.05);
+  EXPECT_GE(verdicts.worst_held_out, 0.98);
+}
+
+TEST(Committed, TheFigureOfTheSearchersIsThatOfTheRecordings) {
+  const std::string file = COOKBOOK_SOURCE_DIR "/chapters/11_autotuning/searchers.json";
+  const auto figure = nlohmann::json::parse(contents(file));
+  ASSERT_EQ(figure.size(), autotuning::all_spaces().size());
+  for (std::size_t i = 0; i < figure.size(); ++i) {
+    const Space& space = *autotuning::all_spaces()[i];
+    ASSERT_NE(committed(space), nullptr);
+    EXPECT_EQ(figure[i], nlohmann::json::parse(searchers_json(space, *committed(space)).dump()))
+        << file << " is out of date: chapter-11 replay --json writes it";
+  }
+}
+
+// What a run over three sizes would write.
+TEST(Committed, TheProofIsReadFromTheLadder) {
+  const auto level = [](const char* name, double us, double over_previous) {
+    nlohmann::ordered_json json{{"name", name}, {"time_us", {{"median", us}}}};
+    json["vs_previous"] = {{"ratio", over_previous}, {"low", over_previous}, {"high", 2}};
+    json["vs_reference"] = {{"ratio", 0.5}, {"low", 0.5}, {"high", 0.5}};
+    return json;
+  };
+  nlohmann::ordered_json document{{"runs", nlohmann::ordered_json::array()}};
+  const auto add = [&](const Size& size, double over_fixed) {
+    nlohmann::ordered_json run{{"ladder", "gemm"}, {"problem", {{"size", size}}}};
+    run["levels"] = {level("untuned", 40, 1), level("best_fixed", 20, 2),
+                     level("tuned", 10, over_fixed)};
+    run["references"] = {{{"name", "cuBLAS"}, {"time_us", {{"median", 5}}}}};
+    document["runs"].push_back(run);
+  };
+  add({512, 512, 512}, 2);
+  EXPECT_TRUE(proofs(document, autotuning::all_spaces()).empty()) << "one size proves nothing";
+  add({3072, 3072, 3072}, 0.5);
+  document["runs"].push_back(document["runs"][0]);  // not timed: the SIMT backend
+  for (auto& each : document["runs"][2]["levels"]) each["time_us"] = nullptr;
+  const auto all = proofs(document, autotuning::all_spaces());
+  ASSERT_EQ(all.size(), 1u);
+  const Proof& proof = all[0];
+  ASSERT_EQ(proof.rows.size(), 2u);
+  EXPECT_FALSE(proof.rows[0].held_out);
+  EXPECT_TRUE(proof.rows[1].held_out);
+  EXPECT_NEAR(proof.over_fixed, 1, 1e-9);
+  EXPECT_NEAR(proof.worst_over_fixed, 0.5, 1e-9);
+  EXPECT_NEAR(proof.over_untuned, 4, 1e-9);
+  EXPECT_NEAR(proof.over_library, 0.5, 1e-9);
+  EXPECT_FALSE(proof.kept());
+  EXPECT_FALSE(proof.complete);
+  print(proof);
+  for (const auto& sizes : {autotuning::gemm_space().training, autotuning::gemm_space().held_out}) {
+    for (const Size& size : sizes) add(size, 1.06);
+  }
+  EXPECT_TRUE(proofs(document, autotuning::all_spaces())[0].complete);
 }
 
 // --- cache ---------------------------------------------------------------------------------------
@@ -693,10 +1003,15 @@ TEST(TuneCache, ACorruptOrForeignFileIsSetAsideAndNeverTrusted) {
   std::string forged = good, swapped = good;
   forged.replace(forged.find("\"winner\": \"tile=32\""), 19, "\"winner\": \"tile=16\"");
   swapped.replace(swapped.find("a GPU"), 5, "b GPU");  // an entry under another key
+  // What the rule before "under 2 % is the same" would have written: a winner at 1.009.
+  std::string hardly = good, old = good;
+  hardly.replace(hardly.find("\"low\": 1.15"), 11, "\"low\": 1.007");
+  hardly.replace(hardly.find("\"ratio\": 1.2"), 12, "\"ratio\": 1.009");
+  old.replace(old.find("tuning cache 2"), 14, "tuning cache 1");
   int n = 0;
-  for (const std::string& bad :
-       {good.substr(0, good.size() / 2), std::string("[1, 2]"),
-        std::string("{\"schema\": \"another tool\"}"), std::string(), forged, swapped}) {
+  for (const std::string& bad : {good.substr(0, good.size() / 2), std::string("[1, 2]"),
+                                 std::string("{\"schema\": \"another tool\"}"), std::string(),
+                                 forged, swapped, hardly, old}) {
     std::ofstream(file) << bad;
     EXPECT_FALSE(cache.find(entry_of("64").key).has_value());
     ++n;
@@ -729,7 +1044,9 @@ TEST(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
       TuneOptions options;
       options.shard = {i, kShards};
       options.finalists = 2;
-      Report report = replay(space, recording, size, options);
+      // A GPU of its own: all measure the default, and no two find the same time.
+      const Recording mine = synthetic_recording(space, 0.003, static_cast<unsigned>(10 + i));
+      Report report = replay(space, mine, size, options);
       report.entry.key = entry_of("sharded").key;
       Cache(folder / (std::to_string(i) + ".json")).add(report.entry);
       _exit(0);
@@ -742,14 +1059,16 @@ TEST(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
   do {
     const std::string out = folder / ("out" + std::to_string(order[0]) + std::to_string(order[1]));
     for (int i : order) Cache(out).merge(folder / (std::to_string(i) + ".json"));
-    Cache(out).merge(folder / "0.json");  // once more changes nothing
     if (first.empty()) first = contents(out);
-    EXPECT_EQ(contents(out), first);
+    EXPECT_EQ(contents(out), first) << "the order of merging shows";
+    Cache(out).merge(folder / "0.json");
+    EXPECT_EQ(contents(out), first) << "merging once more changed something";
     const Entry entry = Cache(out).entries().begin()->second;
     EXPECT_EQ(entry.measured.size(), space.candidates().size()) << "a configuration was lost";
+    EXPECT_EQ(entry.fixed_id, space[best_fixed(recorded_times(space, recording))].id());
     const auto winner = static_cast<std::size_t>(space.find(entry.winner()));
     EXPECT_LE(synthetic_us(space[winner].parameters, size),
-              1.01 * synthetic_us(space[truly_best(space, size)].parameters, size));
+              kLeastGain * 1.005 * synthetic_us(space[truly_best(space, size)].parameters, size));
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_THROW(parse_shard("3/3"), std::invalid_argument);
   EXPECT_THROW(parse_shard("1"), std::invalid_argument);

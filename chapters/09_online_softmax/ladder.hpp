@@ -89,8 +89,12 @@ inline Chapter chapter_9() {
                                        {64, 20480});
   b16.dtype = "bf16";
   b16.levels = rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>,
-                    Vectorised<bf16>, OnChip<Softmax<bf16>>, Cluster<Softmax<bf16>>,
-                    Signals<Softmax<bf16>>, InShared<Softmax<bf16>>>();
+                    Vectorised<bf16>, OnChip<Softmax<bf16>>>();
+  b16.levels.push_back(claiming(
+      make_level<Cluster<Softmax<bf16>>>(),
+      {slower_than_previous(0.85, "half the bytes a block: too few to hide the barriers")}));
+  b16.levels.push_back(make_level<Signals<Softmax<bf16>>>());
+  b16.levels.push_back(make_level<InShared<Softmax<bf16>>>());
 
   auto f32_long =
       long_rows_ladder<float>("softmax_long", "softmax of rows too long for an SM, fp32");

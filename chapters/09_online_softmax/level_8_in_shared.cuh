@@ -145,9 +145,12 @@ struct InShared : Client::Level {
   static Claims claims(const typename Client::Level::Problem& p) {
     using T = typename Client::T;
     return {
-        tma_loads("in").bytes(pass_bytes<T>(p.shape)), global_stores("out").coalesced(),
+        tma_loads("in").bytes(pass_bytes<T>(p.shape)),
+        global_stores("out").coalesced(),
         global_stores("out").requests(static_cast<double>(p.shape.elements()) / kPackOf<T> / 32),
-        shared_loads().conflict_free(), faster_than_previous(1.02)};
+        shared_loads().conflict_free(),
+        faster_than_previous(1.02),
+        fraction_of_roof(0.95)};
   }
 
   /// The fewest threads per row that hold it; longer rows are shared by a cluster, in slices.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar: the kernels of levels 5 to 7 under other shapes, for rows of 1k to 256k columns and 1
+// Sidebar: the kernels of levels 5 to 8 under other shapes, for rows of 1k to 256k columns and 1
 // GiB in all. How the shapes in the level files were chosen, and what to try on another GPU. Every
 // candidate is compared with the reference on a few rows before any is timed.
 //
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "chapters/09_online_softmax/level_8_in_shared.cuh"
 #include "chapters/09_online_softmax/sidebar_prefetched.cuh"
 #include "common/bench/bench.hpp"
 #include "common/harness/check.hpp"
@@ -64,6 +65,27 @@ Candidate<T> cluster() {
           start_cluster<C>};
 }
 
+template <class T, int kThreads, int kElements = 32, int kPerSm = 1024>
+Candidate<T> signals() {
+  using C = ClusterConfig<Softmax<T>, kThreads, true, kElements, kPerSm>;
+  Candidate<T> candidate = cluster<T, kThreads, kElements, kPerSm>();
+  candidate.name.replace(0, 7, "signals");
+  candidate.start = start_signalled<C>;
+  return candidate;
+}
+
+template <class T, int kThreads, int kChunks>
+Candidate<T> in_shared() {
+  using C = InSharedConfig<Softmax<T>, kThreads, kChunks>;
+  return {"in_shared   " + std::to_string(kThreads) + " threads, " + std::to_string(kChunks) +
+              " bulk copies, " + std::to_string(C::kRowsBytes / 1024) + " KB a block",
+          C::kCapacity,
+          C::kRows > 1,
+          0,
+          nullptr,
+          start_in_shared<C>};
+}
+
 template <class T, int kThreads, int kElements, int kStages, int kPerSm = 1024>
 Candidate<T> prefetched(int waves) {
   using C = PrefetchedConfig<Softmax<T>, kThreads, kElements, kStages, kPerSm>;
@@ -82,7 +104,15 @@ void add_block_shapes(std::vector<Candidate<T>>& list) {
   constexpr int kBase = sizeof(T) == 4 ? 1 : 2;  // stages that hold 128 KB an SM
   list.push_back(on_chip<T, kThreads>());
   list.push_back(on_chip<T, kThreads, 16, 1536>());
-  if constexpr (kThreads >= 256) list.push_back(cluster<T, kThreads>());
+  if constexpr (kThreads >= 256) {
+    list.push_back(cluster<T, kThreads>());
+    list.push_back(signals<T, kThreads>());
+  }
+  if constexpr (kThreads <= 256) {
+    list.push_back(in_shared<T, kThreads, 2>());
+    list.push_back(in_shared<T, kThreads, 3>());
+    list.push_back(in_shared<T, kThreads, 4>());
+  }
   for (const int waves : {1, 2, 4, 16}) {
     list.push_back(prefetched<T, kThreads, 32, kBase>(waves));
   }

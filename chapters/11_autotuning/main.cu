@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Tunes (or replays a recording), then runs the ladders. `chapter-11 tune|merge|replay` only tunes.
+// Tunes (or replays a recording), then runs the ladders, then says whether tuning was worth it.
+// `chapter-11 tune|merge|replay` only tunes.
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "chapters/11_autotuning/spaces.hpp"
+#include "common/harness/console.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/runner.hpp"
 #if !COOKBOOK_TRACED
@@ -31,15 +39,13 @@ bool only_looks(int argc, char** argv) {
 
 // On a GPU: what each ladder's size was tuned to, searching where the cache has nothing. Without
 // one: what a GPU recorded. Says so when it cannot, and leaves the ladder to run its defaults.
-void tune_first(const Chapter& chapter, int argc, char** argv) {
-  Options options;
-  if (only_looks(argc, argv) || parse_options(chapter, argc, argv, options)) return;
+void tune_first(const Options& options) {
   for (const tune::Space* space : autotuning::all_spaces()) {
     if (!options.ladder.empty() && options.ladder != space->kernel) continue;
     if (device_info().is_simt) {
-      char verb[] = "replay", name[] = "--kernel";
+      char program[] = "chapter-11", verb[] = "replay", name[] = "--kernel";
       std::string kernel = space->kernel;
-      char* arguments[] = {argv[0], verb, name, kernel.data()};
+      char* arguments[] = {program, verb, name, kernel.data()};
       tune::command({space}, 4, arguments);
       continue;
     }
@@ -53,14 +59,39 @@ void tune_first(const Chapter& chapter, int argc, char** argv) {
     for (const std::string& text : options.sizes) sizes.push_back(parse_size(space->problem, text));
     if (sizes.empty()) sizes.push_back(space->problem.gpu_size);
     tune::TuneOptions tuning;
-    tuning.progress = [](const std::string& text) {
-      std::fprintf(stderr, "\r\033[K%s", text.c_str());
-    };
     for (const Size& size : sizes) {
+      Progress progress;
+      tuning.progress = [&progress](const std::string& text) { progress.show(text); };
       tune::tune_and_print(*space, size, tuning, tune::Cache());
-      std::fprintf(stderr, "\r\033[K");
     }
   }
+}
+
+// The ladders, and over several sizes what they prove.
+int run_and_judge(const Options& options, int argc, char** argv) {
+  const auto run = [](std::vector<char*> words) {
+    const int count = static_cast<int>(words.size());
+#if COOKBOOK_CUDA
+    return run_chapter(chapter_11_entry(), chapter_11_libraries(), count, words.data());
+#else
+    return run_chapter(chapter_11_entry(), count, words.data());
+#endif
+  };
+  std::vector<char*> words(argv, argv + argc);
+  if (options.sizes.size() < 2) return run(words);
+  // What was timed comes back through the file that --json writes; a passing one, if nobody asked.
+  const std::string passing = (std::filesystem::temp_directory_path() /
+                               ("chapter-11." + std::to_string(getpid()) + ".json"))
+                                  .string();
+  std::string flag = "--json", file = options.json.empty() ? passing : options.json;
+  if (options.json.empty()) words.insert(words.end(), {flag.data(), file.data()});
+  const int status = run(words);
+  std::ifstream in(file);
+  const auto document = nlohmann::ordered_json::parse(in, nullptr, false);
+  if (options.json.empty()) std::filesystem::remove(file);
+  if (document.is_discarded()) return status;
+  for (const tune::Proof& proof : tune::proofs(document, autotuning::all_spaces())) print(proof);
+  return status;
 }
 #endif
 
@@ -71,14 +102,14 @@ int main(int argc, char** argv) {
   using namespace cookbook;
 #if !COOKBOOK_TRACED
   if (const auto status = tune::command(autotuning::all_spaces(), argc, argv)) return *status;
+  Options options;
+  if (const auto status = parse_options(chapter_11_entry(), argc, argv, options)) return *status;
   try {
-    tune_first(chapter_11_entry(), argc, argv);
+    if (!only_looks(argc, argv)) tune_first(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "chapter-11: %s\n", error.what());
   }
-#endif
-#if COOKBOOK_CUDA
-  return run_chapter(chapter_11_entry(), chapter_11_libraries(), argc, argv);
+  return run_and_judge(options, argc, argv);
 #else
   return run_chapter(chapter_11_entry(), argc, argv);
 #endif

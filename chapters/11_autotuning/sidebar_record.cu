@@ -9,6 +9,7 @@
 
 #include "chapters/05_tensor_cores/cublas_gemm.hpp"
 #include "chapters/11_autotuning/spaces.hpp"
+#include "common/harness/console.hpp"
 #include "common/tune/cli.hpp"
 
 int main(int argc, char** argv) {
@@ -32,13 +33,14 @@ int main(int argc, char** argv) {
       std::vector<ReferenceEntry> libraries;
       if (space->kernel == "gemm") libraries.push_back(gemm::cublas_gemm<bf16>());
       constexpr int kRounds = 15;
+      Progress progress;
       const tune::Recording recording =
           tune::record(*space, libraries, kRounds, [&](const std::string& text) {
-            std::fprintf(stderr, "\r\033[K%5.1f s  %s", seconds(), text.c_str());
+            progress.show(std::to_string(static_cast<int>(seconds())) + " s  " + text);
           });
       const std::string file = std::string(argv[1]) + "/" + space->kernel + "_" + gpu + ".json";
       tune::write_recording(recording, file);
-      std::fprintf(stderr, "\r\033[K");
+      progress.clear();
       std::printf("%s: %.1f s\n", file.c_str(), seconds());
       tune::print_replay(*space, recording);
     }

@@ -118,6 +118,15 @@ void Instance::reset() {
   inputs_are_as_drawn_ = true;
 }
 
+const HostTensor& Instance::read_back(std::size_t tensor) {
+  // Kept from one comparison to the next: for large tensors fresh pages cost more than the copy.
+  read_back_.resize(tensors_.list.size());
+  std::unique_ptr<HostTensor>& now = read_back_[tensor];
+  if (!now) now = std::make_unique<HostTensor>(tensors_.list[tensor].spec);
+  memory_[tensor]->copy_to_host(now->storage.data(), now->storage.size());
+  return *now;
+}
+
 const std::vector<Instance::ReferenceRow>& Instance::reference(const TensorSpec& spec) {
   auto [entry, is_new] = reference_.try_emplace(spec.name);
   if (is_new && spec.rows > 0 && spec.cols > 0) {
@@ -151,8 +160,7 @@ Instance::Comparison Instance::compare() {
     if (!memory_[i]->guards_intact())
       wrong("wrote outside `" + spec.name + "`: guard band changed");
     if (before.storage.empty()) continue;
-    HostTensor after(spec);
-    memory_[i]->copy_to_host(after.storage.data(), after.storage.size());
+    const HostTensor& after = read_back(i);
     if (!is_output(spec)) {
       if (before.storage != after.storage) {
         wrong("input `" + spec.name + "` was changed");
@@ -210,8 +218,7 @@ std::uint64_t Instance::output_hash() {
   std::uint64_t hash = 1469598103934665603ull;
   for (std::size_t i = 0; i < tensors_.list.size(); ++i) {
     if (!is_output(tensors_.list[i].spec) || tensors_.list[i].storage.empty()) continue;
-    std::vector<std::byte> now(tensors_.list[i].storage.size());
-    memory_[i]->copy_to_host(now.data(), now.size());
+    const auto& now = read_back(i).storage;
     // A sum of position-dependent terms, so that the order in which threads add does not matter.
     std::atomic<std::uint64_t> sum = 0;
     parallel_for(static_cast<std::int64_t>(now.size()), 1 << 20,

@@ -55,10 +55,12 @@ class Instance {
     std::vector<double> value, bound;
   };
   const std::vector<ReferenceRow>& reference(const TensorSpec& spec);
+  const HostTensor& read_back(std::size_t tensor);  // as it is on the device now
 
   std::shared_ptr<AnyProblem> problem_;
   std::uint64_t seed_;
-  HostTensors tensors_;  // inputs as drawn, outputs poisoned
+  HostTensors tensors_;                                 // inputs as drawn, outputs poisoned
+  std::vector<std::unique_ptr<HostTensor>> read_back_;  // one for each of tensors_
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DevicePointers pointers_;
   std::map<std::string, std::vector<ReferenceRow>> reference_;

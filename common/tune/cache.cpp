@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // sorted keys: equal contents are equal bytes
-constexpr const char* kSchema = "kernel-cookbook tuning cache 1";
+constexpr const char* kSchema = "kernel-cookbook tuning cache 2";
 
 Json to_json(const Key& k) {
   return {{"kernel", k.kernel},
@@ -62,6 +62,7 @@ Json to_json(const Entry& entry) {
   }
   return {{"key", to_json(entry.key)},
           {"default", entry.default_id},
+          {"best_fixed", entry.fixed_id},
           {"measured", measured},
           {"winner", entry.winner()}};
 }
@@ -70,6 +71,7 @@ Entry entry_from(const Json& json) {
   Entry entry;
   entry.key = key_from(json.at("key"));
   entry.default_id = json.at("default");
+  entry.fixed_id = json.at("best_fixed");
   for (const auto& [id, m] : json.at("measured").items()) {
     Measured& to = entry.measured[id];
     if (m.contains("failed")) {
@@ -181,18 +183,28 @@ Key make_key(const Space& space, const AnyProblem& problem, const DevicePointers
 }
 
 std::string Entry::winner() const {
-  std::string best = default_id;
-  double ratio = 1;
+  std::string chosen = default_id;
+  double speed = 1;  // of `chosen`, the default's being 1
+  const auto replace = [&](const std::string& id) {
+    const auto at = measured.find(id);
+    if (at == measured.end() || !at->second.failed.empty()) return;
+    const Measured& m = at->second;
+    if (worth_changing(m.ratio / speed, m.low / speed)) chosen = id, speed = m.ratio;
+  };
+  std::string fastest = default_id;
+  double most = 1;
   for (const auto& [id, m] : measured) {  // in the order of ids: ties have one answer
-    if (!m.failed.empty() || id == default_id || !(m.low > 1)) continue;
-    if (m.ratio > ratio) best = id, ratio = m.ratio;
+    if (m.failed.empty() && m.low > 1 && m.ratio > most) fastest = id, most = m.ratio;
   }
-  return best;
+  if (fixed_id != default_id) replace(fixed_id);
+  if (fastest != chosen) replace(fastest);
+  return chosen;
 }
 
 Entry joined(const Entry& a, const Entry& b) {
   Entry both = a;
   both.default_id = std::min(a.default_id, b.default_id);  // equal, or the space hash would differ
+  both.fixed_id = std::max(a.fixed_id, b.fixed_id);  // from different recordings: either will do
   for (const auto& [id, m] : b.measured) {
     const auto [at, is_new] = both.measured.try_emplace(id, m);
     if (!is_new && order(m) < order(at->second)) at->second = m;

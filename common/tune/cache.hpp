@@ -12,6 +12,17 @@
 
 namespace cookbook::tune {
 
+/// How much faster a configuration must be to replace the one that would be launched without it,
+/// besides being faster beyond noise. Under 2 % is "same" everywhere in this book (see `verdict`),
+/// and here it must be: an interval tells how well a search repeats itself, not whether its gain
+/// survives elsewhere. A configuration that a search on an H200 found 1.009x as fast, interval
+/// [1.007, 1.013], was the slower one in the ladder that ran straight after, between other
+/// neighbours in each round.
+inline constexpr double kLeastGain = 1.02;
+
+/// Whether `ratio`, the old configuration's time over the new one's, is worth the change.
+constexpr bool worth_changing(double ratio, double low) { return ratio >= kLeastGain && low > 1; }
+
 /// Everything a winner depends on. Change any of it, and it is another entry.
 struct Key {
   std::string kernel, source_sha256, space_sha256;
@@ -44,10 +55,12 @@ struct Measured {
 struct Entry {
   Key key;
   std::string default_id;
+  std::string fixed_id;                      ///< best over all shapes; empty: nobody knows
   std::map<std::string, Measured> measured;  ///< by id
 
-  /// The configuration to launch: the fastest whose advantage over the default is beyond noise (its
-  /// interval excludes 1), else the default. Depends on `measured` alone, not on who came when.
+  /// The configuration to launch. The default, unless the best fixed one is worth changing to; and
+  /// that, unless the fastest is. What many shapes speak for gives way only to what is faster by
+  /// kLeastGain and beyond noise. Depends on what was measured, not on who came when.
   std::string winner() const;
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -17,7 +18,7 @@
 namespace cookbook::tune {
 namespace {
 
-constexpr double kClose = 1.02;
+constexpr double kClose = kLeastGain;
 
 // Arguments after the verb: options by name, the rest in order.
 struct Arguments {
@@ -68,44 +69,51 @@ std::vector<std::string> ids_of(const Space& space) {
   return ids;
 }
 
-// What the tuner would launch for a recorded problem, and what everything took.
-struct Outcome {
-  std::size_t best = 0, tuned = 0, standard = 0, fixed = 0, model = 0;
-  std::vector<double> us;  // by candidate
-  double library = std::numeric_limits<double>::infinity();
-  std::string library_name;
+// A recorded problem in two halves.
+struct Halves {
+  RecordedProblem odd, even;
 };
 
-Outcome outcome(const Space& space, const Recording& recording, const RecordedProblem& problem,
+// What the tuner would launch for a recorded problem: chosen on the odd rounds, scored on the even.
+struct Outcome {
+  std::size_t tuned = 0, standard = 0, fixed = 0, model = 0;
+  std::vector<std::vector<double>> us;  // by candidate, even rounds
+  std::vector<double> library;          // the same rounds
+
+  double median_us(std::size_t c) const { return median(us[c]); }
+  // How much faster `tuned` is: rounds pair, so what drifts during a recording cancels.
+  double over(std::size_t base, std::size_t c) const {
+    return base == c ? 1 : paired(us[base], us[c]).ratio;
+  }
+  double over_library() const { return library.empty() ? 0 : paired(library, us[tuned]).ratio; }
+};
+
+Outcome outcome(const Space& space, const DeviceInfo& device, const Halves& problem,
                 const Survivors& kept, std::size_t fixed) {
   Outcome o;
   for (const Candidate& each : space.candidates()) {
-    const auto at = problem.configurations.find(each.id());
-    o.us.push_back(at == problem.configurations.end() ? std::numeric_limits<double>::infinity()
-                                                      : median(at->second.us));
+    const auto at = problem.even.configurations.find(each.id());
+    o.us.push_back(at == problem.even.configurations.end() ? std::vector<double>{} : at->second.us);
   }
-  const auto any = space.problem.make_problem(problem.size, {});
-  std::vector<std::size_t> able = legal(space, *any, recording.device);
-  std::erase_if(able, [&](std::size_t c) { return std::isinf(o.us[c]); });
+  const Size& size = problem.odd.size;
+  const auto any = space.problem.make_problem(size, {});
+  std::vector<std::size_t> able = legal(space, *any, device);
+  std::erase_if(able, [&](std::size_t c) { return o.us[c].empty(); });
   if (able.empty())
-    throw std::runtime_error("no configuration was recorded for " + size_text(problem.size));
-  auto least = [&](auto&& value) {
-    return *std::min_element(able.begin(), able.end(),
-                             [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
-  };
-  o.standard = able.front();
-  o.best = least([&](std::size_t c) { return o.us[c]; });
-  o.model = space.model ? least([&](std::size_t c) {
-    return space.model(space[c].parameters, problem.size, recording.device);
-  })
-                        : o.standard;
-  o.fixed = std::isinf(o.us[fixed]) ? o.standard : fixed;
-  ReplayTimer timer(problem, ids_of(space));
-  const Report report = tune(space, problem.size, *any, recording.device, kept, timer, nullptr, {});
-  o.tuned = static_cast<std::size_t>(std::max(0, space.find(report.entry.winner())));
-  for (const auto& [name, samples] : problem.libraries) {
-    o.library = median(samples.us), o.library_name = name;
+    throw std::runtime_error("no configuration was recorded for " + size_text(size));
+  o.standard = o.model = able.front();
+  if (space.model) {
+    auto predicted = [&](std::size_t c) { return space.model(space[c].parameters, size, device); };
+    o.model = *std::min_element(able.begin(), able.end(), [&](std::size_t a, std::size_t b) {
+      return predicted(a) < predicted(b);
+    });
   }
+  o.fixed = o.us[fixed].empty() ? o.standard : fixed;
+  ReplayTimer timer(problem.odd, ids_of(space));
+  const Report report =
+      tune(space, size, *any, device, kept, timer, nullptr, replay_options(problem.odd));
+  o.tuned = static_cast<std::size_t>(std::max(0, space.find(report.entry.winner())));
+  for (const auto& [name, samples] : problem.even.libraries) o.library = samples.us;
   return o;
 }
 
@@ -117,9 +125,41 @@ struct GeometricMean {
   double value() const { return n ? std::exp(sum / n) : 0; }
 };
 
-Survivors survivors_of(const Space& space, const Recording& recording) {
-  return {shrink(recorded_times(space, recording), kMostSurvivors),
-          "recorded on " + recording.device.name};
+// A recording, the choices made on its odd rounds, and their outcomes.
+struct Judged {
+  Survivors kept;
+  std::size_t fixed = 0;
+  std::vector<Outcome> outcomes;  // a problem of the recording each
+};
+
+Judged judged(const Space& space, const Recording& recording) {
+  const Recording odd = only(Rounds::odd, recording), even = only(Rounds::even, recording);
+  Judged j;
+  j.kept = survivors(space, odd);
+  j.fixed = *j.kept.fixed;
+  for (std::size_t p = 0; p < odd.problems.size(); ++p) {
+    j.outcomes.push_back(
+        outcome(space, recording.device, {odd.problems[p], even.problems[p]}, j.kept, j.fixed));
+  }
+  return j;
+}
+
+Verdicts verdicts(const Judged& j, const Recording& recording) {
+  GeometricMean training, held_out, standard, model, library;
+  for (std::size_t p = 0; p < j.outcomes.size(); ++p) {
+    const Outcome& o = j.outcomes[p];
+    (recording.problems[p].held_out ? held_out : training).add(o.over(o.fixed, o.tuned));
+    standard.add(o.over(o.standard, o.tuned));
+    model.add(o.over(o.fixed, o.model));
+    if (!o.library.empty()) library.add(o.over_library());
+  }
+  Verdicts v;
+  v.fixed = j.fixed;
+  v.tuned_over_fixed = training.value(), v.worst_over_fixed = training.worst;
+  v.held_out_over_fixed = held_out.value(), v.worst_held_out = held_out.worst;
+  v.tuned_over_default = standard.value(), v.model_over_fixed = model.value();
+  v.tuned_over_library = library.value();
+  return v;
 }
 
 int run_tune(const std::vector<const Space*>& spaces, const Arguments& arguments) {
@@ -149,7 +189,7 @@ int run_merge(const Arguments& arguments) {
 }
 
 int run_replay(const std::vector<const Space*>& spaces, const Arguments& arguments) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
   bool any = false;
   for (const Space* space : chosen(spaces, arguments.get("--kernel"))) {
     std::optional<Recording> recording;
@@ -168,11 +208,7 @@ int run_replay(const std::vector<const Space*>& spaces, const Arguments& argumen
     }
     any = true;
     print_replay(*space, *recording);
-    for (const SearcherScore& score : score_searchers(*space, *recording)) {
-      json[space->kernel][score.name] = {{"median_looks", score.median_looks},
-                                         {"worst_looks", score.worst_looks},
-                                         {"slowdown", score.slowdown}};
-    }
+    if (!arguments.get("--json").empty()) json.push_back(searchers_json(*space, *recording));
   }
   if (const std::string file = arguments.get("--json"); !file.empty() && any) {
     std::ofstream(file) << json.dump(1) << "\n";
@@ -184,19 +220,24 @@ int run_replay(const std::vector<const Space*>& spaces, const Arguments& argumen
 
 bool tune_and_print(const Space& space, const Size& size, const TuneOptions& options,
                     const Cache& cache) {
+  const auto start = std::chrono::steady_clock::now();
   const auto problem = space.problem.make_problem(size, {});
   const Key key = make_key(space, *problem, {}, device_info());
   const auto entry = cache.find(key);
+  const double ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   if (entry && options.shard.count == 1) {
     const std::string winner = entry->winner();
     const auto at = entry->measured.find(winner);
-    fmt::print("{} at {}: cache hit, {}{} ({})\n", space.kernel, size_text(size), winner,
+    fmt::print("{} at {}: cache hit in {:.1f} ms, {}{} ({})\n", space.kernel, size_text(size), ms,
+               winner,
                winner == entry->default_id ? " (the default)"
                                            : fmt::format(", {:.3f}x the default", at->second.ratio),
                cache.file());
     return true;
   }
   const Report report = tune_on_device(space, size, {}, options, cache);
+  if (options.progress) options.progress("");  // wipe the line: the report begins here
   print(report, space);
   return report.problem.empty();
 }
@@ -204,21 +245,23 @@ bool tune_and_print(const Space& space, const Size& size, const TuneOptions& opt
 std::vector<SearcherScore> score_searchers(const Space& space, const Recording& recording,
                                            int seeds) {
   std::vector<SearcherScore> scores;
+  const Recording odd = only(Rounds::odd, recording), even = only(Rounds::even, recording);
   for (const NamedSearcher& searcher : searchers()) {
     SearcherScore score;
     score.name = searcher.name;
-    std::vector<double> needed;
-    std::vector<double> sum;  // of slowdowns after so many looks
+    std::vector<double> needed;  // looks, of every search
+    std::vector<double> sum;     // of slowdowns after so many looks
     int searches = 0;
-    for (const RecordedProblem& problem : recording.problems) {
+    for (const RecordedProblem& problem : odd.problems) {
+      const RecordedProblem& truth = *even.find(problem.size);
       const auto any = space.problem.make_problem(problem.size, {});
       Arena arena;
       arena.space = &space, arena.size = problem.size, arena.device = recording.device;
       std::map<std::size_t, double> us;
       double best = std::numeric_limits<double>::infinity();
       for (std::size_t c : legal(space, *any, recording.device)) {
-        const auto at = problem.configurations.find(space[c].id());
-        if (at == problem.configurations.end() || at->second.us.empty()) continue;
+        const auto at = truth.configurations.find(space[c].id());
+        if (at == truth.configurations.end() || at->second.us.empty()) continue;
         arena.candidates.push_back(c);
         us[c] = median(at->second.us);
         best = std::min(best, us[c]);
@@ -248,7 +291,10 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
     }
     std::sort(needed.begin(), needed.end());
     if (!needed.empty()) {
-      score.median_looks = needed[needed.size() / 2], score.worst_looks = needed.back();
+      score.median_looks = needed[needed.size() / 2];
+      score.arrived = static_cast<double>(std::count_if(needed.begin(), needed.end(),
+                                                        [](double x) { return !std::isinf(x); })) /
+                      static_cast<double>(needed.size());
     }
     for (double total : sum) score.slowdown.push_back(total / searches);
     scores.push_back(std::move(score));
@@ -256,51 +302,76 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
   return scores;
 }
 
-Verdicts judge(const Space& space, const Recording& recording) {
-  Verdicts v;
-  v.fixed = best_fixed(recorded_times(space, recording));
-  const Survivors kept = survivors_of(space, recording);
-  GeometricMean training, held_out, standard, model, library;
-  for (const RecordedProblem& problem : recording.problems) {
-    const Outcome o = outcome(space, recording, problem, kept, v.fixed);
-    (problem.held_out ? held_out : training).add(o.us[o.fixed] / o.us[o.tuned]);
-    standard.add(o.us[o.standard] / o.us[o.tuned]);
-    model.add(o.us[o.fixed] / o.us[o.model]);
-    if (!std::isinf(o.library)) library.add(o.library / o.us[o.tuned]);
+nlohmann::ordered_json searchers_json(const Space& space, const Recording& recording) {
+  nlohmann::ordered_json json{{"kernel", space.kernel},
+                              {"device", recording.device.name},
+                              {"date", recording.date},
+                              {"shapes", recording.problems.size()},
+                              {"searchers", nlohmann::ordered_json::object()}};
+  const auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
+  for (const SearcherScore& score : score_searchers(space, recording)) {
+    auto& to = json["searchers"][score.name];
+    to["median_looks"] = std::isinf(score.median_looks)
+                             ? nlohmann::ordered_json(nullptr)
+                             : nlohmann::ordered_json(score.median_looks);
+    to["arrived"] = rounded(score.arrived);
+    to["slowdown"] = nlohmann::ordered_json::array();
+    for (const double slowdown : score.slowdown) to["slowdown"].push_back(rounded(slowdown));
   }
-  v.tuned_over_fixed = training.value(), v.worst_over_fixed = training.worst;
-  v.held_out_over_fixed = held_out.value(), v.worst_held_out = held_out.worst;
-  v.tuned_over_default = standard.value(), v.model_over_fixed = model.value();
-  v.tuned_over_library = library.value();
-  return v;
+  return json;
+}
+
+Verdicts judge(const Space& space, const Recording& recording) {
+  return verdicts(judged(space, recording), recording);
 }
 
 void print_replay(const Space& space, const Recording& recording) {
-  const Survivors kept = survivors_of(space, recording);
-  const Verdicts v = judge(space, recording);
+  const Judged j = judged(space, recording);
+  const Verdicts v = verdicts(j, recording);
   fmt::print("\n{}: replayed from {} ({}, driver {}, toolkit {})\n", space.kernel,
              recording.device.name, recording.date, recording.device.driver,
              recording.device.toolkit);
+  fmt::print(
+      "  Choices are made on the odd rounds of the recording and scored on the even ones, so that\n"
+      "  luck does not count as speed. What would be launched anyway - the default, or the best\n"
+      "  fixed configuration - gives way only to what is {:.0f} % faster, and beyond noise.\n",
+      100 * (kLeastGain - 1));
   fmt::print("  {} configurations in the code, {} survive on cc {}.{}:\n",
-             space.candidates().size(), kept.indices.size(), recording.device.cc_major,
+             space.candidates().size(), j.kept.indices.size(), recording.device.cc_major,
              recording.device.cc_minor);
-  for (std::size_t c : kept.indices) fmt::print("    {}\n", space[c].id());
-  fmt::print("  one configuration for all shapes would be: {}\n", space[v.fixed].id());
-  fmt::print("  {:<18} {:>10} {:>9} {:>11} {:>9} {:>9}  {}\n", "size", "tuned us", "/default",
-             "/best fixed", "/model", "/library", "tuned configuration");
+  for (const std::size_t c : j.kept.indices) {
+    fmt::print("    {}{}{}\n", space[c].id(), c == j.kept.indices.front() ? "  (the default)" : "",
+               c == j.fixed ? "  (the best one for all shapes)" : "");
+  }
+  std::size_t width = 4;
+  std::string library;
   for (const RecordedProblem& problem : recording.problems) {
-    const Outcome o = outcome(space, recording, problem, kept, v.fixed);
-    const double us = o.us[o.tuned];
-    fmt::print("  {:<18} {:>10.2f} {:>9.3f} {:>11.3f} {:>9.3f} {:>9}  {}{}\n",
-               size_text(problem.size) + (problem.held_out ? " *" : ""), us, o.us[o.standard] / us,
-               o.us[o.fixed] / us, o.us[o.model] / us,
-               std::isinf(o.library) ? "" : fmt::format("{:.3f}", o.library / us),
-               space[o.tuned].id(), o.tuned == o.standard ? " (default)" : "");
+    width = std::max(width, size_text(problem.size).size() + 2);
+    if (!problem.libraries.empty()) library = problem.libraries.begin()->first;
+  }
+  const auto cell = [](const std::string& text) { return fmt::format("{:>11}", text); };
+  const auto speed = [&](double ratio) { return cell(fmt::format("{:.3f}x", ratio)); };
+  fmt::print("  {:<{}} {:>9}      speed of the tuned kernel over the\n", "", width, "tuned");
+  fmt::print("  {:<{}} {:>9}{}{}{}{}   what it sets differently from the default\n", "size", width,
+             "us", cell("default"), cell("best fixed"), cell("model's"),
+             library.empty() ? "" : cell(library));
+  for (std::size_t p = 0; p < j.outcomes.size(); ++p) {
+    const Outcome& o = j.outcomes[p];
+    const RecordedProblem& problem = recording.problems[p];
+    std::string over_library = library.empty() ? "" : cell("");
+    if (!o.library.empty()) over_library = speed(o.over_library());
+    fmt::print("  {:<{}} {:>9.2f}{}{}{}{}   {}\n",
+               size_text(problem.size) + (problem.held_out ? " *" : ""), width,
+               o.median_us(o.tuned), speed(o.over(o.standard, o.tuned)),
+               speed(o.over(o.fixed, o.tuned)), speed(o.over(o.model, o.tuned)), over_library,
+               o.tuned == o.standard
+                   ? "nothing"
+                   : differences(space[o.standard].parameters, space[o.tuned].parameters));
   }
   fmt::print(
-      "  speed of the tuned kernel, geometric means (* held out, above 1: tuned is faster)\n"
+      "  * held out: no choice above has seen it. Geometric means (above 1: tuned is faster):\n"
       "    over the best fixed configuration: {:.3f} (worst {:.3f}), held out {:.3f} (worst "
-      "{:.3f})\n    over the default: {:.3f}{}\n    the model alone over the best fixed "
+      "{:.3f})\n    over the default: {:.3f}{}\n    the model alone, over the best fixed "
       "configuration: {:.3f}\n",
       v.tuned_over_fixed, v.worst_over_fixed, v.held_out_over_fixed, v.worst_held_out,
       v.tuned_over_default,
@@ -308,11 +379,97 @@ void print_replay(const Space& space, const Recording& recording) {
                                : "",
       v.model_over_fixed);
   fmt::print(
-      "  looks until the best found is within 2 % of the best there is\n"
-      "    {:<24} {:>7} {:>7}\n",
-      "searcher", "median", "worst");
+      "  Searchers: looks (of {} samples each) until the best so far stays within 2 % of the "
+      "best\n    {:<24} {:>12} {:>22}\n",
+      Arena().rounds, "searcher", "median looks", "searches that get there");
   for (const SearcherScore& score : score_searchers(space, recording)) {
-    fmt::print("    {:<24} {:>7} {:>7}\n", score.name, score.median_looks, score.worst_looks);
+    fmt::print("    {:<24} {:>12} {:>21.0f} %\n", score.name,
+               std::isinf(score.median_looks) ? "never" : fmt::format("{}", score.median_looks),
+               100 * score.arrived);
+  }
+}
+
+std::vector<Proof> proofs(const nlohmann::ordered_json& document,
+                          const std::vector<const Space*>& spaces) {
+  std::vector<Proof> all;
+  for (const Space* space : spaces) {
+    Proof proof;
+    proof.ladder = space->kernel;
+    GeometricMean untuned, fixed, library;
+    for (const auto& run : document.at("runs")) {
+      if (run.at("ladder") != space->kernel) continue;
+      Proof::Row row;
+      row.size = run.at("problem").at("size").get<Size>();
+      row.held_out = std::find(space->held_out.begin(), space->held_out.end(), row.size) !=
+                     space->held_out.end();
+      const auto ratio_of = [](const auto& json) {
+        return json.is_null() ? Ratio{} : Ratio{json.at("ratio"), json.at("low"), json.at("high")};
+      };
+      for (const auto& level : run.at("levels")) {
+        if (level.at("time_us").is_null()) continue;
+        const std::string name = level.at("name");
+        const double us = level.at("time_us").at("median");
+        if (name == "untuned") row.untuned = us;
+        if (name == "best_fixed") row.fixed = us;
+        if (name != "tuned") continue;
+        row.tuned = us;
+        row.over_fixed = ratio_of(level.at("vs_previous"));
+        row.over_library = ratio_of(level.at("vs_reference"));
+      }
+      for (const auto& reference : run.at("references")) {
+        if (reference.at("time_us").is_null()) continue;
+        row.library = reference.at("time_us").at("median"), proof.library = reference.at("name");
+      }
+      // Without all three levels there is nothing to compare.
+      if (!(row.untuned > 0 && row.fixed > 0 && row.tuned > 0 && row.over_fixed.ratio > 0))
+        continue;
+      untuned.add(row.untuned / row.tuned);
+      fixed.add(row.over_fixed.ratio);
+      if (row.over_library.ratio > 0) library.add(row.over_library.ratio);
+      proof.rows.push_back(row);
+    }
+    proof.over_untuned = untuned.value(), proof.over_fixed = fixed.value();
+    proof.worst_over_fixed = fixed.worst, proof.over_library = library.value();
+    std::vector<Size> wanted = space->training;
+    wanted.insert(wanted.end(), space->held_out.begin(), space->held_out.end());
+    proof.complete = std::all_of(wanted.begin(), wanted.end(), [&](const Size& size) {
+      return std::any_of(proof.rows.begin(), proof.rows.end(),
+                         [&](const Proof::Row& row) { return row.size == size; });
+    });
+    if (proof.rows.size() >= 2) all.push_back(std::move(proof));
+  }
+  return all;
+}
+
+void print(const Proof& proof) {
+  std::size_t width = 4;
+  for (const Proof::Row& row : proof.rows) width = std::max(width, size_text(row.size).size() + 2);
+  const bool library = !proof.library.empty();
+  fmt::print("\n{}: was it worth it? Timed after the searches, all of a size interleaved\n",
+             proof.ladder);
+  fmt::print("  {:<{}} {:>11} {:>13} {:>9}{}   {:<24}{}\n", "size", width, "untuned us",
+             "best fixed us", "tuned us",
+             library ? fmt::format(" {:>10}", proof.library + " us") : "", "tuned over best fixed",
+             library ? "tuned over " + proof.library : "");
+  for (const Proof::Row& row : proof.rows) {
+    const auto ratio = [](const Ratio& r) {
+      return r.ratio > 0 ? fmt::format("{:.3f} [{:.3f}, {:.3f}]", r.ratio, r.low, r.high)
+                         : std::string();
+    };
+    fmt::print("  {:<{}} {:>11.2f} {:>13.2f} {:>9.2f}{}   {:<24}{}\n",
+               size_text(row.size) + (row.held_out ? " *" : ""), width, row.untuned, row.fixed,
+               row.tuned, library ? fmt::format(" {:>10.2f}", row.library) : "",
+               ratio(row.over_fixed), library ? ratio(row.over_library) : "");
+  }
+  fmt::print(
+      "  Geometric means over {} sizes (above 1: tuned is faster): over the best fixed "
+      "configuration {:.3f}, worst {:.3f}; over untuned {:.3f}{}\n",
+      proof.rows.size(), proof.over_fixed, proof.worst_over_fixed, proof.over_untuned,
+      proof.over_library > 0 ? fmt::format("; over {} {:.3f}", proof.library, proof.over_library)
+                             : "");
+  if (proof.ladder == "gemm" && proof.complete) {
+    fmt::print("  Held to 1.05 over the best fixed configuration, and no size under 0.98: {}.\n",
+               proof.kept() ? "kept" : "broken");
   }
 }
 

@@ -3,6 +3,7 @@
 /// What a person types: tune, merge, replay - and the tables they read.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,18 +25,22 @@ std::optional<int> command(const std::vector<const Space*>& spaces, int argc, ch
 bool tune_and_print(const Space& space, const Size& size, const TuneOptions& options,
                     const Cache& cache);
 
-/// How a searcher did on a recording: looks until its best is within 2 % of the best there is.
+/// How a searcher did on a recording: looks until its best stays within 2 % of the best there is.
+/// It sees the odd rounds; what a configuration really takes is the median of the even ones.
 struct SearcherScore {
   std::string name;
-  double median_looks = 0, worst_looks = 0;
-  /// Mean slowdown (best so far over best of all, by medians of all recorded samples) after 1, 2
-  /// ... looks: the curve of the figure.
+  double median_looks = 0;  ///< infinity when most searches never get there
+  double arrived = 0;       ///< share of the searches that do
+  /// Mean slowdown (best so far over best of all) after 1, 2 ... looks: the curve of the figure.
   std::vector<double> slowdown;
 };
 std::vector<SearcherScore> score_searchers(const Space& space, const Recording& recording,
                                            int seeds = 25);
+/// The same for a file: {"kernel", "device", "searchers": {name: {...}}}.
+nlohmann::ordered_json searchers_json(const Space& space, const Recording& recording);
 
-/// Geometric means over the recording's shapes.
+/// Geometric means over the recording's shapes. Survivors, the best fixed configuration and every
+/// shape's winner are chosen on the odd rounds; all ratios are of the even ones.
 struct Verdicts {
   double tuned_over_fixed = 0, worst_over_fixed = 0;    ///< training shapes
   double held_out_over_fixed = 0, worst_held_out = 0;   ///< held-out shapes
@@ -44,6 +49,28 @@ struct Verdicts {
   std::size_t fixed = 0;
 };
 Verdicts judge(const Space& space, const Recording& recording);
+
+/// What the ladder says about tuning over several sizes: times of the levels `untuned`,
+/// `best_fixed` and `tuned`, taken interleaved with the library after every search had ended.
+struct Proof {
+  std::string ladder, library;
+  struct Row {
+    Size size;
+    bool held_out = false;
+    double untuned = 0, fixed = 0, tuned = 0, library = 0;  ///< microseconds; 0: not timed
+    Ratio over_fixed, over_library;                         ///< above 1: tuned is faster
+  };
+  std::vector<Row> rows;
+  bool complete = false;  ///< all shapes of the space are among them
+  double over_untuned = 0, over_fixed = 0, worst_over_fixed = 0, over_library = 0;
+  /// What this chapter promises of the product: 1.05 on average, 0.98 at worst.
+  bool kept() const { return over_fixed >= 1.05 && worst_over_fixed >= 0.98; }
+};
+/// From the JSON of a chapter's run (docs/json.md), one for every ladder of `spaces` that was timed
+/// at two sizes or more.
+std::vector<Proof> proofs(const nlohmann::ordered_json& document,
+                          const std::vector<const Space*>& spaces);
+void print(const Proof& proof);
 
 /// Prints a recording: every shape's winner against the default, the best fixed configuration and
 /// the library, the survivors, the searchers compared.

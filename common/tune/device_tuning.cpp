@@ -14,6 +14,16 @@
 
 namespace cookbook::tune {
 
+namespace {
+
+void require_timing() {
+  if (const std::string why = why_not_time(); !why.empty()) {
+    throw std::runtime_error("not tuning: " + why);
+  }
+}
+
+}  // namespace
+
 #if COOKBOOK_CUDA
 namespace {
 
@@ -76,17 +86,12 @@ class GpuTimer : public Timer {
   std::map<std::size_t, std::function<void(Stream)>> plans_;
 };
 
-void require_timing() {
-  if (const std::string why = why_not_time(); !why.empty()) {
-    throw std::runtime_error("not tuning: " + why);
-  }
-}
-
 }  // namespace
 
 Report tune_on_device(const Space& space, const Size& size, const Variant& variant,
                       const TuneOptions& options, const Cache& cache) {
   require_timing();
+  const auto start = std::chrono::steady_clock::now();
   Instance instance(space.searched(), size, InputKind::normal, 1, variant);
   DeviceVerifier verifier(space, instance, size, variant);
   GpuTimer timer(space, instance);
@@ -104,6 +109,7 @@ Report tune_on_device(const Space& space, const Size& size, const Variant& varia
   report.entry.key = make_key(space, *problem, at, device);
   cache.add(report.entry);
   if (const auto all = cache.find(report.entry.key)) report.entry = *all;  // other shards' included
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 
@@ -187,11 +193,13 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
 #else
 
 Report tune_on_device(const Space&, const Size&, const Variant&, const TuneOptions&, const Cache&) {
+  require_timing();
   throw std::runtime_error("tuning needs a GPU: on the SIMT backend there is nothing to time");
 }
 
 Recording record(const Space&, const std::vector<ReferenceEntry>&, int,
                  const std::function<void(const std::string&)>&) {
+  require_timing();
   throw std::runtime_error("recording needs a GPU: on the SIMT backend there is nothing to time");
 }
 

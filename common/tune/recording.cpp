@@ -188,6 +188,26 @@ std::optional<Recording> find_recording(const Space& space, int cc) {
   return std::nullopt;
 }
 
+RecordedProblem only(Rounds rounds, const RecordedProblem& problem) {
+  RecordedProblem half = problem;
+  for (auto* all : {&half.configurations, &half.libraries}) {
+    for (auto& [id, samples] : *all) {
+      std::vector<double> us;
+      for (std::size_t r = rounds == Rounds::odd ? 0 : 1; r < samples.us.size(); r += 2) {
+        us.push_back(samples.us[r]);
+      }
+      samples.us = std::move(us);
+    }
+  }
+  return half;
+}
+
+Recording only(Rounds rounds, const Recording& recording) {
+  Recording half = recording;
+  for (RecordedProblem& problem : half.problems) problem = only(rounds, problem);
+  return half;
+}
+
 ReplayTimer::ReplayTimer(const RecordedProblem& problem, std::vector<std::string> ids)
     : problem_(problem), ids_(std::move(ids)) {}
 

@@ -39,6 +39,13 @@ void write_recording(const Recording& recording, const std::string& file);
 /// `space.recordings`, or nothing. Files that cannot be read are reported on standard error.
 std::optional<Recording> find_recording(const Space& space, int cc);
 
+/// Every other round: the first, third, fifth ... or the second, fourth ... Whoever chooses on the
+/// same samples that the choice is scored on counts luck as skill: the minimum of noisy numbers is
+/// too small. So replays choose on the odd rounds and score on the even ones.
+enum class Rounds { odd, even };
+RecordedProblem only(Rounds rounds, const RecordedProblem& problem);
+Recording only(Rounds rounds, const Recording& recording);
+
 /// Plays recorded samples back, round after round, from the start again when they run out.
 class ReplayTimer : public Timer {
  public:

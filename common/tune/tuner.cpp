@@ -28,7 +28,8 @@ std::string all_reasons(const Space& space, const std::vector<Fate>& fates) {
   return text;
 }
 
-// What the winner does differently: "stages 4 -> 6, cluster 2 -> 1".
+}  // namespace
+
 std::string differences(const Parameters& from, const Parameters& to) {
   std::vector<std::string> parts;
   for (const Parameter& p : to) {
@@ -37,8 +38,6 @@ std::string differences(const Parameters& from, const Parameters& to) {
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
-
-}  // namespace
 
 Mode mode_from_environment() {
   const char* value = std::getenv("COOKBOOK_AUTOTUNE");
@@ -144,10 +143,15 @@ std::string DeviceVerifier::hint() {
   return tolerance_too_tight(checked.problem(), checked.tensors());
 }
 
+Survivors survivors(const Space& space, const Recording& recording) {
+  const TimeMatrix times = recorded_times(space, recording);
+  return {shrink(times, kMostSurvivors), "recorded on " + recording.device.name, best_fixed(times)};
+}
+
 Survivors survivors(const Space& space, const DeviceInfo& device) {
   if (const auto recording = find_recording(space, device.cc())) {
-    const auto kept = shrink(recorded_times(space, *recording), kMostSurvivors);
-    if (!kept.empty()) return {kept, "recorded on " + recording->device.name};
+    Survivors kept = survivors(space, *recording);
+    if (!kept.indices.empty()) return kept;
   }
   // A model errs: the places left go to what it would choose if its first choices did not exist.
   TimeMatrix times = predicted_times(space, device);
@@ -161,7 +165,7 @@ Survivors survivors(const Space& space, const DeviceInfo& device) {
     kept.insert(kept.end(), next.begin(), next.end());
   }
   kept.resize(std::min(kept.size(), kMostSurvivors));
-  return {kept, space.model ? "predicted by the model" : "first of the space"};
+  return {kept, space.model ? "predicted by the model" : "first of the space", std::nullopt};
 }
 
 Report tune(const Space& space, const Size& size, const AnyProblem& problem,
@@ -203,6 +207,10 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     return report;
   }
   report.entry.default_id = space[static_cast<std::size_t>(default_index)].id();
+  if (survivors.fixed && (report.fates[*survivors.fixed].stage == Stage::timed ||
+                          report.fates[*survivors.fixed].stage == Stage::other_shard)) {
+    report.entry.fixed_id = space[*survivors.fixed].id();
+  }
   auto fail = [&](std::size_t c, const std::string& reason) {
     report.fates[c].stage = Stage::failed;
     report.fates[c].reason = reason;
@@ -217,17 +225,17 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     show("checking " + space[c].id());
     if (const std::string wrong = verifier->check(c); !wrong.empty()) fail(c, wrong);
   }
-  const auto fixed = static_cast<std::size_t>(default_index);
-  if (alive.empty() || alive.front() != fixed) {
+  const auto standard = static_cast<std::size_t>(default_index);
+  if (alive.empty() || alive.front() != standard) {
     // Without a right default there is nothing to be compared with, and something is badly wrong.
     const std::string hint = verifier ? verifier->hint() : "";
     report.problem = fmt::format("the default configuration of `{}` is wrong: {}{}", space.kernel,
-                                 report.fates[fixed].reason, hint.empty() ? "" : "; " + hint);
+                                 report.fates[standard].reason, hint.empty() ? "" : "; " + hint);
     return report;
   }
 
   show("warming up");
-  timer.warm_up(fixed);
+  timer.warm_up(standard);
   show(fmt::format("timing {} configurations", alive.size()));
   Arena arena;
   arena.space = &space, arena.candidates = alive, arena.size = size, arena.device = device;
@@ -237,9 +245,13 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   for (const auto& [c, reason] : search.failures) fail(c, reason);
 
   // Finalists against the default in the same rounds; the rest keep what the search saw of them.
-  std::vector<std::size_t> last = {fixed};
+  std::vector<std::size_t> last = {standard};
+  std::size_t places = 1 + options.finalists;
   for (std::size_t c : search.ranking()) {
-    if (c != fixed && last.size() <= options.finalists) last.push_back(c);
+    if (c == standard) continue;
+    const bool asked = space[c].id() == report.entry.fixed_id;  // it takes nobody's place
+    if (asked) ++places;
+    if (asked || last.size() < places) last.push_back(c);
   }
   const auto of = [&](std::size_t c) {
     const auto at = std::find(search.candidates.begin(), search.candidates.end(), c);
@@ -248,7 +260,7 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   for (std::size_t c : search.candidates) {
     if (std::find(last.begin(), last.end(), c) != last.end()) continue;
     const auto us = of(c);
-    const Ratio ratio = paired(of(fixed), us);
+    const Ratio ratio = paired(of(standard), us);
     // `low` is 1 at most: a short look may not win.
     report.entry.measured[space[c].id()] = {
         median(us), ratio.ratio, std::min(ratio.low, 1.0), ratio.high, static_cast<int>(us.size()),
@@ -283,11 +295,21 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     const std::string winner = report.entry.winner();
     if (id == winner || !report.entry.measured[id].failed.empty()) continue;
     const Ratio ratio = paired(us, final_us[winner]);
-    if (ratio.low <= 1) ties.push_back(id);
+    if (!worth_changing(ratio.ratio, ratio.low)) ties.push_back(id);
   }
   report.tie = fmt::format("{}", fmt::join(ties, "; "));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
+}
+
+TuneOptions replay_options(const RecordedProblem& problem) {
+  std::size_t samples = 0;
+  for (const auto& [id, each] : problem.configurations) samples = std::max(samples, each.us.size());
+  TuneOptions options;
+  const int most = std::max(1, static_cast<int>(samples));
+  options.search_rounds = std::min(options.search_rounds, most);
+  options.final_rounds = std::min(options.final_rounds, most);
+  return options;
 }
 
 void print(const Report& report, const Space& space) {
@@ -321,9 +343,10 @@ void print(const Report& report, const Space& space) {
                    [&](const Fate& a, const Fate& b) { return us_of(a) < us_of(b); });
   for (const Fate& fate : fates) {
     const std::string id = space[fate.candidate].id();
-    const std::string what = fmt::format("{}{}{}{}", stage_name(fate.stage),
-                                         id == report.entry.default_id ? ", default" : "",
-                                         fate.reason.empty() ? "" : ": ", fate.reason);
+    std::string what = stage_name(fate.stage);
+    if (id == report.entry.default_id) what += ", default";
+    if (id == report.entry.fixed_id) what += ", best fixed";
+    if (!fate.reason.empty()) what += ": " + fate.reason;
     if (std::isinf(us_of(fate))) {
       fmt::print("  {:<{}}  {:>10}  {:>7}  {:<16} {}\n", id, width, "", "", "", what);
     } else {
@@ -334,16 +357,32 @@ void print(const Report& report, const Space& space) {
   }
   const std::string winner = report.entry.winner();
   if (winner == report.entry.default_id) {
-    fmt::print("  The default stays: whatever differs from it is within noise, or slower.\n");
+    const Measured* next = nullptr;
+    for (const auto& [id, m] : report.entry.measured) {
+      if (id == winner || !m.failed.empty()) continue;
+      if (!next || m.ratio > next->ratio) next = &m;
+    }
+    fmt::print("  The default stays: nothing is faster beyond noise and by {:.0f} %{}.\n",
+               100 * (kLeastGain - 1),
+               next ? fmt::format("; the best of the others is {:.3f}x", next->ratio) : "");
   } else {
     const Measured& m = report.entry.measured.at(winner);
-    fmt::print(
-        "  Chosen: {}, {:.3f}x the default; it sets {}.\n", winner, m.ratio,
-        differences(space[static_cast<std::size_t>(space.find(report.entry.default_id))].parameters,
-                    space[static_cast<std::size_t>(space.find(winner))].parameters));
+    const auto set_by = [&](const std::string& id) {
+      return space[static_cast<std::size_t>(space.find(id))].parameters;
+    };
+    const Parameters before = set_by(report.entry.default_id), after = set_by(winner);
+    const DeviceInfo& device = device_info();
+    fmt::print("  Chosen: {}, {:.3f}x the default; it sets {}{}.\n", winner, m.ratio,
+               differences(before, after),
+               space.model ? fmt::format(" (the model of this kernel expects {:.3f}x)",
+                                         space.model(before, report.size, device) /
+                                             space.model(after, report.size, device))
+                           : "");
   }
-  if (!report.tie.empty()) fmt::print("  As fast, within noise: {}.\n", report.tie);
-  fmt::print("  {} looks, {:.1f} s.\n", report.looks, report.seconds);
+  if (!report.tie.empty()) {
+    fmt::print("  As fast, within noise or {:.0f} %: {}.\n", 100 * (kLeastGain - 1), report.tie);
+  }
+  fmt::print("  {} looks, {:.1f} s in all.\n", report.looks, report.seconds);
 }
 
 Counters& counters() {
@@ -381,11 +420,15 @@ std::function<void(Stream)> prepare_first(const Space& space, const std::vector<
   throw std::invalid_argument(reason);
 }
 
+Machine this_machine() {
+  return {device_info(), [] { return why_not_time(); }, tune_on_device};
+}
+
 Decision decide(const Space& space, const AnyProblem& problem, const DevicePointers& at,
-                const Cache& cache) {
+                const Cache& cache, const Machine& machine) {
   ++counters().decisions;
   const Mode mode = mode_from_environment();
-  const DeviceInfo& device = device_info();
+  const DeviceInfo& device = machine.device;
   const auto able = require_legal(space, problem, device);
   if (mode == Mode::off) return {able.front(), "the default: COOKBOOK_AUTOTUNE=off"};
   const Size size = space.size_of(problem);
@@ -397,8 +440,9 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
     std::vector<std::string> ids;
     for (const Candidate& each : space.candidates()) ids.push_back(each.id());
     ReplayTimer timer(*recorded, ids);
-    const Report report = tune(space, size, problem, recording->device,
-                               survivors(space, recording->device), timer, nullptr, {});
+    const Report report =
+        tune(space, size, problem, recording->device, survivors(space, recording->device), timer,
+             nullptr, replay_options(*recorded));
     const int winner = space.find(report.entry.winner());
     if (std::find(able.begin(), able.end(), static_cast<std::size_t>(winner)) == able.end()) {
       return {able.front(), "the default: what was recorded cannot run here"};
@@ -420,7 +464,7 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
   for (const TensorSpec& spec : specs) bytes += double(spec.bytes());
   if (bytes < kWorthTuningBytes)
     return {able.front(), "the default: too small to be worth a search"};
-  if (const std::string why = why_not_time(); !why.empty()) {
+  if (const std::string why = machine.why_not_time(); !why.empty()) {
     fmt::print(stderr, "autotune: not now, {}; using the default\n", why);
     return {able.front(), "the default: " + why};
   }
@@ -432,7 +476,7 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
     variant.misalign_elements = static_cast<std::int64_t>(base % 16 / dtype_bytes(spec.dtype));
     if (variant.misalign_elements) break;
   }
-  const Report report = tune_on_device(space, size, variant, {}, cache);
+  const Report report = machine.search(space, size, variant, {}, cache);
   if (!report.problem.empty()) throw std::invalid_argument(report.problem);
   return {static_cast<std::size_t>(space.find(report.entry.winner())), "tuned just now"};
 }

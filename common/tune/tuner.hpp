@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,7 @@ struct TuneOptions {
   Shard shard;
   int search_rounds = 5;
   int final_rounds = 25;
-  std::size_t finalists = 3;  ///< beside the default
+  std::size_t finalists = 3;  ///< beside the default and the best fixed configuration
   std::function<void(const std::string&)> progress;
 };
 
@@ -87,17 +88,19 @@ struct Report {
   std::string device, chosen_by;  ///< who picked the survivors
   std::vector<Fate> fates;        ///< one a configuration, in the order of the space
   Entry entry;                    ///< its key is the caller's business
-  std::string tie;                ///< configurations as fast as the winner, within noise
+  std::string tie;                ///< configurations that the winner is not worth_changing from
   std::string problem;            ///< nothing can be launched: why
   int looks = 0;
-  double seconds = 0;
+  double seconds = 0;  ///< of everything: inputs, checks, times
 };
 
 /// The configurations an architecture still searches, and who chose them.
 struct Survivors {
   std::vector<std::size_t> indices;
   std::string chosen_by;
+  std::optional<std::size_t> fixed;  ///< the best one over all shapes
 };
+Survivors survivors(const Space& space, const Recording& recording);
 /// From the recording of that compute capability if there is one, else from the model.
 Survivors survivors(const Space& space, const DeviceInfo& device);
 
@@ -105,6 +108,12 @@ Survivors survivors(const Space& space, const DeviceInfo& device);
 Report tune(const Space& space, const Size& size, const AnyProblem& problem,
             const DeviceInfo& device, const Survivors& survivors, Timer& timer, Verifier* verifier,
             const TuneOptions& options);
+
+/// As many rounds as `problem` has samples: repeating them would only make intervals look narrower.
+TuneOptions replay_options(const RecordedProblem& problem);
+
+/// What `to` sets differently: "stages 4 -> 6, cluster 2 -> 1".
+std::string differences(const Parameters& from, const Parameters& to);
 
 /// Prints the funnel, the table of what was found and why, and the decision.
 void print(const Report& report, const Space& space);
@@ -124,11 +133,21 @@ struct Decision {
   std::size_t candidate = 0;
   std::string why;
 };
+/// What a decision needs from its surroundings; a parameter, so that a test can be a GPU.
+struct Machine {
+  DeviceInfo device;
+  std::function<std::string()> why_not_time;
+  std::function<Report(const Space&, const Size&, const Variant&, const TuneOptions&, const Cache&)>
+      search;
+};
+/// device_info(), why_not_time() and tune_on_device().
+Machine this_machine();
+
 /// Settled once per plan: cache, search or default as COOKBOOK_AUTOTUNE allows. Buffers behind `at`
 /// are looked at for their alignment only; a search uses buffers of its own.
 /// Throws std::invalid_argument when no configuration can run the problem, with every reason.
 Decision decide(const Space& space, const AnyProblem& problem, const DevicePointers& at,
-                const Cache& cache = Cache());
+                const Cache& cache = Cache(), const Machine& machine = this_machine());
 
 /// The configurations that can run `problem`; throws std::invalid_argument, with every reason, when
 /// there is none.

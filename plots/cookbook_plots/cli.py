@@ -6,7 +6,7 @@ import io
 import sys
 from pathlib import Path
 
-from . import book, tables
+from . import autotuning, book, tables
 from .results import RESULTS, ResultError, Results, gpus, traffic
 
 FIGURES = book.ROOT / "plots/figures"
@@ -24,6 +24,9 @@ def figure_names(results, chapters):
     for (chapter, ladder), runs in sorted(results.sweeps.items()):
         if chapter in known:
             names[f"chapter-{chapter}-sweep-{ladder}"] = ("sweep", runs)
+    kernels = autotuning.searchers(results.gpu) if autotuning.CHAPTER in known else []
+    if kernels:
+        names[autotuning.FIGURE] = ("searchers", kernels)
     if any(kind == "roofline" for kind, _ in names.values()):
         names["book-roofline"] = ("book", None)
     return names
@@ -77,6 +80,8 @@ def draw(results, chapters, names, folder, png_folder):
                     figure = figures.roofline(what, theme)
                 elif kind == "sweep":
                     figure = figures.sweep(what, theme)
+                elif kind == "searchers":
+                    figure = autotuning.searchers_figure(what, theme)
                 else:
                     figure = figures.book_roofline(results, chapters, theme)
                 style.save(figure, folder, png_folder, name, theme)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The tables that are written into READMEs, between the lines <!-- results --> and <!-- /results -->."""
-from . import book
+from . import autotuning, book
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
@@ -174,7 +174,8 @@ def comparison_text(info, comparison):
 def chapter_text(info, results, figures):
     """What stands between the markers of a chapter's README. `figures` holds the names drawn."""
     runs = results.of_chapter(info.number) if results else []
-    if not runs:
+    own = autotuning.readme_parts(results, figures) if results and info.number == autotuning.CHAPTER else []
+    if not runs and not own:
         return ""
     parts = []
     for index, run in enumerate(runs):
@@ -191,7 +192,7 @@ def chapter_text(info, results, figures):
             parts.append(picture(f"{base}/{sweep}", f"Chapter {info.number}, {run.ladder}: speed over size"))
     if text := comparison_text(info, results.comparison):
         parts.append(text)
-    return "\n\n".join(parts)
+    return "\n\n".join(parts + own)
 
 
 def book_text(chapters, results, figures):

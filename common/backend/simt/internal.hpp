@@ -204,7 +204,7 @@ void barrier_arrive(unsigned id, unsigned threads, void* pc);
 
 // barrier.cluster.arrive / .wait over all threads of the group (exited ones count as arrived).
 // `releases`: without .relaxed.
-void cluster_barrier_arrive(void* pc, bool releases);
+void cluster_barrier_arrive(void* pc, bool releases = true);
 void cluster_barrier_wait(void* pc);
 
 // ---- asynchronous operations ----
