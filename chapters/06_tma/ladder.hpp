@@ -13,6 +13,7 @@
 #include "chapters/06_tma/level_6_two_consumers.cuh"
 #include "chapters/06_tma/level_7_one_in_flight.cuh"
 #include "chapters/06_tma/level_8_tma_store.cuh"
+#include "common/harness/claiming.hpp"
 
 namespace cookbook {
 
@@ -35,6 +36,13 @@ inline Chapter chapter_6() {
                        {97, 104, 448}, {192, 384, 8},   {128, 128, 0},   {384, 512, 320}};
   ladder.levels = rows<HoistedAddresses<bf16>, TmaTiles, WgmmaTiles, WgmmaSwizzled, WgmmaPipeline,
                        WarpSpecialised, TwoConsumers, OneInFlight, TmaStore>();
+  // Row 0 made its promise under the roof of mma.sync, in chapter 5.
+  ladder.levels[0] = claiming(ladder.levels[0], {});
+  ladder.levels[1] =
+      claiming(ladder.levels[1],
+               {slower_than_previous(0.85, "the same products; TMA saves only addresses")});
+  ladder.levels[7] = claiming(
+      ladder.levels[7], {slower_than_previous(0.98, "the other warpgroup filled the gap already")});
 
   // The same kernel reads transposed operands: only the majors in its descriptors differ.
   const auto in_layout = [&](auto problem, const char* name, const char* layout) {

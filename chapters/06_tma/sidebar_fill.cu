@@ -3,6 +3,7 @@
 // arrives as zeros, and the barrier still counts the whole box. Runs on both backends and checks
 // itself. Usage: chapter-6-fill
 #include <cstdio>
+#include <exception>
 #include <vector>
 
 #include "chapters/06_tma/operand.cuh"
@@ -50,13 +51,14 @@ int run() {
   int wrong = 0;
   const int corners[][2] = {{0, 0}, {-2, -1}, {3, 4}, {8, 8}, {-8, 0}};
   for (const auto& at : corners) {
+    std::printf("box at column %d, row %d of a %d x %d matrix (row r, column c holds rc):\n", at[0],
+                at[1], kRows, kCols);
+    std::fflush(stdout);
     launch(kernel<Config>, {dim3(1), dim3(kBox * kBox), kBox * kBox * 2 + 8}, {}, map, at[0], at[1],
            out.as<float>());
     synchronize();
     std::vector<float> got(kBox * kBox);
     out.copy_to_host(got.data(), out.bytes());
-    std::printf("box at column %d, row %d of a %d x %d matrix (row r, column c holds rc):\n", at[0],
-                at[1], kRows, kCols);
     for (int r = 0; r < kBox; ++r) {
       for (int c = 0; c < kBox; ++c) {
         const int row = at[1] + r, col = at[0] + c;
@@ -76,4 +78,11 @@ int run() {
 }  // namespace fill
 }  // namespace cookbook::gemm
 
-int main() { return cookbook::gemm::fill::run(); }
+int main() {
+  try {
+    return cookbook::gemm::fill::run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "chapter-6-fill: %s\n", error.what());
+    return 1;
+  }
+}

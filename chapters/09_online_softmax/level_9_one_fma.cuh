@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Level 9: level 8's kernel, with exponentials of two instructions instead of three.
+#pragma once
+
+#include "chapters/09_online_softmax/level_8_in_shared.cuh"
+
+namespace cookbook::softmax {
+
+/// e^(x - m) for many x and one m, as 2^(x log2 e - M) with M = m log2 e: one FMA and one ex2.
+///
+/// M is rounded, so every result is too large by one factor, 2^R, where R is what the rounding cut
+/// off. An FMA gives R exactly, and whoever multiplies the results or their sum by a constant
+/// anyway takes 2^-R along.
+struct ShiftedExp {
+  float shift;  // M
+  float cure;   // 2^-R
+  __device__ explicit ShiftedExp(float max)
+      : shift(max * kLog2E), cure(ex2_approx_ftz(-fmaf(max, kLog2E, -shift))) {}
+  __device__ float of(float x) const { return ex2_approx_ftz(fmaf(x, kLog2E, -shift)); }
+
+  /// Whether R is small: below 0.5. Beyond, and for an empty part's maximum, subtract first.
+  __device__ static bool good_for(float max) { return fabsf(max) < (1 << 22); }
+};
+
+struct OneFmaOp : SoftmaxOp<FastExp> {
+  template <int kVectors, int kPack>
+  __device__ Partial reduce(float (&x)[kVectors][kPack]) const {
+    Partial part;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) part.max = fmaxf(part.max, x[v][j]);
+    }
+    if (!ShiftedExp::good_for(part.max)) return SoftmaxOp<FastExp>::reduce(x);
+    const ShiftedExp exp(part.max);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) part.sum += exp.of(x[v][j]);
+    }
+    part.sum *= exp.cure;
+    return part;
+  }
+  __device__ float scale(const Partial& row) const {
+    return ShiftedExp::good_for(row.max) ? ShiftedExp(row.max).cure / row.sum : 1 / row.sum;
+  }
+  template <int kPack>
+  __device__ void finish_anew(float (&x)[kPack], const Partial& row, float scale, int col) const {
+    if (!ShiftedExp::good_for(row.max)) {
+      return SoftmaxOp<FastExp>::finish_anew(x, row, scale, col);
+    }
+    const ShiftedExp exp(row.max);
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) x[j] = exp.of(x[j]) * scale;
+  }
+};
+
+template <class T, int kThreads, int kChunks = 3>
+struct OneFmaConfig : InSharedConfig<Softmax<T>, kThreads, kChunks> {
+  using Op = OneFmaOp;
+};
+
+template <class C>
+void start_one_fma(const RowPlan<typename C::Client>& plan, Stream stream) {
+  const Shape& shape = plan.problem.shape;
+  const size_t barriers = (2 + C::kRows * C::kChunks) * sizeof(std::uint64_t);
+  const size_t table_bytes =
+      plan.cluster * (C::kBlock / kWarpSize) * sizeof(typename C::Op::Partial);
+  dim3 grid = row_grid(shape, C::kRows);
+  grid.x *= plan.cluster;
+  launch(rows_in_shared<C>,
+         {grid, dim3(C::kBlock), C::kRowsBytes + barriers + table_bytes, plan.cluster}, stream,
+         plan.buffers.in, plan.buffers.out, shape, typename C::Op{});
+}
+
+template <class T>
+struct OneFma : Level<T> {
+  using Plan = RowPlan<Softmax<T>>;
+  static constexpr const char* name = "one_fma";
+  static constexpr const char* changed =
+      "e^(x - m) is one FMA and one ex2: the multiplication by log2 e subtracts as well";
+  static constexpr const char* expect =
+      "two instructions fewer for each element: felt where blocks wait for each other and the "
+      "elements are many, in long bf16 rows; nothing elsewhere";
+  static constexpr const char* cost = "a correction for the rounded m log2 e; a branch for huge m";
+  static constexpr const char* source = __FILE__;
+
+  static Claims claims(const Problem<T>& p) {
+    return {
+        tma_loads("in").bytes(pass_bytes<T>(p.shape)),
+        global_stores("out").coalesced(),
+        global_stores("out").requests(static_cast<double>(p.shape.elements()) / kPackOf<T> / 32),
+        shared_loads().conflict_free(),
+        slower_than_previous(0.98, "instructions are not what limits rows of this length"),
+        fraction_of_roof(0.95)};
+  }
+
+  static Plan prepare(const Problem<T>& problem, const Buffers<T>& buffers) {
+    Plan plan = InShared<Softmax<T>>::prepare(problem, buffers);
+    const auto replace = [&plan]<int kThreads, int kChunks>(OneFmaConfig<T, kThreads, kChunks>) {
+      using Before = InSharedConfig<Softmax<T>, kThreads, kChunks>;
+      if (plan.start == start_in_shared<Before>) {
+        plan.start = start_one_fma<OneFmaConfig<T, kThreads, kChunks>>;
+      }
+    };
+    replace(OneFmaConfig<T, 32>{});
+    replace(OneFmaConfig<T, 64>{});
+    replace(OneFmaConfig<T, 128>{});
+    replace(OneFmaConfig<T, 256>{});
+    replace(OneFmaConfig<T, 256, 4>{});
+    return plan;
+  }
+
+  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
+};
+
+}  // namespace cookbook::softmax
