@@ -390,7 +390,7 @@ TEST(Tma, EverySwizzleRoundTripsAndFillsWithZeros) {
     const TensorMap from = map_2d<float>(in.data(), 40, 24, 16, columns, swizzle);
     const TensorMap to = map_2d<float>(out.data(), 16, columns, 16, columns, swizzle);
     for_all_schedules([&] {
-      for (const int x : {-2, 0, 4, 20}) {
+      for (const int x : {-4, 0, 4, 20}) {
         for (const int y : {-5, 0, 30}) {
           launch(tma_copy<2>, {1, 32, 16384 + 64}, {}, from, to, x, y, 16 * columns * 4);
           const std::vector<float> got = floats(out);
@@ -987,6 +987,13 @@ __global__ void misaligned_tma(const __grid_constant__ TensorMap map) {
   tma_load_2d(tile + 64, &map, bar, 0, 0);
 }
 
+__global__ void tma_between_boundaries(const __grid_constant__ TensorMap map) {
+  char* tile = dynamic_shared<char>();
+  auto* bar = reinterpret_cast<uint64_t*>(tile + 512);
+  mbarrier_init(bar, 1);
+  tma_load_2d(tile, &map, bar, -2, 0);
+}
+
 TEST(Refusals, AreNamed) {
   EXPECT_CONTAINS(error_of([] {
                     launch(differing_descriptors, {1, 128, 16384}, {});
@@ -1011,6 +1018,10 @@ TEST(Refusals, AreNamed) {
                     launch(misaligned_tma, {1, 1, 1024}, {}, map);
                   }),
                   "not aligned to 128 bytes");
+  EXPECT_CONTAINS(error_of([&] {
+                    launch(tma_between_boundaries, {1, 1, 1024}, {}, map);
+                  }),
+                  "innermost coordinate -2 is -8 bytes into the row: must be a multiple of 16");
 }
 
 // ---- flags, named barriers, reductions

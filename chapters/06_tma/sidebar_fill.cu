@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sidebar: what TMA does at the edges. A box may hang over a matrix on any side: what lies outside
-// arrives as zeros, and the barrier still counts the whole box. Runs on both backends and checks
-// itself. Usage: chapter-6-fill
+// arrives as zeros, and the barrier still counts the whole box. Only its rows must begin on 16-byte
+// boundaries: columns 0, 8, 16 ... here; another one is an illegal instruction. Runs on both
+// backends and checks itself. Usage: chapter-6-fill
 #include <cstdio>
 #include <exception>
 #include <vector>
@@ -35,11 +36,11 @@ __global__ void __launch_bounds__(C::kBox* C::kBox)
 }
 
 int run() {
-  constexpr int kBox = Config::kBox, kRows = 6, kCols = 5, kPitch = 8;
+  constexpr int kBox = Config::kBox, kRows = 6, kCols = 13, kPitch = 16;
   std::vector<bf16> host(kRows * kPitch, __float2bfloat16_rn(99.0f));  // 99: padding, never read
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kCols; ++c) {
-      host[r * kPitch + c] = __float2bfloat16_rn(static_cast<float>(10 * (r + 1) + c + 1));
+      host[r * kPitch + c] = __float2bfloat16_rn(static_cast<float>(16 * (r + 1) + c));
     }
   }
   DeviceMemory matrix(host.size() * sizeof(bf16), "matrix");
@@ -49,10 +50,11 @@ int run() {
       matrix_map(matrix.as<bf16>(), kRows, kCols, kPitch, kBox, kBox, Swizzle::none);
 
   int wrong = 0;
-  const int corners[][2] = {{0, 0}, {-2, -1}, {3, 4}, {8, 8}, {-8, 0}};
+  const int corners[][2] = {{0, 0}, {8, -2}, {8, 4}, {16, 8}, {-8, 0}};
   for (const auto& at : corners) {
-    std::printf("box at column %d, row %d of a %d x %d matrix (row r, column c holds rc):\n", at[0],
-                at[1], kRows, kCols);
+    std::printf(
+        "box at column %d, row %d of a %d x %d matrix (row r, column c holds 16 (r + 1) + c):\n",
+        at[0], at[1], kRows, kCols);
     std::fflush(stdout);
     launch(kernel<Config>, {dim3(1), dim3(kBox * kBox), kBox * kBox * 2 + 8}, {}, map, at[0], at[1],
            out.as<float>());
@@ -63,7 +65,7 @@ int run() {
       for (int c = 0; c < kBox; ++c) {
         const int row = at[1] + r, col = at[0] + c;
         const bool inside = row >= 0 && row < kRows && col >= 0 && col < kCols;
-        const float expected = inside ? static_cast<float>(10 * (row + 1) + col + 1) : 0.0f;
+        const float expected = inside ? static_cast<float>(16 * (row + 1) + col) : 0.0f;
         wrong += got[r * kBox + c] != expected;
         std::printf(" %3.0f", got[r * kBox + c]);
       }

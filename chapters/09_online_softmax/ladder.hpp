@@ -13,11 +13,11 @@
 #include "chapters/09_online_softmax/level_6_cluster.cuh"
 #include "chapters/09_online_softmax/level_7_signals.cuh"
 #include "chapters/09_online_softmax/level_8_in_shared.cuh"
-#include "chapters/09_online_softmax/level_9_one_fma.cuh"
 #include "chapters/09_online_softmax/sidebar_prefetched.cuh"
 #include "chapters/09_online_softmax/rms_level_0_two_passes.cuh"
 #include "chapters/09_online_softmax/sidebar_divergence.cuh"
 #include "chapters/09_online_softmax/sidebar_fast_math.cuh"
+#include "chapters/09_online_softmax/sidebar_one_fma.cuh"
 #include "common/harness/claiming.hpp"
 
 namespace cookbook {
@@ -61,8 +61,7 @@ Ladder long_rows_ladder(std::string name, std::string title) {
   ladder.levels = {claiming(make_level<Vectorised<T>>(), {}),
                    claiming(make_level<Cluster<Softmax<T>>>(), {faster_than_previous(1.0)}),
                    claiming(make_level<Signals<Softmax<T>>>(), {faster_than_previous(1.02)}),
-                   claiming(make_level<InShared<Softmax<T>>>(), {pays}),
-                   claiming(make_level<OneFma<T>>(), {pays, fraction_of_roof(0.90)})};
+                   claiming(make_level<InShared<Softmax<T>>>(), {pays})};
   return ladder;
 }
 
@@ -76,7 +75,7 @@ inline Chapter chapter_9() {
                                         {64, 20480});
   f32.levels = rows<ThreePasses<float>, BlockPerRow<float>, Online<float>, WarpShuffles<float>,
                     Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>,
-                    Signals<Softmax<float>>, InShared<Softmax<float>>, OneFma<float>>();
+                    Signals<Softmax<float>>, InShared<Softmax<float>>>();
 
   auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {8192, 32768},
                                        {64, 20480});
@@ -88,7 +87,6 @@ inline Chapter chapter_9() {
       {slower_than_previous(0.85, "half the bytes a block: too few to hide the barriers")}));
   b16.levels.push_back(make_level<Signals<Softmax<bf16>>>());
   b16.levels.push_back(make_level<InShared<Softmax<bf16>>>());
-  b16.levels.push_back(make_level<OneFma<bf16>>());
 
   auto f32_long =
       long_rows_ladder<float>("softmax_long", "softmax of rows too long for an SM, fp32");
@@ -134,8 +132,14 @@ inline Chapter chapter_9() {
   fast_math.levels =
       rows<Exponential<AccurateExp>, Exponential<IntrinsicExp>, Exponential<FlushedExp>>();
 
-  chapter.ladders = {f32,     b16,        f32_long, b16_long,   rms,      rms_b16,
-                     special, prefetched, alone,    divergence, fast_math};
+  auto one_fma = long_rows_ladder<bf16>(
+      "one_fma", "sidebar: an exponential of one FMA and one ex2, long bf16 rows");
+  one_fma.gpu_size = {4096, 65536};
+  one_fma.levels = {claiming(make_level<InShared<Softmax<bf16>>>(), {}),
+                    make_level<OneFma<bf16>>()};
+
+  chapter.ladders = {f32,     b16,        f32_long, b16_long, rms,        rms_b16,
+                     special, prefetched, one_fma,  alone,    divergence, fast_math};
   chapter.exercises = {make_level<OneRead>(), make_level<ReusedTable>()};
   return chapter;
 }

@@ -177,6 +177,17 @@ void require_map(const TensorMap* map, int rank, const char* what, void* pc) {
   }
 }
 
+// A box may hang over any edge, but its rows must begin on 16-byte boundaries of the tensor's. PTX
+// does not say so; an H200 answers "an illegal instruction was encountered".
+void require_start(const Box& box, const char* what, void* pc) {
+  const int64_t bytes = box.at[0] * box.map.element_bytes;
+  if (bytes % 16 != 0) {
+    fail(std::string(what) + ": innermost coordinate " + std::to_string(box.at[0]) + " is " +
+             std::to_string(bytes) + " bytes into the row: must be a multiple of 16",
+         pc);
+  }
+}
+
 void require_tile(const Box& box, const void* smem, unsigned alignment, const char* what,
                   void* pc) {
   require_own_shared(smem, what, pc);
@@ -227,6 +238,7 @@ void load(void* smem, const TensorMap* map, uint64_t* bar, std::array<int64_t, 5
           const char* what, void* pc) {
   require_map(map, rank, what, pc);
   const Box box{*map, at};
+  require_start(box, what, pc);
   require_tile(box, smem, 128, what, pc);
   require_own_shared(bar, what, pc);
   start_load(box, static_cast<char*>(smem), bar, true, what, pc);
@@ -236,6 +248,7 @@ void load_multicast(void* smem, const TensorMap* map, uint64_t* bar, std::array<
                     int rank, uint16_t mask, const char* what, void* pc) {
   require_map(map, rank, what, pc);
   const Box box{*map, at};
+  require_start(box, what, pc);
   require_tile(box, smem, 128, what, pc);
   require_own_shared(bar, what, pc);
   if (mask == 0) fail(std::string(what) + ": the mask names no block", pc);
@@ -278,6 +291,7 @@ void store(const TensorMap* map, const void* smem, std::array<int64_t, 5> at, in
               type == TensorType::f64)) {
     fail(std::string(what) + ": the tensor's type has no addition", pc);
   }
+  require_start({*map, at}, what, pc);
   start_store({*map, at}, smem, 128, add, what, pc);
 }
 
