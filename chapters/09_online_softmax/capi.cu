@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "chapters/09_online_softmax/level_6_cluster.cuh"
+#include "chapters/09_online_softmax/level_8_in_shared.cuh"
 
 namespace {
 
@@ -40,9 +40,9 @@ Run prepare(const std::string& level, const cookbook_softmax_problem& c, const v
   problem.shape.out_pitch = pitch(c.out_pitch);
   const Buffers<T> buffers{static_cast<const T*>(in), static_cast<T*>(out)};
   using Blocks = OnChip<Softmax<T>>;
-  using Clusters = Cluster<Softmax<T>>;
+  using Shared = InShared<Softmax<T>>;
   if (level == Blocks::name) return prepare_level<Blocks>(problem, buffers);
-  if (level == Clusters::name) return prepare_level<Clusters>(problem, buffers);
+  if (level == Shared::name) return prepare_level<Shared>(problem, buffers);
   throw std::invalid_argument("no level is called " + level);
 }
 

@@ -148,13 +148,14 @@ class Results:
     """All results of one GPU: `headline[(chapter, ladder)]` and `sweeps[(chapter, ladder)]`.
 
     A file named sweep-* only feeds the sweeps, one named profile-* holds measured bytes, compare.json what
-    ./run compare measured; all others hold ladders. Of a ladder measured twice at one size the newer run counts."""
+    ./run compare measured; all others hold ladders. Of a ladder measured twice at one size the newer run counts,
+    but a whole ladder before a sweep's part of it."""
 
     def __init__(self, folder, hashes=None):
         self.folder = Path(folder)
         self.gpu = self.folder.name
         hashes = book.current_hashes() if hashes is None else hashes
-        newest, mains, profiles = {}, defaultdict(list), []
+        newest, ranks, mains, profiles = {}, {}, defaultdict(list), []
         self.comparison = {}  # of ./run compare
         counters = simt_counters(self.folder.parent / SIMT)
         for file in sorted(self.folder.glob("*.json")):
@@ -179,9 +180,11 @@ class Results:
                 for level in run.levels:
                     level.counted = counted_by_simt(run, level, counters)
                 key = (run.chapter, run.ladder, run.size)
-                if key not in newest or newest[key].json["date"] <= run.json["date"]:
-                    newest[key] = run
-                if not file.name.startswith("sweep"):
+                is_main = not file.name.startswith("sweep")
+                rank = (is_main, run.json["date"])
+                if key not in newest or ranks[key] <= rank:
+                    newest[key], ranks[key] = run, rank
+                if is_main:
                     mains[key[:2]].append(key)
         self.headline, self.sweeps = {}, defaultdict(list)
         for key, run in newest.items():
