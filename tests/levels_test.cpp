@@ -21,7 +21,9 @@ enum class Matrix { shapes, inputs, layouts, empty, schedules, repeats };
 void expect_right(const LevelEntry& level, const Ladder& ladder, const Size& size, InputKind kind,
                   const Variant& variant = {}) {
   Instance instance(ladder, size, kind, 1, variant);
-  const CheckResult check = check_level(level, instance);
+  // On the CPU a second run can differ by what the first left behind, whatever the inputs are.
+  const int repeats = device_info().is_simt && kind != InputKind::normal ? 1 : 2;
+  const CheckResult check = check_level(level, instance, repeats);
   EXPECT_NE(check.status, CheckResult::Status::mismatch)
       << ladder.name << " / " << level.name << " at " << size_text(size) << ", "
       << input_kind_name(kind) << ", pitch +" << variant.extra_pitch << ", base +"
