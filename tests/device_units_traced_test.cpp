@@ -256,5 +256,30 @@ TEST(Mistakes, StAsyncNotWaitedFor) {
   EXPECT_FINDING(trace, "race", "device_units.hpp");
 }
 
+// A value in a neighbour's shared memory, published by the cluster barrier or not at all.
+template <bool kReleases>
+__global__ void tell_neighbour(int* out) {
+  int* value = dynamic_shared<int>();
+  if (threadIdx.x == 0) *map_shared(value, 1 - cluster_block_rank()) = 7;
+  if (kReleases) {
+    cluster_arrive();
+  } else {
+    cluster_arrive_relaxed();
+  }
+  cluster_wait();
+  if (threadIdx.x == 0) out[blockIdx.x] = *value;
+}
+
+TEST(Mistakes, RelaxedArrivalPublishesNothing) {
+  DeviceMemory out(8, "out");
+  EXPECT_NO_FINDINGS(trace_of([&] {
+    launch(tell_neighbour<true>, {2, 32, 64, 2}, {}, out.as<int>());
+  }));
+  const Trace trace = trace_of([&] {
+    launch(tell_neighbour<false>, {2, 32, 64, 2}, {}, out.as<int>());
+  });
+  EXPECT_FINDING(trace, "race", "device_units_traced_test.cpp");
+}
+
 }  // namespace
 }  // namespace cookbook

@@ -104,6 +104,14 @@ inline Chapter chapter_9() {
   rms_b16.trace_size = {12, 4096};
   rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>>();
 
+  auto rms_in_shared = rms_b16;
+  rms_in_shared.name = "rmsnorm_in_shared";
+  rms_in_shared.title = "sidebar: RMSNorm in shared memory, bf16";
+  rms_in_shared.levels = {
+      claiming(make_level<OnChip<RmsNorm<bf16>>>(), {}),
+      claiming(make_level<InShared<RmsNorm<bf16>>>(),
+               {slower_than_previous(0.93, "without exponentials, registers were no obstacle")})};
+
   auto special = sidebar_ladder(
       "special_rows", "sidebar: rows of -inf, +inf, NaN, huge and equal numbers", {4096, 16384});
   special.make_problem = [](const Size& size, const Variant& variant) {
@@ -138,8 +146,8 @@ inline Chapter chapter_9() {
   one_fma.levels = {claiming(make_level<InShared<Softmax<bf16>>>(), {}),
                     make_level<OneFma<bf16>>()};
 
-  chapter.ladders = {f32,     b16,        f32_long, b16_long, rms,        rms_b16,
-                     special, prefetched, one_fma,  alone,    divergence, fast_math};
+  chapter.ladders = {f32,        b16,           f32_long, b16_long, rms,        rms_b16,  special,
+                     prefetched, rms_in_shared, one_fma,  alone,    divergence, fast_math};
   chapter.exercises = {make_level<OneRead>(), make_level<ReusedTable>()};
   return chapter;
 }

@@ -117,6 +117,16 @@ class Drawing(Book):
         self.run_cli()
         self.assertEqual(before, {p.name: p.read_bytes() for p in (self.root / "figures/h200").iterdir()})
 
+    def test_a_newer_sweep_does_not_take_the_place_of_a_whole_ladder(self):
+        content = document(self.digest)
+        part = copy.deepcopy(content)
+        part["runs"][0].update(date="2026-02-02T03:04:05Z", levels=part["runs"][0]["levels"][1:])
+        self.write(content)
+        self.write(part, "sweep-1.json")
+        status, text = self.run_cli()
+        self.assertEqual(status, 0, text)
+        self.assertIn("`strided`", self.chapter_readme("01_copy"))
+
     def test_tensor_and_sweep_figures(self):
         content = document(self.digest)
         product = copy.deepcopy(content["runs"][0])
