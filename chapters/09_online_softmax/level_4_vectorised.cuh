@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(C::kThreads)
     load_pack(x, in + head + i * kPack);
 #pragma unroll
     for (int j = 0; j < kPack; ++j) x[j] = exponential(x[j] - part.max) * scale;
-    store_pack_streaming(out + head + i * kPack, x);
+    store_pack(out + head + i * kPack, x);
   }
   for (int i = thread; i < singles; i += C::kThreads) {
     const int col = i < head ? i : i + vectors * kPack;

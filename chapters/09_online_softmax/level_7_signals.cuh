@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   for (int v = 0; v < C::kVectors; ++v) {
     if (v * C::kThreads < left) {
       op.finish(x[v], factor, v * C::kThreads * C::kPack);
-      store_pack_streaming(out + v * C::kThreads * C::kPack, x[v]);
+      store_pack(out + v * C::kThreads * C::kPack, x[v]);
     }
   }
 }

@@ -7,24 +7,31 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue, int kChunksValue = 3>
+template <class ClientValue, int kThreadsValue, int kChunksValue = 3, int kVectorsValue = 4>
 struct InSharedConfig {
   using Client = ClientValue;
   using T = typename Client::T;
   using Op = typename Client::Op;
   static constexpr int kThreads = kThreadsValue;  // for one row, or one slice of a row
   static constexpr int kBlock = 256;
-  static constexpr int kRows = kBlock / kThreads;         // rows of a block
-  static constexpr int kPack = kPackOf<T>;                // elements of an access
-  static constexpr int kVectors = 4;                      // accesses of a thread per chunk
-  static constexpr int kChunk = kVectors * kThreads;      // accesses that one bulk copy brings
-  static constexpr int kChunks = kChunksValue;            // bulk copies of a row or slice
-  static constexpr int kSlice = kChunks * kChunk;         // accesses
-  static constexpr int kCapacity = kSlice * kPack;        // longest row or slice
-  static constexpr int kRowsBytes = kRows * kSlice * 16;  // 48 KB with three chunks
-  static constexpr int kMinBlocks = 12 / kChunks;         // an SM has room for 192 KB of rows
+  static constexpr int kRows = kBlock / kThreads;     // rows of a block
+  static constexpr int kPack = kPackOf<T>;            // elements of an access
+  static constexpr int kVectors = 4;                  // accesses of a thread per chunk
+  static constexpr int kChunk = kVectors * kThreads;  // accesses that one bulk copy brings
+  static constexpr int kChunks = kChunksValue;        // bulk copies of a row or slice
+  static constexpr int kSlice = kChunks * kChunk;     // accesses
+  static constexpr int kCapacity = kSlice * kPack;    // longest row or slice
+  static constexpr int kRowsBytes = kRows * kSlice * 16;
+  static constexpr int kMinBlocks = 200 * 1024 / kRowsBytes;  // what an SM has room for
   static_assert(kThreads >= kWarpSize && kBlock % kThreads == 0, "whole warps");
 };
+
+/// Slices of rows that a cluster shares: 32 KB in pieces of 8 KB, six blocks an SM.
+template <class Client>
+using Slice = InSharedConfig<Client, 256, 4, 2>;
+/// The same for rows beyond 16 such slices: 64 KB in pieces of 16 KB, three blocks an SM.
+template <class Client>
+using LongSlice = InSharedConfig<Client, 256, 4, 4>;
 
 template <class C>
 __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
@@ -109,7 +116,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
         float x[C::kPack];
         load_pack(x, reinterpret_cast<const T*>(&slots[i]));
         op.finish_anew(x, whole, scale, i * C::kPack);
-        store_pack_streaming(out + i * C::kPack, x);
+        store_pack(out + i * C::kPack, x);
       }
     }
   }
@@ -163,25 +170,30 @@ struct InShared : Client::Level {
       plan.start = start_in_shared<InSharedConfig<Client, 64>>;
     } else if (cols <= InSharedConfig<Client, 128>::kCapacity) {
       plan.start = start_in_shared<InSharedConfig<Client, 128>>;
-    } else if (cols <= kMaxCluster * InSharedConfig<Client, 256>::kCapacity) {
-      plan.cluster = cluster_for(cols, InSharedConfig<Client, 256>::kCapacity);
+    } else if (cols <= InSharedConfig<Client, 256>::kCapacity) {
       plan.start = start_in_shared<InSharedConfig<Client, 256>>;
+    } else if (cols <= kMaxCluster * Slice<Client>::kCapacity) {
+      plan.cluster = cluster_for(cols, Slice<Client>::kCapacity);
+      plan.start = start_in_shared<Slice<Client>>;
     } else {
       plan.cluster = kMaxCluster;
-      plan.start = start_in_shared<InSharedConfig<Client, 256, 4>>;
+      plan.start = start_in_shared<LongSlice<Client>>;
     }
+  }
+
+  /// Whether bulk copies can bring these rows: long enough to be worth one, and not too long.
+  static bool reaches(const Plan& plan) {
+    constexpr std::int64_t kShortest = 4096 / sizeof(typename Client::T);
+    constexpr std::int64_t kLongest = kMaxCluster * LongSlice<Client>::kCapacity;
+    const std::int64_t cols = plan.problem.shape.cols;
+    return device_info().cc() >= 90 && Client::aligned(plan) && cols >= kShortest &&
+           cols <= kLongest;
   }
 
   static Plan prepare(const typename Client::Level::Problem& problem,
                       const typename Client::Level::Buffers& buffers) {
-    constexpr std::int64_t kShortest = 4096 / sizeof(typename Client::T);  // worth a bulk copy
-    constexpr std::int64_t kLongest = kMaxCluster * InSharedConfig<Client, 256, 4>::kCapacity;
     Plan plan = Signals<Client>::prepare(problem, buffers);
-    const std::int64_t cols = problem.shape.cols;
-    if (device_info().cc() >= 90 && Client::aligned(plan) && cols >= kShortest &&
-        cols <= kLongest) {
-      pick(plan);
-    }
+    if (reaches(plan)) pick(plan);
     return plan;
   }
 

@@ -56,19 +56,19 @@ __device__ __forceinline__ void load_pack_streaming(float (&x)[kCount], const T*
   }
 }
 
-/// Rounds kCount floats to T and stores them in one access; they are first to leave the caches.
+/// Rounds kCount floats to T and stores them in one access.
 template <class T, int kCount>
-__device__ __forceinline__ void store_pack_streaming(T* to, const float (&x)[kCount]) {
+__device__ __forceinline__ void store_pack(T* to, const float (&x)[kCount]) {
   if constexpr (std::is_same_v<T, float> || kCount == 1) {
     Pack<T, kCount> pack;
 #pragma unroll
     for (int j = 0; j < kCount; ++j) pack[j] = rounded<T>(x[j]);
-    store_vector_streaming(to, pack);
+    store_vector(to, pack);
   } else {
     Pack<uint32_t, kCount / 2> pack;
 #pragma unroll
     for (int j = 0; j < kCount / 2; ++j) pack[j] = pack_pair<T>(x[2 * j], x[2 * j + 1]);
-    store_vector_streaming(to, pack);
+    store_vector(to, pack);
   }
 }
 

@@ -74,11 +74,12 @@ Candidate<T> signals() {
   return candidate;
 }
 
-template <class T, int kThreads, int kChunks>
+template <class T, int kThreads, int kChunks, int kVectors = 4>
 Candidate<T> in_shared() {
-  using C = InSharedConfig<Softmax<T>, kThreads, kChunks>;
+  using C = InSharedConfig<Softmax<T>, kThreads, kChunks, kVectors>;
   return {"in_shared   " + std::to_string(kThreads) + " threads, " + std::to_string(kChunks) +
-              " bulk copies, " + std::to_string(C::kRowsBytes / 1024) + " KB a block",
+              " bulk copies of " + std::to_string(C::kChunk * 16) + " bytes, " +
+              std::to_string(C::kRowsBytes / 1024) + " KB a block",
           C::kCapacity,
           C::kRows > 1,
           0,
@@ -112,6 +113,8 @@ void add_block_shapes(std::vector<Candidate<T>>& list) {
     list.push_back(in_shared<T, kThreads, 2>());
     list.push_back(in_shared<T, kThreads, 3>());
     list.push_back(in_shared<T, kThreads, 4>());
+    list.push_back(in_shared<T, kThreads, 4, 2>());
+    list.push_back(in_shared<T, kThreads, 6, 2>());
   }
   for (const int waves : {1, 2, 4, 16}) {
     list.push_back(prefetched<T, kThreads, 32, kBase>(waves));

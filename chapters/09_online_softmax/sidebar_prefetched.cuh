@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     for (int v = 0; v < C::kVectors; ++v) {
       if (v * C::kThreads < row_left) {
         op.finish(x[v], factor, v * C::kThreads * C::kPack);
-        store_pack_streaming(out + v * C::kThreads * C::kPack, x[v]);
+        store_pack(out + v * C::kThreads * C::kPack, x[v]);
       }
     }
     out += C::kRows * shape.out_pitch;

@@ -72,7 +72,7 @@ inline Chapter chapter_10() {
   full.trace_size = {1, 5, 1, 40, 264, 64};
   full.test_sizes = {{1, 1, 1, 1, 1, 64},     {2, 2, 1, 1, 65, 128},    {1, 1, 1, 63, 64, 64},
                      {1, 2, 2, 65, 63, 128},  {2, 1, 1, 127, 129, 64},  {1, 2, 1, 129, 127, 128},
-                     {1, 1, 1, 31, 353, 128}, {1, 3, 1, 193, 385, 64},  {1, 6, 2, 33, 97, 128},
+                     {1, 1, 1, 31, 353, 128}, {1, 1, 1, 193, 385, 64},  {1, 6, 2, 33, 97, 128},
                      {1, 1, 1, 1000, 1, 64},  {1, 1, 1, 257, 521, 128}, {3, 4, 2, 32, 32, 64},
                      {1, 1, 1, 130, 1000, 64}};
   full.levels = rows<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
@@ -135,7 +135,7 @@ inline Chapter chapter_10() {
   multicast.gpu_size = full.gpu_size;
   multicast.check_size = full.check_size;
   multicast.trace_size = full.trace_size;
-  multicast.test_sizes = full.test_sizes;
+  multicast.test_sizes = f16.test_sizes;
   multicast.levels = rows<Persistent, Multicast>();
 
   chapter.ladders = {full, causal, f16, decode, decode_causal, lengths, sparse, list, multicast};

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
       softmax::load_pack(w, weight + i);
 #pragma unroll
       for (int j = 0; j < kPack; ++j) v[j] *= scale * w[j];
-      softmax::store_pack_streaming(y + i, v);
+      softmax::store_pack(y + i, v);
     }
     for (int i = packed + threadIdx.x; i < cols; i += C::kThreads) {
       y[i] = softmax::rounded<bf16>(softmax::as_float(x[i]) * scale * softmax::as_float(weight[i]));
