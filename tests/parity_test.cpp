@@ -82,6 +82,21 @@ TEST(Parity, CaseNamesAreDistinct) {
   for (const auto& [name, times] : count) EXPECT_EQ(times, 1) << name;
 }
 
+TEST(Parity, CopiesCountOnBothSides) {
+  const Case* one = find_case("chapter-4/sgemm/async_copy");
+  ASSERT_NE(one, nullptr);
+  ASSERT_EQ(one->size, (Size{128, 256, 96}));
+  const CaseCounts copies = trace_case(*one, one->size);
+  // A once for each of two tiles' columns, B once: 32 bytes a sector.
+  EXPECT_EQ(copies.totals.at("global_async_load").sectors, (2 * 128 * 96 + 96 * 256) * 4u / 32);
+  EXPECT_EQ(copies.totals.at("shared_async_store").conflicts, 0u);
+  EXPECT_EQ(copies.totals.count("global_load"), 0u);
+
+  const Case* tma = find_case("chapter-0/wgmma_bf16/wgmma");
+  ASSERT_NE(tma, nullptr);
+  EXPECT_EQ(trace_case(*tma, tma->size).totals.count("global_async_load"), 0u);
+}
+
 // ---- the test itself can fail -----------------------------------------------------------------
 
 constexpr const char* kCase = "kernels/transpose_32x32";

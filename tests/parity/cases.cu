@@ -120,23 +120,42 @@ void add_small_kernels(std::vector<Case>& cases) {
                   }));
 }
 
-void add_levels(std::vector<Case>& cases, const Chapter& chapter) {
+void add_levels(std::vector<Case>& cases, const Chapter& chapter, const Ladder& ladder,
+                const std::string& name, const Size& size) {
+  for (const LevelEntry& level : ladder.levels) {
+    Case one;
+    one.name = "chapter-" + std::to_string(chapter.number) + "/" + name + "/" + level.name;
+    one.chapter = chapter.number;
+    one.size = size;
+    one.prepare = [ladder, level](const Size& size) {
+      // The same seed everywhere: a level's addresses may depend on its inputs.
+      auto instance = std::make_shared<Instance>(ladder, size, InputKind::normal, 1);
+      if (const Support support = level.supports(instance->problem(), device_info()); !support) {
+        throw std::runtime_error(support.reason);
+      }
+      auto run = level.prepare(instance->problem(), instance->pointers());
+      return Launches([instance, run](Stream stream) { run(stream); });
+    };
+    cases.push_back(std::move(one));
+  }
+}
+
+/// A second size for ladders whose levels choose another kernel where rows are not whole 16-byte
+/// pieces: one past a tile in every extent, so that edges are read and written too.
+struct OddSize {
+  int chapter;
+  const char* ladder;
+  Size size;
+};
+const OddSize kOddSizes[] = {
+    {4, "sgemm", {129, 131, 67}}, {5, "gemm", {129, 131, 67}}, {5, "tf32", {129, 131, 67}}};
+
+void add_chapter(std::vector<Case>& cases, const Chapter& chapter) {
   for (const Ladder& ladder : chapter.ladders) {
-    for (const LevelEntry& level : ladder.levels) {
-      Case one;
-      one.name = "chapter-" + std::to_string(chapter.number) + "/" + ladder.name + "/" + level.name;
-      one.chapter = chapter.number;
-      one.size = ladder.trace_size;
-      one.prepare = [ladder, level](const Size& size) {
-        // The same seed everywhere: a level's addresses may depend on its inputs.
-        auto instance = std::make_shared<Instance>(ladder, size, InputKind::normal, 1);
-        if (const Support support = level.supports(instance->problem(), device_info()); !support) {
-          throw std::runtime_error(support.reason);
-        }
-        auto run = level.prepare(instance->problem(), instance->pointers());
-        return Launches([instance, run](Stream stream) { run(stream); });
-      };
-      cases.push_back(std::move(one));
+    add_levels(cases, chapter, ladder, ladder.name, ladder.trace_size);
+    for (const OddSize& odd : kOddSizes) {
+      if (odd.chapter != chapter.number || odd.ladder != ladder.name) continue;
+      add_levels(cases, chapter, ladder, ladder.name + "_odd", odd.size);
     }
   }
 }
@@ -147,7 +166,7 @@ const std::vector<Case>& all_cases() {
   static const std::vector<Case> cases = [] {
     std::vector<Case> list;
     add_small_kernels(list);
-#define COOKBOOK_CHAPTER(number) add_levels(list, chapter_##number##_entry());
+#define COOKBOOK_CHAPTER(number) add_chapter(list, chapter_##number##_entry());
 #include "parity_chapter_list.inc"
 #undef COOKBOOK_CHAPTER
     return list;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What hardware and model are compared on: the small kernels of kernels.cuh and every level of the
-// first chapters, each at one fixed small size.
+// first chapters, each at a fixed small size or two.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,8 @@ namespace cookbook::parity {
 
 using Json = nlohmann::ordered_json;
 
-/// What is counted of one kind of access ("global_load", "shared_store" ...).
+/// What is counted of one kind of access: "global_load", "shared_store" ..., and of cp.async
+/// "global_async_load" and "shared_async_store".
 struct Counts {
   std::uint64_t requests = 0;   ///< warp-wide instructions: depends on the compiler, not compared
   std::uint64_t sectors = 0;    ///< global memory: 32-byte sectors
@@ -41,7 +42,7 @@ struct CaseCounts {
 };
 
 /// The ops that are compared, and the counter that is: sectors of global memory, conflicts of
-/// shared memory. Atomics, asynchronous copies, TMA and wgmma go past these counters.
+/// shared memory. Atomics, TMA and wgmma go past these counters.
 struct Compared {
   const char* op;
   const char* counter;

@@ -9,7 +9,7 @@ import sys
 
 import ncu_report
 
-from merge import COUNTERS, HARDWARE
+from merge import COUNTERS, HARDWARE, OPTIONAL
 
 
 def mangled_name(action):
@@ -39,7 +39,7 @@ def launch(action):
                 address, {"pc": address, "sass": action.sass_by_pc(address).strip()})
             one[name] = value
     metrics = {}
-    for name in HARDWARE.values():
+    for name in [*HARDWARE.values(), *(name for names in OPTIONAL.values() for name in names)]:
         metric = action.metric_by_name(name)
         if metric is not None:
             metrics[name] = metric.as_uint64()

@@ -50,9 +50,26 @@ COUNTERS = [
     ("ideal_wavefronts", "memory_l1_wavefronts_shared_ideal", "L1 Wavefronts Shared Ideal"),
 ]
 
-# Not compared: ATOM, ATOMS, RED (atomics), LDGSTS (cp.async), LDL and STL (local memory).
-OPS = {"LDG": "global_load", "STG": "global_store", "LDS": "shared_load", "LDSM": "shared_load",
-       "STS": "shared_store", "STSM": "shared_store"}
+# Counters of a whole launch that may have another name on another GPU: recorded where
+# `ncu --query-metrics` names them. What is compared is the sum over instructions.
+OPTIONAL = {
+    ("global_async_load", "pipe_sectors"): [
+        "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
+        "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum"],
+    ("shared_async_store", "pipe_wavefronts"): [
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"],
+    ("shared_async_store", "pipe_conflicts"): [
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum"],
+    ("shared_load", "ldmatrix_wavefronts"): [
+        "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum"],
+}
+
+# What an instruction does; cp.async does two things, a read of global and a write of shared memory.
+# Not compared: ATOM, ATOMS, RED (atomics), LDL and STL (local memory).
+OPS = {"LDG": ("global_load",), "STG": ("global_store",), "LDS": ("shared_load",),
+       "LDSM": ("shared_load",), "STS": ("shared_store",), "STSM": ("shared_store",),
+       "LDGSTS": ("global_async_load", "shared_async_store")}
+ASYNC = OPS["LDGSTS"]
 GENERIC = {"LD": "load", "ST": "store"}
 
 Instruction = collections.namedtuple("Instruction", "sass frames")  # innermost frame first
@@ -79,7 +96,10 @@ def opcode(sass):
 
 def access_bytes(code):
     """Bytes per lane of a load or store."""
-    for part in code.split(".")[1:]:
+    base, *parts = code.split(".")
+    if base in ("LDSM", "STSM"):  # a register a lane and matrix: LDSM.16.M88, LDSM.16.MT88.4
+        return 4 * int(parts[-1]) if parts[-1] in ("2", "4") else 4
+    for part in parts:
         if part in ("128", "64"):
             return int(part) // 8
         if part in ("U8", "S8", "8"):
@@ -208,15 +228,17 @@ def instructions_of(rows, mangled, disassembly, source_dir):
     for address, sass, counters in rows:
         code = opcode(sass)
         base = code.split(".")[0]
-        op = OPS.get(base)
+        ops = OPS.get(base, ())
         if base in GENERIC:
             space = "global" if counters["sectors"] else "shared"
-            op = f"{space}_{GENERIC[base]}"
-        if op is None or counters["executed"] == 0:
+            ops = (f"{space}_{GENERIC[base]}",)
+        # @!PT LDS RZ, [RZ]: ptxas puts three before the wait for copies. They never read.
+        if counters["executed"] == 0 or sass.startswith("@!PT "):
             continue
         file, line = source_line(function[address - first].frames, source_dir)
-        yield {"offset": address - first, "sass": code, "file": file, "line": line, "op": op,
-               "bytes": access_bytes(code), **counters}
+        for op in ops:
+            yield {"offset": address - first, "sass": code, "file": file, "line": line, "op": op,
+                   "bytes": access_bytes(code), **counters}
 
 
 def conflicts(one):
@@ -239,22 +261,33 @@ class Sources:
 
 def case_of(case, launches, disassembly, source_dir, sources):
     """The golden entry of a case and its instructions, from its launches in order."""
-    instructions, hardware, notes = [], collections.Counter(), []
+    instructions, hardware, optional, notes = [], collections.Counter(), collections.Counter(), []
     for mangled, rows, metrics in launches:
         instructions += instructions_of(rows, mangled, disassembly, source_dir)
         for key, name in HARDWARE.items():
             if metrics.get(name, "") == "":
                 raise Unusable(f"{case['name']}: no {name}")
             hardware[key] += number(metrics[name])
+        for key, names in OPTIONAL.items():
+            if all(metrics.get(name, "") != "" for name in names):
+                optional[key] += sum(number(metrics[name]) for name in names)
 
     totals = {}
-    for op in ("global_load", "global_store", "shared_load", "shared_store"):
+    for op in dict.fromkeys(op for ops in OPS.values() for op in ops):
         mine = [one for one in instructions if one["op"] == op]
         counted = {counter: hardware[(what, counter)] for what, counter in HARDWARE if what == op}
         if not mine and not any(counted.values()):
             continue
-        if op.startswith("global"):
-            per_instruction = sum(one["sectors"] for one in mine)
+        extra = {counter: value for (what, counter), value in optional.items()
+                 if what == op and (value or op in ASYNC)}
+        per_instruction = sum(one["sectors"] for one in mine)
+        if op == "global_async_load":
+            totals[op] = {"requests": sum(one["executed"] for one in mine),
+                          "sectors": per_instruction, **extra}
+            if extra.get("pipe_sectors", per_instruction) != per_instruction:
+                notes.append(f"{op}: {per_instruction} sectors over its instructions, but "
+                             f"{extra['pipe_sectors']} through the pipe")
+        elif op.startswith("global"):
             totals[op] = {"requests": counted["requests"], "sectors": counted["sectors"]}
             if per_instruction != counted["sectors"]:
                 notes.append(f"{op}: {counted['sectors']} sectors in all, but {per_instruction} "
@@ -262,7 +295,7 @@ def case_of(case, launches, disassembly, source_dir, sources):
         else:
             totals[op] = {"requests": sum(one["executed"] for one in mine),
                           "wavefronts": sum(one["wavefronts"] for one in mine),
-                          "conflicts": sum(conflicts(one) for one in mine), **counted}
+                          "conflicts": sum(conflicts(one) for one in mine), **counted, **extra}
 
     lines = collections.OrderedDict()
     for one in sorted(instructions, key=lambda one: (one["file"], one["line"], one["op"])):

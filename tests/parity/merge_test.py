@@ -44,6 +44,37 @@ COUNTED = [  # sass, then the six of LABELS
     ("ATOMS.ADD R4, [R2], R5", 64, 0, 0, 0, 640, 64),
     ("STG.E desc[UR4][R6.64], R4", 64, 64, 256, 256, 0, 0),
 ]
+
+ASYNC_KERNEL = "_Z6copiesPKfPf"
+# As ptxas writes them: the last predicate of LDGSTS says whether to read or to fill with zeros, and
+# the loads that never execute stand before the wait.
+ASYNC_SASS = """
+\t.section\t.text._Z6copiesPKfPf,"ax",@progbits
+\t//## File "/src/common/device/copy.cuh", line 55 inlined at "/src/chapters/9/level.cuh", line 3
+\t//## File "/src/chapters/9/level.cuh", line 3 inlined at "/src/chapters/9/level.cuh", line 9
+\t//## File "/src/chapters/9/level.cuh", line 9
+        /*0000*/                   LDGSTS.E.BYPASS.LTC128B.128 [R14], desc[UR14][R18.64], P1 ;
+        /*0010*/              @!P2 LDGSTS.E [R25], desc[UR6][R28.64], !P2 ;
+\t//## File "/src/chapters/9/level.cuh", line 2
+        /*0020*/              @!PT LDS RZ, [RZ] ;
+        /*0030*/                   LDGDEPBAR ;
+\t//## File "/src/common/device/mma.cuh", line 61 inlined at "/src/chapters/9/level.cuh", line 5
+\t//## File "/src/chapters/9/level.cuh", line 5
+        /*0040*/                   LDSM.16.MT88.4 R8, [R2+0x80] ;
+        /*0050*/                   LDSM.16.M88 R8, [R2] ;
+        /*0060*/                   LD.E R4, desc[UR6][R8.64] ;
+        /*0070*/                   STSM.16.M88.2 [R2], R8 ;
+"""
+ASYNC_COUNTED = [
+    ("LDGSTS.E.BYPASS.LTC128B.128 [R14], desc[UR14][R18.64], P1", 32, 128, 512, 512, 256, 128),
+    ("@!P2 LDGSTS.E [R25], desc[UR6][R28.64], !P2", 16, 16, 64, 64, 16, 16),
+    ("@!PT LDS RZ, [RZ]", 16, 0, 0, 0, 0, 0),
+    ("LDGDEPBAR", 16, 0, 0, 0, 0, 0),
+    ("LDSM.16.MT88.4 R8, [R2+0x80]", 16, 0, 0, 0, 512, 64),
+    ("LDSM.16.M88 R8, [R2]", 16, 0, 0, 0, 16, 16),
+    ("LD.E R4, desc[UR6][R8.64]", 16, 0, 0, 0, 128, 16),
+    ("STSM.16.M88.2 [R2], R8", 16, 0, 0, 0, 32, 32),
+]
 TOTALS = {"global_load": (64, 1024), "global_store": (64, 256)}
 
 
@@ -61,12 +92,12 @@ def source_page(launches=1, kernel=KERNEL, rows=COUNTED):
     return "\n".join(out) + "\n"
 
 
-def raw_page(launches=1, kernel=KERNEL):
-    names = list(merge.HARDWARE.values())
+def raw_page(launches=1, kernel=KERNEL, more=()):
     values = {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "64",
               "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "1,024",
               "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": "64",
-              "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "256"}
+              "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "256", **dict(more)}
+    names = list(dict.fromkeys([*merge.HARDWARE.values(), *more]))
     out = ['"ID","Kernel Name",' + ",".join(f'"{name}"' for name in names),
            '"","",' + ",".join('"sector"' for _ in names)]
     for i in range(launches):
@@ -155,6 +186,50 @@ class Merge(unittest.TestCase):
         self.assertEqual(problems, [])
         self.check_one(golden["cases"]["g/ladder/one"])
 
+    def copies(self, **more):
+        """The case of ASYNC_SASS, without ordinary loads and stores of global memory."""
+        (self.raw / "01_levels.sass").write_text(ASYNC_SASS)
+        zero = {name: "0" for name in merge.HARDWARE.values() if "mem_global" in name}
+        self.write([{"name": "g/ladder/copies", "size": [4, 8], "kernels": [ASYNC_KERNEL]}],
+                   source=source_page(kernel=ASYNC_KERNEL, rows=ASYNC_COUNTED),
+                   raw=raw_page(kernel=ASYNC_KERNEL, more={**zero, **more}))
+        golden, rows, problems = merge.merge(self.raw)
+        self.assertEqual(problems, [])
+        return golden["cases"]["g/ladder/copies"], rows
+
+    def test_copies_count_on_both_sides(self):
+        case, rows = self.copies()
+        self.assertEqual(case["totals"], {
+            "shared_load": {"requests": 48, "wavefronts": 656, "conflicts": 560,
+                            "pipe_wavefronts": 7, "pipe_conflicts": 7},
+            "shared_store": {"requests": 16, "wavefronts": 32, "conflicts": 0,
+                             "pipe_wavefronts": 7, "pipe_conflicts": 7},
+            "global_async_load": {"requests": 48, "sectors": 576},
+            "shared_async_store": {"requests": 48, "wavefronts": 272, "conflicts": 128}})
+        self.assertNotIn("notes", case)
+        self.assertEqual(
+            [(line["line"], line["op"], line["bytes"], line["requests"]) for line in case["lines"]],
+            [(3, "global_async_load", 16, 48), (3, "shared_async_store", 16, 48),
+             (5, "shared_load", 16, 48), (5, "shared_store", 8, 16)])
+        self.assertEqual(case["lines"][2]["sass"], ["LD.E", "LDSM.16.M88", "LDSM.16.MT88.4"])
+        self.assertEqual([(row["offset"], row["op"]) for row in rows[:4]],
+                         [(0, "global_async_load"), (0, "shared_async_store"),
+                          (16, "global_async_load"), (16, "shared_async_store")])
+
+    def test_counters_that_not_every_gpu_has(self):
+        access, bypass = merge.OPTIONAL[("global_async_load", "pipe_sectors")]
+        [conflicts] = merge.OPTIONAL[("shared_async_store", "pipe_conflicts")]
+        case, _ = self.copies(**{access: "64", bypass: "512", conflicts: "9"})
+        self.assertEqual(case["totals"]["global_async_load"],
+                         {"requests": 48, "sectors": 576, "pipe_sectors": 576})
+        self.assertEqual(case["totals"]["shared_async_store"]["pipe_conflicts"], 9)
+        self.assertNotIn("notes", case)
+        case, _ = self.copies(**{access: "64"})  # one of two is none
+        self.assertNotIn("pipe_sectors", case["totals"]["global_async_load"])
+        case, _ = self.copies(**{access: "64", bypass: "500"})
+        self.assertEqual(case["notes"], ["global_async_load: 576 sectors over its instructions, "
+                                         "but 564 through the pipe"])
+
     def fails_with(self, text, **pages):
         self.write([{"name": "g/ladder/one", "size": [4, 8], "kernels": [KERNEL]}], **pages)
         golden, _, problems = merge.merge(self.raw)
@@ -201,12 +276,22 @@ class Merge(unittest.TestCase):
         text = table.tables(golden, [])
         self.assertIn("| `ladder/one` | 4x8 | 64 / 1,024 | 64 / 256 | 2,048 / 1,920 | 64 / 0 "
                       "| equal |", text)
+        self.assertNotIn("cp.async", text)
         exception = {"case": "g/ladder/one", "op": "shared_load", "hardware": 1920, "simt": 5,
                      "why": "nvcc fuses loads"}
         text = table.tables(golden, [exception])
         self.assertIn("| differs (1) |", text)
         self.assertIn("1. nvcc fuses loads\n   - `g/ladder/one`: shared_load conflicts in all: "
                       "hardware 1,920, SIMT 5", text)
+
+    def test_table_of_copies(self):
+        self.copies()
+        golden, _, _ = merge.merge(self.raw)
+        text = table.tables(golden, [])
+        self.assertIn("| `cp.async` reads: requests / sectors "
+                      "| `cp.async` writes: wavefronts / conflicts | SIMT |", text)
+        self.assertIn("| `ladder/copies` | 4x8 |  |  | 656 / 560 | 32 / 0 | 48 / 576 | 272 / 128 "
+                      "| equal |", text)
 
 
 if __name__ == "__main__":

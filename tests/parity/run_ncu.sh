@@ -89,6 +89,14 @@ for op in ld st; do
   metrics+=,l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_$op.sum
 done
 
+# Counters of cp.async and ldmatrix, as far as this GPU has them: an unknown name would be an error.
+more=
+timeout 60 "$ncu" --query-metrics > "$raw/metrics.txt" 2>&1
+for metric in $(cd "$here" && python3 -c 'import merge
+print(*(name for names in merge.OPTIONAL.values() for name in names))'); do
+  grep -qw "${metric%.sum}" "$raw/metrics.txt" && more+=,$metric
+done
+
 # profile GROUP OPTIONS...: counters do not depend on clocks or on what the caches hold.
 profile() {
   local group=$1
@@ -109,7 +117,8 @@ print(*dict.fromkeys(one["name"].split("/")[0] for one in json.load(open(sys.arg
   "$raw/manifest.json")
 for group in $groups; do
   start=$SECONDS
-  if ! profile "$group" --section SourceCounters --metrics "$metrics"; then
+  if ! profile "$group" --section SourceCounters --metrics "$metrics$more" &&
+    ! profile "$group" --section SourceCounters --metrics "$metrics"; then
     tail -n 5 "$raw/ncu_$group.log"
     echo "$group: again, with whole sections instead of single metrics"
     profile "$group" --section SourceCounters --section MemoryWorkloadAnalysis_Tables ||

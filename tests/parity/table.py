@@ -19,8 +19,17 @@ EXCEPTIONS = HERE / "exceptions.json"
 DOCUMENT = HERE.parents[1] / "docs/parity.md"
 BEGIN, END = "<!-- parity table: begin -->", "<!-- parity table: end -->"
 
-HEADER = ["case", "size", "global loads: requests / sectors", "global stores: requests / sectors",
-          "shared loads: wavefronts / conflicts", "shared stores: wavefronts / conflicts", "SIMT"]
+# The op of a column, its two counters and its title.
+COLUMNS = [
+    ("global_load", "requests", "sectors", "global loads: requests / sectors"),
+    ("global_store", "requests", "sectors", "global stores: requests / sectors"),
+    ("shared_load", "wavefronts", "conflicts", "shared loads: wavefronts / conflicts"),
+    ("shared_store", "wavefronts", "conflicts", "shared stores: wavefronts / conflicts"),
+]
+ASYNC_COLUMNS = [  # only where a chapter has cp.async
+    ("global_async_load", "requests", "sectors", "`cp.async` reads: requests / sectors"),
+    ("shared_async_store", "wavefronts", "conflicts", "`cp.async` writes: wavefronts / conflicts"),
+]
 
 
 def pair(totals, op, first, second):
@@ -47,7 +56,12 @@ def tables(golden, exceptions):
         groups.setdefault(name.split("/")[0], {})[name] = case
     for group, cases in groups.items():
         title = "The small kernels" if group == "kernels" else group.replace("chapter-", "Chapter ")
-        out += ["", f"### {title}", "", row(HEADER), row(["---", "---"] + ["---:"] * 4 + ["---"])]
+        columns = list(COLUMNS)
+        if any(op in case["totals"] for case in cases.values() for op, *_ in ASYNC_COLUMNS):
+            columns += ASYNC_COLUMNS
+        out += ["", f"### {title}", "",
+                row(["case", "size", *(heading for *_, heading in columns), "SIMT"]),
+                row(["---", "---"] + ["---:"] * len(columns) + ["---"])]
         for name, case in cases.items():
             totals = case["totals"]
             mine = [one for one in exceptions if one["case"] == name]
@@ -58,10 +72,7 @@ def tables(golden, exceptions):
                 verdict += " " + ", ".join(f"({mark})" for mark in marks)
             out.append(row([
                 "`" + escape(name.split("/", 1)[1]) + "`", "x".join(map(str, case["size"])),
-                pair(totals, "global_load", "requests", "sectors"),
-                pair(totals, "global_store", "requests", "sectors"),
-                pair(totals, "shared_load", "wavefronts", "conflicts"),
-                pair(totals, "shared_store", "wavefronts", "conflicts"), verdict]))
+                *(pair(totals, op, first, second) for op, first, second, _ in columns), verdict]))
     if exceptions:
         out += ["", "### Where the model differs, and why", ""]
     for mark, why in enumerate(reasons, 1):
