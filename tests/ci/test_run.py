@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""`./run` itself, with chapters that only say what they were called with."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        shutil.copy(ROOT / "run", self.root / "run")
+        for tool in ("cmake", "ninja", "g++", "addr2line"):  # nothing is missing, and nothing is built
+            self.script(f"bin/{tool}", "exit 0")
+        (self.root / "chapters").mkdir()
+        (self.root / "chapters/CMakeLists.txt").write_text("cookbook_chapter(0 a)\ncookbook_chapter(11 b)\n")
+        (self.root / "build/simt").mkdir(parents=True)
+        (self.root / "build/simt/CMakeCache.txt").touch()
+        for chapter, status in ((0, 3), (11, 0)):
+            self.script(f"build/simt/chapter-{chapter}", f'echo "{chapter}: $*"; exit {status}')
+
+    def script(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def run_it(self, *arguments, backend="simt"):
+        environment = dict(os.environ, BACKEND=backend, PATH=f"{self.root}/bin:{os.environ['PATH']}")
+        return subprocess.run([self.root / "run", *arguments], env=environment, capture_output=True, text=True)
+
+    def test_every_chapter_runs_and_one_failure_is_remembered(self):
+        done = self.run_it("all", "--check")
+        self.assertEqual(done.stdout, "0: --check\n11: --check\n")
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(self.run_it().stdout, "0: \n11: \n")
+
+    def test_each_chapter_writes_a_file_of_its_own(self):
+        self.assertEqual(self.run_it("all", "--json", "a b.json", "--hot").stdout,
+                         "0: --json a b-0.json --hot\n11: --json a b-11.json --hot\n")
+        self.assertEqual(self.run_it("all", "--json=c").stdout, "0: --json=c-0.json\n11: --json=c-11.json\n")
+
+    def test_one_chapter(self):
+        done = self.run_it("11", "--json", "a.json")
+        self.assertEqual((done.returncode, done.stdout), (0, "11: --json a.json\n"))
+
+    def test_what_is_not_there_is_refused_in_one_line(self):
+        for arguments, line in ((("12",), "run: no chapter 12; there are: 0 11 "),
+                                (("teh",), "run: no 'teh' here; ./run help lists what there is"),
+                                (("exercise", "3"), "run: exercise takes CHAPTER.NUMBER, such as 3.1")):
+            done = self.run_it(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (2, line + "\n"))
+        done = self.run_it("all", backend="gpu")
+        self.assertEqual((done.returncode, done.stderr), (2, "run: BACKEND is 'gpu'; it must be simt or cuda\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
