@@ -1000,6 +1000,7 @@ TEST(Committed, TheProofIsReadFromTheLadder) {
   EXPECT_NEAR(proof.over_fixed, 1, 1e-9);
   EXPECT_NEAR(proof.worst_over_fixed, 0.5, 1e-9);
   EXPECT_NEAR(proof.over_untuned, 4, 1e-9);
+  EXPECT_NEAR(proof.worst_over_untuned, 4, 1e-9);
   EXPECT_NEAR(proof.over_library, 0.5, 1e-9);
   EXPECT_FALSE(proof.kept());
   EXPECT_FALSE(proof.complete);
@@ -1008,6 +1009,13 @@ TEST(Committed, TheProofIsReadFromTheLadder) {
     for (const Size& size : sizes) add(size, 1.06);
   }
   EXPECT_TRUE(proofs(document, autotuning::all_spaces())[0].complete);
+  // Planted: everywhere far over the best fixed configuration, and once slower than untuned.
+  for (auto& run : document["runs"]) run["levels"][2]["vs_previous"]["ratio"] = 1.06;
+  EXPECT_TRUE(proofs(document, autotuning::all_spaces())[0].kept());
+  document["runs"].back()["levels"][0]["time_us"]["median"] = 9.7;
+  const Proof slower = proofs(document, autotuning::all_spaces())[0];
+  EXPECT_NEAR(slower.worst_over_untuned, 0.97, 1e-9);
+  EXPECT_FALSE(slower.kept());
 }
 
 // --- cache ---------------------------------------------------------------------------------------
