@@ -144,6 +144,7 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
   for (std::size_t c = 0; c < contenders.size(); ++c) {
     if (!results[c].error.empty()) continue;
     results[c].cold = summarise(results[c].cold_us);
+    if (!options.hot) continue;
     guarded(c, [&] {
       // Back to back for about two milliseconds a sample, so that launch gaps overlap.
       const int batch =

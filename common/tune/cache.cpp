@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // sorted keys: equal contents are equal bytes
-constexpr const char* kSchema = "kernel-cookbook tuning cache 2";
+constexpr const char* kSchema = "kernel-cookbook tuning cache 3";
 
 Json to_json(const Key& k) {
   return {{"kernel", k.kernel},
@@ -187,14 +187,14 @@ std::string Entry::winner() const {
   double speed = 1;  // of `chosen`, the default's being 1
   const auto replace = [&](const std::string& id) {
     const auto at = measured.find(id);
-    if (at == measured.end() || !at->second.failed.empty()) return;
+    if (at == measured.end() || !at->second.may_win()) return;
     const Measured& m = at->second;
     if (worth_changing(m.ratio / speed, m.low / speed)) chosen = id, speed = m.ratio;
   };
   std::string fastest = default_id;
   double most = 1;
   for (const auto& [id, m] : measured) {  // in the order of ids: ties have one answer
-    if (m.failed.empty() && m.low > 1 && m.ratio > most) fastest = id, most = m.ratio;
+    if (m.may_win() && m.low > 1 && m.ratio > most) fastest = id, most = m.ratio;
   }
   if (fixed_id != default_id) replace(fixed_id);
   if (fastest != chosen) replace(fastest);

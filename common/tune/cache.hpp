@@ -48,8 +48,9 @@ Key make_key(const Space& space, const AnyProblem& problem, const DevicePointers
 struct Measured {
   double us = 0;
   double ratio = 0, low = 0, high = 0;  ///< default's time / this one's, 95 % interval
-  int rounds = 0;
+  int rounds = 0;      ///< of the finals; 0: only the search saw it, and it may not win
   std::string failed;  ///< why it may not be chosen; empty: it was verified and timed
+  bool may_win() const { return failed.empty() && rounds > 0; }
 };
 
 struct Entry {

@@ -343,6 +343,9 @@ void print_replay(const Space& space, const Recording& recording) {
     fmt::print("    {}{}{}\n", space[c].id(), c == j.kept.indices.front() ? "  (the default)" : "",
                c == j.fixed ? "  (the best one for all shapes)" : "");
   }
+  for (const Candidate& each : space.candidates()) {
+    if (!each.refused.empty()) fmt::print("    {}  refused: {}\n", each.id(), each.refused);
+  }
   std::size_t width = 4;
   std::string library;
   for (const RecordedProblem& problem : recording.problems) {
@@ -428,8 +431,9 @@ std::vector<Proof> proofs(const nlohmann::ordered_json& document,
       if (row.over_library.ratio > 0) library.add(row.over_library.ratio);
       proof.rows.push_back(row);
     }
-    proof.over_untuned = untuned.value(), proof.over_fixed = fixed.value();
-    proof.worst_over_fixed = fixed.worst, proof.over_library = library.value();
+    proof.over_untuned = untuned.value(), proof.worst_over_untuned = untuned.worst;
+    proof.over_fixed = fixed.value(), proof.worst_over_fixed = fixed.worst;
+    proof.over_library = library.value();
     std::vector<Size> wanted = space->training;
     wanted.insert(wanted.end(), space->held_out.begin(), space->held_out.end());
     proof.complete = std::all_of(wanted.begin(), wanted.end(), [&](const Size& size) {
@@ -463,13 +467,16 @@ void print(const Proof& proof) {
   }
   fmt::print(
       "  Geometric means over {} sizes (above 1: tuned is faster): over the best fixed "
-      "configuration {:.3f}, worst {:.3f}; over untuned {:.3f}{}\n",
+      "configuration {:.3f}, worst {:.3f}; over untuned {:.3f}, worst {:.3f}{}\n",
       proof.rows.size(), proof.over_fixed, proof.worst_over_fixed, proof.over_untuned,
+      proof.worst_over_untuned,
       proof.over_library > 0 ? fmt::format("; over {} {:.3f}", proof.library, proof.over_library)
                              : "");
   if (proof.ladder == "gemm" && proof.complete) {
-    fmt::print("  Held to 1.05 over the best fixed configuration, and no size under 0.98: {}.\n",
-               proof.kept() ? "kept" : "broken");
+    fmt::print(
+        "  Held to 1.05 over the best fixed configuration, and no size under 0.98 of it or of "
+        "untuned: {}.\n",
+        proof.kept() ? "kept" : "broken");
   }
 }
 

@@ -62,9 +62,13 @@ struct Proof {
   };
   std::vector<Row> rows;
   bool complete = false;  ///< all shapes of the space are among them
-  double over_untuned = 0, over_fixed = 0, worst_over_fixed = 0, over_library = 0;
-  /// What this chapter promises of the product: 1.05 on average, 0.98 at worst.
-  bool kept() const { return over_fixed >= 1.05 && worst_over_fixed >= 0.98; }
+  double over_untuned = 0, worst_over_untuned = 0, over_fixed = 0, worst_over_fixed = 0;
+  double over_library = 0;
+  /// What this chapter promises of the product: 1.05 over the best fixed configuration on average,
+  /// and nowhere under 0.98 of what would be launched without a search.
+  bool kept() const {
+    return over_fixed >= 1.05 && worst_over_fixed >= 0.98 && worst_over_untuned >= 0.98;
+  }
 };
 /// From the JSON of a chapter's run (docs/json.md), one for every ladder of `spaces` that was timed
 /// at two sizes or more.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <thread>
 
 #include "common/harness/options.hpp"
 #include "common/tune/tuner.hpp"
@@ -28,6 +29,7 @@ void require_timing() {
 namespace {
 
 // Plans are made once, on the search's own buffers; a sample is a launch of one, after an L2 flush.
+// Looks and finals are samples of the ladder's own sampler.
 class GpuTimer : public Timer {
  public:
   GpuTimer(const Space& space, Instance& instance) : space_(space), instance_(instance) {}
@@ -42,6 +44,24 @@ class GpuTimer : public Timer {
   }
 
   std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
+    BenchOptions options;
+    options.min_rounds = options.max_rounds = rounds;
+    return sample(candidates, options);
+  }
+
+  std::vector<Samples> time_as_ladder(const std::vector<std::size_t>& candidates) override {
+    // A ladder begins when its levels have been checked on the CPU, on a GPU that had nothing to do
+    // meanwhile, and often it ends before the clocks have sunk. This GPU was busy until now.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return sample(candidates, {});  // with the options of a ladder
+  }
+
+  std::vector<Contender> libraries;  // timed in the same rounds
+  std::map<std::string, Samples> library_samples;
+
+ private:
+  std::vector<Samples> sample(const std::vector<std::size_t>& candidates, BenchOptions options) {
+    options.hot = false;
     std::vector<Contender> contenders;
     std::vector<Samples> all(candidates.size());
     std::vector<std::size_t> place;
@@ -54,8 +74,6 @@ class GpuTimer : public Timer {
       }
     }
     for (const Contender& library : libraries) contenders.push_back(library);
-    BenchOptions options;
-    options.min_rounds = options.max_rounds = rounds;
     const auto measured = measure(contenders, options, nullptr);
     for (std::size_t i = 0; i < place.size(); ++i) {
       all[place[i]].us = measured[i].cold_us;
@@ -71,10 +89,6 @@ class GpuTimer : public Timer {
     return all;
   }
 
-  std::vector<Contender> libraries;  // timed in the same rounds
-  std::map<std::string, Samples> library_samples;
-
- private:
   std::function<void(Stream)> plan(std::size_t candidate) {
     auto& made = plans_[candidate];
     if (!made) made = space_[candidate].search.prepare(instance_.problem(), instance_.pointers());

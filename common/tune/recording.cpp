@@ -234,6 +234,12 @@ std::vector<Samples> ReplayTimer::time(const std::vector<std::size_t>& candidate
   return all;
 }
 
+std::vector<Samples> ReplayTimer::time_as_ladder(const std::vector<std::size_t>& candidates) {
+  std::size_t rounds = 1;
+  for (const auto& [id, each] : problem_.configurations) rounds = std::max(rounds, each.us.size());
+  return time(candidates, static_cast<int>(rounds));
+}
+
 TimeMatrix recorded_times(const Space& space, const Recording& recording, bool held_out) {
   TimeMatrix times;
   times.us.resize(space.candidates().size());

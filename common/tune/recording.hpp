@@ -53,6 +53,8 @@ class ReplayTimer : public Timer {
   ReplayTimer(const RecordedProblem& problem, std::vector<std::string> ids);
   void warm_up(std::size_t) override {}  // recordings were taken warm
   std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override;
+  /// Every sample once: to repeat them would only make intervals look narrower.
+  std::vector<Samples> time_as_ladder(const std::vector<std::size_t>& candidates) override;
 
  private:
   const RecordedProblem& problem_;

@@ -26,6 +26,9 @@ class Timer {
   /// Brings clocks, caches and lazy loading to where they stay, by running `candidate`.
   virtual void warm_up(std::size_t candidate) = 0;
   virtual std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) = 0;
+  /// The same as a ladder times its levels, for as many rounds as a ladder takes: what decides must
+  /// see the GPU that a ladder sees, not the one that a search has made hot.
+  virtual std::vector<Samples> time_as_ladder(const std::vector<std::size_t>& candidates) = 0;
 };
 
 /// Median of the samples that exist; infinity when there is none.

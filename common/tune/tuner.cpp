@@ -244,7 +244,9 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   report.looks = search.steps.empty() ? 0 : search.steps.back().looks;
   for (const auto& [c, reason] : search.failures) fail(c, reason);
 
-  // Finalists against the default in the same rounds; the rest keep what the search saw of them.
+  // Finalists against the default in the same rounds, timed as a ladder would: look after look has
+  // kept the GPU busy, and at the clocks that are left another configuration may be the fastest.
+  // Only this may make a winner; the rest keep what the search saw of them.
   std::vector<std::size_t> last = {standard};
   std::size_t places = 1 + options.finalists;
   for (std::size_t c : search.ranking()) {
@@ -255,20 +257,20 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   }
   const auto of = [&](std::size_t c) {
     const auto at = std::find(search.candidates.begin(), search.candidates.end(), c);
-    return search.us[static_cast<std::size_t>(at - search.candidates.begin())];
+    return at == search.candidates.end()
+               ? std::vector<double>{}
+               : search.us[static_cast<std::size_t>(at - search.candidates.begin())];
   };
   for (std::size_t c : search.candidates) {
     if (std::find(last.begin(), last.end(), c) != last.end()) continue;
     const auto us = of(c);
     const Ratio ratio = paired(of(standard), us);
-    // `low` is 1 at most: a short look may not win.
-    report.entry.measured[space[c].id()] = {
-        median(us), ratio.ratio, std::min(ratio.low, 1.0), ratio.high, static_cast<int>(us.size()),
-        ""};
+    report.entry.measured[space[c].id()] = {median(us), ratio.ratio, ratio.low, ratio.high, 0, ""};
   }
   show(fmt::format("timing {} finalists again", last.size()));
   std::map<std::string, std::vector<double>> final_us;
-  const std::vector<Samples> samples = timer.time(last, options.final_rounds);
+  std::vector<std::string> unconfirmed;
+  const std::vector<Samples> samples = timer.time_as_ladder(last);
   report.looks += static_cast<int>(last.size());
   for (std::size_t i = 0; i < last.size(); ++i) {
     if (!samples[i].failure.empty() || !samples[0].failure.empty()) {
@@ -278,10 +280,21 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     const std::string id = space[last[i]].id();
     const Ratio ratio = i == 0 ? Ratio{1, 1, 1} : paired(samples[0].us, samples[i].us);
     report.fates[last[i]].stage = Stage::finalist;
-    report.entry.measured[id] = {median(samples[i].us), ratio.ratio, ratio.low, ratio.high,
-                                 options.final_rounds,  ""};
+    report.entry.measured[id] = {median(samples[i].us),
+                                 ratio.ratio,
+                                 ratio.low,
+                                 ratio.high,
+                                 static_cast<int>(samples[i].us.size()),
+                                 ""};
     final_us[id] = samples[i].us;
+    const Ratio seen = paired(of(standard), of(last[i]));
+    if (worth_changing(seen.ratio, seen.low) && !worth_changing(ratio.ratio, ratio.low)) {
+      unconfirmed.push_back(
+          fmt::format("{} ({:.3f}x the default in the search, {:.3f}x timed as a ladder)", id,
+                      seen.ratio, ratio.ratio));
+    }
   }
+  report.unconfirmed = fmt::format("{}", fmt::join(unconfirmed, "; "));
   // A winner that is wrong at full size is none.
   while (verifier && report.entry.winner() != report.entry.default_id) {
     const auto winner = static_cast<std::size_t>(space.find(report.entry.winner()));
@@ -308,7 +321,6 @@ TuneOptions replay_options(const RecordedProblem& problem) {
   TuneOptions options;
   const int most = std::max(1, static_cast<int>(samples));
   options.search_rounds = std::min(options.search_rounds, most);
-  options.final_rounds = std::min(options.final_rounds, most);
   return options;
 }
 
@@ -359,7 +371,7 @@ void print(const Report& report, const Space& space) {
   if (winner == report.entry.default_id) {
     const Measured* next = nullptr;
     for (const auto& [id, m] : report.entry.measured) {
-      if (id == winner || !m.failed.empty()) continue;
+      if (id == winner || !m.may_win()) continue;
       if (!next || m.ratio > next->ratio) next = &m;
     }
     fmt::print("  The default stays: nothing is faster beyond noise and by {:.0f} %{}.\n",
@@ -378,6 +390,9 @@ void print(const Report& report, const Space& space) {
                                          space.model(before, report.size, device) /
                                              space.model(after, report.size, device))
                            : "");
+  }
+  if (!report.unconfirmed.empty()) {
+    fmt::print("  Not confirmed after the search: {}.\n", report.unconfirmed);
   }
   if (!report.tie.empty()) {
     fmt::print("  As fast, within noise or {:.0f} %: {}.\n", 100 * (kLeastGain - 1), report.tie);

@@ -77,7 +77,6 @@ Shard parse_shard(const std::string& text);
 struct TuneOptions {
   Shard shard;
   int search_rounds = 5;
-  int final_rounds = 25;
   std::size_t finalists = 3;  ///< beside the default and the best fixed configuration
   std::function<void(const std::string&)> progress;
 };
@@ -89,6 +88,7 @@ struct Report {
   std::vector<Fate> fates;        ///< one a configuration, in the order of the space
   Entry entry;                    ///< its key is the caller's business
   std::string tie;                ///< configurations that the winner is not worth_changing from
+  std::string unconfirmed;        ///< finalists worth_changing to in the search and not after it
   std::string problem;            ///< nothing can be launched: why
   int looks = 0;
   double seconds = 0;  ///< of everything: inputs, checks, times
@@ -104,12 +104,13 @@ Survivors survivors(const Space& space, const Recording& recording);
 /// From the recording of that compute capability if there is one, else from the model.
 Survivors survivors(const Space& space, const DeviceInfo& device);
 
-/// Searches: legality, survivors, shard, verification, successive elimination, finalists again.
+/// Searches: legality, survivors, shard, verification, successive elimination, finalists again as
+/// a ladder would time them.
 Report tune(const Space& space, const Size& size, const AnyProblem& problem,
             const DeviceInfo& device, const Survivors& survivors, Timer& timer, Verifier* verifier,
             const TuneOptions& options);
 
-/// As many rounds as `problem` has samples: repeating them would only make intervals look narrower.
+/// As many rounds a look as `problem` has samples, and no more.
 TuneOptions replay_options(const RecordedProblem& problem);
 
 /// What `to` sets differently: "stages 4 -> 6, cluster 2 -> 1".
