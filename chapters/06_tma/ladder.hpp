@@ -38,9 +38,9 @@ inline Chapter chapter_6() {
                        WarpSpecialised, TwoConsumers, OneInFlight, TmaStore>();
   // Row 0 made its promise under the roof of mma.sync, in chapter 5.
   ladder.levels[0] = claiming(ladder.levels[0], {});
-  ladder.levels[1] =
-      claiming(ladder.levels[1],
-               {slower_than_previous(0.85, "the same products; TMA saves only addresses")});
+  ladder.levels[1] = claiming(
+      ladder.levels[1],
+      {slower_than_previous(0.85, "tiles half as wide as row 0's; TMA saves only addresses")});
   ladder.levels[7] = claiming(
       ladder.levels[7], {slower_than_previous(0.98, "the other warpgroup filled the gap already")});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
 // Sidebar: three ways into shared memory - plain loads through registers, cp.async, TMA - on boxes
-// of 1 to 16 KB, and when TMA does not pay. Usage: chapter-6-copy-engines
+// of 1 to 12 KB, and when TMA does not pay. Usage: chapter-6-copy-engines
 #include <cstdio>
 #include <cstring>
 #include <string>

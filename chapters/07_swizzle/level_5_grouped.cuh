@@ -139,7 +139,7 @@ struct Grouped4 : l2_order::LevelOn<GroupedOrder<4>> {
   static constexpr const char* source = __FILE__;
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),
-            slower_than_previous(0.97, "a 4096 product fits L2 whichever way it is walked")};
+            slower_than_previous(0.97, "the worst order asks HBM for a third of what it gives")};
   }
 };
 

@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
     if (warp == 1 && rank == 0 && elect_one()) {  // the scheduler, one a cluster
       StageCursor<C::kQueue> at;
       for (int t = 0; t < tiles; at.advance()) {
-        mbarrier_wait(&heard[at.stage], at.phase ^ 1);
+        mbarrier_wait_cluster(&heard[at.stage], at.phase ^ 1);
         t = atomicAdd(&next[0], 1);
         for (int r = 0; r < C::kCluster; ++r) {
           *map_shared(&queue[at.stage], r) = t;

@@ -122,6 +122,7 @@ inline Chapter chapter_9() {
   special.trace_size = {8, 20480};
   special.test_sizes = {{8, 1}, {8, 5}, {16, 100}, {8, 1000}, {9, 4097}, {8, 33000}};
   for (const LevelEntry& level : f32.levels) special.levels.push_back(claiming(level, {}));
+  special.levels.push_back(claiming(make_level<OneFma<float>>(), {}));
 
   auto prefetched =
       sidebar_ladder("prefetched", "sidebar: blocks that stay and fetch ahead", {32768, 4096});

@@ -16,7 +16,7 @@ struct InSharedConfig {
   static constexpr int kBlock = 256;
   static constexpr int kRows = kBlock / kThreads;     // rows of a block
   static constexpr int kPack = kPackOf<T>;            // elements of an access
-  static constexpr int kVectors = 4;                  // accesses of a thread per chunk
+  static constexpr int kVectors = kVectorsValue;      // accesses of a thread per chunk
   static constexpr int kChunk = kVectors * kThreads;  // accesses that one bulk copy brings
   static constexpr int kChunks = kChunksValue;        // bulk copies of a row or slice
   static constexpr int kSlice = kChunks * kChunk;     // accesses
@@ -29,6 +29,8 @@ struct InSharedConfig {
 /// Slices of rows that a cluster shares: 32 KB in pieces of 8 KB, six blocks an SM.
 template <class Client>
 using Slice = InSharedConfig<Client, 256, 4, 2>;
+static_assert(Slice<Softmax<float>>::kRowsBytes == 32 * 1024);
+static_assert(Slice<Softmax<float>>::kMinBlocks == 6);
 /// The same for rows beyond 16 such slices: 64 KB in pieces of 16 KB, three blocks an SM.
 template <class Client>
 using LongSlice = InSharedConfig<Client, 256, 4, 4>;

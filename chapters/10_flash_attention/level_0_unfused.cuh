@@ -129,8 +129,8 @@ struct Unfused : Level {
   static constexpr const char* name = "unfused";
   static constexpr const char* changed = "three kernels: scores, softmax, output; scores in memory";
   static constexpr const char* expect =
-      "memory-bound at long sequences: the scores are written once, read and written three times "
-      "by the softmax and read once, 4 bytes each";
+      "memory-bound at long sequences: the scores are written once, read three times and "
+      "written twice by the softmax, and read once more, 4 bytes each";
   static constexpr const char* cost = "4 * batch * heads_q * seq_q * seq_k bytes of workspace";
   static constexpr const char* source = __FILE__;
 

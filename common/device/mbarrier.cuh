@@ -82,8 +82,9 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* bar, uint32_t 
       : "memory");
 }
 
-/// As mbarrier_arrive_cluster, but publishes nothing beyond this block: to give back a stage that
-/// was only read. (A release at cluster scope is a full memory barrier; see it in the SASS.)
+/// As mbarrier_arrive_cluster, but publishes nothing beyond this block (PTX's default,
+/// `.release.cta`): to give back a stage that was only read. A release at cluster scope is a full
+/// memory barrier; see it in the SASS.
 __device__ __forceinline__ void mbarrier_arrive_cluster_relaxed(uint64_t* bar, uint32_t rank) {
   COOKBOOK_ASM_SM90(
       "{\n.reg .b32 remote;\n"

@@ -43,8 +43,8 @@ __device__ __forceinline__ bool elect_one() {
 }
 
 /// Gives registers back until each thread of this warpgroup has `kRegisters` (a multiple of 8,
-/// 24..256). All warps of the warpgroup must call; the kernel needs `__launch_bounds__(threads,
-/// 1)`, or ptxas ignores it (PTX ISA, "setmaxnreg", sm_90a).
+/// 24..256). All warps of the warpgroup must call; ptxas must know how many registers the kernel
+/// starts with, so it needs `__launch_bounds__(threads, blocks)` (PTX ISA, "setmaxnreg", sm_90a).
 template <int kRegisters>
 __device__ __forceinline__ void register_dealloc() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0, "24..256, step 8");
@@ -117,28 +117,11 @@ __device__ __forceinline__ void grid_wait_dependencies() {
 
 namespace cookbook {
 
-/// Spins until `predicate(*flag)` holds, reading the flag with load_acquire. The blocks that set
-/// the flag must be resident: a cooperative launch, or an order in which they started before.
-template <class T, class Predicate>
-__device__ __forceinline__ T spin_wait_until(const T* flag, Predicate predicate) {
-  T value = load_acquire(flag);
-  while (!predicate(value)) {
-    spin_pause();
-    value = load_acquire(flag);
-  }
-  return value;
-}
-
-/// Spins until `*flag == value`.
+/// Spins until `*flag == value`, reading the flag with load_acquire. The blocks that set the flag
+/// must be resident: a cooperative launch, or an order in which they started before.
 template <class T>
 __device__ __forceinline__ void spin_wait_until_equal(const T* flag, T value) {
   while (load_acquire(flag) != value) spin_pause();
-}
-
-/// Spins until `*flag >= value`.
-template <class T>
-__device__ __forceinline__ void spin_wait_until_at_least(const T* flag, T value) {
-  while (load_acquire(flag) < value) spin_pause();
 }
 
 }  // namespace cookbook

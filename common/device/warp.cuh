@@ -48,17 +48,6 @@ __device__ __forceinline__ T warp_max(T value) {
   return value;
 }
 
-/// Minimum over groups of `kLanes` neighbouring lanes (a power of two), in every lane. All 32
-/// lanes of the warp must call.
-template <int kLanes = kWarpSize, class T>
-__device__ __forceinline__ T warp_min(T value) {
-#pragma unroll
-  for (int offset = kLanes / 2; offset > 0; offset /= 2) {
-    value = min(value, __shfl_xor_sync(kFullWarp, value, offset));
-  }
-  return value;
-}
-
 /// Sum over a block of `kThreads` threads (a multiple of 32), in every thread. `scratch`: shared
 /// memory for kThreads / 32 values; it may be reused as soon as the call returns. All threads of
 /// the block must call.

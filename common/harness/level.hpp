@@ -23,8 +23,12 @@
 //     static constexpr const char* changed = "...";   // the one idea
 //     static constexpr const char* expect = "...";    // the prediction, written before measuring
 //     static constexpr const char* cost = "...";      // what it takes: registers, shared memory
-//     ... static constexpr const char* source = __FILE__; static Claims claims(const Problem&
-//     trace_problem); static void run(const Plan& plan, Stream stream);          // only launches
+//     static constexpr const char* source = __FILE__;
+//
+//     static Claims claims(const Problem& trace_problem);
+//
+//     static void run(const Plan& plan, Stream stream);  // only launches
+//
 //     // optional: static Support supports(const Problem&, const DeviceInfo&);
 //     //           struct Plan + static Plan prepare(const Problem&, const Buffers&);
 //   };
@@ -184,7 +188,7 @@ struct Ladder {
   const LevelEntry* find(const std::string& level_name) const;
 };
 
-/// Starts a ladder over problem type P; add rows with `add<Level>(ladder)`.
+/// Starts a ladder over problem type P; its `levels` are then `rows<Level, ...>()`.
 template <class P>
 Ladder ladder_over(std::string name, std::string title, std::vector<std::string> dims) {
   Ladder ladder;

@@ -2,8 +2,8 @@
 // Exercise 2.2, a kernel with a seeded bug: level 2 with deeper tiles. On most GPUs, at most sizes,
 // on most days, it gives the right answer.
 //
-// Run it, read what the checker says (`--explain` names two source lines), explain on paper which
-// two threads meet, and repair it with one line. The claims must still hold.
+// Grade it, read what the checker says (it names the source lines), explain on paper which two
+// threads meet, and repair it with one line. The claims must still hold.
 #pragma once
 
 #include "chapters/02_tiling/problem.hpp"
