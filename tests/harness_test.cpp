@@ -4,14 +4,18 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
+#include "common/harness/arguments.hpp"
 #include "common/harness/check.hpp"
 #include "common/harness/claims_check.hpp"
 #include "common/harness/options.hpp"
+#include "common/harness/process.hpp"
 #include "common/harness/result.hpp"
 #include "common/harness/runner.hpp"
 #include "common/harness/sha256.hpp"
@@ -146,11 +150,12 @@ struct Outcome {
 };
 
 template <Bug kBug = Bug::none>
-Outcome chapter(std::vector<std::string> arguments) {
+Outcome chapter(std::vector<std::string> arguments, std::size_t exercises = 0) {
   Chapter chapter;
   chapter.number = 99;
   chapter.title = "reverse";
   chapter.ladders = {planted::reverse_ladder<kBug>()};
+  chapter.exercises.assign(exercises, chapter.ladders[0].levels[0]);
   arguments.insert(arguments.begin(), "chapter-99");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -184,6 +189,143 @@ TEST(CommandLine, BadUsageIsOneLineAndExit2) {
 #if COOKBOOK_SIMT
   expect_usage_error(chapter({"--benchmark_filter=x"}), "need the CUDA backend");
 #endif
+}
+
+TEST(CommandLine, AnExerciseThatIsNotThereAndASeedThatIsNone) {
+  for (const char* wrong : {"0", "-1", "3", "x", "1x", "99999999999999999999"}) {
+    const Outcome outcome = chapter({"--exercise", wrong}, 2);
+    expect_usage_error(outcome, std::string("--exercise: takes 1 or 2; got '") + wrong + "'");
+    EXPECT_EQ(outcome.out, "");
+  }
+  expect_usage_error(chapter({"--exercise", "2"}, 1), "--exercise: takes 1; got '2'");
+  expect_usage_error(chapter({"--exercise", "4"}, 3), "--exercise: takes 1 to 3; got '4'");
+  for (const char* wrong : {"-1", "1.5", "x", "1x", "18446744073709551616"}) {
+    expect_usage_error(chapter({"--list", "--seed", wrong}), "--seed: takes a whole number");
+  }
+  EXPECT_EQ(chapter({"--list", "--seed", "18446744073709551615"}).status, 0);
+}
+
+TEST(CommandLine, AFileThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
+  const std::string nowhere = "/no/such/folder/x.json";
+  const Outcome graded = chapter({"--exercise", "1", "--json", nowhere}, 1);
+  expect_usage_error(graded, "cannot write " + nowhere);
+  EXPECT_EQ(graded.out, "");
+  // What can be opened may still be full at the end.
+  for (const std::size_t exercises : {0, 1}) {
+    std::vector<std::string> arguments = {"--check", "--no-trace", "--json", "/dev/full"};
+    if (exercises > 0) arguments = {"--exercise", "1", "--json", "/dev/full"};
+    const Outcome full = chapter(arguments, exercises);
+    EXPECT_EQ(full.status, 1);
+    EXPECT_EQ(full.err, "chapter-99: could not write all of /dev/full\n");
+  }
+}
+
+TEST(CommandLine, ARefusedCommandLeavesItsFileAsItWas) {
+  const std::string file = testing::TempDir() + "/kept.json";
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--size", "bad"},
+                                                    {"--level", "7"},
+                                                    {"--size", "4x1000"},
+                                                    {"--exercise", "1", "--size", "bad"},
+                                                    {"--exercise", "1", "--size", "4x1000"}}) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"--json", file});
+    std::filesystem::remove(file);
+    const Outcome outcome = chapter(all, 1);
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_FALSE(std::filesystem::exists(file)) << arguments[0];
+    std::ofstream(file) << "old";
+    EXPECT_EQ(chapter(all, 1).status, 2);
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    EXPECT_EQ(text.str(), "old") << arguments[0];
+  }
+}
+
+#if COOKBOOK_SIMT
+TEST(CommandLine, ABadEnvironmentIsNoFaultOfAKernel) {
+  const std::pair<const char*, std::vector<const char*>> wrong[] = {
+      {"COOKBOOK_SIMT_ASYNC", {"foo", "random:", "random:x", "random:1x", "late:1"}},
+      {"COOKBOOK_SIMT_WORKERS", {"abc", "0", "257", "-1", "2x", " 2"}},
+      {"COOKBOOK_SIMT_SMS", {"0", "x"}},
+      {"COOKBOOK_SIMT_SPIN_SECONDS", {"x", "0", "-5"}},
+      {"COOKBOOK_SIMT_CC", {"9.0", "9"}},
+      {"COOKBOOK_SIMT_L2_BYTES", {"50MB"}},
+      {"COOKBOOK_SIMT_SMEM_BYTES", {"0"}}};
+  for (const auto& [name, values] : wrong) {
+    const char* old = std::getenv(name);
+    const std::string before = old ? old : "";
+    for (const char* value : values) {
+      setenv(name, value, 1);
+      const Outcome outcome = chapter({"--check", "--no-trace"});
+      expect_usage_error(outcome, std::string("chapter-99: ") + name + " takes ");
+      EXPECT_NE(outcome.err.find(std::string("; got '") + value + "'"), std::string::npos);
+      EXPECT_EQ(outcome.out, "");
+    }
+    setenv(name, before.c_str(), 1);  // empty is as good as unset
+  }
+  setenv("COOKBOOK_SIMT_ASYNC", "random:7", 1);
+  EXPECT_EQ(chapter({"--list"}).status, 0);
+  unsetenv("COOKBOOK_SIMT_ASYNC");
+}
+#endif
+
+// --- the command lines of sidebar programs -------------------------------------------------------
+
+Outcome sidebar(const std::string& name, std::vector<std::string> arguments) {
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  arguments.insert(arguments.begin(), self.parent_path() / name);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int status = run_program(arguments);
+  const std::string out = testing::internal::GetCapturedStdout();
+  return {status, out, testing::internal::GetCapturedStderr()};
+}
+
+TEST(Sidebars, RefuseWhatTheyDoNotUnderstand) {
+  std::istringstream names(COOKBOOK_SIDEBARS);
+  int count = 0;
+  for (std::string name; names >> name; ++count) {
+    const Outcome outcome = sidebar(name, {"--nosuch"});
+    expect_usage_error(outcome, name + ": takes ");
+    EXPECT_NE(outcome.err.find("got '--nosuch'"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_GE(count, 6);
+  expect_usage_error(sidebar("chapter-4-block-order", {"foo"}), "takes no arguments; got 'foo'");
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"512", "512"},
+                                                    {"512", "0", "512"},
+                                                    {"512", "512", "512x"},
+                                                    {"512", "512", "512", "512"},
+                                                    {"512", "-512", "512"},
+                                                    {"512", "512", "3000000000"}}) {
+    expect_usage_error(sidebar("chapter-7-waves", arguments), "takes [M N K]...; got '512");
+    expect_usage_error(sidebar("chapter-8-fp8", arguments), "takes [M N K]; got '512");
+  }
+  const Outcome waves = sidebar("chapter-7-waves", {"512", "256", "64", "256", "512", "64"});
+  EXPECT_EQ(waves.status, 0);
+  EXPECT_NE(waves.out.find("512 x 256 x 64"), std::string::npos) << waves.out;
+  EXPECT_NE(waves.out.find("256 x 512 x 64"), std::string::npos) << waves.out;
+}
+
+// Those that need a GPU share the functions tried here.
+TEST(Sidebars, SizesOfOneWord) {
+  // A fork would wait at its exit for worker threads that it has not got.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto sizes = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "chapter-2-registers");
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    return joined_sizes(static_cast<int>(argv.size()), argv.data(), {{1, 2, 3}});
+  };
+  EXPECT_EQ(sizes({}), (std::vector<Size>{{1, 2, 3}}));
+  EXPECT_EQ(sizes({"64", "5x6x7"}), (std::vector<Size>{{64, 64, 64}, {5, 6, 7}}));
+  for (const char* wrong : {"foo", "4096x4096", "4096x", "x", "", "0", "-4", "4x4x4x4", "4x4x4k",
+                            "4096 ", "3000000000"}) {
+    EXPECT_EXIT(
+        sizes({"64", wrong}), testing::ExitedWithCode(2),
+        std::string("^chapter-2-registers: takes sizes such as .*; got '") + wrong + "'\n$");
+  }
 }
 
 TEST(CommandLine, ListNamesEveryLevel) {

@@ -16,6 +16,7 @@
 #include "common/backend/backend.hpp"
 #include "common/bench/bench.hpp"
 #include "common/device/cuda.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook {
 namespace {
@@ -129,7 +130,8 @@ int run() {
 }  // namespace
 }  // namespace cookbook
 
-int main() {
+int main(int argc, char** argv) {
+  cookbook::take_no_arguments(argc, argv);
   try {
     return cookbook::run();
   } catch (const std::exception& error) {

@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chapters/02_tiling/problem.hpp"
 #include "common/bench/bench.hpp"
+#include "common/harness/arguments.hpp"
 #include "common/harness/check.hpp"
 
 namespace cookbook::sgemm {
@@ -93,16 +95,9 @@ inline void sweep(const Size& size, const std::vector<Candidate>& candidates) {
   }
 }
 
-/// "4096" or "4096x4096x64" on the command line, or `otherwise`.
+/// "4096" or "4096x4096x64", any number of them on the command line, or `otherwise`.
 inline std::vector<Size> sizes_from(int argc, char** argv, std::vector<Size> otherwise) {
-  std::vector<Size> sizes;
-  for (int i = 1; i < argc; ++i) {
-    long long m = 0, n = 0, k = 0;
-    const int found = std::sscanf(argv[i], "%lldx%lldx%lld", &m, &n, &k);
-    if (found == 1) sizes.push_back({m, m, m});
-    if (found == 3) sizes.push_back({m, n, k});
-  }
-  return sizes.empty() ? otherwise : sizes;
+  return joined_sizes(argc, argv, std::move(otherwise));
 }
 
 }  // namespace cookbook::sgemm

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "chapters/04_double_buffering/level_7_block_order.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::sgemm {
 
@@ -34,8 +35,9 @@ double megabytes_per_wave(int m, int n, int k, int blocks_per_wave) {
 
 }  // namespace cookbook::sgemm
 
-int main() {
+int main(int argc, char** argv) {
   using namespace cookbook::sgemm;
+  cookbook::take_no_arguments(argc, argv);
   constexpr int kSms = 132;  // of an H200, one block each
   std::printf("MB of A and B that one wave of %d blocks reads, and FLOPs per byte\n", kSms);
   std::printf("%14s %12s %12s %12s %12s\n", "size", "row by row", "groups of 4", "groups of 8",

@@ -4,7 +4,6 @@
 // cuBLAS beside them. Usage: chapter-5-configs [M N K]...   (default 4096 and 8192, square)
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "chapters/05_tensor_cores/cublas_gemm.hpp"
 #include "chapters/05_tensor_cores/level_9_hoisted_addresses.cuh"
 #include "common/bench/bench.hpp"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {
@@ -75,7 +75,7 @@ int sweep(const Size& size) {
   DeviceMemory c(static_cast<std::size_t>(p.m * p.n) * 2, "c");
   const Buffers at{a.as<bf16>(), b.as<bf16>(), c.as<bf16>()};
   if (!vectors_fit(p, at)) {
-    std::printf("K and N must be multiples of 8\n");
+    std::fprintf(stderr, "chapter-5-configs: K and N must be multiples of 8\n");
     return 2;
   }
   const std::vector<Candidate> candidates = {
@@ -122,11 +122,8 @@ int sweep(const Size& size) {
 }  // namespace cookbook::gemm
 
 int main(int argc, char** argv) {
-  std::vector<cookbook::Size> sizes;
-  for (int i = 1; i + 2 < argc; i += 3) {
-    sizes.push_back({std::atoll(argv[i]), std::atoll(argv[i + 1]), std::atoll(argv[i + 2])});
-  }
-  if (sizes.empty()) sizes = {{4096, 4096, 4096}, {8192, 8192, 8192}};
+  const std::vector<cookbook::Size> sizes =
+      cookbook::product_sizes(argc, argv, {{4096, 4096, 4096}, {8192, 8192, 8192}});
   int status = 0;
   for (const auto& size : sizes) {
     if (const int failed = cookbook::gemm::sweep(size)) status = failed;

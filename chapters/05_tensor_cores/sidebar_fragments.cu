@@ -9,6 +9,7 @@
 #include "common/backend/backend.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/mma.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {
@@ -107,4 +108,7 @@ int show() {
 }  // namespace
 }  // namespace cookbook::gemm
 
-int main() { return cookbook::gemm::show(); }
+int main(int argc, char** argv) {
+  cookbook::take_no_arguments(argc, argv);
+  return cookbook::gemm::show();
+}

@@ -12,6 +12,7 @@
 #include "common/bench/bench.hpp"
 #include "common/device/cp_async.cuh"
 #include "common/device/mbarrier.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace copy_engines {
@@ -159,4 +160,7 @@ int run() {
 }  // namespace copy_engines
 }  // namespace cookbook::gemm
 
-int main() { return cookbook::gemm::copy_engines::run(); }
+int main(int argc, char** argv) {
+  cookbook::take_no_arguments(argc, argv);
+  return cookbook::gemm::copy_engines::run();
+}

@@ -10,6 +10,7 @@
 #include "chapters/06_tma/operand.cuh"
 #include "common/backend/backend.hpp"
 #include "common/device/mbarrier.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace fill {
@@ -80,7 +81,8 @@ int run() {
 }  // namespace fill
 }  // namespace cookbook::gemm
 
-int main() {
+int main(int argc, char** argv) {
+  cookbook::take_no_arguments(argc, argv);
   try {
     return cookbook::gemm::fill::run();
   } catch (const std::exception& error) {

@@ -7,15 +7,16 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chapters/05_tensor_cores/cublas_gemm.hpp"
 #include "chapters/05_tensor_cores/problem.hpp"
 #include "common/bench/bench.hpp"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 
@@ -134,11 +135,7 @@ class Sweep {
 
 /// M N K triples from the command line, or `otherwise`.
 inline std::vector<Size> sizes_from(int argc, char** argv, std::vector<Size> otherwise) {
-  std::vector<Size> sizes;
-  for (int i = 1; i + 2 < argc; i += 3) {
-    sizes.push_back({std::atoll(argv[i]), std::atoll(argv[i + 1]), std::atoll(argv[i + 2])});
-  }
-  return sizes.empty() ? otherwise : sizes;
+  return product_sizes(argc, argv, std::move(otherwise));
 }
 
 }  // namespace cookbook::gemm

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <vector>
 
 #include "chapters/07_swizzle/tile_order.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {
@@ -73,12 +73,8 @@ void report_all(std::int64_t m, std::int64_t n, std::int64_t k) {
 }  // namespace cookbook::gemm
 
 int main(int argc, char** argv) {
-  using cookbook::gemm::report_all;
-  for (int i = 1; i + 2 < argc; i += 3) {
-    report_all(std::atoll(argv[i]), std::atoll(argv[i + 1]), std::atoll(argv[i + 2]));
+  for (const auto& size : cookbook::product_sizes(
+           argc, argv, {{4096, 4096, 4096}, {8192, 8192, 8192}, {8192, 28672, 8192}})) {
+    cookbook::gemm::report_all(size[0], size[1], size[2]);
   }
-  if (argc > 1) return 0;
-  report_all(4096, 4096, 4096);
-  report_all(8192, 8192, 8192);
-  report_all(8192, 28672, 8192);
 }

@@ -3,9 +3,13 @@
 // Sidebar: the last level's kernel under other tiles, stages, clusters, groups and schedules, all
 // timed interleaved with cuBLAS. Usage: chapter-8-configs [M N K LAYOUT]...   LAYOUT: NN NT TN TT
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "chapters/06_tma/sweep.hpp"
 #include "chapters/08_persistent/level_6_any_shape.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {
@@ -84,10 +88,19 @@ int sweep_all(const Size& size, bool a_transposed, bool b_transposed) {
 
 int main(int argc, char** argv) {
   using cookbook::gemm::sweep_all;
+  const std::string accepted = "[M N K LAYOUT]..., LAYOUT being NN, NT, TN or TT";
+  std::vector<std::pair<cookbook::Size, std::string>> wanted;
+  for (int i = 1; i < argc; i += 4) {  // all are read before the first takes its minutes
+    const cookbook::Size size = cookbook::product_size(argc, argv, i, accepted);
+    const std::string layout = i + 3 < argc ? argv[i + 3] : "";
+    if (layout != "NN" && layout != "NT" && layout != "TN" && layout != "TT") {
+      cookbook::refuse_argument(argv, accepted, layout);
+    }
+    wanted.push_back({size, layout});
+  }
   int status = 0;
-  for (int i = 1; i + 3 < argc; i += 4) {
-    status |= sweep_all({std::atoll(argv[i]), std::atoll(argv[i + 1]), std::atoll(argv[i + 2])},
-                        argv[i + 3][0] == 'T', argv[i + 3][1] == 'T');
+  for (const auto& [size, layout] : wanted) {
+    status |= sweep_all(size, layout[0] == 'T', layout[1] == 'T');
   }
   if (argc > 1) return status;
   for (const cookbook::Size& size : std::vector<cookbook::Size>{{4096, 4096, 4096},

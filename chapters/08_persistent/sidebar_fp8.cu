@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
+#include "common/harness/arguments.hpp"
 #if COOKBOOK_CUDA
 #include "chapters/08_persistent/level_6_any_shape.cuh"
 #include "common/bench/bench.hpp"
@@ -118,7 +119,7 @@ double value_of(unsigned char bits) {
 
 int run(std::int64_t m, std::int64_t n, std::int64_t k) {
   if (m < 1 || n < 8 || k < 16 || n % 8 != 0 || k % 16 != 0) {
-    std::printf("M at least 1, N a multiple of 8, K of 16\n");
+    std::fprintf(stderr, "chapter-8-fp8: M at least 1, N a multiple of 8, K of 16\n");
     return 2;
   }
   std::vector<unsigned char> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(n * k));
@@ -209,7 +210,11 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 int main(int argc, char** argv) {
   using cookbook::gemm::fp8::run;
-  if (argc == 4) return run(std::atoll(argv[1]), std::atoll(argv[2]), std::atoll(argv[3]));
+  if (argc > 4) cookbook::refuse_argument(argv, "[M N K]", argv[4]);
+  if (argc > 1) {
+    const auto size = cookbook::product_size(argc, argv, 1, "[M N K]");
+    return run(size[0], size[1], size[2]);
+  }
 #if COOKBOOK_CUDA
   return run(4096, 4096, 4096) | run(1000, 520, 336);
 #else

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "chapters/08_persistent/level_6_any_shape.cuh"
+#include "common/harness/arguments.hpp"
 #include "common/harness/check.hpp"
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
@@ -204,7 +205,8 @@ int run(const std::vector<Size>& sizes) {
 }  // namespace grouped_products
 }  // namespace cookbook::gemm
 
-int main() {
+int main(int argc, char** argv) {
+  cookbook::take_no_arguments(argc, argv);
   using cookbook::gemm::grouped_products::run;
 #if COOKBOOK_CUDA
   // Eight experts that got uneven numbers of tokens, 8,192 in all.

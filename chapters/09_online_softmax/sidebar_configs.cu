@@ -16,6 +16,7 @@
 #include "chapters/09_online_softmax/level_8_in_shared.cuh"
 #include "chapters/09_online_softmax/sidebar_prefetched.cuh"
 #include "common/bench/bench.hpp"
+#include "common/harness/arguments.hpp"
 #include "common/harness/check.hpp"
 
 namespace cookbook::softmax {
@@ -195,16 +196,20 @@ bool sweep(const char* type, std::int64_t cols) {
 int main(int argc, char** argv) {
   using namespace cookbook::softmax;
   std::vector<std::int64_t> columns;
-  bool f32 = true, b16 = true;
+  bool f32 = false, b16 = false;
   for (int i = 1; i < argc; ++i) {
+    const auto number = cookbook::positive_number(argv[i]);
     if (std::strcmp(argv[i], "f32") == 0) {
-      b16 = false;
+      f32 = true;
     } else if (std::strcmp(argv[i], "bf16") == 0) {
-      f32 = false;
+      b16 = true;
+    } else if (number && *number % 8 == 0) {
+      columns.push_back(*number);
     } else {
-      columns.push_back(std::max(std::atoll(argv[i]), 8ll) / 8 * 8);
+      cookbook::refuse_argument(argv, "f32, bf16 and row lengths that are multiples of 8", argv[i]);
     }
   }
+  if (!f32 && !b16) f32 = b16 = true;
   if (columns.empty()) {
     for (std::int64_t cols = 1024; cols <= 262144; cols *= 2) columns.push_back(cols);
   }

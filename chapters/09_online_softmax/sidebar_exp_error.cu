@@ -12,6 +12,7 @@
 
 #include "chapters/09_online_softmax/partial.cuh"
 #include "common/backend/backend.hpp"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::softmax {
 namespace {
@@ -79,7 +80,8 @@ int run() {
 }  // namespace
 }  // namespace cookbook::softmax
 
-int main() {
+int main(int argc, char** argv) {
+  cookbook::take_no_arguments(argc, argv);
   try {
     return cookbook::softmax::run();
   } catch (const std::exception& error) {

@@ -16,6 +16,7 @@
 
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
 #include "chapters/10_flash_attention/sidebar_multicast.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::attention {
 
@@ -198,7 +199,14 @@ void sweep_64(const Size& size, bool causal) {
 }  // namespace cookbook::attention
 
 int main(int argc, char** argv) {
-  const long tokens = argc > 1 ? std::atol(argv[1]) : 16384;
+  long tokens = 16384;
+  if (argc > 1) {
+    const auto number = cookbook::positive_number(argv[1]);
+    if (argc > 2 || !number) {
+      cookbook::refuse_argument(argv, "[TOKENS], one positive number", argv[argc > 2 ? 2 : 1]);
+    }
+    tokens = *number;
+  }
   for (const long seq : {2048L, 8192L}) {
     for (const bool causal : {false, true}) {
       const long batch = std::max(1L, tokens / seq);

@@ -10,6 +10,7 @@
 #include "common/backend/backend.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/math.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::attention {
 
@@ -105,8 +106,9 @@ void rate() {
 
 }  // namespace cookbook::attention
 
-int main() {
+int main(int argc, char** argv) {
   using namespace cookbook::attention;
+  cookbook::take_no_arguments(argc, argv);
   errors<Exp2f>();
   errors<Ex2>();
   errors<Polynomial>();

@@ -9,6 +9,7 @@
 
 #include "chapters/05_tensor_cores/cublas_gemm.hpp"
 #include "chapters/11_autotuning/spaces.hpp"
+#include "common/harness/arguments.hpp"
 #include "common/harness/console.hpp"
 #include "common/tune/cli.hpp"
 
@@ -17,6 +18,15 @@ int main(int argc, char** argv) {
   if (argc < 2) {
     std::fprintf(stderr, "usage: chapter-11-record FOLDER [KERNEL]...\n");
     return 2;
+  }
+  const std::string accepted = "FOLDER [KERNEL]..., KERNEL being one of";
+  std::string kernels;
+  for (const tune::Space* space : autotuning::all_spaces()) kernels += " " + space->kernel;
+  if (argv[1][0] == '-' || argv[1][0] == '\0') refuse_argument(argv, accepted + kernels, argv[1]);
+  for (int i = 2; i < argc; ++i) {
+    if ((kernels + " ").find(" " + std::string(argv[i]) + " ") == std::string::npos) {
+      refuse_argument(argv, accepted + kernels, argv[i]);
+    }
   }
   std::string gpu = device_info().name;
   for (char& c : gpu) c = c == ' ' ? '_' : static_cast<char>(std::tolower(c));

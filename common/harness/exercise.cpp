@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "common/harness/process.hpp"
@@ -40,16 +39,21 @@ Size layout_size(const Ladder& ladder) {
 }  // namespace
 
 int grade_exercise(const Chapter& chapter, const Options& options) {
-  const int count = static_cast<int>(chapter.exercises.size());
-  if (options.exercise > count) {
-    throw UsageError(count == 0 ? "this chapter has no graded exercise"
-                                : fmt::format("this chapter has exercises 1 to {}", count));
-  }
   const LevelEntry& level = chapter.exercises[options.exercise - 1];
   const Ladder* ladder = &chapter.ladders.front();
   for (const Ladder& other : chapter.ladders) {
     if (other.name == level.ladder) ladder = &other;
   }
+  // Everything is parsed before anything runs.
+  std::vector<Size> sizes = ladder->test_sizes;
+  if (!options.sizes.empty()) {
+    sizes.clear();
+    for (const std::string& text : options.sizes) {
+      sizes.push_back(parse_size(*ladder, text));
+      require_memory(*ladder->make_problem(sizes.back(), {}), sizes.back());
+    }
+  }
+  require_writable(options.json);
   nlohmann::ordered_json checks = nlohmann::ordered_json::array();
   bool passed = true;
   auto note = [&](const std::string& what, bool ok, const std::string& why) {
@@ -95,11 +99,6 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
     note(fmt::format("{}, {} inputs{}", size_text(size), input_kind_name(kind), what), ok,
          check.reason);
   };
-  std::vector<Size> sizes = ladder->test_sizes;
-  if (!options.sizes.empty()) {
-    sizes.clear();
-    for (const std::string& text : options.sizes) sizes.push_back(parse_size(*ladder, text));
-  }
   for (const Size& size : sizes) {
     grade(size, InputKind::integers, {}, "", 2);
     grade(size, InputKind::normal, {}, "", 1);
@@ -133,15 +132,13 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
   fmt::print("{}\n", verdict);
 #endif
   if (!options.json.empty()) {
-    std::ofstream(options.json) << nlohmann::ordered_json{{"schema", 1},
-                                                          {"exercise",
-                                                           fmt::format("{}.{}", chapter.number,
-                                                                       options.exercise)},
-                                                          {"name", level.name},
-                                                          {"passed", passed},
-                                                          {"checks", checks}}
-                                       .dump(1)
-                                << "\n";
+    const nlohmann::ordered_json document{
+        {"schema", 1},
+        {"exercise", fmt::format("{}.{}", chapter.number, options.exercise)},
+        {"name", level.name},
+        {"passed", passed},
+        {"checks", checks}};
+    write_file(options.json, document.dump(1) + "\n");
   }
   return passed ? 0 : 1;
 }

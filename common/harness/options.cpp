@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 namespace cookbook {
 namespace {
@@ -17,6 +19,19 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// What is wrong with `text` as the number of an exercise; "" where nothing is.
+std::string why_no_exercise(const Chapter& chapter, const std::string& text) {
+  const auto count = static_cast<std::int64_t>(chapter.exercises.size());
+  if (count == 0) return "this chapter has no graded exercise";
+  const auto number = parse_number(text);
+  if (number && *number >= 1 && *number <= count) return "";
+  return fmt::format("takes {}; got '{}'",
+                     count == 1   ? "1"
+                     : count == 2 ? "1 or 2"
+                                  : fmt::format("1 to {}", count),
+                     text);
 }
 
 }  // namespace
@@ -41,9 +56,15 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
                "per source line: requests, sectors, wavefronts, races (SIMT backend)");
   app.add_flag("--no-trace", options.no_trace, "do not start the traced executable");
   app.add_option("--exercise", options.exercise, "grade exercise K of this chapter")
-      ->check(CLI::PositiveNumber);
+      ->check([&chapter](const std::string& text) { return why_no_exercise(chapter, text); });
   app.add_option("--json", options.json, "write machine-readable results to this file");
-  app.add_option("--seed", options.seed, "seed of the inputs (printed, default 1)");
+  app.add_option("--seed", options.seed, "seed of the inputs (printed, default 1)")
+      ->check([](const std::string& text) {  // left to itself CLI11 lets -1 wrap around
+        std::uint64_t seed = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+        if (error == std::errc() && end == text.data() + text.size()) return std::string();
+        return fmt::format("takes a whole number from 0 to 2^64 - 1; got '{}'", text);
+      });
   app.footer("Google Benchmark's --benchmark_* options are passed through on the CUDA backend.");
   std::vector<std::string> arguments;
   for (int i = argc - 1; i >= 1; --i) {  // CLI11 takes them in reverse
@@ -126,6 +147,31 @@ Size parse_size(const Ladder& ladder, const std::string& text) {
   if (size.size() == 1) size.resize(ladder.dims.size(), size[0]);
   if (size.size() != ladder.dims.size()) throw UsageError(accepted);
   return size;
+}
+
+void require_memory(const AnyProblem& problem, const Size& size) {
+  double bytes = 0;
+  for (const TensorSpec& spec : problem.tensors()) bytes += static_cast<double>(spec.bytes());
+  const double available = static_cast<double>(device_info().memory_bytes) * 0.9;
+  if (bytes > available) {
+    throw UsageError(fmt::format("size {} needs {:.1f} GiB of buffers; {:.1f} GiB can be used",
+                                 size_text(size), bytes / (1 << 30), available / (1 << 30)));
+  }
+}
+
+void require_writable(const std::string& file) {
+  if (file.empty()) return;
+  std::error_code error;
+  const bool was_there = exists(std::filesystem::symlink_status(file, error));
+  const bool opens = std::ofstream(file, std::ios::app).is_open();
+  if (!opens) throw UsageError("cannot write " + file);
+  if (!was_there) std::filesystem::remove(file, error);
+}
+
+void write_file(const std::string& file, const std::string& text) {
+  std::ofstream out(file);
+  out << text << std::flush;
+  if (!out) throw std::runtime_error("could not write all of " + file);
 }
 
 }  // namespace cookbook

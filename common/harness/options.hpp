@@ -37,7 +37,16 @@ std::vector<const Ladder*> select_ladders(const Chapter& chapter, const Options&
 std::vector<int> select_levels(const Ladder& ladder, const Options& options);
 /// Parses "4096" or "4096x1024" for `ladder`; throws UsageError saying what is accepted.
 Size parse_size(const Ladder& ladder, const std::string& text);
+/// Throws UsageError where the buffers of `problem` do not fit the device's memory.
+void require_memory(const AnyProblem& problem, const Size& size);
 /// "4096x1024".
 std::string size_text(const Size& size);
+
+/// Throws UsageError where `file` cannot be written (an empty name: nothing is to be). Called once
+/// everything else is right and before anything runs: hours of results must not end in a folder
+/// that is not there. Leaves the file as it was.
+void require_writable(const std::string& file);
+/// Writes a results file whole; throws std::runtime_error where that fails.
+void write_file(const std::string& file, const std::string& text);
 
 }  // namespace cookbook

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "common/harness/check.hpp"
@@ -19,6 +18,9 @@
 #include "common/harness/exercise.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/process.hpp"
+#if COOKBOOK_SIMT
+#include "common/backend/simt/settings.hpp"
+#endif
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
 #include "common/roofline/roofs.hpp"
@@ -59,16 +61,6 @@ std::optional<std::string> source_commit() {
   std::string commit = text;
   while (!commit.empty() && commit.back() == '\n') commit.pop_back();
   return commit;
-}
-
-void require_memory(const AnyProblem& problem, const Size& size) {
-  double bytes = 0;
-  for (const TensorSpec& spec : problem.tensors()) bytes += static_cast<double>(spec.bytes());
-  const double available = static_cast<double>(device_info().memory_bytes) * 0.9;
-  if (bytes > available) {
-    throw UsageError(fmt::format("size {} needs {:.1f} GiB of buffers; {:.1f} GiB can be used",
-                                 size_text(size), bytes / (1 << 30), available / (1 << 30)));
-  }
 }
 
 LevelResult describe(const LevelEntry& level, const AnyProblem& trace_problem) {
@@ -353,10 +345,6 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
     for (const std::string& size : options.sizes) add("--size", size);
     return run_program(arguments);
   }
-  if (!options.json.empty()) {
-    std::ofstream probe(options.json, std::ios::app);
-    if (!probe) throw UsageError("cannot write " + options.json);
-  }
   // Everything is parsed before anything runs. With several ladders, --level picks where it exists.
   std::vector<std::pair<const Ladder*, std::optional<Size>>> runs;
   std::string refused;
@@ -376,9 +364,10 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
   if (runs.empty() || (!refused.empty() && !options.sizes.empty() && !options.ladder.empty())) {
     throw UsageError(refused);
   }
+  require_writable(options.json);
   nlohmann::ordered_json document{{"schema", 1}, {"runs", nlohmann::ordered_json::array()}};
   auto save = [&] {
-    if (!options.json.empty()) std::ofstream(options.json) << document.dump(1) << "\n";
+    if (!options.json.empty()) write_file(options.json, document.dump(1) + "\n");
   };
   bool all_right = true;
   for (const auto& [ladder, size] : runs) {
@@ -415,6 +404,13 @@ int run_chapter(const Chapter& chapter, const Libraries& libraries, int argc, ch
   Options options;
   if (const auto status = parse_options(chapter, argc, argv, options)) return *status;
   try {
+#if COOKBOOK_SIMT
+    try {
+      simt::check_environment();
+    } catch (const std::exception& error) {
+      throw UsageError(error.what());
+    }
+#endif
     return run(chapter, libraries, options);
   } catch (const UsageError& error) {
     fmt::print(stderr, "chapter-{}: {}\n", chapter.number, error.what());

@@ -222,7 +222,9 @@ def book_text(chapters, results, figures):
             mark = f" {STALE}" if level.stale else ""
             return f"{code(level.name)} {significant(run.speed(level))} {run.unit}{mark}"
 
-        rows.append([info.number, link, cell(first), cell(last),
+        # Without its name the next chapter's first ladder looks like a continuation of this one's last.
+        name = f"{link}, {code(run.ladder)}" if len(runs) > 1 else link
+        rows.append([info.number, name, cell(first), cell(last),
                      f"{percent(last.fraction)} of {run.json['roof']}" if last.fraction else "-",
                      f"{reference['ratio']:.2f}x {reference['name']}" if reference else "-"])
     parts.append(table(["", "chapter", "first level", "last level", "of roof", "vs library"], rows, "rlllrr"))

@@ -227,6 +227,35 @@ class Choosing(Book):
         run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
         self.assertEqual(run.levels[1].time(), 2.0)
 
+    def test_of_several_sizes_the_ladders_own_stands_for_it(self):
+        def headline_size(judged):
+            runs = []
+            for n in (4000, 1000, 2000):
+                run = copy.deepcopy(document(self.digest)["runs"][0])
+                run["problem"].update(size=[n], bytes=8e3 * n)
+                claim = {"text": "time: faster", "holds": None, "checked_by": None, "measured": None}
+                if n == judged:
+                    claim.update(holds=False, checked_by="cuda", measured="0.9")
+                run["levels"][1]["claims"] = [claim]
+                runs.append(run)
+            self.write({"schema": 1, "runs": runs})
+            return Results(self.results / "h200", self.hashes).headline[(1, "copy")].size
+
+        self.assertEqual(headline_size(1000), (1000,))
+        self.assertEqual(headline_size(4000), (4000,))
+        self.assertEqual(headline_size(None), (2000,))
+
+    def test_a_ladder_is_named_where_its_chapter_has_several(self):
+        content = document(self.digest)
+        self.write(content)
+        self.run_cli()
+        self.assertIn("[Copy](chapters/01_copy/README.md) | `strided`", (self.root / "README.md").read_text())
+        content["runs"].append(copy.deepcopy(content["runs"][0]))
+        content["runs"][1]["ladder"] = "structs"
+        self.write(content)
+        self.run_cli()
+        self.assertIn("[Copy](chapters/01_copy/README.md), `copy` | `strided`", (self.root / "README.md").read_text())
+
     def test_counted_and_measured_traffic(self):
         self.write(document(self.digest))
         self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [1000],

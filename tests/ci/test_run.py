@@ -16,8 +16,11 @@ class Run(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
         shutil.copy(ROOT / "run", self.root / "run")
-        for tool in ("cmake", "ninja", "g++", "addr2line"):  # nothing is missing, and nothing is built
+        for tool in ("ninja", "addr2line"):  # nothing is missing, and nothing is built
             self.script(f"bin/{tool}", "exit 0")
+        self.script("bin/apt-get", "exit 1")  # and if something were, it would not be installed here
+        self.compiler("12.2.0")
+        self.cmake("3.25.1")
         (self.root / "chapters").mkdir()
         (self.root / "chapters/CMakeLists.txt").write_text("cookbook_chapter(0 a)\ncookbook_chapter(11 b)\n")
         (self.root / "build/simt").mkdir(parents=True)
@@ -31,8 +34,17 @@ class Run(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
 
-    def run_it(self, *arguments, backend="simt"):
-        environment = dict(os.environ, BACKEND=backend, PATH=f"{self.root}/bin:{os.environ['PATH']}")
+    def compiler(self, version, name="g++"):
+        self.script(f"bin/{name}", f'[ "$*" != -dumpfullversion ] || echo {version}')
+
+    def cmake(self, version):
+        self.script("bin/cmake", f'case "$*" in --version) printf "cmake version {version}\\n\\nCMake suite";; '
+                                 f'*) echo "$*" >>"{self.root}/cmake.log";; esac')
+
+    def run_it(self, *arguments, backend="simt", **more):
+        environment = dict(os.environ, BACKEND=backend, PATH=f"{self.root}/bin:{os.environ['PATH']}", JOBS="2", **more)
+        if "CXX" not in more:
+            environment.pop("CXX", None)
         return subprocess.run([self.root / "run", *arguments], env=environment, capture_output=True, text=True)
 
     def test_every_chapter_runs_and_one_failure_is_remembered(self):
@@ -45,6 +57,35 @@ class Run(unittest.TestCase):
         self.assertEqual(self.run_it("all", "--json", "a b.json", "--hot").stdout,
                          "0: --json a b-0.json --hot\n11: --json a b-11.json --hot\n")
         self.assertEqual(self.run_it("all", "--json=c").stdout, "0: --json=c-0.json\n11: --json=c-11.json\n")
+
+    def test_every_chapter_is_built_and_no_test(self):
+        self.run_it()
+        self.assertEqual((self.root / "cmake.log").read_text(),
+                         "--build build/simt -j 2 --target chapter-0 chapter-11\n")
+
+    def test_tools_that_are_too_old_are_refused_in_one_line(self):
+        def refusal():
+            done = self.run_it("11")
+            self.assertEqual(done.stdout, "")
+            return done.returncode, done.stderr
+
+        self.compiler("11.4.0")
+        self.assertEqual(refusal(), (2, "run: needs g++ 12 or later; this is 11.4.0 "
+                                        "(docs/building.md says how to get one)\n"))
+        self.compiler("13.3.0", "g++-13")
+        self.assertEqual(self.run_it("11", CXX="g++-13").returncode, 0)
+        self.compiler("12")
+        self.cmake("3.22.1")
+        self.assertEqual(refusal(), (2, "run: needs CMake 3.25 or later; this is 3.22.1 "
+                                        "(docs/building.md says how to get one)\n"))
+        self.compiler("9.4.0")
+        self.assertIn("this is 9.4.0", refusal()[1])
+        self.compiler("12.2.0")
+        for version in ("3.25", "3.30.0-rc2", "4.0.3"):
+            self.cmake(version)
+            self.assertEqual(self.run_it("11").returncode, 0, version)
+        self.cmake("unknown")
+        self.assertEqual(refusal(), (2, "run: cannot tell the version of CMake: it says 'cmake version unknown'\n"))
 
     def test_one_chapter(self):
         done = self.run_it("11", "--json", "a.json")

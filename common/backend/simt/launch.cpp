@@ -6,54 +6,50 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/worker.hpp"
 
 namespace cookbook {
 namespace {
 
-uint64_t environment(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  if (!text || !*text) return fallback;
-  char* end = nullptr;
-  const uint64_t value = std::strtoull(text, &end, 10);
-  if (*end != '\0') {
-    throw std::runtime_error(std::string(name) + "=" + text + " is not a number");
-  }
-  return value;
-}
-
 std::string extents(const dim3& v) {
   return std::to_string(v.x) + " x " + std::to_string(v.y) + " x " + std::to_string(v.z);
+}
+
+DeviceInfo model_from_environment() {
+  using simt::environment_number;
+  DeviceInfo model;
+  const auto cc = static_cast<int>(environment_number("COOKBOOK_SIMT_CC", 90, 30, 999));
+  model.cc_major = cc / 10;
+  model.cc_minor = cc % 10;
+  model.name = "SIMT model of cc " + std::to_string(model.cc_major) + "." +
+               std::to_string(model.cc_minor) + (cc == 90 ? "a" : "");
+  model.sm_count = static_cast<int>(environment_number("COOKBOOK_SIMT_SMS", 4, 1, 65536));
+  model.l2_bytes = environment_number("COOKBOOK_SIMT_L2_BYTES", 50ull << 20, 1, 1ull << 40);
+  model.smem_per_block_bytes = environment_number("COOKBOOK_SIMT_SMEM_BYTES", 232448, 1, 1 << 30);
+  model.memory_bytes =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  model.driver = "none";
+  model.toolkit = "g++ " __VERSION__;
+  model.is_simt = true;
+  return model;
 }
 
 }  // namespace
 
 const DeviceInfo& device_info() {
-  static const DeviceInfo info = [] {
-    DeviceInfo model;
-    const uint64_t cc = environment("COOKBOOK_SIMT_CC", 90);
-    model.cc_major = static_cast<int>(cc / 10);
-    model.cc_minor = static_cast<int>(cc % 10);
-    model.name = "SIMT model of cc " + std::to_string(model.cc_major) + "." +
-                 std::to_string(model.cc_minor) + (cc == 90 ? "a" : "");
-    model.sm_count = static_cast<int>(std::max<uint64_t>(1, environment("COOKBOOK_SIMT_SMS", 4)));
-    model.l2_bytes = environment("COOKBOOK_SIMT_L2_BYTES", 50ull << 20);
-    model.smem_per_block_bytes = environment("COOKBOOK_SIMT_SMEM_BYTES", 232448);
-    model.memory_bytes =
-        static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    model.driver = "none";
-    model.toolkit = "g++ " __VERSION__;
-    model.is_simt = true;
-    return model;
-  }();
+  static const DeviceInfo info = model_from_environment();
   return info;
 }
 
@@ -64,32 +60,49 @@ namespace {
 
 // ---- settings ----
 
+constexpr int kMaxWorkers = 256;
+
+std::optional<uint64_t> whole_number(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 struct Settings {
   AsyncSchedule schedule = AsyncSchedule::late;
   uint64_t seed = 1;
   int workers = 1;
 
   Settings() {
-    const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
     workers = static_cast<int>(
-        environment("COOKBOOK_SIMT_WORKERS", static_cast<uint64_t>(std::min(2, cores))));
-    workers = std::clamp(workers, 1, 256);
+        environment_number("COOKBOOK_SIMT_WORKERS", std::min<uint64_t>(2, cores), 1, kMaxWorkers));
     const char* text = std::getenv("COOKBOOK_SIMT_ASYNC");
     if (!text || !*text) return;
-    const std::string value = text;
+    const std::string_view value = text;
     const size_t colon = value.find(':');
-    const std::string name = value.substr(0, colon);
+    const std::string_view name = value.substr(0, colon);
+    bool right = true;
     if (name == "late") {
       schedule = AsyncSchedule::late;
     } else if (name == "early") {
       schedule = AsyncSchedule::early;
     } else if (name == "random") {
       schedule = AsyncSchedule::random;
+      if (colon != std::string_view::npos) {
+        const auto number = whole_number(value.substr(colon + 1));
+        right = number.has_value();
+        seed = number.value_or(1);
+      }
     } else {
-      throw std::runtime_error("COOKBOOK_SIMT_ASYNC=" + value +
-                               ": late, early or random[:seed] is accepted");
+      right = false;
     }
-    if (colon != std::string::npos) seed = std::strtoull(text + colon + 1, nullptr, 10);
+    // Only a random schedule has a seed.
+    if (!right || (colon != std::string_view::npos && name != "random")) {
+      throw std::runtime_error("COOKBOOK_SIMT_ASYNC takes late, early or random[:seed]; got '" +
+                               std::string(value) + "'");
+    }
   }
 };
 
@@ -274,6 +287,28 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
 
 }  // namespace
 
+uint64_t environment_number(const char* name, uint64_t otherwise, uint64_t least, uint64_t most) {
+  const char* text = std::getenv(name);
+  if (!text || !*text) return otherwise;
+  const auto value = whole_number(text);
+  if (!value || *value < least || *value > most) {
+    throw std::runtime_error(std::string(name) + " takes a whole number from " +
+                             std::to_string(least) + " to " + std::to_string(most) + "; got '" +
+                             text + "'");
+  }
+  return *value;
+}
+
+uint64_t spin_seconds_from_environment() {
+  return environment_number("COOKBOOK_SIMT_SPIN_SECONDS", 10, 1, 1000000);
+}
+
+void check_environment() {
+  model_from_environment();
+  Settings();
+  spin_seconds_from_environment();
+}
+
 void set_async_schedule(AsyncSchedule schedule, uint64_t seed) {
   settings().schedule = schedule;
   settings().seed = seed;
@@ -284,7 +319,7 @@ AsyncSchedule async_schedule() {
   return current_worker ? current_worker->state->schedule : settings().schedule;
 }
 
-void set_workers(int count) { settings().workers = std::clamp(count, 1, 256); }
+void set_workers(int count) { settings().workers = std::clamp(count, 1, kMaxWorkers); }
 
 }  // namespace simt
 

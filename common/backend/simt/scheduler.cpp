@@ -8,6 +8,7 @@
 #include <new>
 #include <tuple>
 
+#include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/worker.hpp"
 
 // What kernels see as constants (language.hpp): one fiber never sees them change.
@@ -415,10 +416,7 @@ void discard_state(Worker& worker) {
 }
 
 uint64_t spin_limit_seconds() {
-  static const uint64_t seconds = [] {
-    const char* text = std::getenv("COOKBOOK_SIMT_SPIN_SECONDS");
-    return text ? std::strtoull(text, nullptr, 10) : 10ull;
-  }();
+  static const uint64_t seconds = spin_seconds_from_environment();
   return seconds;
 }
 

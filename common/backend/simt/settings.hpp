@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The COOKBOOK_SIMT_* environment variables.
+#pragma once
+
+#include <cstdint>
+
+namespace cookbook::simt {
+
+/// The variable `name` as a whole number from `least` to `most`; `otherwise` where it is unset or
+/// empty. Throws std::runtime_error with one line that says what is accepted.
+uint64_t environment_number(const char* name, uint64_t otherwise, uint64_t least, uint64_t most);
+
+/// Reads every variable once and throws what the first wrong one deserves. Each is otherwise read
+/// where it is first needed, inside a launch, and its mistake would look like one of the kernel.
+void check_environment();
+
+/// COOKBOOK_SIMT_SPIN_SECONDS: how long all may spin before a launch counts as hanging.
+uint64_t spin_seconds_from_environment();
+
+}  // namespace cookbook::simt
