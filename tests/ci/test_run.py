@@ -56,7 +56,7 @@ class Run(unittest.TestCase):
     def test_each_chapter_writes_a_file_of_its_own(self):
         self.assertEqual(self.run_it("all", "--json", "a b.json", "--hot").stdout,
                          "0: --json a b-0.json --hot\n11: --json a b-11.json --hot\n")
-        self.assertEqual(self.run_it("all", "--json=c").stdout, "0: --json=c-0.json\n11: --json=c-11.json\n")
+        self.assertEqual(self.run_it("--json=c").stdout, "0: --json=c-0.json\n11: --json=c-11.json\n")
 
     def test_every_chapter_is_built_and_no_test(self):
         self.run_it()
