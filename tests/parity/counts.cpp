@@ -195,7 +195,8 @@ Golden Golden::load(const std::string& file, const std::string& exceptions_file)
       golden.exceptions.push_back(
           {entry.at("case").get<std::string>(), entry.at("op").get<std::string>(),
            entry.value("text", std::string()), entry.at("simt").get<std::uint64_t>(),
-           entry.at("hardware").get<std::uint64_t>(), entry.at("why").get<std::string>()});
+           entry.at("hardware").get<std::uint64_t>(), entry.at("why").get<std::string>(),
+           entry.value("by_compiler", false)});
     }
   } catch (const Json::exception& error) {
     throw std::runtime_error(exceptions_file + ": " + error.what());
@@ -282,7 +283,9 @@ Verdict judge(const std::string& name, const CaseCounts& simt, const Golden& gol
     open.erase(found);
     if (exception.why.empty()) {
       verdict.failures.push_back(describe(difference) + "; its exception does not say why");
-    } else if (exception.simt != difference.simt || exception.hardware != difference.hardware) {
+    } else if (exception.hardware != difference.hardware ||
+               (exception.by_compiler ? difference.simt < difference.hardware
+                                      : exception.simt != difference.simt)) {
       verdict.failures.push_back(fmt::format("{}; its exception was made for {} and {}",
                                              describe(difference), exception.simt,
                                              exception.hardware));
@@ -292,7 +295,7 @@ Verdict judge(const std::string& name, const CaseCounts& simt, const Golden& gol
   }
   for (const Exception* exception : open) {
     // An exception for a line whose file has changed may be needed again.
-    if (!exception->text.empty() && !comparison.notes.empty()) continue;
+    if (exception->by_compiler || (!exception->text.empty() && !comparison.notes.empty())) continue;
     verdict.failures.push_back(
         fmt::format("the exception for {}{} is not needed: the numbers are equal", exception->op,
                     exception->text.empty() ? "" : " at `" + exception->text + "`"));
