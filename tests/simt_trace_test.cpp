@@ -318,14 +318,17 @@ __global__ void staged_copy(const float* in, float* out) {
 }
 
 /// Each lane copies one word, from rows of `per_row` lanes `pitch` words apart, to every `stride`th
-/// word. Only the first `readers` lanes read, the others write zeros.
-__global__ void copy_words(const float* in, int per_row, int pitch, int stride, int readers) {
+/// word. Only the first `readers` lanes read, the others write zeros, as all do after one round.
+__global__ void copy_words(const float* in, int per_row, int pitch, int stride, int readers,
+                           int rounds) {
   const int lane = static_cast<int>(threadIdx.x);
   const float* from = in + lane / per_row * pitch + lane % per_row;
   float* to = dynamic_shared<float>() + lane * stride;
-  cp_async_zfill<4>(to, from, lane < readers ? 4 : 0);  // [word]
-  cp_async_commit();
-  cp_async_wait<0>();
+  for (int round = 0; round < rounds; ++round) {
+    cp_async_zfill<4>(to, from, round == 0 && lane < readers ? 4 : 0);  // [word]
+    cp_async_commit();
+    cp_async_wait<0>();
+  }
 }
 
 /// ldmatrix over rows of `pitch` bytes.
@@ -772,15 +775,16 @@ TEST(Async, CopiesOfThreads) {
 
 TEST(Async, CopiesPassAsOftenAsTheirSlowerSide) {
   DeviceMemory in = ramp(1024, "in");
-  const auto passes = [&](int offset, int per_row, int pitch, int stride, int readers) {
+  const auto passes = [&](int offset, int per_row, int pitch, int stride, int readers,
+                          int rounds = 1) {
     const Trace trace = traced([&] {
       launch(copy_words, {1, 32, 1024}, {}, in.as<float>() + offset, per_row, pitch, stride,
-             readers);
+             readers, rounds);
     });
     EXPECT_CLEAN(trace);
     // The banks of shared memory alone, which is what claims are about.
     EXPECT_EQ(sum(trace, Space::shared, Op::async_store, line_of("word")),
-              (Sum{1, static_cast<uint64_t>(stride), 1}));
+              (Sum{uint64_t(rounds), uint64_t(rounds * stride), uint64_t(rounds)}));
     return copy_wavefronts(trace);
   };
   EXPECT_EQ(passes(0, 32, 0, 1, 32), 1u);
@@ -792,6 +796,7 @@ TEST(Async, CopiesPassAsOftenAsTheirSlowerSide) {
   EXPECT_EQ(passes(0, 8, 67, 1, 16), 2u);
   EXPECT_EQ(passes(0, 1, 0, 1, 32), 32u);  // one word to 32 places
   EXPECT_EQ(passes(0, 1, 0, 1, 0), 1u);    // zeros are not read
+  EXPECT_EQ(passes(0, 8, 96, 1, 32, 2), 4u + 1u);
   EXPECT_EQ(passes(0, 32, 0, 2, 32), 2u);
   EXPECT_EQ(passes(0, 8, 96, 2, 32), 4u);
 }
