@@ -89,7 +89,8 @@ TEST(Parity, CopiesCountOnBothSides) {
   const CaseCounts copies = trace_case(*one, one->size);
   // A once for each of two tiles' columns, B once: 32 bytes a sector.
   EXPECT_EQ(copies.totals.at("global_async_load").sectors, (2 * 128 * 96 + 96 * 256) * 4u / 32);
-  EXPECT_EQ(copies.totals.at("shared_async_store").conflicts, 0u);
+  // Each of A's copies reads four rows of a warp in four passes; B's have no conflicts.
+  EXPECT_EQ(copies.totals.at("shared_async_store").conflicts, 2 * 128 * 96 / 32 * 3u);
   EXPECT_EQ(copies.totals.count("global_load"), 0u);
 
   const Case* tma = find_case("chapter-0/wgmma_bf16/wgmma");
@@ -202,6 +203,16 @@ TEST(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
   golden.cases.at(kCase).totals["shared_load"].conflicts = 3968;
   ASSERT_EQ(failures().size(), 1u);
   EXPECT_NE(failures()[0].find("is not needed"), std::string::npos);
+
+  // What one version of g++ splits, another does not: any count from the hardware's up.
+  golden.exceptions[0] = {kCase, "shared_load", "", 3900, 3968, "g++ splits the load", true};
+  EXPECT_TRUE(failures().empty());
+  golden.exceptions[0].hardware = golden.cases.at(kCase).totals["shared_load"].conflicts = 3000;
+  EXPECT_TRUE(failures().empty());
+  golden.exceptions[0].hardware = golden.cases.at(kCase).totals["shared_load"].conflicts = 4000;
+  EXPECT_EQ(failures().size(), 1u);
+  golden.exceptions[0].hardware = 3000;
+  EXPECT_EQ(failures().size(), 1u);
 }
 
 TEST(ParityGolden, IsReadBackAsWritten) {

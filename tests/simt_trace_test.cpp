@@ -317,6 +317,20 @@ __global__ void staged_copy(const float* in, float* out) {
   for (int i = 0; i < 4; ++i) out[i * 64 + threadIdx.x] = s[i * 64 + threadIdx.x];  // [staged load]
 }
 
+/// Each lane copies one word, from rows of `per_row` lanes `pitch` words apart, to every `stride`th
+/// word. Only the first `readers` lanes read, the others write zeros, as all do after one round.
+__global__ void copy_words(const float* in, int per_row, int pitch, int stride, int readers,
+                           int rounds) {
+  const int lane = static_cast<int>(threadIdx.x);
+  const float* from = in + lane / per_row * pitch + lane % per_row;
+  float* to = dynamic_shared<float>() + lane * stride;
+  for (int round = 0; round < rounds; ++round) {
+    cp_async_zfill<4>(to, from, round == 0 && lane < readers ? 4 : 0);  // [word]
+    cp_async_commit();
+    cp_async_wait<0>();
+  }
+}
+
 /// ldmatrix over rows of `pitch` bytes.
 __global__ void load_matrices(float* out, int pitch) {
   char* s = dynamic_shared<char>();
@@ -472,6 +486,12 @@ Sum sum(const Trace& trace, Space space, Op op, int line = 0) {
     total.units += space == Space::global ? site.sectors : site.wavefronts;
     total.ideal += space == Space::global ? site.ideal_sectors : site.ideal_wavefronts;
   }
+  return total;
+}
+
+uint64_t copy_wavefronts(const Trace& trace) {
+  uint64_t total = 0;
+  for (const AccessSite& site : trace.sites) total += site.copy_wavefronts;
   return total;
 }
 
@@ -742,6 +762,7 @@ TEST(Async, CopiesOfThreads) {
     EXPECT_CLEAN(trace);
     EXPECT_EQ(sum(trace, Space::global, Op::async_load, line_of("cp_async")), (Sum{2, 32, 32}));
     EXPECT_EQ(sum(trace, Space::shared, Op::async_store, line_of("cp_async")), (Sum{2, 8, 8}));
+    EXPECT_EQ(copy_wavefronts(trace), 8u);
     trace = traced([&] {
       launch(staged_copy<false>, {1, 64, 1024}, {}, in.as<float>(), out.as<float>());
     });
@@ -750,6 +771,34 @@ TEST(Async, CopiesOfThreads) {
         << messages(trace);
   }
   simt::set_async_schedule(simt::AsyncSchedule::late);
+}
+
+TEST(Async, CopiesPassAsOftenAsTheirSlowerSide) {
+  DeviceMemory in = ramp(1024, "in");
+  const auto passes = [&](int offset, int per_row, int pitch, int stride, int readers,
+                          int rounds = 1) {
+    const Trace trace = traced([&] {
+      launch(copy_words, {1, 32, 1024}, {}, in.as<float>() + offset, per_row, pitch, stride,
+             readers, rounds);
+    });
+    EXPECT_CLEAN(trace);
+    // The banks of shared memory alone, which is what claims are about.
+    EXPECT_EQ(sum(trace, Space::shared, Op::async_store, line_of("word")),
+              (Sum{uint64_t(rounds), uint64_t(rounds * stride), uint64_t(rounds)}));
+    return copy_wavefronts(trace);
+  };
+  EXPECT_EQ(passes(0, 32, 0, 1, 32), 1u);
+  EXPECT_EQ(passes(3, 32, 0, 1, 32), 1u);  // two 128-byte lines, but 32 columns
+  EXPECT_EQ(passes(0, 8, 96, 1, 32), 4u);  // chapter 4's A: four rows in the same columns
+  EXPECT_EQ(passes(5, 8, 96, 1, 32), 4u);
+  EXPECT_EQ(passes(0, 8, 72, 1, 32), 1u);  // as many lines, in columns of their own
+  EXPECT_EQ(passes(0, 8, 67, 1, 32), 3u);  // rows overlap by five columns
+  EXPECT_EQ(passes(0, 8, 67, 1, 16), 2u);
+  EXPECT_EQ(passes(0, 1, 0, 1, 32), 32u);  // one word to 32 places
+  EXPECT_EQ(passes(0, 1, 0, 1, 0), 1u);    // zeros are not read
+  EXPECT_EQ(passes(0, 8, 96, 1, 32, 2), 4u + 1u);
+  EXPECT_EQ(passes(0, 32, 0, 2, 32), 2u);
+  EXPECT_EQ(passes(0, 8, 96, 2, 32), 4u);
 }
 
 TEST(Async, MatrixLoads) {

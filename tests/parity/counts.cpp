@@ -138,8 +138,9 @@ CaseCounts trace_case(const Case& one, const Size& size) {
     Counts counts;
     counts.requests = site.requests;
     counts.sectors = site.sectors;
-    counts.wavefronts = site.wavefronts;
-    counts.conflicts = site.wavefronts - std::min(site.wavefronts, site.ideal_wavefronts);
+    // Nsight Compute has no counter of a copy's writes without its reads.
+    counts.wavefronts = op == "shared_async_store" ? site.copy_wavefronts : site.wavefronts;
+    counts.conflicts = counts.wavefronts - std::min(counts.wavefronts, site.ideal_wavefronts);
     add(result.totals[op], counts);
     const std::string file = relative_to_repository(site.file);
     LineCounts& line = lines[{file, site.line, op}];

@@ -27,7 +27,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/parity/golden/h200.json"
 
-# Counters of a whole launch.
+# Counters of a whole launch. Those of global loads have the reads of cp.async in them.
 HARDWARE = {
     ("global_load", "requests"): "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     ("global_load", "sectors"): "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
@@ -272,18 +272,32 @@ def case_of(case, launches, disassembly, source_dir, sources):
             if all(metrics.get(name, "") != "" for name in names):
                 optional[key] += sum(number(metrics[name]) for name in names)
 
+    def sectors_of(op):
+        return sum(one["sectors"] for one in instructions if one["op"] == op)
+
+    has_copies = any(one["op"] in ASYNC for one in instructions)
+    launch_loads = hardware[("global_load", "sectors")]
     totals = {}
     for op in dict.fromkeys(op for ops in OPS.values() for op in ops):
         mine = [one for one in instructions if one["op"] == op]
         counted = {counter: hardware[(what, counter)] for what, counter in HARDWARE if what == op}
+        if op == "global_load" and has_copies:
+            counted = {"requests": sum(one["executed"] for one in mine), "sectors": sectors_of(op)}
         if not mine and not any(counted.values()):
             continue
         extra = {counter: value for (what, counter), value in optional.items()
                  if what == op and (value or op in ASYNC)}
-        per_instruction = sum(one["sectors"] for one in mine)
+        per_instruction = sectors_of(op)
         if op == "global_async_load":
-            totals[op] = {"requests": sum(one["executed"] for one in mine),
-                          "sectors": per_instruction, **extra}
+            # What the launch's counter has beyond the loads. Zeros that are not read make no
+            # request there, so requests are the instructions'.
+            sectors = launch_loads - sectors_of("global_load")
+            totals[op] = {"requests": sum(one["executed"] for one in mine), "sectors": sectors,
+                          **extra}
+            if sectors != per_instruction:
+                notes.append(f"global_load and {op}: {launch_loads} sectors in all, but "
+                             f"{sectors_of('global_load')} and {per_instruction} over their "
+                             "instructions")
             if extra.get("pipe_sectors", per_instruction) != per_instruction:
                 notes.append(f"{op}: {per_instruction} sectors over its instructions, but "
                              f"{extra['pipe_sectors']} through the pipe")
@@ -448,6 +462,9 @@ def main():
     golden, rows, problems = merge(options.raw)
     for problem in problems:
         print(f"merge: {problem}", file=sys.stderr)
+    for name, case in golden["cases"].items():
+        for note in case.get("notes", ()):
+            print(f"merge: note: {name}: {note}", file=sys.stderr)
     if golden["cases"]:
         write_golden(options.golden, golden)
         with open(options.golden.with_suffix(".instructions.csv"), "w", newline="") as out:

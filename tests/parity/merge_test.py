@@ -186,12 +186,15 @@ class Merge(unittest.TestCase):
         self.assertEqual(problems, [])
         self.check_one(golden["cases"]["g/ladder/one"])
 
-    def copies(self, **more):
-        """The case of ASYNC_SASS, without ordinary loads and stores of global memory."""
+    def copies(self, counted=ASYNC_COUNTED, **more):
+        """The case of ASYNC_SASS, without ordinary stores of global memory."""
         (self.raw / "01_levels.sass").write_text(ASYNC_SASS)
+        # The launch's counter of loads: what the copies read, and nothing else.
+        loads = merge.HARDWARE[("global_load", "sectors")]
         zero = {name: "0" for name in merge.HARDWARE.values() if "mem_global" in name}
+        zero[loads] = "576"
         self.write([{"name": "g/ladder/copies", "size": [4, 8], "kernels": [ASYNC_KERNEL]}],
-                   source=source_page(kernel=ASYNC_KERNEL, rows=ASYNC_COUNTED),
+                   source=source_page(kernel=ASYNC_KERNEL, rows=counted),
                    raw=raw_page(kernel=ASYNC_KERNEL, more={**zero, **more}))
         golden, rows, problems = merge.merge(self.raw)
         self.assertEqual(problems, [])
@@ -215,6 +218,20 @@ class Merge(unittest.TestCase):
         self.assertEqual([(row["offset"], row["op"]) for row in rows[:4]],
                          [(0, "global_async_load"), (0, "shared_async_store"),
                           (16, "global_async_load"), (16, "shared_async_store")])
+
+    def test_loads_beside_copies(self):
+        loads = merge.HARDWARE[("global_load", "sectors")]
+        plain = list(ASYNC_COUNTED)
+        plain[6] = ("LD.E R4, desc[UR6][R8.64]", 16, 16, 48, 48, 0, 0)  # of global memory now
+        case, _ = self.copies(plain, **{loads: "624"})
+        self.assertEqual(case["totals"]["global_load"], {"requests": 16, "sectors": 48})
+        self.assertEqual(case["totals"]["global_async_load"], {"requests": 48, "sectors": 576})
+        self.assertNotIn("notes", case)
+        case, _ = self.copies(plain, **{loads: "640"})  # the launch's counter is believed
+        self.assertEqual(case["totals"]["global_load"]["sectors"], 48)
+        self.assertEqual(case["totals"]["global_async_load"]["sectors"], 592)
+        self.assertEqual(case["notes"], ["global_load and global_async_load: 640 sectors in all, "
+                                         "but 48 and 576 over their instructions"])
 
     def test_counters_that_not_every_gpu_has(self):
         access, bypass = merge.OPTIONAL[("global_async_load", "pipe_sectors")]

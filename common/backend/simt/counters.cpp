@@ -126,4 +126,15 @@ RequestCost shared_cost(const LaneRequest& request, int bytes_per_lane, SharedRu
   return cost;
 }
 
+uint32_t source_wavefronts(const LaneRequest& source) {
+  constexpr int kColumns = 32;
+  uint8_t lanes_at[kColumns] = {};
+  uint32_t wavefronts = 0;
+  for (uint32_t lanes = source.active; lanes != 0; lanes &= lanes - 1) {
+    const uintptr_t word = source.address[std::countr_zero(lanes)] / 4;
+    wavefronts = std::max<uint32_t>(wavefronts, ++lanes_at[word % kColumns]);
+  }
+  return wavefronts;
+}
+
 }  // namespace cookbook::simt

@@ -36,4 +36,9 @@ enum class SharedRule {
 /// of phases with an active lane.
 RequestCost shared_cost(const LaneRequest& request, int bytes_per_lane, SharedRule rule);
 
+/// Passes in which the lanes of a request of 4-byte cp.async get their words out of L1: one lane a
+/// pass from each of 32 columns of words, at the same word of every 128-byte line. Unlike a load, a
+/// word that several lanes copy is taken once for each, because it goes to several places.
+uint32_t source_wavefronts(const LaneRequest& source);
+
 }  // namespace cookbook::simt

@@ -32,6 +32,7 @@ struct AccessSite {
   uint64_t ideal_sectors = 0;     ///< Sectors if the distinct bytes of each request were dense.
   uint64_t wavefronts = 0;        ///< Shared memory: passes over the 32 banks.
   uint64_t ideal_wavefronts = 0;  ///< Passes without bank conflicts.
+  uint64_t copy_wavefronts = 0;   ///< cp.async's writes: what Nsight Compute counts, docs/simt.md.
   uint64_t bytes = 0;             ///< Sum over lanes of the bytes asked for.
 };
 

@@ -128,6 +128,7 @@ struct SiteKey {
 struct SiteCounts {
   uint64_t requests = 0, lanes = 0, units = 0, ideal = 0, bytes = 0;
   uint64_t largest_piece = 0;
+  uint64_t copy_units = 0;  ///< Of cp.async's writes.
   void add(const SiteCounts& other) {
     requests += other.requests;
     lanes += other.lanes;
@@ -135,6 +136,7 @@ struct SiteCounts {
     ideal += other.ideal;
     bytes += other.bytes;
     largest_piece = std::max(largest_piece, other.largest_piece);
+    copy_units += other.copy_units;
   }
 };
 
@@ -152,6 +154,7 @@ struct Site {
 struct OpenRequest {
   uint64_t instruction = 0;
   LaneRequest lanes;
+  std::unique_ptr<LaneRequest> source;  // of cp.async's writes: where the lanes read
 };
 
 struct KernelCounts {
@@ -240,6 +243,7 @@ class WorkerTracer {
     const size_t warps = size_t{warps_per_block_} * group.block_count;
     if (open_.size() < warps) open_.resize(warps);
     group_is_open_ = true;
+    copy_source_ = {};
   }
 
   void end_group() {
@@ -291,6 +295,12 @@ class WorkerTracer {
   }
 
   RaceDetector& detector() { return detector_; }
+
+  /// The copy `actor`, which writes shared memory next, reads from here. Copies of zeros do not.
+  void note_copy_source(Actor actor, const void* address) {
+    copy_source_ = {actor, reinterpret_cast<uintptr_t>(address)};
+  }
+
   const Group* group() const { return group_; }
 
   // ---- accesses ----
@@ -304,7 +314,9 @@ class WorkerTracer {
     if (where == Where::ignored) return;
     const uint32_t token = token_of(pc);
     if (where == Where::shared) {
-      count_lane(thread, {token, part, Space::shared, op, bytes, 0}, rule, address);
+      const bool is_copy = op == Op::async_store && copy_source_.actor == actor;
+      count_lane(thread, {token, part, Space::shared, op, bytes, 0}, rule, address,
+                 is_copy ? copy_source_.address : 0);
       detector_.access(offset, bytes,
                        {actor, token, op == Op::store || op == Op::atomic || op == Op::async_store,
                         op == Op::atomic, false});
@@ -542,7 +554,9 @@ class WorkerTracer {
     for (const Site& site : sites) sites_[site_index(site.key)] = site;
   }
 
-  void count_lane(const Thread& thread, const SiteKey& key, SharedRule rule, uintptr_t address) {
+  /// `source`: where a copy reads what it writes to `address`; 0 for everything else.
+  void count_lane(const Thread& thread, const SiteKey& key, SharedRule rule, uintptr_t address,
+                  uintptr_t source = 0) {
     const size_t index = site_index(key);
     Site& site = sites_[index];
     site.rule = rule;
@@ -558,6 +572,10 @@ class WorkerTracer {
     }
     open.lanes.active |= bit;
     open.lanes.address[thread.lane] = address;
+    if (source == 0) return;
+    if (open.source == nullptr) open.source = std::make_unique<LaneRequest>();
+    open.source->active |= bit;
+    open.source->address[thread.lane] = source;
   }
 
   static void finish(Site& site, OpenRequest& open) {
@@ -567,7 +585,17 @@ class WorkerTracer {
                                  ? global_cost(open.lanes, bytes)
                                  : shared_cost(open.lanes, bytes, site.rule);
     const auto lanes = static_cast<uint64_t>(std::popcount(open.lanes.active));
-    site.counts.add({1, lanes, cost.units, cost.ideal, lanes * site.key.bytes, site.key.bytes});
+    uint64_t copy_units = 0;
+    if (site.key.space == Space::shared && site.key.op == Op::async_store) {
+      copy_units = cost.units;
+      // A copy passes as often as its slower side. Only 4 bytes: 16 go past L1, 8 are not measured.
+      if (open.source != nullptr && bytes == 4) {
+        copy_units = std::max<uint64_t>(copy_units, source_wavefronts(*open.source));
+      }
+      if (open.source != nullptr) open.source->active = 0;
+    }
+    site.counts.add(
+        {1, lanes, cost.units, cost.ideal, lanes * site.key.bytes, site.key.bytes, copy_units});
     open.lanes.active = 0;
   }
 
@@ -693,6 +721,10 @@ class WorkerTracer {
   std::vector<Site> sites_;
   std::vector<TableEntry> table_;
   std::vector<std::vector<OpenRequest>> open_;  // by warp of the group, site
+  struct {
+    Actor actor = 0;
+    uintptr_t address = 0;
+  } copy_source_;
   std::map<uint64_t, std::unique_ptr<Buffer>> buffers_;
   std::array<Buffer*, 8> recent_{};  // latest first
   Findings findings_;
@@ -783,6 +815,7 @@ class TracingHooks final : public Hooks {
                     Actor actor, AsyncKind kind) override {
     const Op op = is_write ? Op::async_store : Op::async_load;
     if (kind == AsyncKind::cp_async) {
+      if (!is_write) this_tracer->note_copy_source(actor, address);
       trace_lane_access(issuer, address, static_cast<unsigned>(bytes), op, pc, actor);
     } else {
       trace_bulk_access(issuer, address, bytes, op, pc, actor);
@@ -967,6 +1000,7 @@ Trace stop() {
     } else {
       out.wavefronts += counts.units;
       out.ideal_wavefronts += counts.ideal;
+      out.copy_wavefronts += counts.copy_units;
     }
   }
   for (auto& [place, site] : sites) trace.sites.push_back(std::move(site));
