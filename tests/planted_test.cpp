@@ -9,6 +9,7 @@
 
 #include "common/harness/check.hpp"
 #include "tests/planted/limits.hpp"
+#include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
 
 namespace cookbook::planted {
@@ -71,6 +72,41 @@ TEST(Planted, TooManyThreads) { expect_caught(check<Bug::too_many_threads>(), "1
 #if COOKBOOK_SIMT
 TEST(Planted, BarrierNotReachedByAll) {
   expect_caught(check<Bug::barrier_not_reached_by_all>(), "deadlock in block (0,0,0)");
+}
+#endif
+
+template <ProductBug kBug>
+CheckResult check_product(const Size& size = {32, 16, 192}) {
+  const Ladder ladder = product_ladder<kBug>();
+  Instance instance(ladder, size, InputKind::normal, 1);
+  return check_level(ladder.levels[0], instance);
+}
+
+class PlantedProduct : public testing::Test {
+  void SetUp() override {
+    if (device_info().cc() < 80) GTEST_SKIP() << "needs mma.sync for bf16: sm_80";
+  }
+};
+
+TEST_F(PlantedProduct, TheRightKernelPasses) {
+  for (const Size& size : product_ladder<ProductBug::none>().test_sizes) {
+    const CheckResult result = check_product<ProductBug::none>(size);
+    EXPECT_EQ(result.status, CheckResult::Status::ok) << result.reason;
+  }
+}
+TEST_F(PlantedProduct, FragmentOfTheWrongLayout) {
+  expect_caught(check_product<ProductBug::wrong_fragment_layout>(), "c[0][0]: got ");
+}
+TEST_F(PlantedProduct, SwizzleOnOneSide) {
+  // Row 0 is where it was without a swizzle: the first wrong element is in row 1.
+  expect_caught(check_product<ProductBug::one_sided_swizzle>(), "c[1][0]: got ");
+}
+#if COOKBOOK_SIMT  // on a GPU the copies may be there in time all the same
+TEST_F(PlantedProduct, MissingWait) {
+  expect_caught(check_product<ProductBug::missing_wait>(), "c[0][0]: got ");
+}
+TEST_F(PlantedProduct, StageUsedTooEarly) {
+  expect_caught(check_product<ProductBug::stage_used_too_early>(), "c[0][0]: got ");
 }
 #endif
 

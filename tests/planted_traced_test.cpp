@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/harness/exercise.hpp"
+#include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
 
 namespace cookbook::planted {
@@ -46,6 +47,25 @@ TEST(PlantedTraced, UninitialisedShared) {
 TEST(PlantedTraced, OutOfBoundsLoad) {
   expect_found(trace<Bug::out_of_bounds_load>(), "out-of-bounds: thread (0,0,0) reads 4 bytes",
                "of 'in'");
+}
+
+template <ProductBug kBug>
+TracedRun trace_product() {
+  const Ladder ladder = product_ladder<kBug>();
+  Instance instance(ladder, {32, 16, 192}, InputKind::normal, 1);
+  return trace_level(ladder.levels[0], instance);
+}
+
+TEST(PlantedTraced, TheRightProductHasNoFinding) {
+  const TracedRun run = trace_product<ProductBug::none>();
+  EXPECT_TRUE(run.findings.empty()) << testing::PrintToString(run.findings);
+  EXPECT_EQ(run.check.status, CheckResult::Status::ok) << run.check.reason;
+}
+TEST(PlantedTraced, MissingWait) {
+  expect_found(trace_product<ProductBug::missing_wait>(), "race", "product.hpp:");
+}
+TEST(PlantedTraced, StageUsedTooEarly) {
+  expect_found(trace_product<ProductBug::stage_used_too_early>(), "race", "product.hpp:");
 }
 
 TEST(PlantedTraced, AWrongClaimIsFalse) {
