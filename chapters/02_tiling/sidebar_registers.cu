@@ -4,6 +4,7 @@
 // level of the ladder, unchanged; only two constants of its configuration differ.
 #include "chapters/02_tiling/level_5_vectorised.cuh"
 #include "chapters/02_tiling/sweep.hpp"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::sgemm {
 
@@ -24,7 +25,7 @@ Candidate row(const char* name) {
 
 int main(int argc, char** argv) {
   using namespace cookbook::sgemm;
-  for (const cookbook::Size& size : sizes_from(argc, argv, {{4096, 4096, 4096}})) {
+  for (const cookbook::Size& size : cookbook::joined_sizes(argc, argv, {{4096, 4096, 4096}})) {
     sweep(size, {row<2, 1>("unrolled 1 step of 8, room for 2 blocks"),
                  row<2, 2>("unrolled 2 steps"), row<2, 4>("unrolled 4 steps"),
                  row<2, 8>("unrolled 8 steps"), row<1, 8>("room for 1 block: up to 255 registers"),

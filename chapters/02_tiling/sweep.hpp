@@ -8,12 +8,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "chapters/02_tiling/problem.hpp"
 #include "common/bench/bench.hpp"
-#include "common/harness/arguments.hpp"
 #include "common/harness/check.hpp"
 
 namespace cookbook::sgemm {
@@ -93,11 +91,6 @@ inline void sweep(const Size& size, const std::vector<Candidate>& candidates) {
                 facts.localSizeBytes, facts.sharedSizeBytes + c.smem_bytes, blocks,
                 m.cold.median > 0 ? p.flops() / m.cold.median * 1e-6 : 0.0, m.error.c_str());
   }
-}
-
-/// "4096" or "4096x4096x64", any number of them on the command line, or `otherwise`.
-inline std::vector<Size> sizes_from(int argc, char** argv, std::vector<Size> otherwise) {
-  return joined_sizes(argc, argv, std::move(otherwise));
 }
 
 }  // namespace cookbook::sgemm

@@ -4,6 +4,7 @@
 // the configuration in level_5_wide_tile.cuh was chosen, and what to try on another GPU.
 #include "chapters/02_tiling/sweep.hpp"
 #include "chapters/04_double_buffering/level_7_block_order.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::sgemm {
 
@@ -29,8 +30,8 @@ Candidate row(const char* name) {
 
 int main(int argc, char** argv) {
   using namespace cookbook::sgemm;
-  for (const cookbook::Size& size :
-       sizes_from(argc, argv, {{2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192}})) {
+  for (const cookbook::Size& size : cookbook::joined_sizes(
+           argc, argv, {{2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192}})) {
     //                 tile (M, N, K)  warp    thread stages, blocks an SM
     sweep(
         size,

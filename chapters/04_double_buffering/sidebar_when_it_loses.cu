@@ -7,6 +7,7 @@
 #include "chapters/04_double_buffering/level_1_register_prefetch.cuh"
 #include "chapters/04_double_buffering/level_2_async_copy.cuh"
 #include "chapters/04_double_buffering/level_3_multistage.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::sgemm {
 
@@ -29,8 +30,8 @@ int main(int argc, char** argv) {
   using A2 = AsyncCopyConfig;
   using M2 = MultistageConfig;
   const std::size_t one = room_for_one();
-  for (const cookbook::Size& size :
-       sizes_from(argc, argv, {{4096, 4096, 4096}, {1024, 1024, 4096}, {8192, 8192, 64}})) {
+  for (const cookbook::Size& size : cookbook::joined_sizes(
+           argc, argv, {{4096, 4096, 4096}, {1024, 1024, 4096}, {8192, 8192, 64}})) {
     sweep(size,
           {candidate<V2>("one buffer, 2 blocks an SM", vectorised_kernel<V2, true>),
            candidate<V2>("one buffer, forced to 1 block", vectorised_kernel<V2, true>, one),

@@ -5,6 +5,7 @@
 #include "chapters/06_tma/level_6_two_consumers.cuh"
 #include "chapters/06_tma/level_8_tma_store.cuh"
 #include "chapters/06_tma/sweep.hpp"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {
@@ -54,7 +55,7 @@ void add_in_flight(Sweep& sweep) {
 int main(int argc, char** argv) {
   using namespace cookbook::gemm;
   int status = 0;
-  for (const auto& size : sizes_from(argc, argv, {{4096, 4096, 4096}})) {
+  for (const auto& size : cookbook::product_sizes(argc, argv, {{4096, 4096, 4096}})) {
     Sweep sweep(size, false, false);
     add_waiting<1>(sweep);
     add_waiting<2>(sweep);

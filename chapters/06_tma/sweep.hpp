@@ -10,13 +10,11 @@
 #include <cstring>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "chapters/05_tensor_cores/cublas_gemm.hpp"
 #include "chapters/05_tensor_cores/problem.hpp"
 #include "common/bench/bench.hpp"
-#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 
@@ -132,10 +130,5 @@ class Sweep {
   std::vector<float> expected_;
   bool failed_ = false;
 };
-
-/// M N K triples from the command line, or `otherwise`.
-inline std::vector<Size> sizes_from(int argc, char** argv, std::vector<Size> otherwise) {
-  return product_sizes(argc, argv, std::move(otherwise));
-}
 
 }  // namespace cookbook::gemm

@@ -8,6 +8,7 @@
 #include "chapters/06_tma/sweep.hpp"
 #include "chapters/08_persistent/level_3_hidden_epilogue.cuh"
 #include "chapters/08_persistent/level_5_stream_k.cuh"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {
@@ -28,13 +29,13 @@ int main(int argc, char** argv) {
   int status = 0;
   // Tiles of 256 x 256 for 66 clusters: a quarter of a wave, one wave, one wave and a bit, many;
   // and many tiles with hardly any k, where starting and storing are all there is.
-  for (const auto& size : sizes_from(argc, argv,
-                                     {{1024, 1024, 1024},
-                                      {2048, 2048, 2048},
-                                      {2304, 2048, 2048},
-                                      {4096, 4096, 4096},
-                                      {8192, 8192, 8192},
-                                      {8192, 8192, 128}})) {
+  for (const auto& size : cookbook::product_sizes(argc, argv,
+                                                  {{1024, 1024, 1024},
+                                                   {2048, 2048, 2048},
+                                                   {2304, 2048, 2048},
+                                                   {4096, 4096, 4096},
+                                                   {8192, 8192, 8192},
+                                                   {8192, 8192, 128}})) {
     Sweep sweep(size, false, false);
     add_level<Multicast>(sweep);
     add_level<PersistentStatic>(sweep);

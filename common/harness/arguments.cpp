@@ -2,13 +2,19 @@
 #include "common/harness/arguments.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
 
+#include "common/backend/whole_number.hpp"
+
 namespace cookbook {
+namespace {
+
+constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
+
+}  // namespace
 
 void refuse_argument(char** argv, const std::string& accepted, const std::string& got) {
   const std::string name = std::filesystem::path(argv[0]).filename();
@@ -21,11 +27,21 @@ void take_no_arguments(int argc, char** argv) {
 }
 
 std::optional<std::int64_t> positive_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (value < 1 || value > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
-  return value;
+  const auto numbers = joined_numbers(text, kMostRows);
+  if (numbers.size() != 1) return std::nullopt;
+  return numbers[0];
+}
+
+std::vector<std::int64_t> joined_numbers(std::string_view text, std::int64_t most) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('x', at), text.size());
+    const auto number = whole_number<std::int64_t>(text.substr(at, end - at));
+    if (!number || *number < 1 || *number > most) return {};
+    numbers.push_back(*number);
+    at = end + 1;
+  }
+  return numbers;
 }
 
 std::vector<std::int64_t> product_size(int argc, char** argv, int first,
@@ -55,19 +71,9 @@ std::vector<std::vector<std::int64_t>> joined_sizes(
   if (argc <= 1) return otherwise;
   std::vector<std::vector<std::int64_t>> sizes;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view text = argv[i];
-    std::vector<std::int64_t> size;
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find('x', at), text.size());
-      const auto number = positive_number(text.substr(at, end - at));
-      if (!number) break;
-      size.push_back(*number);
-      at = end + 1;
-      if (at <= text.size()) continue;
-      if (size.size() == 1) size.resize(3, size[0]);
-      if (size.size() == 3) sizes.push_back(size);
-    }
-    if (static_cast<int>(sizes.size()) != i) {
+    sizes.push_back(joined_numbers(argv[i], kMostRows));
+    if (sizes.back().size() == 1) sizes.back().resize(3, sizes.back()[0]);
+    if (sizes.back().size() != 3) {
       refuse_argument(argv, "sizes such as 4096 or 4096x4096x64", argv[i]);
     }
   }

@@ -6,26 +6,21 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
+#include "common/backend/whole_number.hpp"
+#include "common/harness/arguments.hpp"
+
 namespace cookbook {
 namespace {
-
-std::optional<std::int64_t> parse_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // What is wrong with `text` as the number of an exercise; "" where nothing is.
 std::string why_no_exercise(const Chapter& chapter, const std::string& text) {
   const auto count = static_cast<std::int64_t>(chapter.exercises.size());
   if (count == 0) return "this chapter has no graded exercise";
-  const auto number = parse_number(text);
+  const auto number = whole_number<std::int64_t>(text);
   if (number && *number >= 1 && *number <= count) return "";
   return fmt::format("takes {}; got '{}'",
                      count == 1   ? "1"
@@ -60,9 +55,7 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   app.add_option("--json", options.json, "write machine-readable results to this file");
   app.add_option("--seed", options.seed, "seed of the inputs (printed, default 1)")
       ->check([](const std::string& text) {  // left to itself CLI11 lets -1 wrap around
-        std::uint64_t seed = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-        if (error == std::errc() && end == text.data() + text.size()) return std::string();
+        if (whole_number<std::uint64_t>(text)) return std::string();
         return fmt::format("takes a whole number from 0 to 2^64 - 1; got '{}'", text);
       });
   app.footer("Google Benchmark's --benchmark_* options are passed through on the CUDA backend.");
@@ -108,7 +101,7 @@ std::vector<int> select_levels(const Ladder& ladder, const Options& options) {
   }
   for (const std::string& wanted : options.levels) {
     int found = -1;
-    if (const auto number = parse_number(wanted)) {
+    if (const auto number = whole_number<std::int64_t>(wanted)) {
       if (*number >= 0 && *number < count) found = static_cast<int>(*number);
     } else {
       for (int i = 0; i < count; ++i) {
@@ -135,15 +128,7 @@ Size parse_size(const Ladder& ladder, const std::string& text) {
       fmt::format("--size takes {} positive whole number{} ({}), such as {}; got '{}'",
                   ladder.dims.size(), ladder.dims.size() == 1 ? "" : "s joined by x",
                   fmt::join(ladder.dims, " x "), size_text(ladder.gpu_size), text);
-  Size size;
-  std::size_t at = 0;
-  while (at <= text.size()) {
-    const std::size_t end = std::min(text.find('x', at), text.size());
-    const auto number = parse_number(std::string_view(text).substr(at, end - at));
-    if (!number || *number <= 0 || *number > (std::int64_t{1} << 40)) throw UsageError(accepted);
-    size.push_back(*number);
-    at = end + 1;
-  }
+  Size size = joined_numbers(text, std::int64_t{1} << 40);
   if (size.size() == 1) size.resize(ladder.dims.size(), size[0]);
   if (size.size() != ladder.dims.size()) throw UsageError(accepted);
   return size;

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/worker.hpp"
+#include "common/backend/whole_number.hpp"
 
 namespace cookbook {
 namespace {
@@ -62,13 +62,6 @@ namespace {
 
 constexpr int kMaxWorkers = 256;
 
-std::optional<uint64_t> whole_number(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 struct Settings {
   AsyncSchedule schedule = AsyncSchedule::late;
   uint64_t seed = 1;
@@ -91,7 +84,7 @@ struct Settings {
     } else if (name == "random") {
       schedule = AsyncSchedule::random;
       if (colon != std::string_view::npos) {
-        const auto number = whole_number(value.substr(colon + 1));
+        const auto number = whole_number<uint64_t>(value.substr(colon + 1));
         right = number.has_value();
         seed = number.value_or(1);
       }
@@ -290,7 +283,7 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
 uint64_t environment_number(const char* name, uint64_t otherwise, uint64_t least, uint64_t most) {
   const char* text = std::getenv(name);
   if (!text || !*text) return otherwise;
-  const auto value = whole_number(text);
+  const auto value = whole_number<uint64_t>(text);
   if (!value || *value < least || *value > most) {
     throw std::runtime_error(std::string(name) + " takes a whole number from " +
                              std::to_string(least) + " to " + std::to_string(most) + "; got '" +
