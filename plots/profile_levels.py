@@ -75,8 +75,9 @@ def describe(chapter, ladder):
 
 
 def ncu(metrics, launches, command, seconds):
-    """What ncu prints for the first `launches` launches of a command."""
-    return subprocess.run(["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--launch-count",
+    """What ncu prints for a level's first `launches` launches; the harness's own are outside of its range."""
+    return subprocess.run(["ncu", "--csv", "--print-units", "base", "--clock-control", "none",
+                           "--profile-from-start", "off", "--launch-count",
                            str(launches), "--kill", "yes", "--metrics", ",".join(metrics), *command],
                           cwd=ROOT, capture_output=True, text=True, timeout=seconds)
 

@@ -24,6 +24,7 @@ class Instance {
 
   const AnyProblem& problem() const { return *problem_; }
   const DevicePointers& pointers() const { return pointers_; }
+  /// The inputs as drawn, on the host; an output has its extents there and no elements.
   const HostTensors& tensors() const { return tensors_; }
 
   /// Poisons every output on the device, and puts back inputs that a level has changed.
@@ -46,24 +47,28 @@ class Instance {
   /// whole.
   Comparison compare();
 
+  /// What a run changed that is none of its outputs, an input or a guard band; empty: nothing.
+  std::string changed_outside();
+
   /// A hash of the outputs as they are on the device now: equal runs give equal hashes.
   std::uint64_t output_hash();
 
  private:
-  struct ReferenceRow {
-    std::int64_t row;
-    std::vector<double> value, bound;
+  struct Reference {
+    std::vector<std::int64_t> rows;    // those that are compared
+    std::vector<double> value, bound;  // (rows.size(), columns)
   };
-  const std::vector<ReferenceRow>& reference(const TensorSpec& spec);
+  const Reference& reference(const TensorSpec& spec);
   const HostTensor& read_back(std::size_t tensor);  // as it is on the device now
 
   std::shared_ptr<AnyProblem> problem_;
   std::uint64_t seed_;
-  HostTensors tensors_;                                 // inputs as drawn, outputs poisoned
+  HostTensors tensors_;                                 // inputs as drawn; outputs have no storage
   std::vector<std::unique_ptr<HostTensor>> read_back_;  // one for each of tensors_
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DevicePointers pointers_;
-  std::map<std::string, std::vector<ReferenceRow>> reference_;
+  std::vector<std::uint64_t> as_drawn_;  // a hash of each buffer as it was at first
+  std::map<std::string, Reference> reference_;
   bool inputs_are_as_drawn_ = false;  // on the device
 };
 
@@ -79,7 +84,8 @@ const char* status_name(CheckResult::Status status);
 CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats = 2);
 
 /// Once more, when `run` has run many times since it was right: on poisoned outputs, with a result
-/// that must hash to `right_hash`, and guard bands and inputs as they were. Returns what is wrong,
+/// that must hash to `right_hash` (that of outputs compared whole), and guard bands and inputs as
+/// they were. Returns what is wrong,
 /// or nothing. Runs in between leave no other trace.
 std::string check_again(const std::function<void(Stream)>& run, Instance& instance,
                         std::uint64_t right_hash);

@@ -80,7 +80,7 @@ void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
     spec.fill(tensor, seed);
     return;
   }
-  poison(tensor);  // padding stays a NaN
+  if (spec.pitch != spec.cols) poison(tensor);  // padding stays a NaN
   for (char c : spec.name) seed = mix(seed ^ static_cast<unsigned char>(c));
   if (spec.rows == 0 || spec.cols == 0) return;
   parallel_for(spec.rows * spec.cols, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
