@@ -2,6 +2,7 @@
 // The harness itself: narrow types, inputs, claims, verdicts, command line, JSON.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/backend/device_bytes.hpp"
 #include "common/harness/arguments.hpp"
 #include "common/harness/check.hpp"
 #include "common/harness/claims_check.hpp"
@@ -82,6 +84,46 @@ TEST(Inputs, AreRepeatableAndHaveWhatTheirNameSays) {
     EXPECT_EQ(nans, kind == InputKind::one_nan);
     EXPECT_EQ(infinities, kind == InputKind::one_inf);
     EXPECT_GT(distinct_from_zero, 0);
+  }
+}
+
+// Lengths and addresses around the words that hashing and filling work in.
+TEST(DeviceBytes, EveryByteCountsAndItsPlaceToo) {
+  for (const std::size_t bytes : {1, 2, 3, 4, 7, 8, 9, 16, 4099}) {
+    for (const std::size_t misalign : {0, 2, 4}) {
+      DeviceMemory memory(bytes, "bytes", misalign);
+      std::vector<unsigned char> content(bytes);
+      for (std::size_t i = 0; i < bytes; ++i) content[i] = static_cast<unsigned char>(3 * i + 1);
+      memory.copy_from_host(content.data(), bytes);
+      const std::uint64_t hash = hash_bytes(memory.data(), bytes);
+      EXPECT_EQ(hash_bytes(memory.data(), bytes), hash);
+      for (const std::size_t at : {std::size_t{0}, bytes / 2, bytes - 1}) {
+        const unsigned char other = content[at] ^ 0x80;
+        memory.copy_from_host(&other, 1, at);
+        EXPECT_NE(hash_bytes(memory.data(), bytes), hash) << at << " of " << bytes;
+        memory.copy_from_host(&content[at], 1, at);
+      }
+      EXPECT_EQ(hash_bytes(memory.data(), bytes), hash);
+      if (bytes < 16) continue;
+      std::vector<unsigned char> swapped = content;  // the same words in another order
+      std::swap_ranges(swapped.begin(), swapped.begin() + 8, swapped.begin() + 8);
+      memory.copy_from_host(swapped.data(), bytes);
+      EXPECT_NE(hash_bytes(memory.data(), bytes), hash);
+    }
+  }
+}
+TEST(DeviceBytes, FillingWritesTheElementsAndNothingElse) {
+  for (const std::size_t width : {2, 4}) {
+    for (const std::size_t count : {0, 1, 31, 4097}) {
+      DeviceMemory memory(count * width, "filled", width);
+      fill_elements(memory.data(), count, width, 0x7fadbeef);
+      std::vector<unsigned char> content(count * width);
+      memory.copy_to_host(content.data(), content.size());
+      for (std::size_t i = 0; i < content.size(); ++i) {
+        ASSERT_EQ(content[i], (0x7fadbeefu >> (8 * (i % width))) & 0xff) << i;
+      }
+      EXPECT_TRUE(memory.guards_intact());
+    }
   }
 }
 
