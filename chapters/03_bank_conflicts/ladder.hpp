@@ -100,8 +100,10 @@ inline Chapter chapter_3() {
                 named<Words<64, 64, 16, 8, 3>>("sectors_64x64_512_threads"),
                 named<Words<64, 64, 16, 32, 2>>("lines_64x64_512_threads"),
                 named<Words<64, 32, 16, 32, 3>>("lines_64x32_512_threads"),
-                named<Words<128, 32, 8, 32, 4>>("lines_128x32_256_threads"),
-                named<Words<128, 64, 32, 32, 1>>("lines_128x64_1024_threads"),
+                named<Words<128, 32, 8, 32, 4>>("lines_128x32_256_threads_4_blocks"),
+                named<Words<128, 32, 8, 32, 6>>("lines_128x32_256_threads_6_blocks"),
+                named<Words<128, 64, 16, 32, 3>>("lines_128x64_512_threads"),
+                named<Words<256, 32, 16, 32, 3>>("lines_256x32_512_threads"),
                 named<Words<128, 32, 16, 32, 3, 4>>("lines_128x32_512_threads_group_4"),
                 named<Words<128, 32, 16, 32, 3, kDownFirst>>("lines_128x32_512_down_first"),
                 named<Words<128, 32, 16, 1, 3, kDownFirst>>("unaligned_128x32_512_down_first")};

@@ -19,57 +19,71 @@ struct AlignedConfig {
 };
 
 /// Elements from the last line boundary to the start of row `col` of `out`. That row's windows of
-/// kTileRows elements end so many elements early: they begin and end on boundaries.
+/// kTileRows elements end so many elements early: they begin and end on boundaries. Only the lowest
+/// bits of the address matter, so 32-bit arithmetic will do.
 template <class C>
 __device__ __forceinline__ int slide(const float* out, const Shape& shape, std::int64_t col) {
   static_assert(C::kTileRows % C::kLine == 0, "windows are whole lines");
-  const auto base = reinterpret_cast<std::uintptr_t>(out) / sizeof(float);
-  return static_cast<int>((base + col * shape.out_pitch) % C::kLine);
+  const auto base = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(out) / sizeof(float));
+  const auto pitch = static_cast<unsigned>(shape.out_pitch);
+  return static_cast<int>((base + static_cast<unsigned>(col) * pitch) % C::kLine);
 }
 
-// kWhole: the tile lies within the matrix, wherever its columns slide.
+// kWhole: the tile lies within the matrix, wherever its columns slide. Pointers walk down the tile:
+// every product that a thread must form before its first load keeps that load waiting.
 template <class C, bool kWhole>
 __device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
                                                   float* __restrict__ out, const Shape& shape,
                                                   std::int64_t row0, std::int64_t col0,
                                                   float (&tile)[C::kTileRows][C::kTileCols]) {
   constexpr int kRows = C::kTileRows / C::kThreadsY, kCols = C::kTileCols / C::kThreadsX;
+  const int tx = threadIdx.x, ty = threadIdx.y;
+  // What exists: rows top <= row < bottom, counted from row0, and columns col < right, from col0.
+  const int top = row0 == 0 ? 0 : -C::kTileRows;
+  const int bottom = static_cast<int>(min(shape.rows - row0, std::int64_t{C::kTileRows}));
+  const int right = static_cast<int>(min(shape.cols - col0, std::int64_t{C::kTileCols}));
+  const float* from = in + (row0 + ty) * shape.in_pitch + col0 + tx;
   const std::int64_t one_tile = C::kTileRows * shape.in_pitch;  // between the two rows of a slot
-  float value[kRows][kCols];                                    // (rows, columns) per thread
+  int slides[kCols];                                            // of this thread's columns
+#pragma unroll
+  for (int i = 0; i < kCols; ++i) slides[i] = slide<C>(out, shape, col0 + tx + i * C::kThreadsX);
+  float value[kRows][kCols];  // (rows, columns) per thread
 #pragma unroll
   for (int j = 0; j < kRows; ++j) {
+    const int y = ty + j * C::kThreadsY;
+    // A column that slides by s needs rows row0 - s ...; its last s slots hold the rows above. Most
+    // slots are never among the last kLine - 1, which the compiler knows as well.
+    const bool may_be_above = (j + 1) * C::kThreadsY + C::kLine - 2 >= C::kTileRows;
 #pragma unroll
     for (int i = 0; i < kCols; ++i) {
-      const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
-      const std::int64_t row = row0 + y, col = col0 + x;
-      // A column that slides by s needs rows row0 - s ...; its last s slots hold the rows above.
-      const int s = slide<C>(out, shape, col);
-      const bool above = s > 0 && y + s >= C::kTileRows;
-      const std::int64_t r = row - (above ? C::kTileRows : 0);
-      const bool inside = kWhole || (r >= 0 && r < shape.rows && col < shape.cols);
-      value[j][i] = inside ? in[row * shape.in_pitch + col - (above ? one_tile : 0)] : 0.0f;
+      const bool above = may_be_above && y + slides[i] >= C::kTileRows;
+      const int row = y - (above ? C::kTileRows : 0), col = tx + i * C::kThreadsX;
+      const bool inside = kWhole || (row >= top && row < bottom && col < right);
+      value[j][i] = inside ? from[i * C::kThreadsX - (above ? one_tile : 0)] : 0.0f;
     }
+    from += C::kThreadsY * shape.in_pitch;
   }
 #pragma unroll
   for (int j = 0; j < kRows; ++j) {
 #pragma unroll
     for (int i = 0; i < kCols; ++i) {
-      const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
+      const int y = ty + j * C::kThreadsY, x = tx + i * C::kThreadsX;
       tile[y][x ^ (y & 31)] = value[j][i];
     }
   }
   __syncthreads();  // the tile is whole before any thread reads what others wrote
+  float* to = out + (col0 + ty) * shape.out_pitch + row0 + tx;
 #pragma unroll
   for (int j = 0; j < C::kTileCols / C::kThreadsY; ++j) {
+    const int y = ty + j * C::kThreadsY;
+    const int s = slide<C>(out, shape, col0 + y);  // the same for all lanes
 #pragma unroll
     for (int i = 0; i < C::kTileRows / C::kThreadsX; ++i) {
-      const int y = threadIdx.y + j * C::kThreadsY, x = threadIdx.x + i * C::kThreadsX;
-      const int s = slide<C>(out, shape, col0 + y);  // the same for all lanes
-      const int slot = (x - s) & (C::kTileRows - 1);
-      const std::int64_t row = row0 + x - s, col = col0 + y;
-      const bool inside = kWhole || (row >= 0 && row < shape.rows && col < shape.cols);
-      if (inside) out[col * shape.out_pitch + row] = tile[slot][y ^ (slot & 31)];
+      const int x = tx + i * C::kThreadsX, slot = (x - s) & (C::kTileRows - 1);
+      const bool inside = kWhole || (x - s >= top && x - s < bottom && y < right);
+      if (inside) to[i * C::kThreadsX - s] = tile[slot][y ^ (slot & 31)];
     }
+    to += C::kThreadsY * shape.out_pitch;
   }
 }
 
@@ -99,7 +113,7 @@ dim3 aligned_grid(const Shape& shape) {
 }
 
 struct Aligned : Level {
-  using Config = AlignedConfig<32, 128, 32, 8, 4>;  // lines of 128 bytes; a slide a thread
+  using Config = AlignedConfig<32, 128, 32, 8, 5>;  // lines of 128 bytes; a slide a thread
   using OnLines = AlignedConfig<1, 64, 64, 16, 3>;  // level 4: nothing slides
   static constexpr const char* name = "aligned";
   static constexpr const char* changed = "each row of out starts its windows on a line boundary";
