@@ -113,7 +113,7 @@ dim3 aligned_grid(const Shape& shape) {
 }
 
 struct Aligned : Level {
-  using Config = AlignedConfig<32, 128, 32, 8, 5>;  // lines of 128 bytes; a slide a thread
+  using Config = AlignedConfig<32, 128, 64, 16, 3>;  // lines of 128 bytes
   using OnLines = AlignedConfig<1, 64, 64, 16, 3>;  // level 4: nothing slides
   static constexpr const char* name = "aligned";
   static constexpr const char* changed = "each row of out starts its windows on a line boundary";
