@@ -12,21 +12,33 @@ bulk=" 0 6 7 8 9 10 11 "
 chapters=("$@")
 [ $# -gt 0 ] || mapfile -t chapters < <(sed -n 's/^cookbook_chapter(\([0-9]*\) .*/\1/p' chapters/CMakeLists.txt)
 
-status=0
+# One tool on one chapter; its log only if it fails.
+check() {
+  local chapter=$1 tool=$2 log began=$SECONDS status
+  log=$(mktemp)
+  timeout "${SANITIZE_SECONDS:-300}" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+    "build/cuda/chapter-$chapter" --check --no-trace >"$log" 2>&1
+  status=$?
+  if [ "$status" -eq 0 ]; then
+    echo "ok    chapter $chapter $tool ($((SECONDS - began)) s)"
+  else
+    echo "FAIL  chapter $chapter $tool: status $status
+$(grep -E '=========|chapter' "$log" | head -20)"
+  fi
+  rm -f "$log"
+  return "$status"
+}
+
+# A few at once: most of a run is the tool starting and the host's reference, not the GPU.
+at_once=${SANITIZE_JOBS:-4} pids=()
 for chapter in "${chapters[@]}"; do
   for tool in memcheck synccheck initcheck racecheck; do
     if [ "$tool" = racecheck ] && [[ $bulk == *" $chapter "* ]]; then continue; fi
-    log=$(mktemp)
-    began=$SECONDS
-    if timeout "${SANITIZE_SECONDS:-300}" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-        "build/cuda/chapter-$chapter" --check --no-trace >"$log" 2>&1; then
-      echo "ok    chapter $chapter $tool ($((SECONDS - began)) s)"
-    else
-      echo "FAIL  chapter $chapter $tool: status $?"
-      grep -E '=========|chapter' "$log" | head -20
-      status=1
-    fi
-    rm -f "$log"
+    while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do sleep 0.2; done
+    check "$chapter" "$tool" &
+    pids+=($!)
   done
 done
+status=0
+for pid in "${pids[@]}"; do wait "$pid" || status=1; done
 exit "$status"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./run` itself, with chapters that only say what they were called with."""
+"""`./run` and tests/sanitize.sh, with chapters that only say what they were called with."""
 import os
 import shutil
 import subprocess
@@ -10,7 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Run(unittest.TestCase):
+class Scripts(unittest.TestCase):
+    """A folder with the repository's scripts and with stand-ins for what they call."""
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -47,6 +48,8 @@ class Run(unittest.TestCase):
             environment.pop("CXX", None)
         return subprocess.run([self.root / "run", *arguments], env=environment, capture_output=True, text=True)
 
+
+class Run(Scripts):
     def test_every_chapter_runs_and_one_failure_is_remembered(self):
         done = self.run_it("all", "--check")
         self.assertEqual(done.stdout, "0: --check\n11: --check\n")
@@ -99,6 +102,33 @@ class Run(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (2, line + "\n"))
         done = self.run_it("all", backend="gpu")
         self.assertEqual((done.returncode, done.stderr), (2, "run: BACKEND is 'gpu'; it must be simt or cuda\n"))
+
+
+class Sanitize(Scripts):
+    """tests/sanitize.sh, with a compute-sanitizer that finds something in one chapter with one tool."""
+    def setUp(self):
+        super().setUp()
+        (self.root / "tests").mkdir()
+        shutil.copy(ROOT / "tests/sanitize.sh", self.root / "tests/sanitize.sh")
+        self.script("bin/compute-sanitizer",
+                    'case "$*" in *synccheck*chapter-11*) echo "========= Barrier error"; exit 9;; esac')
+
+    def sanitize(self, *chapters):
+        environment = dict(os.environ, PATH=f"{self.root}/bin:{os.environ['PATH']}")
+        return subprocess.run([self.root / "tests/sanitize.sh", *chapters], env=environment, capture_output=True,
+                              text=True)
+
+    def test_one_finding_fails_the_whole_and_is_shown(self):
+        done = self.sanitize()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL  chapter 11 synccheck: status 9\n========= Barrier error\n", done.stdout)
+        # Every tool on every chapter; racecheck not where copies are bulk copies, which are all there are here.
+        self.assertEqual(done.stdout.count("chapter "), 6)
+        self.assertEqual(done.stdout.count("ok    "), 5)
+
+    def test_without_a_finding_it_passes(self):
+        done = self.sanitize("3")
+        self.assertEqual((done.returncode, done.stdout.count("ok    chapter 3 ")), (0, 4))
 
 
 if __name__ == "__main__":
