@@ -132,7 +132,7 @@ def main():
                          "bytes": moved, "flops": work, "launches": launches, "tool": "ncu"})
         print(f"{level:24} " + "  ".join(f"{key} {value / 1e6:,.1f} MB" for key, value in moved.items())
               + "".join(f"  {key} {value / 1e9:,.2f} GFLOP" for key, value in work.items() if value), flush=True)
-    out = options.out or folder / f"profile-{options.chapter}.json"
+    out = options.out or folder / f"profile-{options.chapter}{f'-{options.ladder}' if options.ladder else ''}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps({"schema": 1, "profiles": profiles}, indent=1) + "\n")
     print(f"wrote {out} after {time.monotonic() - begin:.0f} s")

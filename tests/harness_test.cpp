@@ -112,6 +112,34 @@ TEST(DeviceBytes, EveryByteCountsAndItsPlaceToo) {
     }
   }
 }
+// A hash that adds terms must not let two changes cancel, such as two signs or two swapped words.
+TEST(DeviceBytes, TwoChangesDoNotCancel) {
+  constexpr std::size_t kWords = 64;
+  DeviceMemory memory(kWords * sizeof(float), "words");
+  std::vector<float> content(kWords);
+  for (std::size_t i = 0; i < kWords; ++i) content[i] = 0.5f + static_cast<float>(i % 7);
+  auto hash = [&](const std::vector<float>& words) {
+    memory.copy_from_host(words.data(), memory.bytes());
+    return hash_bytes(memory.data(), memory.bytes());
+  };
+  std::set<std::uint64_t> seen = {hash(content)};
+  std::size_t variants = 1;
+  for (std::size_t a = 0; a < kWords; ++a) {
+    for (std::size_t b = a + 1; b < kWords; ++b) {
+      std::vector<float> negated = content, next = content, swapped = content;
+      negated[a] = -negated[a], negated[b] = -negated[b];
+      next[a] = std::nextafter(next[a], 100.0f), next[b] = std::nextafter(next[b], 0.0f);
+      std::swap(swapped[a], swapped[b]);
+      seen.insert(hash(negated));
+      seen.insert(hash(next));
+      variants += 2;
+      if (content[a] == content[b]) continue;
+      seen.insert(hash(swapped));
+      ++variants;
+    }
+  }
+  EXPECT_EQ(seen.size(), variants);
+}
 TEST(DeviceBytes, FillingWritesTheElementsAndNothingElse) {
   for (const std::size_t width : {2, 4}) {
     for (const std::size_t count : {0, 1, 31, 4097}) {

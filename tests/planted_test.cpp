@@ -60,6 +60,7 @@ TEST(Planted, PaddingWritten) {
 }
 TEST(Planted, InputChanged) {
   expect_caught(check<Bug::input_changed>(), "input `in` was changed");
+  expect_caught(check<Bug::two_inputs_negated>(), "input `in` was changed");
 }
 TEST(Planted, OutOfBoundsStore) {
   expect_caught(check<Bug::out_of_bounds_store>(), "wrote outside `out`: guard band changed");

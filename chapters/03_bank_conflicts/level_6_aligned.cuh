@@ -23,7 +23,8 @@ struct AlignedConfig {
 /// bits of the address matter, so 32-bit arithmetic will do.
 template <class C>
 __device__ __forceinline__ int slide(const float* out, const Shape& shape, std::int64_t col) {
-  static_assert(C::kTileRows % C::kLine == 0, "windows are whole lines");
+  static_assert(C::kTileRows % C::kLine == 0 && (C::kTileRows & (C::kTileRows - 1)) == 0,
+                "windows are whole lines, and both are powers of two");
   const auto base = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(out) / sizeof(float));
   const auto pitch = static_cast<unsigned>(shape.out_pitch);
   return static_cast<int>((base + static_cast<unsigned>(col) * pitch) % C::kLine);
@@ -114,7 +115,7 @@ dim3 aligned_grid(const Shape& shape) {
 
 struct Aligned : Level {
   using Config = AlignedConfig<32, 128, 64, 16, 3>;  // lines of 128 bytes
-  using OnLines = AlignedConfig<1, 64, 64, 16, 3>;  // level 4: nothing slides
+  using OnLines = AlignedConfig<1, 64, 64, 16, 3>;   // level 4: nothing slides
   static constexpr const char* name = "aligned";
   static constexpr const char* changed = "each row of out starts its windows on a line boundary";
   static constexpr const char* expect =

@@ -2,7 +2,7 @@
 // Sidebar: what an order of tiles makes a wave of blocks want. For every wave, the rows of A and
 // the columns of B that its blocks need between them: what must come from HBM if nothing is left in
 // L2 from the wave before, and the size of what L2 must hold for all to share. No GPU is needed; on
-// one, compare with dram__bytes_read.sum. Usage: chapter-7-waves [M N K]...
+// one, `./run profile 7 --ladder l2_order` counts. Usage: chapter-7-waves [M N K]...
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>

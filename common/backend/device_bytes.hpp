@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// What the harness does to whole buffers where they lie: a gigabyte is poisoned and hashed on the
-/// GPU in the time that its copy to the host would only begin in.
+/// What the harness does to whole buffers where they lie: a GPU poisons or hashes a gigabyte in a
+/// millisecond, and copies it to the host in hundreds.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,12 @@ namespace cookbook {
 void fill_elements(void* data, std::size_t count, std::size_t width, std::uint32_t bits);
 
 /// A hash of `bytes` bytes of device memory, after all launches so far: equal contents at one
-/// address give equal hashes. Throws std::runtime_error if a kernel failed.
+/// address give equal hashes. Not to be called by several threads at once. Throws
+/// std::runtime_error if a kernel failed.
 std::uint64_t hash_bytes(const void* data, std::size_t bytes);
 
-/// While one lives, a profiler sees the kernels launched: `ncu --profile-from-start off` measures a
-/// level's kernels and none of the harness's. Does nothing on the SIMT backend.
+/// Kernels launched during its lifetime are profiled: `ncu --profile-from-start off` measures a
+/// level's kernels and none of the harness's. Ranges do not nest. Does nothing on the SIMT backend.
 class ProfilerRange {
  public:
   ProfilerRange();
@@ -27,15 +28,20 @@ class ProfilerRange {
   ProfilerRange& operator=(const ProfilerRange&) = delete;
 };
 
+/// Every bit of `x` decides about half of the bits of the result (the finaliser of splitmix64).
+constexpr std::uint64_t mix_bits(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
 namespace detail {
 
-/// What the word at `index` adds to a hash. A sum, so that the order in which threads add does not
-/// matter; each term depends on its place (the finaliser of splitmix64, cut short).
-template <class Word>
-constexpr std::uint64_t hash_term(Word word, std::size_t index) {
-  const std::uint64_t mixed = (static_cast<std::uint64_t>(word) + 1) ^
-                              (static_cast<std::uint64_t>(index) * 0x9e3779b97f4a7c15ull);
-  return (mixed ^ (mixed >> 29)) * 0xbf58476d1ce4e5b9ull;
+/// What the word at `index` adds to a hash. A hash is a sum, so that the order in which threads add
+/// does not matter; hence each term must be mixed to the end, or terms could cancel.
+constexpr std::uint64_t hash_term(std::uint64_t word, std::size_t index) {
+  return mix_bits(word ^ (static_cast<std::uint64_t>(index) * 0x9e3779b97f4a7c15ull));
 }
 
 }  // namespace detail

@@ -37,8 +37,8 @@ class Instance {
     double error_bound = 0;  ///< the bound at that element
     double worst_ratio = 0;  ///< largest error / bound
   };
-  /// Reads everything back: outputs against the reference, padding and inputs unchanged, guard
-  /// bands intact, and no element left unwritten anywhere.
+  /// Reads the outputs back: values against the reference, padding unchanged, and no element left
+  /// unwritten anywhere. Also that guard bands are intact and inputs unchanged, by their hashes.
   ///
   /// Of a problem whose reference would take too long only some rows are compared, each over all
   /// its columns: the first, the last, and one in each of at least 14 equal strips. What is wrong
@@ -47,7 +47,8 @@ class Instance {
   /// whole.
   Comparison compare();
 
-  /// What a run changed that is none of its outputs, an input or a guard band; empty: nothing.
+  /// Names the first input or guard band that a run has changed, or returns an empty string. The
+  /// next reset() then restores the inputs.
   std::string changed_outside();
 
   /// A hash of the outputs as they are on the device now: equal runs give equal hashes.
@@ -59,6 +60,7 @@ class Instance {
     std::vector<double> value, bound;  // (rows.size(), columns)
   };
   const Reference& reference(const TensorSpec& spec);
+  std::uint64_t hash(std::size_t tensor) const;     // of the buffer on the device now
   const HostTensor& read_back(std::size_t tensor);  // as it is on the device now
 
   std::shared_ptr<AnyProblem> problem_;
@@ -67,7 +69,7 @@ class Instance {
   std::vector<std::unique_ptr<HostTensor>> read_back_;  // one for each of tensors_
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DevicePointers pointers_;
-  std::vector<std::uint64_t> as_drawn_;  // a hash of each buffer as it was at first
+  std::vector<std::uint64_t> as_drawn_;  // the hash of each input as it was at first
   std::map<std::string, Reference> reference_;
   bool inputs_are_as_drawn_ = false;  // on the device
 };
@@ -84,9 +86,9 @@ const char* status_name(CheckResult::Status status);
 CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats = 2);
 
 /// Once more, when `run` has run many times since it was right: on poisoned outputs, with a result
-/// that must hash to `right_hash` (that of outputs compared whole), and guard bands and inputs as
-/// they were. Returns what is wrong,
-/// or nothing. Runs in between leave no other trace.
+/// that must hash to `right_hash`, the hash of outputs that Instance::compare() passed, and with
+/// guard bands and inputs as they were. Returns what is wrong, or nothing. Runs in between leave no
+/// other trace.
 std::string check_again(const std::function<void(Stream)>& run, Instance& instance,
                         std::uint64_t right_hash);
 

@@ -5,19 +5,14 @@
 #include <cstring>
 #include <limits>
 
+#include "common/backend/device_bytes.hpp"
 #include "common/harness/parallel.hpp"
 
 namespace cookbook {
 namespace {
 
-// A counter-based generator (the splitmix64 finaliser): element i of a tensor is a pure function of
-// (seed, i), so drawing can be spread over threads and a single element can be drawn again.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ull;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
-}
+// A counter-based generator: element i of a tensor is a pure function of (seed, i), so drawing can
+// be spread over threads and a single element can be drawn again.
 
 double uniform(std::uint64_t bits) {  // in (0, 1)
   return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
@@ -35,11 +30,11 @@ double value_of(InputKind kind, DType dtype, std::uint64_t bits, std::int64_t in
     case InputKind::integers: return static_cast<double>(static_cast<int>(bits % 7)) - 3;
     case InputKind::wide: {
       const int range = dtype == DType::f16 ? 6 : 12;
-      return std::ldexp(normal(bits), static_cast<int>(mix(bits) % (2 * range + 1)) - range);
+      return std::ldexp(normal(bits), static_cast<int>(mix_bits(bits) % (2 * range + 1)) - range);
     }
     case InputKind::cancellation: {
       // Pairs (x, -x(1 + small)): long sums lose their leading digits.
-      const std::uint64_t pair = mix(bits ^ static_cast<std::uint64_t>(index / 2));
+      const std::uint64_t pair = mix_bits(bits ^ static_cast<std::uint64_t>(index / 2));
       const double x = 1 + uniform(pair);
       return index % 2 ? -x * (1 + 0.01 * uniform(bits)) : x;
     }
@@ -48,7 +43,7 @@ double value_of(InputKind kind, DType dtype, std::uint64_t bits, std::int64_t in
       return bits % 4 == 0 ? normal(bits) : normal(bits) * smallest_normal * 0.25;
     }
     case InputKind::signed_zeros:
-      return bits % 4 == 0 ? 0.0 : bits % 4 == 1 ? -0.0 : normal(mix(bits));
+      return bits % 4 == 0 ? 0.0 : bits % 4 == 1 ? -0.0 : normal(mix_bits(bits));
     case InputKind::one_hot: return 0;
     case InputKind::normal:
     case InputKind::one_nan:
@@ -81,17 +76,17 @@ void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
     return;
   }
   if (spec.pitch != spec.cols) poison(tensor);  // padding stays a NaN
-  for (char c : spec.name) seed = mix(seed ^ static_cast<unsigned char>(c));
+  for (char c : spec.name) seed = mix_bits(seed ^ static_cast<unsigned char>(c));
   if (spec.rows == 0 || spec.cols == 0) return;
   parallel_for(spec.rows * spec.cols, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t index = begin; index < end; ++index) {
       const std::int64_t col = index % spec.cols;
-      const std::uint64_t bits = mix(seed + static_cast<std::uint64_t>(index));
+      const std::uint64_t bits = mix_bits(seed + static_cast<std::uint64_t>(index));
       tensor.set(index / spec.cols, col, value_of(kind, spec.dtype, bits, col));
     }
   });
-  const auto special =
-      static_cast<std::int64_t>(mix(~seed) % static_cast<std::uint64_t>(spec.rows * spec.cols));
+  const auto special = static_cast<std::int64_t>(mix_bits(~seed) %
+                                                 static_cast<std::uint64_t>(spec.rows * spec.cols));
   const std::int64_t row = special / spec.cols;
   const std::int64_t col = special % spec.cols;
   if (kind == InputKind::one_nan) {

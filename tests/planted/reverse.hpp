@@ -55,6 +55,7 @@ enum class Bug {
   wrong_at_one_size,
   padding_written,
   input_changed,
+  two_inputs_negated,
   out_of_bounds_store,
   out_of_bounds_load,
   uninitialised_shared,
@@ -101,6 +102,7 @@ __global__ void reverse(float* in, float* out, int cols, int in_pitch, int out_p
   }
   if (kBug == Bug::padding_written && c == 0 && blockIdx.x == 0) to[cols] = 1;
   if (kBug == Bug::input_changed && c == 0) from[0] += 1;
+  if (kBug == Bug::two_inputs_negated && c < 2) from[c] = -from[c];
   // In one run of many, and such that every output stays right.
   if (kBug == Bug::input_padding_changed_later && call == 3 && c == 0 && blockIdx.x == 0) {
     from[cols] = 0;
