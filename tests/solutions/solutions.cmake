@@ -56,6 +56,5 @@ foreach(number IN LISTS chapters)
   get_property(folder GLOBAL PROPERTY COOKBOOK_CHAPTER_${number})
   cookbook_solutions(${number} ${folder})
 endforeach()
-# Source lines are all that reports need of the debug information.
 set_source_files_properties(solutions/solution.cpp PROPERTIES
-  COMPILE_OPTIONS "-g1;$<$<NOT:$<BOOL:$<TARGET_PROPERTY:COOKBOOK_TRACED>>>:-O1>")
+  COMPILE_OPTIONS "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:COOKBOOK_TRACED>>>:-O1>")
