@@ -5,6 +5,7 @@
 
 # Wrong solutions, graded as one more exercise of their chapter: <chapter> <file> <level>
 set(wrong_solutions
+  0 00/wrong_words.cuh roofs::wrong::Words
   1 01/wrong_pairs.cuh coalescing::wrong::Pairs
   2 02/wrong_barrier.cuh sgemm::wrong::MissingBarrier
   3 03/wrong_rotation.cuh transpose::wrong::ConflictFree)
