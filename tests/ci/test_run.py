@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./run` and tests/sanitize.sh, with chapters that only say what they were called with."""
+"""`./run`, the Makefile and tests/sanitize.sh, with chapters that only say what they were called with."""
 import os
 import shutil
 import subprocess
@@ -51,7 +51,7 @@ class Scripts(unittest.TestCase):
 
     def environment(self, backend, **more):
         environment = dict(os.environ, PATH=f"{self.root}/bin:{os.environ['PATH']}", JOBS="2")
-        for name in ("BACKEND", "CXX", "CUDACXX"):
+        for name in ("BACKEND", "CXX", "CUDACXX", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
             environment.pop(name, None)
         if backend is not None:
             environment["BACKEND"] = backend
@@ -167,6 +167,65 @@ class Run(Scripts):
             self.assertEqual((done.returncode, done.stderr), (2, line + "\n"))
         done = self.run_it("all", backend="gpu")
         self.assertEqual((done.returncode, done.stderr), (2, "run: BACKEND is 'gpu'; it must be simt or cuda\n"))
+
+
+class Make(Scripts):
+    """The Makefile, with the real ./run or with one that says how it was called."""
+    def setUp(self):
+        super().setUp()
+        shutil.copy(ROOT / "Makefile", self.root / "Makefile")
+
+    def make(self, *arguments, backend=None):
+        return subprocess.run(["make", "-s", *arguments], cwd=self.root, env=self.environment(backend),
+                              capture_output=True, text=True)
+
+    def log(self):
+        path = self.root / "cmake.log"
+        text = path.read_text() if path.exists() else ""
+        path.unlink(missing_ok=True)
+        return text
+
+    def pretend_run(self):
+        self.script("run", f"""echo "$*" >>"{self.root}/run.log"
+                           case "$*" in --print-backend) echo cuda;; *) echo "$BACKEND: $*"; exit 4;; esac""")
+
+    def test_a_chapter_is_built_for_the_backend_that_is_asked_for(self):
+        for backend in ("simt", "cuda"):
+            (self.root / f"build/{backend}/CMakeCache.txt").unlink(missing_ok=True)
+            for asked in ({"backend": backend}, {"arguments": [f"BACKEND={backend}"]}):
+                done = self.make("chapter-11", *asked.get("arguments", ()), backend=asked.get("backend"))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.log(), f"--preset {backend}\n--build build/{backend} --target chapter-11\n")
+        # What is configured is not configured again.
+        (self.root / "build/simt/CMakeCache.txt").touch()
+        self.assertEqual(self.make("chapter-3", backend="simt").returncode, 0)
+        self.assertEqual(self.log(), "--build build/simt --target chapter-3\n")
+
+    def test_a_chapter_is_run(self):
+        done = self.make("run-11", backend="simt")
+        self.assertEqual((done.returncode, done.stdout), (0, "11: \n"))
+        self.assertEqual(self.log(), "--build build/simt -j 2 --target chapter-11\n")
+        done = self.make("run-0", "BACKEND=simt")  # which fails
+        self.assertEqual((done.returncode, done.stdout), (2, "0: \n"))
+        self.gpu("release 12.8, V12.8.93")
+        self.log()
+        for asked in ({"backend": "cuda"}, {}):
+            done = self.make("run-11", **asked)
+            self.assertEqual((done.returncode, done.stdout), (0, "11 on the GPU: \n"))
+            self.assertEqual(self.log(), "".join(f"--build build/{kind} -j 2 --target chapter-11\n"
+                                                 for kind in ("cuda", "simt")))
+
+    def test_the_choice_of_run_is_asked_for_once_and_handed_on(self):
+        self.pretend_run()
+        for target, called in (("run-3", "3"), ("test", "test"), ("docs", "docs"), ("plots", "plots")):
+            done = self.make(target)
+            self.assertEqual((done.returncode, done.stdout), (2, f"cuda: {called}\n"))
+            self.assertEqual((self.root / "run.log").read_text(), f"--print-backend\n{called}\n")
+            (self.root / "run.log").unlink()
+        self.assertEqual(self.make("run-3", backend="simt").stdout, "simt: 3\n")
+        self.assertEqual((self.root / "run.log").read_text(), "3\n")
+        self.assertEqual(self.make("chapter-3").returncode, 0)
+        self.assertEqual(self.log(), "--preset cuda\n--build build/cuda --target chapter-3\n")
 
 
 class Sanitize(Scripts):
