@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Thin: every target goes to CMake. BACKEND=simt|cuda overrides what ./run would choose.
-BACKEND ?= $(shell ./run --print-backend)
+ifndef BACKEND
+BACKEND := $(shell ./run --print-backend)
+endif
 BUILD := build/$(BACKEND)
 
 .PHONY: all test docs plots clean

@@ -4,6 +4,7 @@
 // kernels that are right or have one mistake.
 #pragma once
 
+#include <fstream>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -97,6 +98,18 @@ TensorMap map_2d(const void* base, int rows, int columns, int box_rows, int box_
   return make_tensor_map(spec);
 }
 
+// "device_units.hpp:N", of the one line of this file that ends in "// [tag]".
+[[maybe_unused]] std::string place_of(const std::string& tag) {
+  std::ifstream in(COOKBOOK_SOURCE_DIR "/tests/device_units.hpp");
+  const std::string mark = "// [" + tag + "]";
+  std::string place, line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (!line.ends_with(mark)) continue;
+    place = place.empty() ? "device_units.hpp:" + std::to_string(number) : "two lines " + mark;
+  }
+  return place.empty() ? "no line " + mark : place;
+}
+
 enum class Mistake {
   none,
   no_wgmma_wait,
@@ -133,13 +146,13 @@ __global__ void __launch_bounds__(160, 1)
     for (int i = 0; i < steps; ++i) {
       const int s = i % kStages;
       const uint32_t phase = i / kStages % 2;
-      mbarrier_wait(&empty[s], phase ^ 1);
+      mbarrier_wait(&empty[s], phase ^ 1);  // [empty wait]
       constexpr uint32_t kExpected = kMistake == Mistake::too_many_bytes  ? 3 * kTile
                                      : kMistake == Mistake::too_few_bytes ? kTile
                                                                           : 2 * kTile;
       mbarrier_arrive_expect_tx(&full[s], kExpected);
-      tma_load_2d(a_tiles + s * kTile, &map_a, &full[s], i * 64, blockIdx.y * 64);
-      tma_load_2d(b_tiles + s * kTile, &map_b, &full[s], i * 64, blockIdx.x * 64);
+      tma_load_2d(a_tiles + s * kTile, &map_a, &full[s], i * 64, blockIdx.y * 64);  // [load a]
+      tma_load_2d(b_tiles + s * kTile, &map_b, &full[s], i * 64, blockIdx.x * 64);  // [load b]
     }
     return;
   }
@@ -148,12 +161,13 @@ __global__ void __launch_bounds__(160, 1)
     const int s = i % kStages;
     const uint32_t phase = i / kStages % 2;
     if (kMistake != Mistake::no_full_wait) {
-      mbarrier_wait(&full[s], kMistake == Mistake::wrong_parity ? phase ^ 1 : phase);
+      const uint32_t parity = kMistake == Mistake::wrong_parity ? phase ^ 1 : phase;
+      mbarrier_wait(&full[s], parity);  // [full wait]
     }
     if (kMistake == Mistake::released_early && threadIdx.x % 32 == 0) mbarrier_arrive(&empty[s]);
     wgmma_fence();
     for (int kk = 0; kk < 64; kk += 16) {
-      wgmma_m64k16<64, bf16>(
+      wgmma_m64k16<64, bf16>(  // [product]
           d, wgmma_descriptor<Swizzle::b128>(a_tiles + s * kTile + 2 * kk, 16, 1024),
           wgmma_descriptor<Swizzle::b128>(b_tiles + s * kTile + 2 * kk, 16, 1024), true);
     }

@@ -23,12 +23,14 @@ using simt::Op;
 using simt::Space;
 using simt::Trace;
 
-Trace trace_of(const std::function<void()>& body) {
+// A kernel that must end in an error leaves its message in `message`.
+Trace trace_of(const std::function<void()>& body, std::string* message = nullptr) {
   simt::start_trace();
   try {
     body();
   } catch (const simt::KernelError& error) {
-    ADD_FAILURE() << error.what();
+    if (message == nullptr) ADD_FAILURE() << error.what();
+    if (message != nullptr) *message = error.what();
   }
   return simt::stop_trace();
 }
@@ -41,11 +43,22 @@ std::string findings_of(const Trace& trace) {
   return text;
 }
 
-bool has_finding(const Trace& trace, const std::string& kind, const std::string& part) {
+// A finding of this kind whose message has all these parts, in this order.
+bool has_finding(const Trace& trace, const std::string& kind,
+                 const std::vector<std::string>& parts) {
   for (const simt::Finding& finding : trace.findings) {
-    if (finding.kind == kind && finding.message.find(part) != std::string::npos) return true;
+    size_t at = 0;
+    for (const std::string& part : parts) {
+      if (at != std::string::npos) at = finding.message.find(part, at);
+      if (at != std::string::npos) at += part.size();
+    }
+    if (finding.kind == kind && at != std::string::npos) return true;
   }
   return false;
+}
+
+bool has_finding(const Trace& trace, const std::string& kind, const std::string& part) {
+  return has_finding(trace, kind, std::vector<std::string>{part});
 }
 
 const AccessSite* find_site(const Trace& trace, Space space, Op op) {
@@ -125,10 +138,12 @@ struct TracedGemm {
   TensorMap map_b = map_2d<bf16>(b.data(), n, k, 64, 64, Swizzle::b128);
 
   template <Mistake kMistake>
-  Trace trace() {
-    return trace_of([&] {
-      launch(gemm<kMistake>, {1, 160, 4 * 8192 + 64}, {}, map_a, map_b, d.as<float>(), n, k);
-    });
+  Trace trace(std::string* message = nullptr) {
+    return trace_of(
+        [&] {
+          launch(gemm<kMistake>, {1, 160, 4 * 8192 + 64}, {}, map_a, map_b, d.as<float>(), n, k);
+        },
+        message);
   }
 };
 
@@ -145,14 +160,99 @@ TEST(Correct, PipelineHasNoFindingsUnderAnySchedule) {
 // ---- mistakes
 // ---------------------------------------------------------------------------------------
 
-TEST(Mistakes, StageReleasedBeforeWgmmaWait) {
-  TracedGemm gemm;
-  EXPECT_FINDING(gemm.trace<Mistake::released_early>(), "race", "device_units.hpp");
+void for_all_schedules(const std::function<void(simt::AsyncSchedule)>& body) {
+  for (const auto schedule :
+       {simt::AsyncSchedule::late, simt::AsyncSchedule::early, simt::AsyncSchedule::random}) {
+    SCOPED_TRACE("schedule " + std::to_string(static_cast<int>(schedule)));
+    simt::set_async_schedule(schedule, 7);
+    body(schedule);
+  }
+  simt::set_async_schedule(simt::AsyncSchedule::late);
 }
 
+// The loader's thread is (128,0,0); a product is issued by the threads before it.
+const std::vector<const char*> kLoads{"load a", "load b"};
+
+// A TMA load fills a stage for the next round while a product of this round has yet to read it.
+std::vector<std::string> read_of_what_comes_next(const char* load) {
+  return {"read after write",
+          "asynchronous operation of thread (128,0,0) wrote at " + place_of(load),
+          "an asynchronous operation of thread",
+          "reads at " + place_of("product") + " without waiting for it"};
+}
+
+// A TMA load overwrites what a product was issued to read and nobody knows to have read.
+std::vector<std::string> overwritten_under_the_product(const char* load) {
+  return {
+      "write after read",
+      "an asynchronous operation of thread",
+      "read at " + place_of("product"),
+      "asynchronous operation of thread (128,0,0) writes at " + place_of(load),
+      "without waiting for it",
+  };
+}
+
+// Released before it is even read: a product that comes late meets the next round's load.
+TEST(Mistakes, StageReleasedBeforeWgmmaWait) {
+  TracedGemm gemm;
+  for_all_schedules([&](simt::AsyncSchedule) {
+    const Trace trace = gemm.trace<Mistake::released_early>();
+    for (const char* load : kLoads) EXPECT_FINDING(trace, "race", read_of_what_comes_next(load));
+    // Each read was waited for, if for nothing that lasts: no wait is suspected.
+    EXPECT_EQ(findings_of(trace).find("parity"), std::string::npos) << findings_of(trace);
+  });
+}
+
+// Released after the product was issued: it never meets a load that was before it, but the next one
+// does not know that it has ended.
 TEST(Mistakes, MissingWgmmaWait) {
   TracedGemm gemm;
-  EXPECT_FINDING(gemm.trace<Mistake::no_wgmma_wait>(), "race", "device_units.hpp");
+  for_all_schedules([&](simt::AsyncSchedule) {
+    const Trace trace = gemm.trace<Mistake::no_wgmma_wait>();
+    EXPECT_EQ(trace.findings.size(), 2u) << findings_of(trace);
+    for (const char* load : kLoads) {
+      EXPECT_FINDING(trace, "race", overwritten_under_the_product(load));
+    }
+  });
+}
+
+// The wait that returned at once is named with what its thread reads.
+TEST(Mistakes, WrongParity) {
+  const std::string hint = "; the mbarrier wait before the read, at " + place_of("full wait") +
+                           ", returned at once with no phase complete: its parity, 1, was that of "
+                           "the phase before the first";
+  TracedGemm gemm;
+  for_all_schedules([&](simt::AsyncSchedule schedule) {
+    std::string error;
+    const Trace trace = gemm.trace<Mistake::wrong_parity>(&error);
+    for (const char* load : kLoads) {
+      std::vector<std::string> parts = read_of_what_comes_next(load);
+      parts.push_back(hint);
+      EXPECT_FINDING(trace, "race", parts);
+    }
+    EXPECT_FINDING(trace, "uninitialised",
+                   (std::vector<std::string>{"reads shared memory", "at " + place_of("product"),
+                                             "which nothing has written", hint}));
+    // How it ends: the multipliers are one round ahead of the loader.
+    if (schedule == simt::AsyncSchedule::late) {
+      EXPECT_NE(error.find("more arrivals in phase 0 than the 1"), std::string::npos) << error;
+    } else {
+      EXPECT_NE(error.find("deadlock"), std::string::npos) << error;
+      EXPECT_NE(error.find(") at " + place_of("full wait")), std::string::npos) << error;
+    }
+  });
+}
+
+// Without any wait there is none to name.
+TEST(Mistakes, MissingFullWait) {
+  TracedGemm gemm;
+  for_all_schedules([&](simt::AsyncSchedule) {
+    std::string error;  // the loads may overtake each other
+    const Trace trace = gemm.trace<Mistake::no_full_wait>(&error);
+    for (const char* load : kLoads) EXPECT_FINDING(trace, "race", read_of_what_comes_next(load));
+    EXPECT_FINDING(trace, "uninitialised", "at " + place_of("product"));
+    EXPECT_EQ(findings_of(trace).find("parity"), std::string::npos) << findings_of(trace);
+  });
 }
 
 TEST(Mistakes, MissingCpAsyncWait) {

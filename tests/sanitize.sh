@@ -22,7 +22,8 @@ check() {
   if [ "$status" -eq 0 ]; then
     echo "ok    chapter $chapter $tool ($((SECONDS - began)) s)"
   else
-    echo "FAIL  chapter $chapter $tool: status $status
+    # cat, since it writes all lines at once: echo writes them one by one, with others' in between.
+    cat <<<"FAIL  chapter $chapter $tool: status $status
 $(grep -E '=========|chapter' "$log" | head -20)"
   fi
   rm -f "$log"

@@ -3,7 +3,9 @@
 """Reads what `nvcc -Xptxas -v` printed and refuses what makes a kernel quietly slow:
 
 * any C75xx remark: the assembler serialised wgmma instructions;
-* register spills in the last level of a chapter's headline ladder (final_kernels.txt).
+* register spills in the last level of a chapter's headline ladder (final_kernels.txt);
+* a stack frame there: a local array that is indexed at run time lives in local memory, and every use
+  of it is an LDL or STL, although nothing is spilled.
 
 Usage: check_ptxas.py LOG [--kernels FILE] [--chapters N,N...]
 """
@@ -18,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 ENTRY = re.compile(r"Compiling entry function '([^']+)' for '([^']+)'")
-SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 REGISTERS = re.compile(r"Used (\d+) registers")
 SERIALISED = re.compile(r"\bC75\d\d\b")
 
@@ -28,6 +30,7 @@ class Kernel:
     mangled: str
     architecture: str
     name: str = ""
+    frame: int | None = None
     spill_stores: int | None = None
     spill_loads: int | None = None
     registers: int | None = None
@@ -42,10 +45,10 @@ def parse(lines):
         elif match := ENTRY.search(line):
             current = Kernel(*match.groups())
             kernels.append(current)
-        elif current and (match := SPILLS.search(line)):
+        elif current and (match := STACK.search(line)):
             # Device functions that were not inlined report too; the first report is the entry's.
-            if current.spill_stores is None:
-                current.spill_stores, current.spill_loads = int(match[2]), int(match[3])
+            if current.frame is None:
+                current.frame, current.spill_stores, current.spill_loads = map(int, match.groups())
         elif current and (match := REGISTERS.search(line)):
             current.registers = int(match[1])
     return kernels, remarks
@@ -106,11 +109,14 @@ def check(lines, patterns, chapters):
                 problems.append(f"chapter {chapter}: no kernel for {architecture} is named {pattern}")
             for kernel in matches:
                 table.append((chapter, architecture, kernel))
-                if kernel.spill_stores is None:
+                if kernel.frame is None:
                     problems.append(f"chapter {chapter}: no report on {kernel.name}")
                 elif kernel.spill_stores or kernel.spill_loads:
                     problems.append(f"chapter {chapter}: {kernel.name} for {architecture} spills "
                                     f"{kernel.spill_stores} bytes (and loads {kernel.spill_loads})")
+                elif kernel.frame:
+                    problems.append(f"chapter {chapter}: {kernel.name} for {architecture} has a stack frame "
+                                    f"of {kernel.frame} bytes: an array in local memory (LDL, STL)")
     for chapter in sorted(chapters - listed):
         problems.append(f"chapter {chapter}: final_kernels.txt has no line for it")
     return problems, table, len(kernels)
@@ -128,7 +134,7 @@ def main():
         problems, table, total = check(lines, list(read_patterns(arguments.kernels)), chapters)
     # Several object files hold the same kernel: a line for each that differs.
     rows = [f"chapter {chapter:2}  {architecture:7} {kernel.registers or 0:4} registers  "
-            f"{kernel.spill_stores or 0} spilled  {short_name(kernel.name)}"
+            f"{kernel.spill_stores or 0} spilled  {kernel.frame or 0} on the stack  {short_name(kernel.name)}"
             for chapter, architecture, kernel in table]
     print("\n".join(dict.fromkeys(rows)))
     for problem in problems:

@@ -17,10 +17,11 @@ KERNEL = "_ZN8cookbook6vectorINS_6ConfigEEEvPf"  # void cookbook::vector<cookboo
 NAME = "::vector<"
 
 
-def report(spill=0, architecture="sm_90a", extra=""):
+def report(spill=0, architecture="sm_90a", extra="", frame=None):
+    frame = spill if frame is None else frame  # what is spilled is in the frame
     return (f"ptxas info    : Compiling entry function '{KERNEL}' for '{architecture}'\n"
             f"ptxas info    : Function properties for {KERNEL}\n"
-            f"    {spill} bytes stack frame, {spill} bytes spill stores, {spill} bytes spill loads\n"
+            f"    {frame} bytes stack frame, {spill} bytes spill stores, {spill} bytes spill loads\n"
             f"{extra}"
             "ptxas info    : Used 168 registers, used 1 barriers\n")
 
@@ -39,6 +40,21 @@ class Ptxas(unittest.TestCase):
         self.assertEqual(len(found), 1)
         self.assertIn("spills 64 bytes", found[0])
         self.assertIn("cookbook::vector<cookbook::Config>", found[0])
+
+    def test_a_stack_frame_without_spills_fails_and_is_named(self):
+        found = problems(report(frame=48))
+        self.assertEqual(len(found), 1)
+        self.assertIn("cookbook::vector<cookbook::Config>", found[0])
+        self.assertIn("has a stack frame of 48 bytes", found[0])
+
+    def test_a_spill_is_not_reported_twice(self):
+        found = problems(report(spill=8, frame=48))
+        self.assertEqual(len(found), 1)
+        self.assertIn("spills 8 bytes", found[0])
+
+    def test_a_stack_frame_of_another_kernel_or_architecture_passes(self):
+        other = report(frame=64).replace("6vectorI", "6scalarI")
+        self.assertEqual(problems(report() + other + report(frame=64, architecture="sm_80")), [])
 
     def test_a_spill_of_another_kernel_passes(self):
         other = report(spill=64).replace("6vectorI", "6scalarI")
@@ -70,6 +86,7 @@ class Ptxas(unittest.TestCase):
         called = ("ptxas info    : Function properties for helper\n"
                   "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n")
         self.assertTrue(problems(report(spill=16, extra=called)))
+        self.assertTrue(problems(report(frame=16, extra=called)))
 
 
 class Sources(unittest.TestCase):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./run` and tests/sanitize.sh, with chapters that only say what they were called with."""
+"""`./run`, the Makefile and tests/sanitize.sh, with chapters that only say what they were called with."""
 import os
 import shutil
 import subprocess
@@ -29,6 +29,13 @@ class Scripts(unittest.TestCase):
         for chapter, status in ((0, 3), (11, 0)):
             self.script(f"build/simt/chapter-{chapter}", f'echo "{chapter}: $*"; exit {status}')
 
+    def gpu(self, nvcc):
+        """A GPU, an nvcc that says it is of this release, and what it has built."""
+        self.script("bin/nvidia-smi", '[ "$*" != -L ] || echo "GPU 0: a GPU"')
+        self.script("bin/nvcc", f'echo "Copyright (c) 2005-2025"; echo "Cuda compilation tools, {nvcc}"')
+        self.script("build/cuda/chapter-11", 'echo "11 on the GPU: $*"')
+        (self.root / "build/cuda/CMakeCache.txt").touch()
+
     def script(self, name, text):
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,10 +49,16 @@ class Scripts(unittest.TestCase):
         self.script("bin/cmake", f'case "$*" in --version) printf "cmake version {version}\\n\\nCMake suite";; '
                                  f'*) echo "$*" >>"{self.root}/cmake.log";; esac')
 
+    def environment(self, backend, **more):
+        environment = dict(os.environ, PATH=f"{self.root}/bin:{os.environ['PATH']}", JOBS="2")
+        for name in ("BACKEND", "CXX", "CUDACXX", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
+            environment.pop(name, None)
+        if backend is not None:
+            environment["BACKEND"] = backend
+        return dict(environment, **more)
+
     def run_it(self, *arguments, backend="simt", **more):
-        environment = dict(os.environ, BACKEND=backend, PATH=f"{self.root}/bin:{os.environ['PATH']}", JOBS="2", **more)
-        if "CXX" not in more:
-            environment.pop("CXX", None)
+        environment = self.environment(backend, **more)
         return subprocess.run([self.root / "run", *arguments], env=environment, capture_output=True, text=True)
 
 
@@ -90,6 +103,58 @@ class Run(Scripts):
         self.cmake("unknown")
         self.assertEqual(refusal(), (2, "run: cannot tell the version of CMake: it says 'cmake version unknown'\n"))
 
+    def test_an_nvcc_that_is_too_old_leaves_the_cpu(self):
+        for release, found in (("release 12.2, V12.2.140", "12.2"), ("release 11.8, V11.8.89", "11.8"),
+                               ("release 9.1, V9.1.85", "9.1")):
+            self.gpu(release)
+            why = f"nvcc {found} is older than 12.8: using the SIMT backend on the CPU\n"
+            done = self.run_it("--print-backend", backend=None)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "simt\n", why))
+            done = self.run_it("11", "--list", backend=None)
+            self.assertEqual((done.returncode, done.stdout), (0, "11: --list\n"))
+            self.assertEqual(done.stderr, why + "Building (simt: chapter-11) ...\n")
+            # Asked for the CPU, nobody needs to know.
+            self.assertEqual(self.run_it("--print-backend", backend="simt").stderr, "")
+        self.script("bin/nvcc", "echo nvcc fatal 13")
+        done = self.run_it("--print-backend", backend="")
+        self.assertEqual((done.stdout, done.stderr), ("simt\n", "cannot tell the version of nvcc: "
+                                                                "using the SIMT backend on the CPU\n"))
+
+    def test_an_nvcc_that_is_new_enough_is_taken(self):
+        for release in ("release 12.8, V12.8.93", "release 12.10, V12.10.1", "release 13.0, V13.0.88"):
+            self.gpu(release)
+            for backend in (None, "cuda"):
+                done = self.run_it("--print-backend", backend=backend)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "cuda\n", ""), release)
+                done = self.run_it("11", "--list", backend=backend)
+                self.assertEqual((done.returncode, done.stdout), (0, "11 on the GPU: --list\n"), release)
+
+    def test_without_a_gpu_nvcc_is_not_asked(self):
+        self.gpu("release 12.2, V12.2.140")
+        self.script("bin/nvidia-smi", "exit 9")
+        done = self.run_it("--print-backend", backend=None)
+        self.assertEqual((done.stdout, done.stderr), ("simt\n", ""))
+
+    def test_the_gpu_is_refused_in_one_line_where_nvcc_is_too_old(self):
+        self.gpu("release 12.6, V12.6.20")
+        for arguments in (("11",), ("all",), ("test",), ("build",), ("sanitize",)):
+            done = self.run_it(*arguments, backend="cuda")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (
+                2, "", "run: needs nvcc 12.8 or later; this is 12.6 (docs/building.md says how to get one)\n"))
+        self.assertFalse((self.root / "cmake.log").exists())
+        # What CMake will take is what counts.
+        self.script("newer/nvcc", 'echo "Cuda compilation tools, release 12.8, V12.8.93"')
+        newer = str(self.root / "newer/nvcc")
+        self.assertEqual(self.run_it("11", backend="cuda", CUDACXX=newer).stdout, "11 on the GPU: \n")
+        self.assertEqual(self.run_it("--print-backend", backend=None, CUDACXX=newer).stdout, "cuda\n")
+
+    def test_the_choice_is_explained_once(self):
+        """Scripts that ./run starts ask it for the backend again."""
+        self.gpu("release 12.2, V12.2.140")
+        self.script("plots/profile.sh", "./run --print-backend")
+        done = self.run_it("profile", backend=None)
+        self.assertEqual((done.stdout, done.stderr.count("older than 12.8")), ("simt\n", 1))
+
     def test_one_chapter(self):
         done = self.run_it("11", "--json", "a.json")
         self.assertEqual((done.returncode, done.stdout), (0, "11: --json a.json\n"))
@@ -102,6 +167,65 @@ class Run(Scripts):
             self.assertEqual((done.returncode, done.stderr), (2, line + "\n"))
         done = self.run_it("all", backend="gpu")
         self.assertEqual((done.returncode, done.stderr), (2, "run: BACKEND is 'gpu'; it must be simt or cuda\n"))
+
+
+class Make(Scripts):
+    """The Makefile, with the real ./run or with one that says how it was called."""
+    def setUp(self):
+        super().setUp()
+        shutil.copy(ROOT / "Makefile", self.root / "Makefile")
+
+    def make(self, *arguments, backend=None):
+        return subprocess.run(["make", "-s", *arguments], cwd=self.root, env=self.environment(backend),
+                              capture_output=True, text=True)
+
+    def log(self):
+        path = self.root / "cmake.log"
+        text = path.read_text() if path.exists() else ""
+        path.unlink(missing_ok=True)
+        return text
+
+    def pretend_run(self):
+        self.script("run", f"""echo "$*" >>"{self.root}/run.log"
+                           case "$*" in --print-backend) echo cuda;; *) echo "$BACKEND: $*"; exit 4;; esac""")
+
+    def test_a_chapter_is_built_for_the_backend_that_is_asked_for(self):
+        for backend in ("simt", "cuda"):
+            (self.root / f"build/{backend}/CMakeCache.txt").unlink(missing_ok=True)
+            for asked in ({"backend": backend}, {"arguments": [f"BACKEND={backend}"]}):
+                done = self.make("chapter-11", *asked.get("arguments", ()), backend=asked.get("backend"))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.log(), f"--preset {backend}\n--build build/{backend} --target chapter-11\n")
+        # What is configured is not configured again.
+        (self.root / "build/simt/CMakeCache.txt").touch()
+        self.assertEqual(self.make("chapter-3", backend="simt").returncode, 0)
+        self.assertEqual(self.log(), "--build build/simt --target chapter-3\n")
+
+    def test_a_chapter_is_run(self):
+        done = self.make("run-11", backend="simt")
+        self.assertEqual((done.returncode, done.stdout), (0, "11: \n"))
+        self.assertEqual(self.log(), "--build build/simt -j 2 --target chapter-11\n")
+        done = self.make("run-0", "BACKEND=simt")  # which fails
+        self.assertEqual((done.returncode, done.stdout), (2, "0: \n"))
+        self.gpu("release 12.8, V12.8.93")
+        self.log()
+        for asked in ({"backend": "cuda"}, {}):
+            done = self.make("run-11", **asked)
+            self.assertEqual((done.returncode, done.stdout), (0, "11 on the GPU: \n"))
+            self.assertEqual(self.log(), "".join(f"--build build/{kind} -j 2 --target chapter-11\n"
+                                                 for kind in ("cuda", "simt")))
+
+    def test_the_choice_of_run_is_asked_for_once_and_handed_on(self):
+        self.pretend_run()
+        for target, called in (("run-3", "3"), ("test", "test"), ("docs", "docs"), ("plots", "plots")):
+            done = self.make(target)
+            self.assertEqual((done.returncode, done.stdout), (2, f"cuda: {called}\n"))
+            self.assertEqual((self.root / "run.log").read_text(), f"--print-backend\n{called}\n")
+            (self.root / "run.log").unlink()
+        self.assertEqual(self.make("run-3", backend="simt").stdout, "simt: 3\n")
+        self.assertEqual((self.root / "run.log").read_text(), "3\n")
+        self.assertEqual(self.make("chapter-3").returncode, 0)
+        self.assertEqual(self.log(), "--preset cuda\n--build build/cuda --target chapter-3\n")
 
 
 class Sanitize(Scripts):

@@ -321,6 +321,10 @@ struct Hooks {
   // fence.proxy.async by this thread: its earlier plain accesses are ordered before later
   // asynchronous ones.
   virtual void proxy_fence(Thread&) {}
+  // A thread's wait for an mbarrier is over. `idle`: no phase of the barrier was complete, and the
+  // wait was for the one before the first, which counts as complete. That is right for a stage
+  // that was never filled, and a wrong parity everywhere else.
+  virtual void mbarrier_waited(Thread&, bool /*idle*/, void* /*pc*/) {}
 };
 extern Hooks* hooks;
 

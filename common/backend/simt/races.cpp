@@ -13,6 +13,7 @@ void RaceDetector::begin_group(uint32_t threads, size_t shared_bytes) {
   for (ThreadClock& thread : thread_clocks_) {
     thread.row.reset();
     thread.fences.clear();
+    thread.idle_wait_pc = 0;
   }
   clock_.assign(slots_, 1);
   base_.assign(slots_, 0);
@@ -162,6 +163,10 @@ void RaceDetector::proxy_fence(Actor thread) {
   thread_clocks_[thread].fences.push_back(clock_[thread]++);
 }
 
+void RaceDetector::idle_wait(Actor thread, uint32_t pc) {
+  thread_clocks_[thread].idle_wait_pc = pc;
+}
+
 void RaceDetector::report(SharedHazard::Kind kind, const Entry* earlier, const Access& later,
                           const View& me, size_t offset) {
   const uint32_t earlier_pc = earlier != nullptr ? earlier->pc : 0;
@@ -174,6 +179,9 @@ void RaceDetector::report(SharedHazard::Kind kind, const Entry* earlier, const A
   hazard.later_async = later.actor < 0;
   hazard.later_atomic = later.atomic;
   hazard.offset = offset;
+  if (kind == SharedHazard::Kind::read_after_write || kind == SharedHazard::Kind::uninitialised) {
+    hazard.idle_wait_pc = thread_clocks_[me.issuer].idle_wait_pc;
+  }
   if (earlier == nullptr) return;
   hazard.earlier_async = !is_thread(earlier->slot);
   hazard.earlier_thread = hazard.earlier_async ? slot_issuer_[earlier->slot] : earlier->slot;

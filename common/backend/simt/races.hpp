@@ -42,7 +42,8 @@ struct SharedHazard {
   bool later_async = false;
   bool earlier_atomic = false;
   bool later_atomic = false;
-  size_t offset = 0;  ///< Of the first byte, in the detector's shared memory.
+  size_t offset = 0;          ///< Of the first byte, in the detector's shared memory.
+  uint32_t idle_wait_pc = 0;  ///< See idle_wait(); of the later thread, if it reads.
   uint64_t count = 0;
 };
 
@@ -74,6 +75,8 @@ class RaceDetector {
   bool has_begun(Actor operation) const;
   /// `thread` executes fence.proxy.async.
   void proxy_fence(Actor thread);
+  /// The last mbarrier wait of `thread`, at `pc`, did not wait for anything. 0: it did.
+  void idle_wait(Actor thread, uint32_t pc);
 
   /// Checks and records an access to [offset, offset + bytes).
   void access(size_t offset, size_t bytes, const Access& access);
@@ -111,6 +114,7 @@ class RaceDetector {
   struct ThreadClock {
     RowPointer row;                ///< Null: only what the last full barrier taught.
     std::vector<uint32_t> fences;  ///< Clocks at which the thread fenced the proxies, ascending.
+    uint32_t idle_wait_pc = 0;
   };
   struct Operation {
     Actor actor = 0;

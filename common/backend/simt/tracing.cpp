@@ -106,6 +106,7 @@ struct Occurrence {
   bool is_static = false;
   Op op = Op::load;
   size_t offset = 0;
+  uint32_t idle_wait = 0;  ///< Where the thread that reads waited for an mbarrier, in vain.
   std::string detail;
 };
 
@@ -635,6 +636,7 @@ class WorkerTracer {
         found.later_async = hazard.later_async;
         found.earlier_atomic = hazard.earlier_atomic;
         found.later_atomic = hazard.later_atomic;
+        found.idle_wait = hazard.idle_wait_pc;
         found.is_static = hazard.offset >= static_offset_;
         found.offset = found.is_static || shared_stride_ == 0 ? hazard.offset - static_offset_
                                                               : hazard.offset % shared_stride_;
@@ -837,6 +839,9 @@ class TracingHooks final : public Hooks {
         std::has_single_bit(static_cast<unsigned>(bytes)), pc, 0, current_thread->actor, !is_flag);
   }
   void proxy_fence(Thread& thread) override { this_tracer->detector().proxy_fence(thread.actor); }
+  void mbarrier_waited(Thread& thread, bool idle, void* pc) override {
+    this_tracer->detector().idle_wait(thread.actor, idle ? token_of(pc) : 0);
+  }
 
  private:
   const Launch* launch_ = nullptr;
@@ -871,7 +876,7 @@ const char* kind_name(Kind kind) {
 }
 
 std::string describe(Kind kind, const Occurrence& found, const std::string& earlier_line,
-                     const std::string& later_line) {
+                     const std::string& later_line, const std::string& wait_line) {
   const bool reads_later = kind == Kind::read_after_write || kind == Kind::global_write_read;
   const bool read_earlier = kind == Kind::write_after_read || kind == Kind::global_read_write;
   const auto actor = [](const uint3& thread, bool is_async) {
@@ -881,7 +886,13 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
   const char* did = found.earlier_atomic ? "updated" : read_earlier ? "read" : "wrote";
   const char* does = found.later_atomic ? "updates" : reads_later ? "reads" : "writes";
   const char* op = found.op == Op::load || found.op == Op::async_load ? "reads" : "writes";
-  const std::string in_block = " (block " + to_text(found.block) + ")";
+  // Where a read races although its thread waited, the parity it waited for is the first suspect.
+  const std::string in_block =
+      " (block " + to_text(found.block) + ")" +
+      (found.idle_wait == 0 ? ""
+                            : "; the mbarrier wait before the read, at " + wait_line +
+                                  ", returned at once with no phase complete: its parity, 1, was "
+                                  "that of the phase before the first");
   const std::string memory =
       (found.is_static ? "static shared memory " : "shared memory ") + hex_offset(found.offset);
   const std::string later = actor(found.later_thread, found.later_async);
@@ -955,6 +966,7 @@ Trace stop() {
   for (const auto& [key, found] : state.findings) {
     if (std::get<2>(key) != 0) locations[std::get<2>(key)];
     locations[std::get<3>(key)];
+    if (found.idle_wait != 0) locations[found.idle_wait];
   }
   std::vector<void*> pcs;
   for (const auto& [token, location] : locations) pcs.push_back(pc_of(token));
@@ -1016,7 +1028,10 @@ Trace stop() {
         seen.try_emplace({static_cast<int>(kind), pair}, trace.findings.size());
     if (is_new) {
       trace.findings.push_back(
-          {kind_name(kind), describe(kind, found, earlier_line, later_line), found.count});
+          {kind_name(kind),
+           describe(kind, found, earlier_line, later_line,
+                    found.idle_wait != 0 ? line_of(found.idle_wait) : std::string()),
+           found.count});
     } else {
       trace.findings[at->second].count += found.count;
     }

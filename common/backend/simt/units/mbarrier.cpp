@@ -85,8 +85,10 @@ Mbarrier& own_mbarrier(const uint64_t* bar, const char* what, void* pc) {
 
 bool complete(const Mbarrier& barrier, uint32_t parity) { return (barrier.phase & 1) != parity; }
 
-void acquire(Mbarrier& barrier, uint32_t parity) {
-  if (hooks != nullptr) hooks->acquire(&barrier.phase_object[parity], current_thread->actor);
+void acquire(Mbarrier& barrier, uint32_t parity, void* pc) {
+  if (hooks == nullptr) return;
+  hooks->acquire(&barrier.phase_object[parity], current_thread->actor);
+  hooks->mbarrier_waited(*current_thread, barrier.phase == 0, pc);
 }
 
 void require_parity(uint32_t parity, const char* what, void* pc) {
@@ -101,7 +103,7 @@ void wait(uint64_t* bar, uint32_t parity, const char* what, void* pc) {
     describe(barrier);
     block_current(barrier.text, bar, pc);
   }
-  acquire(barrier, parity);
+  acquire(barrier, parity, pc);
 }
 
 }  // namespace
@@ -215,7 +217,7 @@ bool mbarrier_try_wait(uint64_t* bar, uint32_t parity) {
   Mbarrier& barrier = own_mbarrier(bar, "mbarrier_try_wait", pc);
   if (!complete(barrier, parity)) yield_current(pc);
   if (!complete(barrier, parity)) return false;
-  acquire(barrier, parity);
+  acquire(barrier, parity, pc);
   return true;
 }
 
