@@ -355,44 +355,47 @@ def book_roofline(results, chapters, theme):
     panels = [(title, mine) for title, belongs in PANELS if (mine := [r for r in runs if belongs(r[1])])]
     if not panels:
         return None
-    rows = max(len(mine) for _, mine in panels)
+    # A panel with many chapters is wider and lists them in two columns.
+    columns = [1 if len(mine) <= 3 else 2 for _, mine in panels]
+    rows = max(math.ceil(len(mine) / n) for n, (_, mine) in zip(columns, panels))
     height = 5.0 + 0.36 * rows
-    figure, all_axes = plt.subplots(1, len(panels), figsize=(1.0 + 3.7 * len(panels), height), squeeze=False)
-    figure.subplots_adjust(left=0.07 if len(panels) == 3 else 0.11, right=0.985, top=1 - 0.75 / height,
+    figure, all_axes = plt.subplots(1, len(panels), figsize=(1.0 + 3.7 * len(panels), height), squeeze=False,
+                                    gridspec_kw={"width_ratios": [1 if n == 1 else 1.95 for n in columns]})
+    figure.subplots_adjust(left=0.06 if len(panels) == 3 else 0.11, right=0.985, top=1 - 0.75 / height,
                            bottom=(1.15 + 0.36 * rows) / height, wspace=0.25)
-    for axes, (title, mine) in zip(all_axes[0], panels):
+    farthest = 1
+    for axes, n, (title, mine) in zip(all_axes[0], columns, panels):
         axes.set_xscale("log")
         axes.set_yscale("log")
         charts = [Chart(run) for _, run in mine]
-        ends = [(chart.x(run.timed[i])[0], run.speed(run.timed[i]))
-                for chart, (_, run) in zip(charts, mine) for i in (0, -1)]
-        x_range, y_range = ranges(ends, charts)
+        # The last levels first: who comes later makes room.
+        places = {(order, i): (chart.x(run.timed[i])[0], run.speed(run.timed[i]))
+                  for i in (-1, 0) for order, (chart, (_, run)) in enumerate(zip(charts, mine))}
+        x_range, y_range = ranges(list(places.values()), charts, algorithm=False)
+        if not charts[0].flops:  # room for those that can only be set aside to the right
+            x_range = (x_range[0] * 1.4, x_range[1] * 1.05 ** len(mine))
         axes.set_xlim(x_range)
         axes.set_ylim(y_range)
         set_angles(axes, figure, charts, x_range, y_range)
         highest = max(charts, key=lambda chart: chart.ceiling() or 0)
         draw_roofs(axes, highest, theme, x_range, y_range, narrow=True)
-        entries, beside = [], Counter()
+        drawn = apart(axes, places, both_sides=charts[0].flops, distance=14, step=1)
+        farthest = max([farthest] + [math.exp(abs(math.log(drawn[key][0] / places[key][0]))) for key in places])
+        entries = []
         for order, (chart, (info, run)) in enumerate(zip(charts, mine)):
             colour = style.COLOURS[order % len(style.COLOURS)]
             marker = style.MARKERS[order % len(style.MARKERS)]
             first, last = run.timed[0], run.timed[-1]
-            start, end = ((chart.x(level)[0], run.speed(level)) for level in (first, last))
-            # Chapters at the same intensity stand side by side.
-            # To the left under a flat roof, to the right under a slope: never closer to it than they are.
-            step = (-0.055 if chart.flops else 0.055) * math.log10(x_range[1] / x_range[0])
-            shift = 10 ** (step * beside[round(math.log10(end[0]), 1)])
-            beside[round(math.log10(end[0]), 1)] += 1
-            start, end = (start[0] * shift, start[1]), (end[0] * shift, end[1])
+            start, end = drawn[order, 0], drawn[order, -1]
             axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 5,
-                                                      "shrinkB": 6, "linewidth": 1.3, "mutation_scale": 11})
+                                                      "shrinkB": 8, "linewidth": 1.3, "mutation_scale": 11})
             axes.plot(*start, marker=marker, color=theme.background, markeredgecolor=colour, markersize=8,
                       markeredgewidth=1.6, zorder=4)
             (line,) = axes.plot(*end, marker=marker, color=colour, markeredgecolor=theme.background,
-                                markersize=11, zorder=5, linestyle="none")
-            axes.annotate(str(info.number), end, xytext=(0, 8), textcoords="offset points", fontsize=9,
-                          fontweight="bold", color=colour, va="bottom", ha="center", zorder=6,
-                          bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.3, "alpha": 0.8})
+                                markersize=12.5, zorder=5, linestyle="none", label=f"chapter {info.number}")
+            axes.annotate(str(info.number), end, xytext=(0, -1.6 if marker == "^" else 0), textcoords="offset points",
+                          fontsize=7, fontweight="bold", va="center_baseline", ha="center",
+                          color="#000000" if style.lightness(colour) > 55 else "#ffffff", zorder=6)
             text = (f"{info.number} {run.ladder}: {significant(run.speed(first))} to "
                     f"{significant(run.speed(last))} {run.unit}\n{percent(last.fraction)} of {run.json['roof']}")
             if last.json.get("vs_reference"):
@@ -402,7 +405,8 @@ def book_roofline(results, chapters, theme):
         axes.set_title(title)
         axes.set_xlabel("FLOP per byte" if charts[0].flops else "needed bytes per byte moved")
         axes.set_ylabel(charts[0].unit, labelpad=1)
-        axes.legend([e[0] for e in entries], [e[1] for e in entries], loc="upper left",
+        axes.legend([e[0] for e in entries], [e[1] for e in entries], loc="upper left", ncol=n, markerscale=0.8,
+                    columnspacing=1.0,
                     bbox_to_anchor=(0, -0.58 / (axes.get_position().height * height)), fontsize=8, handletextpad=0.3, borderaxespad=0)
     run = runs[0][1]
     figure.suptitle("The book: every chapter's first level (open) and last (full)", x=0.012, y=0.975, ha="left",
@@ -415,7 +419,9 @@ def book_roofline(results, chapters, theme):
     if any(level.stale for _, run in runs for level in run.levels):
         text += " · * source changed since"
     style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run; dashed: data sheet; "
-                     "across: bytes as in the chapter's own figure; dots side by side: one intensity")
+                     "across: bytes as in the chapter's own figure"
+                     + (f"; of dots in one place the lowest chapter's stands there, the others beside it, {farthest:.1f}x at most"
+                        if farthest > 1.05 else ""))
     return figure
 
 
