@@ -110,6 +110,8 @@ void PrintTo(const Exercise& exercise, std::ostream* out) {
 
 // Why each exercise, as it is shipped, does not pass.
 const Exercise kShipped[] = {
+    {0, 1, Why::false_claim},    //
+    {0, 2, Why::false_claim},    //
     {1, 1, Why::false_claim},    //
     {1, 2, Why::unwritten},      //
     {2, 1, Why::wrong_result},   //
@@ -155,6 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Exercise, Solution, testing::ValuesIn(kShipped), name_o
 
 // Solutions that are wrong, graded as one exercise more than their chapter has.
 const Exercise kWrong[] = {
+    {0, 3, Why::false_claim, true},  // lanes that share a bank still read in step
     {1, 3, Why::misaligned, true},   // pairs that ignore where the arrays begin
     {2, 3, Why::race},               // a warp's barrier where the block's is needed
     {3, 3, Why::false_claim, true},  // fewer conflicts, but not none

@@ -2,6 +2,8 @@
 // Chapter 0: one ladder a roof. They have one rung each: there is nothing to climb, only to touch.
 #pragma once
 
+#include "chapters/00_roofs/exercises/exercise_1_passes.cuh"
+#include "chapters/00_roofs/exercises/exercise_2_words.cuh"
 #include "chapters/00_roofs/level_fma.cuh"
 #include "chapters/00_roofs/level_mma.cuh"
 #include "chapters/00_roofs/level_read.cuh"
@@ -55,6 +57,9 @@ inline Chapter chapter_0() {
   fma.dtype = "f32";
   mma.dtype = wgmma.dtype = "bf16";
   chapter.ladders = {copy, read, l2, shared, fma, mma, wgmma};
+  chapter.exercises = {make_level<Passes>(), make_level<Words>()};
+  chapter.exercises[0].ladder = l2.name;
+  chapter.exercises[1].ladder = shared.name;
   return chapter;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// needs: cuda
+// needs: cuda sm_90a
 // Sidebar: how early to fetch. Levels 6 (waits for each batch) and 8 (one batch in flight) with one
 // to four stages of 48 KB. Usage: chapter-6-depth [M N K]...   (default 4096, square)
 #include "chapters/06_tma/level_6_two_consumers.cuh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// needs: cuda
+// needs: cuda sm_90a
 // Sidebar: the last level's kernel under other tiles, stages, clusters, groups and schedules, all
 // timed interleaved with cuBLAS. Usage: chapter-8-configs [M N K LAYOUT]...   LAYOUT: NN NT TN TT
 #include <memory>

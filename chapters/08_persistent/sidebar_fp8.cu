@@ -16,7 +16,7 @@
 #include "chapters/06_tma/level_8_tma_store.cuh"
 #include "common/harness/arguments.hpp"
 #if COOKBOOK_CUDA
-#include "chapters/08_persistent/level_6_any_shape.cuh"
+#include "chapters/08_persistent/linked_level.hpp"
 #include "common/bench/bench.hpp"
 #endif
 
@@ -190,12 +190,11 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
   wide_a.copy_from_host(random.data(), wide_a.bytes());
   wide_b.copy_from_host(random.data(), wide_b.bytes());
   const Buffers wide_at{wide_a.as<bf16>(), wide_b.as<bf16>(), device_c.as<bf16>()};
-  const auto tma = TmaStore::prepare(same, wide_at);
-  const auto any = AnyShape::prepare(same, wide_at);
   const std::vector<Contender> contenders{
       {"FP8, this kernel", product},
-      {"bf16, the same kernel (chapter 6, tma_store)", [&](Stream s) { TmaStore::run(tma, s); }},
-      {"bf16, chapter 8, any_shape", [&](Stream s) { AnyShape::run(any, s); }}};
+      {"bf16, the same kernel (chapter 6, tma_store)",
+       prepare_level(chapter_6_entry(), "tma_store", same, wide_at)},
+      {"bf16, chapter 8, any_shape", prepare_level(chapter_8_entry(), "any_shape", same, wide_at)}};
   const auto measured = measure(contenders, {}, nullptr);
   for (std::size_t i = 0; i < measured.size(); ++i) {
     std::printf("  %-46s %7.1f TFLOP/s %s\n", contenders[i].name.c_str(),

@@ -8,10 +8,11 @@
 #include <memory>
 #include <vector>
 
-#include "chapters/08_persistent/level_6_any_shape.cuh"
+#include "chapters/06_tma/level_8_tma_store.cuh"
 #include "common/harness/arguments.hpp"
 #include "common/harness/check.hpp"
 #if COOKBOOK_CUDA
+#include "chapters/08_persistent/linked_level.hpp"
 #include "common/bench/bench.hpp"
 #endif
 
@@ -158,14 +159,11 @@ int run(const std::vector<Size>& sizes) {
   const auto ladder = ladder_over<Problem>("gemm", "", {"M", "N", "K"});
   std::vector<std::unique_ptr<Instance>> instances;
   std::vector<TmaPlan> plans;
-  std::vector<any_shape::Plan> single;
   double flops = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     instances.push_back(std::make_unique<Instance>(ladder, sizes[i], InputKind::normal, 1 + i));
     const Problem p = Problem::make(sizes[i], {});
-    const Buffers at = Buffers::bind(instances[i]->pointers());
-    plans.push_back(TmaStore::prepare(p, at));
-    single.push_back(AnyShape::prepare(p, at));
+    plans.push_back(TmaStore::prepare(p, Buffers::bind(instances[i]->pointers())));
     flops += p.flops();
   }
   const Products products = gather(plans);
@@ -186,10 +184,15 @@ int run(const std::vector<Size>& sizes) {
     if (!comparison.ok) status = 1;
   }
 #if COOKBOOK_CUDA
+  const Chapter chapter = chapter_8_entry();
+  std::vector<std::function<void(Stream)>> single;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    single.push_back(prepare_level(chapter, "any_shape", plans[i].problem, plans[i].buffers));
+  }
   const std::vector<Contender> contenders{{"one persistent launch", all_at_once},
                                           {"a launch a product (any_shape)", [&](Stream stream) {
-                                             for (const auto& plan : single)
-                                               AnyShape::run(plan, stream);
+                                             for (const auto& launch_one : single)
+                                               launch_one(stream);
                                            }}};
   const auto measured = measure(contenders, {}, nullptr);
   for (std::size_t i = 0; i < measured.size(); ++i) {

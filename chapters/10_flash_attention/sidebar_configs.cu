@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// needs: cuda
+// needs: cuda sm_90a
 // Sidebar of chapter 10: the persistent and the multicast kernel with other tiles, stages and
 // groups of heads. How the configurations in schedule.cuh were chosen, and what to try on another
 // GPU.

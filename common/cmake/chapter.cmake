@@ -5,7 +5,10 @@
 #                  executable and the tests link
 #   main.cu        the command line
 #   libraries.cu   what a user would pick instead (CUDA only, optional)
-#   sidebar_*.cu   experiments, each an executable chapter-<number>-<name>
+#   sidebar_*.cu   experiments, each an executable chapter-<number>-<name>; with the line
+#                  "// needs: cuda" only for that backend, and with "// needs: cuda sm_90a" not for
+#                  older GPUs besides: that kernels compile for them, if only to a trap, the
+#                  levels show
 function(cookbook_chapter number folder)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
   set(name chapter-${number})
@@ -42,6 +45,9 @@ function(cookbook_chapter number folder)
     endif()
     cookbook_kernel_sources(${file})
     add_executable(${target} ${file})
+    if(cuda_only MATCHES "sm_90a" AND "90a" IN_LIST CMAKE_CUDA_ARCHITECTURES)
+      set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90a)
+    endif()
     target_link_libraries(${target} PRIVATE cookbook_kernel cookbook_harness)
     if(COOKBOOK_BACKEND STREQUAL "cuda")
       target_link_libraries(${target} PRIVATE cookbook_bench cookbook_libraries)

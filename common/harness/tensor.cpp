@@ -20,10 +20,19 @@ struct Narrow {
 constexpr Narrow kHalf{10, -14, 65504.0};
 constexpr Narrow kBfloat{7, -126, 3.3895313892515355e38};
 
+// 2^exponent for the exponent of a normal double. As bits: ldexp and ilogb are calls, and
+// references take most of their time to decode the same operands again for every row.
+double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
+// floor(log2 |value|); less than any format's min_exponent for 0 and denormals.
+int exponent_of(double value) {
+  return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023;
+}
+
 double spacing(const Narrow& format, double value) {
-  const int exponent =
-      value == 0 ? format.min_exponent : std::max(std::ilogb(value), format.min_exponent);
-  return std::ldexp(1.0, exponent - format.mantissa_bits);
+  return power_of_two(std::max(exponent_of(value), format.min_exponent) - format.mantissa_bits);
 }
 
 std::uint16_t encode(const Narrow& format, double value) {
@@ -37,8 +46,8 @@ std::uint16_t encode(const Narrow& format, double value) {
   magnitude = std::nearbyint(magnitude / step) * step;  // ties to even
   if (magnitude > format.largest) return sign | infinity;
   if (magnitude == 0) return sign;
-  const int exponent = std::max(std::ilogb(magnitude), format.min_exponent);
-  const double mantissa = std::ldexp(magnitude, format.mantissa_bits - exponent);
+  const int exponent = std::max(exponent_of(magnitude), format.min_exponent);
+  const double mantissa = magnitude * power_of_two(format.mantissa_bits - exponent);
   const auto whole = static_cast<std::uint32_t>(mantissa);
   const std::uint32_t hidden = 1u << format.mantissa_bits;
   if (whole < hidden) return sign | static_cast<std::uint16_t>(whole);  // denormal
@@ -47,18 +56,22 @@ std::uint16_t encode(const Narrow& format, double value) {
 }
 
 double decode(const Narrow& format, std::uint16_t bits) {
-  const std::uint32_t mantissa = bits & ((1u << format.mantissa_bits) - 1);
-  const std::uint32_t exponent = (bits & 0x7fff) >> format.mantissa_bits;
-  const std::uint32_t top = (1u << (15 - format.mantissa_bits)) - 1;
-  const double sign = (bits & 0x8000) ? -1 : 1;
+  const std::uint64_t mantissa = bits & ((1u << format.mantissa_bits) - 1);
+  const int exponent = (bits & 0x7fff) >> format.mantissa_bits;
+  const int top = (1 << (15 - format.mantissa_bits)) - 1;
+  const std::uint64_t sign = std::uint64_t{bits} >> 15 << 63;
   if (exponent == top) {
-    return mantissa ? std::numeric_limits<double>::quiet_NaN()
-                    : sign * std::numeric_limits<double>::infinity();
+    if (mantissa) return std::numeric_limits<double>::quiet_NaN();
+    return sign ? -std::numeric_limits<double>::infinity()
+                : std::numeric_limits<double>::infinity();
   }
-  const double hidden = exponent ? std::ldexp(1.0, format.mantissa_bits) : 0;
-  const int shift =
-      static_cast<int>(exponent ? exponent - 1 : 0) + format.min_exponent - format.mantissa_bits;
-  return sign * std::ldexp(hidden + mantissa, shift);
+  if (exponent == 0) {  // zero or denormal
+    const double magnitude =
+        static_cast<double>(mantissa) * power_of_two(format.min_exponent - format.mantissa_bits);
+    return sign ? -magnitude : magnitude;
+  }
+  const auto biased = static_cast<std::uint64_t>(exponent - 1 + format.min_exponent + 1023);
+  return std::bit_cast<double>(sign | biased << 52 | mantissa << (52 - format.mantissa_bits));
 }
 
 }  // namespace

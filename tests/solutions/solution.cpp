@@ -3,6 +3,7 @@
 //   COOKBOOK_LADDER   the chapter's ladder.hpp; exercises/ is looked for in another folder first
 //   COOKBOOK_CHAPTER  the function in it: chapter_3
 //   COOKBOOK_WRONG_FILE, COOKBOOK_WRONG_LEVEL   one more exercise: a wrong solution (optional)
+//                    of the exercise of the same name
 #include "tests/solutions/exercises_only.hpp"
 // The above comes first.
 #include COOKBOOK_LADDER
@@ -28,7 +29,11 @@ const tune::Space& gemm_space() { return none(); }
 int main(int argc, char** argv) {
   cookbook::Chapter chapter = cookbook::COOKBOOK_CHAPTER();
 #ifdef COOKBOOK_WRONG_FILE
-  chapter.exercises.push_back(cookbook::make_any_level<cookbook::COOKBOOK_WRONG_LEVEL>());
+  cookbook::LevelEntry wrong = cookbook::make_any_level<cookbook::COOKBOOK_WRONG_LEVEL>();
+  for (const cookbook::LevelEntry& right : chapter.exercises) {
+    if (right.name == wrong.name) wrong.ladder = right.ladder;
+  }
+  chapter.exercises.push_back(wrong);
 #endif
   return cookbook::run_chapter(chapter, argc, argv);
 }

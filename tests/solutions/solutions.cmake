@@ -5,6 +5,7 @@
 
 # Wrong solutions, graded as one more exercise of their chapter: <chapter> <file> <level>
 set(wrong_solutions
+  0 00/wrong_words.cuh roofs::wrong::Words
   1 01/wrong_pairs.cuh coalescing::wrong::Pairs
   2 02/wrong_barrier.cuh sgemm::wrong::MissingBarrier
   3 03/wrong_rotation.cuh transpose::wrong::ConflictFree)
@@ -56,6 +57,5 @@ foreach(number IN LISTS chapters)
   get_property(folder GLOBAL PROPERTY COOKBOOK_CHAPTER_${number})
   cookbook_solutions(${number} ${folder})
 endforeach()
-# Source lines are all that reports need of the debug information.
 set_source_files_properties(solutions/solution.cpp PROPERTIES
-  COMPILE_OPTIONS "-g1;$<$<NOT:$<BOOL:$<TARGET_PROPERTY:COOKBOOK_TRACED>>>:-O1>")
+  COMPILE_OPTIONS "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:COOKBOOK_TRACED>>>:-O1>")

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Levels of a chapter out of the library that the chapter's program links. For sidebars that only
+// time a level: its kernels, in every layout, take most of a minute to compile.
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/harness/level.hpp"
+
+namespace cookbook {
+
+Chapter chapter_6_entry();
+Chapter chapter_8_entry();
+
+namespace gemm {
+
+/// What launches the level called `name` of `chapter`'s first ladder on this product.
+inline std::function<void(Stream)> prepare_level(const Chapter& chapter, const std::string& name,
+                                                 const Problem& problem, const Buffers& at) {
+  for (const LevelEntry& level : chapter.ladders.front().levels) {
+    if (level.name != name) continue;
+    const DevicePointers pointers{
+        {{"a", const_cast<bf16*>(at.a)}, {"b", const_cast<bf16*>(at.b)}, {"c", at.c}}};
+    return level.prepare(ProblemHolder<Problem>(problem), pointers);
+  }
+  throw std::out_of_range("no level called " + name);
+}
+
+}  // namespace gemm
+}  // namespace cookbook
