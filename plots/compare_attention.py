@@ -83,7 +83,7 @@ def choose_triton(triton, q, k, v, o, lse, causal, quick, flush, budget):
 
 def sizes(quick):
     """(batch, heads, seq, head_dim, causal): 16,384 tokens of 2,048 features."""
-    lengths = (4096,) if quick else (4096, 16384)
+    lengths = (4096,) if quick else (2048, 4096, 8192, 16384)
     return [(16384 // seq, 2048 // dim, seq, dim, causal) for dim in (128, 64) for seq in lengths
             for causal in (False, True)]
 
@@ -220,6 +220,8 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats):
         entry = {"name": name, "ms": {"median": median, "q1": q1, "q3": q3, "n": len(ms)},
                  "tflops": flops / median / 1e9, "gbps": kv_bytes / median / 1e6,
                  "max_error": errors.get(name)}
+        if name in LEVELS:
+            entry["source_sha256"] = contestants.book.source_hash(contestants.book.ROOT / LEVELS[name])
         if "cuDNN" in times:
             low, ratio, high = quartiles([c / m for c, m in zip(times["cuDNN"], ms)])
             entry["vs_cudnn"] = {"ratio": ratio, "low": low, "high": high}
@@ -272,13 +274,11 @@ def main():
                     results.append(run_case(lib, levels, shape, mask == "causal", dtype, args.rounds, flush,
                                             args.repeats))
     if args.out:
-        properties = torch.cuda.get_device_properties(0)
+        import compare
+        described = compare.describe()
         os.makedirs(os.path.dirname(os.path.abspath(args.out)), exist_ok=True)
         with open(args.out, "w") as f:
-            json.dump({"schema": 1, "device": {"name": properties.name,
-                                               "sm_count": properties.multi_processor_count},
-                       "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
-                       "cases": results}, f, indent=1)
+            json.dump(described | {"cases": results}, f, indent=1)
 
 
 if __name__ == "__main__":

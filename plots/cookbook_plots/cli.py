@@ -6,7 +6,7 @@ import io
 import sys
 from pathlib import Path
 
-from . import autotuning, book, tables
+from . import autotuning, book, comparison, tables
 from .results import RESULTS, ResultError, Results, gpus, traffic
 
 FIGURES = book.ROOT / "plots/figures"
@@ -27,6 +27,8 @@ def figure_names(results, chapters):
     kernels = autotuning.searchers(results.gpu) if autotuning.CHAPTER in known else []
     if kernels:
         names[autotuning.FIGURE] = ("searchers", kernels)
+    if comparison.ATTENTION in known and comparison.attention(results):
+        names[comparison.SWEEP] = ("attention", comparison.attention(results))
     if any(kind == "roofline" for kind, _ in names.values()):
         names["book-roofline"] = ("book", None)
     return names
@@ -38,7 +40,7 @@ def csv_text(results, chapters):
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["chapter", "ladder", "size", "row", "name", "median_us", "q1_us", "q3_us", "speed", "unit",
                      "roof", "roof_value", "roof_fraction", "vs_previous", "vs_reference", "reference",
-                     "traffic_factor", "traffic_from", "stale"])
+                     "traffic_factor", "traffic_from", "stale", "file"])
 
     def number(value):
         return "" if value is None else f"{value:.6g}"
@@ -60,31 +62,50 @@ def csv_text(results, chapters):
                             + [number(run.speed(level)), run.unit] + roof
                             + [number(level.fraction), number(previous.get("ratio")),
                                number(reference.get("ratio")), reference.get("name", ""), number(factor),
-                               origin, "yes" if level.stale else ""])
+                               origin, "yes" if level.stale else "", run.file.name])
         for other in run.references:
             times = other["time_us"]
             writer.writerow(shared + ["", other["name"]] + [number(times[q]) for q in ("median", "q1", "q3")]
-                            + [number(run.speed_of_time(times["median"])), run.unit] + roof + [""] * 7)
+                            + [number(run.speed_of_time(times["median"])), run.unit] + roof + [""] * 7
+                            + [run.file.name])
+    # What the figures show of comparisons: over the sweeps, then attention.
+    shown = [(source, point) for (chapter, _), group in sorted(results.sweeps.items()) if chapter in known
+             for source, curves in [comparison.beside(results, group)]
+             for points in curves.values() for point in points.values()]
+    if comparison.ATTENTION in known:
+        shown += [(source, point) for source in comparison.attention(results) or () if source for point in source.points]
+    for source, point in shown:
+        writer.writerow([point.chapter, " ".join(filter(None, [point.ladder, point.variant])),
+                         "x".join(map(str, point.size)), "", point.name]
+                        + [number(ms and 1e3 * ms) for ms in (point.median, point.q1, point.q3)]
+                        + [number(point.speed), point.unit, "", "", "", "", number(point.ratio), point.library, "", "",
+                           "yes" if point.stale else "", source.file])
     return out.getvalue()
 
 
+def figure_of(kind, what, results, chapters, theme):
+    """One of figure_names' figures."""
+    from . import figures  # matplotlib is needed from here on only
+    if kind == "ladder":
+        return figures.ladder(what, theme)
+    if kind == "roofline":
+        return figures.roofline(what, theme)
+    if kind == "sweep":
+        return figures.sweep(what, theme, *comparison.beside(results, what))
+    if kind == "attention":
+        return figures.attention_sweep(*what, (results.comparison or results.attention)["device"]["name"], theme)
+    if kind == "searchers":
+        return autotuning.searchers_figure(what, theme)
+    return figures.book_roofline(results, chapters, theme)
+
+
 def draw(results, chapters, names, folder, png_folder):
-    from . import figures, style  # matplotlib is needed from here on only
+    from . import style
     png_folder.mkdir(parents=True, exist_ok=True)
     for theme_name in style.THEMES:
         with style.Theme(theme_name) as theme:
             for name, (kind, what) in names.items():
-                if kind == "ladder":
-                    figure = figures.ladder(what, theme)
-                elif kind == "roofline":
-                    figure = figures.roofline(what, theme)
-                elif kind == "sweep":
-                    figure = figures.sweep(what, theme)
-                elif kind == "searchers":
-                    figure = autotuning.searchers_figure(what, theme)
-                else:
-                    figure = figures.book_roofline(results, chapters, theme)
-                style.save(figure, folder, png_folder, name, theme)
+                style.save(figure_of(kind, what, results, chapters, theme), folder, png_folder, name, theme)
     print(f"drew {len(names)} figures: SVG in {folder}, PNG in {png_folder}")
 
 

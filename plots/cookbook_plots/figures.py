@@ -7,6 +7,7 @@ from collections import Counter
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from . import style
+from .comparison import size_and_mask
 from .results import DEVICE_MEMORY, REQUESTED, size_text, traffic
 from .style import plt
 from .tables import against_reference, percent, significant
@@ -62,11 +63,13 @@ def ladder(run, theme):
     lines = []
     for index, reference in enumerate(run.references):
         speed = run.speed_of_time(reference["time_us"]["median"])
-        lines.append((speed, reference["name"], theme.accent, (0, (6, 2)) if index == 0 else (0, (2, 2))))
+        lines.append((speed, reference["name"], theme.accent,
+                      style.LIBRARY_DASHES[index % len(style.LIBRARY_DASHES)]))
     if run.roof_value:
         lines.append((run.roof_value, f"roof ({run.json['roof']})", theme.roof, "-"))
     for row, (x, name, colour, dashes) in enumerate(sorted(lines)):
-        axes.axvline(x, color=colour, linestyle=dashes, linewidth=1.3, zorder=3)
+        axes.axvline(x, color=theme.background, linewidth=4.5, zorder=2.9)  # a bar may be as dark as the line
+        axes.axvline(x, color=colour, linestyle=dashes, linewidth=1.5, zorder=3, label=name)
         axes.annotate(name, (x, 1), xycoords=("data", "axes fraction"), xytext=(0, 3 + 11 * row),
                       textcoords="offset points", color=colour, fontsize=8.5, va="bottom", ha="center")
         top = max(top, x)
@@ -143,7 +146,7 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
         corner = top / slope if top else high
         end = min(corner, high)
         axes.plot([low, end], [slope * low, slope * end], color=theme.roof, linewidth=1.9 - 0.45 * order,
-                  alpha=1 - 0.2 * order, zorder=1)
+                  alpha=1 - 0.2 * order, zorder=1, label=name if order else "roof")
         # The label where the line enters the panel.
         start = max(low, y_range[0] / slope)
         stop = min(end, y_range[1] / slope)
@@ -160,14 +163,14 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
     if sheet := chart.sheet_diagonal():
         end = min(sheet_ceiling / sheet, high) if sheet_ceiling else high
         axes.plot([low, end], [sheet * low, sheet * end], color=theme.muted, linewidth=1, linestyle=(0, (4, 3)),
-                  zorder=0.9)
+                  zorder=0.9, label="data sheet")
     if ceiling and chart.flops:
         slopes = chart.diagonals()
         for name, value in chart.ceilings():
             start = value / slopes[-1][1] if slopes else low
             mine = value == ceiling
             axes.plot([max(start, low), high], [value, value], color=theme.roof, linewidth=1.9 if mine else 1,
-                      zorder=1)
+                      zorder=1, label="roof" if mine else name)
             if narrow:
                 continue
             # Above the line; the lower of two below, out of the other's way.
@@ -184,12 +187,12 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
     if sheet_ceiling:
         start = sheet_ceiling / chart.sheet_diagonal() if chart.sheet_diagonal() else low
         axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], color=theme.muted, linewidth=1,
-                  linestyle=(0, (4, 3)), zorder=0.9)
+                  linestyle=(0, (4, 3)), zorder=0.9, label="data sheet")
 
 
-def ranges(points, charts):
-    """Axis ranges that hold every dot, the algorithm's intensity and the corner of the roof."""
-    xs = [x for x, _ in points] + [chart.algorithmic for chart in charts]
+def ranges(points, charts, algorithm=True):
+    """Axis ranges that hold every dot, the algorithm's intensity (if `algorithm`) and the corner of the roof."""
+    xs = [x for x, _ in points] + [chart.algorithmic for chart in charts if algorithm]
     ys = [y for _, y in points] + [c for chart in charts if (c := chart.ceiling())]
     ys += [value for chart in charts if chart.flops for _, value in chart.ceilings()]
     for chart in charts:
@@ -227,19 +230,21 @@ def plain_ticks(axes, x_range, y_range):
         axis.set_minor_formatter(NullFormatter())
 
 
-def apart(axes, points, both_sides=True, distance=17):
-    """Moves dots that would cover one another sideways: index -> (x, y) to draw at. Under a slope only to the
-    right, where no dot comes to lie above it."""
-    placed = {}
+def apart(axes, points, both_sides=True, distance=17, step=None):
+    """Moves dots that would cover one another sideways, in steps: index -> (x, y) to draw at. Under a slope only to
+    the right, where no dot comes to lie above it."""
+    placed, step = {}, step or distance
     left, right = (axes.transData.transform((x, 1))[0] for x in axes.get_xlim())
     for index, point in points.items():
         start, y = axes.transData.transform(point)
-        for tries in range(2 * len(points) + 2):
-            x = start + distance * (((tries + 1) // 2) * (1 if tries % 2 else -1) if both_sides else tries)
+        for tries in range(math.ceil((2 * len(points) + 2) * distance / step)):
+            x = start + step * (((tries + 1) // 2) * (1 if tries % 2 else -1) if both_sides else tries)
             inside = left + 0.6 * distance < x < right - 0.6 * distance
             if (inside or tries == 0) and all((x - a) ** 2 + (y - b) ** 2 >= (0.97 * distance) ** 2
                                               for a, b in placed.values()):
                 break
+        else:
+            x = start  # no room: better covered than outside
         placed[index] = (x, y)
     return {index: tuple(axes.transData.inverted().transform(pixel)) for index, pixel in placed.items()}
 
@@ -258,7 +263,7 @@ def roofline(run, theme):
     axes.set_ylim(y_range)
     set_angles(axes, figure, [chart], x_range, y_range)
     draw_roofs(axes, chart, theme, x_range, y_range)
-    axes.axvline(chart.algorithmic, color=theme.accent, linestyle=":", linewidth=1.4, zorder=0.8)
+    axes.axvline(chart.algorithmic, color=theme.accent, linestyle=":", linewidth=1.4, zorder=0.8, label="the algorithm")
     axes.annotate(f"the algorithm: {significant(chart.algorithmic)} FLOP/byte" if chart.flops
                   else "the algorithm: every byte once",
                   (chart.algorithmic, y_range[0]), xytext=(-5, 4), textcoords="offset points", fontsize=7.5,
@@ -284,9 +289,10 @@ def roofline(run, theme):
                   color=theme.background if filled or not origin else theme.text, zorder=5)
     # Names of libraries left of everything that stands beside them.
     pixels = {key: axes.transData.transform(place) for key, place in drawn.items()}
-    for name in stars:
+    for name, marker in zip(stars, "*PX"):
         x, y = pixels[name]
-        axes.plot(*drawn[name], marker="*", markersize=13, color=theme.accent, markeredgecolor=theme.background, zorder=4.5)
+        axes.plot(*drawn[name], marker=marker, markersize=13, color=theme.accent, markeredgecolor=theme.background,
+                  zorder=4.5, label=name)
         leftmost = min(a for a, b in pixels.values() if abs(b - y) < 14)
         axes.annotate(name, drawn[name], xytext=((leftmost - x) * 72 / figure.dpi - 10, 0), textcoords="offset points",
                       fontsize=8.5, color=theme.accent, va="center", ha="right", zorder=4.6,
@@ -349,44 +355,47 @@ def book_roofline(results, chapters, theme):
     panels = [(title, mine) for title, belongs in PANELS if (mine := [r for r in runs if belongs(r[1])])]
     if not panels:
         return None
-    rows = max(len(mine) for _, mine in panels)
+    # A panel with many chapters is wider and lists them in two columns.
+    columns = [1 if len(mine) <= 3 else 2 for _, mine in panels]
+    rows = max(math.ceil(len(mine) / n) for n, (_, mine) in zip(columns, panels))
     height = 5.0 + 0.36 * rows
-    figure, all_axes = plt.subplots(1, len(panels), figsize=(1.0 + 3.7 * len(panels), height), squeeze=False)
-    figure.subplots_adjust(left=0.07 if len(panels) == 3 else 0.11, right=0.985, top=1 - 0.75 / height,
+    figure, all_axes = plt.subplots(1, len(panels), figsize=(1.0 + 3.7 * len(panels), height), squeeze=False,
+                                    gridspec_kw={"width_ratios": [1 if n == 1 else 1.95 for n in columns]})
+    figure.subplots_adjust(left=0.06 if len(panels) == 3 else 0.11, right=0.985, top=1 - 0.75 / height,
                            bottom=(1.15 + 0.36 * rows) / height, wspace=0.25)
-    for axes, (title, mine) in zip(all_axes[0], panels):
+    farthest = 1
+    for axes, n, (title, mine) in zip(all_axes[0], columns, panels):
         axes.set_xscale("log")
         axes.set_yscale("log")
         charts = [Chart(run) for _, run in mine]
-        ends = [(chart.x(run.timed[i])[0], run.speed(run.timed[i]))
-                for chart, (_, run) in zip(charts, mine) for i in (0, -1)]
-        x_range, y_range = ranges(ends, charts)
+        # The last levels first: who comes later makes room.
+        places = {(order, i): (chart.x(run.timed[i])[0], run.speed(run.timed[i]))
+                  for i in (-1, 0) for order, (chart, (_, run)) in enumerate(zip(charts, mine))}
+        x_range, y_range = ranges(list(places.values()), charts, algorithm=False)
+        if not charts[0].flops:  # room for those that can only be set aside to the right
+            x_range = (x_range[0] * 1.4, x_range[1] * 1.05 ** len(mine))
         axes.set_xlim(x_range)
         axes.set_ylim(y_range)
         set_angles(axes, figure, charts, x_range, y_range)
         highest = max(charts, key=lambda chart: chart.ceiling() or 0)
         draw_roofs(axes, highest, theme, x_range, y_range, narrow=True)
-        entries, beside = [], Counter()
+        drawn = apart(axes, places, both_sides=charts[0].flops, distance=14, step=1)
+        farthest = max([farthest] + [math.exp(abs(math.log(drawn[key][0] / places[key][0]))) for key in places])
+        entries = []
         for order, (chart, (info, run)) in enumerate(zip(charts, mine)):
             colour = style.COLOURS[order % len(style.COLOURS)]
             marker = style.MARKERS[order % len(style.MARKERS)]
             first, last = run.timed[0], run.timed[-1]
-            start, end = ((chart.x(level)[0], run.speed(level)) for level in (first, last))
-            # Chapters at the same intensity stand side by side.
-            # To the left under a flat roof, to the right under a slope: never closer to it than they are.
-            step = (-0.055 if chart.flops else 0.055) * math.log10(x_range[1] / x_range[0])
-            shift = 10 ** (step * beside[round(math.log10(end[0]), 1)])
-            beside[round(math.log10(end[0]), 1)] += 1
-            start, end = (start[0] * shift, start[1]), (end[0] * shift, end[1])
+            start, end = drawn[order, 0], drawn[order, -1]
             axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 5,
-                                                      "shrinkB": 6, "linewidth": 1.3, "mutation_scale": 11})
+                                                      "shrinkB": 8, "linewidth": 1.3, "mutation_scale": 11})
             axes.plot(*start, marker=marker, color=theme.background, markeredgecolor=colour, markersize=8,
                       markeredgewidth=1.6, zorder=4)
             (line,) = axes.plot(*end, marker=marker, color=colour, markeredgecolor=theme.background,
-                                markersize=11, zorder=5, linestyle="none")
-            axes.annotate(str(info.number), end, xytext=(0, 8), textcoords="offset points", fontsize=9,
-                          fontweight="bold", color=colour, va="bottom", ha="center", zorder=6,
-                          bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.3, "alpha": 0.8})
+                                markersize=12.5, zorder=5, linestyle="none", label=f"chapter {info.number}")
+            axes.annotate(str(info.number), end, xytext=(0, -1.6 if marker == "^" else 0), textcoords="offset points",
+                          fontsize=7, fontweight="bold", va="center_baseline", ha="center",
+                          color="#000000" if style.lightness(colour) > 55 else "#ffffff", zorder=6)
             text = (f"{info.number} {run.ladder}: {significant(run.speed(first))} to "
                     f"{significant(run.speed(last))} {run.unit}\n{percent(last.fraction)} of {run.json['roof']}")
             if last.json.get("vs_reference"):
@@ -396,7 +405,8 @@ def book_roofline(results, chapters, theme):
         axes.set_title(title)
         axes.set_xlabel("FLOP per byte" if charts[0].flops else "needed bytes per byte moved")
         axes.set_ylabel(charts[0].unit, labelpad=1)
-        axes.legend([e[0] for e in entries], [e[1] for e in entries], loc="upper left",
+        axes.legend([e[0] for e in entries], [e[1] for e in entries], loc="upper left", ncol=n, markerscale=0.8,
+                    columnspacing=1.0,
                     bbox_to_anchor=(0, -0.58 / (axes.get_position().height * height)), fontsize=8, handletextpad=0.3, borderaxespad=0)
     run = runs[0][1]
     figure.suptitle("The book: every chapter's first level (open) and last (full)", x=0.012, y=0.975, ha="left",
@@ -409,13 +419,26 @@ def book_roofline(results, chapters, theme):
     if any(level.stale for _, run in runs for level in run.levels):
         text += " · * source changed since"
     style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run; dashed: data sheet; "
-                     "across: bytes as in the chapter's own figure; dots side by side: one intensity")
+                     "across: bytes as in the chapter's own figure"
+                     + (f"; of dots in one place the lowest chapter's stands there, the others beside it, {farthest:.1f}x at most"
+                        if farthest > 1.05 else ""))
     return figure
 
 
 # --- sweeps ----------------------------------------------------------------------------------------
-def sweep(runs, theme):
-    """Speed over size: first, middle and last levels and the libraries."""
+def at_ends(axes, ends):
+    """Names and marks at the ends of curves, at least a line apart. ends: (y, name, how the curve looks)."""
+    room, at = 0.045 * axes.get_ylim()[1], -math.inf
+    for y, text, look in sorted(ends, key=lambda end: end[:2]):
+        at = max(y, at + room)
+        axes.plot([1.022], [at], transform=axes.get_yaxis_transform(), clip_on=False, **look | {"linestyle": "none"})
+        axes.annotate(text, (1.04, at), xycoords=("axes fraction", "data"), color=look["color"], fontsize=8.5,
+                      va="center")
+
+
+def sweep(runs, theme, compared=None, beside=None):
+    """Speed over size: first, middle and last levels and the libraries. `beside`: name -> {size: point} of libraries
+    that were timed in another run, `compared`."""
     names = [level.name for level in max(runs, key=lambda run: len(run.timed)).timed]
     # A level timed at one size only is no curve.
     times = Counter(level.name for run in runs for level in run.timed)
@@ -427,19 +450,23 @@ def sweep(runs, theme):
 
     ends = []
 
-    def curve(values, text, colour, marker, dashes="-"):
+    def curve(values, text, **look):
         found = [(x, y) for x, y in zip(positions, values) if y is not None]
         if found:
-            axes.plot(*zip(*found), color=colour, marker=marker, markersize=5, linestyle=dashes)
-            ends.append((found[-1][1], text, colour))
+            axes.plot(*zip(*found), **look, label=text)
+            ends.append((found[-1][1], text, look))
 
     for order, name in enumerate(chosen):
         values = [next((run.speed(level) for level in run.timed if level.name == name), None) for run in runs]
-        curve(values, name, style.COLOURS[order], style.MARKERS[order])
-    for order, name in enumerate(dict.fromkeys(r["name"] for run in runs for r in run.references)):
+        curve(values, name, color=style.COLOURS[order], marker=style.MARKERS[order], markersize=5)
+    libraries = list(dict.fromkeys(r["name"] for run in runs for r in run.references))
+    for order, name in enumerate(libraries):
         values = [next((run.speed_of_time(r["time_us"]["median"]) for r in run.references if r["name"] == name),
                        None) for run in runs]
-        curve(values, name, theme.text, "x", (0, (5, 2)))
+        curve(values, name, **style.library(theme, order))
+    for order, (name, points) in enumerate((beside or {}).items(), len(libraries)):
+        curve([points[run.size].speed if run.size in points else None for run in runs], name,
+              **style.library(theme, order))
     # Only the extents that change say which size it is.
     sizes = [run.size for run in runs]
     changing = [i for i in range(len(sizes[0])) if len({size[i] for size in sizes}) > 1] or [0]
@@ -454,11 +481,73 @@ def sweep(runs, theme):
     axes.set_ylabel(runs[0].unit)
     axes.set_ylim(bottom=0)
     axes.set_xlim(-0.2, len(runs) - 0.8)
-    # Names at the curves' ends, at least a line apart.
-    room, at = 0.045 * axes.get_ylim()[1], -math.inf
-    for y, text, colour in sorted(ends):
-        at = max(y, at + room)
-        axes.annotate(text, (1.01, at), xycoords=("axes fraction", "data"), color=colour, fontsize=8.5, va="center")
+    at_ends(axes, ends)
     axes.set_title(f"Chapter {runs[0].chapter} · {runs[0].ladder} over size")
-    style.conditions(figure, theme, f"{runs[0].json['device']['name']} · {runs[-1].json['date'][:10]}")
+    text = f"{runs[0].json['device']['name']} · {runs[-1].json['date'][:10]}"
+    if beside:
+        text += f" · {', '.join(beside)}: another run, ./run compare, {compared.text()}"
+    style.conditions(figure, theme, text)
+    return figure
+
+
+def attention_sweep(lines, newer, device, theme):
+    """Attention over the length of the sequence, a panel for each head dimension and mask: the book's last level and the
+    libraries. lines, newer: see comparison.attention."""
+    sources = [lines] + ([newer] if newer else [])
+    panels = sorted({size_and_mask(p) for p in lines.points}, key=lambda panel: (-panel[0], panel[1] != "full"))
+    lengths = sorted({p.size[3] for p in lines.points})
+    names = sorted(dict.fromkeys(p.name for source in sources for p in source.points),
+                   key=lambda name: not any(p.ours and p.name == name for p in lines.points))
+    looks = {}
+    for name in names:
+        ours = sum(any(p.ours and p.name == n for p in lines.points) for n in looks)
+        if any(p.ours and p.name == name for p in lines.points):
+            looks[name] = {"color": style.COLOURS[ours], "marker": style.MARKERS[ours], "markersize": 5.5, "linestyle": "-"}
+        else:
+            looks[name] = style.library(theme, len(looks) - ours)
+    columns = 2 if len(panels) > 1 else 1
+    rows = math.ceil(len(panels) / columns)
+    height = 1.7 + 2.35 * rows
+    figure, grid = plt.subplots(rows, columns, figsize=(8.6, height), sharex=True, sharey=True, squeeze=False)
+    figure.subplots_adjust(left=0.085, right=0.985, top=1 - 0.75 / height, bottom=1.3 / height, wspace=0.06,
+                           hspace=0.22)
+    for axes in grid.flat[len(panels):]:
+        axes.set_visible(False)
+    handles = {}
+    for axes, panel in zip(grid.flat, panels):
+        for source in sources:
+            for name, look in looks.items():
+                found = sorted((lengths.index(p.size[3]), p.speed) for p in source.points
+                               if size_and_mask(p) == panel and p.name == name and p.size[3] in lengths)
+                if not found:
+                    continue
+                if source is lines:
+                    (handles[name],) = axes.plot(*zip(*found), **look, label=name, zorder=3)
+                else:  # points alone, open
+                    open_look = look | {"linestyle": "none", "markerfacecolor": "none", "markersize": 8,
+                                        "markeredgecolor": look["color"], "markeredgewidth": 1.3}
+                    (handle,) = axes.plot(*zip(*found), **open_look, zorder=4)
+                    handles.setdefault(name, handle)
+        batches = {p.size[:3] for p in lines.points if size_and_mask(p) == panel}
+        heads = sorted({size[1] for size in batches})
+        axes.set_title(f"d = {panel[0]}, {panel[1]} · {', '.join(map(str, heads))} heads", fontsize=10.5)
+        axes.set_xticks(range(len(lengths)), [f"{length:,}" for length in lengths], fontsize=8.5)
+        axes.set_ylim(0, 1.09 * max(p.speed for source in sources for p in source.points))
+        axes.set_xlim(-0.2, len(lengths) - 0.8)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("TFLOP/s")
+    for axes in grid[-1]:
+        axes.set_xlabel("sequence length")
+    figure.suptitle("Chapter 10 · attention over the length of the sequence", x=0.012, y=1 - 0.1 / height, ha="left", va="top",
+                    fontsize=12, fontweight="bold")
+    figure.legend(handles.values(), handles.keys(), loc="lower center", bbox_to_anchor=(0.53, 0.48 / height),
+                  ncol=len(handles), fontsize=9, handlelength=3.2)
+    tokens = {p.size[0] * p.size[3] for p in lines.points}
+    text = f"{device} · bf16" + (f" · batch x length = {tokens.pop():,}" if len(tokens) == 1 else "")
+    text += f" · lines: {lines.file}, {lines.text()}"
+    if newer:
+        text += f"\nopen marks: the same problems again, {newer.file}, {newer.text()}"
+    if any(source.stale for source in sources):
+        text += " · * the level's source changed since, or was not recorded"
+    style.conditions(figure, theme, text)
     return figure

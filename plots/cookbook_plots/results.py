@@ -164,15 +164,15 @@ class Results:
     """All results of one GPU: `headline[(chapter, ladder)]` and `sweeps[(chapter, ladder)]`.
 
     A file named sweep-* only feeds the sweeps, one named profile-* holds measured bytes, compare.json what
-    ./run compare measured; all others hold ladders. Of a ladder measured twice at one size the newer run counts,
-    but a whole ladder before a sweep's part of it."""
+    ./run compare measured, attention.json what compare_attention.py did; all others hold ladders. Of a ladder measured
+    twice at one size the newer run counts, but a whole ladder before a sweep's part of it."""
 
     def __init__(self, folder, hashes=None):
         self.folder = Path(folder)
         self.gpu = self.folder.name
         hashes = book.current_hashes() if hashes is None else hashes
         newest, ranks, mains, profiles = {}, {}, defaultdict(list), []
-        self.comparison = {}  # of ./run compare
+        self.comparison, self.attention = {}, {}  # of ./run compare and of compare_attention.py
         counters = simt_counters(self.folder.parent / SIMT)
         for file in sorted(self.folder.glob("*.json")):
             try:
@@ -183,6 +183,9 @@ class Results:
                 continue
             if file.name == "compare.json":
                 self.comparison = document
+                continue
+            if file.name == "attention.json":
+                self.attention = document
                 continue
             if file.name.startswith("profile-"):
                 profiles += document.get("profiles", [])

@@ -8,13 +8,18 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 # Okabe and Ito's palette; the lightest and darkest are left to text and background.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-MARKERS = ["o", "s", "^", "D", "v", "P", "X", "h", "*", "<", ">", "p"]
+MARKERS = ["o", "s", "^", "D", "p", "h", "v", "<", ">", "8", "d", "H"]
+# Libraries: never solid, so that they are told from levels without colour, and each with its own dashes and marker.
+LIBRARY_DASHES = [(0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5))]
+LIBRARY_MARKERS = ["X", "P", "*"]
 
 THEMES = {
     "light": {"background": "#ffffff", "text": "#1b1f24", "muted": "#57606a", "grid": "#d8dee4",
-              "first": "#0072B2", "roof": "#1b1f24", "accent": "#D55E00"},
+              "first": "#0072B2", "roof": "#1b1f24", "accent": "#D55E00",
+              "libraries": ["#1b1f24", "#7B3F98", "#57606a"]},
     "dark": {"background": "#0d1117", "text": "#e6edf3", "muted": "#9da7b3", "grid": "#30363d",
-             "first": "#56B4E9", "roof": "#e6edf3", "accent": "#E69F00"},
+             "first": "#56B4E9", "roof": "#e6edf3", "accent": "#E69F00",
+             "libraries": ["#e6edf3", "#C9A6E4", "#9da7b3"]},
 }
 
 
@@ -62,6 +67,20 @@ def conditions(figure, theme, text, width=0.98):
             line = longer
         lines.append(line)
     figure.text(0.008, 0.008, "\n".join(lines), color=theme.muted, fontsize=7.5, va="bottom", ha="left")
+
+
+def library(theme, order):
+    """How the curve of the order-th library of a panel looks."""
+    return {"color": theme.libraries[order % len(theme.libraries)], "marker": LIBRARY_MARKERS[order % len(LIBRARY_MARKERS)],
+            "linestyle": LIBRARY_DASHES[order % len(LIBRARY_DASHES)], "markersize": (7, 7, 10)[order % 3],
+            "markeredgecolor": theme.background, "markeredgewidth": 0.6}
+
+
+def lightness(colour):
+    """CIE L* of a colour, 0 to 100: what is left of it in grey."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in matplotlib.colors.to_rgb(colour)]
+    y = sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear))
+    return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
 
 
 def blend(colour, background, share):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The tables that are written into READMEs, between the lines <!-- results --> and <!-- /results -->."""
-from . import autotuning, book
+from . import autotuning, book, comparison
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 STALE = "†"
+ELSEWHERE = "‡"  # against a library on another problem than the ladder's own
 ROOFS = [("HBM copy", "hbm_copy_gbps", "GB/s"), ("L2", "l2_gbps", "GB/s"), ("FP32", "fp32_tflops", "TFLOP/s"),
          ("mma.sync", "mma_bf16_tflops", "TFLOP/s"), ("wgmma", "wgmma_bf16_tflops", "TFLOP/s")]
 
@@ -192,12 +193,15 @@ def chapter_text(info, results, figures):
             parts.append(picture(f"{base}/{sweep}", f"Chapter {info.number}, {run.ladder}: speed over size"))
     if text := comparison_text(info, results.comparison):
         parts.append(text)
+    if info.number == comparison.ATTENTION and comparison.SWEEP in figures:
+        parts.append(picture(f"../../plots/figures/{results.gpu}/{comparison.SWEEP}",
+                             f"Chapter {info.number}: speed over the length of the sequence, beside the libraries"))
     return "\n\n".join(parts + own)
 
 
 def book_text(chapters, results, figures):
     """What stands between the markers of the README of the book."""
-    parts, rows, any_stale = [], [], False
+    parts, rows, notes, any_stale = [], [], [], False
     if results and "book-roofline" in figures:
         parts.append(picture(f"plots/figures/{results.gpu}/book-roofline",
                              "Every chapter's first and last level under the roofs of the GPU"))
@@ -217,6 +221,19 @@ def book_text(chapters, results, figures):
         first, last = run.timed[0], run.timed[-1]
         any_stale |= first.stale or last.stale
         reference = last.json.get("vs_reference")
+        versus = f"{reference['ratio']:.2f}x {reference['name']}" if reference else "-"
+        compared = None if reference else comparison.against_library(results, run)
+        if compared:
+            point, points = compared
+            any_stale |= point.stale
+            versus = f"{point.ratio:.2f}x {point.library} {ELSEWHERE}" + (f" {STALE}" if point.stale else "")
+            text = (f"{ELSEWHERE} Chapter {info.number}: {code(point.name)} and {point.library} on "
+                    f"{' '.join(filter(None, [size_text(point.size), point.dtype, point.variant]))}, timed in one process "
+                    "by `./run compare`")
+            if len(points) > 1:
+                least, most = (f(p.ratio for p in points) for f in (min, max))
+                text += f"; {least:.2f}x to {most:.2f}x on the {len(points)} problems compared"
+            notes.append(text + ".")
 
         def cell(level):
             mark = f" {STALE}" if level.stale else ""
@@ -226,7 +243,7 @@ def book_text(chapters, results, figures):
         name = f"{link}, {code(run.ladder)}" if len(runs) > 1 else link
         rows.append([info.number, name, cell(first), cell(last),
                      f"{percent(last.fraction)} of {run.json['roof']}" if last.fraction else "-",
-                     f"{reference['ratio']:.2f}x {reference['name']}" if reference else "-"])
+                     versus])
     parts.append(table(["", "chapter", "first level", "last level", "of roof", "vs library"], rows, "rlllrr"))
     measured = [run for info in chapters for run in (results.of_chapter(info.number) if results else [])]
     if measured:
@@ -237,6 +254,7 @@ def book_text(chapters, results, figures):
                      "conditions are in each chapter.")
     else:
         parts.append("No results are committed yet: `./run` on a GPU prints them.")
+    parts += notes
     if any_stale:
         parts.append(f"{STALE} measured before its source last changed.")
     return "\n\n".join(parts)

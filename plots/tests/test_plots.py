@@ -307,6 +307,99 @@ class Choosing(Book):
         self.assertIn("Not installed: cutlass.", self.chapter_readme())
         self.assertEqual(self.run_cli("--check")[0], 0)
 
+    def attention(self, newer, older=None, named="attention", **problem):
+        """A book whose chapter 10 has a ladder, and what was compared: lengths of compare.json and of attention.json."""
+        folder = self.root / "chapters/10_attention"
+        folder.mkdir(exist_ok=True)
+        (folder / "README.md").write_text(f"# 10\n\n{tables.BEGIN}\n{tables.END}\n")
+        with (self.root / "chapters/CMakeLists.txt").open("a") as file:
+            file.write("cookbook_chapter(10 10_attention)\n")
+        content = document(self.digest)
+        run = content["runs"][0]
+        run.update(chapter=10, ladder="prefill", roof="wgmma bf16", references=[])
+        run["problem"].update(size=[1, 2, 2, 2048, 2048, 128], dims=list("abcdef"), dtype="bf16", flops=1e12, **problem)
+        for one in run["levels"]:
+            one["vs_reference"] = None
+        self.write(content, "chapter-10.json")
+        if newer:
+            self.write({"schema": 1, "date": "2026-01-03T00:00:00Z", "commit": "abc", "device": {"name": "NVIDIA H200"},
+                        "versions": {}, "comparisons": [{
+                            "chapter": 10, "ladder": named, "size": [1, 2, 2, n, n, 128], "dims": list("abcdef"),
+                            "dtype": "bf16", "variant": mask, "flops": 1e12, "bytes": 1, "unit": "TFLOP/s", "skipped": {},
+                            "rows": [{"name": "coalesced", "ours": True, "time_ms": {"median": 2, "q1": 2, "q3": 2},
+                                      "tflops": 500, "source_sha256": self.digest, "vs_cookbook": None},
+                                     {"name": "cuDNN", "ours": False, "time_ms": {"median": 2.5, "q1": 2, "q3": 3},
+                                      "tflops": 400, "source_sha256": None, "vs_cookbook": {"ratio": ratio}}]}
+                            for n in newer for mask, ratio in (("full", 0.8 if n < 4096 else 0.5), ("causal", 0.4))]},
+                       "compare.json")
+        if older:
+            self.write({"schema": 1, "date": "2026-01-02T00:00:00Z", "device": {"name": "NVIDIA H200"}, "cases": [{
+                "shape": [1, 2, 2, n, n, 128], "causal": False, "dtype": "bfloat16", "levels": [
+                    {"name": name, "ms": {"median": 2, "q1": 2, "q3": 2}, "tflops": 300} for name in names]}
+                for n in older for names in [("coalesced", "strided", "cuDNN")]]}, "attention.json")
+
+    def test_attention_over_length(self):
+        figure = self.root / "figures/h200/chapter-10-sweep-attention-light.svg"
+        self.attention([1024, 4096])
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertFalse(figure.exists(), "two lengths are no curve")
+        self.attention([1024, 4096], [1024, 2048, 4096])
+        status, text = self.run_cli()
+        self.assertEqual(status, 0, text)
+        drawn = figure.read_text()
+        self.assertIn("lines: attention.json, 2026-01-02 00:00 *", drawn)
+        self.assertIn("open marks: the same problems again, compare.json, 2026-01-03 00:00, commit abc", drawn)
+        self.assertIn("chapter-10-sweep-attention-dark.svg", self.chapter_readme("10_attention"))
+        rows = [line.split(",") for line in (self.root / "figures/h200/figures.csv").read_text().splitlines()]
+        rows = [row for row in rows if row[1] == "attention full"]
+        self.assertEqual(sum(row[-1] == "attention.json" and row[-2] == "yes" for row in rows), 3)
+        self.assertFalse(any("strided" in row for row in rows), "only the last level is drawn")
+        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.attention([1024, 2048, 4096], [1024, 2048, 4096])
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertIn("lines: compare.json", figure.read_text())
+        self.assertNotIn("attention.json", figure.read_text())
+
+    def test_the_library_of_a_chapter_whose_ladder_has_none(self):
+        self.attention([1024, 4096])
+        self.assertEqual(self.run_cli()[0], 0)
+        readme = (self.root / "README.md").read_text()
+        self.assertIn("| 1.25x cuDNN ‡ |", readme, "of equally near sizes the least flattering, and no mask")
+        self.assertIn("on 1 x 2 x 2 x 1,024 x 1,024 x 128 bf16 full, timed", readme)
+        self.assertIn("1.25x to 2.50x on the 4 problems compared", readme)
+        self.attention([1024, 2048, 4096])
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertIn("on 1 x 2 x 2 x 2,048 x 2,048 x 128 bf16 full, timed", (self.root / "README.md").read_text())
+        self.attention([1024], named="another")
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertNotIn("‡", (self.root / "README.md").read_text())
+
+    def test_a_library_of_another_run_beside_a_sweep(self):
+        content = document(self.digest)
+        runs = []
+        for n in (1000, 2000, 4000):
+            run = copy.deepcopy(content["runs"][0])
+            run["problem"]["size"] = [n]
+            runs.append(run)
+        self.write({"schema": 1, "runs": runs}, "sweep-1.json")
+        self.write(content)
+
+        def compare(sizes):
+            self.write({"schema": 1, "date": "2026-01-03T00:00:00Z", "device": {"name": "NVIDIA H200"}, "versions": {},
+                        "comparisons": [{"chapter": 1, "ladder": "copy", "size": [n], "dims": ["n"], "dtype": "f32",
+                                         "variant": "", "flops": 0, "bytes": 1, "unit": "GB/s", "skipped": {}, "rows": [
+                                             {"name": name, "ours": False, "time_ms": {"median": 1}, "gbps": 1234,
+                                              "tflops": None, "source_sha256": None, "vs_cookbook": None}
+                                             for name in ("Triton", "cudaMemcpy")]} for n in sizes]}, "compare.json")
+            self.assertEqual(self.run_cli()[0], 0)
+            return (self.root / "figures/h200/chapter-1-sweep-copy-light.svg").read_text()
+
+        self.assertIn("Triton: another run, ./run compare, 2026-01-03", compare([1000, 2000, 4000, 8000]))
+        rows = (self.root / "figures/h200/figures.csv").read_text().splitlines()
+        self.assertEqual(sum(",Triton," in row and row.endswith(",compare.json") for row in rows), 3)
+        self.assertFalse(any(",cudaMemcpy,1000" in row for row in rows), "the sweep has its own")
+        self.assertNotIn("Triton", compare([1000, 2000]))
+
     def test_runs_without_times_are_left_out(self):
         content = document(self.digest)
         content["runs"][0]["backend"] = "simt"
