@@ -11,6 +11,7 @@ and an sm_90 GPU; Triton and CUTLASS take part where they are installed."""
 import argparse
 import importlib
 import json
+import os
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -55,11 +56,14 @@ def describe():
     """The machine and the versions, for the JSON."""
     import torch
     properties = torch.cuda.get_device_properties(0)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=libraries.ROOT, capture_output=True, text=True)
+    # As the chapters have it: COOKBOOK_COMMIT says it where the tree is a copy.
+    commit = os.environ.get("COOKBOOK_COMMIT") or subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=libraries.ROOT, capture_output=True,
+        text=True).stdout.strip()
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
                             capture_output=True, text=True)
     return {"schema": 1, "date": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "commit": commit.stdout.strip() or None,
+            "commit": commit or None,
             "device": {"name": properties.name, "cc": f"{properties.major}.{properties.minor}",
                        "sm_count": properties.multi_processor_count,
                        "driver": driver.stdout.split("\n")[0].strip() or None},
