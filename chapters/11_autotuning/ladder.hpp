@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Chapter 11: three kernels, three levels each: untuned, the best fixed configuration, tuned.
+// Chapter 11: four kernels, three levels each: untuned, the best fixed configuration, tuned.
 #pragma once
 
 #include "chapters/05_tensor_cores/problem.hpp"
 #include "chapters/09_online_softmax/problem.hpp"
+#include "chapters/11_autotuning/attention_problem.hpp"
 #include "chapters/11_autotuning/exercises/exercise_1_table.cuh"
 #include "chapters/11_autotuning/exercises/exercise_2_in_place.cuh"
 #include "chapters/11_autotuning/level_0_untuned.cuh"
@@ -60,6 +61,24 @@ inline Ladder gemm_ladder() {
   return ladder;
 }
 
+inline Ladder attention_ladder() {
+  auto ladder = ladder_over<attention::tuned::Problem>(
+      "attention", "attention, bf16, full or causal: two kernels",
+      {"batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim", "halves"});
+  ladder.dtype = "bf16";
+  ladder.layout = "bshd";
+  ladder.roof = Roof::wgmma_bf16;
+  ladder.gpu_size = {2, 16, 16, 8192, 8192, 128, 2};
+  ladder.check_size = {1, 2, 1, 200, 260, 128, 1};
+  // One tile of queries, every key visible: there every configuration loads the same bytes.
+  ladder.trace_size = {1, 4, 2, 40, 264, 128, 2};
+  ladder.test_sizes = {{1, 1, 1, 1, 1, 128, 2},    {2, 2, 1, 1, 65, 128, 1},
+                       {1, 2, 2, 65, 63, 128, 2},  {1, 4, 2, 33, 97, 128, 1},
+                       {1, 1, 1, 31, 353, 128, 2}, {1, 2, 1, 129, 127, 128, 1},
+                       {1, 1, 1, 193, 40, 128, 1}, {1, 1, 1, 64, 64, 64, 2}};
+  return ladder;
+}
+
 inline Ladder with_levels(Ladder ladder, const tune::Space& space) {
   ladder.levels = {untuned(space), best_fixed(space), tuned(space)};
   return ladder;
@@ -72,9 +91,9 @@ inline Chapter chapter_11() {
   Chapter chapter;
   chapter.number = 11;
   chapter.title = "Autotuning: let the GPU choose, and remember";
-  chapter.ladders = {with_levels(gemm_ladder(), gemm_space()),
-                     with_levels(rmsnorm_ladder(), rmsnorm_space()),
-                     with_levels(rope_ladder(), rope_space())};
+  chapter.ladders = {
+      with_levels(gemm_ladder(), gemm_space()), with_levels(rmsnorm_ladder(), rmsnorm_space()),
+      with_levels(rope_ladder(), rope_space()), with_levels(attention_ladder(), attention_space())};
   chapter.exercises = {make_level<rope::ExerciseTable>(), make_level<rope::ExerciseInPlace>()};
   for (LevelEntry& exercise : chapter.exercises) exercise.ladder = "rope";
   return chapter;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The spaces of the memory-bound kernels, and the chapter.
+// The spaces, and the chapter. Only the memory-bound kernels are compiled here.
 #include <filesystem>
 
 #include "chapters/11_autotuning/ladder.hpp"
@@ -113,6 +113,32 @@ const tune::Space& gemm_space() {
     for (const auto& group : {gemm_group_1(), gemm_group_2(), gemm_group_3()}) {
       for (const tune::Candidate& each : group) space.add(each);
     }
+    return space;
+  }();
+  return made;
+}
+
+const tune::Space& attention_space() {
+  static const tune::Space made = [] {
+    tune::Space space;
+    space.kernel = "attention";
+    space.source = here() + "attention.cuh";
+    space.recordings = here() + "recorded";
+    space.problem = attention_ladder();
+    space.size_of = [](const AnyProblem& problem) {
+      return as<attention::tuned::Problem>(problem).size();
+    };
+    space.model = [](const tune::Parameters& parameters, const Size& size,
+                     const DeviceInfo& device) {
+      return predict_attention(parameters, size, device);
+    };
+    // Full and causal; many waves of tiles and less than one; with as many heads of keys, and
+    // fewer.
+    space.training = {{2, 16, 16, 8192, 8192, 128, 2}, {2, 16, 16, 8192, 8192, 128, 1},
+                      {8, 16, 16, 1024, 1024, 128, 2}, {4, 32, 8, 2048, 2048, 128, 1},
+                      {1, 16, 16, 1024, 1024, 128, 1}, {1, 16, 16, 16384, 16384, 128, 1}};
+    space.held_out = {{1, 32, 8, 4096, 4096, 128, 2}, {2, 32, 8, 3000, 3000, 128, 1}};
+    for (const tune::Candidate& each : attention_group()) space.add(each);
     return space;
   }();
   return made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The three spaces of this chapter.
+// The four spaces of this chapter.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,9 @@ namespace cookbook::autotuning {
 const tune::Space& rmsnorm_space();
 const tune::Space& rope_space();
 const tune::Space& gemm_space();
+const tune::Space& attention_space();
 inline std::vector<const tune::Space*> all_spaces() {
-  return {&rmsnorm_space(), &rope_space(), &gemm_space()};
+  return {&rmsnorm_space(), &rope_space(), &gemm_space(), &attention_space()};
 }
 
 // The product's configurations, one group a file: they compile side by side.
@@ -21,5 +22,9 @@ std::vector<tune::Candidate> gemm_group_2();
 std::vector<tune::Candidate> gemm_group_3();
 /// See gemm.cuh: declared here so that only the groups compile the product.
 double predict_gemm(const tune::Parameters& parameters, const Size& size, const DeviceInfo& device);
+// Attention's, and its model (attention.cuh), likewise.
+std::vector<tune::Candidate> attention_group();
+double predict_attention(const tune::Parameters& parameters, const Size& size,
+                         const DeviceInfo& device);
 
 }  // namespace cookbook::autotuning

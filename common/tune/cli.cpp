@@ -201,9 +201,10 @@ int run_replay(const std::vector<const Space*>& spaces, const Arguments& argumen
     }
     if (!recording) {
       fmt::print(
-          "\n{}: no recording for compute capability {}.{} is in {}; on a GPU, "
-          "chapter-11-record writes one.\n",
-          space->kernel, device_info().cc_major, device_info().cc_minor, space->recordings);
+          "\n{}: not recorded yet on compute capability {}.{}; on such a GPU, "
+          "`chapter-11-record {} {}` writes it.\n",
+          space->kernel, device_info().cc_major, device_info().cc_minor, space->recordings,
+          space->kernel);
       continue;
     }
     any = true;
