@@ -967,7 +967,7 @@ const Recording* committed(const Space& space) {
 // The spaces that have been recorded. One that has not may be only a space that is on this list: a
 // recording that is lost is an error.
 std::vector<const Space*> recorded_spaces() {
-  const std::vector<std::string> may_be_missing = {"attention"};
+  const std::vector<std::string> may_be_missing = {};
   std::vector<const Space*> found;
   for (const Space* space : autotuning::all_spaces()) {
     if (committed(*space)) {

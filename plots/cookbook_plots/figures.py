@@ -476,6 +476,10 @@ def sweep(runs, theme, compared=None, beside=None):
     else:
         ticks = ["\n".join(f"{size[i]:,}" for i in changing) for size in sizes]
     axes.set_xticks(list(positions), ticks, fontsize=8)
+    if not equal and len(changing) > 3:  # room for more lines under the axis, taken from below
+        height, more = figure.get_figheight(), 0.17 * (len(changing) - 3)
+        figure.set_figheight(height + more)
+        figure.subplots_adjust(top=1 - 0.12 * height / (height + more), bottom=(0.20 * height + more) / (height + more))
     dims = runs[0].json["problem"]["dims"]
     axes.set_xlabel(" = ".join(dims[i] for i in changing) if equal else ", ".join(dims[i] for i in changing))
     axes.set_ylabel(runs[0].unit)
