@@ -23,6 +23,7 @@ static const tune::Space& none() {
 const tune::Space& rmsnorm_space() { return none(); }
 const tune::Space& rope_space() { return none(); }
 const tune::Space& gemm_space() { return none(); }
+const tune::Space& attention_space() { return none(); }
 }  // namespace cookbook::autotuning
 #endif
 
