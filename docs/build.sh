@@ -39,7 +39,7 @@ for program in build/simt/chapter-*-traced; do
   number=${program##*/chapter-}
   number=${number%-traced}
   if [ -x "build/simt/chapter-$number" ]; then
-    timeout 60 "build/simt/chapter-$number" --explain >"$out/explain/$number.txt" 2>/dev/null \
+    timeout 300 "build/simt/chapter-$number" --explain >"$out/explain/$number.txt" 2>/dev/null \
       || say "docs: chapter $number: --explain failed; its page goes without"
   fi
 done
