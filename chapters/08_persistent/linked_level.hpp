@@ -20,13 +20,11 @@ namespace gemm {
 /// What launches the level called `name` of `chapter`'s first ladder on this product.
 inline std::function<void(Stream)> prepare_level(const Chapter& chapter, const std::string& name,
                                                  const Problem& problem, const Buffers& at) {
-  for (const LevelEntry& level : chapter.ladders.front().levels) {
-    if (level.name != name) continue;
-    const DevicePointers pointers{
-        {{"a", const_cast<bf16*>(at.a)}, {"b", const_cast<bf16*>(at.b)}, {"c", at.c}}};
-    return level.prepare(ProblemHolder<Problem>(problem), pointers);
-  }
-  throw std::out_of_range("no level called " + name);
+  const LevelEntry* level = chapter.ladders.front().find(name);
+  if (!level) throw std::out_of_range("no level called " + name);
+  const DevicePointers pointers{
+      {{"a", const_cast<bf16*>(at.a)}, {"b", const_cast<bf16*>(at.b)}, {"c", at.c}}};
+  return level->prepare(ProblemHolder<Problem>(problem), pointers);
 }
 
 }  // namespace gemm
