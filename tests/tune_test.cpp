@@ -725,11 +725,9 @@ TEST(Tuner, TheHotPathNeverDecidesAgain) {
   const Chapter chapter = chapter_11_entry();
   for (const Ladder& ladder : chapter.ladders) {
     if (ladder.name != "rmsnorm") continue;
-    EXPECT_EQ(decisions_on_hot_path(
-                  *std::find_if(ladder.levels.begin(), ladder.levels.end(),
-                                [](const LevelEntry& level) { return level.name == "tuned"; }),
-                  instance, 100),
-              0u);
+    const LevelEntry* tuned = ladder.find("tuned");
+    ASSERT_TRUE(tuned);
+    EXPECT_EQ(decisions_on_hot_path(*tuned, instance, 100), 0u);
   }
   // Planted: a level that looks the configuration up at every call.
   LevelEntry rebuilds;

@@ -103,10 +103,8 @@ std::vector<int> select_levels(const Ladder& ladder, const Options& options) {
     int found = -1;
     if (const auto number = whole_number<std::int64_t>(wanted)) {
       if (*number >= 0 && *number < count) found = static_cast<int>(*number);
-    } else {
-      for (int i = 0; i < count; ++i) {
-        if (ladder.levels[i].name == wanted) found = i;
-      }
+    } else if (const LevelEntry* level = ladder.find(wanted)) {
+      found = static_cast<int>(level - ladder.levels.data());
     }
     if (found < 0) {
       std::vector<std::string> names;
