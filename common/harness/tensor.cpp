@@ -55,23 +55,33 @@ std::uint16_t encode(const Narrow& format, double value) {
   return sign | static_cast<std::uint16_t>((biased << format.mantissa_bits) | (whole - hidden));
 }
 
-double decode(const Narrow& format, std::uint16_t bits) {
-  const std::uint64_t mantissa = bits & ((1u << format.mantissa_bits) - 1);
-  const int exponent = (bits & 0x7fff) >> format.mantissa_bits;
-  const int top = (1 << (15 - format.mantissa_bits)) - 1;
-  const std::uint64_t sign = std::uint64_t{bits} >> 15 << 63;
-  if (exponent == top) {
+double decode_half(std::uint16_t bits) {
+  const std::uint64_t mantissa = bits & 0x3ff, sign = std::uint64_t{bits} >> 15 << 63;
+  const int exponent = (bits & 0x7fff) >> 10;
+  if (exponent == 31) {
     if (mantissa) return std::numeric_limits<double>::quiet_NaN();
     return sign ? -std::numeric_limits<double>::infinity()
                 : std::numeric_limits<double>::infinity();
   }
   if (exponent == 0) {  // zero or denormal
     const double magnitude =
-        static_cast<double>(mantissa) * power_of_two(format.min_exponent - format.mantissa_bits);
+        static_cast<double>(mantissa) * power_of_two(kHalf.min_exponent - kHalf.mantissa_bits);
     return sign ? -magnitude : magnitude;
   }
-  const auto biased = static_cast<std::uint64_t>(exponent - 1 + format.min_exponent + 1023);
-  return std::bit_cast<double>(sign | biased << 52 | mantissa << (52 - format.mantissa_bits));
+  const auto biased = static_cast<std::uint64_t>(exponent - 1 + kHalf.min_exponent + 1023);
+  return std::bit_cast<double>(sign | biased << 52 | mantissa << 42);
+}
+
+// bf16 is the upper half of an fp32.
+double decode_bfloat(std::uint16_t bits) {
+  return static_cast<double>(std::bit_cast<float>(std::uint32_t{bits} << 16));
+}
+
+template <class T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
 }
 
 }  // namespace
@@ -123,16 +133,15 @@ HostTensor::HostTensor(TensorSpec tensor_spec)
     : spec(std::move(tensor_spec)), storage(spec.bytes()) {}
 
 double HostTensor::at(std::int64_t row, std::int64_t col) const {
-  const std::byte* from = storage.data() + (row * spec.pitch + col) * dtype_bytes(spec.dtype);
-  if (dtype_bytes(spec.dtype) == 2) {
-    std::uint16_t bits;
-    std::memcpy(&bits, from, 2);
-    return decode(spec.dtype == DType::f16 ? kHalf : kBfloat, bits);
+  const std::byte* base = storage.data();
+  const std::int64_t index = row * spec.pitch + col;
+  switch (spec.dtype) {
+    case DType::bf16: return decode_bfloat(load<std::uint16_t>(base + index * 2));
+    case DType::f16: return decode_half(load<std::uint16_t>(base + index * 2));
+    case DType::f32: return static_cast<double>(load<float>(base + index * 4));
+    case DType::i32: return static_cast<double>(load<std::int32_t>(base + index * 4));
   }
-  std::uint32_t bits;
-  std::memcpy(&bits, from, 4);
-  return spec.dtype == DType::f32 ? static_cast<double>(std::bit_cast<float>(bits))
-                                  : static_cast<double>(std::bit_cast<std::int32_t>(bits));
+  return 0;
 }
 
 void HostTensor::set(std::int64_t row, std::int64_t col, double value) {

@@ -2,14 +2,15 @@
 #include "common/backend/simt/library_code.hpp"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,32 @@ uintptr_t load_bias() {
   return bias;
 }
 
+/// The running executable's file. Mapped, not read: its symbols are a small part of it, and every
+/// traced process looks for them.
+class Executable {
+ public:
+  Executable() {
+    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    if (file >= 0 && fstat(file, &status) == 0) {
+      const auto size = static_cast<size_t>(status.st_size);
+      void* at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+      if (at != MAP_FAILED) bytes_ = {static_cast<const char*>(at), size};
+    }
+    if (file >= 0) close(file);
+  }
+  ~Executable() {
+    if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+  }
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+};
+
 }  // namespace
 
 void find_library_code() {
@@ -48,8 +75,8 @@ void find_library_code() {
   if (done) return;
   done = true;
 
-  std::ifstream in("/proc/self/exe", std::ios::binary);
-  const std::string file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const Executable executable;
+  const std::string_view file = executable.bytes();
   if (file.size() < sizeof(ElfW(Ehdr)) || file.compare(0, SELFMAG, ELFMAG) != 0) return;
   ElfW(Ehdr) header;
   std::memcpy(&header, file.data(), sizeof header);
