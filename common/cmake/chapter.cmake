@@ -3,8 +3,8 @@
 # cookbook_chapter(<number> <folder>): the executable chapter-<number> from a chapter's folder.
 #   levels.cu      all kernels; compiled once per backend and mode into an object library that the
 #                  executable and the tests link
-#   main.cu        the command line
-#   libraries.cu   what a user would pick instead (CUDA only, optional)
+#   main.cpp       the command line
+#   libraries.cpp  what a user would pick instead (CUDA only, optional)
 #   sidebar_*.cu   experiments, each an executable chapter-<number>-<name>; with the line
 #                  "// needs: cuda" only for that backend, and with "// needs: cuda sm_90a" not for
 #                  older GPUs besides: that kernels compile for them, if only to a trap, the
@@ -14,14 +14,14 @@ function(cookbook_chapter number folder)
   set(name chapter-${number})
   set_property(GLOBAL APPEND PROPERTY COOKBOOK_CHAPTERS ${number})
   set_property(GLOBAL PROPERTY COOKBOOK_CHAPTER_${number} ${source})
-  cookbook_kernel_sources(${source}/levels.cu ${source}/main.cu)
+  cookbook_kernel_sources(${source}/levels.cu)
 
   add_library(${name}-levels OBJECT ${source}/levels.cu)
   target_link_libraries(${name}-levels PUBLIC cookbook_kernel)
-  add_executable(${name} ${source}/main.cu)
+  add_executable(${name} ${source}/main.cpp)
   target_link_libraries(${name} PRIVATE ${name}-levels cookbook_runner)
-  if(COOKBOOK_BACKEND STREQUAL "cuda" AND EXISTS ${source}/libraries.cu)
-    add_library(${name}-libraries OBJECT ${source}/libraries.cu)
+  if(COOKBOOK_BACKEND STREQUAL "cuda" AND EXISTS ${source}/libraries.cpp)
+    add_library(${name}-libraries OBJECT ${source}/libraries.cpp)
     target_link_libraries(${name}-libraries PUBLIC cookbook_kernel cookbook_libraries)
     target_link_libraries(${name} PRIVATE ${name}-libraries)
   endif()
@@ -29,7 +29,7 @@ function(cookbook_chapter number folder)
   if(COOKBOOK_BACKEND STREQUAL "simt")
     add_library(${name}-levels-traced OBJECT ${source}/levels.cu)
     target_link_libraries(${name}-levels-traced PUBLIC cookbook_kernel_traced)
-    add_executable(${name}-traced ${source}/main.cu)
+    add_executable(${name}-traced ${source}/main.cpp)
     target_link_libraries(${name}-traced PRIVATE ${name}-levels-traced cookbook_runner_traced)
     add_dependencies(${name} ${name}-traced)
   endif()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tunes (or replays a recording), then runs the ladders, then says whether tuning was worth it.
-// `chapter-11 tune|merge|replay` only tunes.
+// `chapter-11 tune|merge|replay` do only that.
 #include <unistd.h>
 
 #include <cstdio>
@@ -30,7 +30,7 @@ namespace {
 // Options under which nobody waits for a search.
 bool only_looks(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    for (const char* flag : {"--list", "--check", "--explain", "--exercise", "--help", "-h"}) {
+    for (const char* flag : {"--list", "--check", "--explain", "--exercise"}) {
       if (std::string(argv[i]).rfind(flag, 0) == 0) return true;
     }
   }
@@ -103,7 +103,10 @@ int main(int argc, char** argv) {
 #if !COOKBOOK_TRACED
   if (const auto status = tune::command(autotuning::all_spaces(), argc, argv)) return *status;
   Options options;
-  if (const auto status = parse_options(chapter_11_entry(), argc, argv, options)) return *status;
+  if (const auto status = parse_options(chapter_11_entry(), argc, argv, options)) {
+    if (*status == 0) std::printf("\nIn place of options:\n%s", tune::kCommands);  // it was --help
+    return *status;
+  }
   try {
     if (!only_looks(argc, argv)) tune_first(options);
   } catch (const std::exception& error) {

@@ -38,7 +38,9 @@ struct CublasGeam : transpose::Level {
     static Handle cublas;
     const transpose::Shape& s = plan.problem.shape;
     const float one = 1, zero = 0;
-    cublasSetStream(cublas.handle, stream.handle);
+    if (cublasSetStream(cublas.handle, stream.handle) != CUBLAS_STATUS_SUCCESS) {
+      throw LaunchError("cublasSetStream failed");
+    }
     // cuBLAS is column-major: our row-major out, cols x rows, is its rows x cols matrix.
     const cublasStatus_t status = cublasSgeam(
         cublas.handle, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(s.rows), static_cast<int>(s.cols),
