@@ -2,13 +2,12 @@
 // The C interface; plots/contestants/libraries.py has the command that builds the library.
 #include "chapters/08_persistent/capi.hpp"
 
-#include <exception>
 #include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "chapters/08_persistent/level_6_any_shape.cuh"
+#include "common/harness/c_interface.hpp"
 
 namespace {
 
@@ -17,19 +16,8 @@ using namespace cookbook::gemm;
 
 thread_local std::string last_error;
 
-using Run = std::function<void(Stream)>;
-
-template <class L>
-Run prepare_level(const Problem& problem, const Buffers& buffers) {
-  if (const Support support = L::supports(problem, device_info()); !support) {
-    throw std::invalid_argument(std::string(L::name) + ": " + support.reason);
-  }
-  auto plan = std::make_shared<typename L::Plan>(L::prepare(problem, buffers));
-  return [plan](Stream stream) { L::run(*plan, stream); };
-}
-
-Run prepare(const std::string& level, const cookbook_gemm_problem& c, const void* a, const void* b,
-            void* out) {
+PlannedRun prepare(const std::string& level, const cookbook_gemm_problem& c, const void* a,
+                   const void* b, void* out) {
   Problem problem =
       Problem::make_layout({c.m, c.n, c.k}, {}, c.a_transposed != 0, c.b_transposed != 0);
   const auto pitch = [](long long given, std::int64_t cols) {
@@ -45,43 +33,24 @@ Run prepare(const std::string& level, const cookbook_gemm_problem& c, const void
   throw std::invalid_argument("no level is called " + level);
 }
 
-Stream as_stream([[maybe_unused]] void* handle) {
-  Stream stream;
-#if defined(COOKBOOK_CUDA)
-  stream.handle = static_cast<cudaStream_t>(handle);
-#endif
-  return stream;
-}
-
-/// Runs `f`; an exception becomes the error message and `failed`.
-template <class R, class F>
-R guarded(R failed, F&& f) {
-  try {
-    return f();
-  } catch (const std::exception& error) {
-    last_error = error.what();
-    return failed;
-  }
-}
-
 }  // namespace
 
 extern "C" {
 
 void* cookbook_gemm_plan(const char* level, const cookbook_gemm_problem* problem, const void* a,
                          const void* b, void* c) {
-  return guarded(static_cast<void*>(nullptr),
-                 [&]() -> void* { return new Run(prepare(level, *problem, a, b, c)); });
+  return guarded(last_error, static_cast<void*>(nullptr),
+                 [&]() -> void* { return new PlannedRun(prepare(level, *problem, a, b, c)); });
 }
 
 int cookbook_gemm_run(void* plan, void* stream) {
-  return guarded(1, [&] {
-    (*static_cast<Run*>(plan))(as_stream(stream));
+  return guarded(last_error, 1, [&] {
+    (*static_cast<PlannedRun*>(plan))(as_stream(stream));
     return 0;
   });
 }
 
-void cookbook_gemm_destroy(void* plan) { delete static_cast<Run*>(plan); }
+void cookbook_gemm_destroy(void* plan) { delete static_cast<PlannedRun*>(plan); }
 
 const char* cookbook_gemm_error(void) { return last_error.c_str(); }
 

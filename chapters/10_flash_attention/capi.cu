@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The C interface; plots/compare_attention.py shows the command that builds the library.
+// The C interface; plots/contestants/libraries.py has the command that builds the library.
 #include "chapters/10_flash_attention/capi.hpp"
 
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,7 +13,6 @@
 #include "chapters/10_flash_attention/decode_level_2_gqa_packed.cuh"
 #include "chapters/10_flash_attention/level_0_unfused.cuh"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
-#include "chapters/10_flash_attention/sidebar_multicast.cuh"
 #include "chapters/10_flash_attention/level_1_fused.cuh"
 #include "chapters/10_flash_attention/level_2_tiled.cuh"
 #include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
@@ -25,6 +22,8 @@
 #include "chapters/10_flash_attention/level_7_ping_pong.cuh"
 #include "chapters/10_flash_attention/level_8_overlapped.cuh"
 #include "chapters/10_flash_attention/level_9_lazy_rescale.cuh"
+#include "chapters/10_flash_attention/sidebar_multicast.cuh"
+#include "common/harness/c_interface.hpp"
 
 namespace {
 
@@ -33,24 +32,15 @@ using namespace cookbook::attention;
 
 thread_local std::string last_error;
 
-using Run = std::function<void(Stream)>;
-
 /// A level by its name. Does not need the harness: the library links the backend alone.
 struct NamedLevel {
   std::string name;
-  std::function<Run(const Problem&, const Buffers&)> prepare;
+  std::function<PlannedRun(const Problem&, const Buffers&)> prepare;
 };
 
 template <class L>
 NamedLevel named() {
-  return {L::name, [](const Problem& problem, const Buffers& buffers) -> Run {
-            if (const Support support = L::supports(problem, device_info()); !support) {
-              throw std::invalid_argument(std::string(L::name) + ": " + support.reason);
-            }
-            using Plan = decltype(L::prepare(problem, buffers));
-            auto plan = std::make_shared<Plan>(L::prepare(problem, buffers));
-            return [plan](Stream stream) { L::run(*plan, stream); };
-          }};
+  return {L::name, prepare_level<L, Problem, Buffers>};
 }
 
 template <class... Levels>
@@ -65,8 +55,8 @@ const std::vector<NamedLevel>& all_levels() {
   return levels;
 }
 
-Run prepare(const char* level_name, const cookbook_attention_problem& c, const void* q,
-            const void* k, const void* v, void* o, float* lse) {
+PlannedRun prepare(const char* level_name, const cookbook_attention_problem& c, const void* q,
+                   const void* k, const void* v, void* o, float* lse) {
   Problem problem = Problem::make({c.batch, c.heads_q, c.heads_kv, c.seq_q, c.seq_k, c.head_dim},
                                   {}, c.dtype == 1 ? DType::f16 : DType::bf16, c.causal != 0);
   for (const void* at : {q, k, v, static_cast<const void*>(o)}) {
@@ -79,49 +69,31 @@ Run prepare(const char* level_name, const cookbook_attention_problem& c, const v
   throw std::invalid_argument(std::string("no level is called ") + level_name);
 }
 
-Stream as_stream([[maybe_unused]] void* handle) {
-  Stream stream;
-#if defined(COOKBOOK_CUDA)
-  stream.handle = static_cast<cudaStream_t>(handle);
-#endif
-  return stream;
-}
-
-/// Runs `f`; an exception becomes the error message and `failed`.
-template <class R, class F>
-R guarded(R failed, F&& f) {
-  try {
-    return f();
-  } catch (const std::exception& error) {
-    last_error = error.what();
-    return failed;
-  }
-}
-
 }  // namespace
 
 extern "C" {
 
 void* cookbook_attention_plan(const char* level, const cookbook_attention_problem* problem,
                               const void* q, const void* k, const void* v, void* o, float* lse) {
-  return guarded(static_cast<void*>(nullptr),
-                 [&]() -> void* { return new Run(prepare(level, *problem, q, k, v, o, lse)); });
+  return guarded(last_error, static_cast<void*>(nullptr), [&]() -> void* {
+    return new PlannedRun(prepare(level, *problem, q, k, v, o, lse));
+  });
 }
 
 int cookbook_attention_run(void* plan, void* stream) {
-  return guarded(1, [&] {
-    (*static_cast<Run*>(plan))(as_stream(stream));
+  return guarded(last_error, 1, [&] {
+    (*static_cast<PlannedRun*>(plan))(as_stream(stream));
     return 0;
   });
 }
 
-void cookbook_attention_destroy(void* plan) { delete static_cast<Run*>(plan); }
+void cookbook_attention_destroy(void* plan) { delete static_cast<PlannedRun*>(plan); }
 
 int cookbook_attention_forward(const char* level, const cookbook_attention_problem* problem,
                                const void* q, const void* k, const void* v, void* o, float* lse,
                                void* stream) {
-  return guarded(1, [&] {
-    const Run run = prepare(level, *problem, q, k, v, o, lse);
+  return guarded(last_error, 1, [&] {
+    const PlannedRun run = prepare(level, *problem, q, k, v, o, lse);
     run(as_stream(stream));
     synchronize(as_stream(stream));  // the plan's workspace goes when this returns
     return 0;

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// The C interfaces of chapters 8, 9 and 10: every level that they name can be planned and is right,
+// and what they refuse leaves a message.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "chapters/08_persistent/capi.hpp"
+#include "chapters/09_online_softmax/capi.hpp"
+#include "chapters/10_flash_attention/capi.hpp"
+#include "common/backend/backend.hpp"
+#include "common/device/cuda.cuh"
+
+namespace cookbook {
+namespace {
+
+/// A device buffer of `count` elements: `value(i)` of each, or NaN in all of them.
+template <class T>
+class Buffer {
+ public:
+  explicit Buffer(std::size_t count) : count_(count), memory_(count * sizeof(T), "buffer") {}
+  Buffer(std::size_t count, const std::function<float(std::size_t)>& value) : Buffer(count) {
+    std::vector<T> host(count);
+    for (std::size_t i = 0; i < count; ++i) host[i] = static_cast<T>(value(i));
+    memory_.copy_from_host(host.data(), count * sizeof(T));
+  }
+  T* data() { return static_cast<T*>(memory_.data()); }
+  std::vector<float> values() const {
+    std::vector<T> host(count_);
+    memory_.copy_to_host(host.data(), count_ * sizeof(T));
+    return {host.begin(), host.end()};
+  }
+
+ private:
+  std::size_t count_;
+  DeviceMemory memory_;
+};
+
+std::vector<std::string> lines(const char* text) {
+  std::vector<std::string> result;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) result.push_back(line);
+  return result;
+}
+
+TEST(CInterface, EveryProductThatIsNamedIsRight) {
+  const cookbook_gemm_problem problem{5, 7, 16, 0, 0, 0, 0, 0};
+  Buffer<bf16> a(5 * 16, [](std::size_t i) { return static_cast<float>(i / 16 + 1); });
+  Buffer<bf16> b(16 * 7, [](std::size_t) { return 1.0f; });
+  const auto names = lines(cookbook_gemm_levels());
+  ASSERT_FALSE(names.empty());
+  for (const std::string& name : names) {
+    Buffer<bf16> c(5 * 7);
+    void* plan = cookbook_gemm_plan(name.c_str(), &problem, a.data(), b.data(), c.data());
+    ASSERT_TRUE(plan) << name << ": " << cookbook_gemm_error();
+    EXPECT_EQ(cookbook_gemm_run(plan, nullptr), 0) << cookbook_gemm_error();
+    cookbook_gemm_destroy(plan);
+    const auto got = c.values();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i], 16.0f * static_cast<float>(i / 7 + 1)) << name << ", element " << i;
+    }
+  }
+}
+
+template <class T>
+void expect_uniform_rows(int dtype) {
+  const cookbook_softmax_problem problem{3, 64, 0, 0, dtype};
+  Buffer<T> in(3 * 64, [](std::size_t i) { return static_cast<float>(i / 64); });
+  const auto names = lines(cookbook_softmax_levels());
+  ASSERT_FALSE(names.empty());
+  for (const std::string& name : names) {
+    Buffer<T> out(3 * 64);
+    void* plan = cookbook_softmax_plan(name.c_str(), &problem, in.data(), out.data());
+    ASSERT_TRUE(plan) << name << ": " << cookbook_softmax_error();
+    EXPECT_EQ(cookbook_softmax_run(plan, nullptr), 0) << cookbook_softmax_error();
+    cookbook_softmax_destroy(plan);
+    for (const float value : out.values()) EXPECT_FLOAT_EQ(value, 1.0f / 64) << name;
+  }
+}
+
+TEST(CInterface, EverySoftmaxThatIsNamedIsRight) {
+  expect_uniform_rows<bf16>(0);
+  expect_uniform_rows<float>(2);
+}
+
+TEST(CInterface, EveryAttentionThatIsNamedIsRight) {
+  // One query of eight heads that share their keys: every ladder takes it. A query of zeros weighs
+  // all five keys alike.
+  const cookbook_attention_problem problem{1, 8, 1, 1, 5, 64, 0, 0};
+  Buffer<bf16> q(8 * 64, [](std::size_t) { return 0.0f; });
+  Buffer<bf16> k(5 * 64, [](std::size_t) { return 1.0f; });
+  Buffer<bf16> v(5 * 64, [](std::size_t i) { return static_cast<float>(i / 64); });
+  const auto names = lines(cookbook_attention_levels());
+  ASSERT_FALSE(names.empty());
+  for (const std::string& name : names) {
+    Buffer<bf16> o(8 * 64);
+    Buffer<float> lse(8);
+    ASSERT_EQ(cookbook_attention_forward(name.c_str(), &problem, q.data(), k.data(), v.data(),
+                                         o.data(), lse.data(), nullptr),
+              0)
+        << name << ": " << cookbook_attention_error();
+    for (const float value : o.values()) EXPECT_NEAR(value, 2.0f, 0.02f) << name;
+    for (const float value : lse.values()) EXPECT_NEAR(value, std::log(5.0f), 1e-3f) << name;
+  }
+}
+
+TEST(CInterface, WhatIsRefusedLeavesAMessage) {
+  bf16* nowhere = nullptr;
+  const cookbook_gemm_problem product{5, 7, 16, 8, 0, 0, 0, 0};
+  EXPECT_FALSE(cookbook_gemm_plan("any_shape", &product, nowhere, nowhere, nowhere));
+  EXPECT_STREQ(cookbook_gemm_error(), "a leading dimension is too small");
+  const cookbook_softmax_problem rows{3, 64, 0, 0, 1};
+  EXPECT_FALSE(cookbook_softmax_plan("in_shared", &rows, nowhere, nowhere));
+  EXPECT_STREQ(cookbook_softmax_error(), "dtype must be 0 (bf16) or 2 (fp32)");
+  const cookbook_attention_problem heads{1, 8, 1, 1, 5, 64, 0, 0};
+  EXPECT_EQ(cookbook_attention_forward("nothing", &heads, nowhere, nowhere, nowhere, nowhere,
+                                       nullptr, nullptr),
+            1);
+  EXPECT_STREQ(cookbook_attention_error(), "no level is called nothing");
+}
+
+}  // namespace
+}  // namespace cookbook
