@@ -1275,10 +1275,23 @@ TEST(CommandLine, MergesReplaysAndRefuses) {
   EXPECT_EQ(Cache(folder / "out.json").entries().size(), 2u);
   EXPECT_EQ(run({"replay", "--recording", folder / "r.json", "--json", folder / "s.json"}), 0);
   EXPECT_NE(contents(folder / "s.json").find("median_looks"), std::string::npos);
-  EXPECT_EQ(run({"replay", "--kernel", "nobody"}), 2);
-  EXPECT_EQ(run({"tune", "--shard", "5/4"}), 2);
-  EXPECT_EQ(run({"tune", "--colour", "blue"}), 2);
-  EXPECT_EQ(run({"merge", folder / "out.json"}), 2);
+  const auto refused = [&](std::vector<std::string> words, const std::string& part) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run(std::move(words)), 2);
+    const std::string line = testing::internal::GetCapturedStderr();
+    EXPECT_NE(line.find(part), std::string::npos) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << line;
+  };
+  refused({"replay", "--kernel", "nobody"}, "replay: no kernel `nobody`; there are: synthetic");
+  refused({"replay", "--kernel", "synthetic", "--recording", folder / "r.json"}, "--recording");
+  refused({"replay", "--json", folder / "none/s.json"}, "replay: cannot write");
+  refused({"tune", "--shard", "5/4"},
+          "tune: a shard is i/n with 0 <= i < n, such as 0/4; got '5/4'");
+  refused({"tune", "--colour", "blue"}, "--colour");
+  refused({"merge", folder / "out.json"}, "merge: IN is required");
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run({"tune", "--help"}), 0);
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("--shard"), std::string::npos);
   EXPECT_EQ(run({"merge", folder / "out.json", folder / "r.json"}), 1);
   EXPECT_EQ(run({"--list"}), std::nullopt);
 }

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -20,36 +20,15 @@ namespace {
 
 constexpr double kClose = kLeastGain;
 
-// Arguments after the verb: options by name, the rest in order.
+// What follows the verb on the command line.
 struct Arguments {
-  std::vector<std::pair<std::string, std::string>> options;
-  std::vector<std::string> rest;
-
-  Arguments(int argc, char** argv, const std::vector<std::string>& known) {
-    for (int i = 2; i < argc; ++i) {
-      const std::string name = argv[i];
-      if (name.rfind("--", 0) != 0) {
-        rest.push_back(name);
-        continue;
-      }
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
-        throw UsageError(fmt::format("{} takes {}, not {}", argv[1], fmt::join(known, ", "), name));
-      }
-      if (i + 1 == argc) throw UsageError(name + " needs a value");
-      options.push_back({name, argv[++i]});
-    }
-  }
-  std::vector<std::string> all(const std::string& name) const {
-    std::vector<std::string> values;
-    for (const auto& [key, value] : options) {
-      if (key == name) values.push_back(value);
-    }
-    return values;
-  }
-  std::string get(const std::string& name, const std::string& otherwise = "") const {
-    const auto values = all(name);
-    return values.empty() ? otherwise : values.back();
-  }
+  std::string kernel;                         // tune, replay; empty: all
+  std::vector<std::string> sizes;             // tune
+  std::string shard = "0/1";                  // tune
+  std::string cache = Cache::default_file();  // tune
+  std::string recording, json;                // replay
+  std::string merged;                         // merge
+  std::vector<std::string> parts;             // merge
 };
 
 std::vector<const Space*> chosen(const std::vector<const Space*>& spaces,
@@ -166,12 +145,12 @@ int run_tune(const std::vector<const Space*>& spaces, const Arguments& arguments
   TuneOptions options;
   Progress progress;
   options.progress = [&](const std::string& text) { progress.show(text); };
-  options.shard = parse_shard(arguments.get("--shard", "0/1"));
-  const Cache cache(arguments.get("--cache", Cache::default_file()));
+  options.shard = parse_shard(arguments.shard);
+  const Cache cache(arguments.cache);
   bool right = true;
-  for (const Space* space : chosen(spaces, arguments.get("--kernel"))) {
+  for (const Space* space : chosen(spaces, arguments.kernel)) {
     std::vector<Size> sizes;
-    for (const std::string& text : arguments.all("--size")) {
+    for (const std::string& text : arguments.sizes) {
       sizes.push_back(parse_size(space->problem, text));
     }
     if (sizes.empty()) sizes = space->training;
@@ -181,24 +160,20 @@ int run_tune(const std::vector<const Space*>& spaces, const Arguments& arguments
 }
 
 int run_merge(const Arguments& arguments) {
-  if (arguments.rest.size() < 2) throw UsageError("merge takes OUT IN...");
-  const Cache out(arguments.rest.front());
-  for (std::size_t i = 1; i < arguments.rest.size(); ++i) out.merge(arguments.rest[i]);
+  const Cache out(arguments.merged);
+  for (const std::string& part : arguments.parts) out.merge(part);
   fmt::print("{}: {} entries\n", out.file(), out.entries().size());
   return 0;
 }
 
 int run_replay(const std::vector<const Space*>& spaces, const Arguments& arguments) {
+  require_writable(arguments.json);
+  std::optional<Recording> given;
+  if (!arguments.recording.empty()) given = read_recording(arguments.recording);
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  bool any = false;
-  for (const Space* space : chosen(spaces, arguments.get("--kernel"))) {
-    std::optional<Recording> recording;
-    if (const std::string file = arguments.get("--recording"); !file.empty()) {
-      recording = read_recording(file);
-      if (recording->kernel != space->kernel) continue;
-    } else {
-      recording = find_recording(*space, device_info().cc());
-    }
+  for (const Space* space : chosen(spaces, given ? given->kernel : arguments.kernel)) {
+    const std::optional<Recording> recording =
+        given ? given : find_recording(*space, device_info().cc());
     if (!recording) {
       fmt::print(
           "\n{}: not recorded yet on compute capability {}.{}; on such a GPU, "
@@ -207,13 +182,10 @@ int run_replay(const std::vector<const Space*>& spaces, const Arguments& argumen
           space->kernel);
       continue;
     }
-    any = true;
     print_replay(*space, *recording);
-    if (!arguments.get("--json").empty()) json.push_back(searchers_json(*space, *recording));
+    if (!arguments.json.empty()) json.push_back(searchers_json(*space, *recording));
   }
-  if (const std::string file = arguments.get("--json"); !file.empty() && any) {
-    std::ofstream(file) << json.dump(1) << "\n";
-  }
+  if (!json.empty()) write_file(arguments.json, json.dump(1) + "\n");
   return 0;
 }
 
@@ -483,15 +455,34 @@ void print(const Proof& proof) {
 
 std::optional<int> command(const std::vector<const Space*>& spaces, int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
+  if (verb != "tune" && verb != "merge" && verb != "replay") return std::nullopt;
+  Arguments arguments;
+  CLI::App app{"Searches configurations, and keeps what it finds in a cache.", "chapter-11"};
+  app.require_subcommand(1);
+  CLI::App* tune = app.add_subcommand("tune", "search where the cache has nothing");
+  tune->add_option("--kernel", arguments.kernel, "only this kernel");
+  tune->add_option("--size", arguments.sizes,
+                   "a size, such as 4096x4096x4096 (repeatable); all that the chapter trains on")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  tune->add_option("--shard", arguments.shard, "i/n: only every n-th configuration, from i on");
+  tune->add_option("--cache", arguments.cache, "the cache, a JSON file")->capture_default_str();
+  CLI::App* merge = app.add_subcommand("merge", "join caches");
+  merge->add_option("OUT", arguments.merged, "the cache that takes the entries")->required();
+  merge->add_option("IN", arguments.parts, "caches to take them from")->required();
+  CLI::App* replay = app.add_subcommand("replay", "searchers compared on what a GPU recorded");
+  CLI::Option* kernel = replay->add_option("--kernel", arguments.kernel, "only this kernel");
+  replay->add_option("--recording", arguments.recording, "this recording, not the chapter's own")
+      ->excludes(kernel);
+  replay->add_option("--json", arguments.json, "write how the searchers did to this file");
   try {
-    if (verb == "tune") {
-      return run_tune(spaces, Arguments(argc, argv, {"--kernel", "--size", "--shard", "--cache"}));
-    }
-    if (verb == "merge") return run_merge(Arguments(argc, argv, {}));
-    if (verb == "replay") {
-      return run_replay(spaces, Arguments(argc, argv, {"--kernel", "--recording", "--json"}));
-    }
-    return std::nullopt;
+    app.parse(argc, argv);
+    if (*tune) return run_tune(spaces, arguments);
+    return *merge ? run_merge(arguments) : run_replay(spaces, arguments);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    fmt::print(stderr, "{}: {} (see {} --help)\n", verb, error.what(), verb);
+    return 2;
   } catch (const std::invalid_argument& error) {
     fmt::print(stderr, "{}: {}\n", verb, error.what());
     return 2;

@@ -12,12 +12,14 @@
 
 namespace cookbook::tune {
 
-/// Handles `tune`, `merge` and `replay` as the first argument; nothing for other
+/// What `command` takes, for the help of the program that calls it.
+constexpr const char* kCommands =
+    "  tune [--kernel K] [--size 4096x4096x4096]... [--shard i/n] [--cache FILE]\n"
+    "  merge OUT IN...\n"
+    "  replay [--kernel K | --recording FILE] [--json FILE]\n";
+
+/// Handles `tune`, `merge` and `replay` as the first argument (kCommands); nothing for other
 /// command lines. The result is the exit status: 0, 1 when something failed, 2 for bad usage.
-///
-///   tune [--kernel K] [--size 4096x4096x4096]... [--shard i/n] [--cache FILE]
-///   merge OUT IN...
-///   replay [--kernel K] [--recording FILE] [--json FILE]
 std::optional<int> command(const std::vector<const Space*>& spaces, int argc, char** argv);
 
 /// Tunes `space` for one size where the cache has nothing, and prints what it found; else prints

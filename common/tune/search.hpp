@@ -47,8 +47,9 @@ struct Search {
 Search exhaustive(const Arena& arena, Timer& timer);
 /// One after another in random order, the default first, until the budget is spent.
 Search random_order(const Arena& arena, Timer& timer);
-/// From the default to the best neighbour - one parameter changed, the nearest first - until no
-/// neighbour is better; then from a random configuration not yet seen.
+/// From the default to the first better one of the nearest, in random order - one parameter
+/// changed, or two where the space has holes - until none is better; then from a random one not yet
+/// seen.
 Search hill_climbing(const Arena& arena, Timer& timer);
 /// Looks at all, drops the clearly slower ones (interval of the paired ratio), looks at the rest
 /// again: the samples go where the decision is close.

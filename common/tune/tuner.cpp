@@ -20,6 +20,8 @@ namespace {
 // Below this, launch latency decides and no configuration can win anything.
 constexpr double kWorthTuningBytes = 1 << 20;
 
+std::uint64_t decisions = 0;  // calls of `decide` in this process
+
 std::string all_reasons(const Space& space, const std::vector<Fate>& fates) {
   std::string text = fmt::format("space `{}` has no configuration for this:", space.kernel);
   for (const Fate& fate : fates) {
@@ -172,7 +174,6 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
             const DeviceInfo& device, const Survivors& survivors, Timer& timer, Verifier* verifier,
             const TuneOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  ++counters().searches;
   Report report;
   report.size = size;
   report.device = device.name;
@@ -400,17 +401,12 @@ void print(const Report& report, const Space& space) {
   fmt::print("  {} looks, {:.1f} s in all.\n", report.looks, report.seconds);
 }
 
-Counters& counters() {
-  static Counters all;
-  return all;
-}
-
 std::uint64_t decisions_on_hot_path(const LevelEntry& level, Instance& instance, int runs) {
   const auto run = level.prepare(instance.problem(), instance.pointers());
-  const std::uint64_t before = counters().decisions;
+  const std::uint64_t before = decisions;
   for (int i = 0; i < runs; ++i) run(Stream{});
   synchronize();
-  return counters().decisions - before;
+  return decisions - before;
 }
 
 std::vector<std::size_t> require_legal(const Space& space, const AnyProblem& problem,
@@ -441,7 +437,7 @@ Machine this_machine() {
 
 Decision decide(const Space& space, const AnyProblem& problem, const DevicePointers& at,
                 const Cache& cache, const Machine& machine) {
-  ++counters().decisions;
+  ++decisions;
   const Mode mode = mode_from_environment();
   const DeviceInfo& device = machine.device;
   const auto able = require_legal(space, problem, device);
@@ -465,7 +461,6 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
     return {static_cast<std::size_t>(winner), "recorded on " + recording->device.name};
   }
   const Key key = make_key(space, problem, at, device);
-  ++counters().cache_reads;
   if (const auto entry = cache.find(key)) {
     const int winner = space.find(entry->winner());
     if (std::find(able.begin(), able.end(), static_cast<std::size_t>(winner)) != able.end()) {

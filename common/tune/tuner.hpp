@@ -119,12 +119,6 @@ std::string differences(const Parameters& from, const Parameters& to);
 /// Prints the funnel, the table of what was found and why, and the decision.
 void print(const Report& report, const Space& space);
 
-/// How often the expensive things happened in this process; all stand still while a plan runs.
-struct Counters {
-  std::uint64_t decisions = 0, cache_reads = 0, searches = 0;
-};
-Counters& counters();
-
 /// Calls of `decide` during `runs` runs of a plan of `level`: 0, or the level rebuilds on its hot
 /// path.
 std::uint64_t decisions_on_hot_path(const LevelEntry& level, Instance& instance, int runs = 10);
