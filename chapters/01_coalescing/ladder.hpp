@@ -17,6 +17,7 @@
 #include "chapters/01_coalescing/sidebar_launches.cuh"
 #include "chapters/01_coalescing/sidebar_shape.cuh"
 #include "chapters/01_coalescing/sidebar_structs.cuh"
+#include "common/harness/named_row.hpp"
 
 namespace cookbook {
 
@@ -28,14 +29,6 @@ inline Ladder copy_ladder(std::string name, std::string title) {
   ladder.trace_size = {1 << 18};
   ladder.test_sizes = {{1}, {31}, {33}, {1021}, {4096}, {16385}};
   return ladder;
-}
-
-/// A row of a sidebar: level L under a name of its own.
-template <class L>
-LevelEntry named(std::string name) {
-  LevelEntry entry = make_level<L>();
-  entry.name = std::move(name);
-  return entry;
 }
 
 inline Chapter chapter_1() {

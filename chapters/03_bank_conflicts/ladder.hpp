@@ -14,16 +14,9 @@
 #include "chapters/03_bank_conflicts/sidebar_access_width.cuh"
 #include "chapters/03_bank_conflicts/sidebar_broadcast.cuh"
 #include "chapters/03_bank_conflicts/sidebar_tile_shape.cuh"
+#include "common/harness/named_row.hpp"
 
 namespace cookbook {
-
-/// A row of the sidebar: level L under a name of its own.
-template <class L>
-LevelEntry named(std::string name) {
-  LevelEntry entry = make_level<L>();
-  entry.name = std::move(name);
-  return entry;
-}
 
 inline Chapter chapter_3() {
   using namespace transpose;
