@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
 // Sidebar of chapter 4: double buffering alone, and when it loses. Three ways to bring the next
-// tile, each compiled for one and for two resident blocks, at a size that fills the GPU with two
-// blocks an SM, at one that gives each SM at most one, and at a short K.
+// tile, with one and with two resident blocks - by the registers they may use, or by shared memory
+// that nobody uses -, at a size that fills the GPU with two blocks an SM, at one that gives each SM
+// at most one, and at a short K.
 #include "chapters/02_tiling/sweep.hpp"
 #include "chapters/04_double_buffering/level_1_register_prefetch.cuh"
 #include "chapters/04_double_buffering/level_2_async_copy.cuh"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: FP8. e4m3 operands, bf16 result: chapter 6's last kernel with another instruction.
+// Sidebar: FP8. e4m3 operands, bf16 result: chapter 6's last kernel with another instruction, tiles
+// in groups of 16 rows.
 //
 // A byte is a byte: TMA and the swizzle move two e4m3 as they move one bf16, so that tiles, maps
 // and descriptors below count in *pairs*, and only the product knows better. A row of 128 bytes
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -192,7 +192,7 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
   const Buffers wide_at{wide_a.as<bf16>(), wide_b.as<bf16>(), device_c.as<bf16>()};
   const std::vector<Contender> contenders{
       {"FP8, this kernel", product},
-      {"bf16, the same kernel (chapter 6, tma_store)",
+      {"bf16, chapter 6, tma_store (row-major order)",
        prepare_level(chapter_6_entry(), "tma_store", same, wide_at)},
       {"bf16, chapter 8, any_shape", prepare_level(chapter_8_entry(), "any_shape", same, wide_at)}};
   const auto measured = measure(contenders, {}, nullptr);

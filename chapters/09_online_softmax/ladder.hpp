@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 9: the ladders, in order. The last four are sidebars.
+// Chapter 9: the ladders, in order. The last seven are sidebars.
 #pragma once
 
 #include "chapters/09_online_softmax/exercises/exercise_1_one_read.cuh"

@@ -7,7 +7,6 @@
 //   chapter-9-configs [f32|bf16] [columns ...]
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -221,7 +220,7 @@ int main(int argc, char** argv) {
     }
     return right ? 0 : 1;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sidebar_configs: %s\n", error.what());
+    std::fprintf(stderr, "chapter-9-configs: %s\n", error.what());
     return 1;
   }
 }

@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   try {
     return cookbook::softmax::run();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sidebar_exp_error: %s\n", error.what());
+    std::fprintf(stderr, "chapter-9-exp-error: %s\n", error.what());
     return 1;
   }
 }

@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
   errors<Exp2f>();
   errors<Ex2>();
   errors<Polynomial>();
-  std::printf("(rounding to bf16 is an error of 2^-9, to fp16 2^-11)\n");
+  std::printf("(rounding to bf16 is an error of up to 2^-8, to fp16 2^-11)\n");
 #if defined(COOKBOOK_CUDA)
   rate<Exp2f>();
   rate<Ex2>();
