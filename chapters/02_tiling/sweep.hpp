@@ -33,9 +33,9 @@ Candidate candidate(std::string name, Kernel kernel, std::size_t smem_bytes = 0)
 }
 
 /// Times all candidates on one product, interleaved, and prints a table: registers and bytes
-/// of local memory a thread ("spilled", arrays on the stack included), shared memory a block, blocks
-/// that fit an SM, TFLOP/s with a cold L2. A candidate whose result is wrong, or that the device
-/// refuses, says so instead of a speed.
+/// of local memory a thread ("spilled", arrays on the stack included), shared memory a block,
+/// blocks that fit an SM, TFLOP/s with a cold L2. A candidate whose result is wrong, or that the
+/// device refuses, says so instead of a speed.
 inline void sweep(const Size& size, const std::vector<Candidate>& candidates) {
   auto ladder = ladder_over<Problem>("sgemm", "", {"M", "N", "K"});
   Instance instance(ladder, size, InputKind::normal, 1);
