@@ -22,6 +22,7 @@
 #include "chapters/11_autotuning/rmsnorm.cuh"
 #include "chapters/11_autotuning/rope.cuh"
 #include "chapters/11_autotuning/spaces.hpp"
+#include "common/harness/statistics.hpp"
 #include "common/tune/cli.hpp"
 #include "common/tune/levels.hpp"
 #include "tests/planted/reverse.hpp"
@@ -1257,6 +1258,25 @@ TEST(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
   EXPECT_THROW(parse_shard("1"), std::invalid_argument);
   EXPECT_THROW(parse_shard("a/b"), std::invalid_argument);
   EXPECT_EQ(parse_shard("2/3").index, 2);
+}
+
+TEST(Statistics, MedianAndPairedRatio) {
+  const double nan = std::nan("");
+  EXPECT_EQ(median({3, nan, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(median({nan}), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(quantile({1, 2, 3, 4, 5}, 0.25), 2);
+  // Rounds pair: a drift that hits both leaves the ratio alone, and a round that lacks one counts
+  // for nothing.
+  const Ratio ratio = paired_ratio({2, 4, nan, 8, 16}, {1, 2, 1, 4, 8});
+  EXPECT_EQ(ratio.ratio, 2);
+  EXPECT_EQ(ratio.low, 2);
+  EXPECT_EQ(ratio.high, 2);
+  const Ratio noisy = paired_ratio({1, 2, 3, 4, 5}, {1, 1, 1, 1, 1});
+  EXPECT_EQ(noisy.ratio, 3);
+  EXPECT_LT(noisy.low, 3);
+  EXPECT_GT(noisy.high, 3);
+  EXPECT_EQ(paired_ratio({nan}, {1}).ratio, 0);
 }
 
 TEST(CommandLine, MergesReplaysAndRefuses) {

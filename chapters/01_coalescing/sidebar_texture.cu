@@ -121,7 +121,7 @@ int run() {
     texture_out.copy_to_host(got.data(), bytes);
     same = same && std::memcmp(expected.data(), got.data(), bytes) == 0;
     std::printf("| %d degrees | %.1f | %.1f | %.2f |\n", degrees, times[0].cold.median,
-                times[1].cold.median, paired_ratio(times[0], times[1]).ratio);
+                times[1].cold.median, paired_ratio(times[0].cold_us, times[1].cold_us).ratio);
   }
   std::puts(same ? "both read the same pixels" : "MISMATCH: the two read other pixels");
   return same ? 0 : 1;

@@ -14,6 +14,7 @@
 
 #include "common/bench/flush.hpp"
 #include "common/bench/nvml.hpp"
+#include "common/harness/statistics.hpp"
 
 namespace cookbook {
 namespace {
@@ -60,16 +61,9 @@ class GpuTimer {
   cudaEvent_t start_{}, stop_{};
 };
 
-double quantile(std::vector<double> sorted, double q) {
-  if (sorted.empty()) return 0;
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
-
 Timing summarise(std::vector<double> samples) {
   std::erase_if(samples, [](double x) { return std::isnan(x); });
+  if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
   return {quantile(samples, 0.5), quantile(samples, 0.25), quantile(samples, 0.75),
           static_cast<int>(samples.size())};
@@ -159,29 +153,6 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
     });
   }
   return results;
-}
-
-Ratio paired_ratio(const Measurement& base, const Measurement& candidate) {
-  std::vector<double> ratios;
-  const std::size_t rounds = std::min(base.cold_us.size(), candidate.cold_us.size());
-  for (std::size_t r = 0; r < rounds; ++r) {
-    const double ratio = base.cold_us[r] / candidate.cold_us[r];
-    if (!std::isnan(ratio)) ratios.push_back(ratio);
-  }
-  if (ratios.empty()) return {};
-  std::sort(ratios.begin(), ratios.end());
-  // Bootstrap of the median with a fixed seed: the same samples give the same interval.
-  std::mt19937 random(7);
-  std::uniform_int_distribution<std::size_t> pick(0, ratios.size() - 1);
-  std::vector<double> medians;
-  std::vector<double> draw(ratios.size());
-  for (int i = 0; i < 1000; ++i) {
-    for (double& value : draw) value = ratios[pick(random)];
-    std::sort(draw.begin(), draw.end());
-    medians.push_back(quantile(draw, 0.5));
-  }
-  std::sort(medians.begin(), medians.end());
-  return {quantile(ratios, 0.5), quantile(medians, 0.025), quantile(medians, 0.975)};
 }
 
 bool report_google_benchmark(const std::string& prefix, const std::vector<Contender>& contenders,

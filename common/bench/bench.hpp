@@ -40,9 +40,6 @@ struct BenchOptions {
 std::vector<Measurement> measure(const std::vector<Contender>& contenders,
                                  const BenchOptions& options, std::vector<ClockSample>* clocks);
 
-/// Time of `base` / time of `candidate`, paired by round: median and 95 % interval (bootstrap).
-Ratio paired_ratio(const Measurement& base, const Measurement& candidate);
-
 /// Reports medians through Google Benchmark (registry and reporter): one benchmark a contender,
 /// cold and hot, with bytes and FLOPs as rates. `arguments` are --benchmark_* options as given.
 /// Returns false when Google Benchmark rejects them.

@@ -23,6 +23,7 @@
 #endif
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
+#include "common/harness/statistics.hpp"
 #include "common/roofline/roofs.hpp"
 #endif
 
@@ -261,10 +262,10 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
     if (result.flops > 0) row.tflops = tflops(m.cold);
     if (roof)
       row.roof_fraction = (roof_is_bandwidth(result.roof) ? *row.gbps : *row.tflops) / *roof;
-    if (previous >= 0) row.vs_previous = paired_ratio(measured[previous], m);
+    if (previous >= 0) row.vs_previous = paired_ratio(measured[previous].cold_us, m.cold_us);
     previous = static_cast<int>(c);
     if (reference >= 0) {
-      row.vs_reference = paired_ratio(measured[reference], m);
+      row.vs_reference = paired_ratio(measured[reference].cold_us, m.cold_us);
       row.reference_name = contenders[reference].name;
     }
   }

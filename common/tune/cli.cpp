@@ -14,6 +14,7 @@
 
 #include "common/harness/console.hpp"
 #include "common/harness/options.hpp"
+#include "common/harness/statistics.hpp"
 
 namespace cookbook::tune {
 namespace {
@@ -62,9 +63,11 @@ struct Outcome {
   double median_us(std::size_t c) const { return median(us[c]); }
   // How much faster `tuned` is: rounds pair, so what drifts during a recording cancels.
   double over(std::size_t base, std::size_t c) const {
-    return base == c ? 1 : paired(us[base], us[c]).ratio;
+    return base == c ? 1 : paired_ratio(us[base], us[c]).ratio;
   }
-  double over_library() const { return library.empty() ? 0 : paired(library, us[tuned]).ratio; }
+  double over_library() const {
+    return library.empty() ? 0 : paired_ratio(library, us[tuned]).ratio;
+  }
 };
 
 Outcome outcome(const Space& space, const DeviceInfo& device, const Halves& problem,

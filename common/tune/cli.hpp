@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/harness/result.hpp"
 #include "common/tune/tuner.hpp"
 
 namespace cookbook::tune {

@@ -11,6 +11,7 @@
 #include "common/tune/tuner.hpp"
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
+#include "common/harness/statistics.hpp"
 #endif
 
 namespace cookbook::tune {

@@ -10,6 +10,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "common/harness/statistics.hpp"
+
 namespace cookbook::tune {
 namespace {
 

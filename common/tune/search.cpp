@@ -6,6 +6,8 @@
 #include <numeric>
 #include <random>
 
+#include "common/harness/statistics.hpp"
+
 namespace cookbook::tune {
 namespace {
 
@@ -164,7 +166,8 @@ Search successive_elimination(const Arena& arena, Timer& timer) {
     const double margin = 1.0 + 0.08 / (turn + 1);
     std::erase_if(alive, [&](std::size_t c) {
       if (c == leader) return false;
-      const Ratio ratio = paired(log.samples(c), log.samples(leader));  // > 1: the leader is faster
+      const Ratio ratio =
+          paired_ratio(log.samples(c), log.samples(leader));  // > 1: the leader is faster
       return ratio.low > margin;
     });
     if (alive.size() < 2) break;

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/result.hpp"
-
 namespace cookbook::tune {
 
 /// Times of one configuration, one a round, in microseconds; NaN where a round has none.
@@ -30,13 +28,5 @@ class Timer {
   /// see the GPU that a ladder sees, not the one that a search has made hot.
   virtual std::vector<Samples> time_as_ladder(const std::vector<std::size_t>& candidates) = 0;
 };
-
-/// Median of the samples that exist; infinity when there is none.
-double median(std::vector<double> samples);
-
-/// Time of `base` over time of `other`, round by round: median and 95 % interval (bootstrap with a
-/// fixed seed). Above 1: `other` is faster. The arithmetic of common/bench, here for recordings
-/// too.
-Ratio paired(const std::vector<double>& base, const std::vector<double>& other);
 
 }  // namespace cookbook::tune

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "common/harness/options.hpp"
+#include "common/harness/statistics.hpp"
 
 namespace cookbook::tune {
 namespace {
@@ -265,7 +266,7 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   for (std::size_t c : search.candidates) {
     if (std::find(last.begin(), last.end(), c) != last.end()) continue;
     const auto us = of(c);
-    const Ratio ratio = paired(of(standard), us);
+    const Ratio ratio = paired_ratio(of(standard), us);
     report.entry.measured[space[c].id()] = {median(us), ratio.ratio, ratio.low, ratio.high, 0, ""};
   }
   show(fmt::format("timing {} finalists again", last.size()));
@@ -279,7 +280,7 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
       continue;
     }
     const std::string id = space[last[i]].id();
-    const Ratio ratio = i == 0 ? Ratio{1, 1, 1} : paired(samples[0].us, samples[i].us);
+    const Ratio ratio = i == 0 ? Ratio{1, 1, 1} : paired_ratio(samples[0].us, samples[i].us);
     report.fates[last[i]].stage = Stage::finalist;
     report.entry.measured[id] = {median(samples[i].us),
                                  ratio.ratio,
@@ -288,7 +289,7 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
                                  static_cast<int>(samples[i].us.size()),
                                  ""};
     final_us[id] = samples[i].us;
-    const Ratio seen = paired(of(standard), of(last[i]));
+    const Ratio seen = paired_ratio(of(standard), of(last[i]));
     if (worth_changing(seen.ratio, seen.low) && !worth_changing(ratio.ratio, ratio.low)) {
       unconfirmed.push_back(
           fmt::format("{} ({:.3f}x the default in the search, {:.3f}x timed as a ladder)", id,
@@ -308,7 +309,7 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   for (const auto& [id, us] : final_us) {
     const std::string winner = report.entry.winner();
     if (id == winner || !report.entry.measured[id].failed.empty()) continue;
-    const Ratio ratio = paired(us, final_us[winner]);
+    const Ratio ratio = paired_ratio(us, final_us[winner]);
     if (!worth_changing(ratio.ratio, ratio.low)) ties.push_back(id);
   }
   report.tie = fmt::format("{}", fmt::join(ties, "; "));

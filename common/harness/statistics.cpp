@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "common/tune/timer.hpp"
+#include "common/harness/statistics.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 
-namespace cookbook::tune {
-namespace {
+namespace cookbook {
 
 double quantile(const std::vector<double>& sorted, double q) {
   const double at = q * static_cast<double>(sorted.size() - 1);
@@ -15,8 +15,6 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-}  // namespace
-
 double median(std::vector<double> samples) {
   std::erase_if(samples, [](double x) { return std::isnan(x); });
   if (samples.empty()) return std::numeric_limits<double>::infinity();
@@ -24,7 +22,7 @@ double median(std::vector<double> samples) {
   return quantile(samples, 0.5);
 }
 
-Ratio paired(const std::vector<double>& base, const std::vector<double>& other) {
+Ratio paired_ratio(const std::vector<double>& base, const std::vector<double>& other) {
   std::vector<double> ratios;
   for (std::size_t r = 0; r < std::min(base.size(), other.size()); ++r) {
     const double ratio = base[r] / other[r];
@@ -43,4 +41,4 @@ Ratio paired(const std::vector<double>& base, const std::vector<double>& other) 
   return {quantile(ratios, 0.5), quantile(medians, 0.025), quantile(medians, 0.975)};
 }
 
-}  // namespace cookbook::tune
+}  // namespace cookbook
