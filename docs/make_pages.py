@@ -84,22 +84,29 @@ def split_arguments(text):
     return [part.strip() for part in parts + [current] if part.strip()]
 
 
+@dataclass
+class Ladder:
+    name: str | None  # None: the sources do not say it in one place
+    levels: list
+
+
 def ladders(info):
-    """The ladders of a chapter that are written as rows<...>(): lists of levels, in order."""
+    """The ladders of a chapter that are written as rows<...>(), in order."""
     ladder_file = info.path / "ladder.hpp"
     files = included(ladder_file)
     text = re.sub(r"//[^\n]*", "", ladder_file.read_text())
     found = []
-    for match in re.finditer(r"\blevels\s*=\s*rows<((?:[^();]|\n)*?)>\(\)", text):
+    for match in re.finditer(r"\b(\w+)\.levels\s*=\s*rows<((?:[^();]|\n)*?)>\(\)", text):
         levels = []
-        for argument in split_arguments(match[1]):
+        made = re.findall(rf"\b(?:auto {match[1]} =[^;]*?\(\s*|{match[1]}\.name = )\"(\w+)\"", text[:match.start()])
+        for argument in split_arguments(match[2]):
             name = re.sub(r"<.*", "", argument, flags=re.DOTALL).split("::")[-1].strip()
             if where := find_struct(name, files):
                 file, body = where
                 levels.append(Level(string_constant(body, "name") or file.stem, file, string_constant(body, "changed"),
                                     string_constant(body, "expect"), string_constant(body, "cost")))
         if levels:
-            found.append(levels)
+            found.append(Ladder(made[-1] if made else None, levels))
     if not found:  # a chapter whose ladder is put together in another way: its level files, in order
         own = [file for file in files if file.parent == info.path and "level_" in file.stem]
         own.sort(key=lambda file: [int(part) if part.isdigit() else -1 for part in file.stem.split("_")])
@@ -107,7 +114,7 @@ def ladders(info):
         for file in own:
             texts = re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r"#include[^\n]*", "", file.read_text()))
             levels.append(Level(re.sub(r".*level_(\d+_)?", "", file.stem), file, texts[1] if len(texts) > 1 else "", "", ""))
-        found = [levels] if levels else []
+        found = [Ladder(None, levels)] if levels else []
     return found
 
 
@@ -136,12 +143,8 @@ def highlight(source):
     return "".join(out).split("\n")
 
 
-def without_head(source):
-    return source.rstrip("\n")
-
-
 def listing(source, marked=frozenset()):
-    lines = highlight(without_head(source))
+    lines = highlight(source.rstrip("\n"))
     rows = "".join(f'<span class="line{" added" if i in marked else ""}"><span class="no">{i + 1}</span>{line}\n</span>'
                    for i, line in enumerate(lines))
     return f'<pre class="level-source">{rows}</pre>'
@@ -149,8 +152,8 @@ def listing(source, marked=frozenset()):
 
 def difference(before, after, context=3):
     """(HTML of the difference, lines added, lines removed, numbers of the added lines)."""
-    old, new = without_head(before).split("\n"), without_head(after).split("\n")
-    old_html, new_html = highlight(without_head(before)), highlight(without_head(after))
+    old, new = before.rstrip("\n").split("\n"), after.rstrip("\n").split("\n")
+    old_html, new_html = highlight(before.rstrip("\n")), highlight(after.rstrip("\n"))
     rows, added, removed, marked = [], 0, 0, set()
     for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(context):
         if rows:
@@ -260,16 +263,22 @@ def label_of(info, level):
 
 def link_levels(text, info):
     """In the tables of results, the names of levels lead to their sections."""
-    labels = {}
-    for level in (level for ladder in ladders(info) for level in ladder):
-        labels.setdefault(level.name, label_of(info, level))
-
-    def linked(match):
-        label = labels.get(match[2])
-        return f'| {match[1]} | <a href="#{label}"><code>{match[2]}</code></a>{match[3]} |' if label else match[0]
+    labels = {}  # by (ladder, level), and by (None, level) the first of that name
+    for ladder in ladders(info):
+        for level in ladder.levels:
+            labels[ladder.name, level.name] = label_of(info, level)
+            labels.setdefault((None, level.name), label_of(info, level))
     begin, end = text.find(tables.BEGIN), text.find(tables.END)
-    return (text[:begin] + re.sub(r"^\| (\d+) \| `([^`]+)`([^|]*?) \|", linked, text[begin:end], flags=re.MULTILINE)
-            + text[end:])
+    ladder, lines = None, []
+    for line in text[begin:end].split("\n"):
+        if headline := re.match(r"\*\*(\w+)\*\* · ", line):
+            ladder = headline[1]
+        if row := re.match(r"\| (\d+) \| `([^`]+)`([^|]*?) \|", line):
+            label = labels.get((ladder, row[2])) or labels.get((None, row[2]))
+            if label:
+                line = (f'| {row[1]} | <a href="#{label}"><code>{row[2]}</code></a>{row[3]} |' + line[row.end():])
+        lines.append(line)
+    return text[:begin] + "\n".join(lines) + text[end:]
 
 
 def measured(info, level):
@@ -291,11 +300,11 @@ def measured(info, level):
 def level_sections(info, explained):
     """The code of a chapter, ladder by ladder; a file that was shown is not shown again."""
     out, shown = [], set()
-    reports = {}
+    first = {}  # of the reports on levels of one name
     for (_, name), text in explained.items():
-        reports.setdefault(name, text)
+        first.setdefault(name, text)
     for order, ladder in enumerate(ladders(info)):
-        for index, level in enumerate(ladder):
+        for index, level in enumerate(ladder.levels):
             if level.file in shown:
                 continue
             shown.add(level.file)
@@ -310,7 +319,7 @@ def level_sections(info, explained):
             rows += measured(info, level) if order == 0 else ""
             blocks = [f'<dl class="level-facts">{rows}</dl>']
             marked = frozenset()
-            previous = ladder[index - 1] if index else None
+            previous = ladder.levels[index - 1] if index else None
             if previous and previous.file != level.file and info.number > 0:  # chapter 0's are no ladder
                 text, added, removed, marked = difference(previous.file.read_text(), source)
                 opened = " open" if added + removed <= 80 else ""
@@ -320,9 +329,10 @@ def level_sections(info, explained):
             opened = " open" if index == 0 and not foreign else ""
             blocks.append(f"<details{opened}><summary>The whole file, <code>{here}</code>{origin}</summary>"
                           f"{listing(source, marked)}</details>")
-            if level.name in reports:
+            report = explained.get((ladder.name, level.name)) or first.get(level.name)
+            if report:
                 blocks.append(f"<details><summary>What <code>./run {info.number} --explain --level {html.escape(level.name)}"
-                              f"</code> prints</summary><pre class=\"report\">{html.escape(reports[level.name])}</pre></details>")
+                              f"</code> prints</summary><pre class=\"report\">{html.escape(report)}</pre></details>")
             out.append(raw("\n".join(blocks)))
     rest = [file for pattern in ("*.hpp", "*.cuh", "libraries.cpp") for file in sorted(info.path.glob(pattern))
             if file not in shown]
