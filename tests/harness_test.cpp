@@ -87,6 +87,20 @@ TEST(Inputs, AreRepeatableAndHaveWhatTheirNameSays) {
   }
 }
 
+TEST(Inputs, CancellationComesInPairsThatCancel) {
+  HostTensor a({"in", DType::f32, 3, 9, 9, Role::input});
+  draw(a, InputKind::cancellation, 3);
+  for (int row = 0; row < 3; ++row) {
+    for (int col = 0; col < 8; col += 2) {
+      EXPECT_GE(a.at(row, col), 1);
+      EXPECT_LE(std::fabs(a.at(row, col) + a.at(row, col + 1)), 0.02) << row << ", " << col;
+      EXPECT_NE(a.at(row, col), -a.at(row, col + 1));
+    }
+  }
+  EXPECT_NE(a.at(0, 0), a.at(1, 0));
+  EXPECT_NE(a.at(0, 0), a.at(0, 2));
+}
+
 // Lengths and addresses around the words that hashing and filling work in.
 TEST(DeviceBytes, EveryByteCountsAndItsPlaceToo) {
   for (const std::size_t bytes : {1, 2, 3, 4, 7, 8, 9, 16, 4099}) {
@@ -210,6 +224,23 @@ TEST(SourceHash, CoversTheHeadersAFileIncludes) {
   EXPECT_EQ(source_hash(file), before);
   std::ofstream(folder + "/helper.cuh") << "int c;\n";
   EXPECT_NE(source_hash(file), before);
+  EXPECT_EQ(source_hash(folder + "/none.cuh"),
+            "");  // not the hash of nothing, which all would share
+}
+
+TEST(Process, WhatDoesNotStartOrWritesNothingIsNamed) {
+  const auto why = [](auto&& run) {
+    try {
+      run();
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(why([] { run_program({"/no/such/program"}); }),
+            "cannot start /no/such/program: No such file or directory");
+  EXPECT_EQ(why([] { run_traced_json("/bin/false", {}); }),
+            "/bin/false ended with status 1 and wrote no result");
 }
 
 // --- the command line, as a user meets it --------------------------------------------------------
@@ -254,6 +285,8 @@ TEST(CommandLine, BadUsageIsOneLineAndExit2) {
   expect_usage_error(chapter({"--size", "4x4x4"}), "(rows x cols), such as 4x64; got '4x4x4'");
   expect_usage_error(chapter({"--size", "4x1000"}), "reverse takes at most 256 columns");
   expect_usage_error(chapter({"--size", "1099511627776x256"}), "GiB");
+  expect_usage_error(chapter({"--size", "4x64", "--size", "bogus"}), "got 'bogus'");
+  expect_usage_error(chapter({"--level", "nothing"}), "no level 'nothing' in ladder reverse");
   expect_usage_error(chapter({"--json", "/no/such/folder/x.json"}), "cannot write");
   expect_usage_error(chapter({"--exercise", "1"}), "no graded exercise");
 #if COOKBOOK_SIMT
@@ -272,6 +305,10 @@ TEST(CommandLine, AnExerciseThatIsNotThereAndASeedThatIsNone) {
   for (const char* wrong : {"-1", "1.5", "x", "1x", "18446744073709551616"}) {
     expect_usage_error(chapter({"--list", "--seed", wrong}), "--seed: takes a whole number");
   }
+  // Decimal, whatever it begins with.
+  EXPECT_NE(
+      chapter({"--size", "4x64", "--no-trace", "--check", "--seed", "010"}).out.find("seed 10"),
+      std::string::npos);
   EXPECT_EQ(chapter({"--list", "--seed", "18446744073709551615"}).status, 0);
 }
 

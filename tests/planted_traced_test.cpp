@@ -74,14 +74,16 @@ TEST(PlantedTraced, AWrongClaimIsFalse) {
   level.claims = [](const AnyProblem&) {
     return Claims{global_loads("in").sectors_per_request(32),
                   shared_loads().wavefronts_per_request(4),
-                  global_stores("nothing_of_that_name").coalesced()};
+                  global_stores("nothing_of_that_name").coalesced(),
+                  global_stores("nothing_of_that_name").bytes(1e9, Relation::at_most)};
   };
   Instance instance(ladder, {4, 64}, InputKind::normal, 1);
   const TracedRun run = trace_level(level, instance);
-  ASSERT_EQ(run.claims.size(), 3u);
+  ASSERT_EQ(run.claims.size(), 4u);
   for (const ClaimResult& claim : run.claims) EXPECT_EQ(claim.holds, false) << claim.claim.text;
   EXPECT_EQ(run.claims[0].measured, "4");
   EXPECT_EQ(run.claims[2].measured, "no such access");  // not vacuously true
+  EXPECT_EQ(run.claims[3].measured, "no such access");
 }
 
 }  // namespace

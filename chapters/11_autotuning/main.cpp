@@ -108,6 +108,12 @@ int main(int argc, char** argv) {
     return *status;
   }
   try {
+    tune::mode_from_environment();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "chapter-11: %s\n", error.what());
+    return 2;
+  }
+  try {
     if (!only_looks(argc, argv)) tune_first(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "chapter-11: %s\n", error.what());

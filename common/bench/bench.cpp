@@ -42,7 +42,8 @@ class GpuTimer {
   }
   GpuTimer(const GpuTimer&) = delete;
   GpuTimer& operator=(const GpuTimer&) = delete;
-  /// Microseconds between the two records around `work`. Flushes the L2 first when `cold`.
+  /// Microseconds between the two records around `work`, which finds an L2 full of other lines when
+  /// `cold` and of its own otherwise.
   template <class Work>
   double time(bool cold, const Work& work) {
     flush_l2(Stream{});

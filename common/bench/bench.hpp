@@ -36,7 +36,7 @@ struct BenchOptions {
 /// Times all contenders in interleaved rounds: each round runs every contender once, in an order
 /// that changes from round to round, each after the L2 has been filled with other (clean) lines.
 /// Hot timings (back-to-back launches, nothing flushed) follow. Samples during which the SM clock
-/// fell under three quarters of its maximum are taken again.
+/// fell under three quarters of its maximum are taken again, twice at most.
 std::vector<Measurement> measure(const std::vector<Contender>& contenders,
                                  const BenchOptions& options, std::vector<ClockSample>* clocks);
 

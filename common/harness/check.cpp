@@ -38,7 +38,7 @@ bool acceptable(double got, double expected, double bound, DType dtype, double* 
 
 struct RowComparison {
   std::string message;  // the first element that is wrong, or empty
-  double max_error = 0, error_bound = 0, worst_ratio = 0;
+  double max_error = 0, error_bound = 0;
 };
 
 // Adds one row's comparison to that of the rows before it.
@@ -54,7 +54,6 @@ void compare_row(const HostTensor& after, std::int64_t row, const double* value,
                       row, col, format_value(got), format_value(value[col]), error, bound[col]);
     }
     if (error > result.max_error) result.max_error = error, result.error_bound = bound[col];
-    if (bound[col] > 0) result.worst_ratio = std::max(result.worst_ratio, error / bound[col]);
   }
 }
 
@@ -224,7 +223,6 @@ Instance::Comparison Instance::compare() {
         result.max_error = part.max_error;
         result.error_bound = part.error_bound;
       }
-      result.worst_ratio = std::max(result.worst_ratio, part.worst_ratio);
       if (wrong_at < first_wrong) {
         first_wrong = wrong_at;
         if (result.ok || first_message) result.message = part.message;
@@ -286,7 +284,6 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats
       const Instance::Comparison comparison = instance.compare();
       result.max_error = std::max(result.max_error, comparison.max_error);
       result.error_bound = comparison.error_bound;
-      result.worst_ratio = std::max(result.worst_ratio, comparison.worst_ratio);
       if (!comparison.ok) {
         return fail(repeat == 0 ? comparison.message
                                 : "right on the first run only: " + comparison.message);

@@ -35,7 +35,6 @@ class Instance {
     std::string message;     ///< the first thing wrong: tensor, index, got, expected
     double max_error = 0;    ///< largest |got - expected| over the rows compared
     double error_bound = 0;  ///< the bound at that element
-    double worst_ratio = 0;  ///< largest error / bound
   };
   /// Reads the outputs back: values against the reference, padding unchanged, and no element left
   /// unwritten anywhere. Also that guard bands are intact and inputs unchanged, by their hashes.
@@ -77,7 +76,7 @@ class Instance {
 struct CheckResult {
   enum class Status { ok, mismatch, skipped } status = Status::ok;
   std::string reason;  ///< why skipped, or what is wrong
-  double max_error = 0, error_bound = 0, worst_ratio = 0;
+  double max_error = 0, error_bound = 0;
 };
 const char* status_name(CheckResult::Status status);
 

@@ -12,8 +12,8 @@
 namespace cookbook {
 
 /// Checks `claim` on `trace`. A claim whose accesses never happened is false, not vacuously true.
-/// Speed claims come back unchecked. `source` is the level's file (for line tags).
-ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace, const std::string& source);
+/// Speed claims come back unchecked.
+ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace);
 
 /// Totals over all sites: "global_load_requests", "shared_store_wavefronts", "async_load_bytes" ...
 std::map<std::string, double> total_counters(const simt::Trace& trace);

@@ -25,7 +25,14 @@ double normal(std::uint64_t bits) {
   return (sum / 65536.0 - 2.0) * std::sqrt(3.0);
 }
 
-double value_of(InputKind kind, DType dtype, std::uint64_t bits, std::int64_t index) {
+/// Element `col` of a row whose first element is number `first` of the tensor; `seed` is the
+/// tensor's.
+double value_of(InputKind kind, DType dtype, std::uint64_t seed, std::int64_t first,
+                std::int64_t col) {
+  const auto bits_of = [seed](std::int64_t i) {
+    return mix_bits(seed + static_cast<std::uint64_t>(i));
+  };
+  const std::uint64_t bits = bits_of(first + col);
   switch (kind) {
     case InputKind::integers: return static_cast<double>(static_cast<int>(bits % 7)) - 3;
     case InputKind::wide: {
@@ -34,9 +41,8 @@ double value_of(InputKind kind, DType dtype, std::uint64_t bits, std::int64_t in
     }
     case InputKind::cancellation: {
       // Pairs (x, -x(1 + small)): long sums lose their leading digits.
-      const std::uint64_t pair = mix_bits(bits ^ static_cast<std::uint64_t>(index / 2));
-      const double x = 1 + uniform(pair);
-      return index % 2 ? -x * (1 + 0.01 * uniform(bits)) : x;
+      const double x = 1 + uniform(mix_bits(bits_of(first + col / 2 * 2)));
+      return col % 2 ? -x * (1 + 0.01 * uniform(bits)) : x;
     }
     case InputKind::denormals: {
       const double smallest_normal = dtype == DType::f16 ? 0x1p-14 : 0x1p-126;
@@ -81,8 +87,7 @@ void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
   parallel_for(spec.rows * spec.cols, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t index = begin; index < end; ++index) {
       const std::int64_t col = index % spec.cols;
-      const std::uint64_t bits = mix_bits(seed + static_cast<std::uint64_t>(index));
-      tensor.set(index / spec.cols, col, value_of(kind, spec.dtype, bits, col));
+      tensor.set(index / spec.cols, col, value_of(kind, spec.dtype, seed, index - col, col));
     }
   });
   const auto special = static_cast<std::int64_t>(mix_bits(~seed) %

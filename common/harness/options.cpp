@@ -53,11 +53,18 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   app.add_option("--exercise", options.exercise, "grade exercise K of this chapter")
       ->check([&chapter](const std::string& text) { return why_no_exercise(chapter, text); });
   app.add_option("--json", options.json, "write machine-readable results to this file");
-  app.add_option("--seed", options.seed, "seed of the inputs (printed, default 1)")
-      ->check([](const std::string& text) {  // left to itself CLI11 lets -1 wrap around
-        if (whole_number<std::uint64_t>(text)) return std::string();
-        return fmt::format("takes a whole number from 0 to 2^64 - 1; got '{}'", text);
-      });
+  app.add_option_function<std::string>(
+         "--seed",
+         [&options](const std::string& text) {  // left to itself CLI11 wraps -1, and reads 010 as 8
+           const auto number = whole_number<std::uint64_t>(text);
+           if (!number) {
+             throw CLI::ValidationError(
+                 "--seed", fmt::format("takes a whole number from 0 to 2^64 - 1; got '{}'", text));
+           }
+           options.seed = *number;
+         },
+         "seed of the inputs (printed, default 1)")
+      ->type_name("UINT");
   app.footer("Google Benchmark's --benchmark_* options are passed through on the CUDA backend.");
   std::vector<std::string> arguments;
   for (int i = argc - 1; i >= 1; --i) {  // CLI11 takes them in reverse
@@ -133,8 +140,14 @@ Size parse_size(const Ladder& ladder, const std::string& text) {
 }
 
 void require_memory(const AnyProblem& problem, const Size& size) {
-  double bytes = 0;
-  for (const TensorSpec& spec : problem.tensors()) bytes += static_cast<double>(spec.bytes());
+  double bytes = 0;  // not by spec.bytes(), whose whole numbers a mistyped size overflows
+  for (const TensorSpec& spec : problem.tensors()) {
+    if (spec.rows > 0) {
+      bytes += (static_cast<double>(spec.rows - 1) * static_cast<double>(spec.pitch) +
+                static_cast<double>(spec.cols)) *
+               static_cast<double>(dtype_bytes(spec.dtype));
+    }
+  }
   const double available = static_cast<double>(device_info().memory_bytes) * 0.9;
   if (bytes > available) {
     throw UsageError(fmt::format("size {} needs {:.1f} GiB of buffers; {:.1f} GiB can be used",

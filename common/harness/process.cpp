@@ -6,8 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -23,9 +26,12 @@ int run_program(const std::vector<std::string>& arguments) {
   argv.push_back(nullptr);
   std::fflush(stdout);
   pid_t child = 0;
-  if (posix_spawn(&child, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return 127;
+  const int error = posix_spawn(&child, argv[0], nullptr, nullptr, argv.data(), environ);
   int status = 0;
-  if (waitpid(child, &status, 0) < 0) return 127;
+  if (error != 0 || waitpid(child, &status, 0) < 0) {
+    throw std::runtime_error(fmt::format("cannot start {}: {}", arguments[0],
+                                         std::strerror(error != 0 ? error : errno)));
+  }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -52,10 +58,33 @@ std::string run_traced_json(const std::string& program, std::vector<std::string>
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   std::filesystem::remove(path);
-  if (status != 0 && status != 1) {
-    throw std::runtime_error(fmt::format("{} ended with status {}", program, status));
+  if ((status != 0 && status != 1) || text.str().empty()) {
+    throw std::runtime_error(fmt::format("{} ended with status {}{}", program, status,
+                                         text.str().empty() ? " and wrote no result" : ""));
   }
   return text.str();
+}
+
+std::string now_utc() {
+  char text[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  return text;
+}
+
+std::optional<std::string> source_commit() {
+  if (const char* given = std::getenv("COOKBOOK_COMMIT")) return given;
+  const std::string command =
+      "git -C '" COOKBOOK_SOURCE_DIR "' describe --always --dirty --abbrev=12 2>/dev/null";
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return std::nullopt;
+  char text[128] = {};
+  const bool read = std::fgets(text, sizeof text, pipe) != nullptr;
+  pclose(pipe);
+  if (!read) return std::nullopt;
+  std::string commit = text;
+  while (!commit.empty() && commit.back() == '\n') commit.pop_back();
+  return commit;
 }
 
 }  // namespace cookbook

@@ -2,12 +2,14 @@
 // Plain and traced kernels live in separate executables: one starts the other.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace cookbook {
 
-/// Runs a program and waits for it: its exit status, or 127 when it could not be started.
+/// Runs a program and waits for it: its exit status. Throws std::runtime_error when it cannot be
+/// started.
 int run_program(const std::vector<std::string>& arguments);
 
 /// The traced executable of a chapter (beside this one, or in the SIMT build folder beside the CUDA
@@ -15,7 +17,15 @@ int run_program(const std::vector<std::string>& arguments);
 std::string traced_program(int chapter);
 
 /// Runs the traced executable with `arguments` and returns the JSON it wrote, as text.
-/// Throws std::runtime_error when it ends with anything but 0 or 1.
+/// Throws std::runtime_error when it cannot be started, ends with anything but 0 or 1, or writes
+/// nothing.
 std::string run_traced_json(const std::string& program, std::vector<std::string> arguments);
+
+/// Now, as "2026-11-21T22:24:27Z".
+std::string now_utc();
+
+/// The commit of the source tree, with "-dirty" when it has changes; COOKBOOK_COMMIT overrides.
+/// Nothing where there is no git, or no commit.
+std::optional<std::string> source_commit();
 
 }  // namespace cookbook

@@ -92,6 +92,7 @@ const char* verdict(const Ratio& ratio) {
 }
 
 bool LadderResult::all_right() const {
+  if (!trace_error.empty()) return false;
   for (const LevelResult& level : levels) {
     if (level.status == "mismatch" || !level.findings.empty()) return false;
     for (const ClaimResult& claim : level.claims) {
@@ -211,6 +212,7 @@ void merge_traced(LadderResult& result, const nlohmann::json& traced_run) {
 }
 
 std::string source_hash(const std::string& file) {
+  if (!std::ifstream(file)) return "";
   Sha256 hash;
   std::set<std::filesystem::path> seen;
   hash_file(file, COOKBOOK_SOURCE_DIR, seen, hash);

@@ -78,7 +78,9 @@ struct LadderResult {
   std::vector<LevelResult> levels;
   std::vector<ReferenceResult> references;
 
-  /// True when nothing mismatched, raced or claimed falsely.
+  std::string trace_error;  ///< the traced run failed: why; mechanism claims then stay open
+
+  /// True when nothing mismatched, raced, claimed falsely or failed to be traced.
   bool all_right() const;
 };
 

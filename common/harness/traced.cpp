@@ -11,22 +11,31 @@ namespace cookbook {
 
 TracedRun trace_level(const LevelEntry& level, Instance& instance) {
   TracedRun result;
-  if (const Support support = level.supports(instance.problem(), device_info()); !support) {
+  const auto skipped = [&](const std::string& reason) {
     result.check.status = CheckResult::Status::skipped;
-    result.check.reason = support.reason;
+    result.check.reason = reason;
     for (const Claim& claim : level.claims(instance.problem())) {
       ClaimResult open;
       open.claim = claim;
       result.claims.push_back(open);
     }
     return result;
+  };
+  if (const Support support = level.supports(instance.problem(), device_info()); !support) {
+    return skipped(support.reason);
+  }
+  std::function<void(Stream)> run;
+  try {
+    run = level.prepare(instance.problem(), instance.pointers());
+  } catch (const std::invalid_argument& rule) {  // as in check_level
+    return skipped(rule.what());
   }
   std::string error;
   simt::Trace trace;
   instance.reset();
   simt::start_trace();
   try {
-    level.prepare(instance.problem(), instance.pointers())(Stream{});
+    run(Stream{});
     synchronize();
   } catch (const std::exception& exception) {
     error = exception.what();
@@ -45,7 +54,7 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance) {
                                   : finding.message);
   }
   for (const Claim& claim : level.claims(instance.problem())) {
-    result.claims.push_back(check_on_trace(claim, trace, level.source));
+    result.claims.push_back(check_on_trace(claim, trace));
   }
   result.counters = total_counters(trace);
   result.report = simt::explain(trace);

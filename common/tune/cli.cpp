@@ -150,14 +150,19 @@ int run_tune(const std::vector<const Space*>& spaces, const Arguments& arguments
   options.progress = [&](const std::string& text) { progress.show(text); };
   options.shard = parse_shard(arguments.shard);
   const Cache cache(arguments.cache);
-  bool right = true;
+  std::vector<std::pair<const Space*, Size>> searches;  // all parsed before the first one begins
   for (const Space* space : chosen(spaces, arguments.kernel)) {
-    std::vector<Size> sizes;
     for (const std::string& text : arguments.sizes) {
-      sizes.push_back(parse_size(space->problem, text));
+      const Size size = parse_size(space->problem, text);
+      require_memory(*space->problem.make_problem(size, {}), size);
+      searches.push_back({space, size});
     }
-    if (sizes.empty()) sizes = space->training;
-    for (const Size& size : sizes) right = tune_and_print(*space, size, options, cache) && right;
+    if (!arguments.sizes.empty()) continue;
+    for (const Size& size : space->training) searches.push_back({space, size});
+  }
+  bool right = true;
+  for (const auto& [space, size] : searches) {
+    right = tune_and_print(*space, size, options, cache) && right;
   }
   return right ? 0 : 1;
 }
@@ -188,7 +193,7 @@ int run_replay(const std::vector<const Space*>& spaces, const Arguments& argumen
     print_replay(*space, *recording);
     if (!arguments.json.empty()) json.push_back(searchers_json(*space, *recording));
   }
-  if (!json.empty()) write_file(arguments.json, json.dump(1) + "\n");
+  if (!arguments.json.empty()) write_file(arguments.json, json.dump(1) + "\n");
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "common/tune/tuner.hpp"
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
+#include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
 #endif
 
@@ -135,11 +136,8 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
   recording.kernel = space.kernel;
   recording.device = device_info();
   recording.source_sha256 = source_hash(space.source);
-  if (const char* commit = std::getenv("COOKBOOK_COMMIT")) recording.commit = commit;
-  char date[32];
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
-  recording.date = date;
+  recording.commit = source_commit().value_or("");
+  recording.date = now_utc();
   for (const Candidate& each : space.candidates())
     recording.parameters[each.id()] = each.parameters;
 

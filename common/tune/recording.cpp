@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "common/harness/options.hpp"
 #include "common/harness/statistics.hpp"
 
 namespace cookbook::tune {
@@ -167,9 +168,7 @@ void write_recording(const Recording& r, const std::string& file) {
     }
     compact += text[i];
   }
-  std::ofstream out(file);
-  out << compact << "\n";
-  if (!out) throw std::runtime_error("cannot write " + file);
+  write_file(file, compact + "\n");
 }
 
 std::optional<Recording> find_recording(const Space& space, int cc) {

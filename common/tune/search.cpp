@@ -55,7 +55,6 @@ class Log {
   }
 
   Search finish() { return std::move(search_); }
-  std::size_t best() const { return search_.best; }
 
  private:
   int position(std::size_t c) const {

@@ -12,6 +12,7 @@
 #include <limits>
 #include <sstream>
 
+#include "common/backend/whole_number.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/statistics.hpp"
 
@@ -79,16 +80,10 @@ std::string why_not_time() {
 }
 
 Shard parse_shard(const std::string& text) {
-  Shard shard;
-  const auto slash = text.find('/');
-  const char* end = text.data() + text.size();
-  if (slash != std::string::npos) {
-    const auto first = std::from_chars(text.data(), end, shard.index);
-    const auto second = std::from_chars(text.data() + slash + 1, end, shard.count);
-    if (first.ec == std::errc() && first.ptr == text.data() + slash && second.ec == std::errc() &&
-        second.ptr == end && shard.count > 0 && shard.index >= 0 && shard.index < shard.count) {
-      return shard;
-    }
+  if (const auto slash = text.find('/'); slash != std::string::npos) {
+    const auto index = whole_number<int>(text.substr(0, slash));
+    const auto count = whole_number<int>(text.substr(slash + 1));
+    if (index && count && *index >= 0 && *index < *count) return {*index, *count};
   }
   throw std::invalid_argument("a shard is i/n with 0 <= i < n, such as 0/4; got '" + text + "'");
 }
