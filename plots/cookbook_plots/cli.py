@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from . import autotuning, book, comparison, tables
-from .results import RESULTS, ResultError, Results, gpus, traffic
+from .results import RESULTS, SIMT, ResultError, Results, gpus, stale_counters, traffic
 
 FIGURES = book.ROOT / "plots/figures"
 
@@ -145,6 +145,8 @@ def main(arguments=None):
                 draw(results, chapters, names, folder, options.png / results.gpu)
     if not all_results:
         print("no results are committed: the tables say so, and there is nothing to draw")
+    if options.check:
+        wrong += stale_counters(options.results / SIMT)
     wrong += tables.update(chapters, first, first_names, options.check, options.root)
     for line in wrong:
         print(line, file=sys.stderr)

@@ -205,6 +205,16 @@ class Stale(Book):
         self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
         self.assertIn(tables.STALE, (self.root / "README.md").read_text())
 
+    def test_a_level_without_a_hash_is_marked(self):
+        for nothing in (None, "missing"):
+            content = document(None)
+            if nothing:
+                for one in content["runs"][0]["levels"]:
+                    del one["source_sha256"]
+            self.write(content)
+            self.assertEqual(self.run_cli("--tables-only")[0], 0)
+            self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
+
     def test_the_hash_follows_includes(self):
         file = self.root / "chapters/01_copy/level_0.cuh"
         self.assertEqual(self.digest, book.source_hash(file, self.root))
@@ -263,6 +273,86 @@ class Choosing(Book):
         run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], 9000 * 32 / 64000)
         self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
+
+    def product(self):
+        """A run of a product timed at (1024, 2048, 4096) and traced at (128, 256, 64)."""
+        content = document(self.digest)
+        run = content["runs"][0]
+        run.update(chapter=2, ladder="gemm", roof="wgmma bf16")
+        m, n, k = size = [1024, 2048, 4096]
+        run["problem"].update(size=size, dims=["M", "N", "K"], flops=2.0 * m * n * k, dtype="bf16",
+                              bytes=2.0 * (m * k + k * n + m * n), trace_size=[128, 256, 64])
+        return content
+
+    def test_stores_of_a_product_do_not_grow_with_k(self):
+        content = self.product()
+        # 128 x 128 tiles: each of the two loads 128 + 128 rows of 64 values and stores 128 x 128 of them, 2 bytes each.
+        loaded, stored = 2 * 256 * 64 * 2 / 32, 128 * 256 * 2 / 32
+        for name, counters in (
+                ("strided", {"async_load_sectors": loaded, "async_store_sectors": stored}),
+                ("coalesced", {"global_load_sectors": loaded, "global_store_sectors": stored, "global_atomic_sectors": 2})):
+            one = next(level for level in content["runs"][0]["levels"] if level["name"] == name)
+            one["counters"] = counters
+        self.write(content)
+        run = Results(self.results / "h200", self.hashes).headline[(2, "gemm")]
+        tiles, problem = 8 * 16, run.json["problem"]
+        expected = tiles * (256 * 4096 + 128 * 128) * 2
+        self.assertAlmostEqual(traffic(run, run.levels[0])[0], expected / problem["bytes"])
+        self.assertAlmostEqual(traffic(run, run.levels[1])[0], (expected + 32 * 2 * tiles / 2 * 64) / problem["bytes"])
+
+    def simt(self, content, name="chapter-1.json"):
+        folder = self.results / "simt"
+        folder.mkdir(parents=True, exist_ok=True)
+        content["runs"][0]["backend"] = "simt"
+        (folder / name).write_text(json.dumps(content))
+
+    def loads_of_the_first_level(self):
+        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        counted = run.levels[0].counted
+        return counted and counted.values["global_load_sectors"]
+
+    def test_counters_of_an_old_source_are_not_used(self):
+        def counted(digest, loads, date="2026-01-02T03:04:05Z"):
+            content = document(digest)
+            content["runs"][0]["date"] = date
+            content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
+            return content
+        timed = document(self.digest)
+        for one in timed["runs"][0]["levels"]:
+            del one["counters"]
+        self.write(timed)
+        self.simt(counted("0" * 64, 1))
+        self.assertIsNone(self.loads_of_the_first_level())
+        self.assertEqual(self.run_cli()[0], 0)
+        status, text = self.run_cli("--check")
+        self.assertEqual(status, 1)
+        self.assertIn("simt/chapter-1.json: 2 levels were counted before their sources last changed", text)
+        self.simt(counted(self.digest, 2))
+        self.assertEqual(self.loads_of_the_first_level(), 2)
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertEqual(self.run_cli("--check")[0], 0)
+        # The run's own before them, unless only theirs are of today's source.
+        self.write(counted(self.digest, 3))
+        self.assertEqual(self.loads_of_the_first_level(), 3)
+        self.write(counted("0" * 64, 3))
+        self.assertEqual(self.loads_of_the_first_level(), 2)
+        (self.results / "simt/chapter-1.json").unlink()
+        self.assertEqual(self.loads_of_the_first_level(), 3, "old, as is the time, and marked")
+
+    def test_one_ladder_counted_again(self):
+        """What `./run profile 1 --ladder copy` writes beside the file of the whole chapter."""
+        timed = document(self.digest)
+        for one in timed["runs"][0]["levels"]:
+            del one["counters"]
+        self.write(timed)
+        for name, digest, date, loads in (("chapter-1.json", self.digest, "2026-01-02", 1),
+                                          ("chapter-1-copy.json", self.digest, "2026-01-03", 2),
+                                          ("chapter-1-other.json", "0" * 64, "2026-01-04", 3)):
+            content = document(digest)
+            content["runs"][0]["date"] = date
+            content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
+            self.simt(content, name)
+        self.assertEqual(self.loads_of_the_first_level(), 2, "the newest of today's source")
 
     def test_counters_written_by_the_simt_backend(self):
         content = document(self.digest)
