@@ -48,6 +48,8 @@ find_python() {
 export PYTHONPATH=plots${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
 case "${1:-}" in
   --check | --tables-only) exec python3 -m cookbook_plots "$@" ;;  # matplotlib is not needed
-  --test) exec "$(find_python)" -m unittest discover -s plots/tests -t plots ;;
-  *) exec "$(find_python)" -m cookbook_plots "$@" ;;
+  --test) arguments=(-m unittest discover -s plots/tests -t plots) ;;
+  *) arguments=(-m cookbook_plots "$@") ;;
 esac
+python=$(find_python)  # not within exec's arguments: there its failure would not end the script
+exec "$python" "${arguments[@]}"

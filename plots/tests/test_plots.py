@@ -5,6 +5,7 @@ import contextlib
 import copy
 import io
 import json
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -495,6 +496,44 @@ class Choosing(Book):
         content["runs"][0]["backend"] = "simt"
         self.write(content)
         self.assertEqual(Results(self.results / "h200", self.hashes).headline, {})
+
+
+class ProfileScript(unittest.TestCase):
+    """plots/profile.sh without a GPU, with stand-ins for ./run and for the chapter's executable."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for name, text in (
+                ("plots/profile.sh", (book.ROOT / "plots/profile.sh").read_text()),
+                ("run", '#!/bin/sh\n[ "$1" = --print-backend ] && echo simt && exit\necho "$BACKEND $*" >>builds\n'),
+                ("build/simt/chapter-3", '#!/bin/sh\nfor last; do :; done\necho "$*" >"$last"\n')):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(text)
+            (self.root / name).chmod(0o755)
+
+    def profile(self, *arguments):
+        return subprocess.run([self.root / "plots/profile.sh", *arguments], capture_output=True, text=True).returncode
+
+    def test_one_ladder_does_not_take_the_place_of_the_chapters(self):
+        folder = self.root / "plots/results/simt"
+        self.assertEqual(self.profile("3"), 0)
+        whole = (folder / "chapter-3.json").read_text()
+        for arguments in (("--ladder", "transpose"), ("--ladder=transpose",)):
+            self.assertEqual(self.profile("3", *arguments), 0)
+            self.assertEqual((folder / "chapter-3.json").read_text(), whole)
+            file = folder / "chapter-3-transpose.json"
+            self.assertTrue(file.read_text().startswith(" ".join(arguments) + " --json"))
+            file.unlink()
+        self.assertEqual(self.profile("3", "--ladder", "transpose", "--out", str(self.root / "mine.json")), 0)
+        self.assertTrue((self.root / "mine.json").exists())
+        self.assertEqual(self.profile("3", "--level", "padded"), 2)
+        self.assertEqual((folder / "chapter-3.json").read_text(), whole)
+
+    def test_an_executable_that_is_there_is_built_again(self):
+        self.assertEqual(self.profile("3"), 0)
+        self.assertEqual((self.root / "builds").read_text(), "simt 3 --list\n")
 
 
 class Ncu(unittest.TestCase):
