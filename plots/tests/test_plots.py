@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import profile_levels  # noqa: E402
@@ -562,6 +563,43 @@ class Ncu(unittest.TestCase):
         self.assertEqual(profile_levels.parse(text, 1)[0]["dram"], (536870912 + 1048576 + 7) / 3)
         with self.assertRaises(ValueError):
             profile_levels.parse(text, 4)
+
+    def test_what_could_not_be_measured_stays_as_it_was(self):
+        def profiles(value, *names):
+            return [{"chapter": 1, "ladder": "copy", "level": name, "size": [8], "bytes": {"dram": value}} for name in names]
+
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
+            out = Path(folder) / "gpu/profile-1.json"
+            self.assertFalse(profile_levels.write(out, [], ["a"]))
+            self.assertFalse(out.exists(), "nothing was measured")
+            self.assertTrue(profile_levels.write(out, profiles(1, "a", "b"), ["a", "b"]))
+            self.assertFalse(profile_levels.write(out, profiles(2, "b"), ["a", "b"]))
+            self.assertIn("not measured: a; 1 older", said.getvalue())
+            found = {p["level"]: p["bytes"]["dram"] for p in json.loads(out.read_text())["profiles"]}
+            self.assertEqual(found, {"a": 1, "b": 2})
+            self.assertTrue(profile_levels.write(out, profiles(3, "b"), ["b"]))
+            self.assertEqual(len(json.loads(out.read_text())["profiles"]), 1, "a whole ladder replaces the file")
+
+    def test_a_level_that_fails_or_takes_too_long_fails_the_command(self):
+        def ncu(metrics, launches, command, seconds):
+            level = command[command.index("--level") + 1]
+            if level == "slow":
+                raise subprocess.TimeoutExpired("ncu", seconds)
+            return subprocess.CompletedProcess("ncu", 0, self.CSV if level == "good" else "no kernel", "")
+
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+            out = Path(folder) / "profile-1.json"
+            for stream in (contextlib.redirect_stderr, contextlib.redirect_stdout):
+                stack.enter_context(stream(io.StringIO()))
+            stack.enter_context(mock.patch.object(profile_levels, "ncu", ncu))
+            stack.enter_context(mock.patch.object(profile_levels, "Results", lambda folder: mock.Mock(of_chapter=lambda n: [])))
+            stack.enter_context(mock.patch.object(profile_levels.subprocess, "run", lambda *a, **k: mock.Mock(stdout="none\n")))
+            for levels, status in ((["good"], 0), (["good", "slow"], 1), (["good", "broken"], 1)):
+                stack.enter_context(mock.patch.object(profile_levels, "describe", lambda *a, levels=levels: (
+                    "copy", [8], levels, "none")))
+                stack.enter_context(mock.patch.object(sys, "argv", ["profile", "1", "--out", str(out)]))
+                self.assertEqual(profile_levels.main(), status, levels)
+                self.assertEqual([p["level"] for p in json.loads(out.read_text())["profiles"]], ["good"])
 
     def test_counters_that_the_gpu_lacks_are_null(self):
         self.assertEqual(profile_levels.parse(self.CSV, 2)[1], {"fp32": None, "tensor": None})
