@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Draws the figures and writes the tables from the results under plots/results/<gpu>/.
 #   plots/run.sh           everything; PNGs for slides go to build/plots/
-#   plots/run.sh --check   writes nothing, fails if a table or the CSV would change
+#   plots/run.sh --check   writes nothing, fails if a table, the CSV or a figure's data would change
 #   plots/run.sh --test    the unit tests of the plots
 # Needs Python 3.10 or later. matplotlib comes from the system, or into .venv on first use.
 set -euo pipefail

@@ -185,31 +185,34 @@ class Results:
     """All results of one GPU: `headline[(chapter, ladder)]` and `sweeps[(chapter, ladder)]`.
 
     A file named sweep-* only feeds the sweeps, one named profile-* holds measured bytes, compare.json what
-    ./run compare measured, attention.json what compare_attention.py did; all others hold ladders. Of a ladder measured
-    twice at one size the newer run counts, but a whole ladder before a sweep's part of it."""
+    ./run compare measured, attention.json what compare_attention.py did, attention-decode.json that with --decode; all
+    others hold ladders. Of a ladder measured twice at one size the newer run counts, but a whole ladder before a
+    sweep's part of it. `runs` has one of each, `unread` the files that nothing was taken from."""
 
     def __init__(self, folder, hashes=None):
         self.folder = Path(folder)
         self.gpu = self.folder.name
         hashes = book.current_hashes() if hashes is None else hashes
         newest, ranks, mains, profiles = {}, {}, defaultdict(list), []
-        self.comparison, self.attention = {}, {}  # of ./run compare and of compare_attention.py
+        self.comparison, self.attention, self.decode = {}, {}, {}  # of ./run compare and of compare_attention.py
+        documents = {"compare.json": "comparison", "attention.json": "attention", "attention-decode.json": "decode"}
+        self.unread = []
         counters = simt_counters(self.folder.parent / SIMT, hashes)
         for file in sorted(self.folder.glob("*.json")):
             try:
                 document = json.loads(file.read_text())
             except json.JSONDecodeError as error:
                 raise ResultError(f"{file}: not JSON: {error}") from error
+            self.unread.append(file)
             if not isinstance(document, dict):
                 continue
-            if file.name == "compare.json":
-                self.comparison = document
-                continue
-            if file.name == "attention.json":
-                self.attention = document
+            if file.name in documents:
+                setattr(self, documents[file.name], document)
+                if document.get("comparisons") or document.get("cases"):
+                    self.unread.remove(file)
                 continue
             if file.name.startswith("profile-"):
-                profiles += document.get("profiles", [])
+                profiles += [(file, profile) for profile in document.get("profiles", [])]
                 continue
             for raw in document.get("runs", []):
                 if raw.get("backend") != "cuda" or "levels" not in raw:
@@ -237,11 +240,15 @@ class Results:
                                        run.json["problem"]["bytes"]))
             if len(runs) < 3:
                 del self.sweeps[pair]
-        for profile in profiles:
+        self.runs = list(newest.values())
+        used = {run.file for run in self.runs}
+        for file, profile in profiles:
             run = newest.get((profile["chapter"], profile["ladder"], tuple(profile["size"])))
             for level in run.levels if run else []:
                 if level.name == profile["level"]:
                     level.measured_bytes = {k: v for k, v in profile["bytes"].items() if v}
+                    used.add(file)
+        self.unread = [file for file in self.unread if file not in used]
 
     def of_chapter(self, number):
         """Runs of a chapter, in the order in which they were measured."""
@@ -250,14 +257,13 @@ class Results:
     def above_roof(self):
         """A sentence for every point that lies above its roof."""
         found = []
-        for runs in [self.headline.values(), *self.sweeps.values()]:
-            for run in runs:
-                for level in run.timed:
-                    if level.fraction is not None and level.fraction > ROOF_LIMIT:
-                        found.append(
-                            f"{run.file.name}: chapter {run.chapter}, {run.ladder}, {level.name} at "
-                            f"{size_text(run.size)}: {level.fraction:.3f} of its roof ({run.json['roof']})")
-        return list(dict.fromkeys(found))
+        for run in self.runs:
+            for level in run.timed:
+                if level.fraction is not None and level.fraction > ROOF_LIMIT:
+                    found.append(
+                        f"{run.file.name}: chapter {run.chapter}, {run.ladder}, {level.name} at "
+                        f"{size_text(run.size)}: {level.fraction:.3f} of its roof ({run.json['roof']})")
+        return found
 
 
 def gpus(folder=None):
@@ -272,8 +278,8 @@ DEVICE_MEMORY = "device-memory bytes measured by ncu"
 
 
 def counted_by_simt(run, level, counters, hashes):
-    """The counters of today's source, be they the run's own or written by the SIMT backend by itself. Otherwise those of
-    the source that was timed: that level is marked as old anyway. None: there are neither."""
+    """The counters of today's source, be they the run's own or written by the SIMT backend by itself. Otherwise
+    those of the source that was timed: that level is marked as old anyway. None: there are neither."""
     found = [counters.get((run.chapter, run.ladder, level.name))]
     source = level.json.get("source_sha256")
     if level.json.get("counters"):
@@ -284,24 +290,27 @@ def counted_by_simt(run, level, counters, hashes):
 
 def requested_bytes(level):
     """Bytes of the sectors that the level's instructions ask for, at the traced size; 0: unknown."""
-    return 32 * sum(requested_sectors(level))
+    return 32 * sum(sectors(level).values())
 
 
-def requested_sectors(level):
-    """(sectors loaded or changed by atomics, sectors stored) at the traced size."""
+def sectors(level):
+    """Sectors requested at the traced size: "global_load", "async_store" ... -> how many."""
     counters = level.counted.values if level.counted else {}
-
-    def total(pattern):
-        return sum(value for key, value in counters.items() if re.fullmatch(pattern, key))
-    return total(r"(global_(load|atomic)|async_load)_sectors"), total(r"(global|async)_store_sectors")
+    names = ("global_load", "global_store", "global_atomic", "async_load", "async_store")
+    return {name: counters.get(f"{name}_sectors") or 0 for name in names}
 
 
 def product_bytes(level, size):
     """Bytes that a tiled product requests at `size` (M, N, K), from those at the traced size.
 
     A tile loads its operands for every step along K, and stores its part of C once. The traced K is small: scaled
-    like the loads, the stores would be a large part of the traffic where they are next to none."""
-    loaded, stored = requested_sectors(level)
+    like the loads, the stores would be a large part of the traffic where they are next to none. Plain loads beside
+    asynchronous ones are no operands but partial sums of a tile whose K was split (stream_k): as many as stores."""
+    counts = sectors(level)
+    stored = counts["global_store"] + counts["async_store"]
+    if counts["async_load"]:
+        stored += counts["global_load"]
+    loaded = counts["async_load"] + counts["global_atomic"] + (0 if counts["async_load"] else counts["global_load"])
     (m, n, k), (traced_m, traced_n, traced_k) = size, level.counted.trace_size
     tiles = m * n / (traced_m * traced_n)
     return 32 * tiles * (loaded * k / traced_k + stored)

@@ -15,7 +15,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import profile_levels  # noqa: E402
 from cookbook_plots import book, cli, tables  # noqa: E402
-from cookbook_plots.results import Results, traffic  # noqa: E402
+from cookbook_plots.results import Results, gpus, traffic  # noqa: E402
 
 LEVEL = "// SPDX-License-Identifier: MIT\n#include \"chapters/01_copy/problem.hpp\"\nint level;\n"
 
@@ -186,6 +186,51 @@ class Refusals(Book):
         self.assertEqual(self.run_cli()[0], 0)
         self.assertEqual(self.run_cli("--check")[0], 0)
 
+    def test_a_figure_that_is_missing_or_older_than_its_data_fails(self):
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertEqual(self.run_cli("--check")[0], 0)
+        for theme in ("light", "dark"):
+            file = self.root / f"figures/h200/chapter-1-roofline-{theme}.svg"
+            drawn = file.read_text()
+            file.unlink()
+            status, text = self.run_cli("--check")
+            self.assertEqual(status, 1)
+            self.assertIn(f"chapter-1-roofline-{theme}.svg: missing", text)
+            file.write_text(drawn)
+        # Another traffic of the same times: the figure has to follow, not only the table and the CSV.
+        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "strided", "size": [1000],
+                                               "bytes": {"dram": 9e6}}]}, "profile-1.json")
+        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        status, text = self.run_cli("--check")
+        self.assertEqual(status, 1)
+        for name in ("chapter-1-roofline-light", "chapter-1-roofline-dark", "book-roofline-light"):
+            self.assertIn(f"{name}.svg: drawn from other results", text)
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertEqual(self.run_cli("--check")[0], 0)
+        (self.root / "figures/h200/chapter-9-ladder-light.svg").write_text(drawn)
+        self.assertIn("chapter-9-ladder-light.svg: no results lead to this figure", self.run_cli("--check")[1])
+
+    def test_a_file_that_nothing_is_taken_from_fails(self):
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertEqual(self.run_cli("--check")[0], 0)
+        older = document(self.digest)
+        older["runs"][0]["date"] = "2025-01-01T00:00:00Z"
+        profile = {"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [999], "bytes": {"dram": 1}}
+        for content in ({"schema": 1, "cases": [1]}, {"schema": 1, "runs": []}, [], older,
+                        {"schema": 1, "profiles": [profile]}):
+            name = "profile-9.json" if "profiles" in content else "another.json"
+            self.write(content, name)
+            status, text = self.run_cli("--check")
+            self.assertEqual(status, 1, content)
+            self.assertIn(f"h200/{name}: no figure or table takes anything from it", text)
+            (self.results / "h200" / name).unlink()
+
+    def test_every_committed_file_is_read(self):
+        for folder in gpus():
+            self.assertEqual(Results(folder).unread, [])
+
     def test_a_readme_without_markers_fails(self):
         (self.root / "README.md").write_text("# Book\n")
         status, text = self.run_cli("--check")
@@ -292,7 +337,8 @@ class Choosing(Book):
         loaded, stored = 2 * 256 * 64 * 2 / 32, 128 * 256 * 2 / 32
         for name, counters in (
                 ("strided", {"async_load_sectors": loaded, "async_store_sectors": stored}),
-                ("coalesced", {"global_load_sectors": loaded, "global_store_sectors": stored, "global_atomic_sectors": 2})):
+                ("coalesced", {"global_load_sectors": loaded, "global_store_sectors": stored,
+                               "global_atomic_sectors": 2})):
             one = next(level for level in content["runs"][0]["levels"] if level["name"] == name)
             one["counters"] = counters
         self.write(content)
@@ -301,6 +347,11 @@ class Choosing(Book):
         expected = tiles * (256 * 4096 + 128 * 128) * 2
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], expected / problem["bytes"])
         self.assertAlmostEqual(traffic(run, run.levels[1])[0], (expected + 32 * 2 * tiles / 2 * 64) / problem["bytes"])
+        # Partial sums: as many at any K.
+        content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = stored
+        self.write(content)
+        run = Results(self.results / "h200", self.hashes).headline[(2, "gemm")]
+        self.assertAlmostEqual(traffic(run, run.levels[0])[0], (expected + tiles * 128 * 128 * 2) / problem["bytes"])
 
     def simt(self, content, name="chapter-1.json"):
         folder = self.results / "simt"
@@ -452,6 +503,26 @@ class Choosing(Book):
         self.assertIn("lines: compare.json", figure.read_text())
         self.assertNotIn("attention.json", figure.read_text())
 
+    def test_decode_beside_the_libraries(self):
+        self.attention([1024])
+        case = {"shape": [1, 64, 8, 1, 8192, 128], "causal": False, "dtype": "bfloat16", "levels": [
+            {"name": "gqa packed", "gbps": 1223.5, "vs_cudnn": {"ratio": 0.8573}},
+            {"name": "cuDNN", "gbps": 1458.4, "vs_cudnn": {"ratio": 1.0}}]}
+        decode = {"schema": 1, "device": {"name": "NVIDIA H200"}, "torch": "2.11", "cases": [case]}
+        self.write(decode, "attention-decode.json")
+        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        readme = self.chapter_readme("10_attention")
+        self.assertIn(f"| 1 x 64 x 8 x 1 x 8,192 x 128 bf16 | 1,224 (0.857x) {tables.STALE} | 1,458 |", readme)
+        self.assertIn("Its date and commit were not recorded.", readme)
+        self.assertNotIn("beside the libraries", self.chapter_readme())
+        case["levels"][0]["source_sha256"] = self.digest
+        self.write(decode | {"date": "2026-01-02T00:00:00Z", "commit": "abc", "versions": {"torch": "2.11"}},
+                   "attention-decode.json")
+        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        readme = self.chapter_readme("10_attention")
+        self.assertIn("1,224 (0.857x) | 1,458 |", readme)
+        self.assertNotIn("not recorded", readme)
+
     def test_the_library_of_a_chapter_whose_ladder_has_none(self):
         self.attention([1024, 4096])
         self.assertEqual(self.run_cli()[0], 0)
@@ -566,7 +637,8 @@ class Ncu(unittest.TestCase):
 
     def test_what_could_not_be_measured_stays_as_it_was(self):
         def profiles(value, *names):
-            return [{"chapter": 1, "ladder": "copy", "level": name, "size": [8], "bytes": {"dram": value}} for name in names]
+            return [{"chapter": 1, "ladder": "copy", "level": name, "size": [8], "bytes": {"dram": value}}
+                    for name in names]
 
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
             out = Path(folder) / "gpu/profile-1.json"
@@ -592,8 +664,10 @@ class Ncu(unittest.TestCase):
             for stream in (contextlib.redirect_stderr, contextlib.redirect_stdout):
                 stack.enter_context(stream(io.StringIO()))
             stack.enter_context(mock.patch.object(profile_levels, "ncu", ncu))
-            stack.enter_context(mock.patch.object(profile_levels, "Results", lambda folder: mock.Mock(of_chapter=lambda n: [])))
-            stack.enter_context(mock.patch.object(profile_levels.subprocess, "run", lambda *a, **k: mock.Mock(stdout="none\n")))
+            for where, name, stand in (
+                    (profile_levels, "Results", lambda folder: mock.Mock(of_chapter=lambda n: [])),
+                    (profile_levels.subprocess, "run", lambda *a, **k: mock.Mock(stdout="none\n"))):
+                stack.enter_context(mock.patch.object(where, name, stand))
             for levels, status in ((["good"], 0), (["good", "slow"], 1), (["good", "broken"], 1)):
                 stack.enter_context(mock.patch.object(profile_levels, "describe", lambda *a, levels=levels: (
                     "copy", [8], levels, "none")))
