@@ -5,7 +5,7 @@
 # With a GPU: Nsight Compute, into plots/results/<gpu>/profile-<chapter>.json: bytes of device memory, L2 and
 # L1, and operations. That needs nvcc, ncu and permission to read counters (docs/profiling.md says what to do
 # where it is refused). Without one, or with BACKEND=simt: the counters of the SIMT backend, into
-# plots/results/simt/chapter-<chapter>.json.
+# plots/results/simt/chapter-<chapter>.json. With --ladder NAME the file's name ends in -NAME: it holds only that ladder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,13 +15,25 @@ chapter=$1
 backend=$(./run --print-backend)
 
 if [ "$backend" = simt ]; then
-  [ -x "build/simt/chapter-$chapter" ] || BACKEND=simt ./run "$chapter" --list >/dev/null
+  BACKEND=simt ./run "$chapter" --list >/dev/null  # builds: counters of an old executable would carry new hashes
   shift
-  out=plots/results/simt/chapter-$chapter.json arguments=()
+  out='' ladder='' one_level='' arguments=()
   while [ $# -gt 0 ]; do
-    if [ "$1" = --out ] && [ $# -gt 1 ]; then out=$2 && shift; else arguments+=("$1"); fi
+    case "$1" in
+      --out) out=${2:?--out needs a file} && shift ;;
+      --out=*) out=${1#--out=} ;;
+      --ladder) ladder=-${2:?--ladder needs a name} && arguments+=("$1" "$2") && shift ;;
+      --ladder=*) ladder=-${1#--ladder=} && arguments+=("$1") ;;
+      --level | --level=*) one_level=yes arguments+=("$1") ;;
+      *) arguments+=("$1") ;;
+    esac
     shift
   done
+  if [ -n "$one_level" ] && [ -z "$out" ]; then
+    echo "profile: --level needs --out: one level must not take the place of the whole ladder's counters" >&2
+    exit 2
+  fi
+  out=${out:-plots/results/simt/chapter-$chapter$ladder.json}
   mkdir -p "$(dirname "$out")"
   "build/simt/chapter-$chapter" "${arguments[@]}" --json "$out"
   echo "wrote $out"
@@ -30,11 +42,10 @@ fi
 
 export PATH="$PATH:/usr/local/cuda/bin"
 command -v ncu >/dev/null || { echo "profile: needs Nsight Compute (ncu is not on the PATH)" >&2; exit 1; }
-if [ ! -x "build/cuda/chapter-$chapter" ]; then
-  if [ -f build/cuda/CMakeCache.txt ]; then
-    cmake --build build/cuda -j "${JOBS:-$(nproc)}" --target "chapter-$chapter" >&2
-  else
-    BACKEND=cuda ./run "$chapter" --list >/dev/null
-  fi
+# Also where there is an executable: it may be older than its sources.
+if [ -f build/cuda/CMakeCache.txt ]; then
+  cmake --build build/cuda -j "${JOBS:-$(nproc)}" --target "chapter-$chapter" >&2
+else
+  BACKEND=cuda ./run "$chapter" --list >/dev/null
 fi
 exec python3 -B plots/profile_levels.py "$@"

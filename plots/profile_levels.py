@@ -82,6 +82,25 @@ def ncu(metrics, launches, command, seconds):
                           cwd=ROOT, capture_output=True, text=True, timeout=seconds)
 
 
+def write(out, profiles, levels):
+    """Writes the profiles of `levels`. What is missing among them stays as an older file has it, so that a failure
+    loses nothing. Returns whether nothing is missing."""
+    done = {profile["level"] for profile in profiles}
+    missing = [level for level in levels if level not in done]
+    kept = []
+    if missing and out.exists():
+        replaced = {(p["ladder"], p["level"], tuple(p["size"])) for p in profiles}
+        kept = [p for p in json.loads(out.read_text())["profiles"]
+                if (p["ladder"], p["level"], tuple(p["size"])) not in replaced]
+    if profiles:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps({"schema": 1, "profiles": profiles + kept}, indent=1) + "\n")
+    if missing:
+        print(f"profile: not measured: {', '.join(missing)}"
+              + (f"; {len(kept)} older profiles stay in {out}" if kept else ""), file=sys.stderr)
+    return not missing
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("chapter", type=int)
@@ -133,10 +152,10 @@ def main():
         print(f"{level:24} " + "  ".join(f"{key} {value / 1e6:,.1f} MB" for key, value in moved.items())
               + "".join(f"  {key} {value / 1e9:,.2f} GFLOP" for key, value in work.items() if value), flush=True)
     out = options.out or folder / f"profile-{options.chapter}{f'-{options.ladder}' if options.ladder else ''}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"schema": 1, "profiles": profiles}, indent=1) + "\n")
-    print(f"wrote {out} after {time.monotonic() - begin:.0f} s")
-    return 0 if profiles else 1
+    complete = write(out, profiles, levels)
+    if profiles:
+        print(f"wrote {out} after {time.monotonic() - begin:.0f} s")
+    return 0 if complete else 1
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Draws the figures and writes the tables from the results under plots/results/<gpu>/.
 #   plots/run.sh           everything; PNGs for slides go to build/plots/
-#   plots/run.sh --check   writes nothing, fails if a table or the CSV would change
+#   plots/run.sh --check   writes nothing, fails if a table, the CSV or a figure's data would change
 #   plots/run.sh --test    the unit tests of the plots
 # Needs Python 3.10 or later. matplotlib comes from the system, or into .venv on first use.
 set -euo pipefail
@@ -48,6 +48,8 @@ find_python() {
 export PYTHONPATH=plots${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
 case "${1:-}" in
   --check | --tables-only) exec python3 -m cookbook_plots "$@" ;;  # matplotlib is not needed
-  --test) exec "$(find_python)" -m unittest discover -s plots/tests -t plots ;;
-  *) exec "$(find_python)" -m cookbook_plots "$@" ;;
+  --test) arguments=(-m unittest discover -s plots/tests -t plots) ;;
+  *) arguments=(-m cookbook_plots "$@") ;;
 esac
+python=$(find_python)  # not within exec's arguments: there its failure would not end the script
+exec "$python" "${arguments[@]}"

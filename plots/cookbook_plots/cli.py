@@ -2,12 +2,16 @@
 """Draws every figure and writes every table, or checks that the committed ones are up to date."""
 import argparse
 import csv
+import dataclasses
+import hashlib
 import io
+import json
+import re
 import sys
 from pathlib import Path
 
 from . import autotuning, book, comparison, tables
-from .results import RESULTS, ResultError, Results, gpus, traffic
+from .results import RESULTS, SIMT, ResultError, Results, Run, gpus, stale_counters, traffic
 
 FIGURES = book.ROOT / "plots/figures"
 
@@ -35,7 +39,7 @@ def figure_names(results, chapters):
 
 
 def csv_text(results, chapters):
-    """Every number of the figures, a line per level and reference."""
+    """Every number of the figures, a line per level and reference, and of runs at too few sizes for one."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["chapter", "ladder", "size", "row", "name", "median_us", "q1_us", "q3_us", "speed", "unit",
@@ -46,11 +50,7 @@ def csv_text(results, chapters):
         return "" if value is None else f"{value:.6g}"
 
     known = {info.number for info in chapters}
-    runs = list(results.headline.values())
-    seen = {id(run) for run in runs}
-    for group in results.sweeps.values():
-        runs += [run for run in group if id(run) not in seen]
-    for run in sorted((r for r in runs if r.chapter in known), key=lambda r: (r.chapter, r.ladder, r.size)):
+    for run in sorted((r for r in results.runs if r.chapter in known), key=lambda r: (r.chapter, r.ladder, r.size)):
         shared = [run.chapter, run.ladder, "x".join(map(str, run.size))]
         roof = [run.json["roof"], number(run.roof_value)]
         for level in run.timed:
@@ -99,13 +99,54 @@ def figure_of(kind, what, results, chapters, theme):
     return figures.book_roofline(results, chapters, theme)
 
 
+def figure_data(kind, what, results, chapters):
+    """What a figure is drawn from: its data, not how they are drawn."""
+    if kind == "sweep":
+        compared, beside = comparison.beside(results, what)
+        return [what, compared and compared.text(), [[name, list(points.values())] for name, points in beside.items()]]
+    if kind == "attention":
+        return [what, (results.comparison or results.attention)["device"]["name"]]
+    if kind == "book":
+        return [[info.number, results.of_chapter(info.number)[:1]] for info in chapters]
+    return what
+
+
+def digest(data):
+    """SHA-256 of a figure's data. A run's include what is derived from others: the traffic, and what is stale."""
+    def plain(value):
+        if isinstance(value, Run):
+            return [value.json, [[level.name, level.stale, traffic(value, level)] for level in value.levels]]
+        if dataclasses.is_dataclass(value):
+            return vars(value)
+        raise TypeError(f"a figure's data hold a {type(value).__name__}")
+    return hashlib.sha256(json.dumps(data, sort_keys=True, default=plain).encode()).hexdigest()
+
+
+def wrong_figures(results, chapters, names, folder):
+    """A sentence for every figure that is missing or was drawn from other data than are committed."""
+    wrong = []
+    for name, (kind, what) in names.items():
+        now = digest(figure_data(kind, what, results, chapters))
+        for theme in ("light", "dark"):
+            file = folder / f"{name}-{theme}.svg"
+            if not file.exists():
+                wrong.append(f"{file}: missing (./run plots draws it)")
+            elif now not in re.findall("<dc:identifier>sha256:([0-9a-f]{64})</dc:identifier>", file.read_text()):
+                wrong.append(f"{file}: drawn from other results than are committed (./run plots draws it again)")
+    drawn = {f"{name}-{theme}" for name in names for theme in ("light", "dark")}
+    wrong += [f"{file}: no results lead to this figure" for file in sorted(folder.glob("*.svg"))
+              if file.stem not in drawn]
+    return wrong
+
+
 def draw(results, chapters, names, folder, png_folder):
     from . import style
     png_folder.mkdir(parents=True, exist_ok=True)
     for theme_name in style.THEMES:
         with style.Theme(theme_name) as theme:
             for name, (kind, what) in names.items():
-                style.save(figure_of(kind, what, results, chapters, theme), folder, png_folder, name, theme)
+                style.save(figure_of(kind, what, results, chapters, theme), folder, png_folder, name, theme,
+                           digest(figure_data(kind, what, results, chapters)))
     print(f"drew {len(names)} figures: SVG in {folder}, PNG in {png_folder}")
 
 
@@ -136,8 +177,8 @@ def main(arguments=None):
         if options.check:
             if not file.exists() or file.read_text() != text:
                 wrong.append(f"{file}: differs from the committed results (./run plots writes it)")
-            wrong += [f"{folder}/{name}-light.svg: missing (./run plots draws it)" for name in names
-                      if not (folder / f"{name}-light.svg").exists()]
+            wrong += wrong_figures(results, chapters, names, folder)
+            wrong += [f"{path}: no figure or table takes anything from it" for path in results.unread]
         else:
             folder.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
@@ -145,6 +186,8 @@ def main(arguments=None):
                 draw(results, chapters, names, folder, options.png / results.gpu)
     if not all_results:
         print("no results are committed: the tables say so, and there is nothing to draw")
+    if options.check:
+        wrong += stale_counters(options.results / SIMT)
     wrong += tables.update(chapters, first, first_names, options.check, options.root)
     for line in wrong:
         print(line, file=sys.stderr)

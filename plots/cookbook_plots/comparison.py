@@ -8,6 +8,8 @@ from . import book
 
 ATTENTION = 10  # the chapter
 SWEEP = f"chapter-{ATTENTION}-sweep-attention"
+ATTENTION_LIBRARIES = ("cuDNN", "FlashAttention-2", "Triton")  # in compare_attention.py's files; all else is the book's
+DTYPES = {"bfloat16": "bf16", "float16": "f16"}
 LEAST = 3  # sizes that make a curve
 
 # (chapter, ladder) -> what the comparison calls the same problem, where the names differ.
@@ -75,10 +77,10 @@ def of_attention(document, hashes):
     for case in (document or {}).get("cases", []):
         for row in case["levels"]:
             ratio = row.get("vs_cudnn") or {}
-            ours = row["name"] not in ("cuDNN", "FlashAttention-2", "Triton")
+            ours = row["name"] not in ATTENTION_LIBRARIES
             spread = row["ms"]
             points.append(Point(ATTENTION, "attention", "causal" if case["causal"] else "full",
-                                {"bfloat16": "bf16", "float16": "f16"}[case["dtype"]], tuple(case["shape"]), row["name"],
+                                DTYPES[case["dtype"]], tuple(case["shape"]), row["name"],
                                 ours, ours and row.get("source_sha256") not in hashes, spread["median"], spread["q1"],
                                 spread["q3"], row["tflops"], "TFLOP/s", ratio.get("ratio") if ours else None,
                                 "cuDNN" if ours and ratio else ""))

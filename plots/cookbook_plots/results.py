@@ -129,23 +129,44 @@ def size_text(size):
 def read_run(file, run, hashes):
     levels = []
     for index, level in enumerate(run["levels"]):
-        recorded = level.get("source_sha256")
-        levels.append(Level(index, level, stale=recorded is not None and recorded not in hashes))
+        # Without a hash nobody can tell: as old as one that no source has.
+        levels.append(Level(index, level, stale=level.get("source_sha256") not in hashes))
     if run["roof"] not in ROOF_KEYS:
         raise ResultError(f"{file.name}: unknown roof {run['roof']!r}")
     return Run(file, run, levels)
 
 
-def simt_counters(folder=None):
-    """(chapter, ladder, level) -> Counted, of the SIMT backend's results under plots/results/simt/."""
-    found = {}
+def simt_levels(folder=None):
+    """(file, run, level) of everything that the SIMT backend counted, under plots/results/simt/."""
     for file in sorted((Path(folder) if folder else RESULTS / SIMT).glob("*.json")):
         for run in json.loads(file.read_text()).get("runs", []):
             for level in run["levels"]:
                 if level.get("counters"):
-                    found[run["chapter"], run["ladder"], level["name"]] = Counted(
-                        level["counters"], tuple(run["problem"]["trace_size"]), level.get("source_sha256"))
+                    yield file, run, level
+
+
+def simt_counters(folder=None, hashes=None):
+    """(chapter, ladder, level) -> Counted. A file may hold one ladder of a chapter that another file holds all of:
+    counts of today's source go before others, of these the newer."""
+    hashes = book.current_hashes() if hashes is None else hashes
+    found, ranks = {}, {}
+    for _, run, level in simt_levels(folder):
+        key, source = (run["chapter"], run["ladder"], level["name"]), level.get("source_sha256")
+        rank = (source in hashes, run.get("date") or "")
+        if key not in found or ranks[key] <= rank:
+            found[key], ranks[key] = Counted(level["counters"], tuple(run["problem"]["trace_size"]), source), rank
     return found
+
+
+def stale_counters(folder=None, hashes=None):
+    """A sentence for every file of the SIMT backend's counters that sources have left behind."""
+    hashes = book.current_hashes() if hashes is None else hashes
+    old = defaultdict(list)
+    for file, run, level in simt_levels(folder):
+        if level.get("source_sha256") not in hashes:
+            old[file, run["chapter"]].append(f"{run['ladder']} {level['name']}")
+    return [f"{file}: {len(levels)} levels were counted before their sources last changed, the first is {levels[0]} "
+            f"(BACKEND=simt ./run profile {chapter} counts again)" for (file, chapter), levels in old.items()]
 
 
 def headline(runs):
@@ -164,31 +185,34 @@ class Results:
     """All results of one GPU: `headline[(chapter, ladder)]` and `sweeps[(chapter, ladder)]`.
 
     A file named sweep-* only feeds the sweeps, one named profile-* holds measured bytes, compare.json what
-    ./run compare measured, attention.json what compare_attention.py did; all others hold ladders. Of a ladder measured
-    twice at one size the newer run counts, but a whole ladder before a sweep's part of it."""
+    ./run compare measured, attention.json what compare_attention.py did, attention-decode.json that with --decode; all
+    others hold ladders. Of a ladder measured twice at one size the newer run counts, but a whole ladder before a
+    sweep's part of it. `runs` has one of each, `unread` the files that nothing was taken from."""
 
     def __init__(self, folder, hashes=None):
         self.folder = Path(folder)
         self.gpu = self.folder.name
         hashes = book.current_hashes() if hashes is None else hashes
         newest, ranks, mains, profiles = {}, {}, defaultdict(list), []
-        self.comparison, self.attention = {}, {}  # of ./run compare and of compare_attention.py
-        counters = simt_counters(self.folder.parent / SIMT)
+        self.comparison, self.attention, self.decode = {}, {}, {}  # of ./run compare and of compare_attention.py
+        documents = {"compare.json": "comparison", "attention.json": "attention", "attention-decode.json": "decode"}
+        self.unread = []
+        counters = simt_counters(self.folder.parent / SIMT, hashes)
         for file in sorted(self.folder.glob("*.json")):
             try:
                 document = json.loads(file.read_text())
             except json.JSONDecodeError as error:
                 raise ResultError(f"{file}: not JSON: {error}") from error
+            self.unread.append(file)
             if not isinstance(document, dict):
                 continue
-            if file.name == "compare.json":
-                self.comparison = document
-                continue
-            if file.name == "attention.json":
-                self.attention = document
+            if file.name in documents:
+                setattr(self, documents[file.name], document)
+                if document.get("comparisons") or document.get("cases"):
+                    self.unread.remove(file)
                 continue
             if file.name.startswith("profile-"):
-                profiles += document.get("profiles", [])
+                profiles += [(file, profile) for profile in document.get("profiles", [])]
                 continue
             for raw in document.get("runs", []):
                 if raw.get("backend") != "cuda" or "levels" not in raw:
@@ -197,7 +221,7 @@ class Results:
                 if not run.timed:
                     continue
                 for level in run.levels:
-                    level.counted = counted_by_simt(run, level, counters)
+                    level.counted = counted_by_simt(run, level, counters, hashes)
                 key = (run.chapter, run.ladder, run.size)
                 is_main = not file.name.startswith("sweep")
                 rank = (is_main, run.json["date"])
@@ -216,11 +240,15 @@ class Results:
                                        run.json["problem"]["bytes"]))
             if len(runs) < 3:
                 del self.sweeps[pair]
-        for profile in profiles:
+        self.runs = list(newest.values())
+        used = {run.file for run in self.runs}
+        for file, profile in profiles:
             run = newest.get((profile["chapter"], profile["ladder"], tuple(profile["size"])))
             for level in run.levels if run else []:
                 if level.name == profile["level"]:
                     level.measured_bytes = {k: v for k, v in profile["bytes"].items() if v}
+                    used.add(file)
+        self.unread = [file for file in self.unread if file not in used]
 
     def of_chapter(self, number):
         """Runs of a chapter, in the order in which they were measured."""
@@ -229,14 +257,13 @@ class Results:
     def above_roof(self):
         """A sentence for every point that lies above its roof."""
         found = []
-        for runs in [self.headline.values(), *self.sweeps.values()]:
-            for run in runs:
-                for level in run.timed:
-                    if level.fraction is not None and level.fraction > ROOF_LIMIT:
-                        found.append(
-                            f"{run.file.name}: chapter {run.chapter}, {run.ladder}, {level.name} at "
-                            f"{size_text(run.size)}: {level.fraction:.3f} of its roof ({run.json['roof']})")
-        return list(dict.fromkeys(found))
+        for run in self.runs:
+            for level in run.timed:
+                if level.fraction is not None and level.fraction > ROOF_LIMIT:
+                    found.append(
+                        f"{run.file.name}: chapter {run.chapter}, {run.ladder}, {level.name} at "
+                        f"{size_text(run.size)}: {level.fraction:.3f} of its roof ({run.json['roof']})")
+        return found
 
 
 def gpus(folder=None):
@@ -250,18 +277,43 @@ REQUESTED = "sectors counted by the SIMT backend (requested of L1)"
 DEVICE_MEMORY = "device-memory bytes measured by ncu"
 
 
-def counted_by_simt(run, level, counters):
-    """The run's own counters, otherwise those that the SIMT backend wrote by itself; None: there are none."""
+def counted_by_simt(run, level, counters, hashes):
+    """The counters of today's source, be they the run's own or written by the SIMT backend by itself. Otherwise
+    those of the source that was timed: that level is marked as old anyway. None: there are neither."""
+    found = [counters.get((run.chapter, run.ladder, level.name))]
+    source = level.json.get("source_sha256")
     if level.json.get("counters"):
-        return Counted(level.json["counters"], tuple(run.json["problem"]["trace_size"]), level.json.get("source_sha256"))
-    return counters.get((run.chapter, run.ladder, level.name))
+        found.insert(0, Counted(level.json["counters"], tuple(run.json["problem"]["trace_size"]), source))
+    found = [counted for counted in found if counted]
+    return next((c for c in found if c.source in hashes), next((c for c in found if c.source == source), None))
 
 
 def requested_bytes(level):
     """Bytes of the sectors that the level's instructions ask for, at the traced size; 0: unknown."""
+    return 32 * sum(sectors(level).values())
+
+
+def sectors(level):
+    """Sectors requested at the traced size: "global_load", "async_store" ... -> how many."""
     counters = level.counted.values if level.counted else {}
-    return 32 * sum(value for key, value in counters.items()
-                    if re.fullmatch(r"(global_(load|store|atomic)|async_(load|store))_sectors", key))
+    names = ("global_load", "global_store", "global_atomic", "async_load", "async_store")
+    return {name: counters.get(f"{name}_sectors") or 0 for name in names}
+
+
+def product_bytes(level, size):
+    """Bytes that a tiled product requests at `size` (M, N, K), from those at the traced size.
+
+    A tile loads its operands for every step along K, and stores its part of C once. The traced K is small: scaled
+    like the loads, the stores would be a large part of the traffic where they are next to none. Plain loads beside
+    asynchronous ones are no operands but partial sums of a tile whose K was split (stream_k): as many as stores."""
+    counts = sectors(level)
+    stored = counts["global_store"] + counts["async_store"]
+    if counts["async_load"]:
+        stored += counts["global_load"]
+    loaded = counts["async_load"] + counts["global_atomic"] + (0 if counts["async_load"] else counts["global_load"])
+    (m, n, k), (traced_m, traced_n, traced_k) = size, level.counted.trace_size
+    tiles = m * n / (traced_m * traced_n)
+    return 32 * tiles * (loaded * k / traced_k + stored)
 
 
 def traffic(run, level):
@@ -276,11 +328,9 @@ def traffic(run, level):
     if not requested:
         return None, ""
     if run.counts_flops:
-        # A tiled product requests the same bytes per operation at any size.
         if problem["dims"] != ["M", "N", "K"]:
             return None, ""
-        m, n, k = level.counted.trace_size
-        return requested / (2.0 * m * n * k) * problem["flops"] / problem["bytes"], REQUESTED
+        return product_bytes(level, run.size) / problem["bytes"], REQUESTED
     # What the problem needs at the traced size: the least that any level touches.
     needed = [other.counted.values["distinct_bytes"] for other in run.levels
               if other.counted and other.counted.values.get("distinct_bytes")

@@ -172,6 +172,44 @@ def comparison_text(info, comparison):
     return f"**What a user would pick instead** · `./run compare`\n\n{text}\n\n{below}"
 
 
+def decode_table(document):
+    """What compare_attention.py --decode measured: a row per problem, a column per level and library."""
+    cases = document.get("cases", [])
+    if not cases:
+        return ""
+    names = list(dict.fromkeys(row["name"] for case in cases for row in case["levels"]))
+    ours = [name for name in names if name not in comparison.ATTENTION_LIBRARIES]
+    rows, any_stale = [], False
+    for case in cases:
+        by_name = {row["name"]: row for row in case["levels"]}
+        cells = [f"{size_text(case['shape'])} {comparison.DTYPES[case['dtype']]}"]
+        for name in names:
+            row = by_name.get(name)
+            if not row:
+                cells.append("-")
+                continue
+            stale = name in ours and row.get("source_sha256") not in book.current_hashes()
+            any_stale |= stale
+            ratio = row.get("vs_cudnn") if name != "cuDNN" else None
+            cells.append(significant(row["gbps"]) + (f" ({ratio['ratio']:.3f}x)" if ratio else "")
+                         + (f" {STALE}" if stale else ""))
+        rows.append(cells)
+    header = ["batch x heads_q x heads_kv x seq_q x seq_k x head_dim, GB/s of K and V"]
+    header += [code(name) if name in ours else name for name in names]
+    versions = document.get("versions") or {"torch": document.get("torch"), "cudnn": document.get("cudnn")}
+    unknown = [name for name in ("date", "commit") if not document.get(name)]
+    below = [document["device"]["name"], *filter(None, [(document.get("date") or "")[:10]]),
+             *(f"{name} {version}" for name, version in versions.items() if version)]
+    below = ", ".join(below) + ("; median of cold runs, interleaved in one process; in brackets the speed over cuDNN's "
+                                "in the same round, the median.")
+    if unknown:
+        below += f" Its {' and '.join(unknown)} {'was' if len(unknown) == 1 else 'were'} not recorded."
+    if any_stale:
+        below += f" {STALE} measured before its source last changed, or its source was not recorded."
+    title = "**decode, beside the libraries** · `python3 plots/compare_attention.py --decode`"
+    return f"{title}\n\n{table(header, rows, 'l' + 'r' * len(names))}\n\n{below}"
+
+
 def chapter_text(info, results, figures):
     """What stands between the markers of a chapter's README. `figures` holds the names drawn."""
     runs = results.of_chapter(info.number) if results else []
@@ -196,6 +234,8 @@ def chapter_text(info, results, figures):
     if info.number == comparison.ATTENTION and comparison.SWEEP in figures:
         parts.append(picture(f"../../plots/figures/{results.gpu}/{comparison.SWEEP}",
                              f"Chapter {info.number}: speed over the length of the sequence, beside the libraries"))
+    if info.number == comparison.ATTENTION and (text := decode_table(results.decode)):
+        parts.append(text)
     return "\n\n".join(parts + own)
 
 

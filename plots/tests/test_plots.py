@@ -5,15 +5,17 @@ import contextlib
 import copy
 import io
 import json
+import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import profile_levels  # noqa: E402
 from cookbook_plots import book, cli, tables  # noqa: E402
-from cookbook_plots.results import Results, traffic  # noqa: E402
+from cookbook_plots.results import Results, gpus, traffic  # noqa: E402
 
 LEVEL = "// SPDX-License-Identifier: MIT\n#include \"chapters/01_copy/problem.hpp\"\nint level;\n"
 
@@ -184,6 +186,51 @@ class Refusals(Book):
         self.assertEqual(self.run_cli()[0], 0)
         self.assertEqual(self.run_cli("--check")[0], 0)
 
+    def test_a_figure_that_is_missing_or_older_than_its_data_fails(self):
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertEqual(self.run_cli("--check")[0], 0)
+        for theme in ("light", "dark"):
+            file = self.root / f"figures/h200/chapter-1-roofline-{theme}.svg"
+            drawn = file.read_text()
+            file.unlink()
+            status, text = self.run_cli("--check")
+            self.assertEqual(status, 1)
+            self.assertIn(f"chapter-1-roofline-{theme}.svg: missing", text)
+            file.write_text(drawn)
+        # Another traffic of the same times: the figure has to follow, not only the table and the CSV.
+        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "strided", "size": [1000],
+                                               "bytes": {"dram": 9e6}}]}, "profile-1.json")
+        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        status, text = self.run_cli("--check")
+        self.assertEqual(status, 1)
+        for name in ("chapter-1-roofline-light", "chapter-1-roofline-dark", "book-roofline-light"):
+            self.assertIn(f"{name}.svg: drawn from other results", text)
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertEqual(self.run_cli("--check")[0], 0)
+        (self.root / "figures/h200/chapter-9-ladder-light.svg").write_text(drawn)
+        self.assertIn("chapter-9-ladder-light.svg: no results lead to this figure", self.run_cli("--check")[1])
+
+    def test_a_file_that_nothing_is_taken_from_fails(self):
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertEqual(self.run_cli("--check")[0], 0)
+        older = document(self.digest)
+        older["runs"][0]["date"] = "2025-01-01T00:00:00Z"
+        profile = {"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [999], "bytes": {"dram": 1}}
+        for content in ({"schema": 1, "cases": [1]}, {"schema": 1, "runs": []}, [], older,
+                        {"schema": 1, "profiles": [profile]}):
+            name = "profile-9.json" if "profiles" in content else "another.json"
+            self.write(content, name)
+            status, text = self.run_cli("--check")
+            self.assertEqual(status, 1, content)
+            self.assertIn(f"h200/{name}: no figure or table takes anything from it", text)
+            (self.results / "h200" / name).unlink()
+
+    def test_every_committed_file_is_read(self):
+        for folder in gpus():
+            self.assertEqual(Results(folder).unread, [])
+
     def test_a_readme_without_markers_fails(self):
         (self.root / "README.md").write_text("# Book\n")
         status, text = self.run_cli("--check")
@@ -204,6 +251,16 @@ class Stale(Book):
         self.assertEqual(self.run_cli()[0], 0)
         self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
         self.assertIn(tables.STALE, (self.root / "README.md").read_text())
+
+    def test_a_level_without_a_hash_is_marked(self):
+        for nothing in (None, "missing"):
+            content = document(None)
+            if nothing:
+                for one in content["runs"][0]["levels"]:
+                    del one["source_sha256"]
+            self.write(content)
+            self.assertEqual(self.run_cli("--tables-only")[0], 0)
+            self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
 
     def test_the_hash_follows_includes(self):
         file = self.root / "chapters/01_copy/level_0.cuh"
@@ -263,6 +320,92 @@ class Choosing(Book):
         run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], 9000 * 32 / 64000)
         self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
+
+    def product(self):
+        """A run of a product timed at (1024, 2048, 4096) and traced at (128, 256, 64)."""
+        content = document(self.digest)
+        run = content["runs"][0]
+        run.update(chapter=2, ladder="gemm", roof="wgmma bf16")
+        m, n, k = size = [1024, 2048, 4096]
+        run["problem"].update(size=size, dims=["M", "N", "K"], flops=2.0 * m * n * k, dtype="bf16",
+                              bytes=2.0 * (m * k + k * n + m * n), trace_size=[128, 256, 64])
+        return content
+
+    def test_stores_of_a_product_do_not_grow_with_k(self):
+        content = self.product()
+        # 128 x 128 tiles: each of the two loads 128 + 128 rows of 64 values and stores 128 x 128 of them, 2 bytes each.
+        loaded, stored = 2 * 256 * 64 * 2 / 32, 128 * 256 * 2 / 32
+        for name, counters in (
+                ("strided", {"async_load_sectors": loaded, "async_store_sectors": stored}),
+                ("coalesced", {"global_load_sectors": loaded, "global_store_sectors": stored,
+                               "global_atomic_sectors": 2})):
+            one = next(level for level in content["runs"][0]["levels"] if level["name"] == name)
+            one["counters"] = counters
+        self.write(content)
+        run = Results(self.results / "h200", self.hashes).headline[(2, "gemm")]
+        tiles, problem = 8 * 16, run.json["problem"]
+        expected = tiles * (256 * 4096 + 128 * 128) * 2
+        self.assertAlmostEqual(traffic(run, run.levels[0])[0], expected / problem["bytes"])
+        self.assertAlmostEqual(traffic(run, run.levels[1])[0], (expected + 32 * 2 * tiles / 2 * 64) / problem["bytes"])
+        # Partial sums: as many at any K.
+        content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = stored
+        self.write(content)
+        run = Results(self.results / "h200", self.hashes).headline[(2, "gemm")]
+        self.assertAlmostEqual(traffic(run, run.levels[0])[0], (expected + tiles * 128 * 128 * 2) / problem["bytes"])
+
+    def simt(self, content, name="chapter-1.json"):
+        folder = self.results / "simt"
+        folder.mkdir(parents=True, exist_ok=True)
+        content["runs"][0]["backend"] = "simt"
+        (folder / name).write_text(json.dumps(content))
+
+    def loads_of_the_first_level(self):
+        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        counted = run.levels[0].counted
+        return counted and counted.values["global_load_sectors"]
+
+    def test_counters_of_an_old_source_are_not_used(self):
+        def counted(digest, loads, date="2026-01-02T03:04:05Z"):
+            content = document(digest)
+            content["runs"][0]["date"] = date
+            content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
+            return content
+        timed = document(self.digest)
+        for one in timed["runs"][0]["levels"]:
+            del one["counters"]
+        self.write(timed)
+        self.simt(counted("0" * 64, 1))
+        self.assertIsNone(self.loads_of_the_first_level())
+        self.assertEqual(self.run_cli()[0], 0)
+        status, text = self.run_cli("--check")
+        self.assertEqual(status, 1)
+        self.assertIn("simt/chapter-1.json: 2 levels were counted before their sources last changed", text)
+        self.simt(counted(self.digest, 2))
+        self.assertEqual(self.loads_of_the_first_level(), 2)
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertEqual(self.run_cli("--check")[0], 0)
+        # The run's own before them, unless only theirs are of today's source.
+        self.write(counted(self.digest, 3))
+        self.assertEqual(self.loads_of_the_first_level(), 3)
+        self.write(counted("0" * 64, 3))
+        self.assertEqual(self.loads_of_the_first_level(), 2)
+        (self.results / "simt/chapter-1.json").unlink()
+        self.assertEqual(self.loads_of_the_first_level(), 3, "old, as is the time, and marked")
+
+    def test_one_ladder_counted_again(self):
+        """What `./run profile 1 --ladder copy` writes beside the file of the whole chapter."""
+        timed = document(self.digest)
+        for one in timed["runs"][0]["levels"]:
+            del one["counters"]
+        self.write(timed)
+        for name, digest, date, loads in (("chapter-1.json", self.digest, "2026-01-02", 1),
+                                          ("chapter-1-copy.json", self.digest, "2026-01-03", 2),
+                                          ("chapter-1-other.json", "0" * 64, "2026-01-04", 3)):
+            content = document(digest)
+            content["runs"][0]["date"] = date
+            content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
+            self.simt(content, name)
+        self.assertEqual(self.loads_of_the_first_level(), 2, "the newest of today's source")
 
     def test_counters_written_by_the_simt_backend(self):
         content = document(self.digest)
@@ -360,6 +503,26 @@ class Choosing(Book):
         self.assertIn("lines: compare.json", figure.read_text())
         self.assertNotIn("attention.json", figure.read_text())
 
+    def test_decode_beside_the_libraries(self):
+        self.attention([1024])
+        case = {"shape": [1, 64, 8, 1, 8192, 128], "causal": False, "dtype": "bfloat16", "levels": [
+            {"name": "gqa packed", "gbps": 1223.5, "vs_cudnn": {"ratio": 0.8573}},
+            {"name": "cuDNN", "gbps": 1458.4, "vs_cudnn": {"ratio": 1.0}}]}
+        decode = {"schema": 1, "device": {"name": "NVIDIA H200"}, "torch": "2.11", "cases": [case]}
+        self.write(decode, "attention-decode.json")
+        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        readme = self.chapter_readme("10_attention")
+        self.assertIn(f"| 1 x 64 x 8 x 1 x 8,192 x 128 bf16 | 1,224 (0.857x) {tables.STALE} | 1,458 |", readme)
+        self.assertIn("Its date and commit were not recorded.", readme)
+        self.assertNotIn("beside the libraries", self.chapter_readme())
+        case["levels"][0]["source_sha256"] = self.digest
+        self.write(decode | {"date": "2026-01-02T00:00:00Z", "commit": "abc", "versions": {"torch": "2.11"}},
+                   "attention-decode.json")
+        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        readme = self.chapter_readme("10_attention")
+        self.assertIn("1,224 (0.857x) | 1,458 |", readme)
+        self.assertNotIn("not recorded", readme)
+
     def test_the_library_of_a_chapter_whose_ladder_has_none(self):
         self.attention([1024, 4096])
         self.assertEqual(self.run_cli()[0], 0)
@@ -407,6 +570,44 @@ class Choosing(Book):
         self.assertEqual(Results(self.results / "h200", self.hashes).headline, {})
 
 
+class ProfileScript(unittest.TestCase):
+    """plots/profile.sh without a GPU, with stand-ins for ./run and for the chapter's executable."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for name, text in (
+                ("plots/profile.sh", (book.ROOT / "plots/profile.sh").read_text()),
+                ("run", '#!/bin/sh\n[ "$1" = --print-backend ] && echo simt && exit\necho "$BACKEND $*" >>builds\n'),
+                ("build/simt/chapter-3", '#!/bin/sh\nfor last; do :; done\necho "$*" >"$last"\n')):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(text)
+            (self.root / name).chmod(0o755)
+
+    def profile(self, *arguments):
+        return subprocess.run([self.root / "plots/profile.sh", *arguments], capture_output=True, text=True).returncode
+
+    def test_one_ladder_does_not_take_the_place_of_the_chapters(self):
+        folder = self.root / "plots/results/simt"
+        self.assertEqual(self.profile("3"), 0)
+        whole = (folder / "chapter-3.json").read_text()
+        for arguments in (("--ladder", "transpose"), ("--ladder=transpose",)):
+            self.assertEqual(self.profile("3", *arguments), 0)
+            self.assertEqual((folder / "chapter-3.json").read_text(), whole)
+            file = folder / "chapter-3-transpose.json"
+            self.assertTrue(file.read_text().startswith(" ".join(arguments) + " --json"))
+            file.unlink()
+        self.assertEqual(self.profile("3", "--ladder", "transpose", "--out", str(self.root / "mine.json")), 0)
+        self.assertTrue((self.root / "mine.json").exists())
+        self.assertEqual(self.profile("3", "--level", "padded"), 2)
+        self.assertEqual((folder / "chapter-3.json").read_text(), whole)
+
+    def test_an_executable_that_is_there_is_built_again(self):
+        self.assertEqual(self.profile("3"), 0)
+        self.assertEqual((self.root / "builds").read_text(), "simt 3 --list\n")
+
+
 class Ncu(unittest.TestCase):
     CSV = ('==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
            '"0","first","dram__bytes.sum","byte","1,000"\n"0","first","lts__t_bytes.sum","byte","3,000"\n'
@@ -433,6 +634,46 @@ class Ncu(unittest.TestCase):
         self.assertEqual(profile_levels.parse(text, 1)[0]["dram"], (536870912 + 1048576 + 7) / 3)
         with self.assertRaises(ValueError):
             profile_levels.parse(text, 4)
+
+    def test_what_could_not_be_measured_stays_as_it_was(self):
+        def profiles(value, *names):
+            return [{"chapter": 1, "ladder": "copy", "level": name, "size": [8], "bytes": {"dram": value}}
+                    for name in names]
+
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
+            out = Path(folder) / "gpu/profile-1.json"
+            self.assertFalse(profile_levels.write(out, [], ["a"]))
+            self.assertFalse(out.exists(), "nothing was measured")
+            self.assertTrue(profile_levels.write(out, profiles(1, "a", "b"), ["a", "b"]))
+            self.assertFalse(profile_levels.write(out, profiles(2, "b"), ["a", "b"]))
+            self.assertIn("not measured: a; 1 older", said.getvalue())
+            found = {p["level"]: p["bytes"]["dram"] for p in json.loads(out.read_text())["profiles"]}
+            self.assertEqual(found, {"a": 1, "b": 2})
+            self.assertTrue(profile_levels.write(out, profiles(3, "b"), ["b"]))
+            self.assertEqual(len(json.loads(out.read_text())["profiles"]), 1, "a whole ladder replaces the file")
+
+    def test_a_level_that_fails_or_takes_too_long_fails_the_command(self):
+        def ncu(metrics, launches, command, seconds):
+            level = command[command.index("--level") + 1]
+            if level == "slow":
+                raise subprocess.TimeoutExpired("ncu", seconds)
+            return subprocess.CompletedProcess("ncu", 0, self.CSV if level == "good" else "no kernel", "")
+
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+            out = Path(folder) / "profile-1.json"
+            for stream in (contextlib.redirect_stderr, contextlib.redirect_stdout):
+                stack.enter_context(stream(io.StringIO()))
+            stack.enter_context(mock.patch.object(profile_levels, "ncu", ncu))
+            for where, name, stand in (
+                    (profile_levels, "Results", lambda folder: mock.Mock(of_chapter=lambda n: [])),
+                    (profile_levels.subprocess, "run", lambda *a, **k: mock.Mock(stdout="none\n"))):
+                stack.enter_context(mock.patch.object(where, name, stand))
+            for levels, status in ((["good"], 0), (["good", "slow"], 1), (["good", "broken"], 1)):
+                stack.enter_context(mock.patch.object(profile_levels, "describe", lambda *a, levels=levels: (
+                    "copy", [8], levels, "none")))
+                stack.enter_context(mock.patch.object(sys, "argv", ["profile", "1", "--out", str(out)]))
+                self.assertEqual(profile_levels.main(), status, levels)
+                self.assertEqual([p["level"] for p in json.loads(out.read_text())["profiles"]], ["good"])
 
     def test_counters_that_the_gpu_lacks_are_null(self):
         self.assertEqual(profile_levels.parse(self.CSV, 2)[1], {"fp32": None, "tensor": None})
