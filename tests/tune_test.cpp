@@ -679,6 +679,17 @@ TEST(Tuner, ASecondRunIsACacheHit) {
   EXPECT_EQ(again.candidate, 2u);
   EXPECT_NE(again.why.find("cached"), std::string::npos) << again.why;
   EXPECT_EQ(gpu.searches, 1) << "searched again for what the cache holds";
+  // One base off its boundary and the other not: no layout that a search tries is like that, and
+  // still there is one search.
+  gpu.pointers.by_name["in"] = reinterpret_cast<void*>(4);
+  const DevicePointers mixed = gpu.pointers;
+  gpu.pointers.by_name["out"] = reinterpret_cast<void*>(4);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(decide(space, *problem, mixed, Cache(folder / "mixed"), gpu.machine).candidate, 2u);
+    EXPECT_EQ(gpu.searches, 2);
+  }
+  gpu.pointers.by_name = {{"in", nullptr}, {"out", nullptr}};
+  gpu.searches = 1;
   // Another driver is another key: what the old one was measured with says nothing.
   gpu.machine.device.driver = "another";
   decided("c");

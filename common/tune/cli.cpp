@@ -193,7 +193,7 @@ int run_replay(const std::vector<const Space*>& spaces, const Arguments& argumen
     print_replay(*space, *recording);
     if (!arguments.json.empty()) json.push_back(searchers_json(*space, *recording));
   }
-  if (!arguments.json.empty()) write_file(arguments.json, json.dump(1) + "\n");
+  if (!json.empty()) write_file(arguments.json, json.dump(1) + "\n");
   return 0;
 }
 

@@ -484,6 +484,13 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
   }
   const Report report = machine.search(space, size, variant, {}, cache);
   if (!report.problem.empty()) throw std::invalid_argument(report.problem);
+  // One variant lays all buffers out alike. Where the caller's differ from one another their key is
+  // another one, and without an entry of its own each plan would search again.
+  if (report.entry.key.digest() != key.digest()) {
+    Entry entry = report.entry;
+    entry.key = key;
+    cache.add(entry);
+  }
   return {static_cast<std::size_t>(space.find(report.entry.winner())), "tuned just now"};
 }
 

@@ -154,9 +154,8 @@ std::vector<std::size_t> require_legal(const Space& space, const AnyProblem& pro
 std::function<void(Stream)> prepare_first(const Space& space, const std::vector<std::size_t>& order,
                                           const AnyProblem& problem, const DevicePointers& at);
 
-/// Searches on this device (CUDA backend only; std::runtime_error elsewhere) on buffers of its own.
-/// `pointers`: those of the caller, for the key; empty for aligned ones. The result is in the cache
-/// when this returns.
+/// Searches on this device (CUDA backend only; std::runtime_error elsewhere) on buffers of its own,
+/// laid out as `variant` says. The result is in the cache when this returns.
 Report tune_on_device(const Space& space, const Size& size, const Variant& variant,
                       const TuneOptions& options, const Cache& cache);
 
