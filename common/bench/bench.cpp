@@ -156,16 +156,20 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
   return results;
 }
 
-bool report_google_benchmark(const std::string& prefix, const std::vector<Contender>& contenders,
-                             const std::vector<Measurement>& measurements, double bytes,
-                             double flops, const std::vector<std::string>& arguments) {
-  std::vector<std::string> texts = {"chapter"};
+bool take_google_benchmark_options(const std::vector<std::string>& arguments) {
+  static std::vector<std::string> texts;  // Google Benchmark keeps pointers to them
+  texts = {"chapter"};
   texts.insert(texts.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& text : texts) argv.push_back(text.data());
   int argc = static_cast<int>(argv.size());
   benchmark::Initialize(&argc, argv.data());
-  if (benchmark::ReportUnrecognizedArguments(argc, argv.data())) return false;
+  return !benchmark::ReportUnrecognizedArguments(argc, argv.data());
+}
+
+void register_google_benchmark(const std::string& prefix, const std::vector<Contender>& contenders,
+                               const std::vector<Measurement>& measurements, double bytes,
+                               double flops) {
   for (std::size_t c = 0; c < contenders.size(); ++c) {
     if (!measurements[c].error.empty()) continue;
     for (const bool cold : {true, false}) {
@@ -187,9 +191,8 @@ bool report_google_benchmark(const std::string& prefix, const std::vector<Conten
           ->Unit(benchmark::kMicrosecond);
     }
   }
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::ClearRegisteredBenchmarks();
-  return true;
 }
+
+void report_google_benchmark() { benchmark::RunSpecifiedBenchmarks(); }
 
 }  // namespace cookbook

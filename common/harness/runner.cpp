@@ -270,13 +270,9 @@ void time_levels(const Ladder& ladder, const std::vector<int>& levels, const Lib
   }
   progress.clear();
   if (!options.benchmark_arguments.empty()) {
-    const std::string prefix =
-        fmt::format("chapter-{}/{}/{}", result.chapter, ladder.name, size_text(result.size));
-    if (!report_google_benchmark(prefix, contenders, measured, result.bytes, result.flops,
-                                 options.benchmark_arguments)) {
-      throw UsageError("Google Benchmark does not know one of: " +
-                       fmt::format("{}", fmt::join(options.benchmark_arguments, " ")));
-    }
+    register_google_benchmark(
+        fmt::format("chapter-{}/{}/{}", result.chapter, ladder.name, size_text(result.size)),
+        contenders, measured, result.bytes, result.flops);
   }
 }
 #endif
@@ -315,6 +311,16 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
   if (!options.benchmark_arguments.empty() && !kCuda) {
     throw UsageError("--benchmark_* options need the CUDA backend: there is nothing to time here");
   }
+#if COOKBOOK_CUDA
+  if (!options.benchmark_arguments.empty()) {
+    if (options.check)
+      throw UsageError("--benchmark_* options say how to report times: not with --check");
+    if (!take_google_benchmark_options(options.benchmark_arguments)) {
+      throw UsageError(fmt::format("Google Benchmark does not know one of: {}",
+                                   fmt::join(options.benchmark_arguments, " ")));
+    }
+  }
+#endif
   if (options.exercise > 0) return grade_exercise(chapter, options);
   if (options.explain && !kTraced) {
     const std::string program = traced_program(chapter.number);
@@ -393,6 +399,8 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
         roofs_json(measure_roofs([&](const std::string& text) { progress.show(text); }));
     for (auto& run : document["runs"]) run["roofs_after"] = after;
     save();
+    progress.clear();
+    if (!options.benchmark_arguments.empty()) report_google_benchmark();
   }
 #endif
   return all_right ? 0 : 1;
