@@ -39,8 +39,14 @@ for program in build/simt/chapter-*-traced; do
   number=${program##*/chapter-}
   number=${number%-traced}
   if [ -x "build/simt/chapter-$number" ]; then
-    timeout 300 "build/simt/chapter-$number" --explain >"$out/explain/$number.txt" 2>/dev/null \
-      || say "docs: chapter $number: --explain failed; its page goes without"
+    status=0
+    timeout 300 "build/simt/chapter-$number" --explain >"$out/explain/$number.txt" 2>"$out/explain.log" \
+      || status=$?
+    if [ "$status" -ne 0 ]; then  # a page without it would look as if there were nothing to explain
+      say "docs: build/simt/chapter-$number --explain ended with status $status (124: it took more than 300 s):"
+      tail -n 5 "$out/explain/$number.txt" "$out/explain.log" >&2
+      exit 1
+    fi
   fi
 done
 

@@ -21,6 +21,7 @@
 #include "common/harness/result.hpp"
 #include "common/harness/runner.hpp"
 #include "common/harness/sha256.hpp"
+#include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
 namespace cookbook {
@@ -216,13 +217,13 @@ TEST(Sha256, KnownDigest) {
 }
 
 TEST(SourceHash, CoversTheHeadersAFileIncludes) {
-  const std::string folder = testing::TempDir();
-  const std::string file = folder + "/level.cuh";
-  std::ofstream(folder + "/helper.cuh") << "int a;\n";
+  const Folder folder;
+  const std::string file = folder / "level.cuh";
+  std::ofstream(folder / "helper.cuh") << "int a;\n";
   std::ofstream(file) << "#include \"helper.cuh\"\nint b;\n";
   const std::string before = source_hash(file);
   EXPECT_EQ(source_hash(file), before);
-  std::ofstream(folder + "/helper.cuh") << "int c;\n";
+  std::ofstream(folder / "helper.cuh") << "int c;\n";
   EXPECT_NE(source_hash(file), before);
   EXPECT_EQ(source_hash(folder + "/none.cuh"),
             "");  // not the hash of nothing, which all would share
@@ -312,6 +313,49 @@ TEST(CommandLine, AnExerciseThatIsNotThereAndASeedThatIsNone) {
   EXPECT_EQ(chapter({"--list", "--seed", "18446744073709551615"}).status, 0);
 }
 
+// They would be ignored: a grade is of one exercise, under the tracer too.
+TEST(CommandLine, AnExerciseGoesWithNoChoiceOfLevels) {
+  for (const std::vector<std::string>& other : {std::vector<std::string>{"--explain"},
+                                                {"--level", "0"},
+                                                {"--ladder", "reverse"},
+                                                {"--list"},
+                                                {"--check"},
+                                                {"--no-trace"}}) {
+    std::vector<std::string> all = {"--exercise", "1"};
+    all.insert(all.end(), other.begin(), other.end());
+    const Outcome outcome = chapter(all, 1);
+    expect_usage_error(outcome, other[0] + " excludes --exercise");
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+// Neither some sizes nor a program without its traced twin, which this chapter has not got, can
+// tell that an exercise is solved, though everything that was tried is right.
+TEST(CommandLine, AGradeThatIsNotCompleteIsNoPass) {
+  const Folder folder;
+  const std::string file = folder / "grade.json";
+  for (const bool all_sizes : {false, true}) {
+    std::vector<std::string> arguments = {"--exercise", "1", "--json", file};
+    if (!all_sizes) arguments.insert(arguments.end(), {"--size", "4x64"});
+    const Outcome outcome = chapter(arguments, 1);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.out.find(all_sizes ? "exercise 99.1: right without the tracer; build "
+                                           "chapter-99-traced for the grade\n"
+                                         : "exercise 99.1: right at these sizes; run without "
+                                           "--size for the grade\n"),
+              std::string::npos)
+        << outcome.out;
+    const auto json = nlohmann::json::parse(std::ifstream(file));
+    EXPECT_EQ(json.at("passed"), false);
+    EXPECT_EQ(json.at("complete"), false);
+    EXPECT_FALSE(json.at("checks").empty());
+    for (const auto& check : json.at("checks")) EXPECT_EQ(check.at("passed"), true) << check;
+  }
+  const Outcome wrong = chapter<Bug::off_by_one>({"--exercise", "1", "--size", "4x64"}, 1);
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_NE(wrong.out.find("exercise 99.1: not yet\n"), std::string::npos) << wrong.out;
+}
+
 TEST(CommandLine, AFileThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
   const std::string nowhere = "/no/such/folder/x.json";
   const Outcome graded = chapter({"--exercise", "1", "--json", nowhere}, 1);
@@ -328,7 +372,8 @@ TEST(CommandLine, AFileThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
 }
 
 TEST(CommandLine, ARefusedCommandLeavesItsFileAsItWas) {
-  const std::string file = testing::TempDir() + "/kept.json";
+  const Folder folder;
+  const std::string file = folder / "kept.json";
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--size", "bad"},
                                                     {"--level", "7"},
                                                     {"--size", "4x1000"},
@@ -442,7 +487,8 @@ TEST(CommandLine, ListNamesEveryLevel) {
 }
 
 TEST(CommandLine, RightIsExit0AndJsonHasTheKeys) {
-  const std::string file = testing::TempDir() + "/reverse.json";
+  const Folder folder;
+  const std::string file = folder / "reverse.json";
   const Outcome outcome = chapter({"--check", "--no-trace", "--json", file});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const auto json = nlohmann::json::parse(std::ifstream(file));

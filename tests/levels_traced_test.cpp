@@ -20,11 +20,12 @@ class TracedLevelTest : public testing::Test {
     for (const std::string& finding : traced.findings) ADD_FAILURE() << finding;
     int checked = 0;
     for (const ClaimResult& claim : traced.claims) {
-      if (!claim.holds) continue;
+      if (!claim.claim.is_mechanism()) continue;  // speed is a GPU's to show
       ++checked;
+      ASSERT_TRUE(claim.holds.has_value()) << claim.claim.text << ": was not checked";
       EXPECT_TRUE(*claim.holds) << claim.claim.text << ": measured " << claim.measured;
     }
-    EXPECT_GE(checked, 1) << "no claim was checked";
+    EXPECT_GE(checked, 1) << "no claim that the tracer can check";
     if (HasFailure()) fmt::print("{}", traced.report);
   }
 

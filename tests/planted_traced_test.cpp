@@ -2,7 +2,11 @@
 // Planted bugs that only the tracer sees: a lucky schedule gives the right result all the same.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "common/harness/exercise.hpp"
+#include "tests/folder.hpp"
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
 
@@ -84,6 +88,30 @@ TEST(PlantedTraced, AWrongClaimIsFalse) {
   EXPECT_EQ(run.claims[0].measured, "4");
   EXPECT_EQ(run.claims[2].measured, "no such access");  // not vacuously true
   EXPECT_EQ(run.claims[3].measured, "no such access");
+}
+
+// A claim that nothing has checked is not one that holds: here the tracer has not run the level.
+TEST(PlantedTraced, AnUncheckedClaimFailsAnExercise) {
+  Chapter chapter;
+  chapter.number = 99;
+  chapter.ladders = {reverse_ladder<Bug::none>()};
+  chapter.exercises = chapter.ladders[0].levels;
+  chapter.exercises[0].claims = [](const AnyProblem&) {
+    return Claims{global_loads("in").coalesced(), faster_than_previous(1.1)};
+  };
+  chapter.exercises[0].supports = [](const AnyProblem&, const DeviceInfo&) {
+    return Support::no("not today");
+  };
+  const Folder folder;
+  Options options;
+  options.exercise = 1;
+  options.json = folder / "grade.json";
+  EXPECT_EQ(grade_exercise(chapter, options), 1);
+  const auto json = nlohmann::json::parse(std::ifstream(options.json));
+  ASSERT_EQ(json.at("checks").size(), 2u) << json;
+  EXPECT_EQ(json.at("checks").at(0).at("reason"), "not today");
+  EXPECT_EQ(json.at("checks").at(1).at("passed"), false);
+  EXPECT_EQ(json.at("checks").at(1).at("reason"), "was not checked");
 }
 
 }  // namespace

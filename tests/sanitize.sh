@@ -12,6 +12,8 @@ bulk=" 0 6 7 8 9 10 11 "
 chapters=("$@")
 [ $# -gt 0 ] || mapfile -t chapters < <(sed -n 's/^cookbook_chapter(\([0-9]*\) .*/\1/p' chapters/CMakeLists.txt)
 
+[ ${#chapters[@]} -gt 0 ] || { echo "sanitize: chapters/CMakeLists.txt lists no chapter: nothing was checked" >&2; exit 1; }
+
 # One tool on one chapter; its log only if it fails.
 check() {
   local chapter=$1 tool=$2 log began=$SECONDS status

@@ -25,6 +25,7 @@
 #include "common/harness/statistics.hpp"
 #include "common/tune/cli.hpp"
 #include "common/tune/levels.hpp"
+#include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
 namespace cookbook {
@@ -35,20 +36,6 @@ namespace {
 
 using planted::Bug;
 namespace fs = std::filesystem;
-
-// A folder that is gone afterwards.
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/tune_test.XXXXXX";
-    path_ = mkdtemp(name);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& file) const { return path_ + "/" + file; }
-
- private:
-  std::string path_;
-};
 
 std::string contents(const std::string& file) {
   std::stringstream text;

@@ -50,8 +50,14 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   app.add_flag("--explain", options.explain,
                "per source line: requests, sectors, wavefronts, races (SIMT backend)");
   app.add_flag("--no-trace", options.no_trace, "do not start the traced executable");
-  app.add_option("--exercise", options.exercise, "grade exercise K of this chapter")
-      ->check([&chapter](const std::string& text) { return why_no_exercise(chapter, text); });
+  CLI::Option* exercise =
+      app.add_option("--exercise", options.exercise, "grade exercise K of this chapter")
+          ->check([&chapter](const std::string& text) { return why_no_exercise(chapter, text); });
+  // They choose among levels and what is done with those: ignored, they would promise too much.
+  for (const char* other :
+       {"--list", "--level", "--ladder", "--check", "--explain", "--no-trace"}) {
+    exercise->excludes(app.get_option(other));
+  }
   app.add_option("--json", options.json, "write machine-readable results to this file");
   app.add_option_function<std::string>(
          "--seed",

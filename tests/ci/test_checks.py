@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The checks of this folder, each fed something right and something that it must refuse."""
+import contextlib
+import io
+import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
@@ -106,16 +110,43 @@ class Sources(unittest.TestCase):
 
     def test_speed_figures_in_comments_fail(self):
         for comment in ("reaches 3,900 GB/s", "93% of peak", "1.8x faster than level 1", "took 12 us",
-                        "812 TFLOPS on a big GPU", "2 times slower"):
+                        "812 TFLOPS on a big GPU", "2 times slower", "takes 12 ms", "450 ns a launch",
+                        "1.5 times as fast", "2.3x as fast", "11.0 times as fast", "0.5 times as fast",
+                        "half as long: 2 times as slow", "93 % of its roof", "97 % of the HBM copy",
+                        "80 per cent of a measured peak"):
             with self.subTest(comment):
                 self.assertEqual(len(self.check(f"{self.LICENCE}// {comment}\n")), 1)
                 self.assertEqual(len(self.check(f"{self.LICENCE}/* first\n * {comment} */\n")), 1)
 
     def test_sizes_and_counts_pass(self):
         for comment in ("48 KB of shared memory", "4 sectors per request", "128 threads x 4 loads",
-                        "32 times as many", "waits 2 stages"):
+                        "32 times as many", "waits 2 stages", "1.009x as fast is noise",
+                        "50 % of its bytes", "3 ms_per_row", "4 copies of its roof"):
             with self.subTest(comment):
                 self.assertEqual(self.check(f"{self.LICENCE}// {comment}\n"), [])
+
+    def listed(self, *files):
+        """What main() returns in a repository of these files, and what it prints."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+            for name, text in files:
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            out = io.StringIO()
+            with mock.patch.object(check_sources, "ROOT", root), contextlib.redirect_stdout(out):
+                return check_sources.main([]), out.getvalue()
+
+    def test_no_source_at_all_fails(self):
+        self.assertEqual(self.listed(("a.txt", "text")), (1, "0 sources checked, 0 problems\n"))
+        self.assertEqual(self.listed(("a.hpp", self.LICENCE)), (0, "1 sources checked, 0 problems\n"))
+
+    def test_every_kind_of_source_needs_its_licence(self):
+        for name in ("a.cuh", "b.py", "run", "docs/a.js", "docs/Doxyfile", "Containerfile", "tests/suites.cmake.in"):
+            with self.subTest(name):
+                status, out = self.listed((name, "text\n"))
+                self.assertEqual(status, 1)
+                self.assertIn(f"{name}:1: no 'SPDX-License-Identifier: MIT'", out)
 
     def test_strings_are_not_comments(self):
         self.assertEqual(self.check(self.LICENCE + 'auto s = "http://x 5 GB/s";\n'), [])

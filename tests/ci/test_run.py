@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./run`, the Makefile and tests/sanitize.sh, with chapters that only say what they were called with."""
+"""`./run`, the Makefile, tests/sanitize.sh, docs/build.sh and .ci/run, with stand-ins for all that they call."""
 import os
 import shutil
 import subprocess
@@ -155,6 +155,15 @@ class Run(Scripts):
         done = self.run_it("profile", backend=None)
         self.assertEqual((done.stdout, done.stderr.count("older than 12.8")), ("simt\n", 1))
 
+    def test_a_failed_configuration_is_shown_and_leaves_its_log_in_the_build_folder(self):
+        (self.root / "build/simt/CMakeCache.txt").unlink()
+        self.script("bin/cmake", 'case "$*" in --version) echo cmake version 3.25.1;; '
+                                 '*--preset*) echo no such preset; exit 1;; esac')
+        done = self.run_it("11")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (1, "", "no such preset\nrun: configuring failed\n"))
+        self.assertEqual((self.root / "build/simt/configure.log").read_text(), "no such preset\n")
+
     def test_one_chapter(self):
         done = self.run_it("11", "--json", "a.json")
         self.assertEqual((done.returncode, done.stdout), (0, "11: --json a.json\n"))
@@ -253,6 +262,100 @@ class Sanitize(Scripts):
     def test_without_a_finding_it_passes(self):
         done = self.sanitize("3")
         self.assertEqual((done.returncode, done.stdout.count("ok    chapter 3 ")), (0, 4))
+
+    def test_without_a_chapter_it_fails(self):
+        (self.root / "chapters/CMakeLists.txt").write_text("chapter(3 renamed)\n")
+        done = self.sanitize()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("lists no chapter: nothing was checked", done.stderr)
+
+
+class Docs(Scripts):
+    """docs/build.sh, as far as the programs whose --explain it prints."""
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(ROOT / "docs", self.root / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+        for tool in ("apt-get", "doxygen"):
+            self.script(f"bin/{tool}", "exit 0")
+        self.script("bin/python3", 'echo "$*"; exit 7')  # the step after --explain
+        self.script("build/simt/chapter-11-traced", "exit 0")
+
+    def build(self):
+        return subprocess.run([self.root / "docs/build.sh"], env=self.environment(None), capture_output=True, text=True)
+
+    def test_a_chapter_that_cannot_explain_fails_and_says_why(self):
+        self.script("build/simt/chapter-11", "echo the level before; echo the reason >&2; exit 3")
+        done = self.build()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("chapter-11 --explain ended with status 3", done.stderr)
+        self.assertIn("the level before", done.stderr)
+        self.assertIn("the reason", done.stderr)
+        self.script("build/simt/chapter-11", "kill -SEGV $$")
+        self.assertEqual(self.build().returncode, 1)
+
+    def test_what_chapters_explain_is_kept(self):
+        done = self.build()
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("docs/make_pages.py", done.stdout)
+        self.assertEqual((self.root / "build/docs/explain/11.txt").read_text(), "11: --explain\n")
+
+
+class Ci(Scripts):
+    """.ci/run, with stand-ins for its tools: a step that could check nothing must not pass."""
+    def setUp(self):
+        super().setUp()
+        (self.root / ".ci").mkdir()
+        shutil.copy(ROOT / ".ci/run", self.root / ".ci/run")
+        (self.root / "a.cpp").write_text("int a;\n")
+        subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
+        for tool in ("nvcc", "dpkg", "python3", "clang-format-14", "shellcheck"):
+            self.script(f"bin/{tool}", "exit 0")
+        self.script("bin/sudo", "exit 1")
+        self.script("run", "exit 0")
+        self.script("docs/build.sh", "exit 0")
+        self.script("plots/run.sh", "exit 0")
+
+    def steps(self):
+        """What became of the two steps that need no build, and all the output."""
+        done = subprocess.run(["bash", self.root / ".ci/run"], env=self.environment(None), capture_output=True,
+                              text=True)
+        return ["--- ok: Format" in done.stdout, "--- ok: Shell scripts" in done.stdout], done.stdout
+
+    def test_they_pass(self):
+        self.assertEqual(self.steps()[0], [True, True])
+
+    def test_what_is_not_formatted_is_named(self):
+        self.script("bin/clang-format-14", 'for f; do case $f in *.cpp) echo "$f:3:4: error: code" >&2; exit 1;; esac; done')
+        passed, out = self.steps()
+        self.assertEqual(passed, [False, True])
+        self.assertIn("not formatted (clang-format -i mends them):\na.cpp\n", out)
+
+    def test_a_clang_format_that_crashes_fails(self):
+        self.script("bin/clang-format-14", 'case $1 in --version) ;; *) echo a crash >&2; kill -SEGV $$;; esac')
+        passed, out = self.steps()
+        self.assertEqual(passed, [False, True])
+        self.assertIn("clang-format-14 failed:\na crash\n", out)
+
+    def test_a_new_file_is_looked_at_and_a_deleted_one_is_not(self):
+        subprocess.run(["git", "add", "a.cpp"], cwd=self.root, check=True)
+        (self.root / "a.cpp").unlink()
+        (self.root / "b.cu").touch()
+        self.script("bin/clang-format-14", f'echo "$*" >>"{self.root}/formatted.log"')
+        self.assertEqual(self.steps()[0], [True, True])
+        self.assertEqual((self.root / "formatted.log").read_text().splitlines(),
+                         ["--version", "--dry-run --Werror b.cu"])
+
+    def test_no_source_fails(self):
+        (self.root / "a.cpp").unlink()
+        passed, out = self.steps()
+        self.assertEqual(passed, [False, True])
+        self.assertIn("git lists no C++ source here: nothing was checked", out)
+
+    def test_without_shellcheck_its_step_fails(self):
+        self.script("bin/dpkg", 'case "$*" in *shellcheck*) exit 1;; esac')
+        passed, out = self.steps()
+        self.assertEqual(passed, [True, False])
+        self.assertIn("shellcheck is not to be had here: nothing was checked", out)
 
 
 if __name__ == "__main__":

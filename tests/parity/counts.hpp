@@ -78,7 +78,6 @@ class Golden {
   static std::string default_exceptions_file();
 
   bool empty() const { return cases.empty(); }
-  bool has_chapter(int chapter) const;
 
   std::string device;
   int sm_count = 0;
@@ -98,7 +97,7 @@ struct Difference {
 struct Comparison {
   std::vector<Difference> differences;
   std::vector<std::string> notes;  ///< lines that could not be compared, and why
-  int compared_totals = 0, compared_lines = 0;
+  int compared_lines = 0;          ///< of either side; those of changed files are not
 };
 
 /// Compares totals, and every source line that both sides name. Lines of a file whose text has

@@ -25,7 +25,9 @@ def mangled_name(action):
 def by_address(action, name):
     """Address -> value of a metric that is kept per instruction."""
     metric = action.metric_by_name(name)
-    if metric is None or metric.num_instances() == 0:
+    if metric is None:  # renamed, or not collected: not the same as a count of zero
+        raise SystemExit(f"dump_report: {sys.argv[1]} has no {name}")
+    if metric.num_instances() == 0:
         return {}
     addresses = metric.correlation_ids()
     return {addresses.as_uint64(i): metric.as_uint64(i) for i in range(metric.num_instances())}

@@ -80,12 +80,15 @@ class Unusable(Exception):
 
 
 def number(text):
-    """A counter as the CSV pages write it: '1,234', '12.0', '', '-', 'n/a'."""
+    """A counter as the CSV pages write it: '1,234', '12.0', or '' and '-' where nothing was counted.
+    Anything else, such as 'n/a' for a counter that could not be read, must not pass for a zero."""
     text = str(text).strip().replace(",", "")
+    if text in ("", "-"):
+        return 0
     try:
         return int(float(text))
-    except ValueError:
-        return 0
+    except (ValueError, OverflowError):  # OverflowError: inf
+        raise Unusable(f"'{text}' is no count") from None
 
 
 def opcode(sass):
@@ -164,6 +167,9 @@ def parse_source_page(text):
             if columns is not None or not launches:  # a launch without a line that names it
                 launches.append(("", []))
             columns = {name: i for i, name in reversed(list(enumerate(row)))}
+            for _, name, label in COUNTERS:
+                if label not in columns and name not in columns:
+                    raise Unusable(f"no column '{label}' ({name})")
             continue
         if columns is None or len(row) <= columns["Source"]:
             continue
@@ -173,7 +179,9 @@ def parse_source_page(text):
         counters = {}
         for ours, name, label in COUNTERS:
             column = columns.get(label, columns.get(name))
-            counters[ours] = number(row[column]) if column is not None and column < len(row) else 0
+            if column >= len(row):
+                raise Unusable(f"a line without '{label}'")
+            counters[ours] = number(row[column])
         launches[-1][1].append((int(address, 16), row[columns["Source"]].strip(), counters))
     return launches
 
@@ -346,6 +354,9 @@ def load_group(raw, group):
     for name, read in pages:
         try:
             per_instruction, per_launch = read()
+        except Unusable as error:
+            problems.append(f"{name}: {error}")
+            continue
         except (ValueError, KeyError) as error:
             problems.append(f"{name}: {error!r}")
             continue

@@ -75,7 +75,6 @@ ASYNC_COUNTED = [
     ("LD.E R4, desc[UR6][R8.64]", 16, 0, 0, 0, 128, 16),
     ("STSM.16.M88.2 [R2], R8", 16, 0, 0, 0, 32, 32),
 ]
-TOTALS = {"global_load": (64, 1024), "global_store": (64, 256)}
 
 
 def source_page(launches=1, kernel=KERNEL, rows=COUNTED):
@@ -265,6 +264,11 @@ class Merge(unittest.TestCase):
         self.fails_with("no counters per instruction",
                         source=source_page(rows=[(sass, 64, 0, 0, 0, 0, 0)
                                                  for sass, *_ in COUNTED]))
+        for _, name, label in merge.COUNTERS:
+            page = source_page().replace(f'"{label}"', '"a new name"')
+            self.fails_with(f"source_g.csv: no column '{label}' ({name})", source=page)
+        self.fails_with("source_g.csv: 'n/a' is no count", source=source_page().replace('"1,024"', '"n/a"'))
+        self.fails_with("'nan' is no count", raw=raw_page().replace('"1,024"', '"nan"'))
         missing = merge.HARDWARE[("global_load", "sectors")]
         self.fails_with(f"no {missing}", raw=raw_page().replace(missing, "something else"))
 

@@ -52,6 +52,8 @@ enum class Bug {
   unwritten_tail,
   stale_output,
   nan_produced,
+  nan_lost,
+  nan_spread,
   wrong_at_one_size,
   padding_written,
   input_changed,
@@ -95,6 +97,11 @@ __global__ void reverse(float* in, float* out, int cols, int in_pitch, int out_p
   if (c < limit) {
     float value = 2 * tile[source];
     if (kBug == Bug::nan_produced && c == 7) value = value * 0.0f / (value * 0.0f);
+    // Both right wherever no input is NaN.
+    if (kBug == Bug::nan_lost && value != value) value = 0;
+    if (kBug == Bug::nan_spread && source > 0 && tile[source - 1] != tile[source - 1]) {
+      value = tile[source - 1];
+    }
     if (kBug == Bug::differs_between_runs && c == 3) value += static_cast<float>(call);
     if (kBug == Bug::sign_of_zero_later && call > 0 && value == 0) value = -value;
     if (kBug == Bug::out_of_bounds_load && c == 0) value += 0 * in[gridDim.x * in_pitch + 1];

@@ -52,6 +52,10 @@ endfunction()
 
 # The shipped exercises are graded by the chapters' own executables.
 cookbook_test(exercises-test exercises_test.cpp)
+set(wrong_files ${wrong_solutions})
+list(FILTER wrong_files INCLUDE REGEX "[.]cuh$")
+list(JOIN wrong_files " " wrong_files)
+target_compile_definitions(exercises-test PRIVATE COOKBOOK_WRONG_SOLUTIONS="${wrong_files}")
 foreach(number IN LISTS chapters)
   add_dependencies(exercises-test chapter-${number})
   get_property(folder GLOBAL PROPERTY COOKBOOK_CHAPTER_${number})

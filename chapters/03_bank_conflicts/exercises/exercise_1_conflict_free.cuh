@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Exercise 3.1: this transpose is right, and pays 32 wavefronts for every load from its tile. Fill
 // in `slot` so that neither its stores nor its loads conflict. The tile stays 32 x 32 words: no
-// padding; and no XOR either, level 3 has done that. Hint: rotate.
+// padding. Do without XOR, too: level 3 has done that (the grader does not check this). Hint:
+// rotate.
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"

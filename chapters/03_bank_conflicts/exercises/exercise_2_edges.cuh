@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exercise 3.2: this transpose is right when both extents are multiples of 32. Find the seeded bug:
-// which elements does nobody write otherwise, and why does the same line endanger the barrier?
+// Exercise 3.2: this transpose is right when both extents are multiples of 32. Find and repair the
+// seeded bug: which elements does nobody write otherwise, and why does the same line endanger the
+// barrier?
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"

@@ -3,8 +3,8 @@
 //
 // cp_async_wait<n> returns when at most the n latest groups of this thread are still under way.
 // Count the groups that have been committed when tile t is about to be read, and write the wait and
-// the barrier where they belong. wait<0> gives right results too, and no overlap: the claims do not
-// see that, the clock does. Then make it five stages by changing one number.
+// the barrier where they belong. wait<0> gives right results too, and no overlap: the grader, which
+// times nothing, accepts it, and you should not. Then make it five stages by changing one number.
 #pragma once
 
 #include "chapters/04_double_buffering/level_2_async_copy.cuh"

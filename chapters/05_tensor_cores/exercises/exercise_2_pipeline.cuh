@@ -2,8 +2,9 @@
 // Exercise 5.2, a seeded bug: level 5 with one wrong line in its pipeline.
 //
 // It may well give the right answer on a GPU, most of the time. Run it under each of the three
-// schedules (COOKBOOK_SIMT_ASYNC=late, early, random), and find which promise is not kept. How many
-// groups have been committed when tile t is about to be read, and how many may be under way still?
+// schedules (COOKBOOK_SIMT_ASYNC=late, early, random), find which promise is not kept, and repair
+// it. How many groups have been committed when tile t is about to be read, and how many may be
+// under way still?
 #pragma once
 
 #include "chapters/05_tensor_cores/level_5_multistage.cuh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exercise 6.2, a seeded bug: level 5 with one line moved. On a GPU it is right almost always. Run
 // it under COOKBOOK_SIMT_ASYNC=early and =late: under which is it wrong, and who reads what too
-// late?
+// late? Find and repair the line.
 #pragma once
 
 #include "chapters/06_tma/tma_level.cuh"

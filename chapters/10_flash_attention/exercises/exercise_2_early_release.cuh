@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Exercise 10.2, a kernel with a seeded bug: level 6, but somebody moved a line to give the
-// producer a head start. It may well give the right result every time you run it. `--explain` does
-// not: it names two lines. Which copy may land in memory that is still being read, and what exactly
-// has wgmma_commit() promised?
+// producer a head start. It may well give the right result every time you run it. The tracer is not
+// taken in: `./run exercise 10.2` names two lines. Which copy may land in memory that is still
+// being read, and what exactly has wgmma_commit() promised?
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
