@@ -10,7 +10,7 @@ all: $(BUILD)/CMakeCache.txt
 	cmake --build $(BUILD)
 
 $(BUILD)/CMakeCache.txt:
-	cmake --preset $(BACKEND)
+	cmake --preset $(BACKEND) || { rm -f $@; exit 1; }
 
 # make chapter-3: build it; make run-3: build and run it
 chapter-%: $(BUILD)/CMakeCache.txt

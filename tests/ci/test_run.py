@@ -158,8 +158,9 @@ class Run(Scripts):
     def test_a_failed_configuration_is_shown_and_leaves_its_log_in_the_build_folder(self):
         (self.root / "build/simt/CMakeCache.txt").unlink()
         self.script("bin/cmake", 'case "$*" in --version) echo cmake version 3.25.1;; '
-                                 '*--preset*) echo no such preset; exit 1;; esac')
-        done = self.run_it("11")
+                                 '*--preset*) touch build/simt/CMakeCache.txt; echo no such preset; exit 1;; esac')
+        self.run_it("11")
+        done = self.run_it("11")  # again: CMake has written its cache, and still nothing is configured
         self.assertEqual((done.returncode, done.stdout, done.stderr),
                          (1, "", "no such preset\nrun: configuring failed\n"))
         self.assertEqual((self.root / "build/simt/configure.log").read_text(), "no such preset\n")
