@@ -177,7 +177,7 @@ class Pages(unittest.TestCase):
             with self.subTest(info.folder):
                 ladders = make_pages.ladders(info)
                 self.assertTrue(ladders)
-                self.assertTrue(all(level.file.is_file() and level.changed for level in ladders[0]))
+                self.assertTrue(all(level.file.is_file() and level.changed for level in ladders[0].levels))
 
     def test_a_link_to_nowhere_fails(self):
         with self.assertRaises(SystemExit):
