@@ -12,6 +12,7 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/internal.hpp"
+#include "common/backend/simt/settings.hpp"
 #include "common/device/cuda.cuh"
 
 namespace cookbook {
@@ -464,6 +465,24 @@ TEST(SimtRuntime, RefusesWhatAGpuRefuses) {
   EXPECT_CONTAINS(message({dim3(9), dim3(1024), 0, 1, true}), "8 are resident");
   EXPECT_EQ(message({dim3(8), dim3(1024), 0, 1, true}), "accepted");
   EXPECT_EQ(message({dim3(16), dim3(32), 232448, 16}), "accepted");
+}
+
+// More dynamic shared memory would reach the addresses of static shared memory.
+TEST(SimtRuntime, SharedMemoryFitsItsWindow) {
+  const auto message = [](const char* bytes) -> std::string {
+    setenv("COOKBOOK_SIMT_SMEM_BYTES", bytes, 1);
+    std::string text = "accepted";
+    try {
+      simt::check_environment();
+    } catch (const std::runtime_error& error) {
+      text = error.what();
+    }
+    unsetenv("COOKBOOK_SIMT_SMEM_BYTES");
+    return text;
+  };
+  EXPECT_EQ(message("260096"), "accepted");
+  EXPECT_EQ(message("260097"),
+            "COOKBOOK_SIMT_SMEM_BYTES takes a whole number from 1 to 260096; got '260097'");
 }
 
 // ---- errors in kernels ----

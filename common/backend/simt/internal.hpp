@@ -32,6 +32,10 @@ inline constexpr size_t kSharedPadBytes =
     1024;  // 0xFF after the dynamic shared memory, checked at block end
 inline constexpr uint32_t kDynamicSharedAddress =
     0x400;  // __cvta_generic_to_shared of its first byte
+inline constexpr uint32_t kStaticSharedAddress = 0x40000;  // behind all dynamic shared memory; the
+                                                           // first that wgmma cannot describe
+inline constexpr size_t kMaxDynamicSharedBytes =
+    kStaticSharedAddress - kDynamicSharedAddress - kSharedPadBytes;
 
 // State that the asynchronous units hang on a thread, a block or a group. The core keeps the object
 // from one block to the next (Thread objects are reused), so units reset it in their begin
@@ -252,7 +256,7 @@ const Allocation* find_nearest_allocation(uintptr_t address, size_t distance);
 Block* find_shared_block(const void* address);
 // 32-bit shared-window address of a pointer into shared memory, and back. The own block's dynamic
 // shared memory starts at kDynamicSharedAddress; another block's has (rank + 1) << 24 added; static
-// __shared__ lies above 0x40000.
+// __shared__ lies at kStaticSharedAddress and above.
 uint32_t shared_address(const void* pointer);
 void* shared_pointer(uint32_t address);
 // True if `pointer` is in this OS thread's thread-local storage: static __shared__.
