@@ -251,7 +251,8 @@ class WorkerTracer {
     if (!group_is_open_) return;
     group_is_open_ = false;
     for (std::vector<OpenRequest>& warp : open_) {
-      for (size_t i = 0; i < warp.size(); ++i) finish(sites_[i], warp[i]);
+      const size_t sites = std::min(warp.size(), sites_.size());  // a warp's vector has spare ones
+      for (size_t i = 0; i < sites; ++i) finish(sites_[i], warp[i]);
     }
     take_hazards();
   }
