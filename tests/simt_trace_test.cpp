@@ -266,6 +266,10 @@ __global__ void same_cell(int* x) {
   }
 }
 
+__global__ void same_cell_from(unsigned* x, unsigned first) {
+  if (blockIdx.x >= first) x[0] = blockIdx.x;
+}
+
 /// The last block to arrive sums what all wrote: ordered by an atomic counter.
 __global__ void last_block_sums(int* parts, unsigned* counter, int* out) {
   if (threadIdx.x != 0) return;
@@ -724,6 +728,20 @@ TEST(Races, BetweenBlocks) {
   EXPECT_CLEAN(traced([&] {
     launch(last_block_sums, {16, 32}, {}, x.as<int>(), counter.as<unsigned>(), out.as<int>());
   }));
+}
+
+// The tracer has 20 bits for a block's number. It must not name a wrong block, and must say so.
+TEST(Races, BetweenMoreBlocksThanHaveNames) {
+  const unsigned blocks = (1u << 20) + 2;
+  DeviceMemory x(4, "x");
+  testing::internal::CaptureStderr();
+  const Trace trace = traced([&] {
+    launch(same_cell_from, {blocks, 1}, {}, x.as<unsigned>(), blocks - 2);
+  });
+  const std::string notice = testing::internal::GetCapturedStderr();
+  EXPECT_CLEAN(trace);
+  EXPECT_NE(notice.find("same_cell_from runs 1048578 blocks"), std::string::npos) << notice;
+  EXPECT_NE(notice.find("among the first 1048575"), std::string::npos) << notice;
 }
 
 TEST(Races, FlagsBetweenBlocks) {
