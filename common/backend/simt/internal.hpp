@@ -67,7 +67,7 @@ struct Thread {
   const char* waits_in = nullptr;   // e.g. "__syncthreads", while blocked
   const void* waits_for = nullptr;  // the barrier object, while blocked
   void* wait_pc = nullptr;          // where in the kernel it waits
-  uint32_t cluster_arrival = 0;     // 1 + phase of the cluster barrier it arrived at last
+  uint32_t cluster_arrival = 0;     // 1 + phase of the cluster barrier it arrived at; 0: it waited
   // traced mode only
   uintptr_t basic_block = 0;  // pc of the basic block it is parked at
   uint32_t call_depth = 0;    // kept by the tracer (function entry and exit)

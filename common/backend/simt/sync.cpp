@@ -171,7 +171,7 @@ void cluster_barrier_arrive(void* pc, bool releases) {
   Thread& self = *current_thread;
   Group& group = *self.block->group;
   Group::ClusterBarrier& barrier = cluster_barrier(pc);
-  if (self.cluster_arrival == barrier.phase + 1) {
+  if (self.cluster_arrival != 0) {
     fail("second barrier.cluster.arrive without a wait", pc);
   }
   self.cluster_arrival = barrier.phase + 1;
@@ -188,6 +188,7 @@ void cluster_barrier_wait(void* pc) {
     block_current("barrier.cluster.wait", &barrier, pc);
   }
   if (hooks) hooks->acquire(&barrier.objects[(self.cluster_arrival - 1) % 2], self.actor);
+  self.cluster_arrival = 0;
 }
 
 Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, bool orders_memory,
