@@ -1116,6 +1116,16 @@ TEST(Sync, NamedBarrierHandsOver) {
   for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i + 1);
 }
 
+// Barriers count whole warps: the 16 threads of the second are 32 to them.
+TEST(Sync, NamedBarrierCountsAPartialWarpAsAWhole) {
+  DeviceMemory out(32 * 4, "out");
+  out.fill(0);
+  launch(hand_over, {1, 48, 128}, {}, out.as<int>());
+  int got[32];
+  out.copy_to_host(got, 128);
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i < 16 ? i + 1 : 0);
+}
+
 __global__ void reduce_block(float* out) {
   float* scratch = dynamic_shared<float>();
   const auto x = static_cast<float>(threadIdx.x);

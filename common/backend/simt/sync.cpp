@@ -71,6 +71,11 @@ NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, const char
   barrier.expected = threads;
   barrier.operation = operation;
   ++barrier.arrived;
+  // A number of threads means whole warps: the lanes that a partial last warp lacks come with its
+  // last lane.
+  const Warp& warp = *current_thread->warp;
+  const auto lanes = static_cast<uint32_t>(__builtin_popcount(warp.lanes));
+  if (threads != 0 && current_thread->lane + 1 == lanes) barrier.arrived += kWarpSize - lanes;
   barrier.participants.push_back(static_cast<uint16_t>(current_thread->id));
   return barrier;
 }
