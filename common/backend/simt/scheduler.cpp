@@ -8,6 +8,7 @@
 #include <new>
 #include <tuple>
 
+#include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/worker.hpp"
 
@@ -540,10 +541,9 @@ bool run_pending(Worker& worker) {
 
 uint32_t random_u32() {
   // splitmix64
-  uint64_t x = current_worker->random_state += 0x9e3779b97f4a7c15ull;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return static_cast<uint32_t>((x ^ (x >> 31)) >> 32);
+  const uint64_t bits = mix_bits(current_worker->random_state);
+  current_worker->random_state += 0x9e3779b97f4a7c15ull;
+  return static_cast<uint32_t>(bits >> 32);
 }
 
 Actor new_async_actor() { return current_worker->next_async_actor--; }
