@@ -32,8 +32,8 @@ inline constexpr size_t kSharedPadBytes =
     1024;  // 0xFF after the dynamic shared memory, checked at block end
 inline constexpr uint32_t kDynamicSharedAddress =
     0x400;  // __cvta_generic_to_shared of its first byte
-inline constexpr uint32_t kStaticSharedAddress = 0x40000;  // behind all dynamic shared memory; the
-                                                           // first that wgmma cannot describe
+// Behind all dynamic shared memory, and the first address that a wgmma descriptor cannot hold.
+inline constexpr uint32_t kStaticSharedAddress = 0x40000;
 inline constexpr size_t kMaxDynamicSharedBytes =
     kStaticSharedAddress - kDynamicSharedAddress - kSharedPadBytes;
 
@@ -108,9 +108,8 @@ struct Warp {
 
 struct NamedBarrier {
   uint32_t arrived = 0;
-  uint32_t expected = 0;      // of the phase under way; 0: all threads of the block
-  bool has_arrivals = false;  // somebody came by bar.arrive in this phase
-  const char* operation = nullptr;
+  uint32_t expected = 0;                     // of the phase under way; 0: all threads of the block
+  bool has_arrivals = false;                 // somebody came by bar.arrive in this phase
   std::vector<uint16_t> waiting;             // thread ids to wake
   std::vector<uint16_t> participants;        // thread ids that arrived or wait
   uint32_t vote_count = 0, vote_result = 0;  // for __syncthreads_count / _and / _or
@@ -118,7 +117,6 @@ struct NamedBarrier {
 
 struct Block {
   uint3 block_idx{};
-  uint64_t id = 0;     // linear within the grid
   uint32_t index = 0;  // within the group
   uint32_t rank = 0;   // within its cluster; 0 without clusters
   Group* group = nullptr;
@@ -230,9 +228,8 @@ struct UnitCallbacks {
   void (*group_begin)(Group&) = nullptr;
   void (*block_begin)(Block&) = nullptr;
   void (*thread_exit)(Thread&) = nullptr;  // on the thread, before it counts as exited
-  void (*block_end)(Block&) =
-      nullptr;  // every thread of the group exited, every deferred operation ran
-  void (*group_end)(Group&) = nullptr;  // not called for an abandoned group
+  // Every thread exited, every deferred operation ran. Not called for an abandoned group.
+  void (*group_end)(Group&) = nullptr;
 };
 // Called from a static initialiser of the units' sources. Returns true.
 bool register_units(const UnitCallbacks& callbacks);
@@ -294,10 +291,8 @@ struct Hooks {
   virtual void launch_end(const Launch&, bool /*abandoned*/) {}
   virtual void group_begin(Group&) {}
   virtual void group_end(Group&) {}
-  virtual void block_begin(Block&) {}
-  virtual void block_end(Block&) {
-  }  // Warp::basic_blocks and ::active_lanes are final; after the units' block_end
-  virtual void thread_exit(Thread&) {}
+  // Warp::basic_blocks and ::active_lanes are final.
+  virtual void block_end(Block&) {}
 
   // All live threads of the block have synchronised with each other.
   virtual void full_barrier(Block&) {}

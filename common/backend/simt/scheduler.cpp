@@ -218,7 +218,6 @@ void thread_main() {
     for (const UnitCallbacks& unit : units()) {
       if (unit.thread_exit) unit.thread_exit(self);
     }
-    if (hooks) hooks->thread_exit(self);
   }
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
@@ -273,7 +272,6 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   block.block_idx =
       uint3{static_cast<unsigned>(block_id % gx), static_cast<unsigned>(block_id / gx % gy),
             static_cast<unsigned>(block_id / gx / gy)};
-  block.id = block_id;
   block.index = index;
   block.rank = static_cast<uint32_t>(block_id % launch.cluster);
   block.group = &group;
@@ -387,16 +385,12 @@ void begin_group(Group& group) {
     for (const UnitCallbacks& unit : units()) {
       if (unit.block_begin) unit.block_begin(*group.blocks[b]);
     }
-    if (hooks) hooks->block_begin(*group.blocks[b]);
   }
 }
 
 void end_group(Group& group) {
   for (uint32_t b = 0; b < group.block_count; ++b) {
     Block& block = *group.blocks[b];
-    for (const UnitCallbacks& unit : units()) {
-      if (unit.block_end) unit.block_end(block);
-    }
     check_shared_pad(block);
     if (hooks) hooks->block_end(block);
   }

@@ -41,15 +41,13 @@ void complete(Block& block, NamedBarrier& barrier) {
   }
   barrier.arrived = barrier.expected = 0;
   barrier.has_arrivals = false;
-  barrier.operation = nullptr;
   barrier.vote_result = barrier.vote_count;
   barrier.vote_count = 0;
   barrier.waiting.clear();
   barrier.participants.clear();
 }
 
-NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, const char* operation,
-                         void* pc) {
+NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, void* pc) {
   if (id >= kNamedBarriers) {
     fail("named barrier " + std::to_string(id) + " does not exist: ids are 0.." +
              std::to_string(kNamedBarriers - 1),
@@ -69,7 +67,6 @@ NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, const char
          pc);
   }
   barrier.expected = threads;
-  barrier.operation = operation;
   ++barrier.arrived;
   // A number of threads means whole warps: the lanes that a partial last warp lacks come with its
   // last lane.
@@ -153,7 +150,7 @@ class Meeting {
 void barrier_sync(unsigned id, unsigned threads, const char* operation, void* pc) {
   Thread& self = *current_thread;
   Block& block = *self.block;
-  NamedBarrier& barrier = join_phase(block, id, threads, operation, pc);
+  NamedBarrier& barrier = join_phase(block, id, threads, pc);
   barrier.waiting.push_back(static_cast<uint16_t>(self.id));
   if (is_complete(block, barrier)) {
     complete(block, barrier);
@@ -166,7 +163,7 @@ void barrier_arrive(unsigned id, unsigned threads, void* pc) {
   Thread& self = *current_thread;
   Block& block = *self.block;
   if (threads == 0) fail("bar.arrive needs a number of threads", pc);
-  NamedBarrier& barrier = join_phase(block, id, threads, "bar.arrive", pc);
+  NamedBarrier& barrier = join_phase(block, id, threads, pc);
   barrier.has_arrivals = true;
   if (hooks) hooks->release(&barrier, self.actor);
   if (is_complete(block, barrier)) complete(block, barrier);
