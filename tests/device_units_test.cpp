@@ -632,6 +632,41 @@ TEST(Cluster, DistributedSharedMemoryAndRemoteArrivals) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(got[i], 100 + (i + 1) % 4);
 }
 
+__global__ void visit_exited(int* out) {
+  int* value = dynamic_shared<int>();
+  if (cluster_block_rank() == 0) return;  // before block 1 runs
+  out[0] = *map_shared(value, 0);
+}
+
+__global__ void wait_twice() {
+  cluster_sync();
+  cluster_wait();
+}
+
+// The last thread to come completes the phase with its first arrival.
+__global__ void arrive_twice() {
+  const bool is_last = cluster_block_rank() == cluster_size() - 1 && threadIdx.x == blockDim.x - 1;
+  cluster_arrive();
+  if (is_last) cluster_arrive();
+  cluster_wait();
+}
+
+TEST(Cluster, MisuseIsNamed) {
+  DeviceMemory out(4, "out");
+  EXPECT_CONTAINS(error_of([&] {
+                    launch(visit_exited, {2, 32, 64, 2}, {}, out.as<int>());
+                  }),
+                  "map_shared: block 0 of the cluster has exited, and its shared memory with it");
+  EXPECT_CONTAINS(error_of([] {
+                    launch(wait_twice, {2, 32, 64, 2}, {});
+                  }),
+                  "barrier.cluster.wait without an arrive");
+  EXPECT_CONTAINS(error_of([] {
+                    launch(arrive_twice, {2, 32, 64, 2}, {});
+                  }),
+                  "second barrier.cluster.arrive without a wait");
+}
+
 TEST(Cluster, StAsyncSignalsItsOwnArrival) {
   DeviceMemory out(4 * 4 * 4 * 2, "out");  // 2 clusters of 4 blocks hear 4 values each
   for_all_schedules([&] {
@@ -1079,6 +1114,16 @@ TEST(Sync, NamedBarrierHandsOver) {
   int got[32];
   out.copy_to_host(got, 128);
   for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i + 1);
+}
+
+// Barriers count whole warps: the 16 threads of the second are 32 to them.
+TEST(Sync, NamedBarrierCountsAPartialWarpAsAWhole) {
+  DeviceMemory out(32 * 4, "out");
+  out.fill(0);
+  launch(hand_over, {1, 48, 128}, {}, out.as<int>());
+  int got[32];
+  out.copy_to_host(got, 128);
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i < 16 ? i + 1 : 0);
 }
 
 __global__ void reduce_block(float* out) {

@@ -12,6 +12,7 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/internal.hpp"
+#include "common/backend/simt/settings.hpp"
 #include "common/device/cuda.cuh"
 
 namespace cookbook {
@@ -245,6 +246,18 @@ __global__ void crash(int* pointer) {
   if (blockIdx.x == 1 && threadIdx.x == 7) *pointer = 1;
 }
 
+template <class A, class B>
+struct Pair {};
+using Pairs4 = Pair<Pair<int, int>, Pair<int, int>>;
+using Pairs16 = Pair<Pair<Pairs4, Pairs4>, Pair<Pairs4, Pairs4>>;
+using Pairs64 = Pair<Pair<Pairs16, Pairs16>, Pair<Pairs16, Pairs16>>;
+
+// A name of more than 512 characters.
+template <class T>
+__global__ void crash_with_long_name(int* pointer) {
+  *pointer = sizeof(T);
+}
+
 #if defined(__x86_64__)  // aarch64 divides by zero without a signal
 __global__ void divide(int* out, int divisor) { out[threadIdx.x] = 1000 / divisor; }
 #endif
@@ -454,6 +467,24 @@ TEST(SimtRuntime, RefusesWhatAGpuRefuses) {
   EXPECT_EQ(message({dim3(16), dim3(32), 232448, 16}), "accepted");
 }
 
+// More dynamic shared memory would reach the addresses of static shared memory.
+TEST(SimtRuntime, SharedMemoryFitsItsWindow) {
+  const auto message = [](const char* bytes) -> std::string {
+    setenv("COOKBOOK_SIMT_SMEM_BYTES", bytes, 1);
+    std::string text = "accepted";
+    try {
+      simt::check_environment();
+    } catch (const std::runtime_error& error) {
+      text = error.what();
+    }
+    unsetenv("COOKBOOK_SIMT_SMEM_BYTES");
+    return text;
+  };
+  EXPECT_EQ(message("260096"), "accepted");
+  EXPECT_EQ(message("260097"),
+            "COOKBOOK_SIMT_SMEM_BYTES takes a whole number from 1 to 260096; got '260097'");
+}
+
 // ---- errors in kernels ----
 
 TEST(SimtRuntime, DeadlockNamesWhoWaitsWhere) {
@@ -512,6 +543,9 @@ TEST(SimtRuntimeDeathTest, CrashNamesBlockAndThread) {
   EXPECT_EXIT(launch(crash, {dim3(2), dim3(32)}, {}, static_cast<int*>(nullptr)),
               testing::ExitedWithCode(1),
               "block \\(1,0,0\\), thread \\(7,0,0\\).*crash at simt_runtime");
+  EXPECT_EXIT(launch(crash_with_long_name<Pairs64>, {dim3(1), dim3(1)}, {}, nullptr),
+              testing::ExitedWithCode(1),
+              "kernel [^ ]*crash_with_long_name<.{512}.*> at simt_runtime");
   DeviceMemory out(128, "out");
   EXPECT_EXIT(launch(deep_recursion, {dim3(1), dim3(1)}, {}, out.as<int>(), 100),
               testing::ExitedWithCode(1), "stack overflow");

@@ -266,6 +266,10 @@ __global__ void same_cell(int* x) {
   }
 }
 
+__global__ void same_cell_from(unsigned* x, unsigned first) {
+  if (blockIdx.x >= first) x[0] = blockIdx.x;
+}
+
 /// The last block to arrive sums what all wrote: ordered by an atomic counter.
 __global__ void last_block_sums(int* parts, unsigned* counter, int* out) {
   if (threadIdx.x != 0) return;
@@ -364,12 +368,14 @@ __global__ void bulk_copy_in(const float* in, float* out) {
 }
 
 /// Ordinary stores, then a TMA store of them. Where the fence stands: 0 nowhere, 1 in the writing
-/// threads, 2 in the issuing thread only, 3 in the writing threads but after the barrier.
+/// threads, 2 in the issuing thread only, 3 in the writing threads but after the barrier. 4: where
+/// it belongs, but the fence of global memory.
 template <int kFence>
 __global__ void tma_copy_out(const __grid_constant__ TensorMap map) {
   float* s = dynamic_shared<float>();
   s[threadIdx.x] = static_cast<float>(threadIdx.x);  // [ordinary store]
   if (kFence == 1) fence_proxy_async();
+  if (kFence == 4) fence_proxy_async_global();
   __syncthreads();
   if (kFence == 3) fence_proxy_async();
   if (threadIdx.x == 0) {
@@ -726,6 +732,20 @@ TEST(Races, BetweenBlocks) {
   }));
 }
 
+// The tracer has 20 bits for a block's number. It must not name a wrong block, and must say so.
+TEST(Races, BetweenMoreBlocksThanHaveNames) {
+  const unsigned blocks = (1u << 20) + 2;
+  DeviceMemory x(4, "x");
+  testing::internal::CaptureStderr();
+  const Trace trace = traced([&] {
+    launch(same_cell_from, {blocks, 1}, {}, x.as<unsigned>(), blocks - 2);
+  });
+  const std::string notice = testing::internal::GetCapturedStderr();
+  EXPECT_CLEAN(trace);
+  EXPECT_NE(notice.find("same_cell_from runs 1048578 blocks"), std::string::npos) << notice;
+  EXPECT_NE(notice.find("among the first 1048575"), std::string::npos) << notice;
+}
+
 TEST(Races, FlagsBetweenBlocks) {
   DeviceMemory value(4, "value"), flag(4, "flag");
   value.fill(0);
@@ -850,7 +870,8 @@ TEST(Async, ProxyFences) {
     return traced([&] { launch(kernel, {1, 128, 1024}, {}, map); });
   };
   EXPECT_CLEAN(run(tma_copy_out<1>));
-  for (const Trace& trace : {run(tma_copy_out<0>), run(tma_copy_out<2>), run(tma_copy_out<3>)}) {
+  for (const Trace& trace :
+       {run(tma_copy_out<0>), run(tma_copy_out<2>), run(tma_copy_out<3>), run(tma_copy_out<4>)}) {
     EXPECT_TRUE(has(trace, "proxy",
                     {place_of("ordinary store"), place_of("tma store"), "fence_proxy_async()"}))
         << messages(trace);

@@ -28,7 +28,8 @@ RequestCost global_cost(const LaneRequest& request, int bytes_per_lane);
 /// How a warp's shared-memory request is spread over phases.
 enum class SharedRule {
   load_store,   ///< 8-byte: half-warps, 16-byte: quarter-warps, merged where the hardware merges.
-  matrix_rows,  ///< ldmatrix, stmatrix, cp.async: eight 16-byte rows a phase, never merged.
+                ///< ldmatrix and stmatrix too: rows that differ are not merged.
+  matrix_rows,  ///< Asynchronous copies by lanes (cp.async): the same phases, never merged.
   atomic        ///< Lanes on one word are served one after the other.
 };
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "common/backend/simt/worker.hpp"
 
@@ -48,7 +49,7 @@ void handle(int signal, siginfo_t* info, void* context) {
   }
   const uint3 block = current_thread->block->block_idx, thread = current_thread->thread_idx;
   char text[512];
-  int length = std::snprintf(
+  const int length = std::snprintf(
       text, sizeof(text), "error: %s in a kernel, block (%u,%u,%u), thread (%u,%u,%u), address %p",
       describe_signal(signal, info), block.x, block.y, block.z, thread.x, thread.y, thread.z,
       signal == SIGABRT ? nullptr : info->si_addr);
@@ -60,9 +61,10 @@ void handle(int signal, siginfo_t* info, void* context) {
   void* pc = program_counter(context);
   const std::string kernel = kernel_name(current_worker->group.launch->kernel);
   const std::string line = describe_pc(static_cast<char*>(pc) + 1);
-  length = std::snprintf(text, sizeof(text), ", kernel %s%s%s\n", kernel.c_str(),
-                         signal == SIGABRT ? "" : " at ", signal == SIGABRT ? "" : line.c_str());
-  written += write(STDERR_FILENO, text, static_cast<size_t>(length));
+  // Not into `text`: a kernel's name has no bound.
+  const std::string rest =
+      ", kernel " + kernel + (signal == SIGABRT ? std::string() : " at " + line) + "\n";
+  written += write(STDERR_FILENO, rest.data(), rest.size());
   _exit(written > 0 ? 1 : 2);
 }
 

@@ -32,6 +32,10 @@ inline constexpr size_t kSharedPadBytes =
     1024;  // 0xFF after the dynamic shared memory, checked at block end
 inline constexpr uint32_t kDynamicSharedAddress =
     0x400;  // __cvta_generic_to_shared of its first byte
+// Behind all dynamic shared memory, and the first address that a wgmma descriptor cannot hold.
+inline constexpr uint32_t kStaticSharedAddress = 0x40000;
+inline constexpr size_t kMaxDynamicSharedBytes =
+    kStaticSharedAddress - kDynamicSharedAddress - kSharedPadBytes;
 
 // State that the asynchronous units hang on a thread, a block or a group. The core keeps the object
 // from one block to the next (Thread objects are reused), so units reset it in their begin
@@ -63,7 +67,7 @@ struct Thread {
   const char* waits_in = nullptr;   // e.g. "__syncthreads", while blocked
   const void* waits_for = nullptr;  // the barrier object, while blocked
   void* wait_pc = nullptr;          // where in the kernel it waits
-  uint32_t cluster_arrival = 0;     // 1 + phase of the cluster barrier it arrived at last
+  uint32_t cluster_arrival = 0;     // 1 + phase of the cluster barrier it arrived at; 0: it waited
   // traced mode only
   uintptr_t basic_block = 0;  // pc of the basic block it is parked at
   uint32_t call_depth = 0;    // kept by the tracer (function entry and exit)
@@ -104,9 +108,8 @@ struct Warp {
 
 struct NamedBarrier {
   uint32_t arrived = 0;
-  uint32_t expected = 0;      // of the phase under way; 0: all threads of the block
-  bool has_arrivals = false;  // somebody came by bar.arrive in this phase
-  const char* operation = nullptr;
+  uint32_t expected = 0;                     // of the phase under way; 0: all threads of the block
+  bool has_arrivals = false;                 // somebody came by bar.arrive in this phase
   std::vector<uint16_t> waiting;             // thread ids to wake
   std::vector<uint16_t> participants;        // thread ids that arrived or wait
   uint32_t vote_count = 0, vote_result = 0;  // for __syncthreads_count / _and / _or
@@ -114,7 +117,6 @@ struct NamedBarrier {
 
 struct Block {
   uint3 block_idx{};
-  uint64_t id = 0;     // linear within the grid
   uint32_t index = 0;  // within the group
   uint32_t rank = 0;   // within its cluster; 0 without clusters
   Group* group = nullptr;
@@ -226,9 +228,8 @@ struct UnitCallbacks {
   void (*group_begin)(Group&) = nullptr;
   void (*block_begin)(Block&) = nullptr;
   void (*thread_exit)(Thread&) = nullptr;  // on the thread, before it counts as exited
-  void (*block_end)(Block&) =
-      nullptr;  // every thread of the group exited, every deferred operation ran
-  void (*group_end)(Group&) = nullptr;  // not called for an abandoned group
+  // Every thread exited, every deferred operation ran. Not called for an abandoned group.
+  void (*group_end)(Group&) = nullptr;
 };
 // Called from a static initialiser of the units' sources. Returns true.
 bool register_units(const UnitCallbacks& callbacks);
@@ -252,7 +253,7 @@ const Allocation* find_nearest_allocation(uintptr_t address, size_t distance);
 Block* find_shared_block(const void* address);
 // 32-bit shared-window address of a pointer into shared memory, and back. The own block's dynamic
 // shared memory starts at kDynamicSharedAddress; another block's has (rank + 1) << 24 added; static
-// __shared__ lies above 0x40000.
+// __shared__ lies at kStaticSharedAddress and above.
 uint32_t shared_address(const void* pointer);
 void* shared_pointer(uint32_t address);
 // True if `pointer` is in this OS thread's thread-local storage: static __shared__.
@@ -290,10 +291,8 @@ struct Hooks {
   virtual void launch_end(const Launch&, bool /*abandoned*/) {}
   virtual void group_begin(Group&) {}
   virtual void group_end(Group&) {}
-  virtual void block_begin(Block&) {}
-  virtual void block_end(Block&) {
-  }  // Warp::basic_blocks and ::active_lanes are final; after the units' block_end
-  virtual void thread_exit(Thread&) {}
+  // Warp::basic_blocks and ::active_lanes are final.
+  virtual void block_end(Block&) {}
 
   // All live threads of the block have synchronised with each other.
   virtual void full_barrier(Block&) {}

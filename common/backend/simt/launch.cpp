@@ -37,7 +37,8 @@ DeviceInfo model_from_environment() {
                std::to_string(model.cc_minor) + (cc == 90 ? "a" : "");
   model.sm_count = static_cast<int>(environment_number("COOKBOOK_SIMT_SMS", 4, 1, 65536));
   model.l2_bytes = environment_number("COOKBOOK_SIMT_L2_BYTES", 50ull << 20, 1, 1ull << 40);
-  model.smem_per_block_bytes = environment_number("COOKBOOK_SIMT_SMEM_BYTES", 232448, 1, 1 << 30);
+  model.smem_per_block_bytes =
+      environment_number("COOKBOOK_SIMT_SMEM_BYTES", 232448, 1, simt::kMaxDynamicSharedBytes);
   model.memory_bytes =
       static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   model.driver = "none";

@@ -17,7 +17,6 @@ namespace simt {
 namespace {
 
 constexpr unsigned char kGuardByte = 0xa5;
-constexpr uint32_t kStaticSharedAddress = 0x40000;  // behind all dynamic shared memory
 constexpr uint32_t kRankShift = 24;
 constexpr uint32_t kOffsetMask = (1u << kRankShift) - 1;
 

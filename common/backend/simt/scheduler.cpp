@@ -8,6 +8,7 @@
 #include <new>
 #include <tuple>
 
+#include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/worker.hpp"
 
@@ -217,7 +218,6 @@ void thread_main() {
     for (const UnitCallbacks& unit : units()) {
       if (unit.thread_exit) unit.thread_exit(self);
     }
-    if (hooks) hooks->thread_exit(self);
   }
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
@@ -272,7 +272,6 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   block.block_idx =
       uint3{static_cast<unsigned>(block_id % gx), static_cast<unsigned>(block_id / gx % gy),
             static_cast<unsigned>(block_id / gx / gy)};
-  block.id = block_id;
   block.index = index;
   block.rank = static_cast<uint32_t>(block_id % launch.cluster);
   block.group = &group;
@@ -386,16 +385,12 @@ void begin_group(Group& group) {
     for (const UnitCallbacks& unit : units()) {
       if (unit.block_begin) unit.block_begin(*group.blocks[b]);
     }
-    if (hooks) hooks->block_begin(*group.blocks[b]);
   }
 }
 
 void end_group(Group& group) {
   for (uint32_t b = 0; b < group.block_count; ++b) {
     Block& block = *group.blocks[b];
-    for (const UnitCallbacks& unit : units()) {
-      if (unit.block_end) unit.block_end(block);
-    }
     check_shared_pad(block);
     if (hooks) hooks->block_end(block);
   }
@@ -540,10 +535,9 @@ bool run_pending(Worker& worker) {
 
 uint32_t random_u32() {
   // splitmix64
-  uint64_t x = current_worker->random_state += 0x9e3779b97f4a7c15ull;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return static_cast<uint32_t>((x ^ (x >> 31)) >> 32);
+  const uint64_t bits = mix_bits(current_worker->random_state);
+  current_worker->random_state += 0x9e3779b97f4a7c15ull;
+  return static_cast<uint32_t>(bits >> 32);
 }
 
 Actor new_async_actor() { return current_worker->next_async_actor--; }

@@ -41,15 +41,13 @@ void complete(Block& block, NamedBarrier& barrier) {
   }
   barrier.arrived = barrier.expected = 0;
   barrier.has_arrivals = false;
-  barrier.operation = nullptr;
   barrier.vote_result = barrier.vote_count;
   barrier.vote_count = 0;
   barrier.waiting.clear();
   barrier.participants.clear();
 }
 
-NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, const char* operation,
-                         void* pc) {
+NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, void* pc) {
   if (id >= kNamedBarriers) {
     fail("named barrier " + std::to_string(id) + " does not exist: ids are 0.." +
              std::to_string(kNamedBarriers - 1),
@@ -69,8 +67,12 @@ NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, const char
          pc);
   }
   barrier.expected = threads;
-  barrier.operation = operation;
   ++barrier.arrived;
+  // A number of threads means whole warps: the lanes that a partial last warp lacks come with its
+  // last lane.
+  const Warp& warp = *current_thread->warp;
+  const auto lanes = static_cast<uint32_t>(__builtin_popcount(warp.lanes));
+  if (threads != 0 && current_thread->lane + 1 == lanes) barrier.arrived += kWarpSize - lanes;
   barrier.participants.push_back(static_cast<uint16_t>(current_thread->id));
   return barrier;
 }
@@ -148,7 +150,7 @@ class Meeting {
 void barrier_sync(unsigned id, unsigned threads, const char* operation, void* pc) {
   Thread& self = *current_thread;
   Block& block = *self.block;
-  NamedBarrier& barrier = join_phase(block, id, threads, operation, pc);
+  NamedBarrier& barrier = join_phase(block, id, threads, pc);
   barrier.waiting.push_back(static_cast<uint16_t>(self.id));
   if (is_complete(block, barrier)) {
     complete(block, barrier);
@@ -161,7 +163,7 @@ void barrier_arrive(unsigned id, unsigned threads, void* pc) {
   Thread& self = *current_thread;
   Block& block = *self.block;
   if (threads == 0) fail("bar.arrive needs a number of threads", pc);
-  NamedBarrier& barrier = join_phase(block, id, threads, "bar.arrive", pc);
+  NamedBarrier& barrier = join_phase(block, id, threads, pc);
   barrier.has_arrivals = true;
   if (hooks) hooks->release(&barrier, self.actor);
   if (is_complete(block, barrier)) complete(block, barrier);
@@ -171,7 +173,7 @@ void cluster_barrier_arrive(void* pc, bool releases) {
   Thread& self = *current_thread;
   Group& group = *self.block->group;
   Group::ClusterBarrier& barrier = cluster_barrier(pc);
-  if (self.cluster_arrival == barrier.phase + 1) {
+  if (self.cluster_arrival != 0) {
     fail("second barrier.cluster.arrive without a wait", pc);
   }
   self.cluster_arrival = barrier.phase + 1;
@@ -188,6 +190,7 @@ void cluster_barrier_wait(void* pc) {
     block_current("barrier.cluster.wait", &barrier, pc);
   }
   if (hooks) hooks->acquire(&barrier.objects[(self.cluster_arrival - 1) % 2], self.actor);
+  self.cluster_arrival = 0;
 }
 
 Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, bool orders_memory,

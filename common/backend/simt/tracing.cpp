@@ -166,12 +166,15 @@ struct KernelCounts {
 // ---- races between blocks on global memory ----------------------------------------------------
 
 /// Who touched four bytes of global memory, for all workers: the last writer and the first two
-/// blocks that read. A word holds group + 1, how often that group had synchronised with others, and
-/// the pc.
+/// blocks that read. A word holds group + 1 in 20 bits, how often that group had synchronised with
+/// others in 12, and the pc in 32.
 struct GlobalCell {
   std::atomic<uint64_t> writer, reader, other_reader;
 };
 static_assert(sizeof(GlobalCell) == 24 && std::atomic<uint64_t>::is_always_lock_free);
+
+/// Later groups have no number that fits a word, and are not compared.
+constexpr uint64_t kComparedGroups = (uint64_t{1} << 20) - 1;
 
 /// One cell for every four bytes of an allocation. The memory is zero until it is touched.
 class GlobalShadow {
@@ -251,7 +254,8 @@ class WorkerTracer {
     if (!group_is_open_) return;
     group_is_open_ = false;
     for (std::vector<OpenRequest>& warp : open_) {
-      for (size_t i = 0; i < warp.size(); ++i) finish(sites_[i], warp[i]);
+      const size_t sites = std::min(warp.size(), sites_.size());  // a warp's vector has spare ones
+      for (size_t i = 0; i < sites; ++i) finish(sites_[i], warp[i]);
     }
     take_hazards();
   }
@@ -663,6 +667,7 @@ class WorkerTracer {
       state.group_syncs[group_id_].fetch_add(1);
       return;
     }
+    if (group_id_ >= kComparedGroups) return;
     const uint32_t syncs = state.group_syncs[group_id_].load();
     const uint64_t mine = (group_id_ + 1) << 44 | uint64_t{syncs & 0xfff} << 32 | token;
     const size_t first = (address - buffer.begin) / 4;
@@ -754,6 +759,14 @@ class TracingHooks final : public Hooks {
     }
     ++state.kernels[launch.kernel].launches;
     launch_ = &launch;
+    if (launch.group_count > kComparedGroups) {
+      std::fprintf(stderr,
+                   "note: %s runs %llu blocks; races between them are looked for among the first "
+                   "%llu\n",
+                   kernel_name(launch.kernel).c_str(),
+                   static_cast<unsigned long long>(launch.group_count * launch.blocks_per_group),
+                   static_cast<unsigned long long>(kComparedGroups * launch.blocks_per_group));
+    }
   }
 
   void launch_end(const Launch& launch, bool) override {

@@ -88,6 +88,11 @@ void* map_to_rank(const void* pointer, uint32_t rank, const char* what, void* pc
   }
   const Block& own = *current_thread->block;
   const Block& target = *group.blocks[own.index - own.rank + rank];
+  if (target.alive == 0) {
+    fail(std::string(what) + ": block " + std::to_string(rank) +
+             " of the cluster has exited, and its shared memory with it",
+         pc);
+  }
   return target.shared + (static_cast<const char*>(pointer) - owner->shared);
 }
 

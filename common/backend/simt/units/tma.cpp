@@ -445,8 +445,7 @@ void fence_proxy_async() {
   if (hooks != nullptr) hooks->proxy_fence(*current_thread);
 }
 
-void fence_proxy_async_global() {
-  if (hooks != nullptr) hooks->proxy_fence(*current_thread);
-}
+// The tracer follows the proxies in shared memory only, which this fence does nothing for.
+void fence_proxy_async_global() {}
 
 }  // namespace cookbook
