@@ -179,6 +179,12 @@ class Pages(unittest.TestCase):
                 self.assertTrue(ladders)
                 self.assertTrue(all(level.file.is_file() and level.changed for level in ladders[0].levels))
 
+    def test_levels_of_one_name_in_two_ladders_lead_to_their_own_sections(self):
+        info = next(info for info in make_pages.book.chapters() if info.number == 7)
+        text = make_pages.link_levels((info.path / "README.md").read_text(), info)
+        self.assertIn('| 3 | <a href="#chapter_7_level_3_swizzle_128">', text[text.index("**smem_swizzle**"):])
+        self.assertIn('| 3 | <a href="#chapter_7_swizzle_128">', text[text.index("**wgmma_swizzle**"):])
+
     def test_a_link_to_nowhere_fails(self):
         with self.assertRaises(SystemExit):
             make_pages.convert("see [this](gone.md)", make_pages.ROOT, {}, Path("unused"))
