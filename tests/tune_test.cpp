@@ -1205,6 +1205,34 @@ TEST(TuneCache, ACorruptOrForeignFileIsSetAsideAndNeverTrusted) {
   EXPECT_THROW(cache.merge(file + ".corrupt-1"), std::runtime_error);
 }
 
+TEST(TuneCache, AFolderThatCannotBeWrittenCostsTheCacheAndNothingElse) {
+  Folder folder;
+  const std::string file = folder / "c.json";
+  std::ofstream(file) << "not a cache";
+  fs::create_directory(file + ".lock");  // so that nobody gets the lock, root neither
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(Cache(file).find(entry_of("1").key).has_value());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "autotune: cannot lock " + file + ".lock; going on without the cache\n");
+  EXPECT_EQ(Cache(file).try_add(entry_of("1")), "cannot lock " + file + ".lock");
+  EXPECT_EQ(contents(file), "not a cache");
+  // A search whose result cannot be kept is still a search: its winner is launched.
+  unsetenv("COOKBOOK_AUTOTUNE");
+  const Space space = synthetic_space(4, 1);
+  MadeUpGpu gpu(space);
+  gpu.pointers.by_name["in"] = reinterpret_cast<void*>(4);
+  const auto search = gpu.machine.search;
+  gpu.machine.search = [&](const Space& a, const Size& b, const Variant& c, const TuneOptions& d,
+                           const Cache&) { return search(a, b, c, d, Cache(folder / "other")); };
+  const auto problem = space.problem.make_problem({4096, 200}, {});
+  DevicePointers at = gpu.pointers;
+  gpu.pointers.by_name["out"] = reinterpret_cast<void*>(4);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(decide(space, *problem, at, Cache(file), gpu.machine).candidate, 2u);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("what was found is not kept"),
+            std::string::npos);
+}
+
 TEST(TuneCache, ShapesShareABucketOnlyWhereTheKernelWouldNotCare) {
   EXPECT_EQ(shape_bucket({4096, 4100, 7}), "4096/8 x 4608/4 x 7/1");
   EXPECT_EQ(shape_bucket({4095}), "4096/1");

@@ -129,8 +129,9 @@ void print_gpu(const LadderResult& result, int name_width) {
                  number(reference.cold->median),
                  number(bandwidth ? reference.gbps.value_or(0) : reference.tflops.value_or(0)));
     } else {
-      fmt::print(" {}   {:<{}}  {}\n", dim("·"), reference.name, name_width,
-                 dim("skipped: " + reference.reason));
+      fmt::print(
+          " {}   {:<{}}  {}\n", dim("·"), reference.name, name_width,
+          dim((reference.status == "mismatch" ? "wrong: " : "skipped: ") + reference.reason));
     }
   }
   const LevelResult* last = result.levels.empty() ? nullptr : &result.levels.back();

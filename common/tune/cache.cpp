@@ -86,9 +86,14 @@ Entry entry_from(const Json& json) {
   return entry;
 }
 
+// Says nothing about what is in the file, which is left where it is.
+struct Unreadable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 std::map<std::string, Entry> parse(const std::string& file) {
   std::ifstream in(file);
-  if (!in) throw std::runtime_error("cannot be opened");
+  if (!in) throw Unreadable("cannot open " + file);
   const Json json = Json::parse(in);
   if (!json.is_object() || json.value("schema", "") != kSchema) {
     throw std::runtime_error("is not a tuning cache of this version");
@@ -224,12 +229,18 @@ std::map<std::string, Entry> Cache::load() const {
   if (!fs::exists(file_)) return {};
   try {
     return parse(file_);
+  } catch (const Unreadable&) {
+    throw;
   } catch (const std::exception& error) {
     int n = 1;
     while (fs::exists(fmt::format("{}.corrupt-{}", file_, n))) ++n;
     const std::string aside = fmt::format("{}.corrupt-{}", file_, n);
-    std::error_code ignored;
-    fs::rename(file_, aside, ignored);
+    std::error_code failed;
+    fs::rename(file_, aside, failed);
+    if (failed) {
+      throw std::runtime_error(fmt::format("{} is not trusted ({}) and cannot be set aside: {}",
+                                           file_, error.what(), failed.message()));
+    }
     fmt::print(stderr, "autotune: {} is not trusted ({}); set aside as {}\n", file_, error.what(),
                aside);
     return {};
@@ -245,8 +256,13 @@ std::optional<Entry> Cache::find(const Key& key) const {
   try {
     all = parse(file_);
   } catch (const std::exception&) {
-    const Lock lock(file_);
-    all = load();
+    try {
+      const Lock lock(file_);
+      all = load();
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "autotune: {}; going on without the cache\n", error.what());
+      return std::nullopt;
+    }
   }
   const auto found = all.find(key.digest());
   if (found == all.end()) return std::nullopt;
@@ -283,6 +299,15 @@ void Cache::update(const std::map<std::string, Entry>& entries) const {
 }
 
 void Cache::add(const Entry& entry) const { update({{entry.key.digest(), entry}}); }
+
+std::string Cache::try_add(const Entry& entry) const {
+  try {
+    add(entry);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
 
 void Cache::merge(const std::string& other) const {
   try {

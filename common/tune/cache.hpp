@@ -78,10 +78,13 @@ class Cache {
   const std::string& file() const { return file_; }
 
   /// The entry for `key`, or nothing. A file that is no cache is reported on standard error,
-  /// renamed to FILE.corrupt-<n> and not trusted.
+  /// renamed to FILE.corrupt-<n> and not trusted; one that cannot be read is reported and left.
   std::optional<Entry> find(const Key& key) const;
   /// Joins `entry` to what the file holds, now, under the lock: nobody's result is lost.
+  /// Throws std::runtime_error where the file cannot be read or written.
   void add(const Entry& entry) const;
+  /// The same, for who has just searched and must not lose that as well: "", or why it failed.
+  std::string try_add(const Entry& entry) const;
   /// Joins every entry of another cache file. Throws std::runtime_error if it is not one.
   void merge(const std::string& other) const;
   std::map<std::string, Entry> entries() const;

@@ -220,7 +220,10 @@ bool tune_and_print(const Space& space, const Size& size, const TuneOptions& opt
   const Report report = tune_on_device(space, size, {}, options, cache);
   if (options.progress) options.progress("");  // wipe the line: the report begins here
   print(report, space);
-  return report.problem.empty();
+  if (!report.not_kept.empty()) {
+    fmt::print(stderr, "autotune: {}; what was found is not kept\n", report.not_kept);
+  }
+  return report.problem.empty() && report.not_kept.empty();
 }
 
 std::vector<SearcherScore> score_searchers(const Space& space, const Recording& recording,

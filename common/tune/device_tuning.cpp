@@ -123,8 +123,11 @@ Report tune_on_device(const Space& space, const Size& size, const Variant& varia
         static_cast<std::uintptr_t>(variant.misalign_elements) * dtype_bytes(spec.dtype));
   }
   report.entry.key = make_key(space, *problem, at, device);
-  cache.add(report.entry);
-  if (const auto all = cache.find(report.entry.key)) report.entry = *all;  // other shards' included
+  report.not_kept = cache.try_add(report.entry);
+  if (report.not_kept.empty()) {
+    if (const auto all = cache.find(report.entry.key))
+      report.entry = *all;  // other shards' included
+  }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

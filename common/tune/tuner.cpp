@@ -486,10 +486,14 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
   if (!report.problem.empty()) throw std::invalid_argument(report.problem);
   // One variant lays all buffers out alike. Where the caller's differ from one another their key is
   // another one, and without an entry of its own each plan would search again.
+  std::string not_kept = report.not_kept;
   if (report.entry.key.digest() != key.digest()) {
     Entry entry = report.entry;
     entry.key = key;
-    cache.add(entry);
+    not_kept = cache.try_add(entry);
+  }
+  if (!not_kept.empty()) {
+    fmt::print(stderr, "autotune: {}; what was found is not kept\n", not_kept);
   }
   return {static_cast<std::size_t>(space.find(report.entry.winner())), "tuned just now"};
 }

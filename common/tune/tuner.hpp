@@ -90,6 +90,7 @@ struct Report {
   std::string tie;                ///< configurations that the winner is not worth_changing from
   std::string unconfirmed;        ///< finalists worth_changing to in the search and not after it
   std::string problem;            ///< nothing can be launched: why
+  std::string not_kept;           ///< the cache could not take the entry: why
   int looks = 0;
   double seconds = 0;  ///< of everything: inputs, checks, times
 };
