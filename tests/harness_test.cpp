@@ -225,7 +225,7 @@ TEST(SourceHash, CoversTheHeadersAFileIncludes) {
   EXPECT_EQ(source_hash(file), before);
   std::ofstream(folder / "helper.cuh") << "int c;\n";
   EXPECT_NE(source_hash(file), before);
-  EXPECT_EQ(source_hash(folder + "/none.cuh"),
+  EXPECT_EQ(source_hash(folder / "none.cuh"),
             "");  // not the hash of nothing, which all would share
 }
 

@@ -15,6 +15,7 @@
 
 #include "common/backend/backend.hpp"
 #include "common/bench/bench.hpp"
+#include "common/harness/statistics.hpp"
 #include "common/device/cuda.cuh"
 #include "common/harness/arguments.hpp"
 
