@@ -15,9 +15,9 @@
 
 #include "common/backend/backend.hpp"
 #include "common/bench/bench.hpp"
-#include "common/harness/statistics.hpp"
 #include "common/device/cuda.cuh"
 #include "common/harness/arguments.hpp"
+#include "common/harness/statistics.hpp"
 
 namespace cookbook {
 namespace {
