@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Every chapter that is built, for tests that go through all of them.
+// The chapter that a test executable is linked with: there is one executable per chapter.
 #pragma once
-
-#include <vector>
 
 #include "common/harness/level.hpp"
 
 namespace cookbook {
 
-#define COOKBOOK_CHAPTER(number) Chapter chapter_##number##_entry();
-#include "chapter_list.inc"
-#undef COOKBOOK_CHAPTER
+/// Defined in a file that CMake writes for each chapter (tests/chapter_entry.cpp.in).
+extern Chapter (*const tested_chapter_entry)();
 
-inline const std::vector<Chapter>& all_chapters() {
-  static const std::vector<Chapter> chapters = {
-#define COOKBOOK_CHAPTER(number) chapter_##number##_entry(),
-#include "chapter_list.inc"
-#undef COOKBOOK_CHAPTER
-  };
-  return chapters;
+inline const Chapter& tested_chapter() {
+  static const Chapter chapter = tested_chapter_entry();
+  return chapter;
 }
 
 }  // namespace cookbook

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every level of every chapter, over shapes, layouts and inputs: one test a level.
+// Every level of a chapter, over shapes, layouts and inputs: one test a level.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -89,35 +89,10 @@ class LevelTest : public testing::Test {
   Matrix matrix_;
 };
 
-const bool kRegistered = [] {
-  for (const Chapter& chapter : all_chapters()) {
-    for (const Ladder& ladder : chapter.ladders) {
-      for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
-        const LevelEntry& level = ladder.levels[i];
-        for (const auto& [matrix, name] :
-             {std::pair{Matrix::shapes, "shapes"}, std::pair{Matrix::inputs, "inputs"},
-              std::pair{Matrix::layouts, "layouts"}, std::pair{Matrix::empty, "empty"},
-              std::pair{Matrix::schedules, "schedules"}, std::pair{Matrix::repeats, "repeats"}}) {
-          // Schedules are the model's to choose; on a GPU last levels run often instead.
-          const bool is_last = i + 1 == ladder.levels.size();
-          if (matrix == Matrix::schedules && !device_info().is_simt) continue;
-          if (matrix == Matrix::repeats && (device_info().is_simt || !is_last)) continue;
-          testing::RegisterTest(fmt::format("chapter_{}_{}", chapter.number, ladder.name).c_str(),
-                                fmt::format("{}_{}_{}", i, level.name, name).c_str(), nullptr,
-                                nullptr, __FILE__, __LINE__,
-                                [&ladder, &level, matrix = matrix]() -> testing::Test* {
-                                  return new LevelTest(ladder, level, matrix);
-                                });
-        }
-      }
-    }
-  }
-  return true;
-}();
-
-TEST(Chapters, EveryLevelSaysWhatItChangesExpectsAndCosts) {
-  for (const Chapter& chapter : all_chapters()) {
-    for (const Ladder& ladder : chapter.ladders) {
+class TextsTest : public testing::Test {
+ public:
+  void TestBody() override {
+    for (const Ladder& ladder : tested_chapter().ladders) {
       EXPECT_FALSE(ladder.test_sizes.empty()) << ladder.name;
       for (const LevelEntry& level : ladder.levels) {
         // The rows of a sidebar are an experiment's settings, not rungs with a prediction each.
@@ -133,7 +108,35 @@ TEST(Chapters, EveryLevelSaysWhatItChangesExpectsAndCosts) {
       }
     }
   }
-}
+};
+
+const bool kRegistered = [] {
+  const Chapter& chapter = tested_chapter();
+  testing::RegisterTest(fmt::format("chapter_{}", chapter.number).c_str(),
+                        "EveryLevelSaysWhatItChangesExpectsAndCosts", nullptr, nullptr, __FILE__,
+                        __LINE__, []() -> testing::Test* { return new TextsTest; });
+  for (const Ladder& ladder : chapter.ladders) {
+    for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
+      const LevelEntry& level = ladder.levels[i];
+      for (const auto& [matrix, name] :
+           {std::pair{Matrix::shapes, "shapes"}, std::pair{Matrix::inputs, "inputs"},
+            std::pair{Matrix::layouts, "layouts"}, std::pair{Matrix::empty, "empty"},
+            std::pair{Matrix::schedules, "schedules"}, std::pair{Matrix::repeats, "repeats"}}) {
+        // Schedules are the model's to choose; on a GPU last levels run often instead.
+        const bool is_last = i + 1 == ladder.levels.size();
+        if (matrix == Matrix::schedules && !device_info().is_simt) continue;
+        if (matrix == Matrix::repeats && (device_info().is_simt || !is_last)) continue;
+        testing::RegisterTest(fmt::format("chapter_{}_{}", chapter.number, ladder.name).c_str(),
+                              fmt::format("{}_{}_{}", i, level.name, name).c_str(), nullptr,
+                              nullptr, __FILE__, __LINE__,
+                              [&ladder, &level, matrix = matrix]() -> testing::Test* {
+                                return new LevelTest(ladder, level, matrix);
+                              });
+      }
+    }
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace cookbook
