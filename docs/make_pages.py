@@ -178,8 +178,8 @@ def anchor(text):
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def raw(text):
-    return f"\n\\htmlonly\n{text}\n\\endhtmlonly\n"
+def raw(text, option=""):
+    return f"\n\\htmlonly{option}\n{text}\n\\endhtmlonly\n"
 
 
 def figure(match, base, html_folder):
@@ -227,6 +227,8 @@ def convert(text, base, pages, html_folder):
             parts[i] = f"```{kind}\n{rest}"
             continue
         part = re.sub(r"<!--.*?-->\n?", "", part, flags=re.DOTALL)
+        # Doxygen would close what is folded at the first empty line.
+        part = re.sub(r"^(<details>.*|</details>)$", lambda m: raw(m[1], "[block]"), part, flags=re.MULTILINE)
         part = re.sub(r'<picture><source [^>]*srcset="([^"]+)"><img src="([^"]+)" alt="([^"]*)"></picture>',
                       lambda m: figure(m, base, html_folder), part)
         # The sidebar shows headings as they are written, so code in them loses its backquotes.

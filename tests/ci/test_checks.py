@@ -189,6 +189,14 @@ class Pages(unittest.TestCase):
         with self.assertRaises(SystemExit):
             make_pages.convert("see [this](gone.md)", make_pages.ROOT, {}, Path("unused"))
 
+    def test_what_is_folded_stays_one_element(self):
+        text = make_pages.convert("<details><summary><b>More</b></summary>\n\nOne.\n\nTwo.\n\n</details>\n",
+                                  make_pages.ROOT, {}, Path("unused"))
+        blocks = text.split("\\htmlonly[block]\n")
+        self.assertEqual(len(blocks), 3)
+        self.assertTrue(blocks[1].startswith("<details><summary><b>More</b></summary>\n\\endhtmlonly"))
+        self.assertTrue(blocks[2].startswith("</details>\n\\endhtmlonly"))
+
     def test_the_difference_counts_lines(self):
         page, added, removed, marked = make_pages.difference("int a;\nint b;\n", "int a;\nint c;\nint d;\n")
         self.assertEqual((added, removed, marked), (2, 1, {1, 2}))
