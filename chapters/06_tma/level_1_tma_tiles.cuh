@@ -48,10 +48,15 @@ template <class C>
 struct Traits {
   using A = PanelTile<C::kSwizzle, C::kBlockM, C::kBlockK>;
   using B = PanelTile<C::kSwizzle, C::kBlockK, C::kBlockN>;
-  static constexpr int kStageBytes = A::kBytes + B::kBytes;
+  struct Stage {
+    unsigned char a[A::kBytes], b[B::kBytes];
+  };
+  struct Smem {
+    Stage stages[C::kStages];
+    uint64_t full[C::kStages];
+  };
   static constexpr int kWarpsN = C::kBlockN / C::kWarpN;
   static constexpr int kThreads = C::kBlockM / C::kWarpM * kWarpsN * kWarpSize;
-  static constexpr int kSmemBytes = C::kStages * (kStageBytes + 8);
 };
 
 template <class C>
@@ -59,24 +64,24 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            Output out, Extents e) {
   using T = Traits<C>;
-  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, then their barriers
-  uint64_t* full = reinterpret_cast<uint64_t*>(smem + C::kStages * T::kStageBytes);
+  auto& smem = *dynamic_shared<typename T::Smem>();
 
   const TileIndex tile = row_major_tile(static_cast<int>(blockIdx.x), ceil_div(e.n, C::kBlockN));
   const int k_blocks = ceil_div(e.k, C::kBlockK);
 
   if (threadIdx.x == 0) {
-    for (int s = 0; s < C::kStages; ++s) mbarrier_init(&full[s], 1);
+    for (int s = 0; s < C::kStages; ++s) mbarrier_init(&smem.full[s], 1);
     fence_mbarrier_init();
   }
   __syncthreads();  // nobody waits on a barrier that does not exist yet
 
   const auto load = [&](int k_block) {  // one thread; no address is computed by any other
     const int stage = k_block % C::kStages;
-    unsigned char* a = smem + stage * T::kStageBytes;
-    mbarrier_arrive_expect_tx(&full[stage], T::kStageBytes);
-    T::A::load(a, &map_a, &full[stage], tile.m * C::kBlockM, k_block * C::kBlockK);
-    T::B::load(a + T::A::kBytes, &map_b, &full[stage], k_block * C::kBlockK, tile.n * C::kBlockN);
+    auto& to = smem.stages[stage];
+    uint64_t* bar = &smem.full[stage];
+    mbarrier_arrive_expect_tx(bar, sizeof(typename T::Stage));
+    T::A::load(to.a, &map_a, bar, tile.m * C::kBlockM, k_block * C::kBlockK);
+    T::B::load(to.b, &map_b, bar, k_block * C::kBlockK, tile.n * C::kBlockN);
   };
   if (threadIdx.x == 0) {
     for (int i = 0; i < C::kStages - 1 && i < k_blocks; ++i) load(i);
@@ -89,13 +94,13 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
 
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     const int stage = k_block % C::kStages;
-    mbarrier_wait(&full[stage], k_block / C::kStages & 1);
+    mbarrier_wait(&smem.full[stage], k_block / C::kStages & 1);
     // The stage that everybody left at the end of the previous round is loaded again.
     if (threadIdx.x == 0 && k_block + C::kStages - 1 < k_blocks) load(k_block + C::kStages - 1);
     __syncwarp();  // ldmatrix and mma want the warp whole
 
-    const unsigned char* a = smem + stage * T::kStageBytes;
-    const unsigned char* b = a + T::A::kBytes;
+    const unsigned char* a = smem.stages[stage].a;
+    const unsigned char* b = smem.stages[stage].b;
 #pragma unroll
     for (int k = 0; k < C::kBlockK; k += 16) {
       uint32_t a_frag[C::kWarpM / 16][4];
@@ -137,6 +142,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
 /// Everything but the name: chapter 7 runs this kernel with four swizzles.
 template <class C>
 struct LevelOn : LevelT<bf16> {
+  using Config = C;
   using Plan = TmaPlan;
 
   static Support supports(const Problem& p, const DeviceInfo& device) {
@@ -157,15 +163,19 @@ struct LevelOn : LevelT<bf16> {
     const Problem& p = plan.problem;
     launch(kernel<C>,
            {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(Traits<C>::kThreads),
-            Traits<C>::kSmemBytes},
+            sizeof(typename Traits<C>::Smem)},
            stream, plan.a, plan.b, Output{plan.buffers.c, p.ldc}, extents_of(p));
+  }
+  /// TMA instructions that fetch A in one launch: one per tile, k-block and panel.
+  static double boxes_of_a(const Problem& p) {
+    return static_cast<double>(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)) *
+           ceil_div(static_cast<int>(p.k), C::kBlockK) * Traits<C>::A::kPanels;
   }
 };
 
 }  // namespace tma_tiles
 
 struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
-  using Config = tma_tiles::Config;
   static constexpr const char* name = "tma_tiles";
   static constexpr const char* changed =
       "TMA loads whole tiles, mbarriers tell when they are there";
@@ -175,10 +185,7 @@ struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
-    const double tiles = static_cast<double>(ceil_div(static_cast<int>(p.m), Config::kBlockM)) *
-                         ceil_div(static_cast<int>(p.n), Config::kBlockN);
-    const double k_blocks = ceil_div(static_cast<int>(p.k), Config::kBlockK);
-    return {tma_loads("a").requests(tiles * k_blocks),  // one instruction for 16 KB
+    return {tma_loads("a").requests(boxes_of_a(p)),  // one instruction per 16 KB
             shared_loads().on("a").conflict_free(), shared_loads().on("b").conflict_free(),
             slower_than_previous(0.9,
                                  "smaller tiles than chapter 5's last level: more fragments loaded "

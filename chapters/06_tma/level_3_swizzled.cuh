@@ -15,7 +15,6 @@ struct Config : wgmma_tiles::Config {
 }  // namespace wgmma_swizzled
 
 struct WgmmaSwizzled : wgmma_tiles::LevelOn<wgmma_swizzled::Config> {
-  using Config = wgmma_swizzled::Config;
   static constexpr const char* name = "swizzle_128";
   static constexpr const char* changed =
       "tiles in panels of 128 bytes, swizzled by TMA (chapter 7)";

@@ -2,104 +2,114 @@
 // Level 4: a ring of stages. `full` says a stage has landed, `empty` that everybody has left it.
 #pragma once
 
-#include "chapters/06_tma/tma_level.cuh"
-#include "common/device/mbarrier.cuh"
-#include "common/device/wgmma.cuh"
+#include "chapters/06_tma/level_2_wgmma.cuh"
 
 namespace cookbook::gemm {
 
+/// Which stage of a ring of kStages, and the parity of the barrier phase it is in.
+template <int kStages>
+struct StageCursor {
+  int stage = 0;
+  uint32_t phase = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+  /// `count` steps at once.
+  __device__ __forceinline__ void advance(int count) {
+    stage += count;
+    phase ^= static_cast<uint32_t>(stage / kStages) & 1;
+    stage %= kStages;
+  }
+};
+
+/// Prepares the barriers of all stages; one thread calls, and a barrier of the block follows.
+/// `full` completes when the producer's loads have landed, `empty` when `readers` warps have left.
+template <class Smem>
+__device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
+  for (int s = 0; s < Smem::Config::kStages; ++s) {
+    mbarrier_init(&smem.full[s], 1);
+    mbarrier_init(&smem.empty[s], readers);
+  }
+  fence_mbarrier_init();
+}
+
+/// The producer's step: waits until the next stage is empty, then starts the loads of a k-block
+/// into it. One thread calls.
+template <class Smem, int kStages>
+__device__ __forceinline__ void load_next(Smem& smem, StageCursor<kStages>& write,
+                                          const TensorMap* map_a, const TensorMap* map_b,
+                                          TileIndex tile, int k_block) {
+  mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);  // at once on a stage never used
+  load_k_block(smem.stages[write.stage], map_a, map_b, &smem.full[write.stage], tile, k_block);
+  write.advance();
+}
+
 namespace pipeline {
 
-struct Config {
+struct Config : DefaultOperands {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 64;
-  static constexpr int kStages = 3;  // 96 KB: two blocks a multiprocessor
-};
-
-template <class C>
-struct Traits {
-  using A = OperandTile<Major::k, Swizzle::b128, C::kBlockM, C::kBlockK>;
-  using B = OperandTile<Major::mn, Swizzle::b128, C::kBlockN, C::kBlockK>;
-  static constexpr int kStageBytes = A::kBytes + B::kBytes;
+  static constexpr int kStages = 3;  // 96 KB: two blocks per SM
   static constexpr int kThreads = 128;
-  static constexpr int kMmaM = C::kBlockM / 64;
-  static constexpr int kSmemBytes = C::kStages * (kStageBytes + 16);  // two barriers a stage
 };
 
 template <class C>
-__global__ void __launch_bounds__(Traits<C>::kThreads)
+struct Smem {
+  using Config = C;
+  Stage<C> stages[C::kStages];
+  uint64_t full[C::kStages], empty[C::kStages];
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            Output out, Extents e) {
-  using T = Traits<C>;
-  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, then the barriers
-  uint64_t* full = reinterpret_cast<uint64_t*>(smem + C::kStages * T::kStageBytes);
-  uint64_t* empty = full + C::kStages;
-
+  auto& smem = *dynamic_shared<Smem<C>>();
   const TileIndex tile = row_major_tile(static_cast<int>(blockIdx.x), ceil_div(e.n, C::kBlockN));
   const int k_blocks = ceil_div(e.k, C::kBlockK);
 
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);   // the thread that starts the loads
-      mbarrier_init(&empty[s], 4);  // the four warps that read
-    }
-    fence_mbarrier_init();
-  }
+  if (threadIdx.x == 0) init_barriers(smem, 4);  // readers: the four warps
   __syncthreads();
 
   StageCursor<C::kStages> write;  // where thread 0 loads next
-  const auto load = [&](int k_block) {
-    mbarrier_wait(&empty[write.stage], write.phase ^ 1);  // at once on a stage never used
-    unsigned char* a = smem + write.stage * T::kStageBytes;
-    mbarrier_arrive_expect_tx(&full[write.stage], T::kStageBytes);
-    T::A::load(a, &map_a, &full[write.stage], tile.m * C::kBlockM, k_block * C::kBlockK);
-    T::B::load(a + T::A::kBytes, &map_b, &full[write.stage], tile.n * C::kBlockN,
-               k_block * C::kBlockK);
-    write.advance();
-  };
   if (threadIdx.x == 0) {
-    for (int i = 0; i < C::kStages && i < k_blocks; ++i) load(i);
+    for (int i = 0; i < C::kStages && i < k_blocks; ++i) {
+      load_next(smem, write, &map_a, &map_b, tile, i);
+    }
   }
 
-  const uint64_t desc_a = T::A::descriptor(smem);
-  const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
-  float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
+  const Descriptors<C> tiles(smem.stages[0]);
+  float acc[C::kBlockM / 64][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
   StageCursor<C::kStages> read;
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
-    mbarrier_wait(&full[read.stage], read.phase);
-    const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
-    const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
-
-    wgmma_fence();
-#pragma unroll
-    for (int k = 0; k < C::kBlockK; k += 16) {
-#pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i) {
-        wgmma_m64k16<C::kBlockN, bf16, Major::k, Major::mn>(
-            acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-            wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
-      }
-    }
-    wgmma_commit();
+    mbarrier_wait(&smem.full[read.stage], read.phase);
+    mma_k_block(acc, tiles.at(read.stage), k_block > 0);
     wgmma_wait<0>();
-    if (lane_idx() == 0) mbarrier_arrive(&empty[read.stage]);  // this warp has left the stage
+    if (lane_idx() == 0) mbarrier_arrive(&smem.empty[read.stage]);  // this warp has left the stage
     read.advance();
-    if (threadIdx.x == 0 && k_block + C::kStages < k_blocks) load(k_block + C::kStages);
-    __syncwarp();  // wgmma wants its warps whole again
+    if (threadIdx.x == 0 && k_block + C::kStages < k_blocks) {
+      load_next(smem, write, &map_a, &map_b, tile, k_block + C::kStages);
+    }
+    __syncwarp();  // wgmma needs all lanes of its warps together
   }
-
-#pragma unroll
-  for (int i = 0; i < T::kMmaM; ++i) {
-    wgmma_fence_operand(acc[i]);  // sums are read only from here
-    store_accumulators(acc[i], out, e, tile.m * C::kBlockM + 64 * i, tile.n * C::kBlockN);
-  }
+  store_accumulators(acc, out, e, tile.m * C::kBlockM, tile.n * C::kBlockN);
 }
+
+/// Everything but the name: a template, so that later chapters do not compile this kernel again.
+template <class C>
+struct LevelOn : WgmmaLevel<C> {
+  static void run(const TmaPlan& plan, Stream stream) {
+    WgmmaLevel<C>::launch_tiles(kernel<C>, sizeof(Smem<C>), plan, stream);
+  }
+};
 
 }  // namespace pipeline
 
-struct WgmmaPipeline : LevelT<bf16> {
-  using Config = pipeline::Config;
-  using Plan = TmaPlan;
+struct WgmmaPipeline : pipeline::LevelOn<pipeline::Config> {
   static constexpr const char* name = "pipeline";
   static constexpr const char* changed =
       "three stages between loads and products: full and empty barriers";
@@ -109,23 +119,7 @@ struct WgmmaPipeline : LevelT<bf16> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
-    const double tiles = blocks_for(p.m, p.n, Config::kBlockM, Config::kBlockN);
-    const double k_blocks = ceil_div(static_cast<int>(p.k), Config::kBlockK);
-    return {tma_loads("a").requests(tiles * k_blocks), faster_than_previous(1.0)};
-  }
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return supports_wgmma(p, device);
-  }
-  static Plan prepare(const Problem& p, const Buffers& at) {
-    return plan_operands<pipeline::Traits<Config>::A, pipeline::Traits<Config>::B>(p, at);
-  }
-  static void run(const Plan& plan, Stream stream) {
-    if (launched_plain(plan, stream)) return;
-    const Problem& p = plan.problem;
-    launch(pipeline::kernel<Config>,
-           {dim3(blocks_for(p.m, p.n, Config::kBlockM, Config::kBlockN)),
-            dim3(pipeline::Traits<Config>::kThreads), pipeline::Traits<Config>::kSmemBytes},
-           stream, plan.a, plan.b, Output{plan.buffers.c, p.ldc}, extents_of(p));
+    return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.0)};
   }
 };
 

@@ -2,23 +2,22 @@
 // Level 8: C leaves through shared memory and TMA. From here on A and B may have any layout.
 #pragma once
 
-#include "chapters/06_tma/tma_level.cuh"
-#include "common/device/mbarrier.cuh"
+#include "chapters/06_tma/level_7_one_in_flight.cuh"
 #include "common/device/mma.cuh"
-#include "common/device/sync.cuh"
-#include "common/device/wgmma.cuh"
 
 namespace cookbook::gemm {
 
 namespace tma_store {
 
 template <Major kA = Major::k, Major kB = Major::mn>
-struct Config {
+struct Config : DefaultOperands {
   static constexpr Major kMajorA = kA, kMajorB = kB;
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
   static constexpr int kStages = 4;
+  static constexpr int kStoreBuffers = 2;  // boxes of C per warp that TMA may still be storing
+  static constexpr int kConsumers = 2;     // warpgroups, half of the tile's rows each
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // and the producer's
   static constexpr int kBlocksPerSm = 1;
-  static constexpr int kStoreBuffers = 2;  // boxes of C that a warp may have on the way
   static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
 };
 
@@ -30,15 +29,11 @@ inline TensorMap output_map(const Problem& p, bf16* c) {
 }
 
 template <class C>
-struct Traits {
-  using A = OperandTile<C::kMajorA, Swizzle::b128, C::kBlockM, C::kBlockK>;
-  using B = OperandTile<C::kMajorB, Swizzle::b128, C::kBlockN, C::kBlockK>;
-  static constexpr int kStageBytes = A::kBytes + B::kBytes;
-  static constexpr int kConsumers = 2;                     // warpgroups, half of the rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);  // and the producer's
-  static constexpr int kMmaM = C::kBlockM / kConsumers / 64;
-  static constexpr int kStoreBytes = 4 * kConsumers * C::kStoreBuffers * kBoxBytes;
-  static constexpr int kSmemBytes = C::kStages * (kStageBytes + 16) + kStoreBytes;
+struct Smem {
+  using Config = C;
+  Stage<C> stages[C::kStages];
+  unsigned char boxes[4 * C::kConsumers][C::kStoreBuffers * kBoxBytes];  // of C, per consumer warp
+  uint64_t full[C::kStages], empty[C::kStages];
 };
 
 /// Packs 16 x 64 accumulators of a warp to bf16, four 8 x 8 matrices an instruction: columns
@@ -89,26 +84,15 @@ __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulato
 }
 
 template <class C>
-__global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
+__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            const __grid_constant__ TensorMap map_c, Extents e) {
-  using T = Traits<C>;
-  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, boxes, barriers
-  unsigned char* store = smem + C::kStages * T::kStageBytes;
-  uint64_t* full = reinterpret_cast<uint64_t*>(store + T::kStoreBytes);
-  uint64_t* empty = full + C::kStages;
-
+  auto& smem = *dynamic_shared<Smem<C>>();
   const TileIndex tile = row_major_tile(static_cast<int>(blockIdx.x), ceil_div(e.n, C::kBlockN));
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                   // the producer
-      mbarrier_init(&empty[s], 4 * T::kConsumers);  // the warps that read
-    }
-    fence_mbarrier_init();
-  }
+  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kConsumers);  // readers: the consumers' warps
   __syncthreads();
 
   if (warpgroup == 0) {
@@ -116,61 +100,60 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> write;
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
-        unsigned char* a = smem + write.stage * T::kStageBytes;
-        uint64_t* bar = &full[write.stage];
-        mbarrier_wait(&empty[write.stage], write.phase ^ 1);  // at once on a stage never used
-        mbarrier_arrive_expect_tx(bar, T::kStageBytes);
-        T::A::load(a, &map_a, bar, tile.m * C::kBlockM, k_block * C::kBlockK);
-        T::B::load(a + T::A::kBytes, &map_b, bar, tile.n * C::kBlockN, k_block * C::kBlockK);
-        write.advance();
+        load_next(smem, write, &map_a, &map_b, tile, k_block);
       }
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    const int row = (warpgroup - 1) * T::kMmaM * 64;  // this warpgroup's first, in the tile
-    const uint64_t desc_a =
-        wgmma_descriptor_advance(T::A::descriptor(smem), T::A::offset_bytes(row, 0));
-    const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
-    float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
+    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const Descriptors<C> tiles(smem.stages[0], row);
+    float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
     StageCursor<C::kStages> read;
-    int previous = 0;  // the stage that the batch in flight reads
-    for (int k_block = 0; k_block < k_blocks; ++k_block) {
-      mbarrier_wait(&full[read.stage], read.phase);
-      const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
-      const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
+    mma_tile(acc, smem, tiles, read, k_blocks, [&](int stage) {
+      if (lane_idx() == 0) mbarrier_arrive(&smem.empty[stage]);
+    });
+    wgmma_wait<0>();           // the last batch; nobody waits for its stage
+    wgmma_fence_operand(acc);  // the accumulators are read only from here
 
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < C::kBlockK; k += 16) {
-#pragma unroll
-        for (int i = 0; i < T::kMmaM; ++i) {
-          wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
-              acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
-        }
-      }
-      wgmma_commit();
-      wgmma_wait<1>();  // the batch before this one is done: its stage is free
-      if (k_block > 0 && lane_idx() == 0) mbarrier_arrive(&empty[previous]);
-      previous = read.stage;
-      read.advance();
-    }
-    wgmma_wait<0>();  // the last batch; nobody waits for its stage
-#pragma unroll
-    for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
-
-    store_tile<C::kStoreBuffers>(acc, &map_c, store + (warp - 4) * C::kStoreBuffers * kBoxBytes,
+    store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
   }
 }
 
+/// Host side of the levels that store C by TMA, for operands in any layout. ConfigOf: a level's
+/// Config, by the majors of A and B.
+template <template <Major, Major> class ConfigOf>
+struct LayoutLevel : LevelT<bf16> {
+  using Config = ConfigOf<Major::k, Major::mn>;
+  using Plan = TmaPlan;
+
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    return supports_tma_store(p, device, true);
+  }
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    Plan plan = with_majors(p, [&](auto a, auto b) {
+      using Tiles = Stage<ConfigOf<a.value, b.value>>;
+      return plan_operands<typename Tiles::A, typename Tiles::B>(p, at);
+    });
+    plan.plain = plan.plain || !is_16_byte_aligned(at.c);
+    if (!plan.plain && !plan.is_empty()) plan.c = output_map(p, at.c);
+    return plan;
+  }
+  /// Calls launch_kernel(Config{}) with the Config of the plan's layout, unless plain_product does
+  /// the work.
+  template <class F>
+  static void in_layout(const Plan& plan, Stream stream, F&& launch_kernel) {
+    if (launched_plain(plan, stream)) return;
+    with_majors(plan.problem, [&](auto a, auto b) { launch_kernel(ConfigOf<a.value, b.value>{}); });
+  }
+};
+
 }  // namespace tma_store
 
-struct TmaStore : LevelT<bf16> {
-  using Config = tma_store::Config<>;
-  using Plan = TmaPlan;
+struct TmaStore : tma_store::LayoutLevel<tma_store::Config> {
   static constexpr const char* name = "tma_store";
   static constexpr const char* changed =
       "C: stmatrix to shared memory, then a TMA store a warp; any layout";
@@ -186,26 +169,13 @@ struct TmaStore : LevelT<bf16> {
     return {tma_stores("c").requests(tiles * boxes), shared_stores().on("stage").conflict_free(),
             faster_than_previous(1.0)};
   }
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return supports_tma_store(p, device, true);
-  }
-  static Plan prepare(const Problem& p, const Buffers& at) {
-    Plan plan = with_majors(p, [&](auto a, auto b) {
-      using T = tma_store::Traits<tma_store::Config<a.value, b.value>>;
-      return plan_operands<typename T::A, typename T::B>(p, at);
-    });
-    plan.plain = plan.plain || !is_16_byte_aligned(at.c);
-    if (!plan.plain && !plan.is_empty()) plan.c = tma_store::output_map(p, at.c);
-    return plan;
-  }
   static void run(const Plan& plan, Stream stream) {
-    if (launched_plain(plan, stream)) return;
-    const Problem& p = plan.problem;
-    with_majors(p, [&](auto a, auto b) {
-      using C = tma_store::Config<a.value, b.value>;
-      using T = tma_store::Traits<C>;
+    in_layout(plan, stream, [&](auto config) {
+      using C = decltype(config);
+      const Problem& p = plan.problem;
       launch(tma_store::kernel<C>,
-             {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(T::kThreads), T::kSmemBytes},
+             {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads),
+              sizeof(tma_store::Smem<C>)},
              stream, plan.a, plan.b, plan.c, extents_of(p));
     });
   }

@@ -102,4 +102,23 @@ struct OperandTile {
   }
 };
 
+/// One stage: the tiles of A and B for one k-block, as they lie in shared memory.
+///
+/// C: a level's Config; kMajorA and kMajorB, kSwizzle, kBlockM, kBlockN, kBlockK and kCluster (the
+/// blocks that divide the loading of B) say what the tiles are.
+template <class C>
+struct Stage {
+  using A = OperandTile<C::kMajorA, C::kSwizzle, C::kBlockM, C::kBlockK>;
+  using B = OperandTile<C::kMajorB, C::kSwizzle, C::kBlockN, C::kBlockK, C::kCluster>;
+  unsigned char a[A::kBytes];
+  unsigned char b[B::kBytes];
+};
+
+/// What most levels leave as it is; a Config that derives from it says the rest.
+struct DefaultOperands {
+  static constexpr Major kMajorA = Major::k, kMajorB = Major::mn;  // both row-major
+  static constexpr Swizzle kSwizzle = Swizzle::b128;
+  static constexpr int kCluster = 1;  // every block loads its own tiles
+};
+
 }  // namespace cookbook::gemm

@@ -21,29 +21,22 @@ struct InFlight : tma_store::Config<> {
 
 template <int kDepth>
 void add_waiting(Sweep& sweep) {
-  using C = Waiting<kDepth>;
-  using T = two_consumers::Traits<C>;
   sweep.add("waits for each batch, " + std::to_string(kDepth) + " stages", [&] {
     const TmaPlan plan = TwoConsumers::prepare(sweep.problem, sweep.buffers);
-    return [plan](Stream stream) {
-      const Problem& p = plan.problem;
-      launch(two_consumers::kernel<C>,
-             {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(T::kThreads), T::kSmemBytes},
-             stream, plan.a, plan.b, Output{plan.buffers.c, p.ldc}, extents_of(p));
-    };
+    return [plan](Stream stream) { warp_specialised::LevelOn<Waiting<kDepth>>::run(plan, stream); };
   });
 }
 
 template <int kDepth>
 void add_in_flight(Sweep& sweep) {
   using C = InFlight<kDepth>;
-  using T = tma_store::Traits<C>;
   sweep.add("one batch in flight,  " + std::to_string(kDepth) + " stages", [&] {
     const TmaPlan plan = TmaStore::prepare(sweep.problem, sweep.buffers);
     return [plan](Stream stream) {
       const Problem& p = plan.problem;
       launch(tma_store::kernel<C>,
-             {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(T::kThreads), T::kSmemBytes},
+             {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads),
+              sizeof(tma_store::Smem<C>)},
              stream, plan.a, plan.b, plan.c, extents_of(p));
     };
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// What the levels of chapters 6 to 8 share and none is about: which problems they take, what to do
-/// where TMA cannot go, and the kernels' small arguments.
+/// Shared by the levels of chapters 6 to 8; not the subject of any of them: which problems they
+/// support, what runs where TMA cannot be used, the kernels' small arguments, and the host side.
 #pragma once
 
 #include <cstdint>
@@ -108,6 +108,14 @@ TmaPlan plan_operands(const Problem& p, const Buffers& at) {
   return plan;
 }
 
+/// TMA instructions that fetch A in one launch: one per block, k-block and panel.
+template <class C>
+double boxes_of_a(const Problem& p) {
+  return C::kCluster *
+         static_cast<double>(blocks_for(p.m, p.n, C::kBlockM * C::kCluster, C::kBlockN)) *
+         ceil_div(static_cast<int>(p.k), C::kBlockK) * Stage<C>::A::kPanels;
+}
+
 /// True if there is nothing left to do: C is empty, or plain_product was launched instead.
 inline bool launched_plain(const TmaPlan& plan, Stream stream) {
   if (plan.is_empty()) return true;
@@ -165,24 +173,42 @@ __device__ __forceinline__ void store_accumulators(const float (&acc)[kAccumulat
   }
 }
 
-/// Which stage of a ring of kStages, and the parity of the barrier phase it is in.
-template <int kStages>
-struct StageCursor {
-  int stage = 0;
-  uint32_t phase = 0;
+/// The epilogue of levels 2 to 7: all accumulators of a warpgroup, 64 rows of C per wgmma, whose
+/// first is (row, col).
+template <int kMmaM, int kAccumulators>
+__device__ __forceinline__ void store_accumulators(float (&acc)[kMmaM][kAccumulators],
+                                                   const Output& out, const Extents& e, int row,
+                                                   int col) {
+  wgmma_fence_operand(acc);  // the accumulators are read only from here
+#pragma unroll
+  for (int i = 0; i < kMmaM; ++i) store_accumulators(acc[i], out, e, row + 64 * i, col);
+}
 
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      phase ^= 1;
-    }
+/// Host side of the levels with wgmma: row-major A and B, one block per tile of C. A level adds its
+/// text, its claims and its kernel.
+template <class C>
+struct WgmmaLevel : LevelT<bf16> {
+  using Config = C;
+  using Plan = TmaPlan;
+
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    return supports_wgmma(p, device);
   }
-  /// `count` steps at once.
-  __device__ __forceinline__ void advance(int count) {
-    stage += count;
-    phase ^= static_cast<uint32_t>(stage / kStages) & 1;
-    stage %= kStages;
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    return plan_operands<typename Stage<C>::A, typename Stage<C>::B>(p, at);
   }
+  /// Launches `kernel` with one block per tile and `smem_bytes` of shared memory per block.
+  static void launch_tiles(void (*kernel)(TensorMap, TensorMap, Output, Extents), int smem_bytes,
+                           const Plan& plan, Stream stream) {
+    if (launched_plain(plan, stream)) return;
+    const Problem& p = plan.problem;
+    launch(kernel,
+           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads),
+            static_cast<size_t>(smem_bytes)},
+           stream, plan.a, plan.b, Output{plan.buffers.c, p.ldc}, extents_of(p));
+  }
+  /// TMA instructions that fetch A: all tiles, k-blocks and panels of the problem.
+  static double boxes_of_a(const Problem& p) { return gemm::boxes_of_a<C>(p); }
 };
 
 }  // namespace cookbook::gemm

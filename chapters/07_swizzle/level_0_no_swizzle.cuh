@@ -13,17 +13,9 @@ struct Config : tma_tiles::Config {
   static constexpr Swizzle kSwizzle = kMode;
 };
 
-/// TMA instructions that fetch A: one a panel.
-template <class C>
-double boxes_of_a(const Problem& p) {
-  return static_cast<double>(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)) *
-         ceil_div(static_cast<int>(p.k), C::kBlockK) * tma_tiles::Traits<C>::A::kPanels;
-}
-
 }  // namespace smem_swizzle
 
 struct NoSwizzle : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::none>> {
-  using Config = smem_swizzle::Config<Swizzle::none>;
   static constexpr const char* name = "no_swizzle";
   static constexpr const char* changed = "tiles of 128-byte rows, not swizzled";
   static constexpr const char* expect =
@@ -35,7 +27,7 @@ struct NoSwizzle : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::none>> {
     return {shared_loads().on("a").wavefronts_per_request(32),
             shared_loads().on("b").wavefronts_per_request(32),
             shared_loads().on("a").wavefronts_over_ideal(8),
-            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p))};
+            tma_loads("a").requests(boxes_of_a(p))};
   }
 };
 

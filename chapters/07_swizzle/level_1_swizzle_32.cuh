@@ -7,7 +7,6 @@
 namespace cookbook::gemm {
 
 struct Swizzle32 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b32>> {
-  using Config = smem_swizzle::Config<Swizzle::b32>;
   static constexpr const char* name = "swizzle_32";
   static constexpr const char* changed =
       "panels of 32 bytes; the 16-byte chunk index is XORed with address bit 7";
@@ -19,8 +18,7 @@ struct Swizzle32 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b32>> {
   static Claims claims(const Problem& p) {
     return {shared_loads().on("a").wavefronts_per_request(4),
             shared_loads().on("b").wavefronts_per_request(4), shared_loads().conflict_free(),
-            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p)),
-            faster_than_previous(1.5)};
+            tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.5)};
   }
 };
 

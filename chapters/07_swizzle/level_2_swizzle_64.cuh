@@ -7,7 +7,6 @@
 namespace cookbook::gemm {
 
 struct Swizzle64 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b64>> {
-  using Config = smem_swizzle::Config<Swizzle::b64>;
   static constexpr const char* name = "swizzle_64";
   static constexpr const char* changed =
       "panels of 64 bytes; two bits of the chunk index are XORed";
@@ -18,8 +17,7 @@ struct Swizzle64 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b64>> {
   static Claims claims(const Problem& p) {
     return {shared_loads().on("a").wavefronts_per_request(4),
             shared_loads().on("b").wavefronts_per_request(4), shared_loads().conflict_free(),
-            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p)),
-            faster_than_previous(1.0)};
+            tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.0)};
   }
 };
 

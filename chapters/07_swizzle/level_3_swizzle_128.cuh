@@ -7,7 +7,6 @@
 namespace cookbook::gemm {
 
 struct Swizzle128 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b128>> {
-  using Config = smem_swizzle::Config<Swizzle::b128>;
   static constexpr const char* name = "swizzle_128";
   static constexpr const char* changed =
       "panels of 128 bytes; all three bits of the chunk index are XORed";
@@ -19,8 +18,7 @@ struct Swizzle128 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b128>> {
   static Claims claims(const Problem& p) {
     return {shared_loads().on("a").wavefronts_per_request(4),
             shared_loads().on("b").wavefronts_per_request(4), shared_loads().conflict_free(),
-            tma_loads("a").requests(smem_swizzle::boxes_of_a<Config>(p)),
-            faster_than_previous(0.98)};
+            tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(0.98)};
   }
 };
 

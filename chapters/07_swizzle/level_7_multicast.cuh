@@ -7,48 +7,61 @@
 
 namespace cookbook::gemm {
 
+/// As chapter 6's load_k_block, for a block of a cluster: loads this block's tile of A, and part
+/// `rank` of B into every block of the cluster. `full` counts all of both operands, because the
+/// other blocks send their parts of B here.
+template <class C>
+__device__ __forceinline__ void load_k_block(Stage<C>& stage, const TensorMap* map_a,
+                                             const TensorMap* map_b, uint64_t* full, TileIndex tile,
+                                             int k_block, int rank) {
+  mbarrier_arrive_expect_tx(full, sizeof(Stage<C>));
+  Stage<C>::A::load(stage.a, map_a, full, tile.m * C::kBlockM, k_block * C::kBlockK);
+  Stage<C>::B::load_part(stage.b, map_b, full, tile.n * C::kBlockN, k_block * C::kBlockK, rank);
+}
+
+/// As chapter 6's load_next, for a block of a cluster.
+template <class Smem, int kStages>
+__device__ __forceinline__ void load_next(Smem& smem, StageCursor<kStages>& write,
+                                          const TensorMap* map_a, const TensorMap* map_b,
+                                          TileIndex tile, int k_block, int rank) {
+  mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);  // every reader of every block
+  load_k_block(smem.stages[write.stage], map_a, map_b, &smem.full[write.stage], tile, k_block,
+               rank);
+  write.advance();
+}
+
+/// This warp has left a stage: tells the producer of each block of the cluster, since each sends
+/// a part of B to it. empty: the stage's barrier of this block.
+template <int kCluster>
+__device__ __forceinline__ void release_in_cluster(uint64_t* empty) {
+  if (lane_idx() < kCluster) mbarrier_arrive_cluster_relaxed(empty, lane_idx());
+}
+
 namespace multicast {
 
 template <Major kA = Major::k, Major kB = Major::mn>
 struct Config : tma_store::Config<kA, kB> {
   using Order = GroupedOrder<8>;      // of cluster tiles, 256 x 256
-  static constexpr int kCluster = 2;  // blocks, one above the other
+  static constexpr int kCluster = 2;  // blocks, one above the other; each loads half of B
 };
 
-using tma_store::kBoxBytes;
+using tma_store::Smem;
 using tma_store::store_tile;
 
 template <class C>
-struct Traits : tma_store::Traits<C> {
-  using A = OperandTile<C::kMajorA, Swizzle::b128, C::kBlockM, C::kBlockK>;
-  using B = OperandTile<C::kMajorB, Swizzle::b128, C::kBlockN, C::kBlockK, C::kCluster>;
-};
-
-template <class C>
-__global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
+__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            const __grid_constant__ TensorMap map_c, Extents e) {
-  using T = Traits<C>;
-  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, boxes, barriers
-  unsigned char* store = smem + C::kStages * T::kStageBytes;
-  uint64_t* full = reinterpret_cast<uint64_t*>(store + T::kStoreBytes);
-  uint64_t* empty = full + C::kStages;
-
+  auto& smem = *dynamic_shared<Smem<C>>();
   TileIndex tile;
   const int rank = static_cast<int>(cluster_block_rank());
   const int tiles_m = ceil_div(e.m, C::kBlockM * C::kCluster), tiles_n = ceil_div(e.n, C::kBlockN);
   C::Order::tile(static_cast<int>(blockIdx.x) / C::kCluster, tiles_m, tiles_n, tile);
-  tile.m = tile.m * C::kCluster + rank;  // may lie below C: loads give zeros, stores nothing
+  tile.m = tile.m * C::kCluster + rank;  // may lie below C: zeros are loaded, nothing is stored
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                                 // the producer
-      mbarrier_init(&empty[s], 4 * T::kConsumers * C::kCluster);  // readers in either block
-    }
-    fence_mbarrier_init();
-  }
+  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kConsumers * C::kCluster);  // of every block
   cluster_sync();  // the other block sends to our stages and arrives on our barriers
 
   if (warpgroup == 0) {
@@ -56,54 +69,23 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> write;
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
-        unsigned char* a = smem + write.stage * T::kStageBytes;
-        uint64_t* bar = &full[write.stage];
-        mbarrier_wait(&empty[write.stage], write.phase ^ 1);  // at once on a stage never used
-        mbarrier_arrive_expect_tx(bar, T::kStageBytes);  // the other block's half of B included
-        T::A::load(a, &map_a, bar, tile.m * C::kBlockM, k_block * C::kBlockK);
-        T::B::load_part(a + T::A::kBytes, &map_b, bar, tile.n * C::kBlockN, k_block * C::kBlockK,
-                        rank);
-        write.advance();
+        load_next(smem, write, &map_a, &map_b, tile, k_block, rank);
       }
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    const int row = (warpgroup - 1) * T::kMmaM * 64;  // this warpgroup's first, in the tile
-    const uint64_t desc_a =
-        wgmma_descriptor_advance(T::A::descriptor(smem), T::A::offset_bytes(row, 0));
-    const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
-    float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
+    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const Descriptors<C> tiles(smem.stages[0], row);
+    float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
     StageCursor<C::kStages> read;
-    int previous = 0;  // the stage that the batch in flight reads
-    for (int k_block = 0; k_block < k_blocks; ++k_block) {
-      mbarrier_wait(&full[read.stage], read.phase);
-      const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
-      const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
+    mma_tile(acc, smem, tiles, read, k_blocks,
+             [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); });
+    wgmma_wait<0>();           // the last batch; nobody waits for its stage
+    wgmma_fence_operand(acc);  // the accumulators are read only from here
 
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < C::kBlockK; k += 16) {
-#pragma unroll
-        for (int i = 0; i < T::kMmaM; ++i) {
-          wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
-              acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-              wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
-        }
-      }
-      wgmma_commit();
-      wgmma_wait<1>();  // the batch before this one is done: its stage is free
-      if (k_block > 0 && lane_idx() < C::kCluster) {  // either producer may have sent it
-        mbarrier_arrive_cluster_relaxed(&empty[previous], lane_idx());
-      }
-      previous = read.stage;
-      read.advance();
-    }
-    wgmma_wait<0>();  // the last batch; nobody waits for its stage
-#pragma unroll
-    for (int i = 0; i < T::kMmaM; ++i) wgmma_fence_operand(acc[i]);  // sums are read only from here
-
-    store_tile<C::kStoreBuffers>(acc, &map_c, store + (warp - 4) * C::kStoreBuffers * kBoxBytes,
+    store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
   }
@@ -112,9 +94,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, C::kBlocksPerSm)
 
 }  // namespace multicast
 
-struct Multicast : LevelT<bf16> {
-  using Config = multicast::Config<>;
-  using Plan = TmaPlan;
+struct Multicast : tma_store::LayoutLevel<multicast::Config> {
   static constexpr const char* name = "multicast";
   static constexpr const char* changed = "clusters of two: each block loads half of B for both";
   static constexpr const char* expect =
@@ -133,28 +113,15 @@ struct Multicast : LevelT<bf16> {
         slower_than_previous(
             0.97, "halving what L2 sends helps only where L2 was the limit; here the clock is")};
   }
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return TmaStore::supports(p, device);
-  }
-  static Plan prepare(const Problem& p, const Buffers& at) {
-    Plan plan = with_majors(p, [&](auto a, auto b) {
-      using T = multicast::Traits<multicast::Config<a.value, b.value>>;
-      return plan_operands<typename T::A, typename T::B>(p, at);
-    });
-    plan.plain = plan.plain || !is_16_byte_aligned(at.c);
-    if (!plan.plain && !plan.is_empty()) plan.c = tma_store::output_map(p, at.c);
-    return plan;
-  }
   static void run(const Plan& plan, Stream stream) {
-    if (launched_plain(plan, stream)) return;
-    const Problem& p = plan.problem;
-    with_majors(p, [&](auto a, auto b) {
-      using C = multicast::Config<a.value, b.value>;
-      using T = multicast::Traits<C>;
+    in_layout(plan, stream, [&](auto config) {
+      using C = decltype(config);
+      const Problem& p = plan.problem;
       const unsigned clusters = blocks_for(p.m, p.n, C::kBlockM * C::kCluster, C::kBlockN);
-      LaunchConfig config{dim3(clusters * C::kCluster), dim3(T::kThreads), T::kSmemBytes};
-      config.cluster = C::kCluster;
-      launch(multicast::kernel<C>, config, stream, plan.a, plan.b, plan.c, extents_of(p));
+      launch(multicast::kernel<C>,
+             {dim3(clusters * C::kCluster), dim3(C::kThreads), sizeof(multicast::Smem<C>),
+              C::kCluster},
+             stream, plan.a, plan.b, plan.c, extents_of(p));
     });
   }
 };

@@ -9,62 +9,44 @@ namespace cookbook::gemm {
 namespace persistent_dynamic {
 
 template <Major kA = Major::k, Major kB = Major::mn>
-struct Config : multicast::Config<kA, kB> {
-  static constexpr int kQueue = 2;  // tiles told ahead
+struct Config : persistent_static::Config<kA, kB> {
+  static constexpr int kQueue = 2;  // tiles fetched ahead
 };
 
-using tma_store::kBoxBytes;
 using tma_store::store_tile;
 
 template <class C>
-struct Traits : multicast::Traits<C> {
-  static constexpr int kSmemBytes = multicast::Traits<C>::kSmemBytes + C::kQueue * (8 + 8 + 4);
+struct Smem : tma_store::Smem<C> {
+  int queue[C::kQueue];  // tiles that the scheduler has fetched
+  // An entry is written, and read by all readers of the cluster (rank 0's barrier counts).
+  uint64_t queue_full[C::kQueue], queue_empty[C::kQueue];
 };
 
 template <class C>
-__global__ void __launch_bounds__(Traits<C>::kThreads, 1)
+__global__ void __launch_bounds__(C::kThreads, 1)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            const __grid_constant__ TensorMap map_c, Extents e, int* next) {
-  using T = Traits<C>;
-  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, boxes, barriers
-  unsigned char* store = smem + C::kStages * T::kStageBytes;
-  uint64_t* full = reinterpret_cast<uint64_t*>(store + T::kStoreBytes);
-  uint64_t* empty = full + C::kStages;
-  uint64_t* told = empty + C::kStages;  // a queue of kQueue tiles: written,
-  uint64_t* heard = told + C::kQueue;   // and read by everybody in the cluster (rank 0's counts)
-  int* queue = reinterpret_cast<int*>(heard + C::kQueue);
-
-  const int rank = static_cast<int>(cluster_block_rank());
-  const int clusters = static_cast<int>(gridDim.x) / C::kCluster;
-  const int tiles_m = ceil_div(e.m, C::kBlockM * C::kCluster), tiles_n = ceil_div(e.n, C::kBlockN);
-  const auto tile_at = [&](int t) {  // this block's part of cluster tile t
-    TileIndex tile;
-    C::Order::tile(t, tiles_m, tiles_n, tile);
-    return TileIndex{tile.m * C::kCluster + rank, tile.n};
-  };
+  auto& smem = *dynamic_shared<Smem<C>>();
+  const ClusterTiles<C> grid(e);
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
   if (threadIdx.x == 0) {
-    for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                                 // the producer
-      mbarrier_init(&empty[s], 4 * T::kConsumers * C::kCluster);  // readers in either block
-    }
     for (int i = 0; i < C::kQueue; ++i) {
-      mbarrier_init(&told[i], 1);
-      mbarrier_init(&heard[i], C::kCluster * (1 + 4 * T::kConsumers));  // producers, consumer warps
+      mbarrier_init(&smem.queue_full[i], 1);
+      mbarrier_init(&smem.queue_empty[i],
+                    C::kCluster * (1 + 4 * C::kConsumers));  // producer, consumers
     }
-    fence_mbarrier_init();
+    init_barriers(smem, 4 * C::kConsumers * C::kCluster);  // of every block
   }
   cluster_sync();  // the other block sends to our stages and arrives on our barriers
 
-  const int tiles = tiles_m * tiles_n;
-  const auto hear = [&](StageCursor<C::kQueue>& at) {  // the next tile; the same for everybody
-    mbarrier_wait_cluster(&told[at.stage], at.phase);
-    return queue[at.stage];
+  const auto next_tile = [&](StageCursor<C::kQueue>& at) {  // the same for all readers
+    mbarrier_wait_cluster(&smem.queue_full[at.stage], at.phase);
+    return smem.queue[at.stage];
   };
-  const auto confirm = [&](StageCursor<C::kQueue>& at) {  // one thread of each reader
-    mbarrier_arrive_cluster(&heard[at.stage], 0);
+  const auto release_entry = [&](StageCursor<C::kQueue>& at) {  // one thread of each reader
+    mbarrier_arrive_cluster(&smem.queue_empty[at.stage], 0);
   };
 
   if (warpgroup == 0) {
@@ -72,83 +54,50 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> write;
       StageCursor<C::kQueue> at;
-      for (int t = hear(at); t < tiles; t = hear(at)) {
-        confirm(at);
+      for (int t = next_tile(at); t < grid.count(); t = next_tile(at)) {
+        release_entry(at);
         at.advance();
-        const TileIndex tile = tile_at(t);
+        const TileIndex tile = grid.at(t);
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
-          unsigned char* a = smem + write.stage * T::kStageBytes;
-          uint64_t* bar = &full[write.stage];
-          mbarrier_wait(&empty[write.stage], write.phase ^ 1);
-          mbarrier_arrive_expect_tx(bar, T::kStageBytes);  // the other block's half of B included
-          T::A::load(a, &map_a, bar, tile.m * C::kBlockM, k_block * C::kBlockK);
-          T::B::load_part(a + T::A::kBytes, &map_b, bar, tile.n * C::kBlockN, k_block * C::kBlockK,
-                          rank);
-          write.advance();
+          load_next(smem, write, &map_a, &map_b, tile, k_block, grid.rank);
         }
       }
     }
-    if (warp == 1 && rank == 0 && elect_one()) {  // the scheduler, one a cluster
+    if (warp == 1 && grid.rank == 0 && elect_one()) {  // the scheduler, one per cluster
       StageCursor<C::kQueue> at;
-      for (int t = 0; t < tiles; at.advance()) {
-        mbarrier_wait_cluster(&heard[at.stage], at.phase ^ 1);
+      for (int t = 0; t < grid.count(); at.advance()) {
+        mbarrier_wait_cluster(&smem.queue_empty[at.stage], at.phase ^ 1);
         t = atomicAdd(&next[0], 1);
         for (int r = 0; r < C::kCluster; ++r) {
-          *map_shared(&queue[at.stage], r) = t;
-          mbarrier_arrive_cluster(&told[at.stage], r);
+          *map_shared(&smem.queue[at.stage], r) = t;
+          mbarrier_arrive_cluster(&smem.queue_full[at.stage], r);
         }
       }
-      if (atomicAdd(&next[1], 1) == clusters - 1) next[0] = next[1] = 0;  // the last one tidies up
+      const bool is_last = atomicAdd(&next[1], 1) == grid.clusters - 1;
+      if (is_last) next[0] = next[1] = 0;  // for the next launch
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    const int row = (warpgroup - 1) * T::kMmaM * 64;  // this warpgroup's first, in the tile
-    const uint64_t desc_a =
-        wgmma_descriptor_advance(T::A::descriptor(smem), T::A::offset_bytes(row, 0));
-    const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
-    unsigned char* boxes = store + (warp - 4) * C::kStoreBuffers * kBoxBytes;
-    const auto release = [&](int stage) {  // this warp has left it: tell either producer
-      if (lane_idx() < C::kCluster) mbarrier_arrive_cluster_relaxed(&empty[stage], lane_idx());
-    };
-    float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
+    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const Descriptors<C> tiles(smem.stages[0], row);
+    const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
+    float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
     StageCursor<C::kStages> read;
     StageCursor<C::kQueue> at;
-    for (int t = hear(at); t < tiles; t = hear(at)) {
+    for (int t = next_tile(at); t < grid.count(); t = next_tile(at)) {
       __syncwarp();  // all lanes have read the queue
-      if (lane_idx() == 0) confirm(at);
+      if (lane_idx() == 0) release_entry(at);
       at.advance();
-      int previous = 0;  // the stage that the batch in flight reads
-      for (int k_block = 0; k_block < k_blocks; ++k_block) {
-        mbarrier_wait(&full[read.stage], read.phase);
-        const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
-        const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
-
-        wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < C::kBlockK; k += 16) {
-#pragma unroll
-          for (int i = 0; i < T::kMmaM; ++i) {
-            wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
-                acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
-          }
-        }
-        wgmma_commit();
-        wgmma_wait<1>();  // the batch before this one is done: its stage is free
-        if (k_block > 0) release(previous);
-        previous = read.stage;
-        read.advance();
-      }
+      const int last = mma_tile(acc, smem, tiles, read, k_blocks, release);
       wgmma_wait<0>();
-#pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i)
-        wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);              // the next tile's loads wait for it
+      wgmma_fence_operand(acc);  // the accumulators are read only from here
+      release(last);             // the next tile's loads wait for it
 
-      const TileIndex tile = tile_at(t);
-      store_tile<C::kStoreBuffers>(acc, &map_c, boxes, tile.m * C::kBlockM + row + warp % 4 * 16,
-                                   tile.n * C::kBlockN);
+      const TileIndex tile = grid.at(t);
+      store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
+                                   tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
       if (lane_idx() == 0) tma_store_wait<0>();
       named_barrier_sync(1, 256);  // all of C's tile is written: on to the next one
     }
@@ -191,12 +140,11 @@ struct PersistentDynamic : LevelT<bf16> {
     if (launched_plain(plan.tma, stream)) return;
     with_majors(plan.tma.problem, [&](auto a, auto b) {
       using C = persistent_dynamic::Config<a.value, b.value>;
-      using T = persistent_dynamic::Traits<C>;
       const Problem& p = plan.tma.problem;
-      LaunchConfig config{dim3(persistent_blocks<C>(p)), dim3(T::kThreads), T::kSmemBytes};
-      config.cluster = C::kCluster;
-      launch(persistent_dynamic::kernel<C>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c,
-             extents_of(p), plan.next.as<int>());
+      launch(persistent_dynamic::kernel<C>,
+             {dim3(persistent_blocks<C>(p)), dim3(C::kThreads), sizeof(persistent_dynamic::Smem<C>),
+              C::kCluster},
+             stream, plan.tma.a, plan.tma.b, plan.tma.c, extents_of(p), plan.next.as<int>());
     });
   }
 };

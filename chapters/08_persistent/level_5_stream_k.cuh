@@ -9,24 +9,16 @@ namespace cookbook::gemm {
 
 namespace stream_k {
 
-template <Major kA = Major::k, Major kB = Major::mn>
-struct Config : multicast::Config<kA, kB> {};
-
-using multicast::Traits;
-using tma_store::kBoxBytes;
+using persistent_static::Config;
+using tma_store::Smem;
 using tma_store::store_tile;
 
 template <class C>
-__global__ void __launch_bounds__(Traits<C>::kThreads, 1)
+__global__ void __launch_bounds__(C::kThreads, 1)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            const __grid_constant__ TensorMap map_c, const __grid_constant__ Work work,
            PartialSums partial) {
-  using T = Traits<C>;
-  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, boxes, barriers
-  unsigned char* store = smem + C::kStages * T::kStageBytes;
-  uint64_t* full = reinterpret_cast<uint64_t*>(store + T::kStoreBytes);
-  uint64_t* empty = full + C::kStages;
-
+  auto& smem = *dynamic_shared<Smem<C>>();
   const int rank = static_cast<int>(cluster_block_rank());
   const int cluster = static_cast<int>(blockIdx.x) / C::kCluster;
   Segments segments(work, cluster, static_cast<int>(gridDim.x) / C::kCluster);
@@ -37,13 +29,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
   };
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);                                 // the producer
-      mbarrier_init(&empty[s], 4 * T::kConsumers * C::kCluster);  // readers in either block
-    }
-    fence_mbarrier_init();
-  }
+  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kConsumers * C::kCluster);  // of every block
   cluster_sync();  // the other block sends to our stages and arrives on our barriers
 
   if (warpgroup == 0) {
@@ -53,67 +39,32 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
       while (segments.next(s)) {
         const TileIndex tile = tile_at(s.tile);
         for (int k_block = s.k_begin; k_block < s.k_end; ++k_block) {
-          unsigned char* a = smem + write.stage * T::kStageBytes;
-          uint64_t* bar = &full[write.stage];
-          mbarrier_wait(&empty[write.stage], write.phase ^ 1);
-          mbarrier_arrive_expect_tx(bar, T::kStageBytes);  // the other block's half of B included
-          T::A::load(a, &map_a, bar, tile.m * C::kBlockM, k_block * C::kBlockK);
-          T::B::load_part(a + T::A::kBytes, &map_b, bar, tile.n * C::kBlockN, k_block * C::kBlockK,
-                          rank);
-          write.advance();
+          load_next(smem, write, &map_a, &map_b, tile, k_block, rank);
         }
       }
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    const int row = (warpgroup - 1) * T::kMmaM * 64;  // this warpgroup's first, in the tile
-    const uint64_t desc_a =
-        wgmma_descriptor_advance(T::A::descriptor(smem), T::A::offset_bytes(row, 0));
-    const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
-    unsigned char* boxes = store + (warp - 4) * C::kStoreBuffers * kBoxBytes;
-    const auto release = [&](int stage) {  // this warp has left it: tell either producer
-      if (lane_idx() < C::kCluster) mbarrier_arrive_cluster_relaxed(&empty[stage], lane_idx());
-    };
-    float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
+    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const Descriptors<C> tiles(smem.stages[0], row);
+    const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
+    float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
     StageCursor<C::kStages> read;
     while (segments.next(s)) {
-      int previous = 0;  // the stage that the batch in flight reads
-      for (int k_block = s.k_begin; k_block < s.k_end; ++k_block) {
-        mbarrier_wait(&full[read.stage], read.phase);
-        const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
-        const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
-
-        wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < C::kBlockK; k += 16) {
-#pragma unroll
-          for (int i = 0; i < T::kMmaM; ++i) {
-            wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
-                acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-                k_block > s.k_begin || k > 0);
-          }
-        }
-        wgmma_commit();
-        wgmma_wait<1>();  // the batch before this one is done: its stage is free
-        if (k_block > s.k_begin) release(previous);
-        previous = read.stage;
-        read.advance();
-      }
+      const int last = mma_tile(acc, smem, tiles, read, s.k_end - s.k_begin, release);
       wgmma_wait<0>();
-#pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i)
-        wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);              // the next tile's loads wait for it
+      wgmma_fence_operand(acc);  // the accumulators are read only from here
+      release(last);             // the next tile's loads wait for it
 
-      if (!complete_tile<4 * T::kConsumers>(acc, partial, work, s, cluster, warp - 4,
+      if (!complete_tile<4 * C::kConsumers>(acc, partial, work, s, cluster, warp - 4,
                                             [&](int c) { return c * C::kCluster + rank; })) {
-        continue;  // somebody else stores this tile
+        continue;  // another cluster stores this tile
       }
       const TileIndex tile = tile_at(s.tile);
-      store_tile<C::kStoreBuffers>(acc, &map_c, boxes, tile.m * C::kBlockM + row + warp % 4 * 16,
-                                   tile.n * C::kBlockN);
+      store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
+                                   tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: a warp goes on when its boxes are packed; TMA stores under the next products
     if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
   }
@@ -166,11 +117,10 @@ struct StreamK : LevelT<bf16> {
     if (launched_plain(plan.tma, stream)) return;
     with_majors(plan.tma.problem, [&](auto a, auto b) {
       using C = stream_k::Config<a.value, b.value>;
-      using T = stream_k::Traits<C>;
-      LaunchConfig config{dim3(static_cast<unsigned>(plan.clusters * C::kCluster)),
-                          dim3(T::kThreads), T::kSmemBytes};
-      config.cluster = C::kCluster;
-      launch(stream_k::kernel<C>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c, plan.work,
+      launch(stream_k::kernel<C>,
+             {dim3(static_cast<unsigned>(plan.clusters * C::kCluster)), dim3(C::kThreads),
+              sizeof(stream_k::Smem<C>), C::kCluster},
+             stream, plan.tma.a, plan.tma.b, plan.tma.c, plan.work,
              PartialSums{plan.sums.as<float>(), plan.flags.as<int>()});
     });
   }

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "chapters/06_tma/level_8_tma_store.cuh"
+#include "chapters/07_swizzle/level_7_multicast.cuh"
 #include "chapters/08_persistent/plan.cuh"
-#include "common/device/cluster.cuh"
 
 namespace cookbook::gemm {
 
@@ -19,25 +18,22 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
            const __grid_constant__ TensorMap map_c, Output out, Extents e,
            const __grid_constant__ Work work, PartialSums partial) {
   using T = Traits<C, kMajorA, kMajorB>;
-  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, boxes, barriers
-  unsigned char* store = smem + C::kStages * T::kStageBytes;
-  uint64_t* full = reinterpret_cast<uint64_t*>(store + T::kStoreBytes);
-  uint64_t* empty = full + C::kStages;
-
+  static_assert(sizeof(tma_store::Smem<T>) == T::kSmemBytes);
+  auto& smem = *dynamic_shared<tma_store::Smem<T>>();
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
   const int rank = C::kCluster > 1 ? static_cast<int>(cluster_block_rank()) : 0;
   const int cluster = static_cast<int>(blockIdx.x) / C::kCluster;
   Segments segments(work, cluster, static_cast<int>(gridDim.x) / C::kCluster);
   Segment s;
+  const auto tile_at = [&](int t) {  // this block's part of cluster tile t
+    const TileIndex tile = work.at(t);
+    return TileIndex{tile.m * C::kCluster + rank, tile.n};
+  };
 
   if (threadIdx.x == 0) {
-    tma_prefetch_descriptor(&map_a);  // small products notice
+    tma_prefetch_descriptor(&map_a);  // it shows where there is little else to do
     tma_prefetch_descriptor(&map_b);
-    for (int i = 0; i < C::kStages; ++i) {
-      mbarrier_init(&full[i], 1);             // this block's producer
-      mbarrier_init(&empty[i], T::kReaders);  // every warp that reads what it sent, cluster-wide
-    }
-    fence_mbarrier_init();
+    init_barriers(smem, T::kReaders);
   }
   if constexpr (C::kCluster > 1) {
     cluster_sync();  // the other block sends to our stages and arrives on our barriers
@@ -50,20 +46,13 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> write;
       while (segments.next(s)) {
-        const TileIndex tile = work.at(s.tile);
-        const int m = (tile.m * C::kCluster + rank) * C::kBlockM, n = tile.n * C::kBlockN;
+        const TileIndex tile = tile_at(s.tile);
         for (int k_block = s.k_begin; k_block < s.k_end; ++k_block) {
-          unsigned char* a = smem + write.stage * T::kStageBytes;
-          uint64_t* bar = &full[write.stage];
-          mbarrier_wait(&empty[write.stage], write.phase ^ 1);
-          mbarrier_arrive_expect_tx(bar, T::kStageBytes);  // the other block's part of B included
-          T::A::load(a, &map_a, bar, m, k_block * C::kBlockK);
           if constexpr (C::kCluster > 1) {
-            T::B::load_part(a + T::A::kBytes, &map_b, bar, n, k_block * C::kBlockK, rank);
+            load_next(smem, write, &map_a, &map_b, tile, k_block, rank);
           } else {
-            T::B::load(a + T::A::kBytes, &map_b, bar, n, k_block * C::kBlockK);
+            load_next(smem, write, &map_a, &map_b, tile, k_block);
           }
-          write.advance();
         }
       }
     }
@@ -71,15 +60,12 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
     register_alloc<232>();
     const int group = warpgroup - 1, lane = lane_idx();
     const int row = T::kPingPong ? 0 : group * T::kMmaM * 64;  // this warpgroup's first in the tile
-    unsigned char* boxes = store + (warp - 4) * T::kStoreBuffers * kBoxBytes;
-    const uint64_t desc_a =
-        wgmma_descriptor_advance(T::A::descriptor(smem), T::A::offset_bytes(row, 0));
-    const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
+    const Descriptors<T> tiles(smem.stages[0], row);
     const auto release = [&](int stage) {  // this warp has left it: tell each producer
       if constexpr (C::kCluster > 1) {
-        if (lane < C::kCluster) mbarrier_arrive_cluster_relaxed(&empty[stage], lane);
+        release_in_cluster<C::kCluster>(&smem.empty[stage]);
       } else {
-        if (lane == 0) mbarrier_arrive(&empty[stage]);
+        if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
       }
     };
     float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
@@ -93,36 +79,13 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
         }
         if (turn > 0) named_barrier_sync(1 + group, 256);  // until its products are all issued
       }
-      int previous = 0;  // the stage that the batch in flight reads
-      for (int k_block = s.k_begin; k_block < s.k_end; ++k_block) {
-        mbarrier_wait(&full[read.stage], read.phase);
-        const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
-        const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
-        wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < C::kBlockK; k += 16) {
-#pragma unroll
-          for (int i = 0; i < T::kMmaM; ++i) {
-            wgmma_m64k16<C::kBlockN, bf16, kMajorA, kMajorB>(
-                acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)),
-                k_block > s.k_begin || k > 0);
-          }
-        }
-        wgmma_commit();
-        wgmma_wait<1>();  // the batch before this one is done: its stage is free
-        if (k_block > s.k_begin) release(previous);
-        previous = read.stage;
-        read.advance();
-      }
+      const int last = mma_tile(acc, smem, tiles, read, s.k_end - s.k_begin, release);
       if constexpr (T::kPingPong) {
         if (segments.more()) named_barrier_arrive(2 - group, 256);  // the other's turn
       }
       wgmma_wait<0>();
-#pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i)
-        wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);
+      wgmma_fence_operand(acc);  // the accumulators are read only from here
+      release(last);             // the next tile's loads wait for it
 
       bool stores = true;
       if constexpr (T::kGeneral) {
@@ -130,14 +93,13 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
             complete_tile<T::kTileWarps>(acc, partial, work, s, cluster, (warp - 4) % T::kTileWarps,
                                          [&](int c) { return c * C::kCluster + rank; });
       }
-      const TileIndex tile = work.at(s.tile);
-      const int m = (tile.m * C::kCluster + rank) * C::kBlockM + row + warp % 4 * 16;
-      const int n = tile.n * C::kBlockN;
-      if (!stores) continue;
+      if (!stores) continue;  // another cluster stores this tile
+      const TileIndex tile = tile_at(s.tile);
+      const int m = tile.m * C::kBlockM + row + warp % 4 * 16, n = tile.n * C::kBlockN;
       if (!T::kGeneral || out.c == nullptr) {
-        tma_store::store_tile<T::kStoreBuffers>(acc, &map_c, boxes, m, n);
+        tma_store::store_tile<T::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4], m, n);
       } else {
-        store_tile_unaligned(acc, out, e, boxes, m, n);
+        store_tile_unaligned(acc, out, e, smem.boxes[warp - 4], m, n);
       }
     }
     if (lane == 0) tma_store_wait_read<0>();

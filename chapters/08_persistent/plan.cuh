@@ -26,23 +26,25 @@ struct Config {
   static constexpr Schedule kSchedule = kWho;
 };
 
-template <class C, Major kMajorA, Major kMajorB>
-struct Traits {
-  using A = OperandTile<kMajorA, Swizzle::b128, C::kBlockM, C::kBlockK>;
-  using B = OperandTile<kMajorB, Swizzle::b128, C::kBlockN, C::kBlockK, C::kCluster>;
+/// A configuration for operands of one layout, with what follows from it.
+template <class C, Major kA, Major kB>
+struct Traits : C {
+  static constexpr Major kMajorA = kA, kMajorB = kB;
+  static constexpr Swizzle kSwizzle = Swizzle::b128;
+  using A = OperandTile<kA, kSwizzle, C::kBlockM, C::kBlockK>;
+  using B = OperandTile<kB, kSwizzle, C::kBlockN, C::kBlockK, C::kCluster>;
   static constexpr bool kPingPong = C::kSchedule == Schedule::ping_pong;
-  static constexpr int kMmaM = C::kBlockM / (kPingPong ? 1 : 2) / 64;  // a warpgroup
+  static constexpr int kMmaM = C::kBlockM / (kPingPong ? 1 : 2) / 64;  // per warpgroup
   // Registers are left to share tiles (stream-K) and to store rows of any pitch.
   static constexpr bool kGeneral = kMmaM == 1;
-  static constexpr int kStageBytes = A::kBytes + B::kBytes;
-  static constexpr int kThreads = 3 * 128;  // the producer's warpgroup and two consumers
-  static constexpr int kWarps = 8;          // that multiply
-  static constexpr int kTileWarps = kPingPong ? 4 : 8;                // of them, on one tile
-  static constexpr int kReaders = C::kCluster * kTileWarps;           // of a stage
-  static constexpr int kRingBytes = C::kStages * (kStageBytes + 16);  // and its barriers
+  static constexpr int kConsumers = 2;                       // warpgroups
+  static constexpr int kThreads = 128 * (1 + kConsumers);    // and the producer's
+  static constexpr int kTileWarps = kPingPong ? 4 : 8;       // that multiply one tile
+  static constexpr int kReaders = C::kCluster * kTileWarps;  // of a stage
+  static constexpr int kRingBytes = C::kStages * (A::kBytes + B::kBytes + 16);  // and barriers
+  static constexpr int kWarps = 4 * kConsumers;
   static constexpr int kStoreBuffers = kRingBytes + kWarps * 2 * kBoxBytes <= 232448 ? 2 : 1;
-  static constexpr int kStoreBytes = kWarps * kStoreBuffers * kBoxBytes;
-  static constexpr int kSmemBytes = kRingBytes + kStoreBytes;
+  static constexpr int kSmemBytes = kRingBytes + kWarps * kStoreBuffers * kBoxBytes;
   static_assert(kSmemBytes <= 232448, "more shared memory than a block can have");
   static_assert(kMmaM >= 1 && kMmaM * C::kBlockN <= 448, "accumulators must fit the registers");
   static_assert(C::kBlockN % 64 == 0 && C::kCluster <= 2, "whole boxes of C; clusters of 1 or 2");

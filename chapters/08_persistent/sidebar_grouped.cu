@@ -19,9 +19,8 @@
 namespace cookbook::gemm {
 namespace grouped_products {
 
-using tma_store::kBoxBytes;
+using tma_store::Smem;
 using tma_store::store_tile;
-using tma_store::Traits;
 
 struct Config : tma_store::Config<Major::k, Major::mn> {};
 
@@ -50,25 +49,13 @@ struct Products {
 };
 
 template <class C>
-__global__ void __launch_bounds__(Traits<C>::kThreads, 1)
+__global__ void __launch_bounds__(C::kThreads, 1)
     kernel(const __grid_constant__ Products products) {
-  using T = Traits<C>;
-  unsigned char* smem = dynamic_shared<unsigned char>();  // stages of {A, B}, boxes, barriers
-  unsigned char* store = smem + C::kStages * T::kStageBytes;
-  uint64_t* full = reinterpret_cast<uint64_t*>(store + T::kStoreBytes);
-  uint64_t* empty = full + C::kStages;
-
+  auto& smem = *dynamic_shared<Smem<C>>();
   const int first = static_cast<int>(blockIdx.x), step = static_cast<int>(gridDim.x);
-
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < C::kStages; ++s) {
-      mbarrier_init(&full[s], 1);  // the producer
-      mbarrier_init(&empty[s], 4 * T::kConsumers);
-    }
-    fence_mbarrier_init();
-  }
+  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kConsumers);  // readers: the consumers' warps
   __syncthreads();
 
   if (warpgroup == 0) {
@@ -79,62 +66,31 @@ __global__ void __launch_bounds__(Traits<C>::kThreads, 1)
         const One& p = products.of(t);
         const TileIndex tile = p.at(t);
         for (int k_block = 0; k_block < p.k_blocks; ++k_block) {
-          unsigned char* a = smem + write.stage * T::kStageBytes;
-          uint64_t* bar = &full[write.stage];
-          mbarrier_wait(&empty[write.stage], write.phase ^ 1);
-          mbarrier_arrive_expect_tx(bar, T::kStageBytes);
-          T::A::load(a, &p.a, bar, tile.m * C::kBlockM, k_block * C::kBlockK);
-          T::B::load(a + T::A::kBytes, &p.b, bar, tile.n * C::kBlockN, k_block * C::kBlockK);
-          write.advance();
+          load_next(smem, write, &p.a, &p.b, tile, k_block);
         }
       }
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    const int row = (warpgroup - 1) * T::kMmaM * 64;  // this warpgroup's first, in the tile
-    const uint64_t desc_a =
-        wgmma_descriptor_advance(T::A::descriptor(smem), T::A::offset_bytes(row, 0));
-    const uint64_t desc_b = T::B::descriptor(smem + T::A::kBytes);
-    unsigned char* boxes = store + (warp - 4) * C::kStoreBuffers * kBoxBytes;
+    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) {
-      if (lane_idx() == 0) mbarrier_arrive(&empty[stage]);
+      if (lane_idx() == 0) mbarrier_arrive(&smem.empty[stage]);
     };
-    float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
+    float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
     StageCursor<C::kStages> read;
     for (int t = first; t < products.tiles; t += step) {
       const One& p = products.of(t);
-      int previous = 0;  // the stage that the batch in flight reads
-      for (int k_block = 0; k_block < p.k_blocks; ++k_block) {
-        mbarrier_wait(&full[read.stage], read.phase);
-        const uint64_t a = wgmma_descriptor_advance(desc_a, read.stage * T::kStageBytes);
-        const uint64_t b = wgmma_descriptor_advance(desc_b, read.stage * T::kStageBytes);
-
-        wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < C::kBlockK; k += 16) {
-#pragma unroll
-          for (int i = 0; i < T::kMmaM; ++i) {
-            wgmma_m64k16<C::kBlockN, bf16, C::kMajorA, C::kMajorB>(
-                acc[i], wgmma_descriptor_advance(a, T::A::offset_bytes(64 * i, k)),
-                wgmma_descriptor_advance(b, T::B::offset_bytes(0, k)), k_block > 0 || k > 0);
-          }
-        }
-        wgmma_commit();
-        wgmma_wait<1>();  // the batch before this one is done: its stage is free
-        if (k_block > 0) release(previous);
-        previous = read.stage;
-        read.advance();
-      }
+      const int last = mma_tile(acc, smem, tiles, read, p.k_blocks, release);
       wgmma_wait<0>();
-#pragma unroll
-      for (int i = 0; i < T::kMmaM; ++i)
-        wgmma_fence_operand(acc[i]);  // sums are read only from here
-      release(previous);              // the next tile's loads wait for it
+      wgmma_fence_operand(acc);  // the accumulators are read only from here
+      release(last);             // the next tile's loads wait for it
 
       const TileIndex tile = p.at(t);
-      store_tile<C::kStoreBuffers>(acc, &p.c, boxes, tile.m * C::kBlockM + row + warp % 4 * 16,
-                                   tile.n * C::kBlockN);
+      store_tile<C::kStoreBuffers>(acc, &p.c, smem.boxes[warp - 4],
+                                   tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: a warp goes on when its boxes are packed; TMA stores under the next products
     if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
   }
@@ -168,9 +124,9 @@ int run(const std::vector<Size>& sizes) {
   }
   const Products products = gather(plans);
   const auto all_at_once = [&](Stream stream) {
-    using T = Traits<Config>;
     const int blocks = std::min(device_info().sm_count, products.tiles);
-    launch(kernel<Config>, {dim3(static_cast<unsigned>(blocks)), dim3(T::kThreads), T::kSmemBytes},
+    launch(kernel<Config>,
+           {dim3(static_cast<unsigned>(blocks)), dim3(Config::kThreads), sizeof(Smem<Config>)},
            stream, products);
   };
   all_at_once({});

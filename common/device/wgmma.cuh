@@ -88,6 +88,13 @@ __device__ __forceinline__ void wgmma_fence_operand(float (&registers)[kCount]) 
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(registers[i])::"memory");
 }
 
+/// As above, for the accumulators of several products.
+template <int kRows, int kCount>
+__device__ __forceinline__ void wgmma_fence_operand(float (&registers)[kRows][kCount]) {
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) wgmma_fence_operand(registers[i]);
+}
+
 /// As above, for the A registers of the register form.
 template <int kCount>
 __device__ __forceinline__ void wgmma_fence_operand(uint32_t (&registers)[kCount]) {

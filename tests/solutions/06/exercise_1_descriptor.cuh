@@ -25,8 +25,7 @@ struct TileB : OperandTile<Major::mn, Swizzle::b128, Config::kBlockN, Config::kB
 }  // namespace exercise_descriptor
 
 template <>
-struct wgmma_tiles::Traits<exercise_descriptor::Config>
-    : wgmma_tiles::Traits<wgmma_swizzled::Config> {
+struct Stage<exercise_descriptor::Config> : Stage<wgmma_swizzled::Config> {
   using B = exercise_descriptor::TileB;
 };
 
