@@ -51,6 +51,8 @@ __forceinline__ void wgmma_wait() {
 // Calls of the runtime are opaque to g++: nothing moves across them anyway.
 template <int kCount>
 __forceinline__ void wgmma_fence_operand(float (&)[kCount]) {}
+template <int kRows, int kCount>
+__forceinline__ void wgmma_fence_operand(float (&)[kRows][kCount]) {}
 template <int kCount>
 __forceinline__ void wgmma_fence_operand(uint32_t (&)[kCount]) {}
 
