@@ -419,8 +419,8 @@ def book_roofline(results, chapters, theme):
     if any(level.stale for _, run in runs for level in run.levels):
         text += " · * source changed since"
     style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run; dashed: data sheet; "
-                     "across: bytes as in the chapter's own figure"
-                     + (f"; of dots in one place the lowest chapter's stands there, the others beside it, {farthest:.1f}x at most"
+                     "horizontal: bytes as in the chapter's own figure"
+                     + (f"; dots that cover one another: moved sideways, {farthest:.1f}x at most, except the lowest chapter's"
                         if farthest > 1.05 else ""))
     return figure
 
