@@ -67,5 +67,96 @@ class Notebook(unittest.TestCase):
             compile(plain, "cell", "exec")
 
 
+# One word for one thing: what the book does not say, and what it says instead. The patterns see prose only.
+UNIT = (r"(?:bits?|bytes|KB|MB|registers?|accumulators?|clocks?|threads?|warps?|warpgroups?|blocks?|barriers?|"
+        r"requests?|sectors?|wavefronts?|words?|elements?|operations|FLOPs?|FMAs?|exponentials?|instructions?)")
+EACH = (r"(?:SM|multiprocessor|cluster|block|warp|warpgroup|thread|lane|tile|stage|step|clock|second|element|score|"
+        r"pair|row|request|k-block)")
+FORBIDDEN = {
+    r"(?<!dot )(?<!dot-)(?<!outer )(?<!Kronecker )\bproducts?\b": "GEMM, matrix multiplication",
+    r"\brungs?\b|\brows? (?:of|in) (?:a|the|this|that) ladder\b|\b[Rr]ow 0 is\b": "level",
+    r"\b(?:its|their|own|equal|exact|block's|output's) shares?\b|\bshar(?:e|ed|es|ing) out\b|\bwarp's part\b": "tile, k-block",
+    r"\b(?:heard|told)\b": "full, empty",
+    r"(?<!issue )(?<!issue-)\bslots?\b": "stage",
+    r"(?<!streaming )\bmultiprocessors?\b": "SM",
+    r"\b(?:lies?|lying|lay) apart\b|\btimes something\b": "stride, leading dimension",
+    r"\b(?:hang(?:s|ing)?|sticks?) (?:over|out)\b|\barriv(?:e|es|ing) as zeros\b": "out of bounds, zero-filled",
+    r"\bdeals?\b|\bdealt\b|\bdealing\b": "assign, distribute",
+    r"\bsums (?:live|stay|are kept) in registers\b|\bregisters? (?:of|for) sums\b": "accumulator",
+    r"\border (?:of|in) (?:the )?tiles\b": "raster order",
+    r"\bconditions? (?:per|for each|for every) (?:element|load|store)\b": "predicate, mask",
+    r"\brefus(?:e|es|ed|al|als|ing)\b": "supported, unsupported",
+    r"\bso many\b": "a number, an upper bound",
+    rf"\b{UNIT} an? {EACH}\b(?! of)": "per",
+}
+FORBIDDEN_IN = ("*.md",)  # further globs of git ls-files, as texts come to follow the table
+
+
+def prose(markdown):
+    """(line number, line) of the Markdown that is prose: no code, no table, no generated result, no address."""
+    text = re.sub(r"<!-- results -->.*?<!-- /results -->|<!-- ([\w ]+): begin -->.*?<!-- \1: end -->|^```.*?^```[ \t]*$|<!--.*?-->",
+                  lambda match: re.sub(r"[^\n]", "", match[0]), markdown, flags=re.MULTILINE | re.DOTALL)
+    code = False  # inside a block indented by four, which only an empty line opens
+    before = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        code = bool(re.match(r" {4,}\S", line)) and (code or not before.strip()) or code and not line.strip()
+        before = line
+        if not code and not line.lstrip().startswith("|"):
+            yield number, re.sub(r"\]\([^)\s]+\)|https?://\S+", "]", line)
+
+
+def forbidden(markdown):
+    """What a text says in another word than the book's: (line number, word, what to say)."""
+    lines = [""] * (markdown.count("\n") + 1)
+    for number, line in prose(markdown):
+        lines[number - 1] = re.sub(r"`[^`]*`", "``", line).strip()
+    text = "\n".join(lines)
+    return [(text.count("\n", 0, match.start()) + 1, match[0], instead) for pattern, instead in FORBIDDEN.items()
+            for match in re.finditer(pattern.replace(" ", r"\s"), text)]
+
+
+def long_lines(markdown, most=100):
+    return [number for number, line in prose(markdown) if len(line.rstrip()) > most]
+
+
+class Words(unittest.TestCase):
+    def files(self):
+        listed = subprocess.run(["git", "ls-files", "-z", "--", *FORBIDDEN_IN], cwd=ROOT, check=True,
+                                capture_output=True, text=True).stdout
+        files = [ROOT / name for name in listed.split("\0") if name]
+        self.assertTrue(files)
+        return files
+
+    def test_one_word_for_one_thing(self):
+        found = [f"{file.relative_to(ROOT)}:{number}: '{word}'; say: {instead}" for file in self.files()
+                 for number, word, instead in forbidden(file.read_text())]
+        self.assertEqual(found, [], "\n" + "\n".join(found))
+
+    def test_lines_wrap_at_100_columns(self):
+        found = [f"{file.relative_to(ROOT)}:{number}" for file in self.files() for number in long_lines(file.read_text())]
+        self.assertEqual(found, [])
+
+    def test_another_word_is_found(self):
+        for text in ("A tiled product has reuse.", "It is a rung.", "The last row of the ladder.", "Each has its share.",
+                     "The stage is told.", "A slot is free.", "One multiprocessor waits.", "Rows that lie apart.",
+                     "Rows 16 bytes times something.", "What hangs over the edge.", "It arrives as zeros.",
+                     "Tiles are dealt to blocks.", "A register of sums.", "The order of tiles.", "A condition per load.",
+                     "Odd shapes are refused.", "At most so many.", "64 registers a thread.", "227 KB a block.",
+                     "1,024 threads an SM.", "64 registers a\nthread.", "- It has 64 registers a\n  thread."):
+            with self.subTest(text):
+                self.assertEqual(len(forbidden(text)), 1)
+
+    def test_the_books_own_words_pass(self):
+        for text in ("A dot product and an outer product.", "- A dot\n  product.", "Two issue slots.", "64 registers per thread.",
+                     "SM: streaming multiprocessor.", "`product`", "    a product\n", "```\na product\n```\n",
+                     "| a product |", "<!-- results -->\na product\n<!-- /results -->", "Blocks share L2."):
+            with self.subTest(text):
+                self.assertEqual(forbidden(text), [])
+
+    def test_a_long_line_is_found(self):
+        self.assertEqual(long_lines("x" * 100 + "\n" + "word " * 21 + "\n"), [2])
+        self.assertEqual(long_lines(f"See [this]({'x' * 100}).\n\n    {'x' * 120}\n\n| {'x' * 120} |\n"), [])
+
+
 if __name__ == "__main__":
     unittest.main()
