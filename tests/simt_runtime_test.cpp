@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/crash.hpp"
 #include "common/backend/simt/internal.hpp"
 #include "common/backend/simt/settings.hpp"
 #include "common/device/cuda.cuh"
@@ -535,26 +536,55 @@ TEST(SimtRuntime, EndlessSpinIsAnError) {
   EXPECT_CONTAINS(kernel_error([&] {
                     launch(spin_forever, {dim3(3), dim3(32)}, {}, flag.as<int>());
                   }),
-                  "only spins");
+                  "only spins: block (0,0,0): threads 0..31 spin at simt_runtime_test.cpp:");
 }
+
+__global__ void store_far_outside(int* out) { out[1 << 20] = 1; }
 
 TEST(SimtRuntimeDeathTest, CrashNamesBlockAndThread) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(launch(crash, {dim3(2), dim3(32)}, {}, static_cast<int*>(nullptr)),
-              testing::ExitedWithCode(1),
+              testing::ExitedWithCode(simt::kCrashStatus),
               "block \\(1,0,0\\), thread \\(7,0,0\\).*crash at simt_runtime");
   EXPECT_EXIT(launch(crash_with_long_name<Pairs64>, {dim3(1), dim3(1)}, {}, nullptr),
-              testing::ExitedWithCode(1),
+              testing::ExitedWithCode(simt::kCrashStatus),
               "kernel [^ ]*crash_with_long_name<.{512}.*> at simt_runtime");
   DeviceMemory out(128, "out");
   EXPECT_EXIT(launch(deep_recursion, {dim3(1), dim3(1)}, {}, out.as<int>(), 100),
-              testing::ExitedWithCode(1), "stack overflow");
-  EXPECT_EXIT(launch(print_and_assert, {dim3(2), dim3(2)}, {}, 4), testing::ExitedWithCode(1),
-              "assertion");
+              testing::ExitedWithCode(simt::kCrashStatus), "stack overflow.*deep_recursion at");
+  EXPECT_EXIT(launch(print_and_assert, {dim3(2), dim3(2)}, {}, 4),
+              testing::ExitedWithCode(simt::kCrashStatus),
+              "assertion.*print_and_assert at simt_runtime_test.cpp:");
+  EXPECT_EXIT(launch(store_far_outside, {dim3(1), dim3(1)}, {}, out.as<int>()),
+              testing::ExitedWithCode(simt::kCrashStatus),
+              "not mapped.*store_far_outside at simt_runtime_test.cpp:");
 #if defined(__x86_64__)
-  EXPECT_EXIT(launch(divide, {dim3(1), dim3(1)}, {}, out.as<int>(), 0), testing::ExitedWithCode(1),
-              "division by zero");
+  EXPECT_EXIT(launch(divide, {dim3(1), dim3(1)}, {}, out.as<int>(), 0),
+              testing::ExitedWithCode(simt::kCrashStatus), "division by zero");
 #endif
+}
+
+__global__ void loop_without_increment(volatile int* out, int n) {
+  for (int i = threadIdx.x == 7 ? 0 : n; i < n;) out[i] = 1;
+}
+__global__ void barrier_in_an_endless_loop(const volatile int* flag) {
+  while (*flag == 0) __syncthreads();
+}
+
+// A loop that calls nothing and one that goes through barriers: in neither does a thread finish.
+TEST(SimtRuntimeDeathTest, AHangNamesWhereEveryThreadIs) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  DeviceMemory out = upload(std::vector<int>{0}, "out");
+  simt::set_time_limit(1);
+  EXPECT_EXIT(
+      launch(loop_without_increment, {dim3(2), dim3(32)}, {}, out.as<int>(), 1),
+      testing::ExitedWithCode(simt::kCrashStatus),
+      "loop_without_increment: no thread has finished for 1 s .*: block \\(0,0,0\\): threads "
+      "0..6 exited; thread 7 runs at simt_runtime_test.cpp:[0-9]+; threads 8..31 are ready");
+  EXPECT_EXIT(launch(barrier_in_an_endless_loop, {dim3(1), dim3(64)}, {}, out.as<int>()),
+              testing::ExitedWithCode(simt::kCrashStatus),
+              "no thread has finished for 1 s .*wait in __syncthreads at simt_runtime_test.cpp:");
+  simt::set_time_limit(60);
 }
 
 // ---- asynchronous operations ----

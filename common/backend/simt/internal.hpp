@@ -271,7 +271,8 @@ struct SourceLocation {
 // Where each pc (a return address) is: the innermost inlined frame outside of common/, or else the
 // innermost. One addr2line for all that are not in the cache.
 std::vector<SourceLocation> symbolize(const std::vector<void*>& pcs);
-std::string describe_pc(void* pc);  // "file.cuh:17", or the address
+std::string describe_line(const SourceLocation& location);  // "file.cuh:17"; "" if unknown
+std::string describe_pc(void* pc);                          // "file.cuh:17", or the address
 std::string kernel_name(
     const void* kernel);  // "sgemm<Config<32, 32>>", without return type and parameters
 

@@ -3,6 +3,7 @@
 // errors.
 #include "common/backend/simt/launch.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +17,9 @@
 #include <thread>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/crash.hpp"
 #include "common/backend/simt/settings.hpp"
+#include "common/backend/simt/watchdog.hpp"
 #include "common/backend/simt/worker.hpp"
 #include "common/backend/whole_number.hpp"
 
@@ -110,22 +113,11 @@ Settings& settings() {
 // Threads that stay alive between launches. The launching thread is a worker too.
 class WorkerPool {
  public:
-  ~WorkerPool() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
   // Runs `body` on `count` threads at once, this one included, and waits for all.
   void run(int count, const std::function<void()>& body) {
     if (count > 1) {
       const std::lock_guard<std::mutex> lock(mutex_);
-      while (static_cast<int>(threads_.size()) < count - 1) {
-        threads_.emplace_back([this] { serve(); });
-      }
+      for (; threads_ < count - 1; ++threads_) std::thread([this] { serve(); }).detach();
       body_ = &body;
       wanted_ = busy_ = count - 1;
       wake_.notify_all();
@@ -142,8 +134,7 @@ class WorkerPool {
   void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
-      wake_.wait(lock, [this] { return stopping_ || wanted_ > 0; });
-      if (stopping_) return;
+      wake_.wait(lock, [this] { return wanted_ > 0; });
       --wanted_;
       const std::function<void()>& body = *body_;
       lock.unlock();
@@ -155,10 +146,8 @@ class WorkerPool {
 
   std::mutex mutex_;
   std::condition_variable wake_, done_;
-  std::vector<std::thread> threads_;
   const std::function<void()>* body_ = nullptr;
-  int wanted_ = 0, busy_ = 0;
-  bool stopping_ = false;
+  int threads_ = 0, wanted_ = 0, busy_ = 0;
 };
 
 Worker& worker_of_this_thread() {
@@ -190,21 +179,29 @@ class FirstError {
 };
 
 void run_launch(const Launch& launch) {
-  LaunchState state;
+  const int workers = static_cast<int>(
+      std::min<uint64_t>(static_cast<uint64_t>(settings().workers), launch.group_count));
+  LaunchState state(static_cast<size_t>(workers));
   state.launch = &launch;
   state.schedule = settings().schedule;
   state.seed = settings().seed;
-  const int workers = static_cast<int>(
-      std::min<uint64_t>(static_cast<uint64_t>(settings().workers), launch.group_count));
   state.running_workers = workers;
   FirstError first_error;
+  CrashRecord& record = crash_record();
+  ++record.progress;
+  record.kernel = launch.kernel;
+  record.in_kernel = true;
 
-  static WorkerPool pool;
-  pool.run(workers, [&state, &first_error] {
+  std::optional<Watch> watch(state);
+  of_this_process<WorkerPool>().run(workers, [&state, &first_error] {
     install_crash_handler();
+    answer_watchdog();
     refresh_static_shared_ranges();
     Worker& worker = worker_of_this_thread();
     worker.state = &state;
+    LaunchState::Slot& slot = state.slots[state.next_slot++];
+    slot.os_thread = static_cast<int>(syscall(SYS_gettid));
+    slot.worker = &worker;
     current_worker = &worker;
     while (!state.abandoned.load(std::memory_order_relaxed)) {
       const uint64_t group = state.next_group.fetch_add(1, std::memory_order_relaxed);
@@ -214,10 +211,14 @@ void run_launch(const Launch& launch) {
         state.abandoned = true;
       }
     }
+    slot.worker = nullptr;
     current_worker = nullptr;
     worker.state = nullptr;
     state.running_workers.fetch_sub(1, std::memory_order_relaxed);
   });
+  watch.reset();
+  record.in_kernel = false;
+  ++record.progress;
   if (hooks) hooks->launch_end(launch, !first_error.message().empty());
   if (!first_error.message().empty()) throw KernelError(first_error.message());
 }
@@ -297,10 +298,15 @@ uint64_t spin_seconds_from_environment() {
   return environment_number("COOKBOOK_SIMT_SPIN_SECONDS", 10, 1, 1000000);
 }
 
+uint64_t time_limit_from_environment() {
+  return environment_number("COOKBOOK_TIME_LIMIT", 60, 0, 1000000);
+}
+
 void check_environment() {
   model_from_environment();
   Settings();
   spin_seconds_from_environment();
+  time_limit_from_environment();
 }
 
 void set_async_schedule(AsyncSchedule schedule, uint64_t seed) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Global memory with its registry, and the shared-memory window.
 #include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -17,6 +19,9 @@ namespace simt {
 namespace {
 
 constexpr unsigned char kGuardByte = 0xa5;
+// Around every buffer and its guard bands: a store that misses by less than this crashes, and the
+// crash names its line, instead of changing what belongs to the process.
+constexpr size_t kUnmappedBytes = 16 << 20;
 constexpr uint32_t kRankShift = 24;
 constexpr uint32_t kOffsetMask = (1u << kRankShift) - 1;
 
@@ -160,9 +165,16 @@ void* dynamic_shared_memory() { return current_thread->block->shared; }
 DeviceMemory::DeviceMemory(size_t bytes, std::string name, size_t misalign_bytes)
     : bytes_(bytes), name_(std::move(name)) {
   const size_t used = kGuardBytes + misalign_bytes + bytes + kGuardBytes;
-  allocation_bytes_ = (used + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
-  allocation_ = static_cast<unsigned char*>(std::aligned_alloc(kGuardBytes, allocation_bytes_));
-  if (!allocation_) throw std::bad_alloc();
+  const size_t page = std::max(kGuardBytes, static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+  allocation_bytes_ = (used + page - 1) / page * page;
+  void* reserved = mmap(nullptr, allocation_bytes_ + 2 * simt::kUnmappedBytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (reserved == MAP_FAILED) throw std::bad_alloc();
+  allocation_ = static_cast<unsigned char*>(reserved) + simt::kUnmappedBytes;
+  if (mprotect(allocation_, allocation_bytes_, PROT_READ | PROT_WRITE) != 0) {
+    munmap(reserved, allocation_bytes_ + 2 * simt::kUnmappedBytes);
+    throw std::bad_alloc();
+  }
   data_ = allocation_ + kGuardBytes + misalign_bytes;
   std::memset(allocation_, simt::kGuardByte, allocation_bytes_);
   std::memset(data_, 0xff, bytes_);
@@ -172,7 +184,7 @@ DeviceMemory::DeviceMemory(size_t bytes, std::string name, size_t misalign_bytes
 DeviceMemory::~DeviceMemory() {
   if (!allocation_) return;
   simt::registry().remove(data_);
-  std::free(allocation_);
+  munmap(allocation_ - simt::kUnmappedBytes, allocation_bytes_ + 2 * simt::kUnmappedBytes);
 }
 
 void DeviceMemory::check_range(size_t bytes, size_t offset) const {

@@ -52,44 +52,62 @@ std::string thread_range(uint32_t first, uint32_t last) {
   return "threads " + std::to_string(first) + ".." + std::to_string(last);
 }
 
+// What a thread does, as far as a report tells it.
+struct Activity {
+  bool exited, runs, spins;
+  const char* waits_in;
+  void* pc;
+  bool operator==(const Activity&) const = default;
+};
+
+Activity activity_of(const Thread& thread, const RunningThread* running) {
+  // Read once each: the thread may run on.
+  const auto state = static_cast<const volatile ThreadState&>(thread.state);
+  const auto waits_in = static_cast<const char* const volatile&>(thread.waits_in);
+  const auto pc = static_cast<void* const volatile&>(thread.wait_pc);
+  if (state == ThreadState::exited) return {true, false, false, nullptr, nullptr};
+  if (running && running->thread == &thread) return {false, true, false, nullptr, nullptr};
+  const bool spins = thread.spinning && state == ThreadState::ready;
+  return {false, false, spins, spins ? nullptr : waits_in, spins || waits_in ? pc : nullptr};
+}
+
 // "threads 0..31 wait in __syncthreads at sgemm.cuh:40; threads 32..63 exited"
-std::string describe_threads(const Block& block) {
+std::string describe_threads(const Block& block, const RunningThread* running) {
   constexpr int kMaxRanges = 12;
   std::string text;
   int ranges = 0;
   for (uint32_t first = 0; first < block.thread_count;) {
-    const Thread& head = block.threads[first];
+    const Activity head = activity_of(block.threads[first], running);
     uint32_t last = first;
-    while (last + 1 < block.thread_count) {
-      const Thread& next = block.threads[last + 1];
-      if (next.state != head.state) break;
-      if (head.state != ThreadState::exited &&
-          (next.wait_pc != head.wait_pc || next.waits_in != head.waits_in)) {
-        break;
-      }
+    while (last + 1 < block.thread_count && activity_of(block.threads[last + 1], running) == head) {
       ++last;
     }
     if (ranges++ == kMaxRanges) return text + "; ...";
     if (!text.empty()) text += "; ";
     text += thread_range(first, last);
     const bool one = first == last;
-    if (head.state == ThreadState::exited) {
+    std::string line = head.pc ? " at " + describe_pc(head.pc) : "";
+    if (head.exited) {
       text += " exited";
-    } else if (head.spinning && head.state == ThreadState::ready) {
+    } else if (head.runs) {
+      text += " runs";
+      if (!running->line.empty()) line = " at " + running->line;
+    } else if (head.spins) {
       text += one ? " spins" : " spin";
-      if (head.wait_pc) text += " at " + describe_pc(head.wait_pc);
     } else if (head.waits_in) {
       text += std::string(one ? " waits in " : " wait in ") + head.waits_in;
-      if (head.wait_pc) text += " at " + describe_pc(head.wait_pc);
     } else {
       text += one ? " is ready" : " are ready";
     }
+    text += line;
     first = last + 1;
   }
   return text;
 }
 
-std::string describe_group(const Group& group) {
+}  // namespace
+
+std::string describe_group(const Group& group, const RunningThread* running) {
   constexpr int kMaxBlocks = 4;
   std::vector<void*> pcs;
   for (uint32_t b = 0; b < group.block_count; ++b) {
@@ -107,10 +125,12 @@ std::string describe_group(const Group& group) {
     if (block.alive == 0) continue;
     if (listed++ == kMaxBlocks) return text + "; more blocks likewise";
     if (!text.empty()) text += "; ";
-    text += "block " + triple(block.block_idx) + ": " + describe_threads(block);
+    text += "block " + triple(block.block_idx) + ": " + describe_threads(block, running);
   }
   return text;
 }
+
+namespace {
 
 [[noreturn]] void report_deadlock(Worker& worker) {
   abandon(kernel_name(worker.group.launch->kernel) + ": deadlock in " +
@@ -222,6 +242,8 @@ void thread_main() {
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
   worker.note_progress();
+  worker.finished_threads.store(worker.finished_threads.load(std::memory_order_relaxed) + 1,
+                                std::memory_order_relaxed);
   self.state = ThreadState::exited;
   self.warp->alive &= ~(1u << self.lane);
   --self.block->alive;
@@ -464,10 +486,10 @@ void block_current(const char* what, const void* object, void* pc) {
 void yield_current(void* pc) {
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
+  self.spinning = true;  // first: handle_idle() may report who spins, and where
+  self.wait_pc = pc;
   if (worker.idle_yields++ == 0) worker.idle_since = std::chrono::steady_clock::now();
   if (worker.idle_yields > worker.ready.size()) handle_idle(worker);
-  self.spinning = true;
-  self.wait_pc = pc;
   worker.ready.push(&self);
   schedule();
   if (!hooks) self.spinning = false;

@@ -17,4 +17,7 @@ void check_environment();
 /// COOKBOOK_SIMT_SPIN_SECONDS: how long all may spin before a launch counts as hanging.
 uint64_t spin_seconds_from_environment();
 
+/// COOKBOOK_TIME_LIMIT: seconds without a finished thread that end a process; 0: none do.
+uint64_t time_limit_from_environment();
+
 }  // namespace cookbook::simt

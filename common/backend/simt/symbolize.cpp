@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "common/backend/simt/crash.hpp"
 #include "common/backend/simt/internal.hpp"
 
 namespace cookbook::simt {
@@ -200,13 +201,29 @@ std::vector<SourceLocation> symbolize(const std::vector<void*>& pcs) {
   return result;
 }
 
-std::string describe_pc(void* pc) {
-  const SourceLocation location = symbolize({pc})[0];
-  if (location.line != 0) {
-    const size_t slash = location.file.rfind('/');
-    return location.file.substr(slash == std::string::npos ? 0 : slash + 1) + ":" +
-           std::to_string(location.line);
+std::string describe_line(const SourceLocation& location) {
+  if (location.line == 0) return "";
+  return location.file.substr(location.file.rfind('/') + 1) + ":" + std::to_string(location.line);
+}
+
+std::string describe_stack(void* const* frames, int count) {
+  // Only what was compiled here: systems that have glibc's debug information would name abort().
+  const std::string here = find_module(reinterpret_cast<uintptr_t>(&describe_stack)).path;
+  std::vector<void*> own;
+  for (int i = 0; i < count; ++i) {
+    if (find_module(reinterpret_cast<uintptr_t>(frames[i]) - 1).path == here) {
+      own.push_back(frames[i]);
+    }
   }
+  for (const SourceLocation& location : symbolize(own)) {
+    if (location.line != 0 && !is_plumbing(location)) return describe_line(location);
+  }
+  return "";
+}
+
+std::string describe_pc(void* pc) {
+  const std::string line = describe_line(symbolize({pc})[0]);
+  if (!line.empty()) return line;
   char text[32];
   std::snprintf(text, sizeof(text), "pc %p", pc);
   return text;

@@ -2,6 +2,8 @@
 // The state of one OS thread that runs groups of blocks. Private to the core of the runtime.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -35,8 +37,19 @@ class ReadyQueue {
   uint32_t head_ = 0, tail_ = 0;
 };
 
+struct Worker;
+
 // Shared by the workers of one launch.
 struct LaunchState {
+  // A worker while it works on this launch.
+  struct Slot {
+    std::atomic<Worker*> worker{nullptr};
+    int os_thread = 0;
+  };
+  explicit LaunchState(size_t workers) : slots(workers) {}
+
+  std::vector<Slot> slots;
+  std::atomic<size_t> next_slot{0};
   const Launch* launch = nullptr;
   AsyncSchedule schedule = AsyncSchedule::late;
   uint64_t seed = 1;
@@ -57,6 +70,7 @@ struct Worker {
   void* main_stack_pointer = nullptr;
   std::string error;  // set: the group was abandoned
   StackPool stacks;
+  std::atomic<uint64_t> finished_threads{0};  // ever; written by this OS thread only
 
   // Spin loops: yields since anything else happened.
   uint64_t idle_yields = 0;
@@ -99,7 +113,27 @@ void release_after_exit(Thread& thread);
 // memory.cpp: looks up this OS thread's thread-local storage anew.
 void refresh_static_shared_ranges();
 
-// crash.cpp: a signal handler that names the block and thread, for this OS thread.
-void install_crash_handler();
+// The thread of a group that its worker runs, and where ("" if not known).
+struct RunningThread {
+  const Thread* thread = nullptr;
+  std::string line;
+};
+
+// "block (0,0,0): threads 0..31 wait in __syncthreads at sgemm.cuh:40; ...". From another OS thread
+// too, as long as the group lasts: what then changes is described as before or after.
+std::string describe_group(const Group& group, const RunningThread* running = nullptr);
+
+// The T of this process, made on first use; one caller at a time. A forked process gets its own,
+// since threads do not survive a fork. Never destroyed: it may be in use when the process ends.
+template <class T>
+T& of_this_process() {
+  static T* instance = nullptr;
+  static pid_t owner = 0;
+  if (owner != getpid()) {
+    instance = new T;
+    owner = getpid();
+  }
+  return *instance;
+}
 
 }  // namespace cookbook::simt
