@@ -37,16 +37,16 @@ TEST(PlantedTraced, TheRightKernelHasNoFindingAndItsClaimsHold) {
 }
 
 TEST(PlantedTraced, MissingBarrier) {
-  expect_found(trace<Bug::missing_barrier>(), "race", "reverse.hpp:");
+  expect_found(trace<Bug::missing_barrier>(), "race", "reverse.cu:");
 }
 TEST(PlantedTraced, MissingWarpBarrier) {
-  expect_found(trace<Bug::missing_warp_barrier>({4, 32}), "race", "reverse.hpp:");
+  expect_found(trace<Bug::missing_warp_barrier>({4, 32}), "race", "reverse.cu:");
 }
 TEST(PlantedTraced, RaceBetweenTwoWarps) {
   expect_found(trace<Bug::race_between_two_warps>(), "race", "thread (40,0,0)");
 }
 TEST(PlantedTraced, UninitialisedShared) {
-  expect_found(trace<Bug::uninitialised_shared>(), "uninitialised", "reverse.hpp:");
+  expect_found(trace<Bug::uninitialised_shared>(), "uninitialised", "reverse.cu:");
 }
 TEST(PlantedTraced, OutOfBoundsLoad) {
   expect_found(trace<Bug::out_of_bounds_load>(), "out-of-bounds: thread (0,0,0) reads 4 bytes",
@@ -66,10 +66,10 @@ TEST(PlantedTraced, TheRightProductHasNoFinding) {
   EXPECT_EQ(run.check.status, CheckResult::Status::ok) << run.check.reason;
 }
 TEST(PlantedTraced, MissingWait) {
-  expect_found(trace_product<ProductBug::missing_wait>(), "race", "product.hpp:");
+  expect_found(trace_product<ProductBug::missing_wait>(), "race", "product.cu:");
 }
 TEST(PlantedTraced, StageUsedTooEarly) {
-  expect_found(trace_product<ProductBug::stage_used_too_early>(), "race", "product.hpp:");
+  expect_found(trace_product<ProductBug::stage_used_too_early>(), "race", "product.cu:");
 }
 
 TEST(PlantedTraced, AWrongClaimIsFalse) {

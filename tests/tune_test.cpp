@@ -17,10 +17,9 @@
 #include <set>
 #include <sstream>
 
+#include "chapters/09_online_softmax/problem.hpp"
 #include "chapters/11_autotuning/attention_problem.hpp"
 #include "chapters/11_autotuning/level_1_best_fixed.cuh"
-#include "chapters/11_autotuning/rmsnorm.cuh"
-#include "chapters/11_autotuning/rope.cuh"
 #include "chapters/11_autotuning/spaces.hpp"
 #include "common/harness/statistics.hpp"
 #include "common/tune/cli.hpp"
@@ -336,13 +335,14 @@ TEST(Tuner, AFastConfigurationThatIsWrongIsListedAndNotChosen) {
 }
 
 // A tolerance for fp32 on an output in bf16: right kernels "fail".
-struct TightProblem : rmsnorm::Problem {
+using RmsProblem = softmax::RmsProblem<bf16>;
+struct TightProblem : RmsProblem {
   static TightProblem make(const Size& size, const Variant& variant) {
-    return {rmsnorm::Problem::make(size, variant)};
+    return {RmsProblem::make(size, variant)};
   }
   void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
                      double* value, double* bound) const {
-    rmsnorm::Problem::reference_row(tensors, output, row, value, bound);
+    RmsProblem::reference_row(tensors, output, row, value, bound);
     for (std::int64_t c = 0; c < shape.cols; ++c) bound[c] = 1e-6 * std::fabs(value[c]);
   }
 };
@@ -352,8 +352,10 @@ TEST(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
   space.kernel = "tight";
   space.problem = ladder_over<TightProblem>("tight", "", {"rows", "cols"});
   space.problem.check_size = {4, 64};
-  space.add(candidate<rmsnorm::Config<128, 8>, rmsnorm::Tuned>());
-  space.add(candidate<rmsnorm::Config<64, 16>, rmsnorm::Tuned>());
+  const Space& right = autotuning::rmsnorm_space();
+  for (const char* id : {"threads=128 blocks_per_sm=8", "threads=64 blocks_per_sm=16"}) {
+    space.add(right[static_cast<std::size_t>(right.find(id))]);
+  }
   Instance instance(space.problem, {4, 64}, InputKind::normal, 1);
   DeviceVerifier verifier(space, instance, {4, 64});
   RecordedProblem none;
@@ -361,7 +363,7 @@ TEST(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
   const Report report = tune(space, {4, 64}, instance.problem(), device_info(), everyone(space),
                              timer, &verifier, {});
   EXPECT_NE(report.problem.find("too tight for the type"), std::string::npos) << report.problem;
-  const Instance fine(autotuning::rmsnorm_space().problem, {4, 64}, InputKind::normal, 1);
+  const Instance fine(right.problem, {4, 64}, InputKind::normal, 1);
   EXPECT_EQ(tolerance_too_tight(fine.problem(), fine.tensors()), "");
 }
 

@@ -27,19 +27,6 @@ struct Wrong {
 };
 
 template <class P>
-__global__ void wrong_in_places(const float* in, float* out, int cols, int pitch, Wrong wrong) {
-  const int row = blockIdx.x, c = threadIdx.x;
-  if (c >= cols) return;
-  float value = 2 * in[row * static_cast<long long>(pitch) + cols - 1 - c];
-  if (row >= wrong.first_row && row < wrong.end_row && row % 128 >= wrong.first_of_tile &&
-      row % 128 < wrong.end_of_tile && c >= wrong.first_col && c < wrong.end_col) {
-    if (wrong.unwritten) return;
-    value += 1;
-  }
-  out[row * static_cast<long long>(pitch) + c] = value;
-}
-
-template <class P>
 struct WrongInPlaces : LevelOf<P, Buffers> {
   using Plan = typename LevelOf<P, Buffers>::Plan;
   static constexpr const char* name = "wrong_in_places";
@@ -48,12 +35,7 @@ struct WrongInPlaces : LevelOf<P, Buffers> {
   static constexpr const char* cost = "none";
   static constexpr const char* source = __FILE__;
   static inline Wrong wrong;
-  static void run(const Plan& plan, Stream stream) {
-    const Problem& p = plan.problem;
-    launch(wrong_in_places<P>, {dim3(static_cast<unsigned>(p.rows)), dim3(64)}, stream,
-           plan.buffers.in, plan.buffers.out, static_cast<int>(p.cols),
-           static_cast<int>(p.in_pitch), wrong);
-  }
+  static void run(const Plan& plan, Stream stream);  // limits.cu
 };
 
 /// One row of four elements under bounds of infinity: what may be anything (the reference is a
@@ -72,13 +54,6 @@ struct Unbounded : Problem {
   }
 };
 
-template <class P>
-__global__ void write_four(float* out, float a, float b, float c, float d, int first) {
-  const float values[4] = {a, b, c, d};
-  const int i = threadIdx.x;
-  if (i >= first) out[i] = values[i];
-}
-
 struct FourValues : LevelOf<Unbounded, Buffers> {
   static constexpr const char* name = "four_values";
   static constexpr const char* changed = "what is written";
@@ -86,11 +61,8 @@ struct FourValues : LevelOf<Unbounded, Buffers> {
   static constexpr const char* cost = "none";
   static constexpr const char* source = __FILE__;
   static inline float values[4];
-  static inline int first = 0;  ///< elements before this one are not written
-  static void run(const Plan& plan, Stream stream) {
-    launch(write_four<Unbounded>, {dim3(1), dim3(4)}, stream, plan.buffers.out, values[0],
-           values[1], values[2], values[3], first);
-  }
+  static inline int first = 0;                       ///< elements before this one are not written
+  static void run(const Plan& plan, Stream stream);  // limits.cu
 };
 
 }  // namespace cookbook::planted
