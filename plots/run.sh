@@ -47,7 +47,7 @@ find_python() {
 
 export PYTHONPATH=plots${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
 case "${1:-}" in
-  --check | --tables-only) exec python3 -m cookbook_plots "$@" ;;  # matplotlib is not needed
+  --check | --tables-only | -h | --help) exec python3 -m cookbook_plots "$@" ;;  # matplotlib is not needed
   --test) arguments=(-m unittest discover -s plots/tests -t plots) ;;
   *) arguments=(-m cookbook_plots "$@") ;;
 esac

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """`./run`, the Makefile, tests/sanitize.sh, docs/build.sh and .ci/run, with stand-ins for all that they call."""
 import os
+import pty
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -57,9 +59,10 @@ class Scripts(unittest.TestCase):
             environment["BACKEND"] = backend
         return dict(environment, **more)
 
-    def run_it(self, *arguments, backend="simt", **more):
+    def run_it(self, *arguments, backend="simt", cwd=None, **more):
         environment = self.environment(backend, **more)
-        return subprocess.run([self.root / "run", *arguments], env=environment, capture_output=True, text=True)
+        return subprocess.run([self.root / "run", *arguments], env=environment, capture_output=True, text=True,
+                              cwd=cwd or self.root)
 
 
 class Run(Scripts):
@@ -177,6 +180,135 @@ class Run(Scripts):
             self.assertEqual((done.returncode, done.stderr), (2, line + "\n"))
         done = self.run_it("all", backend="gpu")
         self.assertEqual((done.returncode, done.stderr), (2, "run: BACKEND is 'gpu'; it must be simt or cuda\n"))
+
+
+    def test_an_option_that_no_chapter_has_is_refused_once(self):
+        for chapter in (0, 11):
+            self.script(f"build/simt/chapter-{chapter}",
+                        'case "$*" in *--hlep*) echo "chapter: no --hlep" >&2; exit 2;; esac; echo ran')
+        done = self.run_it("--hlep")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr.count("no --hlep"), 1)
+        self.assertEqual(self.run_it("--check").stdout, "ran\nran\n")
+
+    def test_a_number_of_jobs_that_is_none_is_refused_in_one_line(self):
+        for jobs in ("abc", "0", "-1", "2x"):
+            done = self.run_it("11", JOBS=jobs)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (
+                2, "", f"run: JOBS is '{jobs}'; it must be a number of compilers, 1 or more\n"))
+        self.assertEqual(self.run_it("11", JOBS="").returncode, 0)
+
+    def test_without_a_gpu_nothing_is_built_for_one(self):
+        self.gpu("release 13.0, V13.0.88")
+        self.script("bin/nvidia-smi", "exit 9")
+        for arguments in (("11",), ("all",), ("test",), ("sanitize",)):
+            done = self.run_it(*arguments, backend="cuda")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (
+                2, "", "run: BACKEND=cuda needs a GPU, and nvidia-smi finds none (./run build works without)\n"))
+        self.assertFalse((self.root / "cmake.log").exists())
+        self.assertEqual(self.run_it("build", backend="cuda").returncode, 0)
+        self.assertIn("--build build/cuda", (self.root / "cmake.log").read_text())
+
+    def test_a_file_is_where_the_caller_is_and_its_folder_is_made(self):
+        away = self.root / "away from here"
+        away.mkdir()
+        for arguments, file in ((("--json", "a/b.json"), "--json {}/a/b.json"), (("--json=c.json",), "--json={}/c.json"),
+                                (("--json", "/tmp/d.json", "--size", "4x4"), "--json /tmp/d.json --size 4x4")):
+            done = self.run_it("11", *arguments, cwd=away)
+            self.assertEqual((done.returncode, done.stdout), (0, f"11: {file.format(away)}\n"), done.stderr)
+        self.assertTrue((away / "a").is_dir())
+        self.assertEqual(self.run_it("--json", "e/f.json", cwd=away).stdout,
+                         f"0: --json {away}/e/f-0.json\n11: --json {away}/e/f-11.json\n")
+        self.assertTrue((away / "e").is_dir())
+        done = self.run_it("exercise", "11.1", "--json", "g/h.json", cwd=away)
+        self.assertEqual(done.stdout, f"11: --exercise 1 --json {away}/g/h.json\n")
+        (away / "file").touch()
+        done = self.run_it("11", "--json", "file/a.json", cwd=away)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "run: cannot make the folder file\n"))
+
+    def test_help_of_a_verb_builds_nothing(self):
+        (self.root / "docs").mkdir()
+        shutil.copy(ROOT / "docs/build.sh", self.root / "docs/build.sh")
+        shutil.copytree(ROOT / "plots", self.root / "plots",
+                        ignore=shutil.ignore_patterns("results", "figures", "tests", "__pycache__"))
+        before = sorted(self.root.rglob("*"))
+        for verb, word in (("docs", "site"), ("profile", "--ladder"), ("plots", "--results"), ("compare", "--quick")):
+            for option in ("--help", "-h"):
+                done = self.run_it(verb, option)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(word, done.stdout)
+        self.assertEqual(sorted(self.root.rglob("*")), before)
+        done = self.run_it("docs", "--hlep")
+        self.assertEqual((done.returncode, done.stderr), (2, "run: docs takes no '--hlep'\n"))
+
+    def test_a_second_run_waits_while_the_first_builds(self):
+        self.script("bin/cmake", 'case "$*" in --version) echo cmake version 3.25.1; exit;; esac\n'
+                                 f'[ ! -e "{self.root}/building" ] || echo two at once >>"{self.root}/cmake.log"\n'
+                                 f'touch "{self.root}/building"; sleep 0.3; rm "{self.root}/building"')
+        first = subprocess.Popen([self.root / "run", "11"], env=self.environment("simt"), cwd=self.root,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not (self.root / "building").exists() and first.poll() is None:
+            time.sleep(0.01)
+        second = self.run_it("11")
+        first_out, first_err = first.communicate()
+        self.assertEqual((first.returncode, first_out), (0, "11: \n"))
+        self.assertNotIn("Another ./run", first_err)
+        self.assertEqual((second.returncode, second.stdout), (0, "11: \n"))
+        self.assertIn("Another ./run is building here: waiting for it.\n", second.stderr)
+        self.assertFalse((self.root / "cmake.log").exists())
+
+    def missing(self, user="1000"):
+        """Something is missing, for a user who is not root and has sudo."""
+        self.script("bin/g++", 'case "$*" in -dumpfullversion) echo 12.2.0;; *) cat >"$0.in"; '
+                               '! grep -q CLI11_HERE "$0.in" && ! grep -q CLI/CLI "$0.in";; esac')
+        self.script("bin/id", f"echo {user}")
+        self.script("bin/sudo", f'echo "sudo $*" >>"{self.root}/sudo.log"; while [ $# -gt 0 ]; do '
+                                'case "$1" in -n | env | true) shift;; *=*) shift;; *) break;; esac; done; "$@"')
+        self.script("bin/apt-get", f'echo "$*" >>"{self.root}/apt.log"')
+
+    def typed(self, answer, *arguments):
+        """./run on a terminal, where this is typed: (exit status, what the terminal shows)."""
+        terminal, end = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        os.write(terminal, answer.encode())
+        done = subprocess.run([self.root / "run", *arguments], env=self.environment("simt"), cwd=self.root, stdin=end,
+                              stdout=subprocess.DEVNULL, stderr=end, check=False)
+        os.close(end)
+        return done.returncode, os.read(terminal, 65536).decode()
+
+    def test_on_a_terminal_sudo_is_asked_for(self):
+        self.missing()
+        status, shown = self.typed("n\n", "setup")
+        self.assertEqual(status, 2, shown)
+        self.assertIn("Needs libcli11-dev", shown)
+        self.assertIn("nothing was installed", shown)
+        self.assertFalse((self.root / "sudo.log").exists())
+        status, shown = self.typed("\n", "setup")
+        self.assertEqual(status, 0, shown)
+        self.assertIn("install -y -qq --no-install-recommends libcli11-dev\n", (self.root / "apt.log").read_text())
+
+    def test_without_a_terminal_or_as_root_nobody_is_asked(self):
+        self.missing()
+        done = self.run_it("setup")
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertIn("Installing libcli11-dev (", done.stderr)
+        self.assertIn("sudo -n env", (self.root / "sudo.log").read_text())
+        (self.root / "sudo.log").unlink()
+        self.missing(user="0")
+        status, shown = self.typed("", "setup")
+        self.assertEqual(status, 0, shown)
+        self.assertNotIn("[Y/n]", shown)
+        self.assertFalse((self.root / "sudo.log").exists())
+        self.assertFalse((self.root / "cmake.log").exists())  # setup builds nothing
+
+    def test_what_only_maintainers_keep_true_is_left_out(self):
+        self.script("bin/ctest", f'echo "$*" >>"{self.root}/ctest.log"')
+        for arguments, tests in (((), "-LE ^maintainer$"), (("--maintainer",), ""),
+                                 (("11",), "-LE ^maintainer$ -R ^(traced_)?chapter_11([._]|$)")):
+            self.assertEqual(self.run_it("test", *arguments).returncode, 0)
+            self.assertEqual((self.root / "ctest.log").read_text(),
+                             f"--test-dir build/simt -j 2 --output-on-failure {tests}".rstrip() + "\n")
+            (self.root / "ctest.log").unlink()
 
 
 class Make(Scripts):

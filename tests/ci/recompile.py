@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compiles the files of a configured CUDA build once more, in another way, and keeps nothing.
+
+  recompile.py BUILD --host-compiler clang++   host code by a second compiler, warnings are errors
+  recompile.py BUILD --device                  device code only, for the architectures of BUILD
+
+BUILD is a folder with compile_commands.json. Exit 1 when a file does not compile, 2 for bad input.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+# Files of these names say the same in every chapter: the first and the last stand for all.
+ALIKE = ("main.cu", "libraries.cu", "main.cpp")
+
+
+def commands(build):
+    """(file, is_cuda, arguments without launcher and output, folder) of every file, each once."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        arguments = shlex.split(entry["command"])
+        if Path(arguments[0]).name == "ccache":
+            del arguments[0]
+        at = arguments.index("-o")
+        del arguments[at:at + 2]
+        while "-MF" in arguments or "-MT" in arguments:  # no dependency files
+            at = arguments.index("-MF" if "-MF" in arguments else "-MT")
+            del arguments[at:at + 2]
+        arguments = [each for each in arguments if each != "-MD"]
+        is_cuda = "nvcc" in Path(arguments[0]).name
+        found.setdefault(entry["file"], (entry["file"], is_cuda, arguments, entry["directory"]))
+    return list(found.values())
+
+
+def chosen_for_host(files):
+    """What a second host compiler sees: all host files, but of those alike two; and of the files
+    with kernels the tests' and the backend's, whose host code differs from chapter to chapter."""
+    alike = {}
+    for file, is_cuda, *_ in files:
+        path = Path(file)
+        if not is_cuda and (path.name in ALIKE or "generated" in path.parts):
+            alike.setdefault(path.name if path.name in ALIKE else "generated", []).append(file)
+    kept = {file for group in alike.values() for file in (group[0], group[-1])}
+    dropped = {file for group in alike.values() for file in group} - kept
+    return [each for each in files
+            if each[0] not in dropped and not (each[1] and "chapters" in Path(each[0]).parts)]
+
+
+def host_command(file, is_cuda, arguments, compiler):
+    if not is_cuda:
+        return [compiler, *arguments[1:], "-Werror", "-fsyntax-only"]
+    # One architecture, the oldest, for which most device code is a trap: the host code is the same.
+    kept, skip = [], False
+    for each in arguments:
+        if skip or each.startswith(("--generate-code", "-gencode", "-arch")):
+            skip = each in ("--generate-code", "-gencode", "-arch")
+            continue
+        kept.append(each)
+    return [kept[0], "-ccbin", compiler, *kept[1:], "-arch=compute_75", "-Werror", "all-warnings",
+            "-Xcompiler", "-Wall,-Werror", "-o", os.devnull]
+
+
+def device_command(arguments):
+    kept = [each for each in arguments if each != "-c"]
+    return [*kept, "-fatbin", "-Werror", "all-warnings", "-o", os.devnull]
+
+
+def compile_all(jobs, limit):
+    """Runs (file, command, folder) side by side; the failed ones with what the compiler said."""
+    failed = []
+
+    def one(job):
+        file, command, folder = job
+        began = time.monotonic()
+        try:
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit,
+                                  check=False)
+            said, status = done.stdout + done.stderr, done.returncode
+        except subprocess.TimeoutExpired:
+            said, status = f"no end after {limit} s", 1
+        except OSError as error:
+            said, status = str(error), 1
+        return file, status, said, time.monotonic() - began
+
+    at_once = int(os.environ.get("JOBS") or os.cpu_count())
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for file, status, said, seconds in pool.map(one, jobs):
+            if status != 0:
+                failed.append(file)
+                told = [line for line in said.splitlines()
+                        if "error" in line or "warning" in line or "no end" in line]
+                print(f"FAILED {file} ({seconds:.0f} s)", *(told or said.splitlines())[:12], sep="\n  ")
+    return failed
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    way = parser.add_mutually_exclusive_group(required=True)
+    way.add_argument("--host-compiler", metavar="COMPILER")
+    way.add_argument("--device", action="store_true")
+    parser.add_argument("--only", default="", metavar="TEXT", help="files whose path has TEXT")
+    parser.add_argument("--limit", type=int, default=600, help="seconds per file")
+    options = parser.parse_args(arguments)
+    if not (options.build / "compile_commands.json").is_file():
+        print(f"recompile: no {options.build}/compile_commands.json: configure that build first",
+              file=sys.stderr)
+        return 2
+    files = [each for each in commands(options.build) if options.only in each[0]]
+    if options.device:
+        jobs = [(file, device_command(line), folder) for file, is_cuda, line, folder in files
+                if is_cuda]
+    else:
+        jobs = [(file, host_command(file, is_cuda, line, options.host_compiler), folder)
+                for file, is_cuda, line, folder in chosen_for_host(files)]
+    if not jobs:
+        print(f"recompile: no such file in {options.build}: nothing was checked", file=sys.stderr)
+        return 2
+    failed = compile_all(jobs, options.limit)
+    print(f"{len(jobs) - len(failed)} files compile, {len(failed)} do not")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
