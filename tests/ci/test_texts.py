@@ -3,8 +3,12 @@
 import json
 import re
 import subprocess
+import sys
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import check_sources  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDEBARS = "plots/results/h200/sidebars/"
@@ -89,7 +93,7 @@ FORBIDDEN = {
     r"\bso many\b": "a number, an upper bound",
     rf"\b{UNIT} an? {EACH}\b(?! of)": "per",
 }
-FORBIDDEN_IN = ("*.md",)  # further globs of git ls-files, as texts come to follow the table
+FORBIDDEN_IN = ("*.md",)  # globs of git ls-files: add "*.cuh" and others when their comments follow the table
 
 
 def prose(markdown):
@@ -105,14 +109,23 @@ def prose(markdown):
             yield number, re.sub(r"\]\([^)\s]+\)|https?://\S+", "]", line)
 
 
-def forbidden(markdown):
+def comments_and_strings(source):
+    """(line number, line) of what a C++ source says to people."""
+    source = re.sub(r"^#include .*$", "", source, flags=re.MULTILINE)
+    for match in check_sources.COMMENT.finditer(source):
+        first = source.count("\n", 0, match.start()) + 1
+        for offset, line in enumerate(match[0].split("\n")):
+            yield first + offset, re.sub(r'^\s*(?:///?|"|/?\*+)|"$', "", line)
+
+
+def forbidden(text, suffix=".md"):
     """What a text says in another word than the book's: (line number, word, what to say)."""
-    lines = [""] * (markdown.count("\n") + 1)
-    for number, line in prose(markdown):
-        lines[number - 1] = re.sub(r"`[^`]*`", "``", line).strip()
-    text = "\n".join(lines)
-    return [(text.count("\n", 0, match.start()) + 1, match[0], instead) for pattern, instead in FORBIDDEN.items()
-            for match in re.finditer(pattern.replace(" ", r"\s"), text)]
+    lines = [""] * (text.count("\n") + 1)
+    for number, line in (prose if suffix == ".md" else comments_and_strings)(text):
+        lines[number - 1] += " " * bool(lines[number - 1]) + re.sub(r"`[^`]*`", "``", line).strip()
+    said = "\n".join(lines)
+    return [(said.count("\n", 0, match.start()) + 1, match[0], instead) for pattern, instead in FORBIDDEN.items()
+            for match in re.finditer(pattern.replace(" ", r"\s"), said)]
 
 
 def long_lines(markdown, most=100):
@@ -120,20 +133,21 @@ def long_lines(markdown, most=100):
 
 
 class Words(unittest.TestCase):
-    def files(self):
-        listed = subprocess.run(["git", "ls-files", "-z", "--", *FORBIDDEN_IN], cwd=ROOT, check=True,
-                                capture_output=True, text=True).stdout
+    def files(self, *globs):
+        listed = subprocess.run(["git", "ls-files", "-z", "--", *globs], cwd=ROOT, check=True, capture_output=True,
+                                text=True).stdout
         files = [ROOT / name for name in listed.split("\0") if name]
         self.assertTrue(files)
         return files
 
     def test_one_word_for_one_thing(self):
-        found = [f"{file.relative_to(ROOT)}:{number}: '{word}'; say: {instead}" for file in self.files()
-                 for number, word, instead in forbidden(file.read_text())]
+        found = [f"{file.relative_to(ROOT)}:{number}: '{word}'; say: {instead}" for file in self.files(*FORBIDDEN_IN)
+                 for number, word, instead in forbidden(file.read_text(), file.suffix)]
         self.assertEqual(found, [], "\n" + "\n".join(found))
 
     def test_lines_wrap_at_100_columns(self):
-        found = [f"{file.relative_to(ROOT)}:{number}" for file in self.files() for number in long_lines(file.read_text())]
+        found = [f"{file.relative_to(ROOT)}:{number}" for file in self.files("*.md")
+                 for number in long_lines(file.read_text())]
         self.assertEqual(found, [])
 
     def test_another_word_is_found(self):
@@ -145,6 +159,10 @@ class Words(unittest.TestCase):
                      "1,024 threads an SM.", "64 registers a\nthread.", "- It has 64 registers a\n  thread."):
             with self.subTest(text):
                 self.assertEqual(len(forbidden(text)), 1)
+
+    def test_in_a_source_only_comments_and_strings_count(self):
+        source = '#include "a/product.hpp"\nint product, slot;  // 64 registers\n/// a thread\nauto s = "a rung";\n'
+        self.assertEqual(sorted(each[:2] for each in forbidden(source, ".cuh")), [(2, "registers\na thread"), (4, "rung")])
 
     def test_the_books_own_words_pass(self):
         for text in ("A dot product and an outer product.", "- A dot\n  product.", "Two issue slots.", "64 registers per thread.",
