@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 from . import autotuning, book, comparison, tables
-from .results import RESULTS, SIMT, ResultError, Results, Run, gpus, stale_counters, traffic
-
-FIGURES = book.ROOT / "plots/figures"
+from .results import SIMT, ResultError, Results, Run, gpus, stale_counters, traffic
+from .staging import Staging
 
 
 def figure_names(results, chapters):
@@ -139,13 +138,12 @@ def wrong_figures(results, chapters, names, folder):
     return wrong
 
 
-def draw(results, chapters, names, folder, png_folder):
+def draw(results, chapters, names, folder, png_folder, files):
     from . import style
-    png_folder.mkdir(parents=True, exist_ok=True)
     for theme_name in style.THEMES:
         with style.Theme(theme_name) as theme:
             for name, (kind, what) in names.items():
-                style.save(figure_of(kind, what, results, chapters, theme), folder, png_folder, name, theme,
+                style.save(figure_of(kind, what, results, chapters, theme), files, folder, png_folder, name, theme,
                            digest(figure_data(kind, what, results, chapters)))
     print(f"drew {len(names)} figures: SVG in {folder}, PNG in {png_folder}")
 
@@ -154,18 +152,39 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="plots", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing: fail if anything would change")
     parser.add_argument("--tables-only", action="store_true", help="write the tables, draw nothing")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of <gpu>/*.json")
-    parser.add_argument("--out", type=Path, default=FIGURES, help="folder of the figures")
+    parser.add_argument("--results", type=Path, help="folder of <gpu>/*.json; the committed ones. Of others the "
+                        "figures go to build/plots/figures, and no README is written")
+    parser.add_argument("--out", type=Path, help="folder of the figures")
     parser.add_argument("--png", type=Path, default=book.ROOT / "build/plots", help="folder of the PNGs")
     parser.add_argument("--root", type=Path, default=book.ROOT, help="the book whose READMEs are written")
     options = parser.parse_args(arguments)
+    committed = options.root / "plots/results"
+    options.results = options.results or committed
+    is_committed = options.results.resolve() == committed.resolve()
+    options.out = options.out or (options.root / "plots/figures" if is_committed else options.png / "figures")
     chapters = book.chapters(options.root)
-    wrong = []
+    if not is_committed and not gpus(options.results):
+        print(f"plots: {options.results} has no <gpu>/*.json", file=sys.stderr)
+        return 2
     try:
-        all_results = [Results(folder) for folder in gpus(options.results)]
+        with Staging() as files:
+            return make(options, chapters, is_committed, files)
     except ResultError as error:
         print(error, file=sys.stderr)
-        return 1
+        return 2
+
+
+def read(folder):
+    try:
+        return Results(folder)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ResultError(f"{folder}: a file there is not a result: {type(error).__name__}: {error}") from error
+
+
+def make(options, chapters, is_committed, files):
+    """Writes into `files`, or checks. The exit status."""
+    wrong = []
+    all_results = [read(folder) for folder in gpus(options.results)]
     first, first_names = (all_results[0] if all_results else None), {}
     for results in all_results:
         names = figure_names(results, chapters)
@@ -180,19 +199,19 @@ def main(arguments=None):
             wrong += wrong_figures(results, chapters, names, folder)
             wrong += [f"{path}: no figure or table takes anything from it" for path in results.unread]
         else:
-            folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+            files.write_text(file, text)
             if not options.tables_only:
-                draw(results, chapters, names, folder, options.png / results.gpu)
+                draw(results, chapters, names, folder, options.png / results.gpu, files)
     if not all_results:
         print("no results are committed: the tables say so, and there is nothing to draw")
     if options.check:
         wrong += stale_counters(options.results / SIMT)
-    wrong += tables.update(chapters, first, first_names, options.check, options.root)
+    if is_committed:
+        wrong += tables.update(chapters, first, first_names, options.check, options.root, files)
     for line in wrong:
         print(line, file=sys.stderr)
     if not wrong:
         count = sum(len(results.headline) for results in all_results)
         print(f"{count} ladders on {len(all_results)} GPUs: every point is under its roof"
-              + (", every table agrees with its results" if options.check else ""))
+              + (", every table agrees with its results" if options.check and is_committed else ""))
     return 1 if wrong else 0

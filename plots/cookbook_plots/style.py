@@ -89,8 +89,9 @@ def blend(colour, background, share):
     return tuple(share * f + (1 - share) * b for f, b in zip(front, back))
 
 
-def save(figure, folder, png_folder, name, theme, digest):
+def save(figure, files, folder, png_folder, name, theme, digest):
     """SVG for the repository, PNG for slides, in both themes. `digest` of the data tells later whether they changed."""
-    figure.savefig(folder / f"{name}-{theme.name}.svg", metadata={"Date": None, "Identifier": f"sha256:{digest}"})
-    figure.savefig(png_folder / f"{name}-{theme.name}.png", dpi=130)
+    figure.savefig(files.path(folder / f"{name}-{theme.name}.svg"),
+                   metadata={"Date": None, "Identifier": f"sha256:{digest}"})
+    figure.savefig(files.path(png_folder / f"{name}-{theme.name}.png"), dpi=130)
     plt.close(figure)

@@ -309,8 +309,8 @@ def targets(chapters, results, figures, root=book.ROOT):
             yield file, chapter_text(info, results, figures)
 
 
-def update(chapters, results, figures, check, root=book.ROOT):
-    """Writes the tables, or with `check` only compares. Returns what is wrong, a line each."""
+def update(chapters, results, figures, check, root, files):
+    """Writes the tables into `files`, or with `check` only compares. Returns what is wrong, a line each."""
     wrong = []
     for file, text in targets(chapters, results, figures, root):
         name = file.relative_to(root)
@@ -325,6 +325,6 @@ def update(chapters, results, figures, check, root=book.ROOT):
         if check:
             wrong.append(f"{name}: its table differs from the committed results (./run plots writes it)")
         else:
-            file.write_text(new)
+            files.write_text(file, new)
             print(f"wrote {name}")
     return wrong

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 from unittest import mock
 
@@ -67,7 +68,7 @@ class Book(unittest.TestCase):
             "cookbook_chapter(1 01_copy)\ncookbook_chapter(2 02_tiling)\n")
         (self.root / "README.md").write_text(f"# Book\n{tables.BEGIN}\n{tables.END}\n")
         self.digest = book.source_hash(self.root / "chapters/01_copy/level_0.cuh", self.root)
-        self.results = self.root / "results"
+        self.results = self.root / "plots/results"
         self.hashes = frozenset([self.digest])
         original = book.current_hashes
         book.current_hashes = lambda root=None: self.hashes
@@ -240,9 +241,73 @@ class Refusals(Book):
     def test_broken_json_fails(self):
         self.write({})
         (self.results / "h200/chapter-1.json").write_text("{")
+        before = self.everything()
         status, text = self.run_cli()
-        self.assertEqual(status, 1)
+        self.assertEqual(status, 2)
         self.assertIn("not JSON", text)
+        self.assertEqual(self.everything(), before)
+
+    def everything(self):
+        """Every file of the book and what it holds."""
+        return {path: path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
+
+    def test_json_that_is_no_result_fails_in_one_line(self):
+        for content in ({"runs": 3}, {"runs": [3]}, {"runs": [{"backend": "cuda", "levels": [{}]}]}):
+            self.write(content)
+            before = self.everything()
+            status, text = self.run_cli()
+            self.assertEqual(status, 2, text)
+            self.assertEqual(text.count("\n"), 1, text)
+            self.assertIn("h200: a file there is not a result", text)
+            self.assertEqual(self.everything(), before)
+
+    def test_only_the_committed_results_reach_a_readme(self):
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        committed = self.everything()
+        content = document(self.digest)
+        content["date"] = "2001-01-01T00:00:00Z"
+        other = self.root / "other"
+        (other / "h200").mkdir(parents=True)
+        (other / "h200/chapter-1.json").write_text(json.dumps(content))
+        status, text = self.run_cli("--results", str(other), "--out", str(self.root / "drawn"), "--tables-only")
+        self.assertEqual(status, 0, text)
+        self.assertTrue((self.root / "drawn/h200/figures.csv").exists())
+        for path, data in committed.items():
+            self.assertEqual(path.read_bytes(), data, path)
+
+    def test_a_folder_that_is_not_there_or_empty_is_refused(self):
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        (self.root / "empty").mkdir()
+        before = self.everything()
+        for folder in ("gone", "empty", "README.md"):
+            for arguments in ((), ("--check",), ("--tables-only",)):
+                status, text = self.run_cli("--results", str(self.root / folder), *arguments)
+                self.assertEqual((status, text.count("\n")), (2, 1), text)
+                self.assertIn(f"{folder} has no <gpu>/*.json", text)
+        self.assertEqual(self.everything(), before)
+
+    def test_an_interrupted_run_leaves_every_file_as_it_was(self):
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        before = self.everything()
+        content = document(self.digest)
+        content["runs"][0]["levels"][1]["name"] = "renamed"
+        self.write(content)
+        before[self.results / "h200/chapter-1.json"] = (self.results / "h200/chapter-1.json").read_bytes()
+        written = []
+
+        def interrupted(files, file, text):
+            files.path(file).write_text(text[:10])
+            written.append(file)
+            if file.name == "README.md":
+                raise KeyboardInterrupt
+
+        with unittest.mock.patch.object(cli.Staging, "write_text", interrupted), self.assertRaises(KeyboardInterrupt):
+            self.run_cli("--tables-only")
+        self.assertGreaterEqual(len(written), 2)
+        self.assertEqual(self.everything(), before)
 
 
 class Stale(Book):
