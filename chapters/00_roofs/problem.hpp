@@ -101,6 +101,7 @@ using SharedBuffers = ReadBuffers;
 struct FmaProblem {
   static constexpr std::int64_t kThreads = 256;
   static constexpr int kChains = 16;
+  static constexpr bool kExactOnIntegers = false;  // fills `a` with fractions
   std::int64_t blocks, repeats;
 
   static FmaProblem make(const Size& size, const Variant&) {

@@ -41,6 +41,7 @@ inline Shape make_shape(const Size& size, const Variant& variant) {
 template <class T>
 struct Problem {
   Shape shape;
+  static constexpr bool kExactOnIntegers = false;  // exponentials, a division
   void (*fill)(HostTensor& in, std::uint64_t seed) = nullptr;  // null: the harness draws `in`
 
   static Problem make(const Size& size, const Variant& variant) {
@@ -102,6 +103,7 @@ struct Buffers {
 template <class T>
 struct RmsProblem {
   Shape shape;
+  static constexpr bool kExactOnIntegers = false;  // a root, a division
 
   static RmsProblem make(const Size& size, const Variant& variant) {
     return {make_shape(size, variant)};

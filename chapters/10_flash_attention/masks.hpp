@@ -22,6 +22,7 @@ enum class MaskKind { variable_lengths, block_sparse, index_list };
 
 struct MaskedProblem {
   static constexpr int kTile = 64;  // queries, and keys, of a tile
+  static constexpr bool kExactOnIntegers = false;  // as attention::Problem
 
   MaskKind kind = MaskKind::variable_lengths;
   Problem dense;                      // of one sequence of full length; batch is the number of them

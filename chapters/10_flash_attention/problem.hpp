@@ -54,6 +54,7 @@ struct Problem {
   int head_dim = 128;
   DType dtype = DType::bf16;
   std::int64_t misalign_elements = 0;  ///< by which every base address is shifted
+  static constexpr bool kExactOnIntegers = false;  // exponentials, a division
 
   static Problem make(const Size& size, const Variant& variant) {
     return make(size, variant, DType::bf16, false);

@@ -25,6 +25,7 @@ struct Shape {
 template <bool kSplit>
 struct ProblemT {
   Shape shape;
+  static constexpr bool kExactOnIntegers = false;  // sines and cosines
 
   static ProblemT make(const Size& size, const Variant& variant) {
     if (size.size() != 3 || size[0] < 0 || size[1] < 0 || size[2] < 0 || size[2] % 2 != 0) {

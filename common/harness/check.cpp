@@ -90,7 +90,9 @@ std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const Tenso
 
 Instance::Instance(const Ladder& ladder, const Size& size, InputKind kind, std::uint64_t seed,
                    const Variant& variant)
-    : problem_(ladder.make_problem(size, variant)), seed_(seed) {
+    : problem_(ladder.make_problem(size, variant)),
+      seed_(seed),
+      exact_(kind == InputKind::integers && problem_->exact_on_integers()) {
   for (TensorSpec& spec : problem_->tensors()) {
     HostTensor tensor;
     tensor.spec = spec;
@@ -148,6 +150,10 @@ const Instance::Reference& Instance::reference(const TensorSpec& spec) {
                                 &reference.value[i * spec.cols], &reference.bound[i * spec.cols]);
       }
     });
+    if (exact_) {
+      for (double& value : reference.value) value = rounded(spec.dtype, value);
+      std::fill(reference.bound.begin(), reference.bound.end(), 0.0);
+    }
   }
   return reference;
 }
@@ -176,7 +182,6 @@ std::string Instance::changed_outside() {
 
 Instance::Comparison Instance::compare() {
   Comparison result;
-  bool first_message = false;  // the message is a row's, and an earlier row's would replace it
   auto wrong = [&](std::string message) {
     if (result.ok) result.message = std::move(message);
     result.ok = false;
@@ -210,6 +215,7 @@ Instance::Comparison Instance::compare() {
     const Reference& expected = reference(spec);
     const auto rows = static_cast<std::int64_t>(expected.rows.size());
     std::int64_t first_wrong = rows;
+    const bool right_so_far = result.ok;  // else something that comes first is already reported
     parallel_for(rows, 1 + (1 << 16) / spec.cols, [&](std::int64_t begin, std::int64_t end) {
       RowComparison part;
       std::int64_t wrong_at = rows;
@@ -225,9 +231,8 @@ Instance::Comparison Instance::compare() {
       }
       if (wrong_at < first_wrong) {
         first_wrong = wrong_at;
-        if (result.ok || first_message) result.message = part.message;
+        if (right_so_far) result.message = part.message;
         result.ok = false;
-        first_message = true;
       }
     });
   }

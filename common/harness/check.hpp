@@ -44,6 +44,9 @@ class Instance {
   /// in all tiles, in a whole strip, or in a first or last column is seen; a single wrong element
   /// elsewhere may not be. Another seed samples other rows, and the tests' sizes are compared
   /// whole.
+  ///
+  /// On InputKind::integers the allowed error is zero, unless AnyProblem::exact_on_integers() says
+  /// otherwise: an element must be the result rounded to the output's type. +0 equals -0.
   Comparison compare();
 
   /// Names the first input or guard band that a run has changed, or returns an empty string. The
@@ -64,6 +67,7 @@ class Instance {
 
   std::shared_ptr<AnyProblem> problem_;
   std::uint64_t seed_;
+  bool exact_;  // on these inputs the output must be the correctly rounded result
   HostTensors tensors_;                                 // inputs as drawn; outputs have no storage
   std::vector<std::unique_ptr<HostTensor>> read_back_;  // one for each of tensors_
   std::vector<std::unique_ptr<DeviceMemory>> memory_;

@@ -12,7 +12,7 @@ namespace cookbook {
 
 enum class InputKind {
   normal,        ///< N(0, 1)
-  integers,      ///< small whole numbers: sums are exact, so results must be equal bit for bit
+  integers,      ///< small whole numbers: sums are exact, and results must be, see Instance::compare
   wide,          ///< exponents spread over a wide range
   cancellation,  ///< neighbours of opposite sign that almost cancel
   denormals,     ///< mostly below the smallest normal number

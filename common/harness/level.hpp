@@ -10,6 +10,7 @@
 //     double flops() const;                // floating-point operations, 0 when none count
 //     void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
 //                        double* value, double* bound) const;   // fp64 result, allowed error
+//     static constexpr bool kExactOnIntegers = false;   // optional, see AnyProblem
 //   };
 //   struct Buffers {                       // typed device pointers to the tensors
 //     static Buffers bind(const DevicePointers& at);
@@ -111,6 +112,10 @@ class AnyProblem {
   virtual double flops() const = 0;
   virtual void reference_row(const HostTensors& tensors, const std::string& output,
                              std::int64_t row, double* value, double* bound) const = 0;
+  /// Whether fp32 arithmetic makes no error where all inputs are small whole numbers, so that the
+  /// output must be the correctly rounded result. True unless the problem says kExactOnIntegers =
+  /// false, because it holds a division, a root, an exponential, or inputs that it fills itself.
+  virtual bool exact_on_integers() const = 0;
   virtual const void* get() const = 0;
 };
 
@@ -124,6 +129,10 @@ class ProblemHolder final : public AnyProblem {
   void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
                      double* value, double* bound) const override {
     problem_.reference_row(tensors, output, row, value, bound);
+  }
+  bool exact_on_integers() const override {
+    if constexpr (requires { P::kExactOnIntegers; }) return P::kExactOnIntegers;
+    return true;
   }
   const void* get() const override { return &problem_; }
 

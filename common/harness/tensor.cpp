@@ -129,6 +129,16 @@ double largest(DType dtype) {
   return 0;
 }
 
+double rounded(DType dtype, double value) {
+  switch (dtype) {
+    case DType::f32: return static_cast<double>(static_cast<float>(value));
+    case DType::f16: return decode_half(encode(kHalf, value));
+    case DType::bf16: return decode_bfloat(encode(kBfloat, value));
+    case DType::i32: return static_cast<double>(static_cast<std::int32_t>(value));
+  }
+  return value;
+}
+
 HostTensor::HostTensor(TensorSpec tensor_spec)
     : spec(std::move(tensor_spec)), storage(spec.bytes()) {}
 

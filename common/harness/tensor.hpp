@@ -20,6 +20,8 @@ const char* dtype_name(DType dtype);
 double unit_roundoff(DType dtype);
 /// Half the distance between `value` and its neighbour in `dtype` (denormals included).
 double half_ulp(DType dtype, double value);
+/// `value` rounded to `dtype` (to the nearest, ties to even), as HostTensor::set stores it.
+double rounded(DType dtype, double value);
 /// Largest finite value.
 double largest(DType dtype);
 
