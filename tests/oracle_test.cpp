@@ -283,8 +283,8 @@ TEST(Gemm, ElementsOfEitherTypeAreReadRight) {
     const auto narrow = static_cast<std::uint16_t>(bits);
     half h;
     bf16 b;
-    std::memcpy(&h, &narrow, 2);
-    std::memcpy(&b, &narrow, 2);
+    std::memcpy(static_cast<void*>(&h), &narrow, 2);
+    std::memcpy(static_cast<void*>(&b), &narrow, 2);
     one_half.data<std::uint16_t>()[0] = one_bf16.data<std::uint16_t>()[0] = narrow;
     expect_equal(gemm::ElementOf<half>::value(h), one_half.at(0, 0), "f16", 0);
     expect_equal(gemm::ElementOf<bf16>::value(b), one_bf16.at(0, 0), "bf16", 0);
