@@ -3,6 +3,7 @@
 """Checks that hold for every source file: its licence line, and no speed figure in a comment.
 
 Speed figures live in results and the tables generated from them; one in a comment goes stale.
+What nvcc compiles includes no library that its host pass can stumble over (HOST_LIBRARIES).
 Usage: check_sources.py [FILE...]   (default: every tracked or new source of the repository)
 """
 import re
@@ -27,6 +28,30 @@ SPEED = re.compile(
     rf"|(?!1\.0){NUMBER}\s*(?:x|×|times)\s+as\s+(?:fast|slow)\b", re.IGNORECASE)
 # A comment, or a string in which a // is not one.
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+# Compiled through nvcc they have failed with one host compiler and not with another.
+HOST_LIBRARIES = ("fmt/", "gtest/", "gmock/", "CLI/", "nlohmann/json.hpp")
+HOST_SOURCES = {"main.cu", "libraries.cu"}  # compiled as C++, see common/cmake/chapter.cmake
+
+
+def host_libraries(path, root=ROOT):
+    """Each of HOST_LIBRARIES that a .cu file includes, with the file of ours that says so."""
+    seen, found = set(), []
+
+    def visit(file):
+        seen.add(file)
+        for kind, name in INCLUDE.findall(file.read_text(encoding="utf-8")):
+            if kind == "<" and name.startswith(HOST_LIBRARIES):
+                found.append((name, file))
+            beside, below = file.parent / name, root / name
+            for ours in (below, beside) if kind == '"' else ():
+                if ours.is_file():
+                    if ours not in seen:
+                        visit(ours)
+                    break
+
+    visit(path)
+    return found
 
 
 def speed_figures(text):
@@ -49,6 +74,9 @@ def problems(path, name):
     if path.suffix in C_FAMILY:
         for line, comment in speed_figures(text):
             yield f"{name}:{line}: a speed figure in a comment: {comment}"
+    if path.suffix == ".cu" and path.name not in HOST_SOURCES:
+        for library, file in host_libraries(path):
+            yield f"{name}: nvcc compiles this, and {file.name} includes <{library}>"
 
 
 def main(arguments):

@@ -171,6 +171,31 @@ class Site(unittest.TestCase):
         self.assertEqual(len(self.check('<script src="https://example.org/x.js"></script>')), 1)
 
 
+class HostLibraries(unittest.TestCase):
+    """What nvcc compiles includes no library that its host pass can stumble over."""
+    def found(self, files, name):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for file, text in files.items():
+                (root / file).parent.mkdir(parents=True, exist_ok=True)
+                (root / file).write_text(text)
+            return [(library, file.name) for library, file in check_sources.host_libraries(root / name, root)]
+
+    def test_one_that_is_included_by_a_header_is_found(self):
+        files = {"a/levels.cu": '#include <string>\n#include "b/x.hpp"\n', "b/x.hpp": '#include "b/y.hpp"\n',
+                 "b/y.hpp": '#include "b/x.hpp"\n  #  include <fmt/format.h>\n'}
+        self.assertEqual(self.found(files, "a/levels.cu"), [("fmt/format.h", "y.hpp")])
+        files["b/y.hpp"] = "#include <nlohmann/json_fwd.hpp>\n"
+        self.assertEqual(self.found(files, "a/levels.cu"), [])
+
+    def test_a_file_that_nvcc_compiles_fails_and_one_of_the_host_compiler_does_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, problems in (("levels.cu", 1), ("main.cu", 0), ("a_test.cpp", 0)):
+                path = Path(folder) / name
+                path.write_text("// SPDX-License-Identifier: MIT\n#include <gtest/gtest.h>\n")
+                self.assertEqual(len(list(check_sources.problems(path, name))), problems, name)
+
+
 class Pages(unittest.TestCase):
     def test_every_chapter_has_levels_and_every_level_a_file(self):
         for info in make_pages.book.chapters():

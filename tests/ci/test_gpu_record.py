@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""tests/gpu.sh and tests/ci/recompile.py, with stand-ins for a GPU, ./run, ctest and compilers."""
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import gpu_record  # noqa: E402
+import recompile  # noqa: E402
+
+RUN = """case "$*" in
+  test) echo "98% tests passed, 1 tests failed out of 50"; echo " 3/9 Test #3: a.b ....***Skipped 0.1 sec"
+        echo "100% tests passed, 0 tests failed out of 10"
+        echo "ok    chapter 3 memcheck (2 s)"; echo "FAIL  chapter 4 memcheck: status 9"; exit 8 ;;
+  "") echo "Chapter 0 - roofs"; echo "Chapter 1 - copies"; ls >"$SEEN"; echo "commit $COOKBOOK_COMMIT" >>"$SEEN"
+      mkdir -p build/cuda ;;
+esac"""
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name) / "book"
+        self.bin = Path(folder.name) / "bin"
+        self.seen = Path(folder.name) / "seen"
+        (self.root / "tests").mkdir(parents=True)
+        self.bin.mkdir()
+        self.script(self.root / "run", RUN)
+        environment = {"PATH": f"{self.bin}:{os.environ['PATH']}", "SEEN": str(self.seen), "GIT_AUTHOR_NAME": "a",
+                       "GIT_AUTHOR_EMAIL": "a", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a"}
+        patch = mock.patch.dict(os.environ, environment)
+        patch.start()
+        self.addCleanup(patch.stop)
+        os.environ.pop("COOKBOOK_COMMIT", None)
+
+    @staticmethod
+    def script(path, text):
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def git(self, *arguments):
+        return subprocess.run(["git", *arguments], cwd=self.root, check=True, capture_output=True, text=True).stdout
+
+    def commit(self, *files):
+        for name in files:
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            with open(self.root / name, "a") as file:
+                file.write("more\n")
+        self.git("add", "-A")
+        self.git("commit", "-qm", "a commit")
+        return self.git("rev-parse", "--short=12", "HEAD").strip()
+
+
+class Record(Folder):
+    def setUp(self):
+        super().setUp()
+        self.git("init", "-q")
+        (self.root / ".gitignore").write_text("/build/\n")
+        self.first = self.commit("a.cu")
+        self.script(self.bin / "nvidia-smi", 'case "$1" in -L) echo "GPU 0: a GPU";; *) echo "A GPU, 580.1";; esac')
+        self.script(self.bin / "nvcc", 'case "$1" in --version) echo "release 13.0, V13.0.1";; '
+                                       '--list-gpu-code) echo sm_75; echo sm_80;; esac')
+        self.file = self.root / "tests/gpu_record.json"
+
+    def gpu(self, *arguments):
+        """(exit status, everything printed)"""
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            status = gpu_record.main(list(arguments), self.root)
+        return status, out.getvalue()
+
+    def steps(self):
+        return json.loads(self.file.read_text())["steps"]
+
+    def test_steps_are_merged_and_each_names_its_commit(self):
+        status, out = self.gpu("run")
+        self.assertEqual(status, 0, out)
+        run = self.steps()["run"]
+        self.assertEqual({key: run[key] for key in ("commit", "device", "driver", "toolkit", "exit", "chapters", "fresh")},
+                         {"commit": self.first, "device": "A GPU", "driver": "580.1", "toolkit": "13.0", "exit": 0,
+                          "chapters": 2, "fresh": True})
+        self.assertRegex(run["host_compiler"], r"g\+\+ \d+\.\d+")
+        self.assertIn(f"commit {self.first}", self.seen.read_text())
+        self.assertNotIn("build", self.seen.read_text().split())  # a clean copy, in which nothing was built
+        second = self.commit("b.cu")
+        status, out = self.gpu("test")
+        self.assertEqual((status, self.steps()["run"]), (1, run))
+        test = self.steps()["test"]
+        self.assertEqual({key: test[key] for key in ("commit", "exit", "passed", "failed", "skipped", "sanitizer_passed",
+                                                     "sanitizer_failed")},
+                         {"commit": second, "exit": 8, "passed": 58, "failed": 1, "skipped": 1, "sanitizer_passed": 1,
+                          "sanitizer_failed": 1})
+        self.assertIn("failed: test", out)
+
+    def test_a_step_without_an_end_is_ended(self):
+        self.script(self.root / "run", "echo begun; sleep 60")
+        self.commit()
+        status, out = self.gpu("--limit", "1", "run")
+        self.assertEqual((status, self.steps()["run"]["exit"]), (1, 124), out)
+        self.assertIn("begun", out)
+
+    def test_what_a_record_could_not_name_is_refused(self):
+        (self.root / "a.cu").write_text("changed")
+        status, out = self.gpu("run")
+        self.assertEqual(status, 2)
+        self.assertIn("a.cu", out)
+        self.git("checkout", "-q", "a.cu")
+        (self.root / "new.md").touch()
+        self.assertEqual(self.gpu("run")[0], 0)
+        self.script(self.bin / "nvidia-smi", "exit 9")
+        for arguments in (("run",), ("tset",), ("run:75",), ("architectures:76",), ("--limit", "1", "test")):
+            status, out = self.gpu(*arguments)
+            self.assertEqual((status, out.count("\n")), (2, 1), out)
+
+    def test_a_tree_without_git_needs_the_name_of_its_commit(self):
+        for name in (".git", ".gitignore"):
+            subprocess.run(["rm", "-rf", self.root / name], check=True)
+        (self.root / "build/cuda").mkdir(parents=True)
+        self.assertEqual(self.gpu("run")[0], 2)
+        with mock.patch.dict(os.environ, COOKBOOK_COMMIT="abc"):
+            status, out = self.gpu("run")
+        self.assertEqual((status, self.steps()["run"]["commit"]), (0, "abc"), out)
+        self.assertNotIn("build", self.seen.read_text().split())
+
+    def test_it_says_how_many_commits_that_touch_code_it_is_behind(self):
+        self.assertIn("there is none", self.gpu("--behind")[1])
+        self.gpu("run")
+        self.commit("plots/results/a.json", "README.md", "docs/b.md", "plots/figures/c.svg")
+        self.assertEqual(self.gpu("--behind")[1], f"GPU record of {self.first} (run): 0 commits that touch code behind\n")
+        self.commit("a.cu", "README.md")
+        self.commit("run")
+        second = self.commit("docs/b.md")
+        self.assertEqual(self.gpu("--behind")[1], f"GPU record of {self.first} (run): 2 commits that touch code behind\n")
+        self.script(self.root / "run", RUN)
+        second = self.commit("a.cu")
+        self.gpu("test")
+        status, out = self.gpu("--behind")
+        self.assertEqual(status, 0)
+        self.assertIn(f"GPU record of {second} (test (exit 8)): 0 commits", out)
+        self.assertIn(f"GPU record of {self.first} (run): 3 commits", out)
+        record = json.loads(self.file.read_text())
+        record["steps"]["run"]["commit"] = "0123456789ab"
+        self.file.write_text(json.dumps(record))
+        self.assertIn("0123456789ab (run): how far behind, git cannot tell", self.gpu("--behind")[1])
+
+    def test_architectures_are_recorded_one_by_one(self):
+        (self.root / "tests/ci").mkdir()
+        (self.root / "tests/ci/recompile.py").write_text(
+            "import sys\nbad = sys.argv[1].endswith('80')\nprint(f'{9 - bad} files compile, {int(bad)} do not')\n"
+            "sys.exit(bad)\n")
+        self.script(self.bin / "cmake", "exit 0")
+        self.commit()
+        self.assertEqual(self.gpu("architectures:75,120a")[0], 0)
+        self.assertEqual(self.gpu("architectures:80")[0], 1)
+        entry = self.steps()["architectures"]
+        self.assertEqual(entry["architectures"], {"75": {"exit": 0, "compile": 9, "fail": 0},
+                                                  "80": {"exit": 1, "compile": 8, "fail": 1},
+                                                  "120a": {"unknown_to_toolkit": True}})
+        self.assertEqual(entry["exit"], 1)
+
+
+class Recompile(Folder):
+    """Compilers that refuse files with BAD in them, and note how they were called."""
+    def setUp(self):
+        super().setUp()
+        for name in ("nvcc", "clang++"):
+            self.script(self.bin / name, f'echo "{name} $*" >>"{self.root}/log"; for file; do case $file in '
+                                         '*.c*) ! grep -q BAD $file || { echo "$file: error: bad"; exit 1; };; esac; done')
+        self.entries = []
+
+    def add(self, name, command, text=""):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+        self.entries.append({"file": str(self.root / name), "directory": str(self.root),
+                             "command": f"/usr/bin/ccache {command} -o {name}.o -c {self.root / name}"})
+        (self.root / "compile_commands.json").write_text(json.dumps(self.entries))
+
+    def recompile(self, *arguments):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            status = recompile.main([str(self.root), *arguments])
+        log = self.root / "log"
+        called = log.read_text() if log.exists() else ""
+        log.unlink(missing_ok=True)
+        return status, out.getvalue(), called
+
+    def book(self):
+        for chapter in ("a", "b", "c"):
+            self.add(f"chapters/{chapter}/main.cu", "g++ -x c++")
+            self.add(f"chapters/{chapter}/levels.cu", f"{self.bin}/nvcc --generate-code=arch=compute_80,code=[sm_80]")
+        self.add("tests/a_test.cpp", "g++ -Wall -MD -MT a.o -MF a.d")
+        self.add("tests/planted.cu", f"{self.bin}/nvcc --generate-code=arch=compute_80,code=[sm_80]")
+
+    def test_host_code_is_compiled_by_the_other_compiler(self):
+        self.book()
+        status, out, called = self.recompile("--host-compiler", "clang++")
+        self.assertEqual((status, out), (0, "4 files compile, 0 do not\n"))
+        self.assertEqual(called.count("chapters/"), 2)  # the first and the last main.cu, no kernels
+        test = next(line for line in called.splitlines() if "a_test.cpp" in line)
+        self.assertRegex(test, r"^clang\+\+ -Wall -c \S+ -Werror -fsyntax-only$")
+        planted = next(line for line in called.splitlines() if "planted.cu" in line)
+        self.assertIn("-ccbin clang++", planted)
+        self.assertIn("-arch=compute_75", planted)
+        self.assertNotIn("compute_80", planted)
+
+    def test_a_file_that_does_not_compile_fails(self):
+        self.book()
+        self.add("tests/b_test.cpp", "g++", "BAD")
+        status, out, _ = self.recompile("--host-compiler", "clang++")
+        self.assertEqual(status, 1)
+        self.assertIn("b_test.cpp: error: bad", out)
+        self.assertIn("4 files compile, 1 do not\n", out)
+
+    def test_device_code_of_every_kernel_file(self):
+        self.book()
+        self.add("chapters/c/more.cu", f"{self.bin}/nvcc --generate-code=arch=compute_80,code=[sm_80]", "BAD")
+        status, out, called = self.recompile("--device")
+        self.assertEqual((status, called.count("-fatbin"), called.count("compute_80")), (1, 5, 5), out)
+        self.assertNotIn(" -c ", called)
+        self.assertIn("4 files compile, 1 do not\n", out)
+        self.assertEqual(self.recompile("--device", "--only", "levels.cu")[0], 0)
+
+    def test_a_compiler_that_is_missing_or_hangs_fails(self):
+        self.book()
+        self.assertEqual(self.recompile("--host-compiler", "no-such-compiler")[0], 1)
+        self.script(self.bin / "clang++", "sleep 60")
+        status, out, _ = self.recompile("--host-compiler", "clang++", "--only", "a_test", "--limit", "1")
+        self.assertEqual(status, 1)
+        self.assertIn("no end after 1 s", out)
+
+    def test_nothing_to_check_is_refused(self):
+        self.assertEqual(self.recompile("--device")[0], 2)
+        self.book()
+        self.assertEqual(self.recompile("--device", "--only", "nowhere")[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
