@@ -5,11 +5,8 @@
 // tuned ones.
 #pragma once
 
-#include "chapters/10_flash_attention/level_7_ping_pong.cuh"  // Turns
-#include "chapters/10_flash_attention/problem.hpp"
+#include "chapters/10_flash_attention/hopper_level.cuh"
 #include "chapters/10_flash_attention/schedule.cuh"
-#include "chapters/10_flash_attention/softmax.cuh"
-#include "chapters/10_flash_attention/wgmma_tile.cuh"
 
 namespace cookbook::attention {
 
@@ -25,19 +22,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int warp = warp_idx_uniform();
 
   if (threadIdx.x == 0) {
-    mbarrier_init(&smem.q_full, 1);
-    mbarrier_init(&smem.q_empty, 4 * C::kConsumers);  // one arrival per consumer warp
-    for (int stage = 0; stage < C::kStages; ++stage) {
-      mbarrier_init(&smem.k_full[stage], 1);
-      mbarrier_init(&smem.v_full[stage], 1);
-      mbarrier_init(&smem.k_empty[stage], 4 * C::kConsumers);
-      mbarrier_init(&smem.v_empty[stage], 4 * C::kConsumers);
-    }
+    mbarrier_init(&smem.q_empty, 4 * C::kConsumers);  // readers: the consumers' warps
     for (int slot = 0; slot < 2; ++slot) {
       mbarrier_init(&smem.tile_full[slot], 1);
       mbarrier_init(&smem.tile_empty[slot], 4 * C::kConsumers);
     }
-    fence_mbarrier_init();
+    init_barriers<C::kStages>(smem, 4 * C::kConsumers);
   }
   __syncthreads();
 
@@ -60,27 +50,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
         const int kv_head = shape.kv_head(head);
         const auto load_k = [&, batch = batch](int n) {
-          uint64_t* full = &smem.k_full[k_ring.stage];
-          mbarrier_wait(&smem.k_empty[k_ring.stage], k_ring.phase ^ 1);
-          mbarrier_arrive_expect_tx(full, C::kTileBytes);
-          load_tile<kHeadDim, kBlockN>(smem.k[k_ring.stage], &k_map, full, kv_head, n * kBlockN,
-                                       batch);
-          k_ring.advance();
+          load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, kv_head, n, batch);
         };
         const auto load_v = [&, batch = batch](int n) {
-          uint64_t* full = &smem.v_full[v_ring.stage];
-          mbarrier_wait(&smem.v_empty[v_ring.stage], v_ring.phase ^ 1);
-          mbarrier_arrive_expect_tx(full, C::kTileBytes);
-          load_tile<kHeadDim, kBlockN>(smem.v[v_ring.stage], &v_map, full, kv_head, n * kBlockN,
-                                       batch);
-          v_ring.advance();
+          load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, kv_head, n, batch);
         };
         // Step 2: its queries, keys and values, in the order in which the consumers use them.
         if (tiles > 0) {
           load_k(tiles - 1);
           mbarrier_wait(&smem.q_empty, q_ring.phase ^ 1);
-          mbarrier_arrive_expect_tx(&smem.q_full, kBlockM * kHeadDim * 2);
-          load_tile<kHeadDim, kBlockM>(smem.q, &q_map, &smem.q_full, head, first_query, batch);
+          load_queries<C>(smem, &q_map, head, first_query, batch);
           q_ring.advance();
           for (int n = tiles - 2; n >= 0; --n) {
             load_k(n);
@@ -129,12 +108,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         mbarrier_wait(&smem.q_full, q_ring.phase);
         q_ring.advance();
         mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
-        wgmma_fence_operand(s);
-        wgmma_fence();
-        issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
-        wgmma_commit();
-        wgmma_wait<0>();
-        wgmma_fence_operand(s);
+        start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+        wait_for_batch<0>(s);
         release(&smem.k_empty[k_ring.stage]);
         k_ring.advance();
         if (tiles == 1) release(&smem.q_empty);
@@ -146,20 +121,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           // Step 2: this tile's scores, then the previous one's share of the output.
           mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
           turns.begin();
-          wgmma_fence_operand(s);
-          wgmma_fence_operand(acc);
-          wgmma_fence();
-          issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
-          wgmma_commit();
+          start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
           mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
-          wgmma_fence();
-          issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
-          wgmma_commit();
+          start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
           turns.end();
 
           // Step 3: the softmax as soon as the scores are there, under the second product.
-          wgmma_wait<1>();
-          wgmma_fence_operand(s);
+          wait_for_batch<1>(s);
           release(&smem.k_empty[k_ring.stage]);
           k_ring.advance();
           if (n == 0) release(&smem.q_empty);  // the next tile's queries may come
@@ -168,8 +136,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           finish_softmax_before_wait(rows);
 
           // Step 4: only now may the output and P's registers change.
-          wgmma_wait<0>();
-          wgmma_fence_operand(acc);
+          wait_for_batch<0>(acc);
           release(&smem.v_empty[v_ring.stage]);
           v_ring.advance();
           if (moved) scale_rows(acc, rescale);
@@ -178,19 +145,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
         // Step 5: the last tile's share of the output.
         mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
-        wgmma_fence_operand(acc);
-        wgmma_fence();
-        issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
-        wgmma_commit();
-        wgmma_wait<0>();
-        wgmma_fence_operand(acc);
+        start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+        wait_for_batch<0>(acc);
         release(&smem.v_empty[v_ring.stage]);
         v_ring.advance();
       }
 
-      float inverse[2], row_lse[2];
-      finish_rows(rows, shape.scale_log2, inverse, row_lse);
-      store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+      finish_and_store(o, lse, shape, batch, head, warp_query, acc, rows);
     }
     turns.close();
   }

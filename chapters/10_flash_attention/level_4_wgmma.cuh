@@ -4,9 +4,7 @@
 // memory, multiply. Nothing overlaps but the copy of the next tile.
 #pragma once
 
-#include "chapters/10_flash_attention/problem.hpp"
-#include "chapters/10_flash_attention/softmax.cuh"
-#include "chapters/10_flash_attention/wgmma_tile.cuh"
+#include "chapters/10_flash_attention/hopper_level.cuh"
 
 namespace cookbook::attention {
 
@@ -73,12 +71,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     // Step 1: scores.
     float s[kBlockN / 2];  // (64 queries, keys) per warpgroup
     mbarrier_wait(&smem.k_full, phase);
-    wgmma_fence_operand(s);
-    wgmma_fence();
-    issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k);
-    wgmma_commit();
-    wgmma_wait<0>();
-    wgmma_fence_operand(s);
+    start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k);
+    wait_for_batch<0>(s);
     __syncthreads();  // no warpgroup reads K any more
     if (threadIdx.x == 0 && n > 0) load_k(n - 1);
 
@@ -93,22 +87,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
     // Step 3: the output so far.
     mbarrier_wait(&smem.v_full, phase);
-    wgmma_fence_operand(acc);
-    wgmma_fence();
-    issue_output<T, kHeadDim, kBlockN>(acc, smem.p[warpgroup], smem.v);
-    wgmma_commit();
-    wgmma_wait<0>();
-    wgmma_fence_operand(acc);
+    start_output<T, kHeadDim, kBlockN>(acc, smem.p[warpgroup], smem.v);
+    wait_for_batch<0>(acc);
     __syncthreads();  // no warpgroup reads V any more
     if (threadIdx.x == 0 && n > 0) load_v(n - 1);
   }
 
-  float inverse[2], row_lse[2];
-  finish_rows(rows, shape.scale_log2, inverse, row_lse);
-  store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+  finish_and_store(o, lse, shape, batch, head, warp_query, acc, rows);
 }
 
-struct Wgmma : Level {
+struct Wgmma : HopperLevel<WgmmaConfig> {
   static constexpr const char* name = "wgmma";
   static constexpr const char* changed = "TMA loads, wgmma from shared memory";
   static constexpr const char* expect =
@@ -118,35 +106,11 @@ struct Wgmma : Level {
       "compute capability 9.0a; P makes a trip through shared memory";
   static constexpr const char* source = __FILE__;
 
-  struct Plan {
-    Problem problem;
-    Buffers buffers;
-    TensorMap q_map, k_map, v_map;
-  };
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return supports_hopper(p, device);
-  }
-  static Plan prepare(const Problem& p, const Buffers& at) {
-    using C = WgmmaConfig<Case<bf16, 128>>;
-    const Shape& s = p.shape;
-    return {p, at, sequence_map(p, at.q, s.heads_q, s.seq_q, C::kBlockM),
-            sequence_map(p, at.k, s.heads_kv, s.seq_k, C::kBlockN),
-            sequence_map(p, at.v, s.heads_kv, s.seq_k, C::kBlockN)};
-  }
   static Claims claims(const Problem& p) {
-    using C = WgmmaConfig<Case<bf16, 128>>;
-    return {tma_loads("k").bytes(p.key_tile_bytes(C::kBlockM, C::kBlockN)),
-            shared_stores().on("weights").conflict_free()};
+    return {tma_loads("k").bytes(key_bytes(p)), shared_stores().on("weights").conflict_free()};
   }
   static void run(const Plan& plan, Stream stream) {
-    const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      using C = WgmmaConfig<decltype(c)>;
-      const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
-      const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
-      launch(wgmma_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream, plan.q_map,
-             plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
-    });
+    launch_tiles(plan, stream, [](auto config) { return wgmma_kernel<decltype(config)>; });
   }
 };
 

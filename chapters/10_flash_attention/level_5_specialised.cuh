@@ -4,9 +4,7 @@
 // ones, so that the warpgroups drift apart: one's softmax runs while the other's products do.
 #pragma once
 
-#include "chapters/10_flash_attention/problem.hpp"
-#include "chapters/10_flash_attention/softmax.cuh"
-#include "chapters/10_flash_attention/wgmma_tile.cuh"
+#include "chapters/10_flash_attention/hopper_level.cuh"
 
 namespace cookbook::attention {
 
@@ -42,16 +40,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
   const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
 
-  if (threadIdx.x == 0) {
-    mbarrier_init(&smem.q_full, 1);
-    for (int stage = 0; stage < C::kStages; ++stage) {
-      mbarrier_init(&smem.k_full[stage], 1);
-      mbarrier_init(&smem.v_full[stage], 1);
-      mbarrier_init(&smem.k_empty[stage], 4 * C::kConsumers);  // one arrival per consumer warp
-      mbarrier_init(&smem.v_empty[stage], 4 * C::kConsumers);
-    }
-    fence_mbarrier_init();
-  }
+  // Readers of a stage: the consumers' warps.
+  if (threadIdx.x == 0) init_barriers<C::kStages>(smem, 4 * C::kConsumers);
   __syncthreads();
 
   if (warp < 4) {
@@ -59,20 +49,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
-      mbarrier_arrive_expect_tx(&smem.q_full, kBlockM * kHeadDim * 2);
-      load_tile<kHeadDim, kBlockM>(smem.q, &q_map, &smem.q_full, head, first_query, batch);
-      Ring<C::kStages> ring;
-      for (int n = tiles - 1; n >= 0; --n, ring.advance()) {
-        uint64_t* k_full = &smem.k_full[ring.stage];
-        mbarrier_wait(&smem.k_empty[ring.stage], ring.phase ^ 1);
-        mbarrier_arrive_expect_tx(k_full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.k[ring.stage], &k_map, k_full, kv_head, n * kBlockN,
-                                     batch);
-        uint64_t* v_full = &smem.v_full[ring.stage];
-        mbarrier_wait(&smem.v_empty[ring.stage], ring.phase ^ 1);
-        mbarrier_arrive_expect_tx(v_full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.v[ring.stage], &v_map, v_full, kv_head, n * kBlockN,
-                                     batch);
+      load_queries<C>(smem, &q_map, head, first_query, batch);
+      Ring<C::kStages> k_ring, v_ring;
+      for (int n = tiles - 1; n >= 0; --n) {
+        load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, kv_head, n, batch);
+        load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, kv_head, n, batch);
       }
     }
   } else {
@@ -88,12 +69,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       // Step 1: scores.
       float s[kBlockN / 2];  // (64 queries, keys) per warpgroup
       mbarrier_wait(&smem.k_full[ring.stage], ring.phase);
-      wgmma_fence_operand(s);
-      wgmma_fence();
-      issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[ring.stage]);
-      wgmma_commit();
-      wgmma_wait<0>();
-      wgmma_fence_operand(s);
+      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[ring.stage]);
+      wait_for_batch<0>(s);
       if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[ring.stage]);
 
       // Step 2: online softmax; the weights go to shared memory, rounded.
@@ -107,22 +84,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
       // Step 3: the output so far.
       mbarrier_wait(&smem.v_full[ring.stage], ring.phase);
-      wgmma_fence_operand(acc);
-      wgmma_fence();
-      issue_output<T, kHeadDim, kBlockN>(acc, smem.p[consumer], smem.v[ring.stage]);
-      wgmma_commit();
-      wgmma_wait<0>();
-      wgmma_fence_operand(acc);
+      start_output<T, kHeadDim, kBlockN>(acc, smem.p[consumer], smem.v[ring.stage]);
+      wait_for_batch<0>(acc);
       if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[ring.stage]);
     }
 
-    float inverse[2], row_lse[2];
-    finish_rows(rows, shape.scale_log2, inverse, row_lse);
-    store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+    finish_and_store(o, lse, shape, batch, head, warp_query, acc, rows);
   }
 }
 
-struct Specialised : Level {
+struct Specialised : HopperLevel<SpecialisedConfig> {
   static constexpr const char* name = "specialised";
   static constexpr const char* changed = "a producer warp and two consumer warpgroups, two stages";
   static constexpr const char* expect =
@@ -131,35 +102,12 @@ struct Specialised : Level {
   static constexpr const char* cost = "a warpgroup for the producer; registers 24 / 240";
   static constexpr const char* source = __FILE__;
 
-  struct Plan {
-    Problem problem;
-    Buffers buffers;
-    TensorMap q_map, k_map, v_map;
-  };
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return supports_hopper(p, device);
-  }
-  static Plan prepare(const Problem& p, const Buffers& at) {
-    using C = SpecialisedConfig<Case<bf16, 128>>;
-    const Shape& s = p.shape;
-    return {p, at, sequence_map(p, at.q, s.heads_q, s.seq_q, C::kBlockM),
-            sequence_map(p, at.k, s.heads_kv, s.seq_k, C::kBlockN),
-            sequence_map(p, at.v, s.heads_kv, s.seq_k, C::kBlockN)};
-  }
   static Claims claims(const Problem& p) {
-    using C = SpecialisedConfig<Case<bf16, 128>>;
-    return {tma_loads("k").bytes(p.key_tile_bytes(C::kBlockM, C::kBlockN)),
-            shared_stores().on("weights").conflict_free(), faster_than_previous(1.05)};
+    return {tma_loads("k").bytes(key_bytes(p)), shared_stores().on("weights").conflict_free(),
+            faster_than_previous(1.05)};
   }
   static void run(const Plan& plan, Stream stream) {
-    const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      using C = SpecialisedConfig<decltype(c)>;
-      const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
-      const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
-      launch(specialised_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream,
-             plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
-    });
+    launch_tiles(plan, stream, [](auto config) { return specialised_kernel<decltype(config)>; });
   }
 };
 

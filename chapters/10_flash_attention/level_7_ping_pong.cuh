@@ -7,9 +7,7 @@
 //     consumer 1          | PV S | softmax | PV S | softmax |
 #pragma once
 
-#include "chapters/10_flash_attention/problem.hpp"
-#include "chapters/10_flash_attention/softmax.cuh"
-#include "chapters/10_flash_attention/wgmma_tile.cuh"
+#include "chapters/10_flash_attention/hopper_level.cuh"
 
 namespace cookbook::attention {
 
@@ -30,26 +28,6 @@ struct PingPongConfig : CaseT {
   };
 };
 
-/// The order in which consumers use the tensor cores. Barrier 1 + c is consumer c's turn: its own
-/// 128 threads wait for it, and the 128 of its predecessor arrive when theirs is over.
-template <int kConsumers>
-struct Turns {
-  int consumer;
-  __device__ __forceinline__ void begin() const {
-    named_barrier_sync(1 + consumer, 2 * kWarpgroup);
-  }
-  __device__ __forceinline__ void end() const {
-    named_barrier_arrive(1 + (consumer + 1) % kConsumers, 2 * kWarpgroup);
-  }
-  /// The last consumer opens the first turn; consumer 0 takes up what the last turn leaves over.
-  __device__ __forceinline__ void open() const {
-    if (consumer == kConsumers - 1) end();
-  }
-  __device__ __forceinline__ void close() const {
-    if (consumer == 0) begin();
-  }
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     ping_pong_kernel(const __grid_constant__ TensorMap q_map,
@@ -64,16 +42,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
   const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
 
-  if (threadIdx.x == 0) {
-    mbarrier_init(&smem.q_full, 1);
-    for (int stage = 0; stage < C::kStages; ++stage) {
-      mbarrier_init(&smem.k_full[stage], 1);
-      mbarrier_init(&smem.v_full[stage], 1);
-      mbarrier_init(&smem.k_empty[stage], 4 * C::kConsumers);  // one arrival per consumer warp
-      mbarrier_init(&smem.v_empty[stage], 4 * C::kConsumers);
-    }
-    fence_mbarrier_init();
-  }
+  // Readers of a stage: the consumers' warps.
+  if (threadIdx.x == 0) init_barriers<C::kStages>(smem, 4 * C::kConsumers);
   __syncthreads();
 
   if (warp < 4) {
@@ -81,20 +51,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
-      mbarrier_arrive_expect_tx(&smem.q_full, kBlockM * kHeadDim * 2);
-      load_tile<kHeadDim, kBlockM>(smem.q, &q_map, &smem.q_full, head, first_query, batch);
-      Ring<C::kStages> ring;
-      for (int n = tiles - 1; n >= 0; --n, ring.advance()) {
-        uint64_t* k_full = &smem.k_full[ring.stage];
-        mbarrier_wait(&smem.k_empty[ring.stage], ring.phase ^ 1);
-        mbarrier_arrive_expect_tx(k_full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.k[ring.stage], &k_map, k_full, kv_head, n * kBlockN,
-                                     batch);
-        uint64_t* v_full = &smem.v_full[ring.stage];
-        mbarrier_wait(&smem.v_empty[ring.stage], ring.phase ^ 1);
-        mbarrier_arrive_expect_tx(v_full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.v[ring.stage], &v_map, v_full, kv_head, n * kBlockN,
-                                     batch);
+      load_queries<C>(smem, &q_map, head, first_query, batch);
+      Ring<C::kStages> k_ring, v_ring;
+      for (int n = tiles - 1; n >= 0; --n) {
+        load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, kv_head, n, batch);
+        load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, kv_head, n, batch);
       }
     }
   } else {
@@ -113,13 +74,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       // Step 1: scores.
       float s[kBlockN / 2];  // (64 queries, keys) per warpgroup
       mbarrier_wait(&smem.k_full[ring.stage], ring.phase);
-      wgmma_fence_operand(s);
-      wgmma_fence();
-      issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[ring.stage]);
-      wgmma_commit();
+      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[ring.stage]);
       turns.end();
-      wgmma_wait<0>();
-      wgmma_fence_operand(s);
+      wait_for_batch<0>(s);
       if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[ring.stage]);
 
       // Step 2: online softmax; the weights stay where they are, rounded and packed in pairs.
@@ -133,24 +90,18 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       // Step 3: the output so far.
       mbarrier_wait(&smem.v_full[ring.stage], ring.phase);
       turns.begin();
-      wgmma_fence_operand(acc);
-      wgmma_fence();
-      issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[ring.stage]);
-      wgmma_commit();
-      wgmma_wait<0>();
-      wgmma_fence_operand(acc);
+      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[ring.stage]);
+      wait_for_batch<0>(acc);
       if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[ring.stage]);
     }
     turns.end();
     turns.close();
 
-    float inverse[2], row_lse[2];
-    finish_rows(rows, shape.scale_log2, inverse, row_lse);
-    store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+    finish_and_store(o, lse, shape, batch, head, warp_query, acc, rows);
   }
 }
 
-struct PingPong : Level {
+struct PingPong : HopperLevel<PingPongConfig> {
   static constexpr const char* name = "ping-pong";
   static constexpr const char* changed = "named barriers: one's softmax under the other's products";
   static constexpr const char* expect =
@@ -159,36 +110,12 @@ struct PingPong : Level {
   static constexpr const char* cost = "two named-barrier operations per tile and warpgroup";
   static constexpr const char* source = __FILE__;
 
-  struct Plan {
-    Problem problem;
-    Buffers buffers;
-    TensorMap q_map, k_map, v_map;
-  };
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return supports_hopper(p, device);
-  }
-  static Plan prepare(const Problem& p, const Buffers& at) {
-    using C = PingPongConfig<Case<bf16, 128>>;
-    const Shape& s = p.shape;
-    return {p, at, sequence_map(p, at.q, s.heads_q, s.seq_q, C::kBlockM),
-            sequence_map(p, at.k, s.heads_kv, s.seq_k, C::kBlockN),
-            sequence_map(p, at.v, s.heads_kv, s.seq_k, C::kBlockN)};
-  }
   static Claims claims(const Problem& p) {
-    using C = PingPongConfig<Case<bf16, 128>>;
-    return {tma_loads("k").bytes(p.key_tile_bytes(C::kBlockM, C::kBlockN)),
-            tma_loads("v").bytes(p.key_tile_bytes(C::kBlockM, C::kBlockN)),
+    return {tma_loads("k").bytes(key_bytes(p)), tma_loads("v").bytes(key_bytes(p)),
             faster_than_previous(1.03)};
   }
   static void run(const Plan& plan, Stream stream) {
-    const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      using C = PingPongConfig<decltype(c)>;
-      const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
-      const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
-      launch(ping_pong_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream, plan.q_map,
-             plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
-    });
+    launch_tiles(plan, stream, [](auto config) { return ping_pong_kernel<decltype(config)>; });
   }
 };
 

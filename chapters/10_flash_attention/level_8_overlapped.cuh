@@ -7,10 +7,7 @@
 //                | softmax n-1 ....... | rescale | scores n-2 | PV n-1 ...
 #pragma once
 
-#include "chapters/10_flash_attention/level_7_ping_pong.cuh"  // Turns
-#include "chapters/10_flash_attention/problem.hpp"
-#include "chapters/10_flash_attention/softmax.cuh"
-#include "chapters/10_flash_attention/wgmma_tile.cuh"
+#include "chapters/10_flash_attention/hopper_level.cuh"
 
 namespace cookbook::attention {
 
@@ -45,16 +42,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       tile_index(blockIdx.x, query_tiles, kBlockM, shape.heads_q);
   const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
 
-  if (threadIdx.x == 0) {
-    mbarrier_init(&smem.q_full, 1);
-    for (int stage = 0; stage < C::kStages; ++stage) {
-      mbarrier_init(&smem.k_full[stage], 1);
-      mbarrier_init(&smem.v_full[stage], 1);
-      mbarrier_init(&smem.k_empty[stage], 4 * C::kConsumers);  // one arrival per consumer warp
-      mbarrier_init(&smem.v_empty[stage], 4 * C::kConsumers);
-    }
-    fence_mbarrier_init();
-  }
+  // Readers of a stage: the consumers' warps.
+  if (threadIdx.x == 0) init_barriers<C::kStages>(smem, 4 * C::kConsumers);
   __syncthreads();
 
   if (warp < 4) {
@@ -64,23 +53,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       const int kv_head = shape.kv_head(head);
       Ring<C::kStages> k_ring, v_ring;
       const auto load_k = [&](int n) {
-        uint64_t* full = &smem.k_full[k_ring.stage];
-        mbarrier_wait(&smem.k_empty[k_ring.stage], k_ring.phase ^ 1);
-        mbarrier_arrive_expect_tx(full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.k[k_ring.stage], &k_map, full, kv_head, n * kBlockN,
-                                     batch);
-        k_ring.advance();
+        load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, kv_head, n, batch);
       };
       const auto load_v = [&](int n) {
-        uint64_t* full = &smem.v_full[v_ring.stage];
-        mbarrier_wait(&smem.v_empty[v_ring.stage], v_ring.phase ^ 1);
-        mbarrier_arrive_expect_tx(full, C::kTileBytes);
-        load_tile<kHeadDim, kBlockN>(smem.v[v_ring.stage], &v_map, full, kv_head, n * kBlockN,
-                                     batch);
-        v_ring.advance();
+        load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, kv_head, n, batch);
       };
-      mbarrier_arrive_expect_tx(&smem.q_full, kBlockM * kHeadDim * 2);
-      load_tile<kHeadDim, kBlockM>(smem.q, &q_map, &smem.q_full, head, first_query, batch);
+      load_queries<C>(smem, &q_map, head, first_query, batch);
       load_k(tiles - 1);
       for (int n = tiles - 2; n >= 0; --n) {  // in the order in which the consumers use them
         load_k(n);
@@ -105,12 +83,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       float rescale[2];
       mbarrier_wait(&smem.q_full, 0);
       mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
-      wgmma_fence_operand(s);
-      wgmma_fence();
-      issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
-      wgmma_commit();
-      wgmma_wait<0>();
-      wgmma_fence_operand(s);
+      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+      wait_for_batch<0>(s);
       if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[k_ring.stage]);
       k_ring.advance();
       mask_tile<kBlockN>(s, shape, warp_query, (tiles - 1) * kBlockN);
@@ -121,20 +95,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         // Step 2: this tile's scores, then the previous one's share of the output: both in flight.
         mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
         turns.begin();
-        wgmma_fence_operand(s);
-        wgmma_fence_operand(acc);
-        wgmma_fence();
-        issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
-        wgmma_commit();
+        start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
         mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
-        wgmma_fence();
-        issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
-        wgmma_commit();
+        start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
         turns.end();
 
         // Step 3: the softmax as soon as the scores are there, under the second product.
-        wgmma_wait<1>();
-        wgmma_fence_operand(s);
+        wait_for_batch<1>(s);
         if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[k_ring.stage]);
         k_ring.advance();
         mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
@@ -142,8 +109,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         finish_softmax_before_wait(rows);
 
         // Step 4: only now may the output and P's registers change.
-        wgmma_wait<0>();
-        wgmma_fence_operand(acc);
+        wait_for_batch<0>(acc);
         if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[v_ring.stage]);
         v_ring.advance();
         scale_rows(acc, rescale);
@@ -152,22 +118,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
       // Step 5: the last tile's share of the output.
       mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
-      wgmma_fence_operand(acc);
-      wgmma_fence();
-      issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
-      wgmma_commit();
-      wgmma_wait<0>();
-      wgmma_fence_operand(acc);
+      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+      wait_for_batch<0>(acc);
     }
     turns.close();
 
-    float inverse[2], row_lse[2];
-    finish_rows(rows, shape.scale_log2, inverse, row_lse);
-    store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+    finish_and_store(o, lse, shape, batch, head, warp_query, acc, rows);
   }
 }
 
-struct Overlapped : Level {
+struct Overlapped : HopperLevel<OverlappedConfig> {
   static constexpr const char* name = "overlapped";
   static constexpr const char* changed =
       "softmax of the next tile under the second product of this one";
@@ -177,36 +137,12 @@ struct Overlapped : Level {
   static constexpr const char* cost = "S, P and O live at once: kBlockN * 3 / 4 + d / 2 registers";
   static constexpr const char* source = __FILE__;
 
-  struct Plan {
-    Problem problem;
-    Buffers buffers;
-    TensorMap q_map, k_map, v_map;
-  };
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return supports_hopper(p, device);
-  }
-  static Plan prepare(const Problem& p, const Buffers& at) {
-    using C = OverlappedConfig<Case<bf16, 128>>;
-    const Shape& s = p.shape;
-    return {p, at, sequence_map(p, at.q, s.heads_q, s.seq_q, C::kBlockM),
-            sequence_map(p, at.k, s.heads_kv, s.seq_k, C::kBlockN),
-            sequence_map(p, at.v, s.heads_kv, s.seq_k, C::kBlockN)};
-  }
   static Claims claims(const Problem& p) {
-    using C = OverlappedConfig<Case<bf16, 128>>;
-    return {tma_loads("k").bytes(p.key_tile_bytes(C::kBlockM, C::kBlockN)),
-            tma_loads("v").bytes(p.key_tile_bytes(C::kBlockM, C::kBlockN)),
+    return {tma_loads("k").bytes(key_bytes(p)), tma_loads("v").bytes(key_bytes(p)),
             faster_than_previous(1.03)};
   }
   static void run(const Plan& plan, Stream stream) {
-    const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      using C = OverlappedConfig<decltype(c)>;
-      const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
-      const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
-      launch(overlapped_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream,
-             plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
-    });
+    launch_tiles(plan, stream, [](auto config) { return overlapped_kernel<decltype(config)>; });
   }
 };
 

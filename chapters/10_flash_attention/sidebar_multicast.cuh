@@ -4,11 +4,8 @@
 // from L2. The pairs are as even as possible, so the schedule is a plain stride.
 #pragma once
 
-#include "chapters/10_flash_attention/level_7_ping_pong.cuh"  // Turns
-#include "chapters/10_flash_attention/problem.hpp"
+#include "chapters/10_flash_attention/hopper_level.cuh"
 #include "chapters/10_flash_attention/schedule.cuh"
-#include "chapters/10_flash_attention/softmax.cuh"
-#include "chapters/10_flash_attention/wgmma_tile.cuh"
 #include "common/device/cluster.cuh"
 
 namespace cookbook::attention {

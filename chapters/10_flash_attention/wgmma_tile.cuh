@@ -86,14 +86,33 @@ __device__ __forceinline__ void store_weights(unsigned char* p, const float (&s)
   }
 }
 
-/// Position in a ring of kStages buffers; `phase` flips with every turn.
-template <int kStages>
-struct Ring {
-  int stage = 0;
-  uint32_t phase = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) stage = 0, phase ^= 1;
-  }
-};
+/// One batch: s = Q K^T, issued and committed; the caller waits for it.
+template <class T, int kHeadDim, int kBlockM, int kBlockN>
+__device__ __forceinline__ void start_scores(float (&s)[kBlockN / 2], const unsigned char* q,
+                                             const unsigned char* k) {
+  wgmma_fence_operand(s);
+  wgmma_fence();
+  issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q, k);
+  wgmma_commit();
+}
+
+/// One batch: o += P V, issued and committed; the caller waits for it. P: packed in registers, or a
+/// tile in shared memory.
+template <class T, int kHeadDim, int kBlockN, class Weights>
+__device__ __forceinline__ void start_output(float (&o)[kHeadDim / 2], const Weights& p,
+                                             const unsigned char* v) {
+  wgmma_fence_operand(o);
+  wgmma_fence();
+  issue_output<T, kHeadDim, kBlockN>(o, p, v);
+  wgmma_commit();
+}
+
+/// Waits until at most kInFlight batches are in flight. `registers`: accumulators of one that has
+/// finished then.
+template <int kInFlight, int kCount>
+__device__ __forceinline__ void wait_for_batch(float (&registers)[kCount]) {
+  wgmma_wait<kInFlight>();
+  wgmma_fence_operand(registers);
+}
 
 }  // namespace cookbook::attention

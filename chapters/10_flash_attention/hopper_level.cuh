@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Shared by levels 4 to 10: the barriers of the stages, the producer's step, the turns of the
+// consumers, and the host side. The README explains each where a level first needs it.
+#pragma once
+
+#include "chapters/10_flash_attention/problem.hpp"
+#include "chapters/10_flash_attention/softmax.cuh"
+#include "chapters/10_flash_attention/wgmma_tile.cuh"
+
+namespace cookbook::attention {
+
+/// Position in a ring of kStages stages; `phase` is the parity of the stage's barriers.
+template <int kStages>
+struct Ring {
+  int stage = 0;
+  uint32_t phase = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) stage = 0, phase ^= 1;
+  }
+};
+
+/// Prepares the barriers of Q and of the stages of K and V (from level 5 on). One thread calls, and
+/// a barrier of the block follows. A stage is empty when `readers` warps have left it.
+template <int kStages, class Smem>
+__device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
+  mbarrier_init(&smem.q_full, 1);
+  for (int stage = 0; stage < kStages; ++stage) {
+    mbarrier_init(&smem.k_full[stage], 1);
+    mbarrier_init(&smem.v_full[stage], 1);
+    mbarrier_init(&smem.k_empty[stage], readers);
+    mbarrier_init(&smem.v_empty[stage], readers);
+  }
+  fence_mbarrier_init();
+}
+
+/// The producer's step (from level 5 on): waits until the ring's stage is empty, then starts the
+/// copy of tile n of one head's keys or values into it. One thread calls.
+template <class C>
+__device__ __forceinline__ void load_next(unsigned char (&stages)[C::kStages][C::kTileBytes],
+                                          uint64_t* full, uint64_t* empty, Ring<C::kStages>& ring,
+                                          const TensorMap* map, int kv_head, int n, int batch) {
+  mbarrier_wait(&empty[ring.stage], ring.phase ^ 1);  // at once on a stage never used
+  mbarrier_arrive_expect_tx(&full[ring.stage], C::kTileBytes);
+  load_tile<C::kHeadDim, C::kBlockN>(stages[ring.stage], map, &full[ring.stage], kv_head,
+                                     n * C::kBlockN, batch);
+  ring.advance();
+}
+
+/// Starts the copy of a block's queries. One thread calls.
+template <class C, class Smem>
+__device__ __forceinline__ void load_queries(Smem& smem, const TensorMap* map, int head,
+                                             int first_query, int batch) {
+  mbarrier_arrive_expect_tx(&smem.q_full, sizeof smem.q);
+  load_tile<C::kHeadDim, C::kBlockM>(smem.q, map, &smem.q_full, head, first_query, batch);
+}
+
+/// After the last tile: normalises a warp's 16 rows of the output and stores them with their
+/// log-sum-exp.
+template <class T, int kCount>
+__device__ __forceinline__ void finish_and_store(T* o, float* lse, const Shape& shape, int batch,
+                                                 int head, int warp_query,
+                                                 const float (&acc)[kCount],
+                                                 const RowStates& rows) {
+  float inverse[2], row_lse[2];
+  finish_rows(rows, shape.scale_log2, inverse, row_lse);
+  store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+}
+
+/// The order in which consumers use the tensor cores. Barrier 1 + c is consumer c's turn: its own
+/// 128 threads wait for it, and the 128 of its predecessor arrive when theirs is over.
+template <int kConsumers>
+struct Turns {
+  int consumer;
+  __device__ __forceinline__ void begin() const {
+    named_barrier_sync(1 + consumer, 2 * kWarpgroup);
+  }
+  __device__ __forceinline__ void end() const {
+    named_barrier_arrive(1 + (consumer + 1) % kConsumers, 2 * kWarpgroup);
+  }
+  // Every arrival needs its wait. Before the first turn the last consumer arrives once, so that
+  // consumer 0 may begin; after the last turn consumer 0 waits once more, for the arrival left
+  // over.
+  __device__ __forceinline__ void open() const {
+    if (consumer == kConsumers - 1) end();
+  }
+  __device__ __forceinline__ void close() const {
+    if (consumer == 0) begin();
+  }
+};
+
+/// Host side of levels 4 to 9: one block per tile of queries. ConfigOf: the level's configuration,
+/// by element type and head dimension; all of them have the same tiles.
+template <template <class> class ConfigOf>
+struct HopperLevel : Level {
+  using Config = ConfigOf<Case<bf16, 128>>;
+  struct Plan {
+    Problem problem;
+    Buffers buffers;
+    TensorMap q_map, k_map, v_map;
+  };
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    return supports_hopper(p, device);
+  }
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    const Shape& s = p.shape;
+    return {p, at, sequence_map(p, at.q, s.heads_q, s.seq_q, Config::kBlockM),
+            sequence_map(p, at.k, s.heads_kv, s.seq_k, Config::kBlockN),
+            sequence_map(p, at.v, s.heads_kv, s.seq_k, Config::kBlockN)};
+  }
+  /// What TMA has to read of the keys, and of the values: bytes per launch.
+  static double key_bytes(const Problem& p) {
+    return p.key_tile_bytes(Config::kBlockM, Config::kBlockN);
+  }
+  /// kernel_of(ConfigOf<...>{}): the kernel for the problem's types.
+  template <class F>
+  static void launch_tiles(const Plan& plan, Stream stream, F kernel_of) {
+    const Shape& s = plan.problem.shape;
+    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
+      using C = ConfigOf<decltype(c)>;
+      const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
+      const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
+      launch(kernel_of(C{}), {grid, C::kThreads, sizeof(typename C::Smem)}, stream, plan.q_map,
+             plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
+    });
+  }
+};
+
+}  // namespace cookbook::attention
