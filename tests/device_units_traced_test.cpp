@@ -209,10 +209,11 @@ TEST(Mistakes, MissingWgmmaWait) {
   TracedGemm gemm;
   for_all_schedules([&](simt::AsyncSchedule) {
     const Trace trace = gemm.trace<Mistake::no_wgmma_wait>();
-    EXPECT_EQ(trace.findings.size(), 2u) << findings_of(trace);
+    EXPECT_EQ(trace.findings.size(), 3u) << findings_of(trace);
     for (const char* load : kLoads) {
       EXPECT_FINDING(trace, "race", overwritten_under_the_product(load));
     }
+    EXPECT_FINDING(trace, "exit", "issued at " + place_of("product"));
   });
 }
 
@@ -360,6 +361,7 @@ TEST(Mistakes, StAsyncNotWaitedFor) {
 template <bool kReleases>
 __global__ void tell_neighbour(int* out) {
   int* value = dynamic_shared<int>();
+  cluster_sync();
   if (threadIdx.x == 0) *map_shared(value, 1 - cluster_block_rank()) = 7;
   if (kReleases) {
     cluster_arrive();

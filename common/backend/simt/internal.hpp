@@ -48,11 +48,30 @@ struct Block;
 struct Group;
 struct Warp;
 
+// What a release passes on to whoever acquires. In program order a release at the scope of a block,
+// seen from another block of the cluster, still tells that earlier reads are over, but publishes no
+// ordinary write; barrier.cluster.arrive.relaxed tells that the block has started, and what
+// fence.mbarrier_init covered.
+enum class Knowledge : uint8_t { all, reads, starts };
+
 enum class ThreadState : uint8_t { ready, blocked, parked, exited };
 
 // Who performed an access or a synchronisation, for the tracer. Threads of a group are 0 .. n-1
 // (Thread::actor); operations of asynchronous units are negative, each from new_async_actor().
 using Actor = int32_t;
+
+// What a lane did that other lanes of its warp may not have done, since the warp last met.
+// `waited`: waits that may have taken time, and so may have left the lane behind: only a meeting of
+// the warp mends that.
+struct LanePath {
+  struct Places {
+    uint64_t hash = 0;  // of all of them
+    uint32_t count = 0;
+    std::array<void*, 4> first{};
+    void clear() { hash = count = 0; }
+  };
+  Places acted, waited;
+};
 
 struct Thread {
   void* stack_pointer = nullptr;  // while it does not run
@@ -73,6 +92,7 @@ struct Thread {
   uint32_t call_depth = 0;    // kept by the tracer (function entry and exit)
   uint32_t converged = 0;     // lanes released together with this one
   uint64_t parked_at = 0;     // Warp::instruction when it parked: for fairness
+  LanePath path;
   std::unique_ptr<UnitState> unit_state;
 };
 
@@ -84,6 +104,8 @@ struct Rendezvous {
   uint32_t participants = 0;  // of the last completed meeting, ...
   uint32_t unread = 0;        // ... of which these have yet to take their result
   const char* operation = nullptr;
+  uint32_t first = 0;  // lane that came first ...
+  void* pc = nullptr;  // ... and where
   uint64_t value[kWarpSize];
 };
 
@@ -99,17 +121,26 @@ struct Warp {
                                   // instruction are one request
   uint64_t basic_blocks = 0;      // statistics: basic blocks issued by this warp in this block ...
   uint64_t active_lanes = 0;      // ... and the lanes that took part, summed
-  std::array<Rendezvous, kWarpSize> rendezvous;  // a lane is in one at most, so these suffice
-  uint32_t rendezvous_used = 0;                  // entries beyond were never used
-  uint32_t rendezvous_open = 0;                  // number of meetings that wait for lanes
-  alignas(64) char scratch[16384];               // for collective units (mma, wmma, ldmatrix)
+  std::array<Rendezvous, kWarpSize> rendezvous;   // a lane is in one at most, so these suffice
+  uint32_t rendezvous_used = 0;                   // entries beyond were never used
+  uint32_t rendezvous_open = 0;                   // number of meetings that wait for lanes
+  LanePath aligned_path;                          // of the first lane at a setmaxnreg ...
+  uint32_t aligned_lanes = 0, aligned_first = 0;  // ... and the lanes that came so far
+  alignas(64) char scratch[16384];                // for collective units (mma, wmma, ldmatrix)
   std::unique_ptr<UnitState> unit_state;
 };
 
 struct NamedBarrier {
   uint32_t arrived = 0;
-  uint32_t expected = 0;                     // of the phase under way; 0: all threads of the block
-  bool has_arrivals = false;                 // somebody came by bar.arrive in this phase
+  uint32_t expected = 0;      // of the phase under way; 0: all threads of the block
+  bool has_arrivals = false;  // somebody came by bar.arrive in this phase
+  struct Place {
+    const Thread* first = nullptr;
+    void* pc = nullptr;
+  };
+  // Traced mode: who came first in this phase, and where. Of __syncthreads only the first entry is
+  // used, of named barriers one for each warp.
+  std::vector<Place> places;
   std::vector<uint16_t> waiting;             // thread ids to wake
   std::vector<uint16_t> participants;        // thread ids that arrived or wait
   uint32_t vote_count = 0, vote_result = 0;  // for __syncthreads_count / _and / _or
@@ -195,9 +226,19 @@ void bb_park(void* pc);
 // Waits until every lane of `mask` that has not exited came with the same mask and operation, then
 // returns the meeting, whose `value[lane]` holds what each brought. Call finish_meeting() after
 // reading. Fails if the caller is not in its own mask.
-Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, bool orders_memory,
-                 void* pc);
+enum class Meet : uint8_t { plain, orders_memory, aligned };  // aligned: `.sync.aligned` of PTX
+Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind, void* pc);
 void finish_meeting(Rendezvous& meeting);
+
+// ---- convergence of a warp (traced mode; docs/simt.md has the rule) ----
+
+// The current lane did something at `pc` that other lanes may not have done. `waited`: it is a wait
+// that may take time.
+void lane_acted(void* pc, bool waited = false);
+// The lane met its warp. `only_acts`: as far as acting alone goes, by a wait that others do too.
+void lane_met(bool only_acts = false);
+// `operation` at `pc` wants its warp converged: reports a lane whose path is not `first`'s.
+void require_converged(const LanePath& path, const Thread& first, const char* operation, void* pc);
 
 // bar.sync / bar.arrive. `threads` = 0 means all threads of the block (exited ones count as
 // arrived).
@@ -279,9 +320,9 @@ std::string kernel_name(
 // ---- tracing ----
 
 // Which unit made an asynchronous access. cp.async works through the generic proxy: each lane's
-// copy is counted like a lane of a load; bulk copies (TMA too) and wgmma operands go through the
-// async proxy and are counted per operation.
-enum class AsyncKind : uint8_t { cp_async, bulk, wgmma };
+// copy is counted like a lane of a load, and st.async's like a lane of a store; bulk copies (TMA
+// too) and wgmma operands go through the async proxy and are counted per operation.
+enum class AsyncKind : uint8_t { cp_async, st_async, bulk, wgmma };
 
 // Installed by tracing.cpp in traced executables; null otherwise. Every call comes from the worker
 // that runs the group, except launch_begin and launch_end, which come from the launching thread
@@ -300,7 +341,7 @@ struct Hooks {
   // These threads of the block have synchronised with each other (named barrier, __syncwarp).
   virtual void join(Block&, const uint16_t* /*thread_ids*/, int /*count*/) {}
   // Everything `who` has done so far happens before whatever a later acquirer of the object does.
-  virtual void release(const void* /*object*/, Actor /*who*/) {}
+  virtual void release(const void* /*object*/, Actor /*who*/, Knowledge = Knowledge::all) {}
   virtual void acquire(const void* /*object*/, Actor /*who*/) {}
   // An asynchronous unit reads or writes a range of shared or global memory. `actor` did it for
   // `issuer`, whose instruction is at `pc`. Call it at issue whatever the schedule, so that a
@@ -321,6 +362,22 @@ struct Hooks {
   // fence.proxy.async by this thread: its earlier plain accesses are ordered before later
   // asynchronous ones.
   virtual void proxy_fence(Thread&) {}
+  // The current thread initialises, or ends the life of, the mbarrier at `bar`.
+  virtual void mbarrier_init(const uint64_t* /*bar*/, void* /*pc*/) {}
+  virtual void mbarrier_invalidate(const uint64_t* /*bar*/) {}
+  // `who`, for the current thread, arrives at the mbarrier, waits for it or will complete bytes.
+  virtual void mbarrier_use(const uint64_t* /*bar*/, Actor /*who*/, bool /*async_proxy*/,
+                            void* /*pc*/) {}
+  // fence.mbarrier_init by the current thread.
+  virtual void mbarrier_init_fence() {}
+  // The current thread executes `operation`, which `first` executes elsewhere. Places on one line
+  // of the source are one place.
+  virtual void different_places(const char* /*operation*/, const Thread& /*first*/,
+                                void* /*first_pc*/, void* /*pc*/) {}
+  // The current thread comes to `operation` with its warp, and one of it and `other` acted or
+  // waited alone at `alone_pc`.
+  virtual void diverged(const char* /*operation*/, const Thread& /*alone*/, bool /*waited*/,
+                        void* /*alone_pc*/, void* /*pc*/) {}
   // A thread's wait for an mbarrier is over. `idle`: no phase of the barrier was complete, and the
   // wait was for the one before the first, which counts as complete. That is right for a stage
   // that was never filled, and a wrong parity everywhere else.

@@ -5,10 +5,21 @@
 
 namespace cookbook::simt {
 
-void RaceDetector::begin_group(uint32_t threads, size_t shared_bytes) {
+void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size_t shared_bytes,
+                               bool clusters) {
+  const uint32_t threads = blocks * threads_per_block;
   threads_ = threads;
+  threads_per_block_ = threads_per_block;
+  has_clusters_ = clusters;
   pool_ = threads + 16;
-  slots_ = size_t{threads} + pool_;
+  reads_ = size_t{threads} + pool_;
+  starts_ = reads_ + (clusters ? threads : 0);
+  fences_ = starts_ + (clusters ? blocks : 0);
+  slots_ = fences_ + (clusters ? blocks : 0);
+  inits_.clear();
+  unfenced_.clear();
+  uses_.resize(blocks);
+  for (std::vector<Use>& uses : uses_) uses.clear();
   if (thread_clocks_.size() < threads) thread_clocks_.resize(threads);
   for (ThreadClock& thread : thread_clocks_) {
     thread.row.reset();
@@ -82,20 +93,35 @@ uint32_t RaceDetector::known_clock(const View& knower, uint32_t slot) const {
   return known;
 }
 
-bool RaceDetector::ordered(const Entry& entry, const View& later) const {
+bool RaceDetector::ordered(const Entry& entry, const View& later, bool is_read) const {
   if (entry.slot == later.slot && (is_thread(later.slot) || entry.clock == later.clock))
     return true;
   if (base_[entry.slot] >= entry.clock) return true;
-  return known_clock(later, entry.slot) >= entry.clock;
+  if (known_clock(later, entry.slot) >= entry.clock) return true;
+  return is_read && has_clusters_ && *later.row != nullptr &&
+         (**later.row)[read_slot(entry.slot)] >= entry.clock;
 }
 
-void RaceDetector::add_knowledge(Row& into, const View& from) const {
+void RaceDetector::add_knowledge(Row& into, const View& from, Knowledge what) const {
   if (*from.row != nullptr) {
     const uint32_t* row = (*from.row)->data();
-    for (size_t k = 0; k < slots_; ++k) into[k] = std::max(into[k], row[k]);
+    const size_t first = what == Knowledge::all     ? 0
+                         : what == Knowledge::reads ? size_t{threads_}
+                                                    : starts_;
+    for (size_t k = first; k < slots_; ++k) into[k] = std::max(into[k], row[k]);
   }
-  into[from.slot] = std::max(into[from.slot], from.clock);
-  into[from.issuer] = std::max(into[from.issuer], from.issuer_clock);
+  if (what == Knowledge::all) {
+    into[from.slot] = std::max(into[from.slot], from.clock);
+    into[from.issuer] = std::max(into[from.issuer], from.issuer_clock);
+  } else if (what == Knowledge::reads && !is_thread(from.slot)) {
+    into[from.slot] = std::max(into[from.slot], from.clock);
+  }
+  if (!has_clusters_) return;
+  if (what != Knowledge::starts) {
+    uint32_t& reads = into[reads_ + from.issuer];
+    reads = std::max(reads, from.issuer_clock);
+  }
+  into[starts_ + block_of(from.issuer)] = 1;
 }
 
 void RaceDetector::join(const Actor* threads, size_t count) {
@@ -106,8 +132,12 @@ void RaceDetector::join(const Actor* threads, size_t count) {
     const Row* own = thread_clocks_[thread].row.get();
     if (own == nullptr || own == last) {
       (*row)[thread] = std::max((*row)[thread], clock_[thread]);
+      if (has_clusters_) {
+        (*row)[reads_ + thread] = (*row)[thread];
+        (*row)[starts_ + block_of(thread)] = 1;
+      }
     } else {
-      add_knowledge(*row, view(threads[i]));
+      add_knowledge(*row, view(threads[i]), Knowledge::all);
       last = own;
     }
   }
@@ -129,7 +159,7 @@ RaceDetector::RowPointer RaceDetector::merged(const RowPointer& a, const RowPoin
   return merge_result_;
 }
 
-void RaceDetector::release(const void* object, Actor actor) {
+void RaceDetector::release(const void* object, Actor actor, Knowledge what) {
   if (actor < 0 && !has_begun(actor)) return;  // it touched nothing
   RowPointer& carried = objects_[object];
   std::shared_ptr<Row> row;
@@ -140,7 +170,7 @@ void RaceDetector::release(const void* object, Actor actor) {
   } else {
     row = std::make_shared<Row>(*carried);
   }
-  add_knowledge(*row, view(actor));
+  add_knowledge(*row, view(actor), what);
   carried = std::move(row);
   if (actor >= 0) ++clock_[actor];
 }
@@ -159,8 +189,122 @@ void RaceDetector::acquire(const void* object, Actor actor) {
 }
 
 void RaceDetector::proxy_fence(Actor thread) {
+  const View me = view(thread);
+  std::erase_if(unfenced_, [&](const void* bar) {
+    const auto found = inits_.find(bar);
+    if (found == inits_.end() || found->second.fence_thread != kNobody) return true;
+    if (!knows_init(found->second, me)) return false;
+    found->second.fence_thread = me.slot;
+    found->second.fence_clock = me.clock;
+    return true;
+  });
   // A new clock, so that stores before the fence are told from those after it.
   thread_clocks_[thread].fences.push_back(clock_[thread]++);
+}
+
+// ---- mbarriers ----
+
+RaceDetector::Row& RaceDetector::own_row(Actor thread) {
+  RowPointer& row = thread_clocks_[thread].row;
+  auto copy = row == nullptr ? std::make_shared<Row>(slots_, 0) : std::make_shared<Row>(*row);
+  Row& result = *copy;
+  row = std::move(copy);
+  return result;
+}
+
+void RaceDetector::barrier_init(const void* bar, size_t offset, Actor thread, uint32_t pc) {
+  const auto slot = static_cast<uint32_t>(thread);
+  inits_[bar] = {slot, clock_[slot], pc, offset};
+  unfenced_.push_back(bar);
+}
+
+void RaceDetector::barrier_init_fence(Actor thread) {
+  const auto slot = static_cast<uint32_t>(thread);
+  uint32_t mark = 0;
+  if (has_clusters_) {
+    const size_t at = fences_ + block_of(slot);
+    mark = ++clock_[at];
+    own_row(thread)[at] = mark;
+  }
+  for (auto& [bar, init] : inits_) {
+    if (init.thread != slot) continue;
+    if (init.fence_thread == kNobody) {
+      init.fence_thread = slot;
+      init.fence_clock = clock_[slot];
+    }
+    if (init.mark == 0) init.mark = mark;
+  }
+  ++clock_[slot];
+}
+
+bool RaceDetector::knows_init(const Init& init, const View& knower) const {
+  if (knower.slot == init.thread || known_clock(knower, init.thread) >= init.clock) return true;
+  return init.mark != 0 && known_clock(knower, fences_ + block_of(init.thread)) >= init.mark;
+}
+
+void RaceDetector::barrier_use(const void* bar, const Access& access, uint32_t owner) {
+  if (access.actor < 0 && !has_begun(access.actor)) return;
+  const auto found = inits_.find(bar);
+  if (found == inits_.end()) return;
+  const Init& init = found->second;
+  const View me = view(access.actor);
+  if (owner != block_of(me.issuer)) note_use(owner, me, access.pc, false, init.offset);
+  const Entry entry{init.clock, init.pc, init.thread, 0, false, false};
+  if (!knows_init(init, me)) {
+    report(SharedHazard::Kind::barrier_unordered, &entry, access, me, init.offset);
+    return;
+  }
+  if (!access.async_proxy) return;
+  const bool fenced =
+      init.fence_thread != kNobody &&
+      (me.slot == init.fence_thread || known_clock(me, init.fence_thread) >= init.fence_clock ||
+       (init.mark != 0 && known_clock(me, fences_ + block_of(init.thread)) >= init.mark));
+  if (!fenced) report(SharedHazard::Kind::barrier_unfenced, &entry, access, me, init.offset);
+}
+
+// ---- the begin and end of blocks ----
+
+void RaceDetector::note_use(uint32_t owner, const View& me, uint32_t pc, bool write,
+                            size_t offset) {
+  std::vector<Use>& uses = uses_[owner];
+  if (uses.empty()) uses.resize(slots_);
+  uses[write ? me.slot : read_slot(me.slot)] = {me.clock, pc, me.issuer, offset};
+}
+
+void RaceDetector::check_started(uint32_t owner, const View& me, const Access& access,
+                                 size_t offset) {
+  if (known_clock(me, starts_ + owner) != 0) return;
+  report(SharedHazard::Kind::not_started, nullptr, access, me, offset);
+}
+
+void RaceDetector::check_exits() {
+  for (uint32_t block = 0; block < uses_.size(); ++block) {
+    if (uses_[block].empty()) continue;
+    // The block lasts until its last thread ends: what any of them knows is over by then.
+    Row known = base_;
+    const Row* last = nullptr;
+    for (uint32_t i = 0; i < threads_per_block_; ++i) {
+      const Row* row = thread_clocks_[block * threads_per_block_ + i].row.get();
+      if (row == nullptr || row == last) continue;
+      last = row;
+      for (size_t k = 0; k < slots_; ++k) known[k] = std::max(known[k], (*row)[k]);
+    }
+    for (size_t slot = 0; slot < slots_; ++slot) {
+      const Use& use = uses_[block][slot];
+      if (use.clock == 0 || known[slot] >= use.clock) continue;
+      const bool is_async = slot >= threads_ && slot < reads_;
+      const auto kind = block_of(use.issuer) == block ? SharedHazard::Kind::exit_async
+                                                      : SharedHazard::Kind::exit_remote;
+      SharedHazard& hazard = hazards_[Key(kind, use.pc, 0)];
+      if (hazard.count++ != 0) continue;
+      hazard.kind = kind;
+      hazard.earlier_pc = use.pc;
+      hazard.earlier_thread = use.issuer;
+      hazard.earlier_async = is_async;
+      hazard.later_thread = block * threads_per_block_;
+      hazard.offset = use.offset;
+    }
+  }
 }
 
 void RaceDetector::idle_wait(Actor thread, uint32_t pc) {
@@ -179,6 +323,7 @@ void RaceDetector::report(SharedHazard::Kind kind, const Entry* earlier, const A
   hazard.later_async = later.actor < 0;
   hazard.later_atomic = later.atomic;
   hazard.offset = offset;
+  hazard.write = later.write;
   if (kind == SharedHazard::Kind::read_after_write || kind == SharedHazard::Kind::uninitialised) {
     hazard.idle_wait_pc = thread_clocks_[me.issuer].idle_wait_pc;
   }
@@ -236,7 +381,7 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
     int kept = 0;
     for (int i = 0; i < cell.reader_count; ++i) {
       const Entry& entry = cell.readers[i];
-      if ((entry.bytes & bytes) != 0 && !ordered(entry, me)) {
+      if ((entry.bytes & bytes) != 0 && !ordered(entry, me, true)) {
         report(Kind::write_after_read, &entry, access, me, offset);
       }
       // A later write that knows of this one knows of the reads before it, or they were reported.
@@ -259,7 +404,7 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
   int slot = -1;
   for (int i = 0; i < cell.reader_count && slot < 0; ++i) {
     const Entry& entry = cell.readers[i];
-    if ((entry.bytes & ~bytes) == 0 && ordered(entry, me)) slot = i;
+    if ((entry.bytes & ~bytes) == 0 && ordered(entry, me, true)) slot = i;
   }
   if (slot < 0 && cell.reader_count < kReaders) slot = cell.reader_count++;
   if (slot < 0) {
@@ -277,8 +422,12 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
   cell.readers[slot] = mine;
 }
 
-void RaceDetector::access(size_t offset, size_t bytes, const Access& access) {
+void RaceDetector::access(size_t offset, size_t bytes, const Access& access, uint32_t owner) {
   const View me = view(access.actor);
+  const bool is_remote = has_clusters_ && owner != block_of(me.issuer);
+  if (is_remote) check_started(owner, me, access, offset);
+  if (is_remote || (access.actor < 0 && !access.may_outlive))
+    note_use(owner, me, access.pc, access.write, offset);
   const size_t end = offset + bytes;
   for (size_t at = offset; at < end;) {
     const size_t next = std::min(end, (at & ~size_t{3}) + 4);

@@ -7,6 +7,9 @@
 // Actors are the threads of the group and the asynchronous operations. The clocks of operations
 // share a pool of slots: knowing an operation means to know the earlier ones of its slot too, which
 // can hide a mistake but never invent one.
+//
+// In a cluster a thread has a second slot, for its reads, and a block has one for its start and one
+// for its fence_mbarrier_init: see Knowledge.
 #pragma once
 
 #include <array>
@@ -30,18 +33,24 @@ struct SharedHazard {
     read_after_write,
     write_after_read,
     uninitialised,
-    proxy_load,   ///< an asynchronous operation reads ordinary stores that were not fenced
-    proxy_store,  ///< it overwrites ordinary stores that were not fenced
+    proxy_load,         ///< an asynchronous operation reads ordinary stores that were not fenced
+    proxy_store,        ///< it overwrites ordinary stores that were not fenced
+    barrier_unordered,  ///< an mbarrier is used by somebody who need not see its initialisation
+    barrier_unfenced,   ///< an asynchronous operation uses an mbarrier that was not fenced
+    not_started,        ///< of another block's shared memory, before it is known to exist
+    exit_async,   ///< a block's own asynchronous operation is not waited for before the block ends
+    exit_remote,  ///< nothing orders another block's access before the owner's end
   };
   Kind kind;
   uint32_t earlier_pc = 0;  ///< Tokens that the caller chose; 0 for uninitialised.
   uint32_t later_pc = 0;
   uint32_t earlier_thread = 0;  ///< Linear in the group: the thread, or the operation's issuer.
-  uint32_t later_thread = 0;
+  uint32_t later_thread = 0;    ///< exit_async, exit_remote: of the block that ends.
   bool earlier_async = false;
   bool later_async = false;
   bool earlier_atomic = false;
   bool later_atomic = false;
+  bool write = false;         ///< The later access is one.
   size_t offset = 0;          ///< Of the first byte, in the detector's shared memory.
   uint32_t idle_wait_pc = 0;  ///< See idle_wait(); of the later thread, if it reads.
   uint64_t count = 0;
@@ -55,18 +64,20 @@ class RaceDetector {
     bool write;
     bool atomic = false;
     bool async_proxy = false;  ///< TMA, bulk copies, wgmma operands; not cp.async.
+    bool may_outlive = false;  ///< The block need not wait for it before it ends.
   };
   using Key = std::tuple<SharedHazard::Kind, uint32_t, uint32_t>;
 
-  /// Forgets everything about the previous group; its shared memory holds nothing yet.
-  void begin_group(uint32_t threads, size_t shared_bytes);
+  /// Forgets everything about the previous group; its shared memory holds nothing yet. `clusters`:
+  /// its blocks may use each other's shared memory.
+  void begin_group(uint32_t blocks, uint32_t threads_per_block, size_t shared_bytes, bool clusters);
 
   /// A barrier of every thread of the group.
   void full_barrier();
   /// A meeting point of some threads: what any of them did is known to all of them.
   void join(const Actor* threads, size_t count);
   /// What `actor` knows is added to what `object` (a barrier, a flag, a commit group) carries.
-  void release(const void* object, Actor actor);
+  void release(const void* object, Actor actor, Knowledge what = Knowledge::all);
   /// `actor` learns what `object` carries.
   void acquire(const void* object, Actor actor);
   /// `operation` (negative) starts now and knows what `issuer` knows.
@@ -78,13 +89,25 @@ class RaceDetector {
   /// The last mbarrier wait of `thread`, at `pc`, did not wait for anything. 0: it did.
   void idle_wait(Actor thread, uint32_t pc);
 
-  /// Checks and records an access to [offset, offset + bytes).
-  void access(size_t offset, size_t bytes, const Access& access);
+  /// Checks and records an access to [offset, offset + bytes) of block `owner`'s shared memory.
+  void access(size_t offset, size_t bytes, const Access& access, uint32_t owner);
+
+  /// `thread` initialises the mbarrier at `bar`, `offset` in the detector's memory; it is gone.
+  void barrier_init(const void* bar, size_t offset, Actor thread, uint32_t pc);
+  void barrier_invalidate(const void* bar) { inits_.erase(bar); }
+  /// `actor` uses it; `owner` is the block that has it.
+  void barrier_use(const void* bar, const Access& access, uint32_t owner);
+  /// `thread` executes fence.mbarrier_init.
+  void barrier_init_fence(Actor thread);
+
+  /// All threads have exited: reports what nobody waited for.
+  void check_exits();
 
   const std::map<Key, SharedHazard>& hazards() const { return hazards_; }
   void clear_hazards() { hazards_.clear(); }
 
  private:
+  static constexpr uint32_t kNobody = ~0u;
   static constexpr int kWriters = 4;  ///< Each wrote other bytes of the cell.
   static constexpr int kReaders = 4;
   static constexpr size_t kRememberedOperations = 1 << 17;
@@ -132,12 +155,34 @@ class RaceDetector {
     uint32_t issuer_clock;
   };
 
+  /// An mbarrier since its initialisation.
+  struct Init {
+    uint32_t thread, clock, pc;
+    size_t offset;
+    uint32_t fence_thread = kNobody, fence_clock = 0;  ///< Its first fence for the async proxy.
+    uint32_t mark = 0;  ///< Clock of its block's slot for fence_mbarrier_init; 0: not executed.
+  };
+  /// The last access of one slot to a block's shared memory that must be over when it ends.
+  struct Use {
+    uint32_t clock = 0, pc = 0, issuer = 0;
+    size_t offset = 0;
+  };
+
   bool is_thread(uint32_t slot) const { return slot < threads_; }
+  uint32_t block_of(uint32_t thread) const { return thread / threads_per_block_; }
+  /// Where a row tells of the reads of a thread, or of what an operation does.
+  size_t read_slot(uint32_t slot) const {
+    return has_clusters_ && is_thread(slot) ? reads_ + slot : slot;
+  }
+  Row& own_row(Actor thread);
+  bool knows_init(const Init& init, const View& knower) const;
+  void note_use(uint32_t owner, const View& me, uint32_t pc, bool write, size_t offset);
+  void check_started(uint32_t owner, const View& me, const Access& access, size_t offset);
   uint32_t slot_of(Actor operation) const;
   View view(Actor actor) const;
   uint32_t known_clock(const View& knower, uint32_t slot) const;
-  bool ordered(const Entry& entry, const View& later) const;
-  void add_knowledge(Row& into, const View& from) const;
+  bool ordered(const Entry& entry, const View& later, bool is_read = false) const;
+  void add_knowledge(Row& into, const View& from, Knowledge what) const;
   RowPointer merged(const RowPointer& a, const RowPointer& b);
   void report(SharedHazard::Kind kind, const Entry* earlier, const Access& later, const View& me,
               size_t offset);
@@ -145,11 +190,13 @@ class RaceDetector {
   void check_proxy(const Cell& cell, size_t offset, uint32_t bytes, const Access& access,
                    const View& me);
 
-  uint32_t threads_ = 0;
+  uint32_t threads_ = 0, threads_per_block_ = 1;
+  bool has_clusters_ = false;
   uint32_t group_ = 0;
   uint32_t interval_ = 0;
   uint32_t pool_ = 1;
   size_t slots_ = 0;
+  size_t reads_ = 0, starts_ = 0, fences_ = 0;  ///< First slots; only in clusters.
   std::vector<ThreadClock> thread_clocks_;
   std::vector<uint32_t> clock_;        ///< By slot.
   std::vector<uint32_t> base_;         ///< Clock that everybody knows since the last full barrier.
@@ -157,6 +204,9 @@ class RaceDetector {
   std::vector<Operation> operations_;  ///< Ring, by -actor - 1.
   std::vector<Cell> cells_;
   std::unordered_map<const void*, RowPointer> objects_;
+  std::unordered_map<const void*, Init> inits_;
+  std::vector<const void*> unfenced_;   ///< mbarriers that no proxy fence has seen.
+  std::vector<std::vector<Use>> uses_;  ///< By block and slot; empty: none.
   std::map<Key, SharedHazard> hazards_;
   // The last merge: lanes of a warp that acquire one barrier all need the same one.
   RowPointer merge_a_, merge_b_, merge_result_;

@@ -306,6 +306,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   for (NamedBarrier& barrier : block.barriers) {
     barrier.arrived = barrier.expected = barrier.vote_count = 0;
     barrier.has_arrivals = false;
+    barrier.places.clear();
     barrier.waiting.clear();
     barrier.participants.clear();
   }
@@ -318,6 +319,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
     warp.running = warp.parked = 0;
     warp.instruction = warp.basic_blocks = warp.active_lanes = 0;
     warp.starvation_limit = kStarvationLimit;
+    warp.aligned_lanes = 0;
   }
   uint3 thread_idx{0, 0, 0};
   for (uint32_t t = 0; t < threads; ++t) {
@@ -343,6 +345,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
     thread.call_depth = 0;
     thread.converged = thread.warp->lanes;
     thread.parked_at = 0;
+    thread.path = {};
   }
 }
 

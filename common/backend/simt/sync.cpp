@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Where threads meet: barriers of a block, of a cluster, and the collective operations of a warp.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
 
+#include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/language.hpp"
 #include "common/backend/simt/worker.hpp"
 
@@ -43,8 +45,22 @@ void complete(Block& block, NamedBarrier& barrier) {
   barrier.has_arrivals = false;
   barrier.vote_result = barrier.vote_count;
   barrier.vote_count = 0;
+  barrier.places.clear();
   barrier.waiting.clear();
   barrier.participants.clear();
+}
+
+// All threads of a block execute the same __syncthreads; those of a warp the same named barrier.
+void check_place(const Block& block, NamedBarrier& barrier, unsigned id, void* pc) {
+  barrier.places.resize(block.warp_count);
+  const Thread& self = *current_thread;
+  NamedBarrier::Place& place = barrier.places[id == 0 ? 0 : self.id / kWarpSize];
+  if (place.first == nullptr) {
+    place = {&self, pc};
+  } else if (place.pc != pc) {
+    const char* operation = id == 0 ? "__syncthreads" : "a named barrier";
+    hooks->different_places(operation, *place.first, place.pc, pc);
+  }
 }
 
 NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, void* pc) {
@@ -73,6 +89,7 @@ NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, void* pc) 
   const Warp& warp = *current_thread->warp;
   const auto lanes = static_cast<uint32_t>(__builtin_popcount(warp.lanes));
   if (threads != 0 && current_thread->lane + 1 == lanes) barrier.arrived += kWarpSize - lanes;
+  if (hooks) check_place(block, barrier, id, pc);
   barrier.participants.push_back(static_cast<uint16_t>(current_thread->id));
   return barrier;
 }
@@ -135,7 +152,7 @@ constexpr const char* kSyncWarp = "__syncwarp";
 class Meeting {
  public:
   Meeting(uint32_t mask, uint64_t value, const char* operation, void* pc)
-      : meeting_(meet(mask, value, operation, false, pc)) {}
+      : meeting_(meet(mask, value, operation, Meet::plain, pc)) {}
   Meeting(const Meeting&) = delete;
   ~Meeting() { finish_meeting(meeting_); }
   uint32_t participants() const { return meeting_.participants; }
@@ -157,6 +174,7 @@ void barrier_sync(unsigned id, unsigned threads, const char* operation, void* pc
   } else {
     block_current(operation, &barrier, pc);
   }
+  lane_met();
 }
 
 void barrier_arrive(unsigned id, unsigned threads, void* pc) {
@@ -177,7 +195,10 @@ void cluster_barrier_arrive(void* pc, bool releases) {
     fail("second barrier.cluster.arrive without a wait", pc);
   }
   self.cluster_arrival = barrier.phase + 1;
-  if (hooks && releases) hooks->release(&barrier.objects[barrier.phase % 2], self.actor);
+  if (hooks) {
+    hooks->release(&barrier.objects[barrier.phase % 2], self.actor,
+                   releases ? Knowledge::all : Knowledge::starts);
+  }
   if (++barrier.arrived == group.alive) complete_cluster_barrier(group);
 }
 
@@ -191,10 +212,42 @@ void cluster_barrier_wait(void* pc) {
   }
   if (hooks) hooks->acquire(&barrier.objects[(self.cluster_arrival - 1) % 2], self.actor);
   self.cluster_arrival = 0;
+  lane_met();
 }
 
-Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, bool orders_memory,
-                 void* pc) {
+void lane_acted(void* pc, bool waited) {
+  if (!hooks) return;
+  LanePath& path = current_thread->path;
+  LanePath::Places& places = waited ? path.waited : path.acted;
+  places.hash = mix_bits(places.hash ^ reinterpret_cast<uintptr_t>(pc));
+  if (places.count < places.first.size()) places.first[places.count] = pc;
+  ++places.count;
+}
+
+void lane_met(bool only_acts) {
+  if (!hooks) return;
+  current_thread->path.acted.clear();
+  if (!only_acts) current_thread->path.waited.clear();
+}
+
+void require_converged(const LanePath& path, const Thread& first, const char* operation, void* pc) {
+  const Thread& self = *current_thread;
+  const bool waited = path.waited.hash != self.path.waited.hash;
+  if (!waited && path.acted.hash == self.path.acted.hash) return;
+  const LanePath::Places& a = waited ? path.waited : path.acted;
+  const LanePath::Places& b = waited ? self.path.waited : self.path.acted;
+  const bool is_first = a.count >= b.count;  // the one that did more is the one that was alone
+  const LanePath::Places& more = is_first ? a : b;
+  const LanePath::Places& less = is_first ? b : a;
+  size_t i = 0;
+  while (i + 1 < std::min<size_t>(more.count, more.first.size()) && i < less.count &&
+         more.first[i] == less.first[i]) {
+    ++i;
+  }
+  hooks->diverged(operation, is_first ? first : self, waited, more.first[i], pc);
+}
+
+Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind, void* pc) {
   Thread& self = *current_thread;
   Warp& warp = *self.warp;
   if (!(mask >> self.lane & 1)) {
@@ -207,19 +260,30 @@ Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, bool orde
   if (meeting.arrived == 0) {
     meeting.mask = mask;
     meeting.operation = operation;
+    meeting.first = self.lane;
+    meeting.pc = pc;
     ++warp.rendezvous_open;
   } else if (meeting.operation != operation && std::strcmp(meeting.operation, operation) != 0) {
     fail(std::string("lanes of a warp meet in different operations: ") + operation + " here, " +
              meeting.operation + " elsewhere",
          pc);
   }
+  if (hooks && meeting.arrived != 0) {
+    const Thread& first = warp.threads[meeting.first];
+    // bar.warp.sync counts lanes, wherever they are; everything else is one instruction.
+    if (meeting.pc != pc && std::strcmp(operation, kSyncWarp) != 0) {
+      hooks->different_places(operation, first, meeting.pc, pc);
+    }
+    if (kind == Meet::aligned) require_converged(first.path, first, operation, pc);
+  }
   meeting.value[self.lane] = value;
   meeting.arrived |= 1u << self.lane;
   if (meeting.arrived == (mask & warp.alive)) {
-    complete_meeting(warp, meeting, orders_memory);
+    complete_meeting(warp, meeting, kind == Meet::orders_memory);
   } else {
     block_current(operation, &meeting, pc);
   }
+  if ((mask & warp.alive) == warp.alive) lane_met();
   return meeting;
 }
 
@@ -278,7 +342,7 @@ bool sync_threads_or(bool predicate) {
 }
 
 void sync_warp(uint32_t mask) {
-  finish_meeting(meet(mask, 0, kSyncWarp, true, __builtin_return_address(0)));
+  finish_meeting(meet(mask, 0, kSyncWarp, Meet::orders_memory, __builtin_return_address(0)));
 }
 
 uint64_t shuffle(uint32_t mask, uint64_t value, uint32_t source) {

@@ -86,6 +86,11 @@ enum class Kind : uint8_t {
   uninitialised,
   proxy_load,
   proxy_store,
+  barrier_unordered,
+  barrier_unfenced,
+  not_started,
+  exit_async,
+  exit_remote,
   global_write_write,
   global_write_read,
   global_read_write,
@@ -93,6 +98,9 @@ enum class Kind : uint8_t {
   shared_out_of_bounds,
   misaligned,
   static_shared,
+  different_places,
+  acted_alone,
+  waited_alone,
 };
 
 /// The first occurrence of a mistake, and how often it was seen.
@@ -104,6 +112,7 @@ struct Occurrence {
   bool earlier_async = false, later_async = false;
   bool earlier_atomic = false, later_atomic = false;
   bool is_static = false;
+  bool write = false;  ///< Of not_started.
   Op op = Op::load;
   size_t offset = 0;
   uint32_t idle_wait = 0;  ///< Where the thread that reads waited for an mbarrier, in vain.
@@ -243,7 +252,8 @@ class WorkerTracer {
     shared_stride_ = (launch_->shared_bytes + 3) / 4 * 4;
     static_offset_ = shared_stride_ * group.block_count;
     const size_t static_bytes = static_shared_.end - static_shared_.begin;
-    detector_.begin_group(group.thread_count, static_offset_ + static_bytes + 16);
+    detector_.begin_group(group.block_count, threads_per_block_, static_offset_ + static_bytes + 16,
+                          launch_->cluster > 1);
     const size_t warps = size_t{warps_per_block_} * group.block_count;
     if (open_.size() < warps) open_.resize(warps);
     group_is_open_ = true;
@@ -306,6 +316,9 @@ class WorkerTracer {
     copy_source_ = {actor, reinterpret_cast<uintptr_t>(address)};
   }
 
+  /// Of the asynchronous access by lanes that comes next.
+  void note_kind(AsyncKind kind) { kind_ = kind; }
+
   const Group* group() const { return group_; }
 
   // ---- accesses ----
@@ -324,7 +337,9 @@ class WorkerTracer {
                  is_copy ? copy_source_.address : 0);
       detector_.access(offset, bytes,
                        {actor, token, op == Op::store || op == Op::atomic || op == Op::async_store,
-                        op == Op::atomic, false});
+                        op == Op::atomic, false,
+                        op == Op::async_store && !is_copy && kind_ == AsyncKind::cp_async},
+                       owner_of(offset));
       return;
     }
     Buffer& buffer = *recent_[0];
@@ -352,7 +367,8 @@ class WorkerTracer {
     site.counts.bytes += bytes;
     site.counts.largest_piece = std::max<uint64_t>(site.counts.largest_piece, bytes);
     if (where == Where::shared) {
-      detector_.access(offset, bytes, {actor, token, op == Op::async_store, false, true});
+      detector_.access(offset, bytes, {actor, token, op == Op::async_store, false, true},
+                       owner_of(offset));
       return;
     }
     uintptr_t first = address / kSectorBytes;
@@ -363,6 +379,34 @@ class WorkerTracer {
     site.counts.ideal += (bytes + kSectorBytes - 1) / kSectorBytes;
     mark_sectors(*recent_[0], address, bytes);
     check_global(*recent_[0], address, bytes, op, token, thread);
+  }
+
+  // ---- mbarriers ----
+
+  void barrier_init(const Thread& thread, const uint64_t* bar, void* pc) {
+    detector_.barrier_init(bar, barrier_offset(bar), thread.actor, token_of(pc));
+  }
+  void barrier_use(const uint64_t* bar, Actor actor, bool async_proxy, void* pc) {
+    detector_.barrier_use(bar, {actor, token_of(pc), false, false, async_proxy},
+                          owner_of(barrier_offset(bar)));
+  }
+
+  // ---- findings of the runtime ----
+
+  void note_different_places(const char* operation, const Thread& first, void* first_pc,
+                             const Thread& thread, void* pc) {
+    Occurrence& found = note(Kind::different_places, token_of(first_pc), pc, thread, Op::load);
+    if (found.count != 1) return;
+    found.earlier_thread = first.thread_idx;
+    found.detail = operation;
+  }
+  void note_diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
+                     const Thread& thread, void* pc) {
+    const Kind kind = waited ? Kind::waited_alone : Kind::acted_alone;
+    Occurrence& found = note(kind, token_of(alone_pc), pc, thread, Op::load);
+    if (found.count != 1) return;
+    found.earlier_thread = alone.thread_idx;
+    found.detail = operation;
   }
 
   /// The group synchronised with other groups through global memory.
@@ -604,6 +648,19 @@ class WorkerTracer {
     open.lanes.active = 0;
   }
 
+  /// The block, in its group, whose shared memory is at `offset` of the detector's.
+  uint32_t owner_of(size_t offset) const {
+    return offset < static_offset_ ? static_cast<uint32_t>(offset / shared_stride_) : 0;
+  }
+
+  size_t barrier_offset(const uint64_t* bar) const {
+    const auto address = reinterpret_cast<uintptr_t>(bar);
+    if (const Block* block = find_shared_block(bar)) {
+      return shared_stride_ * block->index + (address - reinterpret_cast<uintptr_t>(block->shared));
+    }
+    return static_offset_ + (address - static_shared_.begin);
+  }
+
   // ---- findings ----
 
   Occurrence& note(Kind kind, uint32_t earlier, void* pc, const Thread& thread, Op op) {
@@ -626,8 +683,8 @@ class WorkerTracer {
   /// Turns the group's hazards into findings.
   void take_hazards() {
     for (const auto& [hazard_key, hazard] : detector_.hazards()) {
-      static_assert(static_cast<int>(Kind::proxy_store) ==
-                    static_cast<int>(SharedHazard::Kind::proxy_store));
+      static_assert(static_cast<int>(Kind::exit_remote) ==
+                    static_cast<int>(SharedHazard::Kind::exit_remote));
       const auto kind = static_cast<Kind>(hazard.kind);
       Occurrence& found = findings_[{launch_->kernel, kind, hazard.earlier_pc, hazard.later_pc}];
       if (found.count == 0) {
@@ -641,6 +698,7 @@ class WorkerTracer {
         found.earlier_atomic = hazard.earlier_atomic;
         found.later_atomic = hazard.later_atomic;
         found.idle_wait = hazard.idle_wait_pc;
+        found.write = hazard.write;
         found.is_static = hazard.offset >= static_offset_;
         found.offset = found.is_static || shared_stride_ == 0 ? hazard.offset - static_offset_
                                                               : hazard.offset % shared_stride_;
@@ -734,6 +792,7 @@ class WorkerTracer {
   } copy_source_;
   std::map<uint64_t, std::unique_ptr<Buffer>> buffers_;
   std::array<Buffer*, 8> recent_{};  // latest first
+  AsyncKind kind_ = AsyncKind::cp_async;
   Findings findings_;
   KernelCounts counts_;
 };
@@ -798,7 +857,10 @@ class TracingHooks final : public Hooks {
     }
     this_tracer->begin_group(group);
   }
-  void group_end(Group&) override { this_tracer->end_group(); }
+  void group_end(Group&) override {
+    this_tracer->detector().check_exits();
+    this_tracer->end_group();
+  }
   void block_end(Block& block) override { this_tracer->end_block(block); }
 
   void full_barrier(Block& block) override {
@@ -815,8 +877,8 @@ class TracingHooks final : public Hooks {
     for (int i = 0; i < count; ++i) actors[i] = block.threads[thread_ids[i]].actor;
     this_tracer->detector().join(actors, static_cast<size_t>(count));
   }
-  void release(const void* object, Actor who) override {
-    this_tracer->detector().release(object, who);
+  void release(const void* object, Actor who, Knowledge what) override {
+    this_tracer->detector().release(object, who, what);
     this_tracer->note_global_sync(object);
   }
   void acquire(const void* object, Actor who) override {
@@ -829,8 +891,9 @@ class TracingHooks final : public Hooks {
   void async_access(const void* address, size_t bytes, bool is_write, Thread& issuer, void* pc,
                     Actor actor, AsyncKind kind) override {
     const Op op = is_write ? Op::async_store : Op::async_load;
-    if (kind == AsyncKind::cp_async) {
+    if (kind == AsyncKind::cp_async || kind == AsyncKind::st_async) {
       if (!is_write) this_tracer->note_copy_source(actor, address);
+      this_tracer->note_kind(kind);
       trace_lane_access(issuer, address, static_cast<unsigned>(bytes), op, pc, actor);
     } else {
       trace_bulk_access(issuer, address, bytes, op, pc, actor);
@@ -852,6 +915,26 @@ class TracingHooks final : public Hooks {
         std::has_single_bit(static_cast<unsigned>(bytes)), pc, 0, current_thread->actor, !is_flag);
   }
   void proxy_fence(Thread& thread) override { this_tracer->detector().proxy_fence(thread.actor); }
+  void mbarrier_init(const uint64_t* bar, void* pc) override {
+    this_tracer->barrier_init(*current_thread, bar, pc);
+  }
+  void mbarrier_invalidate(const uint64_t* bar) override {
+    this_tracer->detector().barrier_invalidate(bar);
+  }
+  void mbarrier_use(const uint64_t* bar, Actor who, bool async_proxy, void* pc) override {
+    this_tracer->barrier_use(bar, who, async_proxy, pc);
+  }
+  void mbarrier_init_fence() override {
+    this_tracer->detector().barrier_init_fence(current_thread->actor);
+  }
+  void different_places(const char* operation, const Thread& first, void* first_pc,
+                        void* pc) override {
+    this_tracer->note_different_places(operation, first, first_pc, *current_thread, pc);
+  }
+  void diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
+                void* pc) override {
+    this_tracer->note_diverged(operation, alone, waited, alone_pc, *current_thread, pc);
+  }
   void mbarrier_waited(Thread& thread, bool idle, void* pc) override {
     this_tracer->detector().idle_wait(thread.actor, idle ? token_of(pc) : 0);
   }
@@ -879,7 +962,13 @@ const char* kind_name(Kind kind) {
   switch (kind) {
     case Kind::uninitialised: return "uninitialised";
     case Kind::proxy_load:
-    case Kind::proxy_store: return "proxy";
+    case Kind::proxy_store:
+    case Kind::barrier_unfenced: return "proxy";
+    case Kind::exit_async:
+    case Kind::exit_remote: return "exit";
+    case Kind::different_places:
+    case Kind::acted_alone:
+    case Kind::waited_alone: return "divergence";
     case Kind::out_of_bounds:
     case Kind::shared_out_of_bounds: return "out-of-bounds";
     case Kind::misaligned: return "misaligned";
@@ -909,6 +998,7 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
   const std::string memory =
       (found.is_static ? "static shared memory " : "shared memory ") + hex_offset(found.offset);
   const std::string later = actor(found.later_thread, found.later_async);
+  const std::string from_block = " of block " + to_text(found.block);
   const std::string text = std::string(kind_name(kind)) + ": ";
   switch (kind) {
     case Kind::write_after_write:
@@ -936,6 +1026,40 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
              earlier_line + " by an ordinary store; " + later + " at " + later_line +
              (kind == Kind::proxy_load ? " reads it" : " overwrites it") +
              " without fence_proxy_async() in the writing thread" + in_block;
+    case Kind::barrier_unordered:
+      return text + later + from_block + " uses the mbarrier at " + memory + " at " + later_line +
+             "; nothing orders that after its initialisation, by thread " +
+             to_text(found.earlier_thread) + " of block " + to_text(found.earlier_block) + " at " +
+             earlier_line;
+    case Kind::barrier_unfenced:
+      return text + later + from_block + " uses the mbarrier at " + memory + " at " + later_line +
+             "; no fence_mbarrier_init() follows its initialisation, by thread " +
+             to_text(found.earlier_thread) + " of block " + to_text(found.earlier_block) + " at " +
+             earlier_line;
+    case Kind::not_started:
+      return text + later + from_block + (found.write ? " writes " : " reads ") + memory +
+             " of another block of the cluster at " + later_line +
+             ", which may not have started: no barrier of the cluster comes before";
+    case Kind::exit_async:
+      return text + "block " + to_text(found.block) +
+             " may end before an asynchronous operation that thread " +
+             to_text(found.earlier_thread) + " issued at " + earlier_line + " is done with its " +
+             memory + ": nothing waits for it";
+    case Kind::exit_remote:
+      return text + "block " + to_text(found.block) + " may have ended when " +
+             actor(found.earlier_thread, found.earlier_async) + " of block " +
+             to_text(found.earlier_block) + " uses its " + memory + " at " + earlier_line +
+             ": nothing orders that before its end";
+    case Kind::different_places:
+      return text + "thread " + to_text(found.earlier_thread) + " executes " + found.detail +
+             " at " + earlier_line + " and thread " + to_text(found.later_thread) + " at " +
+             later_line + ", where both must execute the same one" + in_block;
+    case Kind::acted_alone:
+    case Kind::waited_alone:
+      return text + "thread " + to_text(found.earlier_thread) +
+             (kind == Kind::waited_alone ? " waited" : " acted") + " alone at " + earlier_line +
+             ", and its warp comes to " + found.detail + " at " + later_line +
+             " with no __syncwarp() between" + in_block;
     case Kind::global_write_write:
     case Kind::global_write_read:
     case Kind::global_read_write:
@@ -978,7 +1102,7 @@ Trace stop() {
   for (const auto& [key, counts] : state.sites) locations[key.second.pc];
   for (const auto& [key, found] : state.findings) {
     if (std::get<2>(key) != 0) locations[std::get<2>(key)];
-    locations[std::get<3>(key)];
+    if (std::get<3>(key) != 0) locations[std::get<3>(key)];
     if (found.idle_wait != 0) locations[found.idle_wait];
   }
   std::vector<void*> pcs;
@@ -1035,7 +1159,8 @@ Trace stop() {
   for (const auto& [key, found] : state.findings) {
     const auto [kernel, kind, earlier, later] = key;
     const std::string earlier_line = earlier != 0 ? line_of(earlier) : std::string();
-    const std::string later_line = line_of(later);
+    const std::string later_line = later != 0 ? line_of(later) : std::string();
+    if (kind == Kind::different_places && earlier_line == later_line) continue;
     const std::string pair = kernel_name(kernel) + "|" + earlier_line + "|" + later_line;
     const auto [at, is_new] =
         seen.try_emplace({static_cast<int>(kind), pair}, trace.findings.size());

@@ -52,14 +52,17 @@ void store_async(void* pointer, const void* value, int bytes, uint64_t* bar, uin
     hooks->async_begin(actor, *current_thread);
     // Of the generic proxy, lane by lane, as cp.async.
     hooks->async_access(to, static_cast<size_t>(bytes), true, *current_thread, pc, actor,
-                        AsyncKind::cp_async);
+                        AsyncKind::st_async);
+    hooks->mbarrier_use(remote, actor, false, pc);
   }
   std::array<char, 16> copy{};
   std::memcpy(copy.data(), value, static_cast<size_t>(bytes));
-  defer([to, copy, bytes, remote, actor, pc, &group] {
+  const Block& from = *current_thread->block;
+  defer([to, copy, bytes, remote, actor, pc, &from, &group] {
     Mbarrier& barrier = find_mbarrier(group, remote, kWhat, pc);
     std::memcpy(to, copy.data(), static_cast<size_t>(bytes));
-    mbarrier_complete_bytes(barrier, static_cast<uint32_t>(bytes), actor, pc);
+    mbarrier_complete_bytes(barrier, static_cast<uint32_t>(bytes), actor, from, Signal::store_async,
+                            pc);
   });
 }
 

@@ -116,6 +116,7 @@ void cp_async_mbarrier_arrive_noinc(uint64_t* bar) {
   Group& group = *thread.block->group;
   require_own_shared(bar, "cp_async_mbarrier_arrive_noinc", pc);
   find_mbarrier(group, bar, "cp_async_mbarrier_arrive_noinc", pc);
+  if (hooks != nullptr) hooks->mbarrier_use(bar, thread.actor, false, pc);
   const uint64_t end = thread_units(thread).cp_async.end();
   defer([&thread, &group, bar, end, pc] {
     Mbarrier& barrier = find_mbarrier(group, bar, "cp_async_mbarrier_arrive_noinc", pc);
@@ -125,7 +126,7 @@ void cp_async_mbarrier_arrive_noinc(uint64_t* bar) {
       CpAsyncCopy& copy = state.copies[i - state.first];
       land(copy);
       if (hooks != nullptr) {
-        hooks->release(&barrier.phase_object[barrier.phase & 1], copy.actor);
+        mbarrier_release(barrier, copy.actor, *thread.block, Signal::block);
       }
     }
     mbarrier_complete_arrival(barrier, 1, pc);

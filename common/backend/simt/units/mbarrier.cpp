@@ -71,9 +71,17 @@ void expect(Mbarrier& barrier, uint32_t bytes, void* pc) {
   }
 }
 
-void arrive(Mbarrier& barrier, uint32_t count, void* pc) {
+void use(const Mbarrier& barrier, void* pc) {
   if (hooks != nullptr) {
-    hooks->release(&barrier.phase_object[barrier.phase & 1], current_thread->actor);
+    hooks->mbarrier_use(barrier.address, current_thread->actor, false, pc);
+  }
+}
+
+void arrive(Mbarrier& barrier, uint32_t count, Signal signal, void* pc) {
+  use(barrier, pc);
+  lane_acted(pc);
+  if (hooks != nullptr) {
+    mbarrier_release(barrier, current_thread->actor, *current_thread->block, signal);
   }
   mbarrier_complete_arrival(barrier, count, pc);
 }
@@ -85,25 +93,39 @@ Mbarrier& own_mbarrier(const uint64_t* bar, const char* what, void* pc) {
 
 bool complete(const Mbarrier& barrier, uint32_t parity) { return (barrier.phase & 1) != parity; }
 
-void acquire(Mbarrier& barrier, uint32_t parity, void* pc) {
+bool in_cluster(const Mbarrier& barrier) { return barrier.owner->group->launch->cluster > 1; }
+
+void acquire(Mbarrier& barrier, uint32_t parity, bool of_cluster, void* pc) {
   if (hooks == nullptr) return;
-  hooks->acquire(&barrier.phase_object[parity], current_thread->actor);
-  hooks->mbarrier_waited(*current_thread, barrier.phase == 0, pc);
+  const char* objects =
+      of_cluster && in_cluster(barrier) ? barrier.cluster_object : barrier.phase_object;
+  hooks->acquire(&objects[parity], current_thread->actor);
+  const bool idle = barrier.phase == 0;
+  hooks->mbarrier_waited(*current_thread, idle, pc);
+  lane_met(true);
+  if (!idle) lane_acted(pc, true);
 }
 
 void require_parity(uint32_t parity, const char* what, void* pc) {
   if (parity > 1) fail(std::string(what) + ": the parity must be 0 or 1", pc);
 }
 
-void wait(uint64_t* bar, uint32_t parity, const char* what, void* pc) {
+void wait(uint64_t* bar, uint32_t parity, bool of_cluster, const char* what, void* pc) {
   require_parity(parity, what, pc);
   Mbarrier& barrier = own_mbarrier(bar, what, pc);
+  use(barrier, pc);
   while (!complete(barrier, parity)) {
     barrier.waiting.push_back(current_thread);
     describe(barrier);
     block_current(barrier.text, bar, pc);
   }
-  acquire(barrier, parity, pc);
+  acquire(barrier, parity, of_cluster, pc);
+}
+
+void arrive_at_rank(uint64_t* bar, uint32_t rank, Signal signal, void* pc) {
+  constexpr const char* kWhat = "mbarrier_arrive_cluster";
+  auto* remote = static_cast<uint64_t*>(map_to_rank(bar, rank, kWhat, pc));
+  arrive(find_mbarrier(*current_thread->block->group, remote, kWhat, pc), 1, signal, pc);
 }
 
 }  // namespace
@@ -127,8 +149,23 @@ void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc) {
   test_phase(barrier, pc);
 }
 
-void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, void* pc) {
-  if (hooks != nullptr) hooks->release(&barrier.phase_object[barrier.phase & 1], actor);
+// Scopes, as the PTX ISA has them ("Scope"): a release and an acquire synchronise if each scope
+// includes the other thread. What a copy brings is seen at any scope (CUTLASS relies on it for
+// multicasts), and reads are over when a barrier says so, since only their order matters.
+void mbarrier_release(Mbarrier& barrier, Actor who, const Block& from, Signal signal) {
+  const uint32_t parity = barrier.phase & 1;
+  const bool is_own = barrier.owner == &from;
+  if (is_own || signal != Signal::store_async) {
+    hooks->release(&barrier.phase_object[parity], who, is_own ? Knowledge::all : Knowledge::reads);
+  }
+  if (!in_cluster(barrier)) return;
+  hooks->release(&barrier.cluster_object[parity], who,
+                 is_own || signal != Signal::block ? Knowledge::all : Knowledge::reads);
+}
+
+void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, const Block& from,
+                             Signal signal, void* pc) {
+  if (hooks != nullptr) mbarrier_release(barrier, actor, from, signal);
   barrier.pending_bytes -= bytes;
   test_phase(barrier, pc);
 }
@@ -167,7 +204,9 @@ void mbarrier_init(uint64_t* bar, uint32_t arrivals) {
   slot = std::make_unique<Mbarrier>();
   slot->address = bar;
   slot->count = slot->pending = arrivals;
+  slot->owner = current_thread->block;
   *bar = signature(bar);
+  if (hooks != nullptr) hooks->mbarrier_init(bar, pc);
 }
 
 void mbarrier_invalidate(uint64_t* bar) {
@@ -176,59 +215,66 @@ void mbarrier_invalidate(uint64_t* bar) {
   if (!barrier.waiting.empty()) {
     fail(name("mbarrier_invalidate", bar) + ": a thread waits for it", pc);
   }
+  if (hooks != nullptr) hooks->mbarrier_invalidate(bar);
   *bar = 0;
   group_units(*current_thread->block->group).mbarriers.erase(bar);
 }
 
 void mbarrier_arrive(uint64_t* bar) {
   void* const pc = COOKBOOK_SIMT_PC;
-  arrive(own_mbarrier(bar, "mbarrier_arrive", pc), 1, pc);
+  arrive(own_mbarrier(bar, "mbarrier_arrive", pc), 1, Signal::block, pc);
 }
 
 void mbarrier_arrive(uint64_t* bar, uint32_t count) {
   void* const pc = COOKBOOK_SIMT_PC;
-  arrive(own_mbarrier(bar, "mbarrier_arrive", pc), count, pc);
+  arrive(own_mbarrier(bar, "mbarrier_arrive", pc), count, Signal::block, pc);
 }
 
 void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes) {
   void* const pc = COOKBOOK_SIMT_PC;
   Mbarrier& barrier = own_mbarrier(bar, "mbarrier_arrive_expect_tx", pc);
   expect(barrier, bytes, pc);
-  arrive(barrier, 1, pc);
+  arrive(barrier, 1, Signal::block, pc);
 }
 
 void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes) {
   void* const pc = COOKBOOK_SIMT_PC;
   Mbarrier& barrier = own_mbarrier(bar, "mbarrier_expect_tx", pc);
+  use(barrier, pc);
+  lane_acted(pc);
   expect(barrier, bytes, pc);
   test_phase(barrier, pc);
 }
 
 void mbarrier_arrive_cluster(uint64_t* bar, uint32_t rank) {
-  void* const pc = COOKBOOK_SIMT_PC;
-  auto* remote = static_cast<uint64_t*>(map_to_rank(bar, rank, "mbarrier_arrive_cluster", pc));
-  Group& group = *current_thread->block->group;
-  arrive(find_mbarrier(group, remote, "mbarrier_arrive_cluster", pc), 1, pc);
+  arrive_at_rank(bar, rank, Signal::cluster, COOKBOOK_SIMT_PC);
+}
+
+void mbarrier_arrive_cluster_relaxed(uint64_t* bar, uint32_t rank) {
+  arrive_at_rank(bar, rank, Signal::block, COOKBOOK_SIMT_PC);
 }
 
 bool mbarrier_try_wait(uint64_t* bar, uint32_t parity) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_parity(parity, "mbarrier_try_wait", pc);
   Mbarrier& barrier = own_mbarrier(bar, "mbarrier_try_wait", pc);
+  use(barrier, pc);
   if (!complete(barrier, parity)) yield_current(pc);
   if (!complete(barrier, parity)) return false;
-  acquire(barrier, parity, pc);
+  acquire(barrier, parity, false, pc);
   return true;
 }
 
 void mbarrier_wait(uint64_t* bar, uint32_t parity) {
-  wait(bar, parity, "mbarrier_wait", COOKBOOK_SIMT_PC);
+  wait(bar, parity, false, "mbarrier_wait", COOKBOOK_SIMT_PC);
 }
 
 void mbarrier_wait_cluster(uint64_t* bar, uint32_t parity) {
-  wait(bar, parity, "mbarrier_wait_cluster", COOKBOOK_SIMT_PC);
+  wait(bar, parity, true, "mbarrier_wait_cluster", COOKBOOK_SIMT_PC);
 }
 
-void fence_mbarrier_init() {}
+void fence_mbarrier_init() {
+  if (hooks != nullptr) hooks->mbarrier_init_fence();
+}
 
 }  // namespace cookbook

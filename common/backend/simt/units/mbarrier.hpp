@@ -13,9 +13,7 @@ void mbarrier_arrive(uint64_t* bar, uint32_t count);
 void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes);
 void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes);
 void mbarrier_arrive_cluster(uint64_t* bar, uint32_t rank);
-inline void mbarrier_arrive_cluster_relaxed(uint64_t* bar, uint32_t rank) {
-  mbarrier_arrive_cluster(bar, rank);
-}
+void mbarrier_arrive_cluster_relaxed(uint64_t* bar, uint32_t rank);
 bool mbarrier_try_wait(uint64_t* bar, uint32_t parity);
 void mbarrier_wait(uint64_t* bar, uint32_t parity);
 void mbarrier_wait_cluster(uint64_t* bar, uint32_t parity);

@@ -73,8 +73,11 @@ struct Mbarrier {
   int64_t pending_bytes = 0;
   uint32_t phase = 0;  // number of completed phases
   std::vector<Thread*> waiting;
-  char phase_object[2] = {};  // what even and odd phases release, for the tracer
-  char text[120] = {};        // for deadlock reports: kept up to date while somebody waits
+  const Block* owner = nullptr;
+  // For the tracer: what even and odd phases release, to waits at the scope of the block and, in a
+  // cluster of several blocks, to waits at its scope.
+  char phase_object[2] = {}, cluster_object[2] = {};
+  char text[120] = {};  // for deadlock reports: kept up to date while somebody waits
 };
 
 struct GroupUnits : UnitState {
@@ -96,9 +99,15 @@ void* map_to_rank(const void* pointer, uint32_t rank, const char* what, void* pc
 
 // The barrier at `bar`, which must be initialised; `what` begins the message if it is not.
 Mbarrier& find_mbarrier(Group& group, const uint64_t* bar, const char* what, void* pc);
-// One arrival, or `bytes` bytes that have landed for operation `actor`.
+// Who signals a barrier: a thread, at the scope of its block or of the cluster; a bulk copy, whose
+// data every wait sees; or a st.async.
+enum class Signal : uint8_t { block, cluster, bulk_copy, store_async };
+// Tells the tracer that `who`, of block `from`, publishes what it did to those who wait.
+void mbarrier_release(Mbarrier& barrier, Actor who, const Block& from, Signal signal);
+// One arrival, or `bytes` bytes that have landed for operation `actor` of block `from`.
 void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc);
-void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, void* pc);
+void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, const Block& from,
+                             Signal signal, void* pc);
 
 // Fails if a barrier and its copies disagree about bytes; everything has landed.
 void mbarrier_group_end(Group& group);

@@ -23,6 +23,22 @@ void require_barrier(int id, int threads, const char* what, void* pc) {
   }
 }
 
+// The lanes of a warp come one by one and do not wait: the first of each round is remembered.
+void check_converged(void* pc) {
+  const Thread& self = *current_thread;
+  Warp& warp = *self.warp;
+  const uint32_t lane = 1u << self.lane;
+  if (warp.aligned_lanes == 0 || (warp.aligned_lanes & lane) != 0) {
+    warp.aligned_lanes = 0;
+    warp.aligned_first = self.lane;
+    warp.aligned_path = self.path;
+  } else {
+    require_converged(warp.aligned_path, warp.threads[warp.aligned_first], "setmaxnreg", pc);
+  }
+  warp.aligned_lanes |= lane;
+  if (warp.aligned_lanes == warp.lanes) warp.aligned_lanes = 0;
+}
+
 }  // namespace
 
 // The compiler knows how many registers a thread really has. What can be checked here: once every
@@ -33,6 +49,7 @@ void set_registers(int count) {
   if (block.thread_count % kWarpgroupThreads != 0) {
     fail("setmaxnreg: the block is not made of whole warpgroups", pc);
   }
+  if (hooks != nullptr) check_converged(pc);
   std::vector<uint32_t>& registers = block_units(*current_thread->block).warpgroup_registers;
   registers.resize(block.thread_count / kWarpgroupThreads);
   registers[current_thread->id / kWarpgroupThreads] = static_cast<uint32_t>(count);
@@ -91,7 +108,8 @@ void named_barrier_arrive(int id, int threads) {
 }
 
 bool elect_one() {
-  Rendezvous& meeting = meet(current_thread->warp->lanes, 0, "elect_one", false, COOKBOOK_SIMT_PC);
+  Rendezvous& meeting =
+      meet(current_thread->warp->lanes, 0, "elect_one", Meet::plain, COOKBOOK_SIMT_PC);
   const auto lowest = static_cast<uint32_t>(__builtin_ctz(meeting.participants));
   finish_meeting(meeting);
   return current_thread->lane == lowest;

@@ -227,11 +227,14 @@ void start_load(const Box& box, char* smem, uint64_t* bar, bool first, const cha
     hooks->async_begin(actor, *current_thread);
     if (first) record_global(box, false, pc, actor);  // a multicast reads global memory once
     hooks->async_access(smem, box.bytes(), true, *current_thread, pc, actor, AsyncKind::bulk);
+    hooks->mbarrier_use(bar, actor, true, pc);
   }
-  defer([box, smem, bar, actor, what, pc, &group] {
+  lane_acted(pc);
+  const Block& from = *current_thread->block;
+  defer([box, smem, bar, actor, what, pc, &from, &group] {
     Mbarrier& barrier = find_mbarrier(group, bar, what, pc);
     copy_in(box, smem);
-    mbarrier_complete_bytes(barrier, box.bytes(), actor, pc);
+    mbarrier_complete_bytes(barrier, box.bytes(), actor, from, Signal::bulk_copy, pc);
   });
 }
 
@@ -265,6 +268,7 @@ void load_multicast(void* smem, const TensorMap* map, uint64_t* bar, std::array<
 void start_store(const Box& box, const void* smem, unsigned alignment, bool add, const char* what,
                  void* pc) {
   require_tile(box, smem, alignment, what, pc);
+  lane_acted(pc);
   auto store = std::make_shared<BulkStore>();
   store->box = box;
   store->smem = static_cast<const char*>(smem);

@@ -20,7 +20,8 @@ void warp_collective(Lane& mine, const char* operation, void* pc, const Compute&
          pc);
   }
   mine.done = false;
-  Rendezvous& meeting = meet(0xffffffffu, reinterpret_cast<uint64_t>(&mine), operation, false, pc);
+  Rendezvous& meeting =
+      meet(0xffffffffu, reinterpret_cast<uint64_t>(&mine), operation, Meet::aligned, pc);
   if (!mine.done) {
     std::array<Lane*, kWarpSize> lanes;
     for (uint32_t i = 0; i < kWarpSize; ++i) lanes[i] = reinterpret_cast<Lane*>(meeting.value[i]);

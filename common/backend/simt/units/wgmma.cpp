@@ -267,6 +267,21 @@ void record_reads(const WgmmaProduct& product, uint32_t warp, Actor actor) {
   flush();
 }
 
+// All lanes of the warpgroup execute one instruction, and those of a warp together.
+void check_converged(WgmmaProduct& product, uint32_t warp, void* pc) {
+  const Thread& self = *current_thread;
+  if (product.pc != pc) {
+    hooks->different_places("wgmma", self.block->threads[self.id / kWarpgroupThreads * 128],
+                            product.pc, pc);
+  }
+  if (product.first[warp] == nullptr) {
+    product.first[warp] = &self;
+    product.path[warp] = self.path;
+  } else {
+    require_converged(product.path[warp], *product.first[warp], "wgmma", pc);
+  }
+}
+
 void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
   Thread& thread = *current_thread;
   Warpgroup& warpgroup = current_warpgroup(pc);
@@ -295,6 +310,7 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
         "or accumulate)",
         pc);
   }
+  if (hooks != nullptr) check_converged(product, id / 32, pc);
   product.d[id] = d;
   if (a != nullptr) std::memcpy(product.a[id].data(), a, 16);
   if (hooks != nullptr && product.actors[id / 32] == 0) {

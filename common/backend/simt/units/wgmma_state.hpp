@@ -32,8 +32,11 @@ struct WgmmaProduct {
   std::array<float*, kWarpgroupThreads> d{};  // their accumulators
   std::vector<std::array<uint32_t, 4>> a;     // their A registers, if that is the form
   std::array<Actor, 4> actors{};              // one a warp: what it reads
-  bool waited_for = false;                    // some thread came to its wait
-  bool put_off = false;                       // the schedule will execute it
+  // Traced mode: the lane of each warp that came first, and its path.
+  std::array<const Thread*, 4> first{};
+  std::array<LanePath, 4> path{};
+  bool waited_for = false;  // some thread came to its wait
+  bool put_off = false;     // the schedule will execute it
 };
 
 struct Warpgroup {

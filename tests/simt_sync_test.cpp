@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: MIT
+//
+// What the tracer says about synchronisation: mbarriers before they exist, blocks that end too
+// soon, warps that are not whole, barriers in two branches, scopes. Every mistake has a correct
+// twin that must not be accused. This file is compiled as kernels are for tracing.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/backend/backend.hpp"
+#include "common/backend/simt/trace.hpp"
+#include "common/backend/tensor_map.hpp"
+#include "common/device/cluster.cuh"
+#include "common/device/cluster_async.cuh"
+#include "common/device/cp_async.cuh"
+#include "common/device/cuda.cuh"
+#include "common/device/mbarrier.cuh"
+#include "common/device/mma.cuh"
+#include "common/device/sync.cuh"
+#include "common/device/tma.cuh"
+#include "common/device/wgmma.cuh"
+
+namespace cookbook {
+namespace {
+
+using simt::AsyncSchedule;
+
+// ---- helpers ----------------------------------------------------------------------------------
+
+/// "simt_sync_test.cpp:N", of the first line of this file that contains "// [tag]".
+std::string at(const std::string& tag) {
+  std::ifstream in(__FILE__);
+  const std::string mark = std::string("// [") + tag + "]";
+  int number = 1;
+  for (std::string line; std::getline(in, line); ++number) {
+    if (line.find(mark) != std::string::npos) {
+      return "simt_sync_test.cpp:" + std::to_string(number);
+    }
+  }
+  ADD_FAILURE() << "no line marked " << mark;
+  return "";
+}
+
+/// The findings of a run, one a line, and the error that ended it, if one did.
+std::string report_of(const std::function<void()>& run) {
+  std::string error;
+  simt::start_trace();
+  try {
+    run();
+  } catch (const simt::KernelError& failure) {
+    error = std::string("error: ") + failure.what() + "\n";
+  }
+  std::string text;
+  for (const simt::Finding& finding : simt::stop_trace().findings) text += finding.message + "\n";
+  return text + error;
+}
+
+/// Runs it under every schedule. `parts`: what a line of each report must contain, in this order;
+/// nothing: each report must be empty.
+void expect_report(const std::function<void()>& run, const std::vector<std::string>& parts) {
+  for (const auto schedule : {AsyncSchedule::late, AsyncSchedule::early, AsyncSchedule::random}) {
+    simt::set_async_schedule(schedule, 7);
+    const std::string report = report_of(run);
+    SCOPED_TRACE("schedule " + std::to_string(static_cast<int>(schedule)) + ":\n" + report);
+    size_t place = 0;
+    for (const std::string& part : parts) {
+      place = report.find(part, place);
+      EXPECT_NE(place, std::string::npos) << "not there: " << part;
+      if (place == std::string::npos) break;
+      place += part.size();
+    }
+    EXPECT_TRUE(!parts.empty() || report.empty());
+  }
+  simt::set_async_schedule(AsyncSchedule::late);
+}
+
+void expect_clean(const std::function<void()>& run) { expect_report(run, {}); }
+
+/// Lets every other thread of the group run on for a while: what comes next comes late.
+__device__ __forceinline__ void dawdle() {
+  for (int i = 0; i < 50; ++i) spin_pause();
+}
+
+// ---- mbarriers before they are there ----------------------------------------------------------
+
+/// What stands between the initialisation of a barrier and its use by the other block.
+enum class Handshake {
+  cluster,
+  block,
+  relaxed_after_fence,
+  relaxed_before_fence,
+  cluster_no_fence
+};
+
+template <Handshake kHandshake>
+__global__ void signal_neighbour(int* out) {
+  auto* bar = dynamic_shared<uint64_t>();
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);  // [neighbour init]
+    if (kHandshake == Handshake::relaxed_after_fence) fence_mbarrier_init();
+    if (kHandshake == Handshake::cluster) fence_mbarrier_init();
+  }
+  if (kHandshake == Handshake::cluster || kHandshake == Handshake::cluster_no_fence) {
+    cluster_sync();
+  } else if (kHandshake == Handshake::block) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+    cluster_arrive_relaxed();
+    cluster_wait();
+  }
+  if (threadIdx.x == 0) {
+    dawdle();
+    mbarrier_arrive_cluster(bar, 1 - cluster_block_rank());  // [neighbour arrive]
+  }
+  mbarrier_wait_cluster(bar, 0);
+  out[blockIdx.x * 32 + threadIdx.x] = 1;
+  cluster_sync();
+}
+
+template <Handshake kHandshake>
+void run_signal() {
+  DeviceMemory out(256, "out");
+  launch(signal_neighbour<kHandshake>, {2, 32, 64, 2}, {}, out.as<int>());
+}
+
+TEST(Barriers, OfAnotherBlockNeedAClusterBarrier) {
+  expect_clean(run_signal<Handshake::cluster>);
+  expect_report(run_signal<Handshake::block>,
+                {"race: thread (0,0,0) of block", "uses the mbarrier at shared memory +0x0 at ",
+                 at("neighbour arrive"), "nothing orders that after its initialisation",
+                 at("neighbour init")});
+}
+
+// The fence is what a relaxed arrival publishes; one that releases publishes everything.
+TEST(Barriers, RelaxedHandshakeNeedsTheFence) {
+  expect_clean(run_signal<Handshake::relaxed_after_fence>);
+  expect_clean(run_signal<Handshake::cluster_no_fence>);
+  expect_report(run_signal<Handshake::relaxed_before_fence>,
+                {"race: thread (0,0,0) of block", at("neighbour arrive"), at("neighbour init")});
+}
+
+/// A bulk load by another thread than the one that initialises. `kFence`: 0 none, 1
+/// fence_mbarrier_init, 2 fence_proxy_async in the initialising thread, 3 in the using one.
+template <bool kBarrier, int kFence>
+__global__ void load_by_another(const float* in, float* out) {
+  float* stage = dynamic_shared<float>();
+  auto* bar = reinterpret_cast<uint64_t*>(stage + 32);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);  // [init]
+    if (kFence == 1) fence_mbarrier_init();
+    if (kFence == 2) fence_proxy_async();
+  }
+  if (kBarrier) __syncthreads();
+  if (!kBarrier && threadIdx.x != 0) dawdle();
+  if (threadIdx.x == 32) {
+    if (kFence == 3) fence_proxy_async();
+    mbarrier_arrive_expect_tx(bar, 128);  // [expect]
+    bulk_load(stage, in, 128, bar);       // [load]
+  }
+  mbarrier_wait(bar, 0);
+  if (threadIdx.x < 32) out[threadIdx.x] = stage[threadIdx.x];
+}
+
+template <bool kBarrier, int kFence>
+void run_load() {
+  DeviceMemory in(128, "in"), out(128, "out");
+  in.fill(0);
+  launch(load_by_another<kBarrier, kFence>, {1, 64, 512}, {}, in.as<float>(), out.as<float>());
+}
+
+TEST(Barriers, NeedABarrierBehindTheirInitialisation) {
+  expect_clean((run_load<true, 1>));
+  expect_report((run_load<false, 1>), {"race: thread (32,0,0) of block (0,0,0) uses the mbarrier",
+                                       at("expect"), at("init")});
+}
+
+TEST(Barriers, NeedAFenceBeforeTma) {
+  expect_clean((run_load<true, 2>));
+  expect_clean((run_load<true, 3>));
+  expect_report((run_load<true, 0>),
+                {"proxy: an asynchronous operation of thread (32,0,0) of block (0,0,0) uses the "
+                 "mbarrier at shared memory +0x80 at " +
+                     at("load"),
+                 "no fence_mbarrier_init() follows its initialisation", at("init")});
+}
+
+/// Each block loads half of a tile for both.
+template <bool kCluster, bool kFence>
+__global__ void load_for_both(const __grid_constant__ TensorMap map, float* out) {
+  float* tile = dynamic_shared<float>();
+  auto* full = reinterpret_cast<uint64_t*>(tile + 64);
+  const int rank = static_cast<int>(cluster_block_rank());
+  if (threadIdx.x == 0) {
+    mbarrier_init(full, 1);  // [multicast init]
+    if (kFence) fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(full, 256);
+  }
+  if (kCluster) {
+    cluster_sync();
+  } else {
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    dawdle();
+    tma_load_2d_multicast(tile + 32 * rank, &map, full, 0, rank, 3);  // [multicast]
+  }
+  mbarrier_wait(full, 0);
+  out[blockIdx.x * 32 + threadIdx.x] = tile[threadIdx.x];
+}
+
+template <bool kCluster, bool kFence>
+void run_multicast() {
+  DeviceMemory in(256, "in"), out(256, "out");
+  in.fill(0);
+  TensorMapSpec spec;
+  spec.dtype = TensorType::f32;
+  spec.base = in.data();
+  spec.extents = {32, 2};
+  spec.strides_bytes = {128};
+  spec.box = {32, 1};
+  const TensorMap map = make_tensor_map(spec);
+  launch(load_for_both<kCluster, kFence>, {2, 32, 512, 2}, {}, map, out.as<float>());
+}
+
+TEST(Barriers, OfAMulticast) {
+  expect_clean((run_multicast<true, true>));
+  expect_report((run_multicast<false, true>),
+                {"race: an asynchronous operation of thread (0,0,0) of block", at("multicast"),
+                 "nothing orders that", at("multicast init")});
+  expect_report((run_multicast<true, false>), {"proxy: an asynchronous operation of thread (0,0,0)",
+                                               at("multicast"), at("multicast init")});
+}
+
+// ---- the begin and end of blocks --------------------------------------------------------------
+
+enum class Use { load, store, arrive };
+
+/// Touches the other block's shared memory, with or without a barrier before and behind.
+template <Use kUse, bool kBefore, bool kBehind>
+__global__ void touch_neighbour(int* out) {
+  int* value = dynamic_shared<int>();
+  auto* bar = reinterpret_cast<uint64_t*>(value + 2);
+  value[threadIdx.x == 0 ? 0 : 4] = 0;
+  if (threadIdx.x == 0 && kUse == Use::arrive) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+  }
+  if (kBefore) {
+    cluster_sync();
+  } else {
+    __syncthreads();
+    dawdle();
+  }
+  const uint32_t other = 1 - cluster_block_rank();
+  if (threadIdx.x == 0) {
+    if (kUse == Use::load) out[blockIdx.x] = *map_shared(value, other);    // [remote load]
+    if (kUse == Use::store) *map_shared(value + 1, other) = 1;             // [remote store]
+    if (kUse == Use::arrive) mbarrier_arrive_cluster_relaxed(bar, other);  // [remote arrive]
+  }
+  if (kBehind) cluster_sync();
+}
+
+template <Use kUse, bool kBefore, bool kBehind>
+void run_touch() {
+  DeviceMemory out(8, "out");
+  launch(touch_neighbour<kUse, kBefore, kBehind>, {2, 2, 64, 2}, {}, out.as<int>());
+}
+
+TEST(Clusters, BlocksMustHaveStarted) {
+  expect_clean((run_touch<Use::load, true, true>));
+  expect_clean((run_touch<Use::store, true, true>));
+  expect_report((run_touch<Use::store, false, true>),
+                {"race: thread (0,0,0) of block", "writes shared memory +0x4 of another block",
+                 at("remote store"), "which may not have started"});
+  expect_report((run_touch<Use::load, false, true>),
+                {"race: thread (0,0,0) of block", "reads shared memory +0x0 of another block",
+                 at("remote load"), "which may not have started"});
+}
+
+// Nothing has to happen late: it is enough that nothing orders the access before the end.
+TEST(Clusters, BlocksMustNotHaveEnded) {
+  expect_clean((run_touch<Use::arrive, true, true>));
+  const std::string ended = "may have ended when thread (0,0,0) of block";
+  expect_report((run_touch<Use::load, true, false>), {"exit: block", ended, at("remote load")});
+  expect_report((run_touch<Use::store, true, false>), {"exit: block", ended, at("remote store")});
+  expect_report((run_touch<Use::arrive, true, false>), {"exit: block", ended, at("remote arrive")});
+}
+
+enum class Leftover { none, cp_async, bulk_load, bulk_store };
+
+template <Leftover kLeftover>
+__global__ void leave(const float* in, float* out) {
+  float* stage = dynamic_shared<float>();
+  auto* bar = reinterpret_cast<uint64_t*>(stage + 96);
+  if (threadIdx.x != 0) return;
+  mbarrier_init(bar, 1);
+  fence_mbarrier_init();
+  for (int i = 0; i < 4; ++i) stage[i] = 1.0f;
+  fence_proxy_async();
+  cp_async<16>(stage + 32, in);  // [leftover cp_async]
+  cp_async_commit();
+  mbarrier_arrive_expect_tx(bar, 16);
+  bulk_load(stage + 64, in, 16, bar);  // [leftover load]
+  bulk_store(out, stage, 16);          // [leftover store]
+  tma_store_commit();
+  if (kLeftover != Leftover::cp_async) cp_async_wait<0>();
+  cp_async_zfill<16>(stage + 48, in, 0);  // zeros may come too late
+  cp_async_commit();
+  if (kLeftover != Leftover::bulk_load) mbarrier_wait(bar, 0);
+  if (kLeftover != Leftover::bulk_store) tma_store_wait_read<0>();
+}
+
+template <Leftover kLeftover>
+void run_leave() {
+  DeviceMemory in(16, "in"), out(16, "out");
+  in.fill(0);
+  launch(leave<kLeftover>, {1, 32, 512}, {}, in.as<float>(), out.as<float>());
+}
+
+TEST(Exits, WithWorkLeft) {
+  expect_clean(run_leave<Leftover::none>);
+  const std::string begin =
+      "exit: block (0,0,0) may end before an asynchronous operation that thread (0,0,0) issued at ";
+  const std::string end = "nothing waits for it";
+  expect_report(run_leave<Leftover::cp_async>,
+                {begin + at("leftover cp_async"), "shared memory +0x80", end});
+  expect_report(run_leave<Leftover::bulk_load>,
+                {begin + at("leftover load"), "shared memory +0x100", end});
+  expect_report(run_leave<Leftover::bulk_store>,
+                {begin + at("leftover store"), "shared memory +0x0", end});
+}
+
+// ---- warps that are not whole -----------------------------------------------------------------
+
+enum class Aligned { ldmatrix, wgmma, setmaxnreg };
+enum class Alone { nothing, acts, waits };
+enum class Between { nothing, syncwarp, barrier, wait };
+
+/// Lane 0 of a warp does something alone; then comes an instruction for the whole warp.
+template <Aligned kAligned, Alone kAlone, Between kBetween>
+__global__ void __launch_bounds__(128) split(float* out) {
+  char* tile = dynamic_shared<char>();
+  auto* bars = reinterpret_cast<uint64_t*>(tile + 8192);
+  for (int i = threadIdx.x; i < 2048; i += 128) reinterpret_cast<uint32_t*>(tile)[i] = 0;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&bars[0], 128);
+    mbarrier_init(&bars[1], 1);
+    fence_mbarrier_init();
+  }
+  fence_proxy_async();
+  __syncthreads();
+  mbarrier_arrive(&bars[0]);
+  mbarrier_wait(&bars[0], 0);
+  __syncthreads();
+  if (threadIdx.x == 0 && kAlone == Alone::waits) {
+    mbarrier_wait(&bars[0], 0);  // [waits alone]
+  }
+  if (threadIdx.x == 0 && kAlone == Alone::acts) {
+    mbarrier_arrive(&bars[1]);  // [acts alone]
+  }
+  if (kBetween == Between::syncwarp) __syncwarp();
+  if (kBetween == Between::barrier) __syncthreads();
+  if (kBetween == Between::wait) mbarrier_wait(&bars[0], 0);
+  if (kAligned == Aligned::ldmatrix) {
+    uint32_t r[4];
+    ldmatrix_x4(r, tile + threadIdx.x % 32 * 16);  // [ldmatrix]
+    out[threadIdx.x] = static_cast<float>(r[0]);
+  } else if (kAligned == Aligned::setmaxnreg) {
+    register_dealloc<40>();  // [setmaxnreg]
+  } else {
+    float d[4] = {};
+    wgmma_fence();
+    wgmma_m64k16<8, bf16>(d, wgmma_descriptor<Swizzle::none>(tile, 128, 256),  // [wgmma]
+                          wgmma_descriptor<Swizzle::none>(tile + 4096, 128, 256), false);
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+  }
+}
+
+template <Aligned kAligned, Alone kAlone, Between kBetween>
+void run_split() {
+  DeviceMemory out(512, "out");
+  launch(split<kAligned, kAlone, kBetween>, {1, 128, 8448}, {}, out.as<float>());
+}
+
+TEST(Warps, MustBeWholeAfterAWaitAlone) {
+  expect_clean((run_split<Aligned::ldmatrix, Alone::nothing, Between::nothing>));
+  expect_clean((run_split<Aligned::ldmatrix, Alone::waits, Between::syncwarp>));
+  expect_clean((run_split<Aligned::wgmma, Alone::waits, Between::syncwarp>));
+  expect_clean((run_split<Aligned::setmaxnreg, Alone::waits, Between::barrier>));
+  const std::string waited = "divergence: thread (0,0,0) waited alone at " + at("waits alone") +
+                             ", and its warp comes to ";
+  const std::string end = " with no __syncwarp() between";
+  expect_report((run_split<Aligned::ldmatrix, Alone::waits, Between::nothing>),
+                {waited + "ldmatrix at " + at("ldmatrix") + end});
+  expect_report((run_split<Aligned::wgmma, Alone::waits, Between::nothing>),
+                {waited + "wgmma at " + at("wgmma") + end});
+  expect_report((run_split<Aligned::setmaxnreg, Alone::waits, Between::nothing>),
+                {waited + "setmaxnreg at " + at("setmaxnreg") + end});
+  expect_report((run_split<Aligned::wgmma, Alone::waits, Between::wait>),
+                {waited + "wgmma at " + at("wgmma") + end});
+}
+
+// Acting alone takes no time: a wait of the whole warp is enough.
+TEST(Warps, MustBeWholeAfterActingAlone) {
+  expect_clean((run_split<Aligned::wgmma, Alone::acts, Between::syncwarp>));
+  expect_clean((run_split<Aligned::wgmma, Alone::acts, Between::wait>));
+  expect_report((run_split<Aligned::wgmma, Alone::acts, Between::nothing>),
+                {"divergence: thread (0,0,0) acted alone at " + at("acts alone"), at("wgmma")});
+}
+
+// ---- one operation in two places --------------------------------------------------------------
+
+enum class Place { same, other_warp, same_warp };
+
+template <Place kPlace>
+__global__ void two_barriers(int* out) {
+  const bool other = kPlace == Place::other_warp  ? threadIdx.x >= 32
+                     : kPlace == Place::same_warp ? threadIdx.x % 2 != 0
+                                                  : false;
+  if (other) {
+    out[threadIdx.x] = 1;
+    __syncthreads();  // [barrier 1]
+  } else {
+    out[threadIdx.x] = 2;
+    __syncthreads();  // [barrier 2]
+  }
+}
+
+template <Place kPlace>
+__global__ void two_named_barriers(int* out) {
+  const bool other = kPlace == Place::other_warp ? threadIdx.x >= 32 : threadIdx.x % 2 != 0;
+  if (other) {
+    out[threadIdx.x] = 1;
+    named_barrier_sync(1, 64);  // [named 1]
+  } else {
+    out[threadIdx.x] = 2;
+    named_barrier_sync(1, 64);  // [named 2]
+  }
+}
+
+enum class Meeting { shuffle, vote, sync };
+
+template <Meeting kMeeting>
+__global__ void two_meetings(int* out) {
+  int got = 0;
+  if (threadIdx.x % 2 != 0) {
+    out[threadIdx.x] = 1;
+    if (kMeeting == Meeting::shuffle) got = __shfl_xor_sync(~0u, 1, 2);  // [shuffle 1]
+    if (kMeeting == Meeting::vote) got = __any_sync(~0u, true);          // [vote 1]
+    if (kMeeting == Meeting::sync) __syncwarp();
+  } else {
+    out[threadIdx.x] = 2;
+    if (kMeeting == Meeting::shuffle) got = __shfl_xor_sync(~0u, 3, 2);  // [shuffle 2]
+    if (kMeeting == Meeting::vote) got = __any_sync(~0u, false);         // [vote 2]
+    if (kMeeting == Meeting::sync) __syncwarp();
+  }
+  out[threadIdx.x] += got;
+}
+
+void run_places(void (*kernel)(int*)) {
+  DeviceMemory out(256, "out");
+  launch(kernel, {1, 64, 0}, {}, out.as<int>());
+}
+
+/// In either order.
+void expect_two_places(void (*kernel)(int*), const std::string& operation, const std::string& tag) {
+  const auto run = [&] { run_places(kernel); };
+  const std::string report = report_of(run);
+  for (const std::string& part : {"executes " + operation + " at ", at(tag + " 1"), at(tag + " 2"),
+                                  std::string("where both must execute the same one")}) {
+    EXPECT_NE(report.find(part), std::string::npos) << part << " is not in:\n" << report;
+  }
+  expect_report(run, {"divergence: thread"});
+}
+
+TEST(Places, BarrierOfABlock) {
+  expect_clean([] { run_places(two_barriers<Place::same>); });
+  expect_two_places(two_barriers<Place::other_warp>, "__syncthreads", "barrier");
+  expect_two_places(two_barriers<Place::same_warp>, "__syncthreads", "barrier");
+}
+
+// Warps may come to a named barrier from different places: producers and consumers do.
+TEST(Places, NamedBarrier) {
+  expect_clean([] { run_places(two_named_barriers<Place::other_warp>); });
+  expect_two_places(two_named_barriers<Place::same_warp>, "a named barrier", "named");
+}
+
+// bar.warp.sync counts the lanes, wherever they come from.
+TEST(Places, MeetingsOfAWarp) {
+  expect_clean([] { run_places(two_meetings<Meeting::sync>); });
+  expect_two_places(two_meetings<Meeting::shuffle>, "__shfl_sync", "shuffle");
+  expect_two_places(two_meetings<Meeting::vote>, "warp vote", "vote");
+}
+
+// ---- scopes -----------------------------------------------------------------------------------
+
+/// Block 0 writes into block 1's shared memory and says so.
+template <bool kReleases, bool kAcquires>
+__global__ void pass_value(int* out) {
+  auto* bar = dynamic_shared<uint64_t>();
+  int* value = reinterpret_cast<int*>(bar + 1);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+  }
+  cluster_sync();
+  if (threadIdx.x == 0 && cluster_block_rank() == 0) {
+    *map_shared(value, 1) = 7;  // [passed]
+    if (kReleases) {
+      mbarrier_arrive_cluster(bar, 1);
+    } else {
+      mbarrier_arrive_cluster_relaxed(bar, 1);
+    }
+  }
+  if (threadIdx.x == 0 && cluster_block_rank() == 1) {
+    if (kAcquires) {
+      mbarrier_wait_cluster(bar, 0);
+    } else {
+      mbarrier_wait(bar, 0);
+    }
+    *out = *value;  // [received]
+  }
+  cluster_sync();
+}
+
+template <bool kReleases, bool kAcquires>
+void run_pass() {
+  DeviceMemory out(4, "out");
+  launch(pass_value<kReleases, kAcquires>, {2, 32, 64, 2}, {}, out.as<int>());
+}
+
+TEST(Scopes, BothSidesMustNameTheCluster) {
+  expect_clean((run_pass<true, true>));
+  const std::vector<std::string> race = {
+      "race: read after write", "(0,0,0) wrote at " + at("passed"), "reads at " + at("received")};
+  expect_report((run_pass<false, true>), race);
+  expect_report((run_pass<true, false>), race);
+  expect_report((run_pass<false, false>), race);
+}
+
+/// Block 1 has read its value; block 0 hears of that and overwrites it. The scope of the block
+/// will do, since nothing but an order is passed.
+template <bool kWaits>
+__global__ void give_back(int* out) {
+  auto* bar = dynamic_shared<uint64_t>();
+  int* value = reinterpret_cast<int*>(bar + 1);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+    *value = 1;
+  }
+  cluster_sync();
+  if (threadIdx.x == 0 && cluster_block_rank() == 1) {
+    *out = *value;  // [last read]
+    mbarrier_arrive_cluster_relaxed(bar, 0);
+  }
+  if (threadIdx.x == 0 && cluster_block_rank() == 0) {
+    if (kWaits) mbarrier_wait(bar, 0);
+    *map_shared(value, 1) = 2;  // [overwritten]
+  }
+  cluster_sync();
+}
+
+template <bool kWaits>
+void run_give_back() {
+  DeviceMemory out(4, "out");
+  launch(give_back<kWaits>, {2, 32, 64, 2}, {}, out.as<int>());
+}
+
+TEST(Scopes, AnyScopeTellsThatReadsAreOver) {
+  expect_clean(run_give_back<true>);
+  expect_report(run_give_back<false>, {"race: ", "shared memory +0x8", at("overwritten")});
+}
+
+template <bool kOfCluster>
+__global__ void hear(int* out) {
+  auto* heard = dynamic_shared<uint64_t>();
+  int* value = reinterpret_cast<int*>(heard + 1);
+  if (threadIdx.x == 0) {
+    mbarrier_init(heard, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(heard, 4);
+  }
+  cluster_sync();
+  if (threadIdx.x == 0) store_async_cluster(value, 7, heard, 1 - cluster_block_rank());  // [told]
+  if (kOfCluster) {
+    mbarrier_wait_cluster(heard, 0);
+  } else {
+    mbarrier_wait(heard, 0);
+  }
+  out[blockIdx.x] = *value;  // [heard]
+  cluster_sync();
+}
+
+template <bool kOfCluster>
+void run_hear() {
+  DeviceMemory out(8, "out");
+  launch(hear<kOfCluster>, {2, 1, 64, 2}, {}, out.as<int>());
+}
+
+TEST(Scopes, OfStAsync) {
+  expect_clean(run_hear<true>);
+  expect_report(run_hear<false>, {"race: read after write", at("told"), at("heard")});
+}
+
+}  // namespace
+}  // namespace cookbook
