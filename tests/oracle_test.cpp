@@ -721,6 +721,22 @@ TEST(Attention, NanAndInfinity) {
   expect_equal(reference(problem, at, "lse", 1).value[0], 0, "lse of one key");
 }
 
+// An infinity is lost only with a weight that 16 bits do not hold: 16 times the smallest of a half
+// is 2^-21, between exp(-15) and exp(-14).
+TEST(Attention, AnInfinityIsSeenThroughASmallWeight) {
+  const Problem problem = Problem::make({1, 1, 1, 1, 2, 64}, {}, DType::f16, false);
+  for (const int below : {1, 14, 15}) {
+    HostTensors at = zeros(problem);
+    at["q"].set(0, 0, 8);
+    at["k"].set(1, 0, -below);  // a score of -below
+    at["v"].set(1, 3, kInf);
+    const Row row = reference(problem, at, "o", 0);
+    EXPECT_EQ(row.value[3], below == 15 ? 0 : kInf) << below;
+    EXPECT_EQ(row.bound[3], kInf) << below;
+    EXPECT_LT(row.bound[4], 1) << below;
+  }
+}
+
 TEST(Attention, Chapter11SpellsTheMaskAsAnExtent) {
   using Tuned = attention::tuned::Problem;
   EXPECT_TRUE(Tuned::make({1, 2, 1, 3, 5, 64, 1}, {}).shape.causal);

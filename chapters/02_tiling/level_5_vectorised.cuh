@@ -135,6 +135,9 @@ struct Vectorised : Level {
     return {
         global_loads().coalesced(),
         global_stores("c").coalesced(),
+        global_loads("a").sectors_per_request(16),  // 32 lanes of 16 bytes
+        global_loads("b").sectors_per_request(16),
+        global_stores("c").sectors_per_request(16),
         shared_stores().conflict_free(),
         shared_loads().conflict_free(),
         shared_loads().requests(static_cast<double>(p.m) * p.n * p.k * (C::kThreadM + C::kThreadN) /

@@ -106,7 +106,10 @@ struct RegisterPrefetch : Level {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {
-    return {global_loads().coalesced(), shared_stores().conflict_free(),
+    return {global_loads().coalesced(),
+            global_loads().sectors_per_request(16),
+            global_stores("c").sectors_per_request(16),
+            shared_stores().conflict_free(),
             shared_loads().conflict_free(),
             slower_than_previous(0.7, "it trades a second resident block for its own prefetch")};
   }

@@ -79,10 +79,13 @@ struct TileCopy {
 inline Claims copy_claims() {
   Claims claims = {Accesses("global", "async_load", "a").coalesced(),
                    Accesses("global", "async_load", "b").coalesced(),
-                   Accesses("shared", "async_store", "").conflict_free()};
+                   Accesses("shared", "async_store", "").conflict_free(),
+                   Accesses("global", "async_load", "b").sectors_per_request(16),
+                   global_stores("c").sectors_per_request(16)};
   claims[0].text = "cp.async of `a`: sectors = ideal";
   claims[1].text = "cp.async of `b`: sectors = ideal";
   claims[2].text = "cp.async into shared memory: wavefronts = ideal";
+  claims[3].text = "cp.async of `b`: 16 bytes per lane, 16 sectors per request";
   return claims;
 }
 
