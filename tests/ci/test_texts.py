@@ -100,7 +100,8 @@ FORBIDDEN_IN = ("*.md",)  # globs of git ls-files: add "*.cuh" and others when t
 def prose(markdown):
     """(line number, line) of the Markdown that is prose: no code, no table, no generated result, no address."""
     text = re.sub(r"<!-- results -->.*?<!-- /results -->|<!-- ([\w ]+): begin -->.*?<!-- \1: end -->"
-                  r"|^```.*?^```[ \t]*$|<!--.*?-->", lambda match: re.sub(r"[^\n]", "", match[0]), markdown, flags=re.MULTILINE | re.DOTALL)
+                  r"|^```.*?^```[ \t]*$|<!--.*?-->",
+                  lambda match: re.sub(r"[^\n]", "", match[0]), markdown, flags=re.MULTILINE | re.DOTALL)
     code = False  # inside a block indented by four, which only an empty line opens
     before = ""
     for number, line in enumerate(text.split("\n"), 1):
