@@ -26,9 +26,9 @@ struct Problem {
     }
     Problem p;
     p.m = size[0], p.n = size[1], p.k = size[2];
-    p.lda = p.k + variant.extra_pitch;
-    p.ldb = p.n + variant.extra_pitch;
-    p.ldc = p.n + variant.extra_pitch;
+    p.lda = p.k + variant.of("a").extra_pitch;
+    p.ldb = p.n + variant.of("b").extra_pitch;
+    p.ldc = p.n + variant.of("c").extra_pitch;
     return p;
   }
 

@@ -27,7 +27,8 @@ struct Problem {
     if (size.size() != 2 || size[0] < 0 || size[1] < 0) {
       throw BadSize("transpose takes two sizes, rows x cols, both >= 0");
     }
-    return {{size[0], size[1], size[1] + variant.extra_pitch, size[0] + variant.extra_pitch}};
+    return {{size[0], size[1], size[1] + variant.of("in").extra_pitch,
+             size[0] + variant.of("out").extra_pitch}};
   }
 
   std::vector<TensorSpec> tensors() const {

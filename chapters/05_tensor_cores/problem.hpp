@@ -36,9 +36,9 @@ struct ProblemT {
     ProblemT p;
     p.m = size[0], p.n = size[1], p.k = size[2];
     p.a_transposed = a_transposed, p.b_transposed = b_transposed;
-    p.lda = p.a_cols() + variant.extra_pitch;
-    p.ldb = p.b_cols() + variant.extra_pitch;
-    p.ldc = p.n + variant.extra_pitch;
+    p.lda = p.a_cols() + variant.of("a").extra_pitch;
+    p.ldb = p.b_cols() + variant.of("b").extra_pitch;
+    p.ldc = p.n + variant.of("c").extra_pitch;
     return p;
   }
 

@@ -33,8 +33,8 @@ inline Shape make_shape(const Size& size, const Variant& variant) {
       size[1] > std::numeric_limits<std::int32_t>::max()) {
     throw BadSize("softmax and RMSNorm take two sizes, rows x cols, cols below 2^31");
   }
-  const std::int64_t pitch = size[1] + variant.extra_pitch;
-  return {size[0], size[1], pitch, pitch};
+  return {size[0], size[1], size[1] + variant.of("in").extra_pitch,
+          size[1] + variant.of("out").extra_pitch};
 }
 
 /// out[r][c] = exp(in[r][c]) / sum over j of exp(in[r][j]).

@@ -53,7 +53,7 @@ struct Problem {
   Shape shape{};
   int head_dim = 128;
   DType dtype = DType::bf16;
-  std::int64_t misalign_elements = 0;  ///< by which every base address is shifted
+  std::int64_t misalign_elements = 0;  ///< by which q, k, v and o are shifted: all bits of the four
   static constexpr bool kExactOnIntegers = false;  // exponentials, a division
 
   static Problem make(const Size& size, const Variant& variant) {
@@ -73,13 +73,15 @@ struct Problem {
     Problem p;
     p.head_dim = static_cast<int>(size[5]);
     p.dtype = dtype;
-    p.misalign_elements = variant.misalign_elements;
+    for (const char* tensor : {"q", "k", "v", "o"}) {
+      p.misalign_elements |= variant.of(tensor).misalign_elements;
+    }
     p.shape = {static_cast<int>(size[0]),
                static_cast<int>(size[1]),
                static_cast<int>(size[2]),
                static_cast<int>(size[3]),
                static_cast<int>(size[4]),
-               size[5] + variant.extra_pitch,
+               size[5] + variant.of("q").extra_pitch,  // q, k, v and o share it
                causal,
                static_cast<float>(1.4426950408889634 / std::sqrt(static_cast<double>(size[5])))};
     return p;

@@ -31,8 +31,9 @@ struct ProblemT {
     if (size.size() != 3 || size[0] < 0 || size[1] < 0 || size[2] < 0 || size[2] % 2 != 0) {
       throw BadSize("RoPE takes three sizes, tokens x heads x head_dim, head_dim even");
     }
-    return {{size[0], size[1], size[2] / 2, size[2] + variant.extra_pitch,
-             size[2] / 2 + variant.extra_pitch}};
+    // `in` and `out` share a pitch, and so do the tables.
+    return {{size[0], size[1], size[2] / 2, size[2] + variant.of(kSplit ? "in" : "x").extra_pitch,
+             size[2] / 2 + variant.of("cos").extra_pitch}};
   }
 
   std::vector<TensorSpec> tensors() const {

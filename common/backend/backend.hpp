@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #if defined(COOKBOOK_CUDA)
 #include <cuda_runtime_api.h>
@@ -45,14 +46,15 @@ class LaunchError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Global memory, with guard bands of at least kGuardBytes on both sides. Move-only.
+/// Global memory, with guard bands of at least kGuardBytes on both sides. The bands hold NaNs that
+/// differ from buffer to buffer and from place to place. Move-only.
 class DeviceMemory {
  public:
   static constexpr size_t kGuardBytes = 4096;
 
   DeviceMemory() = default;
-  /// Allocates `bytes` bytes, initially all 0xFF (NaN as a float). `name` names the buffer in
-  /// reports. data() is aligned to 256 bytes plus `misalign_bytes`. Throws std::bad_alloc.
+  /// Allocates `bytes` bytes, all 0xFF at first; on SIMT 4 GiB or more are zeros until written.
+  /// `name` is for reports. data() is aligned to 256 bytes + `misalign_bytes`. Throws bad_alloc.
   DeviceMemory(size_t bytes, std::string name, size_t misalign_bytes = 0);
   ~DeviceMemory();
   DeviceMemory(DeviceMemory&& other) noexcept { swap(other); }
@@ -87,6 +89,9 @@ class DeviceMemory {
     std::swap(name_, other.name_);
   }
   void check_range(size_t bytes, size_t offset) const;
+  /// What the guard bands hold in [begin, end).
+  std::vector<unsigned char> guard_pattern(const unsigned char* begin,
+                                           const unsigned char* end) const;
 
   unsigned char* allocation_ = nullptr;  // with the guard bands
   size_t allocation_bytes_ = 0;

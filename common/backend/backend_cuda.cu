@@ -11,7 +11,6 @@
 namespace cookbook {
 namespace {
 
-constexpr unsigned char kGuardByte = 0xa5;
 constexpr size_t kDefaultSharedBytes = 48 << 10;  // more must be asked for, kernel by kernel
 constexpr int kPortableCluster = 8;
 
@@ -151,20 +150,17 @@ DeviceMemory::DeviceMemory(size_t bytes, std::string name, size_t misalign_bytes
   check(status, "cudaMalloc");
   allocation_ = static_cast<unsigned char*>(memory);
   data_ = allocation_ + kGuardBytes + misalign_bytes;
-  check(cudaMemset(allocation_, kGuardByte, allocation_bytes_), "cudaMemset");
+  const auto guard = [this](unsigned char* begin, unsigned char* end) {
+    const std::vector<unsigned char> band = guard_pattern(begin, end);
+    check(cudaMemcpy(begin, band.data(), band.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  };
+  guard(allocation_, data_);
+  guard(data_ + bytes_, allocation_ + allocation_bytes_);
   if (bytes_ != 0) check(cudaMemset(data_, 0xff, bytes_), "cudaMemset");
 }
 
 DeviceMemory::~DeviceMemory() {
   if (allocation_) cudaFree(allocation_);
-}
-
-void DeviceMemory::check_range(size_t bytes, size_t offset) const {
-  if (offset > bytes_ || bytes > bytes_ - offset) {
-    throw std::out_of_range("copy of " + std::to_string(bytes) + " bytes at offset " +
-                            std::to_string(offset) + " of buffer " + name_ + ", which has " +
-                            std::to_string(bytes_));
-  }
 }
 
 void DeviceMemory::copy_from_host(const void* source, size_t bytes, size_t offset) {
@@ -187,14 +183,10 @@ void DeviceMemory::fill(unsigned char byte) {
 
 bool DeviceMemory::guards_intact() const {
   check(cudaDeviceSynchronize(), "a kernel failed");
-  const auto intact = [](const unsigned char* begin, const unsigned char* end) {
+  const auto intact = [this](const unsigned char* begin, const unsigned char* end) {
     std::vector<unsigned char> band(static_cast<size_t>(end - begin));
-    if (band.empty()) return true;
     check(cudaMemcpy(band.data(), begin, band.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    for (unsigned char byte : band) {
-      if (byte != kGuardByte) return false;
-    }
-    return true;
+    return band == guard_pattern(begin, end);
   };
   return intact(allocation_, data_) && intact(data_ + bytes_, allocation_ + allocation_bytes_);
 }

@@ -14,6 +14,13 @@
 
 namespace cookbook {
 
+/// The inputs of one run, as draw() makes them.
+struct Draw {
+  InputKind kind = InputKind::normal;
+  std::uint64_t seed = 1;
+  bool operator==(const Draw&) const = default;
+};
+
 /// One problem with drawn inputs, device buffers and its fp64 reference (computed once, on first
 /// use).
 class Instance {
@@ -26,6 +33,10 @@ class Instance {
   const DevicePointers& pointers() const { return pointers_; }
   /// The inputs as drawn, on the host; an output has its extents there and no elements.
   const HostTensors& tensors() const { return tensors_; }
+
+  /// Draws other inputs into the same buffers and forgets the reference; else as reset().
+  void redraw(const Draw& draw);
+  const Draw& drawn() const { return drawn_; }
 
   /// Poisons every output on the device, and puts back inputs that a level has changed.
   void reset();
@@ -65,10 +76,12 @@ class Instance {
   std::uint64_t hash(std::size_t tensor) const;     // of the buffer on the device now
   const HostTensor& read_back(std::size_t tensor);  // as it is on the device now
 
+  void note_inputs();  // their hashes as they are on the device now
+
   std::shared_ptr<AnyProblem> problem_;
-  std::uint64_t seed_;
-  bool exact_;  // on these inputs the output must be the correctly rounded result
-  HostTensors tensors_;                                 // inputs as drawn; outputs have no storage
+  Draw drawn_;
+  bool exact_;           // on these inputs the output must be the correctly rounded result
+  HostTensors tensors_;  // inputs as drawn; outputs have no storage
   std::vector<std::unique_ptr<HostTensor>> read_back_;  // one for each of tensors_
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DevicePointers pointers_;
@@ -87,6 +100,11 @@ const char* status_name(CheckResult::Status status);
 /// Runs `level` `repeats` times on `instance`, each time on freshly poisoned outputs, and compares
 /// all: a level that is right only once, or differs from run to run, does not pass.
 CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats = 2);
+
+/// The same with one plan and new inputs for each run, written into the same buffers: what one run
+/// leaves behind must not reach the next. Runs on equal inputs must give equal outputs.
+CheckResult check_level(const LevelEntry& level, Instance& instance,
+                        const std::vector<Draw>& draws);
 
 /// Once more, when `run` has run many times since it was right: on poisoned outputs, with a result
 /// that must hash to `right_hash`, the hash of outputs that Instance::compare() passed, and with

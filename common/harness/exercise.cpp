@@ -14,7 +14,7 @@ namespace cookbook {
 namespace {
 
 // Rows and bases that start anywhere: where 8- and 16-byte accesses go wrong.
-constexpr Variant kOddLayout{5, 3};
+const Variant kOddLayout{5, 3};
 constexpr const char* kOddText = ", rows and bases that start anywhere";
 
 // After as many nobody reads on; the tracer, which names lines, has its say all the same.

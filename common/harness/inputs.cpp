@@ -25,6 +25,20 @@ double normal(std::uint64_t bits) {
   return (sum / 65536.0 - 2.0) * std::sqrt(3.0);
 }
 
+// NaNs, so that reading them shows, and never the poison pattern, so that copying them onto the
+// padding of an output shows too. They differ from place to place, as the guard bands do.
+void fill_padding(HostTensor& tensor) {
+  const TensorSpec& spec = tensor.spec;
+  const auto width = static_cast<std::int64_t>(dtype_bytes(spec.dtype));
+  for (std::int64_t row = 0; row + 1 < spec.rows; ++row) {
+    for (std::int64_t at = row * spec.pitch + spec.cols; at < (row + 1) * spec.pitch; ++at) {
+      const auto bits = static_cast<std::uint32_t>(mix_bits(static_cast<std::uint64_t>(at)));
+      const std::uint32_t nan = 0x7f817f81 | (bits & 0x805e805e);
+      std::memcpy(tensor.storage.data() + at * width, &nan, static_cast<std::size_t>(width));
+    }
+  }
+}
+
 /// Element `col` of a row whose first element is number `first` of the tensor; `seed` is the
 /// tensor's.
 double value_of(InputKind kind, DType dtype, std::uint64_t seed, std::int64_t first,
@@ -77,11 +91,13 @@ const char* input_kind_name(InputKind kind) {
 
 void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
   const TensorSpec& spec = tensor.spec;
+  if (spec.pitch != spec.cols) {
+    spec.role == Role::in_out ? poison(tensor) : fill_padding(tensor);
+  }
   if (spec.fill) {
     spec.fill(tensor, seed);
     return;
   }
-  if (spec.pitch != spec.cols) poison(tensor);  // padding stays a NaN
   for (char c : spec.name) seed = mix_bits(seed ^ static_cast<unsigned char>(c));
   if (spec.rows == 0 || spec.cols == 0) return;
   parallel_for(spec.rows * spec.cols, 1 << 16, [&](std::int64_t begin, std::int64_t end) {

@@ -58,10 +58,22 @@ namespace cookbook {
 /// Extents of a problem in the order of `Ladder::dims`, outermost first.
 using Size = std::vector<std::int64_t>;
 
-/// How a test lays the same problem out differently.
+/// How a test lays one tensor out differently.
+struct Layout {
+  std::int64_t extra_pitch = 0;        ///< elements added to the leading dimension
+  std::int64_t misalign_elements = 0;  ///< elements by which the base address is shifted
+};
+
+/// How a test lays the same problem out differently: all tensors alike but for those in `tensors`.
 struct Variant {
-  std::int64_t extra_pitch = 0;        ///< elements added to every leading dimension
-  std::int64_t misalign_elements = 0;  ///< elements by which every base address is shifted
+  std::int64_t extra_pitch = 0;        ///< as in Layout
+  std::int64_t misalign_elements = 0;  ///< as in Layout
+  std::map<std::string, Layout> tensors = {};
+
+  Layout of(const std::string& tensor) const {
+    const auto own = tensors.find(tensor);
+    return own == tensors.end() ? Layout{extra_pitch, misalign_elements} : own->second;
+  }
 };
 
 /// A size the problem cannot have; the message says what it accepts.

@@ -12,8 +12,8 @@ struct Problem {
 
   static Problem make(const Size& size, const Variant& variant) {
     if (size.at(1) > 256) throw BadSize("reverse takes at most 256 columns");
-    return {size.at(0), size.at(1), size.at(1) + variant.extra_pitch,
-            size.at(1) + variant.extra_pitch};
+    return {size.at(0), size.at(1), size.at(1) + variant.of("in").extra_pitch,
+            size.at(1) + variant.of("out").extra_pitch};
   }
   std::vector<TensorSpec> tensors() const {
     return {{"in", DType::f32, rows, cols, in_pitch, Role::input},

@@ -52,10 +52,16 @@ DeviceInfo model_from_environment() {
 
 }  // namespace
 
-const DeviceInfo& device_info() {
-  static const DeviceInfo info = model_from_environment();
+namespace {
+
+DeviceInfo& current_model() {
+  static DeviceInfo info = model_from_environment();
   return info;
 }
+
+}  // namespace
+
+const DeviceInfo& device_info() { return current_model(); }
 
 void synchronize(Stream) {}  // launches are synchronous
 
@@ -317,6 +323,10 @@ void set_async_schedule(AsyncSchedule schedule, uint64_t seed) {
 // Within a launch, that launch's.
 AsyncSchedule async_schedule() {
   return current_worker ? current_worker->state->schedule : settings().schedule;
+}
+
+void set_sm_count(int count) {
+  current_model().sm_count = count > 0 ? count : model_from_environment().sm_count;
 }
 
 void set_workers(int count) { settings().workers = std::clamp(count, 1, kMaxWorkers); }

@@ -31,6 +31,10 @@ AsyncSchedule async_schedule();
 /// for the order of atomics.
 void set_workers(int count);
 
+/// The number of SMs in device_info(), from the next launch on; 0: as it was at first. Not during a
+/// launch.
+void set_sm_count(int count);
+
 // The arguments of one launch, copied once. Plain nested members instead of std::tuple: its
 // accessors would be compiled, and traced, as part of the kernel.
 template <class... P>
