@@ -457,6 +457,15 @@ class Ci(Scripts):
     def test_they_pass(self):
         self.assertEqual(self.steps()[0], [True, True])
 
+    def test_a_warning_in_the_log_of_the_kernels_fails(self):
+        title = "Kernels and tests compiled for sm_80 and sm_90a"
+        for printed, outcome in (("ptxas info : 0 bytes\\nptxas warning : of the assembler's", "ok"),
+                                 ("a.cu(3): warning #177-D: unused", "FAILED"), ("b.cpp:1:2: warning: null", "FAILED"),
+                                 ("b.cpp:1:2: warning: null\\n" * 5000, "FAILED")):
+            (self.root / "printed").write_text(printed.replace("\\n", "\n"))
+            self.script("bin/cmake", f'case "$*" in --build*) cat "{self.root}/printed";; esac')
+            self.assertIn(f"--- {outcome}: {title}", self.steps()[1], printed[:80])
+
     def test_what_is_not_formatted_is_named(self):
         self.script("bin/clang-format-14", 'for f; do case $f in *.cpp) echo "$f:3:4: error: code" >&2; exit 1;; esac; done')
         passed, out = self.steps()
