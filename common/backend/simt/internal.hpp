@@ -48,10 +48,10 @@ struct Block;
 struct Group;
 struct Warp;
 
-// What a release passes on to whoever acquires. In program order a release at the scope of a block,
-// seen from another block of the cluster, still tells that earlier reads are over, but publishes no
-// ordinary write; barrier.cluster.arrive.relaxed tells that the block has started, and what
-// fence.mbarrier_init covered.
+// What a release passes on to whoever acquires. `reads`: that earlier reads are over, but no
+// ordinary write; of a release at the scope of a block, for another block of the cluster. `starts`:
+// that the block has started, and what fence.mbarrier_init covered; of
+// barrier.cluster.arrive.relaxed.
 enum class Knowledge : uint8_t { all, reads, starts };
 
 enum class ThreadState : uint8_t { ready, blocked, parked, exited };
@@ -374,8 +374,8 @@ struct Hooks {
   // of the source are one place.
   virtual void different_places(const char* /*operation*/, const Thread& /*first*/,
                                 void* /*first_pc*/, void* /*pc*/) {}
-  // The current thread comes to `operation` with its warp, and one of it and `other` acted or
-  // waited alone at `alone_pc`.
+  // The current thread comes to `operation`, which its warp executes together, and `alone`, a lane
+  // of that warp, acted or waited alone at `alone_pc` before.
   virtual void diverged(const char* /*operation*/, const Thread& /*alone*/, bool /*waited*/,
                         void* /*alone_pc*/, void* /*pc*/) {}
   // A thread's wait for an mbarrier is over. `idle`: no phase of the barrier was complete, and the
