@@ -401,6 +401,7 @@ TEST(CommandLine, ABadEnvironmentIsNoFaultOfAKernel) {
   const std::pair<const char*, std::vector<const char*>> wrong[] = {
       {"COOKBOOK_SIMT_ASYNC", {"foo", "random:", "random:x", "random:1x", "late:1"}},
       {"COOKBOOK_SIMT_WORKERS", {"abc", "0", "257", "-1", "2x", " 2"}},
+      {"COOKBOOK_SIMT_DEVICE", {"x", "rtx", "rtx 4090"}},
       {"COOKBOOK_SIMT_SMS", {"0", "x"}},
       {"COOKBOOK_SIMT_SPIN_SECONDS", {"x", "0", "-5"}},
       {"COOKBOOK_SIMT_CC", {"9.0", "9"}},

@@ -54,6 +54,12 @@ struct SimtCores : NnLevel<T> {
             global_loads("b").sectors_per_request(2),  // 32 lanes x 2 bytes
             global_stores("c").coalesced()};
   }
+  static Support supports(const ProblemT<T>& problem, const DeviceInfo&) {  // every GPU has FMAs
+    if (problem.a_transposed || problem.b_transposed) {
+      return Support::no("reads row-major A and B only (NN)");
+    }
+    return Support::yes();
+  }
   static void run(const Plan& plan, Stream stream) {
     using C = simt_cores::Config<T>;
     const auto& p = plan.problem;

@@ -129,6 +129,12 @@ struct Tiled : Level {
   static constexpr const char* cost = "two barriers per tile; fp32 copies of the tiles, 80 KB";
   static constexpr const char* source = __FILE__;
 
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    const size_t bytes = p.head_dim == 64 ? sizeof(TiledConfig<Case<half, 64>>::Smem)
+                                          : sizeof(TiledConfig<Case<half, 128>>::Smem);
+    if (bytes <= device.smem_per_block_bytes) return Support::yes();
+    return Support::no("needs " + std::to_string(bytes) + " bytes of shared memory per block");
+  }
   static Claims claims(const Problem& p) {
     // A block reads the keys that its last query sees, once.
     double keys = 0;

@@ -115,7 +115,7 @@ struct DeviceInfo {
 };
 
 /// Facts about the current device, read once. Throws std::runtime_error if there is no GPU.
-/// SIMT: COOKBOOK_SIMT_SMS, COOKBOOK_SIMT_SMEM_BYTES and COOKBOOK_SIMT_CC (e.g. 80) override.
+/// SIMT: COOKBOOK_SIMT_DEVICE names a GPU; the other COOKBOOK_SIMT_* variables override (simt.md).
 const DeviceInfo& device_info();
 
 namespace detail {

@@ -217,6 +217,20 @@ void yield_current(void* pc);
 // thread, and with file:line of `pc` if that is given.
 [[noreturn]] void fail(const std::string& message, void* pc = nullptr);
 
+// ---- the model device ----
+
+// What an SM has for the blocks that are resident at once.
+struct SmLimits {
+  unsigned threads = 0, blocks = 0;
+  size_t reserved_shared_bytes = 0;  // of every block, besides what it asks for
+};
+const SmLimits& sm_limits();
+
+// Fails unless the model device can execute `what`: an instruction of sm_`needed`, or one of the
+// architecture-specific target sm_90a, which later devices do not have.
+void require_capability(int needed, const char* what, void* pc);
+void require_sm_90a(const char* what, void* pc);
+
 // Traced mode: the current thread enters a basic block. Lanes of a warp wait here for each other;
 // the group with the deepest call, then the lowest pc, goes on, which is how a warp reconverges.
 void bb_park(void* pc);

@@ -30,38 +30,7 @@ std::string extents(const dim3& v) {
   return std::to_string(v.x) + " x " + std::to_string(v.y) + " x " + std::to_string(v.z);
 }
 
-DeviceInfo model_from_environment() {
-  using simt::environment_number;
-  DeviceInfo model;
-  const auto cc = static_cast<int>(environment_number("COOKBOOK_SIMT_CC", 90, 30, 999));
-  model.cc_major = cc / 10;
-  model.cc_minor = cc % 10;
-  model.name = "SIMT model of cc " + std::to_string(model.cc_major) + "." +
-               std::to_string(model.cc_minor) + (cc == 90 ? "a" : "");
-  model.sm_count = static_cast<int>(environment_number("COOKBOOK_SIMT_SMS", 4, 1, 65536));
-  model.l2_bytes = environment_number("COOKBOOK_SIMT_L2_BYTES", 50ull << 20, 1, 1ull << 40);
-  model.smem_per_block_bytes =
-      environment_number("COOKBOOK_SIMT_SMEM_BYTES", 232448, 1, simt::kMaxDynamicSharedBytes);
-  model.memory_bytes =
-      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  model.driver = "none";
-  model.toolkit = "g++ " __VERSION__;
-  model.is_simt = true;
-  return model;
-}
-
 }  // namespace
-
-namespace {
-
-DeviceInfo& current_model() {
-  static DeviceInfo info = model_from_environment();
-  return info;
-}
-
-}  // namespace
-
-const DeviceInfo& device_info() { return current_model(); }
 
 void synchronize(Stream) {}  // launches are synchronous
 
@@ -76,6 +45,7 @@ struct Settings {
   AsyncSchedule schedule = AsyncSchedule::late;
   uint64_t seed = 1;
   int workers = 1;
+  RunBlocks blocks = RunBlocks::all;
 
   Settings() {
     const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
@@ -184,9 +154,23 @@ class FirstError {
   std::string message_;
 };
 
+// The groups that run, in order: `count` of them, `group(i)` the i-th.
+struct ChosenGroups {
+  explicit ChosenGroups(uint64_t group_count) : of(group_count), count(group_count) {
+    constexpr uint64_t kSample = 4;
+    if (settings().blocks == RunBlocks::sample) count = std::min(count, kSample);
+  }
+  uint64_t group(uint64_t i) const {
+    if (count == of) return i;
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(of - 1) * i / (count - 1));
+  }
+  uint64_t of, count;
+};
+
 void run_launch(const Launch& launch) {
-  const int workers = static_cast<int>(
-      std::min<uint64_t>(static_cast<uint64_t>(settings().workers), launch.group_count));
+  const ChosenGroups chosen(launch.group_count);
+  const int workers =
+      static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(settings().workers), chosen.count));
   LaunchState state(static_cast<size_t>(workers));
   state.launch = &launch;
   state.schedule = settings().schedule;
@@ -199,7 +183,7 @@ void run_launch(const Launch& launch) {
   record.in_kernel = true;
 
   std::optional<Watch> watch(state);
-  of_this_process<WorkerPool>().run(workers, [&state, &first_error] {
+  of_this_process<WorkerPool>().run(workers, [&state, &first_error, &chosen] {
     install_crash_handler();
     answer_watchdog();
     refresh_static_shared_ranges();
@@ -210,8 +194,9 @@ void run_launch(const Launch& launch) {
     slot.worker = &worker;
     current_worker = &worker;
     while (!state.abandoned.load(std::memory_order_relaxed)) {
-      const uint64_t group = state.next_group.fetch_add(1, std::memory_order_relaxed);
-      if (group >= state.launch->group_count) break;
+      const uint64_t next = state.next_group.fetch_add(1, std::memory_order_relaxed);
+      if (next >= chosen.count) break;
+      const uint64_t group = chosen.group(next);
       if (!run_group(worker, group)) {
         first_error.add(group, worker.error);
         state.abandoned = true;
@@ -233,16 +218,15 @@ void run_launch(const Launch& launch) {
 
 constexpr unsigned kMaxGridX = 0x7fffffffu, kMaxGridYZ = 65535, kMaxBlockZ = 64;
 constexpr int kMaxCluster = 16;
-constexpr unsigned kThreadsPerSm = 2048, kBlocksPerSm = 32;
-constexpr size_t kReservedSharedBytes = 1024;  // of every resident block
 
 unsigned resident_blocks_per_sm(const LaunchConfig& config, unsigned block_threads) {
-  const size_t sm_shared = device_info().smem_per_block_bytes + kReservedSharedBytes;
+  const SmLimits& sm = sm_limits();
+  const size_t sm_shared = device_info().smem_per_block_bytes + sm.reserved_shared_bytes;
   const unsigned warps = (block_threads + kWarpSize - 1) / kWarpSize;
-  const unsigned by_threads = kThreadsPerSm / (warps * kWarpSize);
-  const auto by_shared =
-      static_cast<unsigned>(sm_shared / (config.smem_bytes + kReservedSharedBytes));
-  return std::min({by_threads, by_shared, kBlocksPerSm});
+  const unsigned by_threads = sm.threads / (warps * kWarpSize);
+  const size_t block_shared = std::max<size_t>(config.smem_bytes + sm.reserved_shared_bytes, 1);
+  const auto by_shared = static_cast<unsigned>(sm_shared / block_shared);
+  return std::min({by_threads, by_shared, sm.blocks});
 }
 
 void check_launch(const LaunchConfig& config, const std::string& kernel) {
@@ -309,7 +293,7 @@ uint64_t time_limit_from_environment() {
 }
 
 void check_environment() {
-  model_from_environment();
+  check_device_environment();
   Settings();
   spin_seconds_from_environment();
   time_limit_from_environment();
@@ -325,9 +309,7 @@ AsyncSchedule async_schedule() {
   return current_worker ? current_worker->state->schedule : settings().schedule;
 }
 
-void set_sm_count(int count) {
-  current_model().sm_count = count > 0 ? count : model_from_environment().sm_count;
-}
+void set_run_blocks(RunBlocks blocks) { settings().blocks = blocks; }
 
 void set_workers(int count) { settings().workers = std::clamp(count, 1, kMaxWorkers); }
 
@@ -342,6 +324,8 @@ void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt:
   } catch (const LaunchError&) {
     simt::check_launch(config, simt::kernel_name(kernel));  // finding the name takes a while
   }
+
+  if (simt::settings().blocks == simt::RunBlocks::none) return;
 
   simt::Launch launch;
   launch.kernel = kernel;

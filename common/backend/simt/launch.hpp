@@ -35,6 +35,14 @@ void set_workers(int count);
 /// launch.
 void set_sm_count(int count);
 
+/// Which blocks of a launch run. `sample`: the first, the last and two between (clusters, where
+/// blocks form them; a cooperative grid runs whole), for launches too large to run. `none`: the
+/// launch is only checked.
+enum class RunBlocks { all, sample, none };
+
+/// Takes effect with the next launch; initially all.
+void set_run_blocks(RunBlocks blocks);
+
 // The arguments of one launch, copied once. Plain nested members instead of std::tuple: its
 // accessors would be compiled, and traced, as part of the kernel.
 template <class... P>

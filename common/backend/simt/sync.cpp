@@ -380,7 +380,9 @@ uint32_t match_all(uint32_t mask, uint64_t value, int* all_equal) {
 }
 
 uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op) {
-  const Meeting meeting(mask, value, "__reduce_sync", __builtin_return_address(0));
+  void* const pc = __builtin_return_address(0);
+  require_capability(80, "__reduce_sync", pc);
+  const Meeting meeting(mask, value, "__reduce_sync", pc);
   uint32_t result = value;
   for (uint32_t rest = meeting.participants() & ~(1u << current_thread->lane); rest != 0;
        rest &= rest - 1) {

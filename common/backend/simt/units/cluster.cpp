@@ -37,6 +37,7 @@ void* map_shared(const void* pointer, uint32_t rank) {
 void store_async(void* pointer, const void* value, int bytes, uint64_t* bar, uint32_t rank) {
   constexpr const char* kWhat = "store_async_cluster";
   void* const pc = COOKBOOK_SIMT_PC;
+  require_capability(90, kWhat, pc);
   if (reinterpret_cast<uintptr_t>(pointer) % static_cast<unsigned>(bytes) != 0) {
     fail(std::string(kWhat) + ": the address is not aligned to its " + std::to_string(bytes) +
              " bytes",

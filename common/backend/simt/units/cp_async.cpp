@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/backend.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {
@@ -76,7 +77,8 @@ void cp_async(void* smem, const void* gmem, int bytes, int valid_bytes) {
     hooks->async_access(smem, static_cast<size_t>(bytes), true, thread, pc, copy.actor,
                         AsyncKind::cp_async);
   }
-  if (async_schedule() == AsyncSchedule::early) land(copy);
+  // Before sm_80 it is an ordinary copy (common/device/cp_async.cuh).
+  if (async_schedule() == AsyncSchedule::early || device_info().cc() < 80) land(copy);
   state.copies.push_back(copy);
   land_some(state);
 }
@@ -114,6 +116,7 @@ void cp_async_mbarrier_arrive_noinc(uint64_t* bar) {
   void* const pc = COOKBOOK_SIMT_PC;
   Thread& thread = *current_thread;
   Group& group = *thread.block->group;
+  require_capability(80, "cp_async_mbarrier_arrive_noinc", pc);
   require_own_shared(bar, "cp_async_mbarrier_arrive_noinc", pc);
   find_mbarrier(group, bar, "cp_async_mbarrier_arrive_noinc", pc);
   if (hooks != nullptr) hooks->mbarrier_use(bar, thread.actor, false, pc);

@@ -87,6 +87,7 @@ void arrive(Mbarrier& barrier, uint32_t count, Signal signal, void* pc) {
 }
 
 Mbarrier& own_mbarrier(const uint64_t* bar, const char* what, void* pc) {
+  require_capability(80, what, pc);
   require_own_shared(bar, what, pc);
   return find_mbarrier(*current_thread->block->group, bar, what, pc);
 }
@@ -123,6 +124,7 @@ void wait(uint64_t* bar, uint32_t parity, bool of_cluster, const char* what, voi
 }
 
 void arrive_at_rank(uint64_t* bar, uint32_t rank, Signal signal, void* pc) {
+  require_capability(90, "mbarrier_arrive_cluster", pc);
   constexpr const char* kWhat = "mbarrier_arrive_cluster";
   auto* remote = static_cast<uint64_t*>(map_to_rank(bar, rank, kWhat, pc));
   arrive(find_mbarrier(*current_thread->block->group, remote, kWhat, pc), 1, signal, pc);
@@ -188,6 +190,7 @@ using namespace simt;
 
 void mbarrier_init(uint64_t* bar, uint32_t arrivals) {
   void* const pc = COOKBOOK_SIMT_PC;
+  require_capability(80, "mbarrier_init", pc);
   require_own_shared(bar, "mbarrier_init", pc);
   if (reinterpret_cast<uintptr_t>(bar) % 8 != 0) {
     fail(name("mbarrier_init", bar) + " is not aligned to 8 bytes", pc);
@@ -227,11 +230,13 @@ void mbarrier_arrive(uint64_t* bar) {
 
 void mbarrier_arrive(uint64_t* bar, uint32_t count) {
   void* const pc = COOKBOOK_SIMT_PC;
+  require_capability(90, "mbarrier_arrive of several", pc);
   arrive(own_mbarrier(bar, "mbarrier_arrive", pc), count, Signal::block, pc);
 }
 
 void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes) {
   void* const pc = COOKBOOK_SIMT_PC;
+  require_capability(90, "mbarrier_arrive_expect_tx", pc);
   Mbarrier& barrier = own_mbarrier(bar, "mbarrier_arrive_expect_tx", pc);
   expect(barrier, bytes, pc);
   arrive(barrier, 1, Signal::block, pc);
@@ -239,6 +244,7 @@ void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes) {
 
 void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes) {
   void* const pc = COOKBOOK_SIMT_PC;
+  require_capability(90, "mbarrier_expect_tx", pc);
   Mbarrier& barrier = own_mbarrier(bar, "mbarrier_expect_tx", pc);
   use(barrier, pc);
   lane_acted(pc);
@@ -270,10 +276,13 @@ void mbarrier_wait(uint64_t* bar, uint32_t parity) {
 }
 
 void mbarrier_wait_cluster(uint64_t* bar, uint32_t parity) {
-  wait(bar, parity, true, "mbarrier_wait_cluster", COOKBOOK_SIMT_PC);
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_capability(90, "mbarrier_wait_cluster", pc);
+  wait(bar, parity, true, "mbarrier_wait_cluster", pc);
 }
 
 void fence_mbarrier_init() {
+  require_capability(90, "fence_mbarrier_init", COOKBOOK_SIMT_PC);
   if (hooks != nullptr) hooks->mbarrier_init_fence();
 }
 

@@ -121,6 +121,7 @@ void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed) 
 
 void stmatrix(const uint32_t* r, int matrices, void* smem_row, bool transposed) {
   void* const pc = COOKBOOK_SIMT_PC;
+  require_capability(90, "stmatrix", pc);
   require_rows(smem_row, matrices, true, "stmatrix", pc);
   MatrixLane mine{nullptr, r, static_cast<char*>(smem_row), false};
   warp_collective(mine, "stmatrix", pc, [=](const Lanes& lanes) {
@@ -139,14 +140,17 @@ void stmatrix(const uint32_t* r, int matrices, void* smem_row, bool transposed) 
 }
 
 void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_capability(format == Format::e4m3 ? 89 : 80, "mma.sync of this type and shape", pc);
   MmaLane mine{d, a, b, false};
-  warp_collective(mine, "mma.sync", COOKBOOK_SIMT_PC,
+  warp_collective(mine, "mma.sync", pc,
                   [=](const std::array<MmaLane*, kWarpSize>& lanes) { multiply(lanes, format); });
 }
 
 }  // namespace simt
 
 uint32_t to_tf32(float value) {
+  simt::require_capability(80, "to_tf32", COOKBOOK_SIMT_PC);
   const uint32_t bits = simt::bits_of_float(value);
   if ((bits & 0x7f800000u) == 0x7f800000u) return value != value ? 0x7fffffffu : bits;
   return (bits + 0x1000u) & 0xffffe000u;  // to nearest, ties away from zero

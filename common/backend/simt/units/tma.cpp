@@ -165,6 +165,7 @@ void write_global(BulkStore& store) {
 }
 
 void require_map(const TensorMap* map, int rank, const char* what, void* pc) {
+  require_capability(90, what, pc);
   if (reinterpret_cast<uintptr_t>(map) % 64 != 0) {
     fail(std::string(what) + ": the tensor map is not aligned to 64 bytes", pc);
   }
@@ -250,6 +251,7 @@ void load(void* smem, const TensorMap* map, uint64_t* bar, std::array<int64_t, 5
 
 void load_multicast(void* smem, const TensorMap* map, uint64_t* bar, std::array<int64_t, 5> at,
                     int rank, uint16_t mask, const char* what, void* pc) {
+  require_sm_90a(what, pc);
   require_map(map, rank, what, pc);
   const Box box{*map, at};
   require_start(box, what, pc);
@@ -301,6 +303,7 @@ void store(const TensorMap* map, const void* smem, std::array<int64_t, 5> at, in
 }
 
 Box contiguous(const void* gmem, const void* smem, uint32_t bytes, const char* what, void* pc) {
+  require_capability(90, what, pc);
   if (bytes % 16 != 0) {
     fail(std::string(what) + ": the size must be a multiple of 16 bytes, got " +
              std::to_string(bytes),
@@ -446,10 +449,13 @@ void bulk_store(void* gmem, const void* smem, uint32_t bytes) {
 }
 
 void fence_proxy_async() {
+  require_capability(90, "fence_proxy_async", COOKBOOK_SIMT_PC);
   if (hooks != nullptr) hooks->proxy_fence(*current_thread);
 }
 
 // The tracer follows the proxies in shared memory only, which this fence does nothing for.
-void fence_proxy_async_global() {}
+void fence_proxy_async_global() {
+  require_capability(90, "fence_proxy_async_global", COOKBOOK_SIMT_PC);
+}
 
 }  // namespace cookbook

@@ -200,6 +200,7 @@ bool all_issued(const Warpgroup& warpgroup, uint64_t end) {
 }
 
 Warpgroup& current_warpgroup(void* pc) {
+  require_sm_90a("wgmma", pc);
   const Thread& thread = *current_thread;
   Block& block = *thread.block;
   const uint32_t index = thread.id / kWarpgroupThreads;

@@ -73,10 +73,12 @@ void wmma_check_access(const void* pointer, unsigned leading_bytes, const char* 
 
 void wmma_multiply(float* d, const void* a, const void* b, const float* c, WmmaShape shape,
                    Format format) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  require_capability(format == Format::f16 ? 70 : 80, "wmma::mma_sync of this type", pc);
   WmmaLane mine{d, static_cast<const char*>(a), static_cast<const char*>(b), c, false};
-  warp_collective(
-      mine, "wmma::mma_sync", COOKBOOK_SIMT_PC,
-      [=](const std::array<WmmaLane*, kWarpSize>& lanes) { multiply(lanes, shape, format); });
+  warp_collective(mine, "wmma::mma_sync", pc, [=](const std::array<WmmaLane*, kWarpSize>& lanes) {
+    multiply(lanes, shape, format);
+  });
 }
 
 }  // namespace cookbook::simt

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// The table of model devices: what it says, what a kernel may not execute there, and that a level
+// whose `supports` accepts too much is found out.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "common/backend/backend.hpp"
+#include "common/device/cluster.cuh"
+#include "common/device/cp_async.cuh"
+#include "common/device/cuda.cuh"
+#include "common/device/mbarrier.cuh"
+#include "common/device/mma.cuh"
+#include "common/device/tma.cuh"
+#include "common/device/wgmma.cuh"
+#include "tests/on_device.hpp"
+
+namespace cookbook {
+namespace {
+
+TEST(DeviceTable, SaysWhatTheDevicesHave) {
+  EXPECT_EQ(simt::device_names(), (std::vector<std::string>{"t4", "a100", "rtx3090", "rtx4090",
+                                                            "h100", "h200", "b200", "rtx5090"}));
+  {
+    const OnDevice device("T4");  // in capitals or not
+    EXPECT_EQ(device_info().name, "SIMT model of T4, cc 7.5");
+    EXPECT_EQ(device_info().cc(), 75);
+    EXPECT_EQ(device_info().sm_count, 40);
+    EXPECT_EQ(device_info().smem_per_block_bytes, 65536u);
+    EXPECT_EQ(device_info().l2_bytes, 4u << 20);
+  }
+  {
+    const OnDevice device("rtx5090");
+    EXPECT_EQ(device_info().name, "SIMT model of RTX 5090, cc 12.0");
+    EXPECT_EQ(device_info().cc(), 120);
+    EXPECT_EQ(device_info().smem_per_block_bytes, 99u << 10);
+  }
+  EXPECT_EQ(device_info().name, "SIMT model of cc 9.0a");  // the environment's again
+  EXPECT_EQ(device_info().sm_count, 4);
+  EXPECT_EQ(device_info().smem_per_block_bytes, 232448u);
+}
+
+TEST(DeviceTable, VariablesOverrideSingleValues) {
+  setenv("COOKBOOK_SIMT_DEVICE", "Rtx4090", 1);
+  setenv("COOKBOOK_SIMT_SMS", "7", 1);
+  simt::set_device("");
+  EXPECT_EQ(device_info().name, "SIMT model of RTX 4090, cc 8.9");
+  EXPECT_EQ(device_info().sm_count, 7);
+  EXPECT_EQ(device_info().l2_bytes, 72u << 20);
+  unsetenv("COOKBOOK_SIMT_SMS");
+  simt::set_device("");
+  EXPECT_EQ(device_info().sm_count, 128);
+  unsetenv("COOKBOOK_SIMT_DEVICE");
+  simt::set_device("");
+}
+
+TEST(DeviceTable, AnUnknownDeviceIsOneLineWithAll) {
+  try {
+    simt::set_device("h300");
+    ADD_FAILURE() << "accepted";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "COOKBOOK_SIMT_DEVICE takes t4, a100, rtx3090, rtx4090, h100, h200, b200, "
+                 "rtx5090; got 'h300'");
+  }
+  EXPECT_EQ(device_info().cc(), 90);  // as before
+}
+
+// A cooperative grid of as many blocks as are resident is accepted, and of one more refused.
+TEST(DeviceTable, ResidentBlocks) {
+  const auto refused = [](unsigned blocks, size_t smem_bytes) {
+    const RunningBlocks none(simt::RunBlocks::none);
+    try {
+      launch(
+          +[](int) {}, {dim3(blocks), dim3(256), smem_bytes, 1, true}, {}, 0);
+    } catch (const LaunchError&) {
+      return true;
+    }
+    return false;
+  };
+  const OnDevice device("rtx3090");  // 82 SMs, of 1,536 threads and 100 KB each
+  EXPECT_FALSE(refused(82 * 6, 0));
+  EXPECT_TRUE(refused(82 * 6 + 1, 0));
+  EXPECT_FALSE(refused(82 * 2, 49 << 10));
+  EXPECT_TRUE(refused(82 * 2 + 1, 49 << 10));
+}
+
+// ---- instructions ----
+
+void bf16_product(float* out) {
+  const uint32_t a[4] = {}, b[2] = {};
+  float d[4] = {};
+  mma_m16n8k16<bf16>(d, a, b);
+  out[threadIdx.x] = d[0];
+}
+void fp8_product(float* out) {
+  const uint32_t a[4] = {}, b[2] = {};
+  float d[4] = {};
+  mma_m16n8k32_e4m3(d, a, b);
+  out[threadIdx.x] = d[0];
+}
+void barrier(float*) {
+  auto* bar = dynamic_shared<uint64_t>();
+  if (threadIdx.x == 0) mbarrier_init(bar, blockDim.x);
+  __syncthreads();
+  mbarrier_arrive(bar);
+  mbarrier_wait(bar, 0);
+}
+void transaction(float*) {
+  auto* bar = dynamic_shared<uint64_t>();
+  if (threadIdx.x != 0) return;
+  mbarrier_init(bar, 1);
+  mbarrier_arrive_expect_tx(bar, 0);
+}
+void bulk_copy(float* out) {
+  if (threadIdx.x != 0) return;
+  bulk_store(out, dynamic_shared<float>(), 16);
+  tma_store_commit();
+  tma_store_wait<0>();
+}
+void proxy(float*) { fence_proxy_async(); }
+void warpgroup(float*) { wgmma_fence(); }
+void sum_of_lanes(float*) { __reduce_add_sync(0xffffffffu, 1u); }
+void asynchronous_copy(float* out) {
+  cp_async<4>(dynamic_shared<float>() + threadIdx.x, out + threadIdx.x);
+  cp_async_commit();
+  cp_async_wait<0>();
+}
+
+std::string execute(void (*kernel)(float*), const std::string& device_name) {
+  const OnDevice device(device_name);
+  DeviceMemory out(128 * sizeof(float), "out");
+  try {
+    launch(kernel, {dim3(1), dim3(128), 1024}, {}, out.as<float>());
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(DeviceTable, AnInstructionThatTheDeviceLacksIsNamed) {
+  struct Instruction {
+    void (*kernel)(float*);
+    const char* first;    // device that has it ...
+    const char* without;  // ... and one that does not
+    const char* needs;
+  };
+  for (const Instruction& i : {
+           Instruction{bf16_product, "a100", "t4", "needs sm_80; this is the SIMT model of T4"},
+           Instruction{fp8_product, "rtx4090", "rtx3090", "needs sm_89"},
+           Instruction{barrier, "a100", "t4", "mbarrier_init needs sm_80"},
+           Instruction{transaction, "h100", "rtx4090", "mbarrier_arrive_expect_tx needs sm_90"},
+           Instruction{bulk_copy, "rtx5090", "rtx4090", "bulk_store needs sm_90"},
+           Instruction{proxy, "b200", "rtx4090", "fence_proxy_async needs sm_90"},
+           Instruction{warpgroup, "h200", "b200", "wgmma needs sm_90a, which only cc 9.0 has"},
+           Instruction{warpgroup, "h200", "a100", "wgmma needs sm_90a"},
+           Instruction{sum_of_lanes, "a100", "t4", "__reduce_sync needs sm_80"},
+       }) {
+    EXPECT_EQ(execute(i.kernel, i.first), "") << i.needs;
+    const std::string error = execute(i.kernel, i.without);
+    EXPECT_NE(error.find(i.needs), std::string::npos) << error;
+    EXPECT_NE(error.find("simt_device_table_test.cpp:"), std::string::npos) << error;
+  }
+  EXPECT_EQ(execute(asynchronous_copy, "t4"), "");  // an ordinary copy there
+}
+
+// ---- planted levels: `supports` accepts what the device refuses ----
+
+struct Nothing {
+  static Nothing make(const Size&, const Variant&) { return {}; }
+  std::vector<TensorSpec> tensors() const {
+    return {{"out", DType::f32, 1, 128, 128, Role::output}};
+  }
+  double bytes() const { return 1; }
+  double flops() const { return 0; }
+  void reference_row(const HostTensors&, const std::string&, std::int64_t, double*, double*) const {
+  }
+};
+struct Out {
+  float* out;
+  static Out bind(const DevicePointers& at) { return {at.get<float>("out")}; }
+};
+
+template <bool kChecks>
+struct Greedy : LevelOf<Nothing, Out> {
+  static constexpr const char *name = "greedy", *changed = "", *expect = "", *cost = "",
+                              *source = __FILE__;
+  static constexpr std::size_t kBytes = 128 << 10;
+  static Support supports(const Nothing&, const DeviceInfo& device) {
+    if (!kChecks || device.smem_per_block_bytes >= kBytes) return Support::yes();
+    return Support::no("needs 128 KB of shared memory");
+  }
+  static void run(const Plan& plan, Stream stream) {
+    launch(asynchronous_copy, {dim3(1), dim3(128), kBytes}, stream, plan.buffers.out);
+  }
+};
+
+template <bool kChecks>
+struct Product : LevelOf<Nothing, Out> {
+  static constexpr const char *name = "product", *changed = "", *expect = "", *cost = "",
+                              *source = __FILE__;
+  static Support supports(const Nothing&, const DeviceInfo& device) {
+    return !kChecks || device.cc() >= 80 ? Support::yes() : Support::no("needs sm_80");
+  }
+  static void run(const Plan& plan, Stream stream) {
+    launch(bf16_product, {dim3(1), dim3(128), 1024}, stream, plan.buffers.out);
+  }
+};
+
+TEST(DeviceTable, ALevelThatAcceptsTooMuchIsFound) {
+  const ProblemHolder<Nothing> problem(Nothing{});
+  const SparseTensors tensors(problem);
+  const auto complaint = [&](const LevelEntry& level, const char* name, bool expect_supported) {
+    const OnDevice device(name);
+    bool supported = !expect_supported;
+    const std::string text = device_complaint(level, problem, tensors.pointers(), &supported);
+    EXPECT_EQ(supported, expect_supported) << level.name << " on " << name;
+    return text;
+  };
+  EXPECT_NE(complaint(make_level<Greedy<false>>(), "rtx4090", true).find("at most 101376"),
+            std::string::npos);
+  EXPECT_EQ(complaint(make_level<Greedy<true>>(), "rtx4090", false), "");
+  EXPECT_EQ(complaint(make_level<Greedy<true>>(), "a100", true), "");
+  EXPECT_NE(complaint(make_level<Product<false>>(), "t4", true).find("needs sm_80"),
+            std::string::npos);
+  EXPECT_EQ(complaint(make_level<Product<true>>(), "t4", false), "");
+  EXPECT_EQ(complaint(make_level<Product<true>>(), "rtx3090", true), "");
+}
+
+}  // namespace
+}  // namespace cookbook

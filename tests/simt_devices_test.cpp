@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Every level of a chapter as the GPUs of the device table would see it: `supports` refuses what
+// would not launch there, or what has an instruction that the GPU lacks.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "common/harness/check.hpp"
+#include "common/harness/options.hpp"
+#include "tests/chapters.hpp"
+#include "tests/on_device.hpp"
+
+namespace cookbook {
+namespace {
+
+// Of these chapters every level needs something that a device must have first (docs/building.md).
+int least_capability(int chapter) {
+  switch (chapter) {
+    case 6:
+    case 7: return 90;  // TMA
+    default: return 0;
+  }
+}
+
+class DevicesTest : public testing::Test {
+ public:
+  void TestBody() override {
+    const Chapter& chapter = tested_chapter();
+    std::set<std::string> with_a_level;
+    for (const Ladder& ladder : chapter.ladders) {
+      Instance small(ladder, ladder.trace_size, InputKind::integers, 1);
+      small.reset();
+      // Attention at full size has plans that allocate gigabytes.
+      const Size& size = chapter.number == 10 ? ladder.check_size : ladder.gpu_size;
+      const auto large = ladder.make_problem(size, {});
+      const SparseTensors sparse(*large);
+      for (const std::string& name : simt::device_names()) {
+        const OnDevice device(name);
+        for (const LevelEntry& level : ladder.levels) {
+          bool supported = false;
+          {
+            // At full size launches are checked and nothing runs.
+            const RunningBlocks none(simt::RunBlocks::none);
+            EXPECT_EQ(device_complaint(level, *large, sparse.pointers(), &supported), "")
+                << name << ": " << ladder.name << " / " << level.name << " at " << size_text(size);
+          }
+          const RunningBlocks sample(simt::RunBlocks::sample);
+          EXPECT_EQ(device_complaint(level, small.problem(), small.pointers(), &supported), "")
+              << name << ": " << ladder.name << " / " << level.name << " at "
+              << size_text(ladder.trace_size);
+          if (supported) with_a_level.insert(name);
+        }
+      }
+    }
+    for (const std::string& name : simt::device_names()) {
+      const OnDevice device(name);
+      // Wgmma, which chapter 8 is about, left with Hopper.
+      const bool can = chapter.number == 8 ? device_info().cc() == 90
+                                           : device_info().cc() >= least_capability(chapter.number);
+      EXPECT_EQ(with_a_level.count(name), can ? 1u : 0u)
+          << "levels of chapter " << chapter.number << " that run on " << name;
+    }
+  }
+};
+
+const bool kRegistered = [] {
+  testing::RegisterTest(fmt::format("chapter_{}", tested_chapter().number).c_str(),
+                        "every_device_of_the_table", nullptr, nullptr, __FILE__, __LINE__,
+                        []() -> testing::Test* { return new DevicesTest; });
+  return true;
+}();
+
+}  // namespace
+}  // namespace cookbook
