@@ -130,7 +130,8 @@ struct WmmaShared : NnLevel<T> {
     using C = wmma_shared::Config<T>;
     return {global_loads("a").bytes(2.0 * p.m * p.k * ((p.n + C::kBlockN - 1) / C::kBlockN)),
             global_loads("b").bytes(2.0 * p.k * p.n * ((p.m + C::kBlockM - 1) / C::kBlockM)),
-            global_loads().coalesced(), faster_than_previous(1.5)};
+            global_loads().coalesced(), global_loads().sectors_per_request(16),
+            faster_than_previous(1.5)};
   }
   static void run(const Plan& plan, Stream stream) {
     using C = wmma_shared::Config<T>;

@@ -128,11 +128,12 @@ struct MmaLdmatrix : NnLevel<T> {
   static constexpr const char* cost = "one has to know which lane holds what";
   static constexpr const char* source = __FILE__;
 
-  static Claims claims(const ProblemT<T>&) {
+  static Claims claims(const ProblemT<T>& p) {
     return {shared_loads().on("a").wavefronts_per_request(32),  // four matrices, 8-way conflicts
             shared_loads().on("b").wavefronts_per_request(32), global_loads().coalesced(),
+            global_loads().sectors_per_request(16),
             // A quad writes 16 bytes of a row: half of each 32-byte sector.
-            global_stores("c").sectors_over_ideal(2)};
+            global_stores("c").sectors_over_ideal(2), pair_stores(p)};
   }
   static void run(const Plan& plan, Stream stream) {
     using C = mma_ldmatrix::Config<T>;

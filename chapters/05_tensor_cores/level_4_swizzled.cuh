@@ -130,10 +130,14 @@ struct Swizzled : NnLevel<T> {
   static constexpr const char* cost = "an XOR per address, no shared memory";
   static constexpr const char* source = __FILE__;
 
-  static Claims claims(const ProblemT<T>&) {
+  static Claims claims(const ProblemT<T>& p) {
     return {shared_loads().on("a").wavefronts_per_request(4),
-            shared_loads().on("b").wavefronts_per_request(4), shared_loads().conflict_free(),
-            shared_stores().on("fill").conflict_free(), faster_than_previous(1.5)};
+            shared_loads().on("b").wavefronts_per_request(4),
+            shared_loads().conflict_free(),
+            shared_stores().on("fill").conflict_free(),
+            global_loads().sectors_per_request(16),
+            pair_stores(p),
+            faster_than_previous(1.5)};
   }
   static void run(const Plan& plan, Stream stream) {
     using C = swizzled::Config<T>;

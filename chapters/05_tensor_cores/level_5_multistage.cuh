@@ -146,9 +146,10 @@ struct Multistage : NnLevel<T> {
   static constexpr const char* cost = "96 KB of shared memory";
   static constexpr const char* source = __FILE__;
 
-  static Claims claims(const ProblemT<T>&) {
+  static Claims claims(const ProblemT<T>& p) {
     Claims claims = async_copy_claims();
-    claims.insert(claims.end(), {shared_loads().conflict_free(), faster_than_previous(1.1)});
+    claims.insert(claims.end(),
+                  {shared_loads().conflict_free(), pair_stores(p), faster_than_previous(1.1)});
     return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {

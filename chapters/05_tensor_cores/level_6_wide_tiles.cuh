@@ -148,9 +148,10 @@ struct WideTiles : NnLevel<T> {
       "128 accumulators a thread, 192 KB: one block of 8 warps on an SM";
   static constexpr const char* source = __FILE__;
 
-  static Claims claims(const ProblemT<T>&) {
+  static Claims claims(const ProblemT<T>& p) {
     Claims claims = async_copy_claims();
-    claims.insert(claims.end(), {shared_loads().conflict_free(), faster_than_previous(1.02)});
+    claims.insert(claims.end(),
+                  {shared_loads().conflict_free(), pair_stores(p), faster_than_previous(1.02)});
     return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {

@@ -164,9 +164,10 @@ struct FragmentsAhead : NnLevel<T> {
   static constexpr const char* cost = "a second set of fragments: 32 registers, close to the limit";
   static constexpr const char* source = __FILE__;
 
-  static Claims claims(const ProblemT<T>&) {
+  static Claims claims(const ProblemT<T>& p) {
     Claims claims = async_copy_claims();
-    claims.insert(claims.end(), {shared_loads().conflict_free(), faster_than_previous(1.04)});
+    claims.insert(claims.end(),
+                  {shared_loads().conflict_free(), pair_stores(p), faster_than_previous(1.04)});
     return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {

@@ -180,8 +180,9 @@ struct CoalescedEpilogue : NnLevel<T> {
   static Claims claims(const ProblemT<T>&) {
     Claims claims = async_copy_claims();
     claims.insert(claims.end(),
-                  {global_stores("c").coalesced(), shared_loads().conflict_free(),
-                   shared_stores().on("gather").conflict_free(), faster_than_previous(1.02)});
+                  {global_stores("c").coalesced(), global_stores("c").sectors_per_request(16),
+                   shared_loads().conflict_free(), shared_stores().on("gather").conflict_free(),
+                   faster_than_previous(1.02)});
     return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {

@@ -67,7 +67,15 @@ inline Claims async_copy_claims() {
   reads.text = "cp.async, reads of global memory: sectors = ideal";
   Claim writes = Accesses("shared", "async_store", "").on("copy").conflict_free();
   writes.text = "cp.async, writes to shared memory: wavefronts = ideal";
-  return {reads, writes};
+  Claim width = Accesses("global", "async_load", "").sectors_per_request(16);
+  width.text = "cp.async: 16 bytes per lane, 16 sectors per request";
+  return {reads, writes, width};
+}
+
+/// Claims that C is stored in pairs of elements, not one by one.
+template <class T>
+Claim pair_stores(const ProblemT<T>& p) {
+  return global_stores("c").requests(static_cast<double>(p.m) * p.n / 2 / 32);
 }
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
