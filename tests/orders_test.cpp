@@ -495,6 +495,15 @@ TEST(Models, MoreWorkTakesLongerAndMoreSmsDoNot) {
   }
 }
 
+TEST(Models, TooFewBytesInFlightAreSlow) {
+  const DeviceInfo device = recorded("rmsnorm").device;
+  const auto rmsnorm = [&](std::int64_t threads, std::int64_t blocks) {
+    return rmsnorm::predict({{"threads", threads}, {"blocks_per_sm", blocks}}, {8192, 8192},
+                            device);
+  };
+  EXPECT_GT(rmsnorm(64, 1), 10 * rmsnorm(256, 8));  // 1 KB per SM instead of 32
+}
+
 // ---- chapter 9 ---------------------------------------------------------------------------------
 
 TEST(Softmax, TheSmallestClusterThatHoldsARow) {
@@ -679,6 +688,8 @@ TEST(Decode, TheLevelsShareForFourBlocksPerSm) {
   EXPECT_EQ(attention::Split::prepare(p, none).out.shares, 64);       // of 8 rows
   EXPECT_EQ(attention::GqaPacked::prepare(p, none).out.shares, 128);  // of one tile, 256 keys each
   EXPECT_EQ(attention::GqaPacked::prepare(p, none).row_tiles, 1);     // 8 rows of 16
+  const attention::Problem longer = attention_of({1, 8, 1, 1, 262144, 128}, false);
+  EXPECT_EQ(attention::GqaPacked::prepare(longer, none).out.shares, 512);  // 528 wanted
   const attention::Problem more = attention_of({1, 40, 2, 1, 32768, 128}, false);
   EXPECT_EQ(attention::GqaPacked::prepare(more, none).row_tiles, 2);  // 20 rows
 }

@@ -200,7 +200,8 @@ struct GqaPacked : Level {
     const int tiles = ceil_div(int64_t{p.shape.seq_q} * (p.shape.heads_q / p.shape.heads_kv), 16);
     return {Accesses("global", "async_load", "k").bytes(once * tiles, Relation::at_most),
             Accesses("global", "async_load", "v").bytes(once * tiles, Relation::at_most),
-            faster_than_previous(2)};
+            Accesses("global", "async_load", "k").sectors_per_request(16),  // 16 bytes per lane
+            Accesses("global", "async_load", "v").sectors_per_request(16), faster_than_previous(2)};
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;

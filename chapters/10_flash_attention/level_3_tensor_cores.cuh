@@ -165,6 +165,8 @@ struct TensorCores : Level {
   }
   static Claims claims(const Problem&) {
     return {shared_loads().on("fragments").conflict_free(),
+            Accesses("global", "async_load", "k").sectors_per_request(16),  // 16 bytes per lane
+            Accesses("global", "async_load", "v").sectors_per_request(16),
             global_stores("o").requests(1, Relation::at_least)};
   }
   static void run(const Plan& plan, Stream stream) {

@@ -80,7 +80,8 @@ struct Tuned : LevelOf<Problem, Buffers> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {
-    return {global_loads("in").coalesced(), global_stores("out").coalesced()};
+    return {global_loads("in").coalesced(), global_loads("in").sectors_per_request(16),
+            global_stores("out").coalesced(), global_stores("out").sectors_per_request(16)};
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& shape = plan.problem.shape;

@@ -74,8 +74,10 @@ struct TunedT : LevelOf<ProblemT<kSplit>, BuffersT<kSplit>> {
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {
-    return {global_loads(kSplit ? "in" : "x").coalesced(),
-            global_stores(kSplit ? "out" : "x").coalesced()};
+    const char* const in = kSplit ? "in" : "x";
+    const char* const out = kSplit ? "out" : "x";
+    return {global_loads(in).coalesced(), global_loads(in).sectors_per_request(16),
+            global_stores(out).coalesced(), global_stores(out).sectors_per_request(16)};
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& shape = plan.problem.shape;
