@@ -8,6 +8,9 @@
 #include "common/harness/check.hpp"
 #include "common/harness/options.hpp"
 #include "tests/chapters.hpp"
+#include "tests/far_rows.hpp"
+#include "tests/layout_cases.hpp"
+#include "tests/skips.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/launch.hpp"
 #endif
@@ -15,20 +18,43 @@
 namespace cookbook {
 namespace {
 
-enum class Matrix { shapes, inputs, layouts, empty, schedules, repeats };
+enum class Matrix { shapes, inputs, layouts, far_rows, empty, schedules, repeats };
 
-// A name for a test that fails, and the failure itself.
-void expect_right(const LevelEntry& level, const Ladder& ladder, const Size& size, InputKind kind,
-                  const Variant& variant = {}) {
-  Instance instance(ladder, size, kind, 1, variant);
-  // On the CPU a second run can differ by what the first left behind, whatever the inputs are.
-  const int repeats = device_info().is_simt && kind != InputKind::normal ? 1 : 2;
-  const CheckResult check = check_level(level, instance, repeats);
-  EXPECT_NE(check.status, CheckResult::Status::mismatch)
-      << ladder.name << " / " << level.name << " at " << size_text(size) << ", "
-      << input_kind_name(kind) << ", pitch +" << variant.extra_pitch << ", base +"
-      << variant.misalign_elements << ": " << check.reason;
+const char* matrix_name(Matrix matrix) {
+  static const char* const names[] = {"shapes", "inputs",    "layouts", "far_rows",
+                                      "empty",  "schedules", "repeats"};
+  return names[static_cast<int>(matrix)];
 }
+
+// Where the list of skips was made: another device skips other cases.
+bool is_listed_device() {
+  const DeviceInfo& device = device_info();
+  return device.is_simt && device.cc() == 90 && device.smem_per_block_bytes == 232448;
+}
+
+Skips& skips() {
+  static Skips list(skip_list());
+  return list;
+}
+
+/// What a case of layout_cases() needs of the device, until the end of its scope.
+class Device {
+ public:
+  explicit Device([[maybe_unused]] const LayoutCase& layout) {
+#if COOKBOOK_SIMT
+    simt::set_sm_count(layout.sm_count);
+    simt::set_async_schedule(static_cast<simt::AsyncSchedule>(layout.schedule), 7);
+#endif
+  }
+  ~Device() {
+#if COOKBOOK_SIMT
+    simt::set_sm_count(0);
+    simt::set_async_schedule(simt::AsyncSchedule::late, 0);
+#endif
+  }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+};
 
 class LevelTest : public testing::Test {
  public:
@@ -39,28 +65,41 @@ class LevelTest : public testing::Test {
     switch (matrix_) {
       case Matrix::shapes:
         for (const Size& size : ladder_.test_sizes) {
-          expect_right(level_, ladder_, size, InputKind::normal);
-          expect_right(level_, ladder_, size, InputKind::integers);
+          // With one plan: what a run leaves behind must not reach the next.
+          const Draw first{InputKind::normal, 1};
+          expect_right(size_text(size), size, {}, {first, {InputKind::integers, 2}, first});
         }
         break;
       case Matrix::inputs:
         for (const InputKind kind : all_input_kinds()) {
-          expect_right(level_, ladder_, ladder_.trace_size, kind);
+          expect_right(input_kind_name(kind), ladder_.trace_size, {}, draws(kind));
         }
         break;
       case Matrix::layouts:
-        for (const Variant variant : {Variant{1, 0}, Variant{8, 0}, Variant{0, 1}, Variant{5, 3}}) {
-          expect_right(level_, ladder_, ladder_.trace_size, InputKind::normal, variant);
+        if (!has_all_layouts()) {
+          for (const Variant& variant :
+               {Variant{1, 0}, Variant{8, 0}, Variant{0, 1}, Variant{5, 3}}) {
+            expect_right(
+                fmt::format("pitch +{}, base +{}", variant.extra_pitch, variant.misalign_elements),
+                ladder_.trace_size, variant, draws(InputKind::normal));
+          }
+          break;
+        }
+        for (const LayoutCase& layout : layout_cases(ladder_)) {
+          const Device device(layout);
+          expect_right(layout.text(), layout.size, layout.variant, {{layout.kind, 1}});
+        }
+        break;
+      case Matrix::far_rows:
+        for (const LayoutCase& layout : far_row_cases(ladder_)) {
+          note(layout.text(), check_far_rows(level_, ladder_, layout));
         }
         break;
       case Matrix::empty:
         for (std::size_t dim = 0; dim < ladder_.dims.size(); ++dim) {
           Size size = ladder_.trace_size;
           size[dim] = 0;
-          try {
-            expect_right(level_, ladder_, size, InputKind::normal);
-          } catch (const BadSize&) {  // an extent that cannot be zero, such as a head dimension
-          }
+          expect_right(size_text(size), size, {}, draws(InputKind::normal));
         }
         break;
       case Matrix::schedules:
@@ -68,25 +107,76 @@ class LevelTest : public testing::Test {
         for (const auto schedule :
              {simt::AsyncSchedule::late, simt::AsyncSchedule::early, simt::AsyncSchedule::random}) {
           simt::set_async_schedule(schedule, 7);
-          expect_right(level_, ladder_, ladder_.trace_size, InputKind::integers);
+          expect_right(fmt::format("schedule {}", static_cast<int>(schedule)), ladder_.trace_size,
+                       {}, draws(InputKind::integers));
         }
         simt::set_async_schedule(simt::AsyncSchedule::late, 0);
 #endif
         break;
-      case Matrix::repeats: {  // a race that a GPU loses once in a while shows as another hash
-        Instance instance(ladder_, ladder_.check_size, InputKind::normal, 1);
-        const CheckResult check = check_level(level_, instance, 100);
-        EXPECT_NE(check.status, CheckResult::Status::mismatch)
-            << ladder_.name << " / " << level_.name << ", one of 100 runs: " << check.reason;
+      case Matrix::repeats:  // a race that a GPU loses once in a while shows as another hash
+        expect_right("one of 100 runs", ladder_.check_size, {},
+                     std::vector<Draw>(100, {InputKind::normal, 1}));
         break;
-      }
     }
+    compare_skips();
   }
 
  private:
+  // On the CPU a second run can differ by what the first left behind, whatever the inputs are.
+  static std::vector<Draw> draws(InputKind kind) {
+    const bool once = device_info().is_simt && kind != InputKind::normal;
+    return std::vector<Draw>(once ? 1 : 2, {kind, 1});
+  }
+
+  void expect_right(const std::string& what, const Size& size, const Variant& variant,
+                    const std::vector<Draw>& draws) {
+    CheckResult check;
+    try {
+      // Before anything is allocated and drawn.
+      const auto problem = ladder_.make_problem(size, variant);
+      if (const Support support = level_.supports(*problem, device_info()); !support) {
+        check.status = CheckResult::Status::skipped;
+        check.reason = support.reason;
+      } else {
+        Instance instance(ladder_, size, draws[0].kind, draws[0].seed, variant);
+        check = check_level(level_, instance, draws);
+      }
+    } catch (const BadSize&) {  // an extent that cannot be zero, such as a head dimension
+      check.status = CheckResult::Status::skipped;
+      check.reason = "bad size";
+    }
+    note(what, check);
+  }
+
+  void note(const std::string& what, const CheckResult& check) {
+    const int number = cases_++;
+    if (check.status == CheckResult::Status::skipped) {
+      skipped_[without_numbers(check.reason)].push_back(number);
+      return;
+    }
+    EXPECT_NE(check.status, CheckResult::Status::mismatch)
+        << ladder_.name << " / " << level_.name << ", case " << number << ": " << what << ": "
+        << check.reason;
+  }
+
+  void compare_skips() {
+    if (!is_listed_device()) return;
+    const std::string level = ladder_.name + "/" + level_.name;
+    if (std::getenv("COOKBOOK_WRITE_SKIPS")) {
+      skips().set(level, matrix_name(matrix_), skipped_);
+      skips().write();
+      return;
+    }
+    const std::string difference = skips().difference(level, matrix_name(matrix_), skipped_);
+    EXPECT_EQ(difference, "") << level << ", " << matrix_name(matrix_)
+                              << ": not the list in tests/skips (see tests/skips.hpp)";
+  }
+
   const Ladder& ladder_;
   const LevelEntry& level_;
   Matrix matrix_;
+  int cases_ = 0;
+  Skips::OfTest skipped_;
 };
 
 class TextsTest : public testing::Test {
@@ -116,20 +206,20 @@ const bool kRegistered = [] {
                         "EveryLevelSaysWhatItChangesExpectsAndCosts", nullptr, nullptr, __FILE__,
                         __LINE__, []() -> testing::Test* { return new TextsTest; });
   for (const Ladder& ladder : chapter.ladders) {
+    const bool has_far_rows = has_all_layouts() && !far_row_cases(ladder).empty();
     for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
       const LevelEntry& level = ladder.levels[i];
-      for (const auto& [matrix, name] :
-           {std::pair{Matrix::shapes, "shapes"}, std::pair{Matrix::inputs, "inputs"},
-            std::pair{Matrix::layouts, "layouts"}, std::pair{Matrix::empty, "empty"},
-            std::pair{Matrix::schedules, "schedules"}, std::pair{Matrix::repeats, "repeats"}}) {
+      for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,
+                                  Matrix::empty, Matrix::schedules, Matrix::repeats}) {
         // Schedules are the model's to choose; on a GPU last levels run often instead.
         const bool is_last = i + 1 == ladder.levels.size();
         if (matrix == Matrix::schedules && !device_info().is_simt) continue;
+        if (matrix == Matrix::far_rows && (!device_info().is_simt || !has_far_rows)) continue;
         if (matrix == Matrix::repeats && (device_info().is_simt || !is_last)) continue;
         testing::RegisterTest(fmt::format("chapter_{}_{}", chapter.number, ladder.name).c_str(),
-                              fmt::format("{}_{}_{}", i, level.name, name).c_str(), nullptr,
-                              nullptr, __FILE__, __LINE__,
-                              [&ladder, &level, matrix = matrix]() -> testing::Test* {
+                              fmt::format("{}_{}_{}", i, level.name, matrix_name(matrix)).c_str(),
+                              nullptr, nullptr, __FILE__, __LINE__,
+                              [&ladder, &level, matrix]() -> testing::Test* {
                                 return new LevelTest(ladder, level, matrix);
                               });
       }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "tests/far_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace cookbook {
+namespace {
+
+/// Copies rows between a tensor without padding and the same one with rows far apart.
+void copy_rows(HostTensor& near, DeviceMemory& far, std::int64_t pitch, bool to_device) {
+  const std::size_t width = dtype_bytes(near.spec.dtype);
+  const std::size_t bytes = static_cast<std::size_t>(near.spec.cols) * width;
+  for (std::int64_t row = 0; row < near.spec.rows; ++row) {
+    const std::size_t at = static_cast<std::size_t>(row * pitch) * width;
+    std::byte* host = near.storage.data() + static_cast<std::size_t>(row) * bytes;
+    to_device ? far.copy_from_host(host, bytes, at) : far.copy_to_host(host, bytes, at);
+  }
+}
+
+}  // namespace
+
+CheckResult check_far_rows(const LevelEntry& level, const Ladder& ladder,
+                           const LayoutCase& layout) {
+  CheckResult result;
+  const auto skip = [&](const std::string& reason) {
+    result.status = CheckResult::Status::skipped;
+    result.reason = reason;
+    return result;
+  };
+  const auto fail = [&](const std::string& reason) {
+    result.status = CheckResult::Status::mismatch;
+    result.reason = reason;
+    return result;
+  };
+  const auto near = ladder.make_problem(layout.size, {});
+  const auto far = ladder.make_problem(layout.size, layout.variant);
+  if (const Support support = level.supports(*far, device_info()); !support) {
+    return skip(support.reason);
+  }
+  const auto near_specs = near->tensors(), far_specs = far->tensors();
+  HostTensors tensors;
+  std::vector<DeviceMemory> memory;
+  DevicePointers pointers;
+  for (std::size_t i = 0; i < near_specs.size(); ++i) {
+    HostTensor tensor(near_specs[i]);
+    if (tensor.spec.role == Role::output) {
+      poison(tensor);
+    } else {
+      draw(tensor, layout.kind, 1);
+    }
+    memory.emplace_back(far_specs[i].bytes(), far_specs[i].name);
+    copy_rows(tensor, memory.back(), far_specs[i].pitch, true);
+    pointers.by_name[tensor.spec.name] = memory.back().data();
+    tensors.list.push_back(std::move(tensor));
+  }
+  std::function<void(Stream)> run;
+  try {
+    run = level.prepare(*far, pointers);
+  } catch (const std::invalid_argument& rule) {
+    return skip(rule.what());
+  }
+  try {
+    run(Stream{});
+    synchronize();
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+  for (std::size_t i = 0; i < near_specs.size(); ++i) {
+    const TensorSpec& spec = near_specs[i];
+    if (!memory[i].guards_intact()) return fail("wrote outside `" + spec.name + "`");
+    if (spec.role == Role::input) continue;
+    HostTensor after(spec);
+    copy_rows(after, memory[i], far_specs[i].pitch, false);
+    std::vector<double> value(static_cast<std::size_t>(spec.cols)), bound(value.size());
+    for (std::int64_t row = 0; row < spec.rows; ++row) {
+      near->reference_row(tensors, spec.name, row, value.data(), bound.data());
+      for (std::int64_t col = 0; col < spec.cols; ++col) {
+        const auto c = static_cast<std::size_t>(col);
+        const double got = after.at(row, col);
+        if (got == value[c] || std::fabs(got - value[c]) <= bound[c]) continue;
+        return fail(
+            fmt::format("{}[{}][{}]: got {}, expected {}", spec.name, row, col, got, value[c]));
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace cookbook

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Rows so far apart that offsets do not fit in 32 bits.
+#pragma once
+
+#include "common/harness/check.hpp"
+#include "tests/layout_cases.hpp"
+
+namespace cookbook {
+
+/// Runs `level` once on a case of far_row_cases() and compares all rows with the reference. Only
+/// the rows themselves are touched, so the SIMT backend needs memory for them alone.
+CheckResult check_far_rows(const LevelEntry& level, const Ladder& ladder, const LayoutCase& layout);
+
+}  // namespace cookbook
