@@ -16,7 +16,9 @@
 #include "common/harness/arguments.hpp"
 #include "common/harness/check.hpp"
 #include "common/harness/claims_check.hpp"
+#include "common/harness/console.hpp"
 #include "common/harness/options.hpp"
+#include "common/harness/plan.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/result.hpp"
 #include "common/harness/runner.hpp"
@@ -290,7 +292,8 @@ TEST(CommandLine, BadUsageIsOneLineAndExit2) {
   expect_usage_error(chapter({"--size", "1099511627776x256"}), "GiB");
   expect_usage_error(chapter({"--size", "4x64", "--size", "bogus"}), "got 'bogus'");
   expect_usage_error(chapter({"--level", "nothing"}), "no level 'nothing' in ladder reverse");
-  expect_usage_error(chapter({"--json", "/no/such/folder/x.json"}), "cannot write");
+  expect_usage_error(chapter({"--json", "/dev/null/x.json"}),
+                     "cannot write /dev/null/x.json: Not a directory");
   expect_usage_error(chapter({"--exercise", "1"}), "no graded exercise");
 #if COOKBOOK_SIMT
   expect_usage_error(chapter({"--benchmark_filter=x"}), "need the CUDA backend");
@@ -359,7 +362,7 @@ TEST(CommandLine, AGradeThatIsNotCompleteIsNoPass) {
 }
 
 TEST(CommandLine, AFileThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
-  const std::string nowhere = "/no/such/folder/x.json";
+  const std::string nowhere = "/dev/null/x.json";
   const Outcome graded = chapter({"--exercise", "1", "--json", nowhere}, 1);
   expect_usage_error(graded, "cannot write " + nowhere);
   EXPECT_EQ(graded.out, "");
@@ -372,6 +375,103 @@ TEST(CommandLine, AFileThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
     EXPECT_EQ(full.err, "chapter-99: could not write all of /dev/full\n");
   }
 }
+
+TEST(CommandLine, FoldersThatAreMissingAreMade) {
+  const Folder folder;
+  const std::string file = folder / "a/b/x.json";
+  EXPECT_EQ(chapter({"--check", "--no-trace", "--json", file}).status, 0);
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST(Plan, ALadderThatIsNotRunIsNamedWithItsReason) {
+  Chapter both;
+  both.ladders = {planted::reverse_ladder<Bug::none>(), planted::reverse_ladder<Bug::none>()};
+  both.ladders[1].name = "one_row";
+  both.ladders[1].dims = {"n"};
+  Options options;
+  options.sizes = {"8x128"};
+  const Plan plan = make_plan(both, options, Purpose::check);
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].size, (Size{8, 128}));
+  ASSERT_EQ(plan.left_out.size(), 1u);
+  EXPECT_EQ(plan.left_out[0].find("ladder one_row is not run at 8x128: --size takes 1 positive"),
+            0u)
+      << plan.left_out[0];
+}
+
+TEST(Plan, TheTimeLimitGrowsWithTheSizeUnlessItIsSet) {
+  Chapter one;
+  one.ladders = {planted::reverse_ladder<Bug::none>()};
+  Options options;
+  options.sizes = {"4x64", "1x1", "40x64"};
+  const auto limits = [&] {
+    std::vector<std::uint64_t> seconds;
+    for (const LadderRun& run : make_plan(one, options, Purpose::check).runs) {
+      seconds.push_back(run.isolation.seconds);
+    }
+    return seconds;
+  };
+  EXPECT_EQ(limits(), (std::vector<std::uint64_t>{60, 60, 600}));
+  setenv("COOKBOOK_TIME_LIMIT", "7", 1);
+  EXPECT_EQ(limits(), (std::vector<std::uint64_t>{7, 7, 7}));
+  options.time_limit = 3;
+  EXPECT_EQ(limits(), (std::vector<std::uint64_t>{3, 3, 3}));
+  unsetenv("COOKBOOK_TIME_LIMIT");
+  expect_usage_error(chapter({"--time-limit", "soon"}), "--time-limit: takes a whole number");
+}
+
+TEST(Console, FiguresHaveAUnitASizeAndALegend) {
+  LadderResult result;
+  result.backend = "simt";
+  result.size = {64, 64};
+  result.trace_size = {256, 192};
+  LevelResult level;
+  level.name = "level";
+  level.status = "ok";
+  level.counters = {{"global_load_requests", 1}, {"global_load_sectors", 4}};
+  ClaimResult open;
+  ClaimResult wrong;
+  wrong.claim = global_loads("in").bytes(5242880);
+  wrong.holds = false;
+  level.claims = {open, wrong};
+  result.levels = {level};
+  testing::internal::CaptureStdout();
+  print_ladder(result);
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_NE(out.find("Counters model the source as written, at 256x192, not at 64x64;"),
+            std::string::npos)
+      << out;
+  EXPECT_NE(out.find("0/1 +1?"), std::string::npos);
+  EXPECT_NE(out.find("+1?: one that this run cannot check"), std::string::npos);
+  EXPECT_NE(out.find("shared: wavefronts of shared memory over the fewest possible"),
+            std::string::npos);
+  EXPECT_NE(out.find("no roof was measured"), std::string::npos);
+  result.levels[0].claims = {wrong};
+  testing::internal::CaptureStdout();
+  print_ladder(result);
+  EXPECT_EQ(testing::internal::GetCapturedStdout().find("+1?"), std::string::npos);
+}
+
+#if COOKBOOK_SIMT
+TEST(Claims, AFalseOneShowsTheDigitsInWhichItDiffers) {
+  simt::Trace trace;
+  trace.sites.resize(1);
+  trace.sites[0].space = simt::Space::global;
+  trace.sites[0].op = simt::Op::load;
+  trace.sites[0].requests = 3;
+  trace.sites[0].bytes = 5242881;
+  const ClaimResult bytes = check_on_trace(global_loads().bytes(5242880), trace);
+  EXPECT_EQ(bytes.holds, false);
+  EXPECT_EQ(bytes.claim.text, "global loads: bytes = 5,242,880");
+  EXPECT_EQ(bytes.measured, "5,242,881 bytes");
+  trace.sites[0].sectors = 10000000;
+  const ClaimResult ratio =
+      check_on_trace(global_loads().sectors_per_request(10000000.5 / 3), trace);
+  EXPECT_EQ(ratio.holds, false);
+  EXPECT_NE(ratio.claim.text.find("3.33333e+06"), std::string::npos) << ratio.claim.text;
+  EXPECT_EQ(ratio.measured, "3333333.33333");
+}
+#endif
 
 TEST(CommandLine, ARefusedCommandLeavesItsFileAsItWas) {
   const Folder folder;
@@ -404,6 +504,7 @@ TEST(CommandLine, ABadEnvironmentIsNoFaultOfAKernel) {
       {"COOKBOOK_SIMT_DEVICE", {"x", "rtx", "rtx 4090"}},
       {"COOKBOOK_SIMT_SMS", {"0", "x"}},
       {"COOKBOOK_SIMT_SPIN_SECONDS", {"x", "0", "-5"}},
+      {"COOKBOOK_TIME_LIMIT", {"x", "-5", "1s"}},
       {"COOKBOOK_SIMT_CC", {"9.0", "9"}},
       {"COOKBOOK_SIMT_L2_BYTES", {"50MB"}},
       {"COOKBOOK_SIMT_SMEM_BYTES", {"0"}}};

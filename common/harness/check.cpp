@@ -175,6 +175,13 @@ const Instance::Reference& Instance::reference(const TensorSpec& spec) {
   return reference;
 }
 
+void Instance::compute_references() {
+  for (const HostTensor& tensor : tensors_.list) {
+    const TensorSpec& spec = tensor.spec;
+    if (is_output(spec) && spec.rows > 0 && spec.cols > 0) reference(spec);
+  }
+}
+
 std::uint64_t Instance::hash(std::size_t tensor) const {
   return hash_bytes(memory_[tensor]->data(), memory_[tensor]->bytes());
 }
@@ -270,6 +277,8 @@ const char* status_name(CheckResult::Status status) {
     case CheckResult::Status::ok: return "ok";
     case CheckResult::Status::mismatch: return "mismatch";
     case CheckResult::Status::skipped: return "skipped";
+    case CheckResult::Status::crashed: return "crashed";
+    case CheckResult::Status::hung: return "hung";
   }
   return "?";
 }

@@ -60,6 +60,10 @@ class Instance {
   /// otherwise: an element must be the result rounded to the output's type. +0 equals -0.
   Comparison compare();
 
+  /// Computes what compare() compares with, which it would otherwise do when it is first called:
+  /// for processes that are forked from here and share it.
+  void compute_references();
+
   /// Names the first input or guard band that a run has changed, or returns an empty string. The
   /// next reset() then restores the inputs.
   std::string changed_outside();
@@ -91,7 +95,8 @@ class Instance {
 };
 
 struct CheckResult {
-  enum class Status { ok, mismatch, skipped } status = Status::ok;
+  /// crashed, hung: of a level that ran in a child process.
+  enum class Status { ok, mismatch, skipped, crashed, hung } status = Status::ok;
   std::string reason;  ///< why skipped, or what is wrong
   double max_error = 0, error_bound = 0;
 };

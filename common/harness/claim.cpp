@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 namespace cookbook {
@@ -10,14 +11,22 @@ namespace {
 
 std::string compare_words(Relation relation, double value) {
   switch (relation) {
-    case Relation::equal: return fmt::format("= {:.6g}", value);
-    case Relation::at_least: return fmt::format("at least {:.6g}", value);
-    case Relation::at_most: return fmt::format("at most {:.6g}", value);
+    case Relation::equal: return "= " + number_text(value);
+    case Relation::at_least: return "at least " + number_text(value);
+    case Relation::at_most: return "at most " + number_text(value);
   }
   return {};
 }
 
 }  // namespace
+
+std::string number_text(double value) {
+  if (std::fabs(value) >= 1e15 || value != std::floor(value)) return fmt::format("{:.6g}", value);
+  std::string text = fmt::format("{:.0f}", value);
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t at = text.size(); at > first + 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
 
 Accesses::Accesses(std::string space, std::string op, std::string buffer)
     : space_(std::move(space)), op_(std::move(op)), buffer_(std::move(buffer)) {}

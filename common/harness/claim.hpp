@@ -39,6 +39,9 @@ struct Claim {
   bool is_mechanism() const { return metric <= Metric::bytes; }
 };
 
+/// "5,242,880" for a whole number, six digits of any other.
+std::string number_text(double value);
+
 /// A set of accesses about which something is claimed: `global_loads("in").sectors_per_request(4)`.
 class Accesses {
  public:

@@ -89,8 +89,13 @@ ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace) {
     result.measured = "no such access";
     return result;
   }
-  result.measured = fmt::format("{:.6g}", measured / base);
   result.holds = satisfies(claim, measured / base);
+  result.measured = number_text(measured / base);
+  if (!*result.holds && result.measured == number_text(claim.value)) {
+    result.measured = fmt::format("{:.12g}", measured / base);  // they differ further on
+  }
+  if (claim.metric == Metric::bytes) result.measured += " bytes";
+  if (claim.metric == Metric::requests) result.measured += " requests";
   return result;
 }
 

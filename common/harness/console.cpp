@@ -70,10 +70,16 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.4g} {}", bytes, units[unit]);
 }
 
-void print_below(const LevelResult& level) {
+void print_below(const LevelResult& level, bool with_findings = true) {
   if (level.status == "skipped") fmt::print("      {}\n", dim("skipped: " + level.reason));
-  if (level.status == "mismatch") fmt::print("      {}\n", bad(level.reason));
-  for (const std::string& finding : level.findings) fmt::print("      {}\n", bad(finding));
+  if (level.status == "not_run") fmt::print("      {}\n", dim("not run: " + level.reason));
+  if (is_failure(level.status)) {
+    fmt::print("      {}\n",
+               bad((level.status == "mismatch" ? "" : level.status + ": ") + level.reason));
+  }
+  if (with_findings) {  // a traced report has them already
+    for (const std::string& finding : level.findings) fmt::print("      {}\n", bad(finding));
+  }
   for (const ClaimResult& claim : level.claims) {
     if (claim.holds == false) {
       fmt::print("      {}\n",
@@ -87,9 +93,27 @@ void print_below(const LevelResult& level) {
 }
 
 std::string status_mark(const LevelResult& level) {
-  if (level.status == "skipped") return dim("skip");
+  if (level.status == "skipped" || level.status == "not_run") return dim("skip");
   return level.status == "ok" && level.findings.empty() && !claim_failed(level) ? good("ok  ")
                                                                                 : bad("FAIL");
+}
+
+// Below a table: what its short headings and marks stand for.
+void print_legend(const LadderResult& result, bool counters) {
+  auto line = [](const std::string& text) { fmt::print("{}\n", dim("  " + text)); };
+  if (counters) {
+    line("loads, stores: 32-byte sectors per request of a warp to global memory");
+    line("shared: wavefronts of shared memory over the fewest possible; 1.00: no bank conflict");
+    line("bytes: asked of global memory by all threads; bulk: moved by TMA and bulk copies");
+  }
+  int open = 0;
+  for (const LevelResult& level : result.levels) {
+    open += static_cast<int>(std::count_if(level.claims.begin(), level.claims.end(),
+                                           [](const ClaimResult& claim) { return !claim.holds; }));
+  }
+  if (open > 0) {
+    line("claims: hold / checked; +1?: one that this run cannot check, such as one about speed");
+  }
 }
 
 void print_gpu(const LadderResult& result, int name_width) {
@@ -140,13 +164,16 @@ void print_gpu(const LadderResult& result, int name_width) {
                last->reference_name, last->vs_reference->low, last->vs_reference->high,
                verdict(*last->vs_reference));
   }
+  print_legend(result, false);
 }
 
 void print_counters(const LadderResult& result, int name_width) {
+  const bool counted =
+      std::any_of(result.levels.begin(), result.levels.end(),
+                  [](const LevelResult& level) { return !level.counters.empty(); });
   fmt::print("{}\n",
-             dim(fmt::format(" #   {:<{}}  {:>14}  {:>14}  {:>16}  {:>12}  {:>11}  check  claims",
-                             "level", name_width, "load sect./req", "store sect./req",
-                             "shared waves/min", "bytes asked", "async bytes")));
+             dim(fmt::format(" #  {:<{}}  {:>6}  {:>6}  {:>6}  {:>9}  {:>9}  check  claims",
+                             "level", name_width, "loads", "stores", "shared", "bytes", "bulk")));
   int index = 0;
   for (const LevelResult& level : result.levels) {
     const auto& l = level;
@@ -157,7 +184,7 @@ void print_counters(const LadderResult& result, int name_width) {
     const double asked = counter(l, "global_load_bytes") + counter(l, "global_store_bytes") +
                          counter(l, "global_atomic_bytes");
     const double bulk = counter(l, "async_load_bytes") + counter(l, "async_store_bytes");
-    fmt::print("{:>2}   {:<{}}  {:>14}  {:>15}  {:>16}  {:>12}  {:>11}  {}   {}\n", index, l.name,
+    fmt::print("{:>2}  {:<{}}  {:>6}  {:>6}  {:>6}  {:>9}  {:>9}  {}   {}\n", index, l.name,
                name_width,
                per(counter(l, "global_load_sectors"), counter(l, "global_load_requests")),
                per(counter(l, "global_store_sectors"), counter(l, "global_store_requests")),
@@ -166,9 +193,16 @@ void print_counters(const LadderResult& result, int name_width) {
     print_below(l);
     ++index;
   }
-  fmt::print("{}\n", dim("  No GPU: times mean nothing here, so none are shown. Counters model the "
-                         "source as written, at " +
-                         size_text(result.trace_size) + "; `--explain` shows them per line."));
+  print_legend(result, counted);
+  if (counted) {
+    fmt::print("{}\n", dim(fmt::format("  Counters model the source as written, at {}{}; "
+                                       "`--explain` shows them per line.",
+                                       size_text(result.trace_size),
+                                       result.trace_size == result.size
+                                           ? ""
+                                           : fmt::format(", not at {}", size_text(result.size)))));
+  }
+  fmt::print("{}\n", dim("  No GPU: times mean nothing here, and no roof was measured."));
 }
 
 }  // namespace
@@ -212,6 +246,21 @@ void print_ladder(const LadderResult& result) {
     print_counters(result, static_cast<int>(width));
   }
   std::fflush(stdout);
+}
+
+void print_explained(const Ladder& ladder, const LevelResult& level, const std::string& size,
+                     const std::string& report) {
+  fmt::print("\n{} · {} at {}\n{}", ladder.name, level.name, size, report);
+  print_below(level, false);
+  std::fflush(stdout);
+}
+
+void print_failures(const LadderResult& result) {
+  for (const LevelResult& level : result.levels) {
+    if (!is_failure(level.status)) continue;
+    fmt::print(stderr, "chapter {}: level {}: {}{}\n", result.chapter, level.name,
+               level.status == "mismatch" ? "" : level.status + ": ", level.reason);
+  }
 }
 
 void print_list(const Ladder& ladder) {

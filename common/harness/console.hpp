@@ -24,6 +24,11 @@ class Progress {
 
 /// Prints the ladder: times, rates and % of roof on a GPU; counters on the SIMT backend.
 void print_ladder(const LadderResult& result);
+/// Prints the report of a traced level, for --explain, and below it what is wrong with the level.
+void print_explained(const Ladder& ladder, const LevelResult& level, const std::string& size,
+                     const std::string& report);
+/// One line on standard error for each level that mismatched, crashed or hung.
+void print_failures(const LadderResult& result);
 /// Prints names, what changes and what is expected.
 void print_list(const Ladder& ladder);
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/harness/plan.hpp"
 #include "common/harness/process.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/launch.hpp"
@@ -19,6 +20,20 @@ constexpr const char* kOddText = ", rows and bases that start anywhere";
 
 // After as many nobody reads on; the tracer, which names lines, has its say all the same.
 [[maybe_unused]] constexpr int kEnoughFailures = 12;
+
+// Of what a traced run finds: races, reads of what was never written, accesses out of bounds ...
+[[maybe_unused]] constexpr const char* kNoFault = "the tracer finds no fault";
+
+[[maybe_unused]] std::string explain(const std::string& finding) {
+  const bool race = finding.rfind("race: ", 0) == 0;
+  return finding + (race ? " (no barrier orders these two accesses to the same bytes)" : "");
+}
+
+std::string why(const CheckResult& check) {
+  const bool ended =
+      check.status == CheckResult::Status::crashed || check.status == CheckResult::Status::hung;
+  return ended ? fmt::format("{}: {}", status_name(check.status), check.reason) : check.reason;
+}
 
 // Where layouts are tried: the largest test size that takes a quarter of the traced size's work.
 Size layout_size(const Ladder& ladder) {
@@ -65,12 +80,13 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
                       {"reason", why.empty() ? nullptr : nlohmann::ordered_json(why)}});
     fmt::print("  {}  {}{}\n", ok ? "pass" : "FAIL", what, why.empty() ? "" : ": " + why);
   };
+  [[maybe_unused]] const Isolation isolation =
+      isolation_at(*ladder, options, ladder->trace_size, ladder->trace_size);
 #if COOKBOOK_TRACED
   Instance instance(*ladder, ladder->trace_size, InputKind::normal, options.seed);
-  const TracedRun traced = trace_level(level, instance);
-  note("right under the tracer", traced.check.status == CheckResult::Status::ok,
-       traced.check.reason);
-  for (const std::string& finding : traced.findings) note("no finding", false, finding);
+  const TracedRun traced = trace_isolated(level, instance, isolation);
+  note("right under the tracer", traced.check.status == CheckResult::Status::ok, why(traced.check));
+  for (const std::string& finding : traced.findings) note(kNoFault, false, explain(finding));
   for (const ClaimResult& claim : traced.claims) {
     if (!claim.claim.is_mechanism()) continue;  // speed: not what is graded
     const bool holds = claim.holds.value_or(false);
@@ -80,22 +96,25 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
                        : "was not checked");
   }
   Instance odd(*ladder, layout_size(*ladder), InputKind::normal, options.seed, kOddLayout);
-  const TracedRun traced_odd = trace_level(level, odd);
+  const TracedRun traced_odd = trace_isolated(level, odd, isolation);
   if (traced_odd.check.status != CheckResult::Status::skipped) {
     note(std::string("right under the tracer") + kOddText,
-         traced_odd.check.status == CheckResult::Status::ok, traced_odd.check.reason);
+         traced_odd.check.status == CheckResult::Status::ok, why(traced_odd.check));
     for (const std::string& finding : traced_odd.findings) {
-      note(std::string("no finding") + kOddText, false, finding);
+      note(kNoFault + std::string(kOddText), false, explain(finding));
     }
   }
 #else
   fmt::print("Exercise {}.{} · {}\n", chapter.number, options.exercise, level.changed);
   int wrong = 0;
+  bool hung = false;  // each further try would take the time limit
   auto grade = [&](const Size& size, InputKind kind, const Variant& variant, const char* what,
                    int repeats) {
-    if (wrong >= kEnoughFailures) return;
+    if (wrong >= kEnoughFailures || hung) return;
     Instance instance(*ladder, size, kind, options.seed, variant);
-    const CheckResult check = check_level(level, instance, repeats);
+    const CheckResult check = check_isolated(
+        level, instance, repeats, isolation_at(*ladder, options, size, ladder->trace_size));
+    hung = check.status == CheckResult::Status::hung;
     const bool odd_layout = variant.extra_pitch != 0 || variant.misalign_elements != 0;
     // TMA cannot take every layout, and supports() says so; every size it must take.
     if (check.status == CheckResult::Status::skipped && odd_layout) return;
@@ -103,7 +122,7 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
     wrong += !ok;
     if (ok && (kind != InputKind::normal || odd_layout)) return;  // one line a size is enough
     note(fmt::format("{}, {} inputs{}", size_text(size), input_kind_name(kind), what), ok,
-         check.reason);
+         why(check));
   };
   for (const Size& size : sizes) {
     grade(size, InputKind::integers, {}, "", 2);
@@ -126,12 +145,13 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
   }
 #endif
   const std::string program = traced_program(chapter.number);
-  complete = options.sizes.empty() && !program.empty();
-  if (!program.empty()) {
+  complete = options.sizes.empty() && !program.empty() && !hung;
+  if (!program.empty() && !hung) {
     // The traced grader prints its own lines.
-    const auto traced = nlohmann::ordered_json::parse(run_traced_json(
-        program,
-        {"--exercise", std::to_string(options.exercise), "--seed", std::to_string(options.seed)}));
+    std::vector<std::string> arguments = {"--exercise", std::to_string(options.exercise), "--seed",
+                                          std::to_string(options.seed)};
+    add_isolation(options, arguments);
+    const auto traced = nlohmann::ordered_json::parse(run_traced_json(program, arguments));
     for (const auto& check : traced.at("checks")) {
       right = right && check.at("passed").get<bool>();
       checks.push_back(check);

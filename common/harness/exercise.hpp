@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/harness/check.hpp"
+#include "common/harness/isolate.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/result.hpp"
 
@@ -23,6 +24,9 @@ struct TracedRun {
 
 /// Runs `level` once under the tracer and checks its mechanism claims.
 TracedRun trace_level(const LevelEntry& level, Instance& instance);
+
+/// The same in a child process; its check has Status::crashed or hung where that did not return.
+TracedRun trace_isolated(const LevelEntry& level, Instance& instance, const Isolation& isolation);
 
 /// Grades exercise `options.exercise` of `chapter`: every test shape (or those of --size), then at
 /// the traced size every kind of input, layouts and schedules of asynchronous copies; then claims

@@ -6,7 +6,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -71,6 +73,23 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
          },
          "seed of the inputs (printed, default 1)")
       ->type_name("UINT");
+  app.add_flag("--in-process", options.in_process,
+               "SIMT: run kernels in this process, for a debugger; a crash ends the run, and there "
+               "is no time limit");
+  app.add_option_function<std::string>(
+         "--time-limit",
+         [&options](const std::string& text) {
+           const auto number = whole_number<std::uint64_t>(text);
+           if (!number || *number > 1000000) {
+             throw CLI::ValidationError(
+                 "--time-limit",
+                 fmt::format("takes a whole number of seconds up to 1000000; got '{}'", text));
+           }
+           options.time_limit = *number;
+         },
+         "SIMT: a kernel hangs when none of its threads finishes for so long; 0: no limit "
+         "(default 60, and more at large sizes)")
+      ->type_name("SECONDS");
   app.footer("Google Benchmark's --benchmark_* options are passed through on the CUDA backend.");
   std::vector<std::string> arguments;
   for (int i = argc - 1; i >= 1; --i) {  // CLI11 takes them in reverse
@@ -89,6 +108,14 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
     return 2;
   }
   return std::nullopt;
+}
+
+void add_isolation(const Options& options, std::vector<std::string>& arguments) {
+  if (options.in_process) arguments.push_back("--in-process");
+  if (options.time_limit) {
+    arguments.push_back("--time-limit");
+    arguments.push_back(std::to_string(*options.time_limit));
+  }
 }
 
 std::vector<const Ladder*> select_ladders(const Chapter& chapter, const Options& options) {
@@ -165,8 +192,14 @@ void require_writable(const std::string& file) {
   if (file.empty()) return;
   std::error_code error;
   const bool was_there = exists(std::filesystem::symlink_status(file, error));
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  errno = 0;
   const bool opens = std::ofstream(file, std::ios::app).is_open();
-  if (!opens) throw UsageError("cannot write " + file);
+  if (!opens) {
+    const std::string why = error ? error.message() : std::strerror(errno);
+    throw UsageError(fmt::format("cannot write {}: {}", file, why));
+  }
   if (!was_there) std::filesystem::remove(file, error);
 }
 

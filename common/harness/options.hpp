@@ -19,6 +19,8 @@ struct Options {
   std::string ladder, json;
   int exercise = 0;  ///< 1, 2 ... ; 0: none
   std::uint64_t seed = 1;
+  bool in_process = false;                       ///< kernels in this process
+  std::optional<std::uint64_t> time_limit;       ///< seconds; 0: none
   std::vector<std::string> benchmark_arguments;  ///< --benchmark_* as given
 };
 
@@ -30,6 +32,9 @@ struct UsageError : std::runtime_error {
 /// Parses argv. Returns an exit status when the program is to end at once (--help, bad usage,
 /// both already reported), nothing otherwise.
 std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, Options& options);
+
+/// Appends what `options` say about how kernels are run, for another program of the chapter.
+void add_isolation(const Options& options, std::vector<std::string>& arguments);
 
 /// The ladders that the options select; throws UsageError naming the ones there are.
 std::vector<const Ladder*> select_ladders(const Chapter& chapter, const Options& options);
@@ -44,7 +49,7 @@ std::string size_text(const Size& size);
 
 /// Throws UsageError where `file` cannot be written (an empty name: nothing is to be). Called once
 /// everything else is right and before anything runs: hours of results must not end in a folder
-/// that is not there. Leaves the file as it was.
+/// that cannot be written. Makes the folders that are missing; leaves the file as it was.
 void require_writable(const std::string& file);
 /// Writes a results file whole; throws std::runtime_error where that fails.
 void write_file(const std::string& file, const std::string& text);

@@ -58,7 +58,7 @@ std::string run_traced_json(const std::string& program, std::vector<std::string>
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   std::filesystem::remove(path);
-  if ((status != 0 && status != 1) || text.str().empty()) {
+  if ((status != 0 && status != 1 && status != 3) || text.str().empty()) {
     throw std::runtime_error(fmt::format("{} ended with status {}{}", program, status,
                                          text.str().empty() ? " and wrote no result" : ""));
   }

@@ -17,7 +17,7 @@ int run_program(const std::vector<std::string>& arguments);
 std::string traced_program(int chapter);
 
 /// Runs the traced executable with `arguments` and returns the JSON it wrote, as text.
-/// Throws std::runtime_error when it cannot be started, ends with anything but 0 or 1, or writes
+/// Throws std::runtime_error when it cannot be started, ends with anything but 0, 1 or 3, or writes
 /// nothing.
 std::string run_traced_json(const std::string& program, std::vector<std::string> arguments);
 

@@ -91,10 +91,21 @@ const char* verdict(const Ratio& ratio) {
   return "same";
 }
 
+bool is_failure(const std::string& status) {
+  return status == "mismatch" || status == "crashed" || status == "hung";
+}
+
+int LadderResult::exit_status() const {
+  for (const LevelResult& level : levels) {
+    if (level.status == "crashed" || level.status == "hung") return 3;
+  }
+  return all_right() ? 0 : 1;
+}
+
 bool LadderResult::all_right() const {
   if (!trace_error.empty()) return false;
   for (const LevelResult& level : levels) {
-    if (level.status == "mismatch" || !level.findings.empty()) return false;
+    if (is_failure(level.status) || !level.findings.empty()) return false;
     for (const ClaimResult& claim : level.claims) {
       if (claim.holds == false) return false;
     }
@@ -191,8 +202,9 @@ void merge_traced(LadderResult& result, const nlohmann::json& traced_run) {
   for (LevelResult& level : result.levels) {
     for (const auto& traced : traced_run.at("levels")) {
       if (traced.at("name") != level.name) continue;
-      if (traced.at("status") == "mismatch" && level.status == "ok") {
-        level.status = "mismatch";
+      const std::string status = traced.at("status");
+      if (is_failure(status) && level.status == "ok") {
+        level.status = status;
         level.reason = "traced run: " + traced.at("reason").get<std::string>();
       }
       if (traced.at("counters").is_object()) {

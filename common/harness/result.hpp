@@ -32,9 +32,12 @@ struct ClaimResult {
   std::string measured;       ///< what was found, for people
 };
 
+/// Whether a level with this status is wrong: "mismatch", "crashed" or "hung".
+bool is_failure(const std::string& status);
+
 struct LevelResult {
   std::string name, changed, expect, source_sha256;
-  std::string status;  ///< "ok", "mismatch" or "skipped"
+  std::string status;  ///< "ok", "mismatch", "skipped", "crashed", "hung" or "not_run"
   std::string reason;  ///< empty when ok
   double max_error = 0, error_bound = 0;
   std::optional<Timing> cold, hot;
@@ -78,10 +81,13 @@ struct LadderResult {
   std::vector<LevelResult> levels;
   std::vector<ReferenceResult> references;
 
-  std::string trace_error;  ///< the traced run failed: why; mechanism claims then stay open
+  bool device_lost = false;  ///< a level made the GPU unusable to this process
+  std::string trace_error;   ///< the traced run failed: why; mechanism claims then stay open
 
   /// True when nothing mismatched, raced, claimed falsely or failed to be traced.
   bool all_right() const;
+  /// 0: all right; 1: not; 3: a level crashed or hung.
+  int exit_status() const;
 };
 
 /// The roof of `roofs` that `roof` names: GB/s or TFLOP/s. Empty when it was not measured.

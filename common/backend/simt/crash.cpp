@@ -172,6 +172,11 @@ void record_crashes(CrashRecord* shared) {
   std::atexit(&exit_was_called);
 }
 
+std::string describe_kernel(const void* kernel) {
+  const std::string line = first_line(kernel);
+  return "kernel " + kernel_name(kernel) + (line.empty() ? "" : " (" + line + ")");
+}
+
 std::string describe(const CrashRecord& crash) {
   if (crash.end == End::hung) {
     return std::string(crash.text, strnlen(crash.text, sizeof(crash.text)));
@@ -187,13 +192,13 @@ std::string describe(const CrashRecord& crash) {
     text += address;
   }
   const void* kernel = crash.kernel;
-  if (kernel) {
-    text += std::string(crash.in_kernel ? ", kernel " : ", after kernel ") + kernel_name(kernel);
-  }
   const std::string line = describe_stack(crash.frames, crash.frame_count);
-  if (!line.empty()) return text + " at " + line;
-  const std::string begin = kernel ? first_line(kernel) : "";
-  return begin.empty() ? text : text + ", which begins at " + begin;
+  if (kernel && crash.in_kernel && !line.empty()) {
+    return text + ", kernel " + kernel_name(kernel) + " at " + line;
+  }
+  if (!line.empty()) text += " at " + line;
+  if (kernel) text += (crash.in_kernel ? ", " : ", after ") + describe_kernel(kernel);
+  return text;
 }
 
 void end_hung_process(const std::string& text) {

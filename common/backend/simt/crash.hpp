@@ -43,6 +43,9 @@ void record_crashes(CrashRecord* record);
 /// Its code must lie at the same addresses in the process that calls this: a fork's does.
 std::string describe(const CrashRecord& record);
 
+/// "kernel sgemm (sgemm.cuh:12)".
+std::string describe_kernel(const void* kernel);
+
 /// Ends the process when no thread of a launch finishes for as long; 0: never. The initial value is
 /// COOKBOOK_TIME_LIMIT, or 60.
 void set_time_limit(uint64_t seconds);

@@ -127,8 +127,14 @@ class WorkerPool {
 };
 
 Worker& worker_of_this_thread() {
-  static thread_local std::unique_ptr<Worker> worker;
-  if (!worker) worker = std::make_unique<Worker>();
+  // exit() in a kernel destroys what is thread-local first: not the stack that it runs on.
+  struct Delete {
+    void operator()(Worker* worker) const {
+      if (worker != current_worker) delete worker;
+    }
+  };
+  static thread_local std::unique_ptr<Worker, Delete> worker;
+  if (!worker) worker.reset(new Worker);
   return *worker;
 }
 

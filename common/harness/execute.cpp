@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "common/harness/execute.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/harness/check.hpp"
+#include "common/harness/claims_check.hpp"
+#include "common/harness/console.hpp"
+#include "common/harness/exercise.hpp"
+#include "common/harness/process.hpp"
+
+namespace cookbook {
+namespace {
+
+#if COOKBOOK_TRACED
+constexpr const char* kBackend = "simt-traced";
+#elif COOKBOOK_CUDA
+constexpr const char* kBackend = "cuda";
+#else
+constexpr const char* kBackend = "simt";
+#endif
+
+LevelResult describe(const LevelEntry& level, const AnyProblem& trace_problem) {
+  LevelResult result;
+  result.name = level.name;
+  result.changed = level.changed;
+  result.expect = level.expect;
+  result.source_sha256 = source_hash(level.source);
+  for (const Claim& claim : level.claims(trace_problem)) {
+    ClaimResult open;
+    open.claim = claim;
+    result.claims.push_back(open);
+  }
+  return result;
+}
+
+LadderResult begin(const Chapter& chapter, const LadderRun& run, const Options& options) {
+  const Ladder& ladder = *run.ladder;
+  const Size& size = run.size;
+  LadderResult result;
+  result.chapter = chapter.number;
+  result.ladder = ladder.name;
+  result.title = ladder.title;
+  result.backend = kBackend;
+  result.commit = source_commit();
+  result.date = now_utc();
+  result.seed = options.seed;
+  result.size = size;
+  result.check_size = ladder.check_size;
+  result.trace_size = ladder.trace_size;
+  result.dims = ladder.dims;
+  result.dtype = ladder.dtype;
+  result.layout = ladder.layout;
+  result.roof = ladder.roof;
+  const auto problem = ladder.make_problem(size, {});
+  require_memory(*problem, size);
+  result.bytes = problem->bytes();
+  result.flops = problem->flops();
+  return result;
+}
+
+#if !COOKBOOK_TRACED
+#if COOKBOOK_CUDA
+// After some errors of a kernel a process can no longer use the GPU.
+bool device_is_lost() {
+  try {
+    synchronize();
+    return false;
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+#else
+bool device_is_lost() { return false; }
+#endif
+
+// Correctness of every selected level at one size, on ordinary inputs.
+void check_levels(const LadderRun& run, const Options& options, LadderResult& result) {
+  const Ladder& ladder = *run.ladder;
+  Progress progress;
+  Instance instance(ladder, run.checked_size, InputKind::normal, options.seed);
+  double first_error = -1;
+  for (std::size_t i = 0; i < run.levels.size(); ++i) {
+    const LevelEntry& level = ladder.levels[run.levels[i]];
+    LevelResult& row = result.levels[i];
+    progress.show(fmt::format("checking {} at {} ({}/{})", level.name, size_text(run.checked_size),
+                              i + 1, run.levels.size()));
+    const CheckResult check = check_isolated(level, instance, 2, run.isolation);
+    row.status = status_name(check.status);
+    row.reason = check.reason;
+    row.max_error = check.max_error;
+    row.error_bound = check.error_bound;
+    if (check.status == CheckResult::Status::mismatch && device_is_lost()) {
+      row.status = "crashed";
+      result.device_lost = true;
+      for (std::size_t rest = i + 1; rest < run.levels.size(); ++rest) {
+        result.levels[rest].status = "not_run";
+        result.levels[rest].reason =
+            "level " + level.name + " made the GPU unusable to this process";
+      }
+      return;
+    }
+    if (check.status != CheckResult::Status::ok) continue;
+    if (run.levels[i] == 0) first_error = check.max_error;
+    if (ladder.gate_on_first_level && first_error >= 0 && check.max_error > 2 * first_error) {
+      row.status = "mismatch";
+      row.reason = fmt::format("error {:.3g} is more than twice the first level's {:.3g}",
+                               check.max_error, first_error);
+    }
+  }
+}
+
+// Starts the traced executable for this ladder and takes over what it found.
+void run_traced(const Chapter& chapter, const Ladder& ladder, const Options& options,
+                LadderResult& result) {
+  if (options.no_trace) return;
+  const std::string program = traced_program(chapter.number);
+  if (program.empty()) {
+    fmt::print(stderr,
+               "chapter-{}: mechanism claims are not checked: build the SIMT backend as well "
+               "(make chapter-{} BACKEND=simt)\n",
+               chapter.number, chapter.number);
+    return;
+  }
+  Progress progress;
+  progress.show(
+      fmt::format("counting sectors, conflicts and races at {}", size_text(ladder.trace_size)));
+  std::vector<std::string> arguments = {"--ladder", ladder.name, "--seed",
+                                        std::to_string(options.seed)};
+  bool any = false;
+  for (const LevelResult& level : result.levels) {
+    if (level.status == "hung") continue;  // it would hang again, and take its time for it
+    any = true;
+    arguments.push_back("--level");
+    arguments.push_back(level.name);
+  }
+  if (!any) return;
+  add_isolation(options, arguments);
+  try {
+    const auto document = nlohmann::json::parse(run_traced_json(program, arguments));
+    progress.clear();
+    merge_traced(result, document.at("runs").at(0));
+  } catch (const std::exception& error) {  // what was timed is worth keeping
+    progress.clear();
+    result.trace_error = error.what();
+    fmt::print(stderr, "chapter-{}: mechanism claims are not checked: {}\n", chapter.number,
+               error.what());
+  }
+}
+#endif
+
+}  // namespace
+
+#if COOKBOOK_TRACED
+LadderResult execute(const Chapter& chapter, const LadderRun& run, const Libraries&,
+                     const Options& options) {
+  const Ladder& ladder = *run.ladder;
+  LadderResult result = begin(chapter, run, options);
+  result.trace_size = run.size;
+  Instance instance(ladder, run.size, InputKind::normal, options.seed);
+  for (int index : run.levels) {
+    const LevelEntry& level = ladder.levels[index];
+    LevelResult row = describe(level, instance.problem());
+    const TracedRun traced = trace_isolated(level, instance, run.isolation);
+    row.status = status_name(traced.check.status);
+    row.reason = traced.check.reason;
+    row.max_error = traced.check.max_error;
+    row.error_bound = traced.check.error_bound;
+    row.counters = traced.counters;
+    row.claims = traced.claims;
+    row.findings = traced.findings;
+    if (options.explain) print_explained(ladder, row, size_text(run.size), traced.report);
+    result.levels.push_back(std::move(row));
+  }
+  return result;
+}
+#else
+LadderResult execute(const Chapter& chapter, const LadderRun& run,
+                     [[maybe_unused]] const Libraries& libraries, const Options& options) {
+  const Ladder& ladder = *run.ladder;
+  LadderResult result = begin(chapter, run, options);
+  const auto trace_problem = ladder.make_problem(ladder.trace_size, {});
+  for (int level : run.levels) {
+    result.levels.push_back(describe(ladder.levels[level], *trace_problem));
+  }
+  check_levels(run, options, result);
+#if COOKBOOK_CUDA
+  if (run.timed && !result.device_lost) time_levels(run, libraries, options, result);
+#endif
+  run_traced(chapter, ladder, options, result);
+  // Speed claims are made for the ladder's own size; at any other they stay open.
+  if (run.size == ladder.gpu_size) {
+    for (LevelResult& row : result.levels) {
+      for (ClaimResult& claim : row.claims) check_speed_claim(claim, row);
+    }
+  }
+  return result;
+}
+#endif
+
+}  // namespace cookbook

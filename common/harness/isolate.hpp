@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Work that runs kernels in a child process: one that crashes or hangs ends alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "common/harness/check.hpp"
+
+namespace cookbook {
+
+/// How kernels are run.
+struct Isolation {
+  bool in_process = false;     ///< in this process: for a debugger
+  std::uint64_t seconds = 60;  ///< without progress, after which a kernel hangs; 0: no limit
+};
+
+/// How isolated work ended.
+struct Outcome {
+  enum class End { done, crashed, hung };
+  End end = End::done;
+  std::string reason;  ///< one line, unless done: what happened, in which kernel, at which line
+};
+
+/// Calls `work` in a child process and stores what it returns in `result`. Its exceptions are
+/// rethrown here as std::runtime_error. On the CUDA backend always in this process, since no child
+/// of it could use the GPU.
+Outcome run_isolated(const Isolation& isolation, const std::function<nlohmann::json()>& work,
+                     nlohmann::json& result);
+
+/// check_level() in a child process; Status::crashed or hung where that did not return.
+CheckResult check_isolated(const LevelEntry& level, Instance& instance, int repeats,
+                           const Isolation& isolation);
+
+}  // namespace cookbook

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What a command line asks to run. Made before anything runs, so that a mistake costs nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/harness/isolate.hpp"
+#include "common/harness/options.hpp"
+
+namespace cookbook {
+
+/// Some levels of a ladder at one size.
+struct LadderRun {
+  const Ladder* ladder = nullptr;
+  std::vector<int> levels;  ///< indices, in order
+  Size size;                ///< of the run; on a GPU of its timing
+  Size checked_size;        ///< at which every level is checked first
+  bool timed = false;
+  Isolation isolation;
+};
+
+struct Plan {
+  std::vector<LadderRun> runs;
+  std::vector<std::string> left_out;  ///< one line for each ladder that cannot run as asked
+};
+
+/// What is done at a ladder's default size: its levels are timed, checked, or traced.
+enum class Purpose { time, check, trace };
+
+/// The runs that `options` ask for. With several ladders, --level picks where it exists and --size
+/// where it is possible; what no ladder has or can take is a UsageError.
+Plan make_plan(const Chapter& chapter, const Options& options, Purpose purpose);
+
+/// The time limit that `options` and COOKBOOK_TIME_LIMIT set; without either 60 s at `usual`, and
+/// at a larger `size` as much more as the problem has more bytes and operations.
+Isolation isolation_at(const Ladder& ladder, const Options& options, const Size& size,
+                       const Size& usual);
+
+}  // namespace cookbook

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// Levels that crash, hang or leave: the run goes on, names the line, and writes what it has. SIMT
+// only; compiled for the plain and for the traced executable.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/harness/exercise.hpp"
+#include "common/harness/isolate.hpp"
+#include "common/harness/runner.hpp"
+#include "tests/folder.hpp"
+#include "tests/planted/reverse.hpp"
+
+namespace cookbook {
+namespace {
+
+enum class Hazard {
+  none,
+  wild_store,      // far outside of the buffer
+  recursion,       // without an end
+  abort_called,    //
+  exit_called,     // with the status of success
+  endless_loop,    // that calls nothing
+  endless_spin,    // on a flag that nobody sets, without giving way
+  host_exception,  // of no type that the harness knows
+  host_crash,      // before the kernel
+  heap_overrun,    // of what malloc gave the host; free() notices
+  host_hang,       // after the kernel
+  mismatch,        // an ordinary one, for comparison
+};
+
+#pragma GCC diagnostic ignored "-Winfinite-recursion"
+int recurse(volatile int* depth) {
+  volatile int here[64] = {*depth};
+  *depth = here[0] + 1;
+  return recurse(depth) + here[0];
+}
+
+template <Hazard kHazard>
+__global__ void reverse(const float* in, float* out, int cols, volatile int* flag) {
+  const int c = threadIdx.x;
+  if (kHazard == Hazard::wild_store && c == 3) out[-1000000] = 1;
+  if (kHazard == Hazard::recursion && c == 3) out[0] = static_cast<float>(recurse(flag));
+  if (kHazard == Hazard::abort_called && c == 3) std::abort();
+  if (kHazard == Hazard::exit_called && c == 3) std::exit(0);
+  if (kHazard == Hazard::endless_loop && c == 3) {
+    for (int i = 0; i < 10;) *flag = i;
+  }
+  if (kHazard == Hazard::endless_spin && c == 3) {
+    while (*flag == 0) {
+    }
+  }
+  const float scale = kHazard == Hazard::mismatch ? 3 : 2;
+  if (c < cols) out[blockIdx.x * cols + c] = scale * in[blockIdx.x * cols + cols - 1 - c];
+}
+
+template <Hazard kHazard>
+struct Hazardous : planted::Level {
+  static constexpr const char* name = "?";
+  static constexpr const char* changed = "one hazard";
+  static constexpr const char* expect = "to be named";
+  static constexpr const char* cost = "none";
+  static constexpr const char* source = __FILE__;
+  static void run(const Plan& plan, Stream stream) {
+    const planted::Problem& p = plan.problem;
+    static volatile int flag = 0;
+    static volatile int* volatile nowhere = nullptr;
+    if (kHazard == Hazard::host_exception) throw 42;
+    if (kHazard == Hazard::host_crash) *nowhere = 1;
+    if (kHazard == Hazard::heap_overrun) {
+      volatile char* memory = static_cast<char*>(std::malloc(24));
+      for (int i = -16; i < 48; ++i) memory[i] = 0x5a;
+      std::free(const_cast<char*>(memory));
+    }
+    launch(reverse<kHazard>, {dim3(static_cast<unsigned>(p.rows)), dim3(64)}, stream,
+           plan.buffers.in, plan.buffers.out, static_cast<int>(p.cols), &flag);
+    if (kHazard == Hazard::host_hang) {
+      while (flag == 0) {
+      }
+    }
+  }
+};
+
+template <Hazard... kHazards>
+Chapter chapter_of(const std::vector<std::string>& names) {
+  Ladder ladder = ladder_over<planted::Problem>("reverse", "reverse rows", {"rows", "cols"});
+  ladder.gpu_size = ladder.check_size = ladder.trace_size = {4, 64};
+  ladder.test_sizes = {{1, 1}, {4, 64}};
+  ladder.levels = rows<Hazardous<kHazards>...>();
+  for (std::size_t i = 0; i < names.size(); ++i) ladder.levels[i].name = names[i];
+  Chapter chapter;
+  chapter.number = 99;
+  chapter.title = "hazards";
+  chapter.ladders = {ladder};
+  chapter.exercises = ladder.levels;
+  return chapter;
+}
+
+struct Ended {
+  int status;
+  std::string out, err;
+  nlohmann::json json;
+
+  nlohmann::json level(const std::string& name) const {
+    for (const auto& level : json.at("runs").at(0).at("levels")) {
+      if (level.at("name") == name) return level;
+    }
+    return {{"status", "missing"}, {"reason", ""}};
+  }
+};
+
+Ended run(const Chapter& chapter, std::vector<std::string> arguments) {
+  const Folder folder;
+  const std::string file = folder / "new/folder/out.json";
+  arguments.insert(arguments.begin(), "chapter-99");
+  arguments.insert(arguments.end(), {"--json", file});
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Ended ended;
+  ended.status = run_chapter(chapter, static_cast<int>(argv.size()), argv.data());
+  ended.out = testing::internal::GetCapturedStdout();
+  ended.err = testing::internal::GetCapturedStderr();
+  if (std::ifstream in{file}) ended.json = nlohmann::json::parse(in);
+  return ended;
+}
+
+void expect_level(const Ended& ended, const std::string& name, const std::string& status,
+                  const std::vector<std::string>& words) {
+  const auto level = ended.level(name);
+  EXPECT_EQ(level.at("status"), status) << name;
+  const std::string reason = level.at("reason").is_null() ? "" : level.at("reason");
+  for (const std::string& part : words) {
+    EXPECT_NE(reason.find(part), std::string::npos) << name << ": '" << part << "' in " << reason;
+  }
+  if (status == "ok") return;
+#if !COOKBOOK_TRACED  // which leaves this to the program that started it
+  EXPECT_NE(ended.err.find("chapter 99: level " + name + ": "), std::string::npos) << ended.err;
+#endif
+}
+
+constexpr const char* kHere = "isolation_test.cpp:";
+
+TEST(Isolation, ALevelThatCrashesIsNamedAndTheOthersRun) {
+  const Ended ended =
+      run(chapter_of<Hazard::none, Hazard::wild_store, Hazard::recursion, Hazard::abort_called,
+                     Hazard::exit_called, Hazard::host_exception, Hazard::host_crash,
+                     Hazard::heap_overrun, Hazard::mismatch, Hazard::none>(
+              {"first", "wild_store", "recursion", "abort", "exit", "exception", "host", "heap",
+               "mismatch", "last"}),
+          {"--check", "--no-trace"});
+  ASSERT_EQ(ended.status, 3) << ended.err;
+  expect_level(ended, "first", "ok", {});
+#if COOKBOOK_TRACED  // the tracer sees it before it happens
+  expect_level(ended, "wild_store", "mismatch", {"out of bounds: writes 4 bytes", kHere});
+#else
+  expect_level(ended, "wild_store", "crashed",
+               {"not mapped in a kernel, block (0,0,0), thread (3,0,0)", "kernel reverse", kHere});
+#endif
+  expect_level(ended, "recursion", "crashed", {"stack overflow in a kernel", kHere});
+  expect_level(ended, "abort", "crashed", {"abort or failed assertion in a kernel", kHere});
+  expect_level(ended, "exit", "crashed", {"exit() was called in a kernel", "(3,0,0)", kHere});
+  expect_level(ended, "exception", "crashed", {"an exception was thrown that is no std"});
+  expect_level(ended, "host", "crashed", {"not mapped in host code", kHere});
+  expect_level(ended, "heap", "crashed", {"abort or failed assertion in host code"});
+  expect_level(ended, "mismatch", "mismatch", {"out[0][0]: got "});
+  expect_level(ended, "last", "ok", {});
+}
+
+// Each within the time limit, which is a second here.
+TEST(Isolation, ALevelThatHangsIsNamedAndTheOthersRun) {
+  const Ended ended = run(chapter_of<Hazard::endless_loop, Hazard::endless_spin, Hazard::none>(
+                              {"loop", "spin", "last"}),
+                          {"--check", "--no-trace", "--time-limit", "1"});
+  EXPECT_EQ(ended.status, 3);
+  for (const char* name : {"loop", "spin"}) {
+    // Which blocks are under way depends on the number of workers; traced, lanes take turns.
+    expect_level(ended, name, "hung",
+                 {"no thread has finished for 1 s", "runs at isolation_test.cpp:"});
+  }
+  expect_level(ended, "last", "ok", {});
+}
+
+#if !COOKBOOK_TRACED
+TEST(Isolation, HostCodeThatHangsIsEndedToo) {
+  nlohmann::json none;
+  const Outcome outcome = run_isolated(
+      {false, 1},
+      [] {
+        for (volatile int i = 0; i == 0;) {
+        }
+        return nlohmann::json();
+      },
+      none);
+  EXPECT_EQ(outcome.end, Outcome::End::hung);
+  EXPECT_EQ(outcome.reason, "no progress for 4 s");
+}
+
+TEST(Isolation, WhatWorkReturnsAndThrowsComesBack) {
+  nlohmann::json result;
+  EXPECT_EQ(run_isolated(
+                {},
+                [] {
+                  return nlohmann::json{{"x", INFINITY}};
+                },
+                result)
+                .end,
+            Outcome::End::done);
+  EXPECT_EQ(result.at("x").get<double>(), INFINITY);
+  try {
+    run_isolated(
+        {}, []() -> nlohmann::json { throw std::invalid_argument("why"); }, result);
+    FAIL() << "nothing thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "why");
+  }
+  EXPECT_EQ(run_isolated(
+                {}, []() -> nlohmann::json { _exit(0); }, result)
+                .reason,
+            "the process was ended with status 0");
+}
+
+// For a debugger: nothing is between it and the kernel.
+TEST(Isolation, InProcessIsThisProcess) {
+  static int calls = 0;
+  nlohmann::json result;
+  run_isolated(
+      {true, 1}, [] { return nlohmann::json(++calls); }, result);
+  EXPECT_EQ(calls, 1);
+  run_isolated(
+      {false, 1}, [] { return nlohmann::json(++calls); }, result);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(result, 2);
+}
+
+TEST(Isolation, AnExerciseThatCrashesOrHangsHasNotPassed) {
+  const Chapter chapter =
+      chapter_of<Hazard::wild_store, Hazard::endless_loop>({"wild_store", "loop"});
+  const Ended crashed = run(chapter, {"--exercise", "1"});
+  EXPECT_EQ(crashed.status, 1);
+  EXPECT_NE(crashed.out.find("FAIL  4x64, normal inputs: crashed: access to an address"),
+            std::string::npos)
+      << crashed.out;
+  EXPECT_EQ(crashed.json.at("passed"), false);
+  const Ended hung = run(chapter, {"--exercise", "2", "--time-limit", "1"});
+  EXPECT_EQ(hung.status, 1);
+  EXPECT_EQ(hung.json.at("checks").size(), 1u) << "each further try would take the time limit";
+  EXPECT_NE(hung.out.find("not yet"), std::string::npos);
+}
+#else
+// A wrong level without a race: the reason is below its report.
+TEST(Isolation, ExplainNamesAMismatch) {
+  const Ended ended = run(chapter_of<Hazard::mismatch>({"wrong"}), {"--explain"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_NE(ended.out.find("      out[0][0]: got "), std::string::npos) << ended.out;
+  EXPECT_NE(ended.err.find("chapter 99: level wrong: out[0][0]: got "), std::string::npos)
+      << ended.err;
+}
+#endif
+
+}  // namespace
+}  // namespace cookbook
