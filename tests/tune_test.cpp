@@ -697,6 +697,87 @@ TEST(Tuner, ASecondRunIsACacheHit) {
   EXPECT_EQ(gpu.searches, 2);
 }
 
+// A cache that came from elsewhere, or from before the space changed under the same key.
+TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
+  unsetenv("COOKBOOK_AUTOTUNE");
+  Folder folder;
+  Space space = synthetic_space(3, 1);
+  Candidate large;
+  large.parameters = {{"tile", 512}};
+  large.level = large.search = space[0].level;
+  large.level.supports = [](const AnyProblem&, const DeviceInfo& device) {
+    return device.smem_per_block_bytes >= 200000 ? Support::yes() : Support::no("too large");
+  };
+  space.add(large);
+  Candidate refused;
+  refused.parameters = {{"tile", 1024}};
+  refused.refused = "was never compiled";
+  space.add(refused);
+  MadeUpGpu gpu(space);
+  const auto problem = space.problem.make_problem({4096, 200}, {});
+  const auto cached = [&](const std::string& winner, const char* file) {
+    Entry entry;
+    entry.key = make_key(space, *problem, gpu.pointers, gpu.machine.device);
+    entry.default_id = space[0].id();
+    entry.measured[entry.default_id] = {100, 1, 1, 1, 25, ""};
+    entry.measured[winner] = {50, 2, 1.9, 2.1, 25, ""};
+    const Cache cache(folder / file);
+    cache.add(entry);
+    EXPECT_EQ(cache.find(entry.key)->winner(), winner);
+    return cache;
+  };
+  const auto decided = [&](const Cache& cache) {
+    return decide(space, *problem, gpu.pointers, cache, gpu.machine);
+  };
+  gpu.machine.device.smem_per_block_bytes = 232448;
+  const Decision able = decided(cached("tile=512", "able"));
+  EXPECT_EQ(able.candidate, 3u);
+  EXPECT_NE(able.why.find("cached"), std::string::npos) << able.why;
+  EXPECT_EQ(gpu.searches, 0);
+  // The same entry on a GPU with less shared memory; one that was refused; one that is gone.
+  int searches = 0;
+  for (const auto& [winner, smem] : {std::pair{"tile=512", 100000}, std::pair{"tile=1024", 232448},
+                                     std::pair{"tile=7", 232448}}) {
+    gpu.machine.device.smem_per_block_bytes = static_cast<std::size_t>(smem);
+    const Cache cache = cached(winner, winner);
+    setenv("COOKBOOK_AUTOTUNE", "read", 1);
+    const Decision read = decided(cache);
+    EXPECT_EQ(read.candidate, 0u) << winner;
+    EXPECT_EQ(read.why.find("cached"), std::string::npos) << read.why;
+    EXPECT_EQ(gpu.searches, searches);
+    unsetenv("COOKBOOK_AUTOTUNE");
+    const Decision searched = decided(cache);
+    EXPECT_EQ(gpu.searches, ++searches) << winner << " was launched: " << searched.why;
+    EXPECT_EQ(searched.candidate, 2u);
+  }
+}
+
+// An edit of the kernel's source: what was measured before it says nothing.
+TEST(Tuner, AfterAnEditOfTheSourceTheOldWinnerIsNotUsed) {
+  setenv("COOKBOOK_AUTOTUNE", "read", 1);
+  Folder folder;
+  Space space = synthetic_space(4, 1);
+  MadeUpGpu gpu(space);
+  const auto problem = space.problem.make_problem({4096, 200}, {});
+  const Cache cache(folder / "c");
+  std::ofstream(folder / "before.cuh") << "// before\n";
+  std::ofstream(folder / "after.cuh") << "// after\n";
+  space.source = folder / "before.cuh";
+  Entry entry;
+  entry.key = make_key(space, *problem, gpu.pointers, gpu.machine.device);
+  entry.default_id = space[0].id();
+  entry.measured[space[0].id()] = {100, 1, 1, 1, 25, ""};
+  entry.measured[space[1].id()] = {50, 2, 1.9, 2.1, 25, ""};
+  cache.add(entry);
+  const auto decided = [&] {
+    return decide(space, *problem, gpu.pointers, cache, gpu.machine).candidate;
+  };
+  EXPECT_EQ(decided(), 1u);
+  space.source = folder / "after.cuh";
+  EXPECT_EQ(decided(), 0u) << "a stale winner";
+  unsetenv("COOKBOOK_AUTOTUNE");
+}
+
 TEST(Tuner, UnderAProfilerTheCacheIsReadAndNothingIsTimed) {
   unsetenv("COOKBOOK_AUTOTUNE");
   Folder folder;
@@ -741,6 +822,175 @@ TEST(Tuner, TheHotPathNeverDecidesAgain) {
   unsetenv("COOKBOOK_AUTOTUNE");
   unsetenv("XDG_CACHE_HOME");
 }
+
+// A GPU whose times are made up, while the kernels run here. Named by configuration or library;
+// nothing: it fails.
+struct MadeUpSampler {
+  std::map<std::string, double> us;
+  std::vector<BenchOptions> asked;
+  std::vector<std::vector<std::string>> timed;
+  Sampler sampler() {
+    return [this](const std::vector<Contender>& contenders, const BenchOptions& options) {
+      asked.push_back(options);
+      timed.emplace_back();
+      std::vector<Measurement> all;
+      for (const Contender& each : contenders) {
+        timed.back().push_back(each.name);
+        each.run(Stream{});
+        Measurement& m = all.emplace_back();
+        const auto at = us.find(each.name);
+        if (at == us.end()) {
+          m.cold_us.assign(2, 1.0);  // what it took before it failed
+          m.error = "an illegal address";
+        } else {
+          m.cold_us.assign(static_cast<std::size_t>(options.min_rounds), at->second);
+        }
+      }
+      synchronize();
+      return all;
+    };
+  }
+};
+
+TEST(Device, WhatASearchKeepsIsFoundByAPlanWithTheSameLayout) {
+  unsetenv("COOKBOOK_AUTOTUNE");
+  Folder folder;
+  Space space = synthetic_space(4, 1);
+  MadeUpSampler gpu;
+  gpu.us = {{space[0].id(), 100}, {space[1].id(), 90}, {space[2].id(), 50}};
+  const Cache cache(folder / "c");
+  TuneOptions options;
+  options.search_rounds = 7;
+  const Size size = {4, 64};
+  alignas(256) static float buffer[64];
+  std::set<std::string> keys;
+  for (const Variant variant : {Variant{0, 0}, Variant{1, 0}, Variant{0, 1}}) {
+    gpu.asked.clear(), gpu.timed.clear();
+    const Report report = tune_on_device(space, size, variant, options, cache, gpu.sampler());
+    ASSERT_EQ(report.problem, "");
+    EXPECT_EQ(report.not_kept, "");
+    EXPECT_EQ(report.entry.winner(), space[2].id());
+    EXPECT_EQ(report.fates[3].stage, Stage::failed);
+    EXPECT_EQ(report.fates[3].reason, "an illegal address");
+    EXPECT_GT(report.seconds, 1.0) << "the GPU may cool before the finals";
+    // Looks of as many rounds as were asked for; finals with the options of a ladder; never hot.
+    ASSERT_GE(gpu.asked.size(), 2u);
+    EXPECT_EQ(gpu.timed.front().size(), 4u);
+    EXPECT_EQ(gpu.asked.front().min_rounds, 7);
+    EXPECT_EQ(gpu.asked.front().max_rounds, 7);
+    EXPECT_EQ(gpu.asked.back().min_rounds, BenchOptions().min_rounds);
+    EXPECT_EQ(gpu.asked.back().max_rounds, BenchOptions().max_rounds);
+    for (const BenchOptions& each : gpu.asked) EXPECT_FALSE(each.hot);
+    // A plan on buffers laid out like that is a cache hit.
+    DevicePointers at;
+    at.by_name = {{"in", buffer + variant.misalign_elements},
+                  {"out", buffer + variant.misalign_elements}};
+    Machine machine = this_machine();
+    machine.device.is_simt = false;
+    machine.search = [](const Space&, const Size&, const Variant&, const TuneOptions&,
+                        const Cache&) -> Report { throw std::logic_error("searched again"); };
+    const auto problem = space.problem.make_problem(size, variant);
+    const Decision decision = decide(space, *problem, at, cache, machine);
+    EXPECT_EQ(decision.candidate, 2u);
+    EXPECT_EQ(decision.why, "cached in " + cache.file());
+    keys.insert(report.entry.key.digest());
+  }
+  EXPECT_EQ(keys.size(), 3u);
+  EXPECT_EQ(cache.entries().size(), 3u);
+}
+
+TEST(Device, AShardsReportHoldsWhatTheOthersFound) {
+  Folder folder;
+  const Space space = synthetic_space(4, 1);
+  MadeUpSampler gpu;
+  for (std::size_t c = 0; c < 4; ++c) gpu.us[space[c].id()] = c == 3 ? 50 : 100;
+  const Cache cache(folder / "c");
+  TuneOptions options;
+  options.shard = {0, 2};
+  const Report first = tune_on_device(space, {4, 64}, {}, options, cache, gpu.sampler());
+  EXPECT_EQ(first.entry.measured.size(), 3u) << "the default, and every second one of the others";
+  EXPECT_EQ(first.entry.winner(), space[3].id());
+  options.shard = {1, 2};
+  const Report second = tune_on_device(space, {4, 64}, {}, options, cache, gpu.sampler());
+  EXPECT_EQ(second.entry.measured.size(), 4u);
+  EXPECT_EQ(second.entry.winner(), space[3].id()) << "which this shard has not timed";
+}
+
+TEST(Device, ARecordingHoldsEveryConfigurationAndLibraryOnEveryShape) {
+  Space space = synthetic_space(3, 1);
+  space.training = {{4, 64}, {16, 128}};
+  space.held_out = {{8, 100}};
+  Candidate refused, wrong;
+  refused.parameters = {{"tile", 1024}};
+  refused.refused = "was never compiled";
+  space.add(refused);
+  wrong.parameters = {{"tile", 7}};
+  wrong.level = wrong.search = make_level<planted::Reverse<Bug::nan_produced>>();
+  space.add(wrong);
+  std::vector<ReferenceEntry> libraries(3, space[0].level);
+  libraries[0].name = "library", libraries[1].name = "broken", libraries[2].name = "elsewhere";
+  libraries[2].supports = [](const AnyProblem&, const DeviceInfo&) { return Support::no("no"); };
+  MadeUpSampler gpu;
+  gpu.us = {{space[0].id(), 100}, {space[1].id(), 90}, {"library", 70}, {space[4].id(), 1}};
+  std::vector<std::string> said;
+  const Recording recording = record(
+      space, libraries, 11, [&](const std::string& text) { said.push_back(text); }, gpu.sampler());
+  EXPECT_EQ(recording.kernel, "synthetic");
+  EXPECT_EQ(recording.device.name, device_info().name);
+  EXPECT_EQ(recording.source_sha256, source_hash(space.source));
+  EXPECT_FALSE(recording.date.empty());
+  EXPECT_EQ(recording.parameters.size(), 5u);
+  EXPECT_EQ(value_of(recording.parameters.at(space[1].id()), "tile"), 32);
+  ASSERT_EQ(recording.problems.size(), 3u);
+  const std::vector<Size> sizes = {{4, 64}, {16, 128}, {8, 100}};
+  for (std::size_t p = 0; p < 3; ++p) {
+    const RecordedProblem& problem = recording.problems[p];
+    EXPECT_EQ(problem.size, sizes[p]);
+    EXPECT_EQ(problem.held_out, p == 2);
+    EXPECT_EQ(problem.bytes, 8.0 * static_cast<double>(sizes[p][0] * sizes[p][1]));
+    ASSERT_EQ(problem.configurations.size(), 5u);
+    const auto us = [&](std::size_t c) { return problem.configurations.at(space[c].id()).us; };
+    EXPECT_EQ(us(0), std::vector<double>(11, 100));
+    EXPECT_EQ(us(1), std::vector<double>(11, 90));
+    EXPECT_EQ(problem.configurations.at(space[2].id()).failure, "an illegal address");
+    EXPECT_EQ(problem.configurations.at(space[3].id()).failure, "was never compiled");
+    EXPECT_NE(problem.configurations.at(space[4].id()).failure.find("nan"), std::string::npos);
+    for (const std::size_t c : {2, 3, 4}) EXPECT_TRUE(us(c).empty()) << c;
+    ASSERT_EQ(problem.libraries.size(), 2u);
+    EXPECT_EQ(problem.libraries.at("library").us, std::vector<double>(11, 70));
+    EXPECT_EQ(problem.libraries.at("broken").failure, "an illegal address");
+    EXPECT_TRUE(problem.libraries.at("broken").us.empty());
+    // Everything of a shape in the same rounds, so that samples pair.
+    EXPECT_EQ(gpu.timed.at(p).size(), 5u);
+    EXPECT_EQ(gpu.asked.at(p).min_rounds, 11);
+    EXPECT_EQ(gpu.asked.at(p).max_rounds, 11);
+    EXPECT_FALSE(gpu.asked.at(p).hot);
+  }
+  EXPECT_EQ(gpu.timed.size(), 3u);
+  EXPECT_FALSE(said.empty());
+}
+
+#if COOKBOOK_SIMT
+TEST(Device, WithoutAGpuNothingIsTimed) {
+  const auto says = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const Space space = synthetic_space(2, 1);
+  Folder folder;
+  EXPECT_EQ(says([&] {
+              tune_on_device(space, {4, 64}, {}, {}, Cache(folder / "c"));
+            }),
+            "tuning needs a GPU: on the SIMT backend there is nothing to time");
+  EXPECT_EQ(says([&] { record(space, {}, 3, [](const std::string&) {}); }),
+            "recording needs a GPU: on the SIMT backend there is nothing to time");
+  EXPECT_FALSE(fs::exists(folder / "c"));
+}
+#endif
 
 TEST(Tuner, WithinNoiseTheDefaultStays) {
   Space space = synthetic_space(4, 1);
@@ -1145,6 +1395,93 @@ TEST(TuneCache, RemembersAndKeepsKeysApart) {
   differs([](Key& k) { k.l2_bytes = 1; });
   differs([](Key& k) { k.driver = "x"; });
   differs([](Key& k) { k.toolkit = "x"; });
+}
+
+// What the key is made of: whatever changes the kernel or where it runs makes another one.
+TEST(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
+  Folder folder;
+  std::ofstream(folder / "tile.cuh") << "constexpr int kTile = 32;\n";
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder / name) << "#include \"" << folder / "tile.cuh"
+                                 << "\"\n"
+                                 << text;
+    return folder / name;
+  };
+  Space space = synthetic_space(2, 1);
+  space.source = write("kernel.cuh", "// version 1\n");
+  const DeviceInfo device = [] {
+    DeviceInfo info = device_info();
+    info.name = "a GPU", info.driver = "570", info.toolkit = "12.8";
+    return info;
+  }();
+  alignas(256) static float buffer[64];
+  DevicePointers at;
+  at.by_name = {{"in", buffer}, {"out", buffer}};
+  const auto problem = space.problem.make_problem({4096, 200}, {});
+  const Key key = make_key(space, *problem, at, device);
+  EXPECT_EQ(key.digest(), make_key(space, *problem, at, device).digest());
+  EXPECT_EQ(key.digest().size(), 32u);
+  EXPECT_EQ(key.source_sha256, source_hash(space.source));
+  EXPECT_EQ(key.kernel, "synthetic");
+  EXPECT_EQ(key.shape, "4096/8 x 208/8");
+  EXPECT_EQ(key.layout,
+            space.problem.layout + (space.problem.layout.empty() ? "" : " ") + "in/8 out/8");
+  std::set<std::string> digests = {key.digest()};
+  const auto is_new = [&](const Space& s, const AnyProblem& p, const DevicePointers& to,
+                          const DeviceInfo& d, const char* what) {
+    EXPECT_TRUE(digests.insert(make_key(s, p, to, d).digest()).second) << what;
+  };
+  const auto with_space = [&](const char* what, auto change) {
+    Space other = space;
+    change(other);
+    is_new(other, *problem, at, device, what);
+  };
+  with_space("an edited source",
+             [&](Space& s) { s.source = write("edited.cuh", "// version 2\n"); });
+  with_space("no source", [&](Space& s) { s.source = folder / "gone.cuh"; });
+  with_space("another kernel", [](Space& s) { s.kernel = "other"; });
+  with_space("one configuration more", [](Space& s) {
+    Candidate more;
+    more.parameters = {{"tile", 1}};
+    s.add(more);
+  });
+  with_space("another type", [](Space& s) { s.problem.dtype = "bf16"; });
+  with_space("another layout", [](Space& s) { s.problem.layout = "transposed"; });
+  is_new(space, *space.problem.make_problem({8192, 200}, {}), at, device, "another size");
+  is_new(space, *space.problem.make_problem({4096, 200}, {1, 0}), at, device, "an odd pitch");
+  is_new(space, *space.problem.make_problem({4096, 200}, {2, 0}), at, device, "an even pitch");
+  for (const char* name : {"in", "out"}) {
+    DevicePointers off = at;
+    off.by_name[name] = buffer + 1;
+    is_new(space, *problem, off, device, name);
+  }
+  DevicePointers nobody;  // nothing is said about the bases: as good as aligned
+  EXPECT_EQ(make_key(space, *problem, nobody, device).digest(), key.digest());
+  const auto with_device = [&](const char* what, auto change) {
+    DeviceInfo other = device;
+    change(other);
+    is_new(space, *problem, at, other, what);
+  };
+  with_device("another GPU", [](DeviceInfo& d) { d.name = "another GPU"; });
+  with_device("another major capability", [](DeviceInfo& d) { ++d.cc_major; });
+  with_device("another minor capability", [](DeviceInfo& d) { ++d.cc_minor; });
+  with_device("more SMs", [](DeviceInfo& d) { ++d.sm_count; });
+  with_device("a larger L2", [](DeviceInfo& d) { d.l2_bytes += 1; });
+  with_device("another driver", [](DeviceInfo& d) { d.driver = "580"; });
+  with_device("another toolkit", [](DeviceInfo& d) { d.toolkit = "13.0"; });
+  // Not the file's name: the same text elsewhere is the same kernel. But the headers that it
+  // includes are read as well.
+  Space moved = space;
+  moved.source = write("moved.cuh", "// version 1\n");
+  EXPECT_EQ(make_key(moved, *problem, at, device).digest(), key.digest());
+  std::ofstream(folder / "tile.cuh") << "constexpr int kTile = 64;\n";
+  Space header = space;
+  header.source = write("header.cuh", "// version 1\n");
+  is_new(header, *problem, at, device, "an edited header");
+  // Without a source the program itself stands for the kernel: not one key for all programs.
+  Space gone = space;
+  gone.source = folder / "gone.cuh";
+  EXPECT_EQ(make_key(gone, *problem, at, device).source_sha256.size(), 64u);
 }
 
 TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of the tuner that needs a GPU: samples from common/bench.
+// The part of the tuner that times kernels: samples from common/bench.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -8,33 +8,36 @@
 #include <thread>
 
 #include "common/harness/options.hpp"
-#include "common/tune/tuner.hpp"
-#if COOKBOOK_CUDA
-#include "common/bench/bench.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
-#endif
+#include "common/tune/tuner.hpp"
 
 namespace cookbook::tune {
-
 namespace {
 
-void require_timing() {
+// `sampler`, or where there is none that of this device. Throws where nothing can be timed.
+Sampler require_timing(const Sampler& sampler, const char* what) {
   if (const std::string why = why_not_time(); !why.empty()) {
     throw std::runtime_error("not tuning: " + why);
   }
-}
-
-}  // namespace
-
+  if (sampler) return sampler;
 #if COOKBOOK_CUDA
-namespace {
+  (void)what;
+  return [](const std::vector<Contender>& contenders, const BenchOptions& options) {
+    return measure(contenders, options, nullptr);
+  };
+#else
+  throw std::runtime_error(
+      fmt::format("{} needs a GPU: on the SIMT backend there is nothing to time", what));
+#endif
+}
 
 // Plans are made once, on the search's own buffers; a sample is a launch of one, after an L2 flush.
 // Looks and finals are samples of the ladder's own sampler.
 class GpuTimer : public Timer {
  public:
-  GpuTimer(const Space& space, Instance& instance) : space_(space), instance_(instance) {}
+  GpuTimer(const Space& space, Instance& instance, const Sampler& sampler)
+      : space_(space), instance_(instance), sampler_(sampler) {}
 
   void warm_up(std::size_t candidate) override {
     const auto run = plan(candidate);
@@ -76,7 +79,7 @@ class GpuTimer : public Timer {
       }
     }
     for (const Contender& library : libraries) contenders.push_back(library);
-    const auto measured = measure(contenders, options, nullptr);
+    const auto measured = sampler_(contenders, options);
     for (std::size_t i = 0; i < place.size(); ++i) {
       all[place[i]].us = measured[i].cold_us;
       all[place[i]].failure = measured[i].error;
@@ -99,18 +102,19 @@ class GpuTimer : public Timer {
 
   const Space& space_;
   Instance& instance_;
+  const Sampler& sampler_;
   std::map<std::size_t, std::function<void(Stream)>> plans_;
 };
 
 }  // namespace
 
 Report tune_on_device(const Space& space, const Size& size, const Variant& variant,
-                      const TuneOptions& options, const Cache& cache) {
-  require_timing();
+                      const TuneOptions& options, const Cache& cache, const Sampler& given) {
+  const Sampler sampler = require_timing(given, "tuning");
   const auto start = std::chrono::steady_clock::now();
   Instance instance(space.searched(), size, InputKind::normal, 1, variant);
   DeviceVerifier verifier(space, instance, size, variant);
-  GpuTimer timer(space, instance);
+  GpuTimer timer(space, instance, sampler);
   const DeviceInfo& device = device_info();
   const auto problem = space.problem.make_problem(size, variant);
   Report report =
@@ -133,8 +137,8 @@ Report tune_on_device(const Space& space, const Size& size, const Variant& varia
 }
 
 Recording record(const Space& space, const std::vector<ReferenceEntry>& libraries, int rounds,
-                 const std::function<void(const std::string&)>& progress) {
-  require_timing();
+                 const std::function<void(const std::string&)>& progress, const Sampler& given) {
+  const Sampler sampler = require_timing(given, "recording");
   Recording recording;
   recording.kernel = space.kernel;
   recording.device = device_info();
@@ -156,7 +160,7 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
     Instance instance(space.searched(), size, InputKind::normal, 1);
     constexpr double kFullBytes = 32.0 * (1 << 20);  // there are many to check
     DeviceVerifier verifier(space, instance, size, {}, kFullBytes);
-    GpuTimer timer(space, instance);
+    GpuTimer timer(space, instance, sampler);
     std::vector<std::size_t> alive;
     for (const Fate& fate : legality(space, *problem, recording.device)) {
       const std::string id = space[fate.candidate].id();
@@ -205,20 +209,5 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
   }
   return recording;
 }
-
-#else
-
-Report tune_on_device(const Space&, const Size&, const Variant&, const TuneOptions&, const Cache&) {
-  require_timing();
-  throw std::runtime_error("tuning needs a GPU: on the SIMT backend there is nothing to time");
-}
-
-Recording record(const Space&, const std::vector<ReferenceEntry>&, int,
-                 const std::function<void(const std::string&)>&) {
-  require_timing();
-  throw std::runtime_error("recording needs a GPU: on the SIMT backend there is nothing to time");
-}
-
-#endif
 
 }  // namespace cookbook::tune

@@ -428,7 +428,10 @@ std::function<void(Stream)> prepare_first(const Space& space, const std::vector<
 }
 
 Machine this_machine() {
-  return {device_info(), [] { return why_not_time(); }, tune_on_device};
+  return {
+      device_info(), [] { return why_not_time(); },
+      [](const Space& space, const Size& size, const Variant& variant, const TuneOptions& options,
+         const Cache& cache) { return tune_on_device(space, size, variant, options, cache); }};
 }
 
 Decision decide(const Space& space, const AnyProblem& problem, const DevicePointers& at,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/bench/bench.hpp"
 #include "common/harness/check.hpp"
 #include "common/tune/cache.hpp"
 #include "common/tune/recording.hpp"
@@ -155,14 +156,20 @@ std::vector<std::size_t> require_legal(const Space& space, const AnyProblem& pro
 std::function<void(Stream)> prepare_first(const Space& space, const std::vector<std::size_t>& order,
                                           const AnyProblem& problem, const DevicePointers& at);
 
-/// Searches on this device (CUDA backend only; std::runtime_error elsewhere) on buffers of its own,
-/// laid out as `variant` says. The result is in the cache when this returns.
+/// Times contenders on a device: `measure` of common/bench, or what a test makes up.
+using Sampler =
+    std::function<std::vector<Measurement>(const std::vector<Contender>&, const BenchOptions&)>;
+
+/// Searches on this device on buffers of its own, laid out as `variant` says. The result is in the
+/// cache when this returns. Without a sampler the GPU is timed; std::runtime_error on the SIMT
+/// backend.
 Report tune_on_device(const Space& space, const Size& size, const Variant& variant,
-                      const TuneOptions& options, const Cache& cache);
+                      const TuneOptions& options, const Cache& cache, const Sampler& sampler = {});
 
 /// Samples of the configurations of `space` (all that can run, none pruned) and of `libraries` over
-/// its shapes, training and held out; verified first. CUDA backend only.
+/// its shapes, training and held out; verified first. `sampler` as in tune_on_device.
 Recording record(const Space& space, const std::vector<ReferenceEntry>& libraries, int rounds,
-                 const std::function<void(const std::string&)>& progress);
+                 const std::function<void(const std::string&)>& progress,
+                 const Sampler& sampler = {});
 
 }  // namespace cookbook::tune

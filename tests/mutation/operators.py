@@ -368,9 +368,10 @@ def mutants(path, source):
     for name, operator in OPERATORS.items():
         counts = {}
         for start, end, text in operator(code):
-            if source[start:end] == text or (start, end, text) in seen:
+            result = hash(source[:start] + text + source[end:])  # `a` of `a && b && c` has two neighbours
+            if source[start:end] == text or result in seen:
                 continue
-            seen.add((start, end, text))
+            seen.add(result)
             line = bisect.bisect_right(starts, start)
             # Lines after the edit keep their numbers.
             text += "\n" * (source.count("\n", start, end) - text.count("\n"))
