@@ -864,7 +864,7 @@ TEST(Device, WhatASearchKeepsIsFoundByAPlanWithTheSameLayout) {
   const Size size = {4, 64};
   alignas(256) static float buffer[64];
   std::set<std::string> keys;
-  for (const Variant variant : {Variant{0, 0}, Variant{1, 0}, Variant{0, 1}}) {
+  for (const Variant& variant : {Variant{0, 0}, Variant{1, 0}, Variant{0, 1}}) {
     gpu.asked.clear(), gpu.timed.clear();
     const Report report = tune_on_device(space, size, variant, options, cache, gpu.sampler());
     ASSERT_EQ(report.problem, "");

@@ -111,7 +111,7 @@ class Toy(unittest.TestCase):
 
             def mutate(*more):
                 return subprocess.run([sys.executable, "-B", str(TESTS / "mutate"), "--root", str(toy), "--build",
-                                       str(toy / "build"), "--all", "--patience", "2", "--jobs", "2", "--json",
+                                       str(toy / "build"), "--all", "--patience", "5", "--jobs", "2", "--json",
                                        str(results), *more, "toy.cpp"], capture_output=True, text=True)
             done = mutate("--only", ",".join(self.PLANTED))
             self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
