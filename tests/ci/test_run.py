@@ -5,6 +5,7 @@ import pty
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -243,18 +244,23 @@ class Run(Scripts):
 
     def test_a_second_run_waits_while_the_first_builds(self):
         self.script("bin/cmake", 'case "$*" in --version) echo cmake version 3.25.1; exit;; esac\n'
-                                 f'[ ! -e "{self.root}/building" ] || echo two at once >>"{self.root}/cmake.log"\n'
-                                 f'touch "{self.root}/building"; sleep 0.3; rm "{self.root}/building"')
+                                 f'cd "{self.root}"; [ ! -e building ] || echo two at once >>cmake.log\n'
+                                 'touch building; while [ ! -e go ]; do sleep 0.05; done; rm building')
         first = subprocess.Popen([self.root / "run", "11"], env=self.environment("simt"), cwd=self.root,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while not (self.root / "building").exists() and first.poll() is None:
             time.sleep(0.01)
-        second = self.run_it("11")
-        first_out, first_err = first.communicate()
-        self.assertEqual((first.returncode, first_out), (0, "11: \n"))
-        self.assertNotIn("Another ./run", first_err)
-        self.assertEqual((second.returncode, second.stdout), (0, "11: \n"))
-        self.assertIn("Another ./run is building here: waiting for it.\n", second.stderr)
+        second = subprocess.Popen([self.root / "run", "11"], env=self.environment("simt"), cwd=self.root,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        waits = threading.Timer(60, (self.root / "go").touch)  # so that a run that does not wait ends as well
+        waits.start()
+        self.assertEqual(second.stderr.readline(), "Another ./run is building here: waiting for it.\n")
+        (self.root / "go").touch()
+        waits.cancel()
+        for process in (first, second):
+            out, error = process.communicate()
+            self.assertEqual((process.returncode, out), (0, "11: \n"), error)
+            self.assertNotIn("Another", error)
         self.assertFalse((self.root / "cmake.log").exists())
 
     def missing(self, user="1000"):
