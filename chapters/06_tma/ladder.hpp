@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 6: the ladders, in order.
+// Chapter 6: its ladders and their levels.
 #pragma once
 
 #include "chapters/05_tensor_cores/level_9_hoisted_addresses.cuh"
@@ -36,7 +36,7 @@ inline Chapter chapter_6() {
                        {97, 104, 448}, {192, 384, 8},   {128, 128, 0},   {384, 512, 320}};
   ladder.levels = rows<HoistedAddresses<bf16>, TmaTiles, WgmmaTiles, WgmmaSwizzled, WgmmaPipeline,
                        WarpSpecialised, TwoConsumers, OneInFlight, TmaStore>();
-  // Row 0 made its promise under the roof of mma.sync, in chapter 5.
+  // Level 0's claim is in chapter 5, against the roof of mma.sync.
   ladder.levels[0] = claiming(ladder.levels[0], {});
   ladder.levels[1] = claiming(
       ladder.levels[1],

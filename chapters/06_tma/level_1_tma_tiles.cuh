@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 1: one thread asks the copy engine for whole tiles; an mbarrier says when they are there.
+// Level 1: one thread tells TMA to load whole tiles; an mbarrier says when they have arrived.
 #pragma once
 
 #include "chapters/06_tma/tma_level.cuh"
@@ -12,13 +12,13 @@ namespace tma_tiles {
 
 struct Config {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 64;
-  static constexpr int kWarpM = 64, kWarpN = 32;  // of C, a warp; 2 x 4 warps
+  static constexpr int kWarpM = 64, kWarpN = 32;  // of C, per warp; 2 x 4 warps
   static constexpr int kStages = 3;
   static constexpr Swizzle kSwizzle = Swizzle::b128;
 };
 
 /// A tile in shared memory: panels of kRows rows, as wide as the swizzle's span. Without a swizzle
-/// a box may be any width: 128 bytes.
+/// TMA supports any box width; here it is 128 bytes.
 template <Swizzle kSwizzle, int kRows, int kCols>
 struct PanelTile {
   static constexpr int kSpanBytes =
@@ -73,9 +73,9 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
     for (int s = 0; s < C::kStages; ++s) mbarrier_init(&smem.full[s], 1);
     fence_mbarrier_init();
   }
-  __syncthreads();  // nobody waits on a barrier that does not exist yet
+  __syncthreads();  // no thread may wait on an uninitialised barrier
 
-  const auto load = [&](int k_block) {  // one thread; no address is computed by any other
+  const auto load = [&](int k_block) {  // called by one thread; no other computes addresses
     const int stage = k_block % C::kStages;
     auto& to = smem.stages[stage];
     uint64_t* bar = &smem.full[stage];
@@ -95,9 +95,9 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     const int stage = k_block % C::kStages;
     mbarrier_wait(&smem.full[stage], k_block / C::kStages & 1);
-    // The stage that everybody left at the end of the previous round is loaded again.
+    // All threads have read the previous round's stage: load into it again.
     if (threadIdx.x == 0 && k_block + C::kStages - 1 < k_blocks) load(k_block + C::kStages - 1);
-    __syncwarp();  // ldmatrix and mma want the warp whole
+    __syncwarp();  // ldmatrix and mma need all lanes of the warp
 
     const unsigned char* a = smem.stages[stage].a;
     const unsigned char* b = smem.stages[stage].b;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
         }
       }
     }
-    __syncthreads();  // all have read the stage: it may be overwritten
+    __syncthreads();  // all threads have read the stage: it may be overwritten
   }
 
 #pragma unroll
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
   }
 }
 
-/// Everything but the name: chapter 7 runs this kernel with four swizzles.
+/// Everything but the level's name: chapter 7 runs this kernel with four swizzles.
 template <class C>
 struct LevelOn : LevelT<bf16> {
   using Config = C;
@@ -178,10 +178,11 @@ struct LevelOn : LevelT<bf16> {
 struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
   static constexpr const char* name = "tma_tiles";
   static constexpr const char* changed =
-      "TMA loads whole tiles, mbarriers tell when they are there";
+      "TMA loads whole tiles, mbarriers say when they have arrived";
   static constexpr const char* expect =
-      "about the level below: the tensor cores are the same, only the address arithmetic is gone";
-  static constexpr const char* cost = "a tensor map per operand; sm_90; 16-byte row pitches";
+      "about the level below: the same tensor core instructions, only without address arithmetic";
+  static constexpr const char* cost =
+      "one tensor map per operand; sm_90; pitches that are multiples of 16 bytes";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

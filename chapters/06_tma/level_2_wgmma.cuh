@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 2: the tensor core reads both tiles from shared memory itself: wgmma, on plain tiles.
+// Level 2: wgmma: the tensor cores read both operands from shared memory themselves. No swizzle.
 #pragma once
 
 #include "chapters/06_tma/tma_level.cuh"
@@ -8,8 +8,8 @@
 
 namespace cookbook::gemm {
 
-/// Starts the loads of one k-block of a tile of C. `full` counts the bytes of both operands. One
-/// thread calls.
+/// Starts the loads of one k-block of a tile of C. `full` counts the bytes of both operands. Called
+/// by one thread.
 template <class C>
 __device__ __forceinline__ void load_k_block(Stage<C>& stage, const TensorMap* map_a,
                                              const TensorMap* map_b, uint64_t* full, TileIndex tile,
@@ -19,7 +19,7 @@ __device__ __forceinline__ void load_k_block(Stage<C>& stage, const TensorMap* m
   Stage<C>::B::load(stage.b, map_b, full, tile.n * C::kBlockN, k_block * C::kBlockK);
 }
 
-/// Where wgmma finds the tiles of a stage, and of the stages behind it.
+/// Where wgmma finds the tiles of a stage and of the following stages.
 template <class C>
 struct Descriptors {
   uint64_t a, b;
@@ -30,7 +30,7 @@ struct Descriptors {
                                    Stage<C>::A::offset_bytes(row, 0))),
         b(Stage<C>::B::descriptor(stage.b)) {}
 
-  /// The same tiles, `stages` stages further on.
+  /// The same tiles `stages` stages further on.
   __device__ __forceinline__ Descriptors at(int stages) const {
     Descriptors there = *this;
     there.a = wgmma_descriptor_advance(a, stages * static_cast<int>(sizeof(Stage<C>)));
@@ -40,8 +40,8 @@ struct Descriptors {
 };
 
 /// One batch of wgmma: multiplies the tiles of one k-block. acc (+)= A B; without `accumulate` the
-/// old values do not count. The batch is issued and committed; the caller waits for it.
-/// acc: per 64 rows of the warpgroup, 64 x kBlockN accumulators over its 128 threads.
+/// old values are ignored. The batch is issued and committed; the caller waits for it. acc: per 64
+/// rows of the warpgroup, 64 x kBlockN accumulators distributed over its 128 threads.
 template <class C, int kMmaM, int kAccumulators>
 __device__ __forceinline__ void mma_k_block(float (&acc)[kMmaM][kAccumulators],
                                             const Descriptors<C>& tiles, bool accumulate) {
@@ -96,12 +96,12 @@ __global__ void __launch_bounds__(C::kThreads)
     mbarrier_wait(&smem.full, k_block & 1);
     mma_k_block(acc, tiles, k_block > 0);
     wgmma_wait<0>();  // the batch has read the tiles and written acc
-    __syncthreads();  // of all four warps: the tiles may be overwritten
+    __syncthreads();  // ... in all four warps: the tiles may be overwritten
   }
   store_accumulators(acc, out, e, tile.m * C::kBlockM, tile.n * C::kBlockN);
 }
 
-/// Everything but the name: level 3 and chapter 7 run this kernel with other swizzles.
+/// Everything but the level's name: level 3 and chapter 7 run this kernel with other swizzles.
 template <class C>
 struct LevelOn : WgmmaLevel<C> {
   static void run(const TmaPlan& plan, Stream stream) {
@@ -116,8 +116,8 @@ struct WgmmaTiles : wgmma_tiles::LevelOn<wgmma_tiles::Config> {
   static constexpr const char* changed =
       "wgmma: one instruction multiplies 64 x 128 x 16 from shared memory";
   static constexpr const char* expect =
-      "slower: the tensor cores are faster, but a plain tile takes 24 boxes of 16-byte rows";
-  static constexpr const char* cost = "128 accumulators a thread; sm_90a only";
+      "slower: the tensor cores are faster, but an unswizzled tile needs 24 boxes of 16-byte rows";
+  static constexpr const char* cost = "128 accumulators per thread; sm_90a only";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 3: the same kernel on tiles with the 128-byte swizzle. One constant differs.
+// Level 3: the same kernel on tiles with the 128-byte swizzle. Only one constant differs.
 #pragma once
 
 #include "chapters/06_tma/level_2_wgmma.cuh"
@@ -19,7 +19,7 @@ struct WgmmaSwizzled : wgmma_tiles::LevelOn<wgmma_swizzled::Config> {
   static constexpr const char* changed =
       "tiles in panels of 128 bytes, swizzled by TMA (chapter 7)";
   static constexpr const char* expect =
-      "2x or more: 3 boxes a tile instead of 24, whole cache lines instead of half sectors";
+      "2x or more: 3 boxes per tile instead of 24, whole cache lines instead of half sectors";
   static constexpr const char* cost = "tiles aligned to 1,024 bytes";
   static constexpr const char* source = __FILE__;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Level 4: a ring of stages. `full` says a stage has landed, `empty` that everybody has left it.
+// Level 4: a ring of stages. `full`: a stage has been loaded. `empty`: all warps have read it.
 #pragma once
 
 #include "chapters/06_tma/level_2_wgmma.cuh"
 
 namespace cookbook::gemm {
 
-/// Which stage of a ring of kStages, and the parity of the barrier phase it is in.
+/// A stage of a ring of kStages, and the parity of the phase that its barriers are in.
 template <int kStages>
 struct StageCursor {
   int stage = 0;
@@ -18,7 +18,7 @@ struct StageCursor {
       phase ^= 1;
     }
   }
-  /// `count` steps at once.
+  /// Advances by `count` steps.
   __device__ __forceinline__ void advance(int count) {
     stage += count;
     phase ^= static_cast<uint32_t>(stage / kStages) & 1;
@@ -26,8 +26,9 @@ struct StageCursor {
   }
 };
 
-/// Prepares the barriers of all stages; one thread calls, and a barrier of the block follows.
-/// `full` completes when the producer's loads have landed, `empty` when `readers` warps have left.
+/// Initialises the barriers of all stages. One thread calls; a barrier of the block must follow.
+/// `full` completes when the producer's loads have arrived, `empty` when `readers` warps have read
+/// the stage.
 template <class Smem>
 __device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
   for (int s = 0; s < Smem::Config::kStages; ++s) {
@@ -38,12 +39,13 @@ __device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
 }
 
 /// The producer's step: waits until the next stage is empty, then starts the loads of a k-block
-/// into it. One thread calls.
+/// into it. Called by one thread.
 template <class Smem, int kStages>
 __device__ __forceinline__ void load_next(Smem& smem, StageCursor<kStages>& write,
                                           const TensorMap* map_a, const TensorMap* map_b,
                                           TileIndex tile, int k_block) {
-  mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);  // at once on a stage never used
+  mbarrier_wait(&smem.empty[write.stage],
+                write.phase ^ 1);  // returns at once if the stage was never used
   load_k_block(smem.stages[write.stage], map_a, map_b, &smem.full[write.stage], tile, k_block);
   write.advance();
 }
@@ -89,7 +91,7 @@ __global__ void __launch_bounds__(C::kThreads)
     mbarrier_wait(&smem.full[read.stage], read.phase);
     mma_k_block(acc, tiles.at(read.stage), k_block > 0);
     wgmma_wait<0>();
-    if (lane_idx() == 0) mbarrier_arrive(&smem.empty[read.stage]);  // this warp has left the stage
+    if (lane_idx() == 0) mbarrier_arrive(&smem.empty[read.stage]);  // this warp has read the stage
     read.advance();
     if (threadIdx.x == 0 && k_block + C::kStages < k_blocks) {
       load_next(smem, write, &map_a, &map_b, tile, k_block + C::kStages);
@@ -99,7 +101,8 @@ __global__ void __launch_bounds__(C::kThreads)
   store_accumulators(acc, out, e, tile.m * C::kBlockM, tile.n * C::kBlockN);
 }
 
-/// Everything but the name: a template, so that later chapters do not compile this kernel again.
+/// Everything but the level's name. A template, so that later chapters do not compile the kernel
+/// again.
 template <class C>
 struct LevelOn : WgmmaLevel<C> {
   static void run(const TmaPlan& plan, Stream stream) {
@@ -112,10 +115,10 @@ struct LevelOn : WgmmaLevel<C> {
 struct WgmmaPipeline : pipeline::LevelOn<pipeline::Config> {
   static constexpr const char* name = "pipeline";
   static constexpr const char* changed =
-      "three stages between loads and products: full and empty barriers";
+      "three stages between loads and wgmma: full and empty barriers";
   static constexpr const char* expect =
-      "1.2x: a load has two rounds of products to arrive in, where other blocks hid part of it";
-  static constexpr const char* cost = "96 KB of shared memory a block";
+      "1.2x: a load has two rounds of wgmma to arrive in, where other blocks hid part of it";
+  static constexpr const char* cost = "96 KB of shared memory per block";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

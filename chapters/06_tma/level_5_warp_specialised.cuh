@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 5: one warp only loads, one warpgroup only multiplies, and registers go where they are
-// used.
+// Level 5: one warp only loads, one warpgroup only multiplies. The producer gives its registers to
+// the consumers.
 #pragma once
 
 #include "chapters/06_tma/level_4_pipeline.cuh"
@@ -14,9 +14,9 @@ struct Config : DefaultOperands {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 64;
   static constexpr int kStages = 3;
   static constexpr int kConsumers = 1;                     // warpgroups that multiply
-  static constexpr int kThreads = 128 * (1 + kConsumers);  // and the producer's
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
   static constexpr int kBlocksPerSm = 2;
-  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 216;  // together 2 x 128
+  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 216;  // sum: 2 x 128
 };
 
 template <class C>
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   }
 }
 
-/// Everything but the name: level 6 runs this kernel with another Config.
+/// Everything but the level's name: level 6 runs this kernel with another Config.
 template <class C>
 struct LevelOn : WgmmaLevel<C> {
   static void run(const TmaPlan& plan, Stream stream) {
@@ -72,8 +72,9 @@ struct WarpSpecialised : warp_specialised::LevelOn<warp_specialised::Config> {
   static constexpr const char* name = "warp_specialised";
   static constexpr const char* changed = "a producer warp loads, a consumer warpgroup multiplies";
   static constexpr const char* expect =
-      "1.05x: no thread does both, so that the next load starts the moment a stage is empty";
-  static constexpr const char* cost = "128 more threads, paid for by giving their registers away";
+      "1.05x: no thread does both, so the next load starts as soon as a stage is empty";
+  static constexpr const char* cost =
+      "128 more threads; they give most of their registers to the consumers";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 6: tiles of 128 x 256, shared by two consumer warpgroups. The kernel is level 5's.
+// Level 6: tiles of 128 x 256, each computed by two consumer warpgroups. The kernel is level 5's.
 #pragma once
 
 #include "chapters/06_tma/level_5_warp_specialised.cuh"
@@ -12,7 +12,7 @@ struct Config : DefaultOperands {
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
   static constexpr int kStages = 4;
   static constexpr int kConsumers = 2;  // warpgroups, half of the tile's rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);  // and the producer's
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
   static constexpr int kBlocksPerSm = 1;
   static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
 };
@@ -22,10 +22,11 @@ struct Config : DefaultOperands {
 struct TwoConsumers : warp_specialised::LevelOn<two_consumers::Config> {
   static constexpr const char* name = "two_consumers";
   static constexpr const char* changed =
-      "128 x 256 tiles, 64 rows to each of two consumer warpgroups";
+      "128 x 256 tiles: two consumer warpgroups with 64 rows each";
   static constexpr const char* expect =
-      "1.2x: 43 products a byte loaded instead of 32, and one warpgroup computes while one waits";
-  static constexpr const char* cost = "192 KB of shared memory: one block a multiprocessor";
+      "1.2x: 43 multiplications per byte loaded instead of 32, and one warpgroup computes while "
+      "one waits";
+  static constexpr const char* cost = "192 KB of shared memory: one block per SM";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

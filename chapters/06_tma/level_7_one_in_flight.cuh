@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Level 7: the tensor core never waits for the end of a batch: one stays in flight behind the next.
+// Level 7: the tensor cores do not idle between batches: one stays in flight while the next is
+// issued.
 #pragma once
 
 #include "chapters/06_tma/level_6_two_consumers.cuh"
 
 namespace cookbook::gemm {
 
-/// The consumer's main loop with one batch in flight: multiplies `k_blocks` k-blocks from the stage
-/// at `read` on. When a batch is issued, the one before it has finished, and release(stage) gives
-/// its stage back. Returns the stage of the last batch, which is still in flight.
+/// The consumer's main loop with one batch in flight: multiplies `k_blocks` k-blocks, starting with
+/// the stage at `read`. When a batch has been issued, the loop waits for the previous one, and
+/// release(stage) frees its stage. Returns the stage of the last batch, which is still in flight.
 template <class C, class Smem, int kMmaM, int kAccumulators, class Release>
 __device__ __forceinline__ int mma_tile(float (&acc)[kMmaM][kAccumulators], Smem& smem,
                                         const Descriptors<C>& tiles, StageCursor<C::kStages>& read,
@@ -17,7 +18,7 @@ __device__ __forceinline__ int mma_tile(float (&acc)[kMmaM][kAccumulators], Smem
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     mbarrier_wait(&smem.full[read.stage], read.phase);
     mma_k_block(acc, tiles.at(read.stage), k_block > 0);
-    wgmma_wait<1>();  // the batch before this one is done: its stage is free
+    wgmma_wait<1>();  // the previous batch has finished: its stage is free
     if (k_block > 0) release(previous);
     previous = read.stage;
     read.advance();
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
@@ -60,12 +61,13 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     mma_tile(acc, smem, tiles, read, k_blocks, [&](int stage) {
       if (lane_idx() == 0) mbarrier_arrive(&smem.empty[stage]);
     });
-    wgmma_wait<0>();  // the last batch; nobody waits for its stage
+    wgmma_wait<0>();  // the last batch; no load waits for its stage
     store_accumulators(acc, out, e, tile.m * C::kBlockM + row, tile.n * C::kBlockN);
   }
 }
 
-/// Everything but the name: a template, so that later chapters do not compile this kernel again.
+/// Everything but the level's name. A template, so that later chapters do not compile the kernel
+/// again.
 template <class C>
 struct LevelOn : WgmmaLevel<C> {
   static void run(const TmaPlan& plan, Stream stream) {
@@ -78,11 +80,11 @@ struct LevelOn : WgmmaLevel<C> {
 struct OneInFlight : one_in_flight::LevelOn<one_in_flight::Config> {
   static constexpr const char* name = "one_in_flight";
   static constexpr const char* changed =
-      "wait<1>: a batch of products stays in flight while the next is issued";
+      "wait<1>: a batch of wgmma stays in flight while the next is issued";
   static constexpr const char* expect =
-      "1.03x: no gap between batches; with two warpgroups the other one filled most of it";
+      "1.03x: no gap between batches; before, the other of the two warpgroups filled most of it";
   static constexpr const char* cost =
-      "a stage is given back one round later: one stage less of prefetch";
+      "a stage is released one round later: one stage less of prefetch";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 8: C leaves through shared memory and TMA. From here on A and B may have any layout.
+// Level 8: C is stored by TMA, through shared memory. From here on A and B may have any layout.
 #pragma once
 
 #include "chapters/06_tma/level_7_one_in_flight.cuh"
@@ -16,14 +16,14 @@ struct Config : DefaultOperands {
   static constexpr int kStages = 4;
   static constexpr int kStoreBuffers = 2;  // boxes of C per warp that TMA may still be storing
   static constexpr int kConsumers = 2;     // warpgroups, half of the tile's rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);  // and the producer's
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
   static constexpr int kBlocksPerSm = 1;
   static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
 };
 
 inline constexpr int kBoxRows = 16, kBoxCols = 64, kBoxBytes = kBoxRows * kBoxCols * 2;
 
-/// Map of C for store_tile.
+/// The tensor map of C for store_tile.
 inline TensorMap output_map(const Problem& p, bf16* c) {
   return matrix_map(c, p.m, p.n, p.ldc, kBoxRows, kBoxCols, Swizzle::b128);
 }
@@ -36,8 +36,8 @@ struct Smem {
   uint64_t full[C::kStages], empty[C::kStages];
 };
 
-/// Packs 16 x 64 accumulators of a warp to bf16, four 8 x 8 matrices an instruction: columns
-/// 64 * across .. + 63 of the tile. Conflict-free: the swizzle puts eight rows in eight chunks.
+/// Packs 16 x 64 accumulators of a warp to bf16, four 8 x 8 matrices per instruction: columns 64 *
+/// across .. + 63 of the tile. Free of bank conflicts: the swizzle puts eight rows in eight chunks.
 template <int kAccumulators>
 __device__ __forceinline__ void pack_box(unsigned char* box, const float (&acc)[kAccumulators],
                                          int across) {
@@ -54,9 +54,10 @@ __device__ __forceinline__ void pack_box(unsigned char* box, const float (&acc)[
   }
 }
 
-/// Writes a warp's rows of the accumulators, 16 of every 64, box by box: one is packed while those
-/// before it leave. row, col: of C, the warp's first; boxes: the warp's own kBuffers. Only this
-/// warp takes part, and its lane 0 issues and waits: no barrier beyond __syncwarp.
+/// Writes a warp's rows of the accumulators, 16 of every 64, box by box. The warp packs one box
+/// while TMA stores the previous ones. row, col: the warp's first element of C; boxes: kBuffers
+/// boxes that only this warp uses. Lane 0 issues the stores and waits for them, so __syncwarp is
+/// the only barrier.
 template <int kBuffers, int kMmaM, int kAccumulators>
 __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulators],
                                            const TensorMap* map_c, unsigned char* boxes, int row,
@@ -65,7 +66,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulato
 #pragma unroll
   for (int i = 0; i < kMmaM * kAcross; ++i) {
     unsigned char* box = boxes + i % kBuffers * kBoxBytes;
-    if (lane_idx() == 0) {  // the box's last store must have read it
+    if (lane_idx() == 0) {  // the box's previous store must have read it
       if (i == 0) {
         tma_store_wait_read<0>();
       } else {
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
@@ -114,17 +115,18 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     mma_tile(acc, smem, tiles, read, k_blocks, [&](int stage) {
       if (lane_idx() == 0) mbarrier_arrive(&smem.empty[stage]);
     });
-    wgmma_wait<0>();           // the last batch; nobody waits for its stage
+    wgmma_wait<0>();           // the last batch; no load waits for its stage
     wgmma_fence_operand(acc);  // the accumulators are read only from here
 
     store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
+    if (lane_idx() == 0)
+      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
 }
 
-/// Host side of the levels that store C by TMA, for operands in any layout. ConfigOf: a level's
-/// Config, by the majors of A and B.
+/// Host side of the levels that store C by TMA, for operands in any layout. ConfigOf: maps the
+/// majors of A and B to the level's Config.
 template <template <Major, Major> class ConfigOf>
 struct LayoutLevel : LevelT<bf16> {
   using Config = ConfigOf<Major::k, Major::mn>;
@@ -156,10 +158,11 @@ struct LayoutLevel : LevelT<bf16> {
 struct TmaStore : tma_store::LayoutLevel<tma_store::Config> {
   static constexpr const char* name = "tma_store";
   static constexpr const char* changed =
-      "C: stmatrix to shared memory, then a TMA store a warp; any layout";
+      "C: stmatrix to shared memory, then one TMA store per warp and box; any layout";
   static constexpr const char* expect =
       "1.03x: whole 128-byte lines of C instead of 16-byte pieces, and no address arithmetic";
-  static constexpr const char* cost = "32 KB for the boxes; C's pitch must suit TMA as well";
+  static constexpr const char* cost =
+      "32 KB for the boxes; C's pitch must be a multiple of 16 bytes as well";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 6: the only file that compiles its kernels.
+// Chapter 6: the only file of the chapter that compiles its kernels.
 #include "chapters/06_tma/ladder.hpp"
 
 namespace cookbook {

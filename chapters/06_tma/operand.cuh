@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// One operand's tile in shared memory: how TMA lays it down and how wgmma finds it again.
+/// One operand's tile in shared memory: how TMA writes it and how wgmma addresses it.
 ///
-/// TMA copies boxes no wider than the swizzle's span, so a tile is a row of *panels*, each one span
-/// wide. Which index runs along the span is the operand's major:
+/// A TMA box is at most as wide as the swizzle's span. A tile is therefore a row of *panels*, each
+/// one span wide. The operand's major says which index runs along the span:
 ///
 ///     Major::k    A stored M x K, B stored N x K      Major::mn   A stored K x M, B stored K x N
 ///
@@ -12,8 +12,8 @@
 ///      mn 1 [        ] [        ]                       k 1 [         ] [         ]
 ///       .      panel 0    panel 1                        .     panel 0     panel 1
 ///
-/// Both are "rows of memory as they were"; the tensor core transposes as it reads. That is why the
-/// four layouts NN, NT, TN and TT need no transpose kernel.
+/// Neither order differs from the one in memory: the tensor cores transpose as they read. That is
+/// why the four layouts NN, NT, TN and TT need no transpose kernel.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,9 @@
 
 namespace cookbook::gemm {
 
-/// Map of a row-major bf16 matrix of rows x cols, rows `pitch` elements apart, read or written in
-/// boxes of box_rows x box_cols. Throws std::invalid_argument naming the rule that is broken.
+/// Tensor map of a row-major bf16 matrix of rows x cols with a leading dimension of `pitch`
+/// elements, read or written in boxes of box_rows x box_cols. Throws std::invalid_argument naming
+/// the rule that is broken.
 inline TensorMap matrix_map(const bf16* base, std::int64_t rows, std::int64_t cols,
                             std::int64_t pitch, int box_rows, int box_cols, Swizzle swizzle) {
   TensorMapSpec spec;
@@ -41,7 +42,7 @@ inline TensorMap matrix_map(const bf16* base, std::int64_t rows, std::int64_t co
 }
 
 /// A tile of kMn x kK elements (mn: rows of A or columns of B).
-/// kParts: into how many pieces the blocks of a cluster divide the loading of one tile.
+/// kParts: the number of pieces of one tile that the blocks of a cluster load separately.
 template <Major kMajor, Swizzle kSwizzle, int kMn, int kK, int kParts = 1>
 struct OperandTile {
   static constexpr bool kAlongK = kMajor == Major::k;
@@ -55,12 +56,12 @@ struct OperandTile {
   static_assert((kAlongK ? kK : kMn) % kPanelCols == 0, "whole panels");
   static_assert(kPanelRows % (8 * kParts) == 0 && kBoxRows <= 256, "a box: whole groups, 256 rows");
 
-  /// Map of the whole operand, stored as rows x cols with `pitch`.
+  /// Tensor map of the whole operand, stored as rows x cols with `pitch`.
   static TensorMap map(const bf16* base, std::int64_t rows, std::int64_t cols, std::int64_t pitch) {
     return matrix_map(base, rows, cols, pitch, kBoxRows, kPanelCols, kSwizzle);
   }
 
-  /// Starts the loads of the tile at (mn, k); `bar` receives kBytes. One thread calls.
+  /// Starts the loads of the tile at (mn, k); `bar` counts kBytes. Called by one thread.
   static __device__ __forceinline__ void load(unsigned char* tile, const TensorMap* map,
                                               uint64_t* bar, int mn, int k) {
     static_assert(kParts == 1, "a block that loads alone loads everything");
@@ -71,8 +72,8 @@ struct OperandTile {
     }
   }
 
-  /// Loads piece `part` of the tile into every block of a cluster of kParts; each one's `bar`
-  /// receives kBytes / kParts. One thread of each block calls, with its own rank as `part`.
+  /// Loads piece `part` of the tile into every block of a cluster of kParts; each block's `bar`
+  /// counts kBytes / kParts. Called by one thread of each block, with its own rank as `part`.
   static __device__ __forceinline__ void load_part(unsigned char* tile, const TensorMap* map,
                                                    uint64_t* bar, int mn, int k, int part) {
     const int x = kAlongK ? k : mn, y = (kAlongK ? mn : k) + part * kBoxRows;
@@ -84,7 +85,7 @@ struct OperandTile {
     }
   }
 
-  /// What wgmma needs to know of a tile; see wgmma_descriptor for the two strides.
+  /// What a wgmma descriptor needs to know of a tile; see wgmma_descriptor for the two strides.
   static __device__ __forceinline__ uint64_t descriptor(const unsigned char* tile) {
     constexpr bool kPlain = kSwizzle == Swizzle::none;
     constexpr int kEightRows = 8 * kSpanBytes;  // from one group of eight rows to the next
@@ -102,10 +103,10 @@ struct OperandTile {
   }
 };
 
-/// One stage: the tiles of A and B for one k-block, as they lie in shared memory.
+/// One stage: the tiles of A and B for one k-block in shared memory.
 ///
-/// C: a level's Config; kMajorA and kMajorB, kSwizzle, kBlockM, kBlockN, kBlockK and kCluster (the
-/// blocks that divide the loading of B) say what the tiles are.
+/// C: a level's Config. kMajorA, kMajorB, kSwizzle, kBlockM, kBlockN, kBlockK and kCluster (the
+/// number of blocks that each load a piece of B's tile) define the tiles.
 template <class C>
 struct Stage {
   using A = OperandTile<C::kMajorA, C::kSwizzle, C::kBlockM, C::kBlockK>;
@@ -114,7 +115,7 @@ struct Stage {
   unsigned char b[B::kBytes];
 };
 
-/// What most levels leave as it is; a Config that derives from it says the rest.
+/// Defaults of most levels. A level's Config derives from this and adds the rest.
 struct DefaultOperands {
   static constexpr Major kMajorA = Major::k, kMajorB = Major::mn;  // both row-major
   static constexpr Swizzle kSwizzle = Swizzle::b128;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar: three ways into shared memory - plain loads through registers, cp.async, TMA - on boxes
-// of 1 to 12 KB, and when TMA does not pay. Usage: chapter-6-copy-engines
+// Sidebar: three ways to copy into shared memory: plain loads through registers, cp.async and TMA.
+// Boxes have 1 to 12 KB. It shows when TMA does not pay. Usage: chapter-6-copy-engines
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -31,8 +31,9 @@ struct Config {
   static constexpr int kSmemBytes = kStages * (kBoxBytes + 8);
 };
 
-/// Streams a matrix of rows x 64 bf16, rows `pitch` elements apart, through shared memory, kStages
-/// boxes in flight where the way allows it, and XORs everything, so that nothing can be left out.
+/// Streams a matrix of rows x 64 bf16 through shared memory; its leading dimension is `pitch`
+/// elements. cp.async and TMA keep kStages boxes in flight. The kernel XORs all elements, so that
+/// no load can be skipped unnoticed.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     kernel(const __grid_constant__ TensorMap map, const bf16* matrix, std::int64_t pitch, int boxes,
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
   const int mine = (boxes - static_cast<int>(blockIdx.x) + static_cast<int>(gridDim.x) - 1) /
                    static_cast<int>(gridDim.x);
-  const auto start = [&](int i) {  // the block's box i into stage i % kStages
+  const auto start = [&](int i) {  // loads the block's box i into stage i % kStages
     unsigned char* stage = smem + i % C::kStages * C::kBoxBytes;
     const int row = (static_cast<int>(blockIdx.x) + i * static_cast<int>(gridDim.x)) * C::kRows;
     if constexpr (C::kHow == How::tma) {
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(C::kThreads)
     } else {
       cp_async_wait<C::kStages - 2>();
     }
-    __syncthreads();  // box i is there for all, and nobody still reads box i - 1
+    __syncthreads();  // all threads see box i, and none still reads box i - 1
     start(i + C::kStages - 1);
     const unsigned char* stage = smem + i % C::kStages * C::kBoxBytes;
     for (int chunk = static_cast<int>(threadIdx.x); chunk < C::kChunks; chunk += C::kThreads) {
@@ -136,7 +137,7 @@ int run() {
 
   int status = 0;
   for (const Contender& each : contenders) {
-    if (each.name.find("12 KB") != std::string::npos) continue;  // leaves rows out: timed only
+    if (each.name.find("12 KB") != std::string::npos) continue;  // skips rows: timed only
     uint32_t got = 0;
     out.copy_from_host(&got, 4);
     each.run({});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda sm_90a
-// Sidebar: how early to fetch. Levels 6 (waits for each batch) and 8 (one batch in flight) with one
-// to four stages of 48 KB. Usage: chapter-6-depth [M N K]...   (default 4096, square)
+// Sidebar: how many k-blocks to load ahead. Levels 6 (waits for each batch) and 8 (one batch in
+// flight) with one to four stages of 48 KB. Usage: chapter-6-depth [M N K]...   (default 4096,
+// square)
 #include "chapters/06_tma/level_6_two_consumers.cuh"
 #include "chapters/06_tma/level_8_tma_store.cuh"
 #include "chapters/06_tma/sweep.hpp"
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
     add_waiting<2>(sweep);
     add_waiting<3>(sweep);
     add_waiting<4>(sweep);
-    // With one batch in flight a stage is given back a round later: one stage would never be.
+    // With one batch in flight a stage is released one round later. A single stage would never be.
     add_in_flight<2>(sweep);
     add_in_flight<3>(sweep);
     add_in_flight<4>(sweep);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: what TMA does at the edges. A box may hang over a matrix on any side: what lies outside
-// arrives as zeros, and the barrier still counts the whole box. Only its rows must begin on 16-byte
-// boundaries: columns 0, 8, 16 ... here; another one is an illegal instruction. Runs on both
-// backends and checks itself. Usage: chapter-6-fill
+// Sidebar: what TMA does at the edges. A box may extend beyond the matrix on any side.
+// Out-of-bounds elements are zero-filled, and the barrier still counts the bytes of the whole box.
+// A box must begin on a 16-byte boundary of its row: here at column 0, 8, 16 ... Any other column
+// is an illegal instruction. Runs on both backends and checks itself. Usage: chapter-6-fill
 #include <cstdio>
 #include <exception>
 #include <vector>
@@ -16,10 +16,10 @@ namespace cookbook::gemm {
 namespace fill {
 
 struct Config {
-  static constexpr int kBox = 8;  // 8 x 8 elements: rows of 16 bytes, the least TMA moves
+  static constexpr int kBox = 8;  // 8 x 8 elements: rows of 16 bytes, TMA's minimum
 };
 
-/// Loads the box at (x, y) and copies it out as it arrived.
+/// Loads the box at (x, y) and copies it to the output unchanged.
 template <class C>
 __global__ void __launch_bounds__(C::kBox* C::kBox)
     kernel(const __grid_constant__ TensorMap map, int x, int y, float* out) {
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(C::kBox* C::kBox)
   if (threadIdx.x == 0) {
     mbarrier_init(bar, 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(bar, C::kBox * C::kBox * 2);  // whole, wherever the box lies
+    mbarrier_arrive_expect_tx(bar, C::kBox * C::kBox * 2);  // the whole box, wherever it lies
     tma_load_2d(box, &map, bar, x, y);
   }
   __syncthreads();

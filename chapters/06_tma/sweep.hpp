@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the sidebars of chapters 6 to 8 share: one product on random operands, contenders checked
-// against cuBLAS, timed interleaved with it and printed as a table. CUDA backend only.
+// Shared by the sidebars of chapters 6 to 8: one GEMM on random operands. Each contender is checked
+// against cuBLAS, timed interleaved with it, and printed as a row of a table. CUDA backend only.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@
 
 namespace cookbook::gemm {
 
-/// Uniform in [-1, 1), never all alike: zeros would make the chip faster than it is.
+/// Uniform in [-1, 1). All-equal values, zeros for example, would draw less power and raise the
+/// clock.
 inline DeviceMemory random_matrix(std::int64_t elements, std::uint64_t seed, const char* name) {
   std::vector<std::uint16_t> host(static_cast<std::size_t>(elements));
   std::uint64_t state = seed;
@@ -34,7 +35,7 @@ inline DeviceMemory random_matrix(std::int64_t elements, std::uint64_t seed, con
   return memory;
 }
 
-/// One product, what cuBLAS makes of it, and whoever wants to be compared.
+/// One GEMM, cuBLAS's result, and the contenders.
 class Sweep {
  public:
   Sweep(const Size& size, bool a_transposed, bool b_transposed)
@@ -51,8 +52,8 @@ class Sweep {
   }
   Sweep(const Sweep&) = delete;
 
-  /// Runs `prepare`, which returns what launches the product; a wrong result or a refused launch
-  /// leaves a line and no contender.
+  /// Runs `prepare`, which returns the function that launches the GEMM. A wrong result or a failed
+  /// launch prints a line and adds no contender.
   void add(const std::string& name, const std::function<std::function<void(Stream)>()>& prepare) {
     try {
       const std::function<void(Stream)> run = prepare();
@@ -71,7 +72,7 @@ class Sweep {
     }
   }
 
-  /// Times everybody and prints the table. Returns the exit status.
+  /// Times all contenders and prints the table. Returns the exit status.
   int report() {
     std::vector<ClockSample> clocks;
     const auto measured = measure(contenders_, {}, &clocks);
@@ -98,7 +99,7 @@ class Sweep {
   const Buffers buffers;
 
  private:
-  /// Some rows of C as floats: the first, the last, and those between where tiles meet.
+  /// Some rows of C as floats: the first, the last, and those around the tiles' edges.
   std::vector<float> sample() const {
     std::vector<float> values;
     std::vector<std::uint16_t> row(static_cast<std::size_t>(problem.n));
@@ -114,7 +115,7 @@ class Sweep {
     }
     return values;
   }
-  /// Largest difference relative to the size of a typical element; NaN if anything is.
+  /// Largest difference relative to the size of a typical element; NaN if any element is NaN.
   float difference(const std::vector<float>& got) const {
     float worst = 0;
     const float scale = static_cast<float>(std::sqrt(static_cast<double>(problem.k)) / 3);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /// @file
 /// Shared by the levels of chapters 6 to 8; not the subject of any of them: which problems they
-/// support, what runs where TMA cannot be used, the kernels' small arguments, and the host side.
+/// support, the kernel for problems that TMA cannot load, the kernels' small arguments, and the
+/// host side.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace cookbook::gemm {
 
-/// Extents of the product, as kernels take them.
+/// Extents of the GEMM, as kernel arguments.
 struct Extents {
   int m, n, k;
 };
@@ -24,20 +25,21 @@ inline Extents extents_of(const Problem& p) {
   return {static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k)};
 }
 
-/// Where a kernel that stores without TMA writes C.
+/// Where a kernel that does not store by TMA writes C.
 struct Output {
   bf16* c;
   std::int64_t ldc;  // elements
 };
 
-/// "lda = 4095 ..." if rows that far apart are not what TMA can step over, else empty.
+/// "lda = 4095 ..." if TMA does not support this pitch, else empty." if rows that far apart are not
+/// what TMA can step over, else empty.
 inline std::string tma_pitch_problem(const char* name, std::int64_t pitch) {
   if (pitch % 8 == 0) return {};
   return "TMA steps in 16 bytes: " + std::string(name) + " = " + std::to_string(pitch) +
          " is no multiple of 8";
 }
 
-/// A and B can be loaded by TMA, row-major (NN) or in any layout.
+/// Supported if TMA can load A and B, row-major (NN) or in any layout.
 inline Support supports_tma(const Problem& p, const DeviceInfo& device, bool any_layout = false) {
   if (device.cc() < 90) return Support::no("needs sm_90 (TMA)");
   if (!any_layout && (p.a_transposed || p.b_transposed)) {
@@ -48,7 +50,7 @@ inline Support supports_tma(const Problem& p, const DeviceInfo& device, bool any
   return Support::yes();
 }
 
-/// The same for kernels that use wgmma, which only Hopper has.
+/// The same for kernels that use wgmma, which only Hopper (sm_90) has.
 inline Support supports_wgmma(const Problem& p, const DeviceInfo& device, bool any_layout = false) {
   if (device.cc() != 90) return Support::no("needs sm_90a (wgmma)");
   return supports_tma(p, device, any_layout);
@@ -62,7 +64,7 @@ inline Support supports_tma_store(const Problem& p, const DeviceInfo& device,
 }
 
 /// For what a tensor map cannot describe: K = 0, or a base address that is no multiple of 16 bytes
-/// (known only when the buffers are). One thread per element of C.
+/// (known only once the buffers are allocated). One thread per element of C.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     plain_product(const bf16* a, const bf16* b, std::int64_t a_row, std::int64_t a_col,
@@ -82,7 +84,8 @@ struct PlainConfig {
   static constexpr int kThreads = 256;
 };
 
-/// What every level of these chapters prepares: its maps, unless TMA cannot go there.
+/// What every level of these chapters prepares: its tensor maps, unless TMA is unsupported for the
+/// problem.
 struct TmaPlan {
   Problem problem;
   Buffers buffers;
@@ -96,7 +99,7 @@ inline bool is_16_byte_aligned(const void* base) {
   return reinterpret_cast<std::uintptr_t>(base) % 16 == 0;
 }
 
-/// A plan with the maps of A and B for tiles TileA and TileB.
+/// A plan with the tensor maps of A and B for tiles TileA and TileB.
 template <class TileA, class TileB>
 TmaPlan plan_operands(const Problem& p, const Buffers& at) {
   TmaPlan plan{p, at};
@@ -116,7 +119,7 @@ double boxes_of_a(const Problem& p) {
          ceil_div(static_cast<int>(p.k), C::kBlockK) * Stage<C>::A::kPanels;
 }
 
-/// True if there is nothing left to do: C is empty, or plain_product was launched instead.
+/// True if no work is left: C is empty, or plain_product was launched instead.
 inline bool launched_plain(const TmaPlan& plan, Stream stream) {
   if (plan.is_empty()) return true;
   if (!plan.plain) return false;
@@ -139,12 +142,13 @@ decltype(auto) with_majors(const Problem& p, F&& f) {
   return p.b_transposed ? f(k, k) : f(k, mn);
 }
 
-/// Tiles from left to right, then down: what blockIdx.x means until chapter 7 changes it.
+/// Raster order: tiles from left to right, then down. blockIdx.x is a tile's index in it, until
+/// chapter 7 changes the order.
 __device__ __forceinline__ TileIndex row_major_tile(int block, int tiles_n) {
   return {block / tiles_n, block % tiles_n};
 }
 
-/// C[row][col], C[row][col + 1] = low, high where they lie inside C; col is even.
+/// C[row][col], C[row][col + 1] = low, high where they are inside C; col is even.
 __device__ __forceinline__ void store_two(const Output& out, const Extents& e, int row, int col,
                                           float low, float high) {
   if (row >= e.m || col >= e.n) return;
@@ -158,8 +162,8 @@ __device__ __forceinline__ void store_two(const Output& out, const Extents& e, i
   }
 }
 
-/// Writes a warpgroup's 64 x kN accumulators (layout: wgmma.cuh), top left at (row, col), straight
-/// from registers: eight rows of 16 bytes per instruction.
+/// Writes a warpgroup's 64 x kN accumulators (layout: wgmma.cuh) with their top left at (row, col),
+/// directly from registers: eight rows of 16 bytes per instruction.
 template <int kAccumulators>
 __device__ __forceinline__ void store_accumulators(const float (&acc)[kAccumulators],
                                                    const Output& out, const Extents& e, int row,
@@ -173,8 +177,8 @@ __device__ __forceinline__ void store_accumulators(const float (&acc)[kAccumulat
   }
 }
 
-/// The epilogue of levels 2 to 7: all accumulators of a warpgroup, 64 rows of C per wgmma, whose
-/// first is (row, col).
+/// The epilogue of levels 2 to 7: all accumulators of a warpgroup, 64 rows of C per wgmma. Its
+/// first element of C is (row, col).
 template <int kMmaM, int kAccumulators>
 __device__ __forceinline__ void store_accumulators(float (&acc)[kMmaM][kAccumulators],
                                                    const Output& out, const Extents& e, int row,
@@ -185,7 +189,7 @@ __device__ __forceinline__ void store_accumulators(float (&acc)[kMmaM][kAccumula
 }
 
 /// Host side of the levels with wgmma: row-major A and B, one block per tile of C. A level adds its
-/// text, its claims and its kernel.
+/// texts, its claims and its kernel.
 template <class C>
 struct WgmmaLevel : LevelT<bf16> {
   using Config = C;

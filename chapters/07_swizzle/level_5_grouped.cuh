@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
@@ -50,12 +50,12 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     mma_tile(acc, smem, tiles, read, k_blocks, [&](int stage) {
       if (lane_idx() == 0) mbarrier_arrive(&smem.empty[stage]);
     });
-    wgmma_wait<0>();           // the last batch; nobody waits for its stage
+    wgmma_wait<0>();           // the last batch; no load waits for its stage
     wgmma_fence_operand(acc);  // the accumulators are read only from here
 
     store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
 }
 

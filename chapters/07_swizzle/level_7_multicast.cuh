@@ -75,21 +75,21 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
     StageCursor<C::kStages> read;
     mma_tile(acc, smem, tiles, read, k_blocks,
              [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); });
-    wgmma_wait<0>();           // the last batch; nobody waits for its stage
+    wgmma_wait<0>();           // the last batch; no load waits for its stage
     wgmma_fence_operand(acc);  // the accumulators are read only from here
 
     store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
-  cluster_sync();  // nobody leaves while the other block sends to it
+  cluster_sync();  // no block exits while the other still sends to it
 }
 
 }  // namespace multicast

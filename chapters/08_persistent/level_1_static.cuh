@@ -52,7 +52,7 @@ struct Config : DefaultOperands {
   static constexpr int kCluster = 2;       // blocks, one above the other; each loads half of B
   using Order = GroupedOrder<8>;           // of cluster tiles, 256 x 256
   static constexpr int kConsumers = 2;     // warpgroups, half of the tile's rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);                  // and the producer's
+  static constexpr int kThreads = 128 * (1 + kConsumers);                  // + the producer's warpgroup
   static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
 };
 
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
@@ -101,10 +101,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
       if (lane_idx() == 0) tma_store_wait<0>();
-      named_barrier_sync(1, 256);  // all of C's tile is written: on to the next one
+      named_barrier_sync(1, 256);  // the whole tile of C is written
     }
   }
-  cluster_sync();  // nobody leaves while the other block sends to it
+  cluster_sync();  // no block exits while the other still sends to it
 }
 
 }  // namespace persistent_static

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
@@ -99,10 +99,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
       if (lane_idx() == 0) tma_store_wait<0>();
-      named_barrier_sync(1, 256);  // all of C's tile is written: on to the next one
+      named_barrier_sync(1, 256);  // the whole tile of C is written
     }
   }
-  cluster_sync();  // nobody leaves while the other block sends to it
+  cluster_sync();  // no block exits while the other still sends to it
 }
 
 }  // namespace persistent_dynamic

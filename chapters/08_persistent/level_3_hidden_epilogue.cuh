@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
@@ -54,10 +54,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       const TileIndex tile = grid.at(t);
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    }  // no barrier: a warp goes on when its boxes are packed; TMA stores under the next products
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
+    }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
-  cluster_sync();  // nobody leaves while the other block sends to it
+  cluster_sync();  // no block exits while the other still sends to it
 }
 
 }  // namespace hidden_epilogue

@@ -51,11 +51,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
     StageCursor<C::kStages> read;
     for (int t = grid.cluster, turn = 0; t < grid.count(); t += grid.clusters, ++turn) {
-      if (turn % 2 != group) {  // the other warpgroup's: step over its stages
+      if (turn % 2 != group) {  // the other warpgroup's tile: skip its stages
         read.advance(k_blocks);
         continue;
       }
-      if (turn > 0) named_barrier_sync(1 + group, 256);  // until its products are all issued
+      if (turn > 0) named_barrier_sync(1 + group, 256);  // until the other warpgroup has issued its batches
       const int last = mma_tile(acc, smem, tiles, read, k_blocks, release);
       const bool more = t + grid.clusters < grid.count();
       if (more) named_barrier_arrive(2 - group, 256);  // the other warpgroup's turn
@@ -66,10 +66,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       const TileIndex tile = grid.at(t);
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + warp % 4 * 16, tile.n * C::kBlockN);
-    }  // no barrier: a warp goes on when its boxes are packed; TMA stores under the next products
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
+    }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
-  cluster_sync();  // nobody leaves while the other block sends to it
+  cluster_sync();  // no block exits while the other still sends to it
 }
 
 }  // namespace ping_pong

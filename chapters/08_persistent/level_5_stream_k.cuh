@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int cluster = static_cast<int>(blockIdx.x) / C::kCluster;
   Segments segments(work, cluster, static_cast<int>(gridDim.x) / C::kCluster);
   Segment s;
-  const auto tile_at = [&](int t) {  // this block's part of cluster tile t
+  const auto tile_at = [&](int t) {  // this block's tile in cluster tile t
     const TileIndex tile = work.at(t);
     return TileIndex{tile.m * C::kCluster + rank, tile.n};
   };
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
@@ -65,10 +65,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       const TileIndex tile = tile_at(s.tile);
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    }  // no barrier: a warp goes on when its boxes are packed; TMA stores under the next products
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
+    }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
-  cluster_sync();  // nobody leaves while the other block sends to it
+  cluster_sync();  // no block exits while the other still sends to it
 }
 
 }  // namespace stream_k

@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
   const int cluster = static_cast<int>(blockIdx.x) / C::kCluster;
   Segments segments(work, cluster, static_cast<int>(gridDim.x) / C::kCluster);
   Segment s;
-  const auto tile_at = [&](int t) {  // this block's part of cluster tile t
+  const auto tile_at = [&](int t) {  // this block's tile in cluster tile t
     const TileIndex tile = work.at(t);
     return TileIndex{tile.m * C::kCluster + rank, tile.n};
   };
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
   } else {
     register_alloc<232>();
     const int group = warpgroup - 1, lane = lane_idx();
-    const int row = T::kPingPong ? 0 : group * T::kMmaM * 64;  // this warpgroup's first in the tile
+    const int row = T::kPingPong ? 0 : group * T::kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<T> tiles(smem.stages[0], row);
     const auto release = [&](int stage) {  // this warp has left it: tell each producer
       if constexpr (C::kCluster > 1) {
@@ -73,11 +73,11 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
 
     for (int turn = 0; segments.next(s); ++turn) {
       if constexpr (T::kPingPong) {
-        if (turn % 2 != group) {  // the other warpgroup's: step over its stages
+        if (turn % 2 != group) {  // the other warpgroup's tile: skip its stages
           read.advance(s.k_end - s.k_begin);
           continue;
         }
-        if (turn > 0) named_barrier_sync(1 + group, 256);  // until its products are all issued
+        if (turn > 0) named_barrier_sync(1 + group, 256);  // until the other warpgroup has issued its batches
       }
       const int last = mma_tile(acc, smem, tiles, read, s.k_end - s.k_begin, release);
       if constexpr (T::kPingPong) {
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
     }
     if (lane == 0) tma_store_wait_read<0>();
   }
-  if constexpr (C::kCluster > 1) cluster_sync();  // nobody leaves while others send to it
+  if constexpr (C::kCluster > 1) cluster_sync();  // no block exits while another sends to it
 }
 
 /// The product with one configuration: what level 6 chooses among, and chapter 11 tunes over.

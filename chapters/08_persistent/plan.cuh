@@ -38,7 +38,7 @@ struct Traits : C {
   // Registers are left to share tiles (stream-K) and to store rows of any pitch.
   static constexpr bool kGeneral = kMmaM == 1;
   static constexpr int kConsumers = 2;                       // warpgroups
-  static constexpr int kThreads = 128 * (1 + kConsumers);    // and the producer's
+  static constexpr int kThreads = 128 * (1 + kConsumers);    // + the producer's warpgroup
   static constexpr int kTileWarps = kPingPong ? 4 : 8;       // that multiply one tile
   static constexpr int kReaders = C::kCluster * kTileWarps;  // of a stage
   static constexpr int kRingBytes = C::kStages * (A::kBytes + B::kBytes + 16);  // and barriers

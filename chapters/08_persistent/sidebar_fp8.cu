@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
@@ -80,17 +80,17 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     for (int k_block = 0; k_block < k_blocks; ++k_block) {
       mbarrier_wait(&smem.full[read.stage], read.phase);
       mma_k_block_fp8(acc, tiles.at(read.stage), k_block > 0);
-      wgmma_wait<1>();  // the batch before this one is done: its stage is free
+      wgmma_wait<1>();  // the previous batch has finished: its stage is free
       if (k_block > 0 && lane_idx() == 0) mbarrier_arrive(&smem.empty[previous]);
       previous = read.stage;
       read.advance();
     }
-    wgmma_wait<0>();           // the last batch; nobody waits for its stage
+    wgmma_wait<0>();           // the last batch; no load waits for its stage
     wgmma_fence_operand(acc);  // the accumulators are read only from here
 
     store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // shared memory lives as long as its block
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
 }
 

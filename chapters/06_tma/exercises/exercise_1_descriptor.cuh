@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exercise 6.1, a hole: level 3, but the description of B's tile is yours to write. The numbers
-// below would be right if B were stored N x K (Major::k). B is stored K x N: what lies 1,024 bytes
-// on, what lies one panel on, and where do the next sixteen k begin?
+// Exercise 6.1, a hole: level 3, but you write the descriptor of B's tile. The numbers below would
+// be right if B were stored N x K (Major::k). B is stored K x N. What lies 1,024 bytes further on,
+// what lies one panel further on, and where do the next sixteen k begin?
 #pragma once
 
 #include "chapters/06_tma/level_3_swizzled.cuh"
@@ -12,7 +12,7 @@ namespace exercise_descriptor {
 
 struct Config : wgmma_swizzled::Config {};
 
-/// B's tile: kBlockN columns in panels of 64, each panel 64 k rows of 128 bytes, swizzled.
+/// B's tile: kBlockN columns in panels of 64. Each panel has 64 k rows of 128 bytes, swizzled.
 struct TileB : OperandTile<Major::mn, Swizzle::b128, Config::kBlockN, Config::kBlockK> {
   static __device__ __forceinline__ uint64_t descriptor(const unsigned char* tile) {
     return wgmma_descriptor<Swizzle::b128>(tile, 16, 1024);  // leading, stride: yours
@@ -33,7 +33,7 @@ struct Stage<exercise_descriptor::Config> : Stage<wgmma_swizzled::Config> {
 struct ExerciseDescriptor : wgmma_tiles::LevelOn<exercise_descriptor::Config> {
   static constexpr const char* name = "exercise_descriptor";
   static constexpr const char* changed = "the strides and steps of B's descriptor, by hand";
-  static constexpr const char* expect = "as level 3: one box a panel, no byte moved twice";
+  static constexpr const char* expect = "as level 3: one box per panel, no byte moved twice";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 

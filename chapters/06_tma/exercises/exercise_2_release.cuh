@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exercise 6.2, a seeded bug: level 5 with one line moved. On a GPU it is right almost always. Run
-// it under COOKBOOK_SIMT_ASYNC=early and =late: under which is it wrong, and who reads what too
-// late? Find and repair the line.
+// Exercise 6.2, a seeded bug: level 5 with one line moved. On a GPU its result is almost always
+// right. Run it under COOKBOOK_SIMT_ASYNC=early and =late. Under which of the two is it wrong, and
+// which thread reads what too late? Find and repair the line.
 #pragma once
 
 #include "chapters/06_tma/level_5_warp_specialised.cuh"
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first, in the tile
+    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<C> tiles(smem.stages[0], row);
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 struct ExerciseRelease : WgmmaLevel<exercise_release::Config> {
   static constexpr const char* name = "exercise_release";
   static constexpr const char* changed = "level 5 with one line moved";
-  static constexpr const char* expect = "as level 5, whenever loads happen to be late";
+  static constexpr const char* expect = "as level 5, as long as loads happen to be late";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 
