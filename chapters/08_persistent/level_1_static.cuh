@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 1: as many blocks as multiprocessors; each takes tile after tile.
+// Level 1: as many blocks as SMs; each computes one tile after the other.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace cookbook::gemm {
 
-/// Blocks of a persistent grid: as many as there are multiprocessors, in whole clusters, and no
-/// more than there are tiles.
+/// Number of blocks of a persistent grid: as many as there are SMs, in whole clusters, and no more
+/// than there are tiles.
 template <class C>
 unsigned persistent_blocks(const Problem& p) {
   const unsigned tiles = blocks_for(p.m, p.n, C::kBlockM * C::kCluster, C::kBlockN);
@@ -18,11 +18,11 @@ unsigned persistent_blocks(const Problem& p) {
   return std::min(tiles, static_cast<unsigned>(clusters)) * C::kCluster;
 }
 
-/// The tiles of C as the blocks of a persistent grid see them: a cluster takes one cluster tile at
-/// a time, and its blocks the parts of it, one above the other.
+/// The tiles of C as the blocks of a persistent grid see them: a cluster computes one cluster tile
+/// at a time. Its blocks compute the tiles of it, one above the other.
 template <class C>
 struct ClusterTiles {
-  int rank, cluster, clusters;  // this block in its cluster, its cluster, and how many there are
+  int rank, cluster, clusters;  // rank in the cluster, index of the cluster, number of clusters
   int tiles_m, tiles_n;         // cluster tiles
 
   __device__ __forceinline__ explicit ClusterTiles(const Extents& e)
@@ -33,7 +33,7 @@ struct ClusterTiles {
         tiles_n(ceil_div(e.n, C::kBlockN)) {}
 
   __device__ __forceinline__ int count() const { return tiles_m * tiles_n; }
-  /// This block's part of cluster tile t.
+  /// This block's tile in cluster tile t.
   __device__ __forceinline__ TileIndex at(int t) const {
     TileIndex tile;
     C::Order::tile(t, tiles_m, tiles_n, tile);
@@ -52,7 +52,7 @@ struct Config : DefaultOperands {
   static constexpr int kCluster = 2;       // blocks, one above the other; each loads half of B
   using Order = GroupedOrder<8>;           // of cluster tiles, 256 x 256
   static constexpr int kConsumers = 2;     // warpgroups, half of the tile's rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);                  // + the producer's warpgroup
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
   static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
 };
 
@@ -111,12 +111,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 struct PersistentStatic : tma_store::LayoutLevel<persistent_static::Config> {
   static constexpr const char* name = "static";
-  static constexpr const char* changed = "a block a multiprocessor, tiles dealt in turn";
+  static constexpr const char* changed = "one block per SM, tiles assigned round-robin";
   static constexpr const char* expect =
       "1.03x: no launch between tiles, and the next tile's first stages load while this one is "
       "stored";
   static constexpr const char* cost =
-      "a loop around everything; a multiprocessor is never given to another kernel in between";
+      "a loop around everything; no other kernel gets an SM in between";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

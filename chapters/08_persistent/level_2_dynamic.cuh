@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 2: tiles are handed out one by one, to whoever is free.
+// Level 2: tiles are assigned one by one, each to the next cluster that asks.
 #pragma once
 
 #include "chapters/08_persistent/level_1_static.cuh"
@@ -10,15 +10,16 @@ namespace persistent_dynamic {
 
 template <Major kA = Major::k, Major kB = Major::mn>
 struct Config : persistent_static::Config<kA, kB> {
-  static constexpr int kQueue = 2;  // tiles fetched ahead
+  static constexpr int kQueue = 2;  // tiles that the scheduler fetches ahead
 };
 
 using tma_store::store_tile;
 
 template <class C>
 struct Smem : tma_store::Smem<C> {
-  int queue[C::kQueue];  // tiles that the scheduler has fetched
-  // An entry is written, and read by all readers of the cluster (rank 0's barrier counts).
+  int queue[C::kQueue];  // indices of fetched tiles
+  // full: the entry has been written. empty: all readers of the cluster have read it (rank 0's
+  // barrier counts them).
   uint64_t queue_full[C::kQueue], queue_empty[C::kQueue];
 };
 
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         }
       }
       const bool is_last = atomicAdd(&next[1], 1) == grid.clusters - 1;
-      if (is_last) next[0] = next[1] = 0;  // for the next launch
+      if (is_last) next[0] = next[1] = 0;  // reset for the next launch
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
@@ -111,15 +112,16 @@ struct PersistentDynamic : LevelT<bf16> {
   using Config = persistent_dynamic::Config<>;
   struct Plan {
     TmaPlan tma;
-    DeviceMemory next;  // the counter, and how many clusters are done
+    DeviceMemory next;  // the counter, and the number of finished clusters
   };
   static constexpr const char* name = "dynamic";
   static constexpr const char* changed =
-      "a counter in global memory deals the tiles; a scheduler thread a cluster fetches ahead";
+      "a counter in global memory assigns the tiles; one scheduler thread per cluster fetches "
+      "ahead";
   static constexpr const char* expect =
-      "the same: all tiles of a product take equally long. It pays where they do not (grouped "
-      "products)";
-  static constexpr const char* cost = "an atomic a tile, and a queue in shared memory";
+      "the same: all tiles of a GEMM take equally long. It pays where they do not (grouped "
+      "GEMM)";
+  static constexpr const char* cost = "one atomic per tile, and a queue in shared memory";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 3: nobody waits for a tile to be stored. (Compare with level 1: the schedule is static
+// Level 3: no warp waits for the stores of a tile. (Compare with level 1: the schedule is static
 // again.)
 #pragma once
 
@@ -55,7 +55,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0)
+      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
   cluster_sync();  // no block exits while the other still sends to it
 }
@@ -65,10 +66,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 struct HiddenEpilogue : tma_store::LayoutLevel<hidden_epilogue::Config> {
   static constexpr const char* name = "hidden_epilogue";
   static constexpr const char* changed =
-      "no wait and no barrier after a tile: stores run under the next products";
+      "no wait and no barrier after a tile: TMA stores it during the next tile's wgmma";
   static constexpr const char* expect =
-      "1.02x: the warpgroups drift apart, so that one packs C while the other has the tensor cores";
-  static constexpr const char* cost = "nothing: boxes are waited for when they are packed again";
+      "1.02x: the warpgroups drift apart, so one packs C while the other uses the tensor cores";
+  static constexpr const char* cost = "nothing: a warp waits for a box only when it packs it again";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

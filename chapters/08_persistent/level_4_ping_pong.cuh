@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 4: each consumer warpgroup has a tile of its own; one multiplies while the other stores.
+// Level 4: each consumer warpgroup has its own tile; one multiplies while the other stores.
 #pragma once
 
 #include "chapters/08_persistent/level_1_static.cuh"
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    constexpr int kMmaM = C::kBlockM / 64;  // a warpgroup has the whole tile
-    const int group = warpgroup - 1;        // takes turns group, group + 2, ...
+    constexpr int kMmaM = C::kBlockM / 64;  // a warpgroup computes the whole tile
+    const int group = warpgroup - 1;        // computes the block's tiles group, group + 2, ...
     const Descriptors<C> tiles(smem.stages[0]);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
@@ -55,7 +55,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         read.advance(k_blocks);
         continue;
       }
-      if (turn > 0) named_barrier_sync(1 + group, 256);  // until the other warpgroup has issued its batches
+      if (turn > 0)
+        named_barrier_sync(1 + group, 256);  // until the other warpgroup has issued its batches
       const int last = mma_tile(acc, smem, tiles, read, k_blocks, release);
       const bool more = t + grid.clusters < grid.count();
       if (more) named_barrier_arrive(2 - group, 256);  // the other warpgroup's turn
@@ -67,7 +68,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0)
+      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
   cluster_sync();  // no block exits while the other still sends to it
 }
@@ -77,18 +79,19 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 struct PingPong : tma_store::LayoutLevel<ping_pong::Config> {
   static constexpr const char* name = "ping_pong";
   static constexpr const char* changed =
-      "a tile to each warpgroup, in turns: the tensor cores never see an epilogue";
+      "one tile per warpgroup, in turns: the tensor cores never wait for an epilogue";
   static constexpr const char* expect =
-      "as level 3 or better: an epilogue is hidden whole, but tiles of 128 x 192 load more for "
-      "each product";
-  static constexpr const char* cost = "192 accumulators a thread";
+      "as level 3 or better: the whole epilogue is hidden, but tiles of 128 x 192 load more per "
+      "multiplication";
+  static constexpr const char* cost = "192 accumulators per thread";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)),
-            slower_than_previous(0.95,
-                                 "128 x 192 tiles load 38 products a byte, 128 x 256 load 43: "
-                                 "where L2 or power binds, that costs what the epilogue saves")};
+            slower_than_previous(
+                0.95,
+                "128 x 192 tiles give 38 multiplications per byte loaded, 128 x 256 give 43: "
+                "where L2 or power binds, that costs what the epilogue saves")};
   }
   static void run(const Plan& plan, Stream stream) {
     in_layout(plan, stream, [&](auto config) {

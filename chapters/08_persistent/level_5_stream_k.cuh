@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 5: stream-K. Where tiles do not fill the last wave, k-blocks are dealt instead of tiles.
+// Level 5: stream-K. Where tiles do not fill the last wave, k-blocks are assigned instead of tiles.
 #pragma once
 
 #include "chapters/08_persistent/level_1_static.cuh"
@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0)
+      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
   cluster_sync();  // no block exits while the other still sends to it
 }
@@ -83,17 +84,17 @@ struct StreamK : LevelT<bf16> {
   };
   static constexpr const char* name = "stream_k";
   static constexpr const char* changed =
-      "the last wave's tiles are cut into equal shares of k-blocks";
+      "the last wave's tiles are cut into k-blocks, and each cluster gets equally many";
   static constexpr const char* expect =
-      "one wave's idle multiprocessors are put to work; the same where waves are full";
+      "the idle SMs of one wave are put to work; the same where waves are full";
   static constexpr const char* cost =
-      "partial sums go through L2: 128 KB a block, written and read";
+      "partial sums go through L2: 128 KB per block, written and read";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
     const double all = 1.0 * ceil_div(static_cast<int>(p.k), Config::kBlockK) * Config::kCluster *
                        blocks_for(p.m, p.n, Config::kBlockM * Config::kCluster, Config::kBlockN);
-    return {tma_loads("a").requests(all),  // no k-block is done twice
+    return {tma_loads("a").requests(all),  // no k-block is loaded twice
             slower_than_previous(0.9, "it pays where the last wave is far from full")};
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 6: everything at once, for any shape: tiles chosen by size, rows of any pitch.
+// Level 6: all techniques at once, for any shape: tiles chosen by size, rows of any pitch.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
   };
 
   if (threadIdx.x == 0) {
-    tma_prefetch_descriptor(&map_a);  // it shows where there is little else to do
+    tma_prefetch_descriptor(&map_a);  // its latency matters where tiles are few
     tma_prefetch_descriptor(&map_b);
     init_barriers(smem, T::kReaders);
   }
@@ -59,15 +59,17 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
   } else {
     register_alloc<232>();
     const int group = warpgroup - 1, lane = lane_idx();
-    const int row = T::kPingPong ? 0 : group * T::kMmaM * 64;  // this warpgroup's first row in the tile
+    const int row =
+        T::kPingPong ? 0 : group * T::kMmaM * 64;  // this warpgroup's first row in the tile
     const Descriptors<T> tiles(smem.stages[0], row);
-    const auto release = [&](int stage) {  // this warp has left it: tell each producer
-      if constexpr (C::kCluster > 1) {
-        release_in_cluster<C::kCluster>(&smem.empty[stage]);
-      } else {
-        if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
-      }
-    };
+    const auto release =
+        [&](int stage) {  // this warp has read it: arrive at the empty barrier of each block
+          if constexpr (C::kCluster > 1) {
+            release_in_cluster<C::kCluster>(&smem.empty[stage]);
+          } else {
+            if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
+          }
+        };
     float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
     StageCursor<C::kStages> read;
 
@@ -77,11 +79,12 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
           read.advance(s.k_end - s.k_begin);
           continue;
         }
-        if (turn > 0) named_barrier_sync(1 + group, 256);  // until the other warpgroup has issued its batches
+        if (turn > 0)
+          named_barrier_sync(1 + group, 256);  // until the other warpgroup has issued its batches
       }
       const int last = mma_tile(acc, smem, tiles, read, s.k_end - s.k_begin, release);
       if constexpr (T::kPingPong) {
-        if (segments.more()) named_barrier_arrive(2 - group, 256);  // the other's turn
+        if (segments.more()) named_barrier_arrive(2 - group, 256);  // the other warpgroup's turn
       }
       wgmma_wait<0>();
       wgmma_fence_operand(acc);  // the accumulators are read only from here
@@ -107,7 +110,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
   if constexpr (C::kCluster > 1) cluster_sync();  // no block exits while another sends to it
 }
 
-/// The product with one configuration: what level 6 chooses among, and chapter 11 tunes over.
+/// The GEMM with one configuration: level 6 chooses among some, chapter 11 tunes over many.
 template <class C>
 struct Tuned {
   static void run(const Plan& plan, Stream stream) {
@@ -124,7 +127,7 @@ struct Tuned {
     });
   }
 
-  /// tiles_to_share: how many cluster tiles to cut for stream-K.
+  /// tiles_to_share: the number of cluster tiles to cut into k-blocks (stream-K).
   static Plan prepare(const Problem& p, const Buffers& at, int tiles_to_share) {
     Plan plan{TmaPlan{p, at}};
     plan.launch_product = run;
@@ -164,12 +167,14 @@ struct Tuned {
 };
 
 //                           M    N    K  stages  cluster  group
-using Large = Config<128, 256, 64, 4, 2, 8, Schedule::cooperative>;   // many tiles
-using Medium = Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // too few of them
-using Small = Config<128, 64, 64, 8, 1, 8, Schedule::cooperative>;    // not even enough of those
+using Large = Config<128, 256, 64, 4, 2, 8, Schedule::cooperative>;  // many tiles
+using Medium =
+    Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // where large tiles are too few
+using Small =
+    Config<128, 64, 64, 8, 1, 8, Schedule::cooperative>;  // where medium tiles are too few
 
-/// The plan of whichever of the configurations is predicted to be fastest, with its tiles dealt
-/// whole or the last wave shared.
+/// The plan of the configuration that is predicted to be fastest: its tiles assigned whole, or
+/// those of the last wave cut into k-blocks.
 template <class... Configs>
 Plan prepare_best(const Problem& p, const Buffers& at) {
   const Prediction guesses[] = {predict<Configs>(p)...};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 8: the only file that compiles its kernels.
+// Chapter 8: the only file of the chapter that compiles its kernels.
 #include "chapters/08_persistent/ladder.hpp"
 
 namespace cookbook {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Levels of a chapter out of the library that the chapter's program links. For sidebars that only
-// time a level: its kernels, in every layout, take most of a minute to compile.
+// Levels of a chapter from the library that the chapter's program links. For sidebars that only
+// time a level: compiling its kernels in every layout takes most of a minute.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ Chapter chapter_8_entry();
 
 namespace gemm {
 
-/// What launches the level called `name` of `chapter`'s first ladder on this product.
+/// The function that launches the level called `name` of `chapter`'s first ladder on this GEMM.
 inline std::function<void(Stream)> prepare_level(const Chapter& chapter, const std::string& name,
                                                  const Problem& problem, const Buffers& at) {
   const LevelEntry* level = chapter.ladders.front().find(name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Matrices whose rows TMA cannot step over (a pitch that is no multiple of 16 bytes): a copy of A
-/// or B to padded rows, and stores of C that need no alignment.
+/// Matrices whose pitch TMA does not support (not a multiple of 16 bytes): a copy of A or B to
+/// padded rows, and stores of C that need no alignment.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace pad_rows {
 
 struct Config {
   static constexpr int kThreads = 256;
-  static constexpr int kElements = 8;  // a thread, all loads in flight at once
+  static constexpr int kElements = 8;  // per thread, all loads in flight at once
 };
 
-/// to[row][col] = from[row][col]. A block copies kThreads * kElements elements of a row; a warp's
-/// accesses are 64 contiguous bytes wherever the row begins.
+/// to[row][col] = from[row][col]. A block copies kThreads * kElements elements of a row. A warp
+/// accesses 64 contiguous bytes at a time, whatever the row's alignment.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     kernel(const bf16* __restrict__ from, std::int64_t from_pitch, bf16* __restrict__ to,
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
 }  // namespace pad_rows
 
-/// A matrix for TMA: itself, or a padded copy in `memory`.
+/// A matrix for TMA: the original, or a padded copy in `memory`.
 struct PaddedMatrix {
   const bf16* from = nullptr;
   std::int64_t rows = 0, cols = 0, pitch = 0;
@@ -54,7 +54,7 @@ struct PaddedMatrix {
   std::int64_t base_pitch() const { return is_copied() ? padded_pitch() : pitch; }
 };
 
-/// Allocates the copy if `pitch` or the base address need one.
+/// Allocates the copy if `pitch` or the base address requires one.
 inline PaddedMatrix padded_matrix(const bf16* from, std::int64_t rows, std::int64_t cols,
                                   std::int64_t pitch, const char* name) {
   PaddedMatrix matrix{from, rows, cols, pitch, {}};
@@ -65,7 +65,7 @@ inline PaddedMatrix padded_matrix(const bf16* from, std::int64_t rows, std::int6
   return matrix;
 }
 
-/// Fills the copy. Work that the problem requires: it is launched, and timed, with every product.
+/// Fills the copy. The problem requires this work, so every GEMM launches it and its time counts.
 inline void launch_padding(const PaddedMatrix& matrix, Stream stream) {
   using C = pad_rows::Config;
   if (!matrix.is_copied()) return;
@@ -77,8 +77,8 @@ inline void launch_padding(const PaddedMatrix& matrix, Stream stream) {
          static_cast<int>(matrix.cols), static_cast<int>(pieces));
 }
 
-/// As tma_store::store_tile, to rows of any pitch: every row of a packed box leaves in two
-/// instructions of 64 contiguous bytes, wherever they begin. Uses the first box only.
+/// As tma_store::store_tile, to rows of any pitch: two instructions store each row of a packed box,
+/// with 64 contiguous bytes each, whatever their alignment. Uses the first box only.
 template <int kMmaM, int kAccumulators>
 __device__ __forceinline__ void store_tile_unaligned(const float (&acc)[kMmaM][kAccumulators],
                                                      const Output& out, const Extents& e,
@@ -87,7 +87,7 @@ __device__ __forceinline__ void store_tile_unaligned(const float (&acc)[kMmaM][k
 #pragma unroll
   for (int i = 0; i < kMmaM * kAcross; ++i) {
     tma_store::pack_box(box, acc[i / kAcross], i % kAcross);
-    __syncwarp();  // the box is whole
+    __syncwarp();  // all lanes have packed the box
     const int first_row = row + 64 * (i / kAcross), first_col = col + 64 * (i % kAcross);
 #pragma unroll 4
     for (int r = 0; r < tma_store::kBoxRows; ++r) {
@@ -99,7 +99,7 @@ __device__ __forceinline__ void store_tile_unaligned(const float (&acc)[kMmaM][k
         if (first_row + r < e.m && first_col + c < e.n) destination[c] = value;
       }
     }
-    __syncwarp();  // read by all before it is packed again
+    __syncwarp();  // all lanes have read it before it is packed again
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Stream-K: sums of part of a tile, handed from the blocks that have them to the one that stores
-/// the tile. Warp by warp and always in the same order, so that the result never varies.
+/// Stream-K: partial sums of a tile go from the blocks that computed them to the block that stores
+/// the tile. They are added warp by warp and always in the same order, so the result never varies.
 #pragma once
 
 #include "chapters/08_persistent/work.cuh"
@@ -10,13 +10,14 @@
 
 namespace cookbook::gemm {
 
-/// Workspace for one partial tile a block. `flags` are zero between launches.
+/// Workspace for one partial tile per block. `flags` are zero between launches.
 struct PartialSums {
   float* sums = nullptr;  // (block, warp, accumulator / 4, lane) of float4
-  int* flags = nullptr;   // (block, warp): 1 while sums wait to be fetched
+  int* flags = nullptr;   // (block, warp): 1 while sums are ready to be fetched
 };
 
-/// Puts this warp's accumulators down and says so. slot: block * warps a block + warp.
+/// Writes this warp's accumulators to the workspace and sets its flag. `slot`: block * (warps per
+/// block) + warp.
 template <int kMmaM, int kAccumulators>
 __device__ __forceinline__ void give_sums(const float (&acc)[kMmaM][kAccumulators],
                                           const PartialSums& partial, int slot) {
@@ -32,14 +33,14 @@ __device__ __forceinline__ void give_sums(const float (&acc)[kMmaM][kAccumulator
   if (lane_idx() == 0) store_release(&partial.flags[slot], 1);
 }
 
-/// Waits for the same warp's sums of another block and adds them.
+/// Waits for the partial sums of the same warp of another block and adds them.
 template <int kMmaM, int kAccumulators>
 __device__ __forceinline__ void take_sums(float (&acc)[kMmaM][kAccumulators],
                                           const PartialSums& partial, int slot) {
   constexpr int kPacks = kAccumulators / 4;
   if (lane_idx() == 0) {
     spin_wait_until_equal(&partial.flags[slot], 1);
-    partial.flags[slot] = 0;  // for the next launch; nobody else looks
+    partial.flags[slot] = 0;  // reset for the next launch; no other warp reads it
   }
   __syncwarp();
   const float4* from = reinterpret_cast<const float4*>(partial.sums) +
@@ -52,9 +53,10 @@ __device__ __forceinline__ void take_sums(float (&acc)[kMmaM][kAccumulators],
   }
 }
 
-/// The sums of a segment that is not a whole tile: given away, or completed with the others'. True
-/// if this warp now has the tile's sums and stores them. A tile is completed by whoever has its
-/// last k-block. block_of(c): this block's counterpart in cluster c.
+/// Handles the accumulators of a segment that is not a whole tile: writes them to the workspace, or
+/// completes them with those of other clusters. Returns true if this warp now has the tile's final
+/// accumulators and must store them. The cluster with the tile's last k-block completes it.
+/// block_of(c): this block's counterpart in cluster c.
 template <int kWarps, int kMmaM, int kAccumulators, class BlockOf>
 __device__ __forceinline__ bool complete_tile(float (&acc)[kMmaM][kAccumulators],
                                               const PartialSums& partial, const Work& work,

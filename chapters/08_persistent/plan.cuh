@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 apart from its kernel: what a configuration is, what a product needs on the device, and
-/// a guess at how long each configuration would take.
+/// Level 6 apart from its kernel: what a configuration is, what a GEMM needs on the device, and an
+/// estimate of the time that each configuration takes.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,20 @@ namespace cookbook::gemm::any_shape {
 
 using tma_store::kBoxBytes;
 
-/// cooperative: both consumer warpgroups share a tile, half of its rows each.
-/// ping_pong: each has a tile of its own; one multiplies while the other stores.
+/// cooperative: both consumer warpgroups compute one tile, half of its rows each.
+/// ping_pong: each has its own tile; one multiplies while the other stores.
 enum class Schedule { cooperative, ping_pong };
 
 template <int kM, int kN, int kK, int kDepth, int kBlocks, int kRows, Schedule kWho>
 struct Config {
   static constexpr int kBlockM = kM, kBlockN = kN, kBlockK = kK;
   static constexpr int kStages = kDepth;
-  static constexpr int kCluster = kBlocks;  // blocks, one above the other, that share B
-  static constexpr int kGroup = kRows;      // rows of cluster tiles, see Work::at
+  static constexpr int kCluster = kBlocks;  // blocks, one above the other, with a common B tile
+  static constexpr int kGroup = kRows;      // group size: rows of cluster tiles, see Work::at
   static constexpr Schedule kSchedule = kWho;
 };
 
-/// A configuration for operands of one layout, with what follows from it.
+/// A configuration for operands of one layout, with the constants that follow from it.
 template <class C, Major kA, Major kB>
 struct Traits : C {
   static constexpr Major kMajorA = kA, kMajorB = kB;
@@ -35,13 +35,14 @@ struct Traits : C {
   using B = OperandTile<kB, kSwizzle, C::kBlockN, C::kBlockK, C::kCluster>;
   static constexpr bool kPingPong = C::kSchedule == Schedule::ping_pong;
   static constexpr int kMmaM = C::kBlockM / (kPingPong ? 1 : 2) / 64;  // per warpgroup
-  // Registers are left to share tiles (stream-K) and to store rows of any pitch.
+  // True if registers are left to cut tiles (stream-K) and to store rows of any pitch.
   static constexpr bool kGeneral = kMmaM == 1;
   static constexpr int kConsumers = 2;                       // warpgroups
   static constexpr int kThreads = 128 * (1 + kConsumers);    // + the producer's warpgroup
-  static constexpr int kTileWarps = kPingPong ? 4 : 8;       // that multiply one tile
+  static constexpr int kTileWarps = kPingPong ? 4 : 8;       // warps that multiply one tile
   static constexpr int kReaders = C::kCluster * kTileWarps;  // of a stage
-  static constexpr int kRingBytes = C::kStages * (A::kBytes + B::kBytes + 16);  // and barriers
+  static constexpr int kRingBytes =
+      C::kStages * (A::kBytes + B::kBytes + 16);  // tiles and barriers
   static constexpr int kWarps = 4 * kConsumers;
   static constexpr int kStoreBuffers = kRingBytes + kWarps * 2 * kBoxBytes <= 232448 ? 2 : 1;
   static constexpr int kSmemBytes = kRingBytes + kWarps * kStoreBuffers * kBoxBytes;
@@ -50,7 +51,7 @@ struct Traits : C {
   static_assert(C::kBlockN % 64 == 0 && C::kCluster <= 2, "whole boxes of C; clusters of 1 or 2");
 };
 
-/// What one product on this device needs: its work, its maps, its workspace.
+/// What one GEMM on this device needs: its work, its tensor maps, its workspace.
 struct Plan {
   TmaPlan tma;
   PaddedMatrix a{}, b{};  // what TMA reads: the matrices themselves or padded copies
@@ -61,29 +62,29 @@ struct Plan {
   void (*launch_product)(const Plan&, Stream) = nullptr;
 };
 
-/// Blocks of a persistent grid: as many as there are multiprocessors, in whole clusters.
+/// Blocks of a persistent grid: as many as there are SMs, in whole clusters.
 template <class C>
 int grid_blocks() {
   return std::max(1, device_info().sm_count / C::kCluster) * C::kCluster;
 }
 
-/// How long a product takes with configuration C, in clocks of the tensor cores (4,096 operations
-/// each), with its tiles dealt whole or the last incomplete wave of them shared.
-/// kStartClocks: filling the ring, storing the last tile. kShareBlocks: putting partial sums of a
-/// tile down and fetching them, both through L2, in k-blocks of the tile.
+/// Estimated time of a GEMM with configuration C, in clocks of the tensor cores (4,096 operations
+/// each), with its tiles assigned whole or those of the last incomplete wave cut into k-blocks.
+/// kStartClocks: filling the ring and storing the last tile. kShareBlocks: writing partial sums of
+/// a tile and fetching them, both through L2, in k-blocks of the tile.
 struct Prediction {
   static constexpr double kStartClocks = 3000, kShareBlocks = 40;
   double whole, shared;
   int tiles_to_share;
 };
 
-/// The guess, from extents alone.
+/// The estimate, from extents alone.
 template <class C>
 Prediction predict(const Problem& p) {
   const Work work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, C::kGroup);
   const int clusters = grid_blocks<C>() / C::kCluster;
-  // A small tile makes the copy engine and shared memory the limit: its operands come around more
-  // often. Bytes written and read in shared memory a clock, 128 at most.
+  // With small tiles TMA and shared memory are the limit, because operands are loaded more often.
+  // Bytes written and read in shared memory per clock, 128 at most.
   const double mma_clocks = C::kBlockM * C::kBlockN * C::kBlockK / 2048.0;
   const double loaded = 2.0 * C::kBlockK * (C::kBlockM + C::kBlockN);
   const double read = 2.0 * C::kBlockK * C::kBlockM / 64 * (64 + C::kBlockN);

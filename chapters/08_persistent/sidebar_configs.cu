@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda sm_90a
-// Sidebar: the last level's kernel under other tiles, stages, clusters, groups and schedules, all
-// timed interleaved with cuBLAS. Usage: chapter-8-configs [M N K LAYOUT]...   LAYOUT: NN NT TN TT
+// Sidebar: the last level's kernel with other tiles, stages, clusters, group sizes and schedules,
+// all timed interleaved with cuBLAS. Usage: chapter-8-configs [M N K LAYOUT]...   LAYOUT: NN NT TN
+// TT
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,7 +26,7 @@ struct Candidate {
   std::function<any_shape::Plan(const Problem&, const Buffers&)> prepare;
 };
 
-/// One configuration; `share`: with the last wave's tiles shared (stream-K).
+/// One configuration; `share`: the last wave's tiles are cut into k-blocks (stream-K).
 template <class C>
 Candidate candidate(bool share, int group = C::kGroup) {
   char name[96];
@@ -75,7 +76,7 @@ int sweep_all(const Size& size, bool a_transposed, bool b_transposed) {
   Sweep sweep(size, a_transposed, b_transposed);
   for (const Candidate& each : candidates()) {
     sweep.add(each.name, [&] {
-      // Shared: a std::function must be copyable, and a plan owns memory.
+      // A shared_ptr, because a std::function must be copyable and a plan owns memory.
       auto plan = std::make_shared<any_shape::Plan>(each.prepare(sweep.problem, sweep.buffers));
       return [plan](Stream stream) { AnyShape::run(*plan, stream); };
     });
@@ -90,7 +91,7 @@ int main(int argc, char** argv) {
   using cookbook::gemm::sweep_all;
   const std::string accepted = "[M N K LAYOUT]..., LAYOUT being NN, NT, TN or TT";
   std::vector<std::pair<cookbook::Size, std::string>> wanted;
-  for (int i = 1; i < argc; i += 4) {  // all are read before the first takes its minutes
+  for (int i = 1; i < argc; i += 4) {  // read all sizes first: a run takes minutes
     const cookbook::Size size = cookbook::product_size(argc, argv, i, accepted);
     const std::string layout = i + 3 < argc ? argv[i + 3] : "";
     if (layout != "NN" && layout != "NT" && layout != "TN" && layout != "TT") {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: FP8. e4m3 operands, bf16 result: chapter 6's last kernel with another instruction, tiles
-// in groups of 16 rows.
+// Sidebar: FP8. e4m3 operands, bf16 result: chapter 6's last kernel with another instruction, and
+// tiles in groups of 16 rows.
 //
-// A byte is a byte: TMA and the swizzle move two e4m3 as they move one bf16, so that tiles, maps
-// and descriptors below count in *pairs*, and only the product knows better. A row of 128 bytes
-// holds 128 k instead of 64. Both operands must be k-contiguous (A row-major, B stored N x K): for
-// FP8 the tensor cores cannot transpose as they read. Checks itself on both backends; on a GPU it
-// is timed beside bf16. Usage: chapter-8-fp8 [M N K]
+// TMA and the swizzle only see bytes: two e4m3 are moved like one bf16. Tiles, tensor maps and
+// descriptors below therefore count in *pairs*; only the wgmma counts in elements. A row of 128
+// bytes holds 128 k instead of 64. Both operands must be k-contiguous (A row-major, B stored N x
+// K): for FP8 the tensor cores cannot transpose as they read. Checks itself on both backends; on a
+// GPU it is timed next to bf16. Usage: chapter-8-fp8 [M N K]
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,7 +28,7 @@ using tma_store::store_tile;
 
 struct Config : tma_store::Config<Major::k, Major::k> {};
 
-/// As chapter 6's mma_k_block, with the FP8 instruction: 32 k for every 16 pairs.
+/// As chapter 6's mma_k_block, with the FP8 instruction: 32 k (16 pairs) per instruction.
 template <class C, int kMmaM, int kAccumulators>
 __device__ __forceinline__ void mma_k_block_fp8(float (&acc)[kMmaM][kAccumulators],
                                                 const Descriptors<C>& tiles, bool accumulate) {
@@ -90,11 +90,13 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 
     store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0)
+      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
 }
 
-/// The value of an e4m3 byte: sign, four bits of exponent (bias 7), three of fraction; no infinity.
+/// The value of an e4m3 byte: one sign bit, four of exponent (bias 7), three of fraction; no
+/// infinity.
 double value_of(unsigned char bits) {
   const int exponent = bits >> 3 & 15, fraction = bits & 7;
   const double sign = bits & 128 ? -1 : 1;
@@ -111,7 +113,7 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
   std::vector<unsigned char> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(n * k));
   std::uint32_t state = 1;
   for (auto* matrix : {&a, &b}) {
-    for (unsigned char& bits : *matrix) {  // up to 30 in size, never NaN
+    for (unsigned char& bits : *matrix) {  // magnitudes up to 30, never NaN
       state = state * 1664525u + 1013904223u;
       bits = static_cast<unsigned char>(state >> 24 & 0x80) |
              static_cast<unsigned char>((state >> 16) % 0x60);
@@ -122,7 +124,7 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
   device_a.copy_from_host(a.data(), a.size());
   device_b.copy_from_host(b.data(), b.size());
 
-  // In pairs: K / 2 of them a row.
+  // In pairs: K / 2 per row.
   const Problem pairs = Problem::make_layout({m, n, k / 2}, {}, false, true);
   const Buffers at{device_a.as<bf16>(), device_b.as<bf16>(), device_c.as<bf16>()};
   const TmaPlan plan = TmaStore::prepare(pairs, at);
@@ -135,8 +137,9 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
   product({});
   synchronize();
 
-  // Tensor cores keep about 14 bits while they add FP8 products. Each step adds 32 of them to what
-  // has been added so far, and may lose the 14th bit of the larger: the bound follows the steps.
+  // Tensor cores keep about 14 bits while they accumulate FP8 multiplications. Each step adds 32
+  // terms to the accumulator and may lose the 14th bit of the larger operand, so the bound grows
+  // with the number of steps.
   constexpr std::int64_t kStep = 32;
   std::vector<std::uint16_t> row(static_cast<size_t>(n));
   double worst = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: grouped products. Several products of different sizes - a mixture of experts, say - in
-// one persistent launch: their tiles form one list. Level 3 without clusters; a tile finds its
-// product, and with it its tensor maps, by walking a list in the kernel's parameters. Checks itself
-// on both backends; on a GPU it is timed beside one launch a product. Usage: chapter-8-grouped
+// Sidebar: grouped GEMM. Several GEMMs of different sizes (the experts of a mixture, for example)
+// in one persistent launch: their tiles form one list. The kernel is level 3 without clusters. A
+// block finds the GEMM of a tile, and with it the tensor maps, by searching a list in the kernel's
+// parameters. Checks itself on both backends; on a GPU it is timed next to one launch per GEMM.
+// Usage: chapter-8-grouped
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -24,18 +25,19 @@ using tma_store::store_tile;
 
 struct Config : tma_store::Config<Major::k, Major::mn> {};
 
-/// One product and where its tiles begin in the common list.
+/// One GEMM and the index of its first tile in the common list.
 struct One {
   TensorMap a, b, c;
   int first_tile, tiles_m, k_blocks;
 
-  /// Position of tile t of the list; down the columns, so that neighbours share B.
+  /// Position of tile t of the list; column by column, so that consecutive tiles use the same part
+  /// of B.
   __device__ __forceinline__ TileIndex at(int t) const {
     return {(t - first_tile) % tiles_m, (t - first_tile) / tiles_m};
   }
 };
 
-/// What the kernel takes: at most 4 KB of parameters.
+/// The kernel's parameters: at most 4 KB.
 struct Products {
   static constexpr int kMost = 8;
   One list[kMost];
@@ -92,11 +94,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       store_tile<C::kStoreBuffers>(acc, &p.c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0)
+      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
 }
 
-/// The products' plans as one. None of them may be empty, and all pitches must suit TMA.
+/// One plan for all GEMMs. None of them may be empty, and all pitches must be supported by TMA.
 Products gather(const std::vector<TmaPlan>& plans) {
   Products all{};
   for (const TmaPlan& plan : plans) {
@@ -134,7 +137,7 @@ int run(const std::vector<Size>& sizes) {
   int status = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto comparison = instances[i]->compare();
-    std::printf("product %zu, %lld x %lld x %lld: %s\n", i, static_cast<long long>(sizes[i][0]),
+    std::printf("GEMM %zu, %lld x %lld x %lld: %s\n", i, static_cast<long long>(sizes[i][0]),
                 static_cast<long long>(sizes[i][1]), static_cast<long long>(sizes[i][2]),
                 comparison.ok ? "ok" : comparison.message.c_str());
     if (!comparison.ok) status = 1;
@@ -146,7 +149,7 @@ int run(const std::vector<Size>& sizes) {
     single.push_back(prepare_level(chapter, "any_shape", plans[i].problem, plans[i].buffers));
   }
   const std::vector<Contender> contenders{{"one persistent launch", all_at_once},
-                                          {"a launch a product (any_shape)", [&](Stream stream) {
+                                          {"one launch per GEMM (any_shape)", [&](Stream stream) {
                                              for (const auto& launch_one : single)
                                                launch_one(stream);
                                            }}};
@@ -168,7 +171,7 @@ int main(int argc, char** argv) {
   cookbook::take_no_arguments(argc, argv);
   using cookbook::gemm::grouped_products::run;
 #if COOKBOOK_CUDA
-  // Eight experts that got uneven numbers of tokens, 8,192 in all.
+  // Eight experts with uneven numbers of tokens, 8,192 in total.
   return run({{2432, 4096, 2048},
               {1800, 4096, 2048},
               {1304, 4096, 2048},

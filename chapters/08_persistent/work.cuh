@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Who computes what in a persistent grid: whole tiles dealt in turn, and, for stream-K, the
-/// k-blocks of some tiles dealt evenly.
+/// Which cluster computes what in a persistent grid: whole tiles assigned round-robin and, for
+/// stream-K, the k-blocks of some tiles distributed evenly.
 ///
-///     three clusters, four tiles of six k-blocks; the first tile is shared, the others dealt whole
+///     three clusters, four tiles of six k-blocks; the first tile is cut, the others are whole
 ///
 ///     tile 0   |0 0|1 1|2 2|   cluster 2 holds the tile's last k-blocks: it adds up and stores
 ///     tile 1   |0 0 0 0 0 0|
@@ -23,13 +23,13 @@ namespace cookbook::gemm {
 struct Work {
   int tiles_m = 0, tiles_n = 0;
   int k_blocks = 0;
-  int group = 1;         // rows of tiles that are finished column by column, for L2
+  int group = 1;         // group size: rows of tiles, traversed column by column, for L2
   int shared_tiles = 0;  // tiles 0 .. shared_tiles - 1 are cut into k-blocks
-  int share = 0;         // k-blocks of them for each cluster
+  int share = 0;         // number of these k-blocks per cluster
 
   __host__ __device__ int tiles() const { return tiles_m * tiles_n; }
 
-  /// Position of tile `index`: as grouped_tile, with the group's height known only at run time.
+  /// Position of tile `index`: as grouped_tile, with a group size known only at run time.
   __device__ __forceinline__ TileIndex at(int index) const {
     const int per_group = group * tiles_n;
     const int first = index / per_group * group;
@@ -39,13 +39,13 @@ struct Work {
   }
 };
 
-/// The work of an m x n x k product in cluster tiles of tile_m x tile_n and k-blocks of block_k.
+/// The work of an m x n x k GEMM in cluster tiles of tile_m x tile_n and k-blocks of block_k.
 inline Work work_of(const Problem& p, int tile_m, int tile_n, int block_k, int group) {
   const Extents e = extents_of(p);
   return {ceil_div(e.m, tile_m), ceil_div(e.n, tile_n), ceil_div(e.k, block_k), group, 0, 0};
 }
 
-/// Cuts the first `tiles` tiles into equal shares for `clusters` clusters.
+/// Cuts the first `tiles` tiles into k-blocks and distributes them evenly over `clusters` clusters.
 inline void share_tiles(Work& work, int tiles, int clusters) {
   tiles = std::min(tiles, work.tiles());
   if (std::int64_t{tiles} * work.k_blocks > (1 << 30)) return;  // k-blocks are counted in int
@@ -53,14 +53,14 @@ inline void share_tiles(Work& work, int tiles, int clusters) {
   work.share = ceil_div(tiles * work.k_blocks, clusters);
 }
 
-/// Part of a tile: k-blocks k_begin .. k_end - 1.
+/// A segment of a tile: k-blocks k_begin .. k_end - 1.
 struct Segment {
   int tile, k_begin, k_end;
 };
 
-/// Walks through what one cluster has to do: first its share of the tiles that were cut,
-/// *backwards*, then whole tiles. Backwards, because a cluster then hands over the part of a tile
-/// that others wait for before it waits itself; and it only ever waits for clusters of lower index,
+/// Iterates over the work of one cluster: first its k-blocks of the tiles that were cut,
+/// *backwards*, then whole tiles. Backwards, because the cluster then hands over the segment that
+/// others wait for before it waits itself. A cluster only ever waits for clusters of lower index,
 /// which the GPU started no later.
 class Segments {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exercise 8.1, a hole: the copy to padded rows, with 16-byte stores. As it stands a thread stores
-// single elements. Let it gather eight neighbours of a row and store them at once; what may it
-// write beyond the last column, and why does nobody mind?
+// single elements. Let it load eight neighbouring elements of a row and store them at once. What
+// may it write beyond the last column, and why does that do no harm?
 #pragma once
 
 #include "chapters/08_persistent/level_6_any_shape.cuh"
@@ -15,8 +15,8 @@ struct Config {
   static constexpr int kElements = 8;  // 16 bytes
 };
 
-/// to[row][col] = from[row][col]; to_pitch is a multiple of 8 and `to` 16-byte aligned, `from` is
-/// not.
+/// to[row][col] = from[row][col]; to_pitch is a multiple of 8 and `to` is 16-byte aligned; `from`
+/// is not aligned.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     kernel(const bf16* __restrict__ from, std::int64_t from_pitch, bf16* __restrict__ to,
@@ -41,13 +41,13 @@ struct ExercisePadRows : LevelT<bf16> {
     DeviceMemory a{}, b{};
   };
   static constexpr const char* name = "exercise_pad_rows";
-  static constexpr const char* changed = "operands copied to padded rows, 16 bytes a store";
+  static constexpr const char* changed = "operands copied to padded rows, 16 bytes per store";
   static constexpr const char* expect = "an eighth of the store instructions";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 
   static std::int64_t padded(std::int64_t cols) { return (cols + 7) / 8 * 8; }
-  /// Warps that store: one for every 256 elements begun.
+  /// Warps that store: one for every 256 elements or part of them.
   static double stores(std::int64_t rows, std::int64_t cols) {
     return static_cast<double>(rows) * static_cast<double>((cols + 255) / 256);
   }

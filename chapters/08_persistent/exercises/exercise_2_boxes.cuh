@@ -16,9 +16,10 @@ using tma_store::kBoxBytes;
 using tma_store::pack_box;
 using tma_store::Smem;
 
-/// Writes a warp's rows of the accumulators, 16 of every 64, box by box: one is packed while those
-/// before it leave. row, col: of C, the warp's first; boxes: the warp's own kBuffers. Only this
-/// warp takes part, and its lane 0 issues and waits: no barrier beyond __syncwarp.
+/// Writes a warp's rows of the accumulators, 16 of every 64, box by box. The warp packs one box
+/// while TMA stores the previous ones. row, col: the warp's first element of C; boxes: kBuffers
+/// boxes that only this warp uses. Lane 0 issues the stores and waits for them, so __syncwarp is
+/// the only barrier.
 template <int kBuffers, int kMmaM, int kAccumulators>
 __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulators],
                                            const TensorMap* map_c, unsigned char* boxes, int row,
@@ -27,7 +28,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulato
 #pragma unroll
   for (int i = 0; i < kMmaM * kAcross; ++i) {
     unsigned char* box = boxes + i % kBuffers * kBoxBytes;
-    if (lane_idx() == 0) {  // the box's last store must have read it
+    if (lane_idx() == 0) {  // the box's previous store must have read it
       if (i == 0) {
         tma_store_wait_read<0>();
       } else {
@@ -87,7 +88,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0)
+      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
   cluster_sync();  // no block exits while the other still sends to it
 }
@@ -98,8 +100,8 @@ struct ExerciseBoxes : LevelT<bf16> {
   using Config = exercise_boxes::Config<>;
   using Plan = TmaPlan;
   static constexpr const char* name = "exercise_boxes";
-  static constexpr const char* changed = "level 3 with a mistake in how its boxes are used again";
-  static constexpr const char* expect = "as level 3, whenever stores happen to be quick";
+  static constexpr const char* changed = "level 3 with a mistake in how its boxes are reused";
+  static constexpr const char* expect = "as level 3, as long as stores happen to be quick";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 
@@ -110,7 +112,8 @@ struct ExerciseBoxes : LevelT<bf16> {
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return AnyShape::supports(p, device);
   }
-  static Plan prepare(const Problem& p, const Buffers& at) {  // odd pitches: not what this is about
+  static Plan prepare(const Problem& p,
+                      const Buffers& at) {  // odd pitches are not the subject here
     if (p.lda % 8 != 0 || p.ldb % 8 != 0 || p.ldc % 8 != 0) {
       TmaPlan plan{p, at};
       plan.plain = true;
