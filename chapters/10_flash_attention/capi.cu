@@ -32,7 +32,7 @@ using namespace cookbook::attention;
 
 thread_local std::string last_error;
 
-/// A level by its name. Does not need the harness: the library links the backend alone.
+/// Finds a level by its name, without the harness: the library links only the backend.
 struct NamedLevel {
   std::string name;
   std::function<PlannedRun(const Problem&, const Buffers&)> prepare;
@@ -95,7 +95,7 @@ int cookbook_attention_forward(const char* level, const cookbook_attention_probl
   return guarded(last_error, 1, [&] {
     const PlannedRun run = prepare(level, *problem, q, k, v, o, lse);
     run(as_stream(stream));
-    synchronize(as_stream(stream));  // the plan's workspace goes when this returns
+    synchronize(as_stream(stream));  // the plan's workspace is freed on return
     return 0;
   });
 }

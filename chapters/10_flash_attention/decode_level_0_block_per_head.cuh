@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decode, level 0: one query per sequence, a block per (query, head). Its warps take keys in turn,
-// each keeping a softmax of its own; at the end the block merges them.
+// Decode, level 0: one query per sequence, one block per (query, head). The keys are assigned to
+// its warps round-robin. Each warp keeps its own softmax; at the end the block merges them.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -13,11 +13,11 @@ template <class CaseT>
 struct DecodeConfig : CaseT {
   static constexpr int kWarps = 8;
   static constexpr int kThreads = 32 * kWarps;
-  static constexpr int kKeys = 4;  // keys per warp and step: as many loads in flight
+  static constexpr int kKeys = 4;  // keys per warp and step, all loads in flight at once
   static constexpr int kPerLane = CaseT::kHeadDim / 32;  // columns lane, lane + 32, ... per lane
 };
 
-/// A softmax over some of the keys
+/// A softmax over some of the keys.
 template <int kCount>
 struct Partial {
   float max = kMinusInfinity, sum = 0;
@@ -37,7 +37,7 @@ struct Partial {
   }
 };
 
-/// One warp's softmax over keys first, first + step, ... below `end`; a lane holds kPerLane
+/// One warp's softmax over keys first, first + step, ... below `end`. A lane holds kPerLane
 /// columns.
 template <class C>
 __device__ __forceinline__ void attend(Partial<C::kPerLane>& partial,
@@ -52,7 +52,7 @@ __device__ __forceinline__ void attend(Partial<C::kPerLane>& partial,
 #pragma unroll
   for (int x = 0; x < kPerLane; ++x) q[x] = to_float(q_row[column + 32 * x]);
   for (int j = first; j < end; j += step) {
-    // Step 1: all loads of kKeys keys, before anything waits for one.
+    // Step 1: issue all loads of kKeys keys before any of them is waited for.
     T k[C::kKeys][kPerLane], v[C::kKeys][kPerLane];
 #pragma unroll
     for (int n = 0; n < C::kKeys; ++n) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ void attend(Partial<C::kPerLane>& partial,
       s[n] = j + n < end ? sum : kMinusInfinity;
       max = fmaxf(max, s[n]);
     }
-    // Step 3: online softmax over the kKeys at once.
+    // Step 3: online softmax over all kKeys keys at once.
     const float offset = max == kMinusInfinity ? 0.0f : max * scale_log2;
     const float rescale = ex2_approx_ftz(partial.max * scale_log2 - offset);
     partial.max = max;
@@ -83,7 +83,7 @@ __device__ __forceinline__ void attend(Partial<C::kPerLane>& partial,
     for (int x = 0; x < kPerLane; ++x) partial.o[x] *= rescale;
 #pragma unroll
     for (int n = 0; n < C::kKeys; ++n) {
-      if (j + n >= end) continue;  // a key that was only read to fill the step
+      if (j + n >= end) continue;  // a key read only to complete the step
       const float p = ex2_approx_ftz(s[n] * scale_log2 - offset);
       partial.sum += p;
 #pragma unroll
@@ -92,7 +92,7 @@ __device__ __forceinline__ void attend(Partial<C::kPerLane>& partial,
   }
 }
 
-/// Merges the partial softmaxes of the block's warps; the result is warp 0's.
+/// Merges the partial softmaxes of the block's warps; warp 0 has the result.
 template <class C>
 __device__ __forceinline__ void merge_warps(Partial<C::kPerLane>& partial, float scale_log2) {
   __shared__ float maxima[C::kWarps], sums[C::kWarps], outputs[C::kWarps][C::kHeadDim];
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct BlockPerHead : Level {
   static constexpr const char* name = "block per head";
-  static constexpr const char* changed = "a block per query and head, its warps share the keys";
+  static constexpr const char* changed = "one block per query and head; its warps split the keys";
   static constexpr const char* expect =
       "every query head reads its KV head again: heads_q / heads_kv times the bytes, mostly from "
       "L2 "

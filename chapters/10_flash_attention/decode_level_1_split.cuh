@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Decode, level 1: split KV. The keys of one query are dealt to several blocks, each writes its own
-// softmax (o in fp32, maximum and sum); a second kernel merges them. Blocks enough for every SM,
-// however few sequences there are.
+// Decode, level 1: split KV. The keys of one query are divided among several blocks. Each block
+// writes its own softmax (o in fp32, maximum and sum), and a second kernel merges them. There are
+// enough blocks for every SM, however few sequences there are.
 #pragma once
 
 #include "chapters/10_flash_attention/decode_level_0_block_per_head.cuh"
@@ -9,7 +9,7 @@
 
 namespace cookbook::attention {
 
-/// Softmaxes over shares of the keys: share n of query row r lies at index n * rows + r.
+/// Softmaxes over subsets (shares) of the keys: share n of query row r is at index n * rows + r.
 struct Shares {
   float* o;    // [shares][rows][head_dim], not divided by the sum
   float* max;  // [shares][rows], of the raw scores
@@ -77,14 +77,14 @@ __global__ void __launch_bounds__(C::kThreads)
   }
 }
 
-/// How the keys are shared out, and room for the shares.
+/// How the keys are divided into shares, and the workspace for them.
 struct SharedOut {
   int shares = 1, keys_per_share = 1;
   int64_t rows = 0;  // query rows
   DeviceMemory memory;
 
-  /// Shares for `blocks_per_share` blocks each, enough for `wanted` blocks, at least `least_keys`
-  /// keys each, a multiple of it.
+  /// Shares for `blocks_per_share` blocks each, so that there are at least `wanted` blocks if
+  /// possible. A share has at least `least_keys` keys and is a multiple of it.
   SharedOut(const Problem& p, int64_t blocks_per_share, int64_t wanted, int least_keys)
       : rows(p.q_rows()) {
     const int most = std::max(1, ceil_div(p.shape.seq_k, least_keys));
@@ -103,9 +103,10 @@ struct SharedOut {
 
 struct Split : Level {
   static constexpr const char* name = "split";
-  static constexpr const char* changed = "keys dealt to several blocks, a second kernel merges";
+  static constexpr const char* changed =
+      "keys divided among several blocks; a second kernel merges";
   static constexpr const char* expect =
-      "one sequence: all SMs read instead of heads_q of them; many sequences: nothing to gain";
+      "one sequence: all SMs read instead of heads_q of them; many sequences: no gain";
   static constexpr const char* cost =
       "workspace of 4 (d + 2) bytes per share and query row, a second launch";
   static constexpr const char* source = __FILE__;

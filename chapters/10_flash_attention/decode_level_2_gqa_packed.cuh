@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Decode, level 2: GQA packed. The query heads that share a KV head become rows of one tile (with
-// several queries, those too), so that K and V are read once for all of them and tensor cores do
-// the work. Each warp streams its own keys through its own ring of shared memory: no barrier in the
-// loop.
+// Decode, level 2: GQA packed. The query heads that share a KV head become rows of one tile; with
+// several queries, their rows as well. K and V are then read once for all of them, and tensor cores
+// compute the scores and the output. Each warp loads its own keys through its own ring of shared
+// memory, so the loop has no barrier.
 #pragma once
 
 #include "chapters/10_flash_attention/decode_level_1_split.cuh"
@@ -24,19 +24,19 @@ struct GqaPackedConfig : CaseT {
     alignas(1024) unsigned char v[kWarps][kStages][kTileBytes];
   };
   static constexpr int kMergePitch = CaseT::kHeadDim + 8;
-  struct Merge {  // takes the place of Smem after the loop
+  struct Merge {  // replaces Smem after the loop
     float o[kWarps][kRows][kMergePitch];
     float max[kWarps][kRows], sum[kWarps][kRows];
   };
   static constexpr size_t kSmemBytes = sizeof(Smem) > sizeof(Merge) ? sizeof(Smem) : sizeof(Merge);
 };
 
-/// Copies 16 rows of one head to this warp's tile: 16 bytes per lane and step, rows from `rows` on
-/// zero.
+/// Copies 16 rows of one head to this warp's tile, 16 bytes per lane and step. Rows from `rows` on
+/// become zero.
 template <class C, class T>
 __device__ __forceinline__ void copy_keys(unsigned char* tile, const T* head, int64_t stride,
                                           int first_row, int rows) {
-  constexpr int kChunks = C::kHeadDim / 8;  // of 16 bytes, a row
+  constexpr int kChunks = C::kHeadDim / 8;  // of 16 bytes, per row
 #pragma unroll
   for (int c = 0; c < C::kBlockN * kChunks; c += 32) {
     const int row = (c + lane_idx()) / kChunks, column = (c + lane_idx()) % kChunks * 8;
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(C::kThreads)
     }
   }
 
-  // Step 2: this warp's steps are warp, warp + kWarps, ... of the share.
+  // Step 2: this warp's steps are warp, warp + kWarps, ... of the block's keys.
   const int first_key = share * keys_per_share;
   const int last_query = min(first_row + C::kRows, packed_rows) - 1;
   const int end = min(first_key + keys_per_share, shape.visible_keys(last_query / sharing));
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(C::kThreads)
       copy_keys<C>(smem.k[warp][stage], k + kv_offset, stride, key_of_step(step), end);
       copy_keys<C>(smem.v[warp][stage], v + kv_offset, stride, key_of_step(step), end);
     }
-    cp_async_commit();  // also when there is nothing: the waits count groups
+    cp_async_commit();  // even if it is empty: the waits count groups
   };
 #pragma unroll
   for (int step = 0; step < kStages - 1; ++step) copy(step);
@@ -106,8 +106,8 @@ __global__ void __launch_bounds__(C::kThreads)
   RowStates states;
   for (int step = 0; step < steps; ++step) {
     cp_async_wait<kStages - 2>();
-    __syncwarp();              // this step's tile is there, the previous one is no longer read
-    copy(step + kStages - 1);  // into the place of the previous one
+    __syncwarp();              // this step's tile has arrived; no lane reads the previous one
+    copy(step + kStages - 1);  // overwrites the previous step's tile
     const unsigned char* k_tile = smem.k[warp][step % kStages];
     const unsigned char* v_tile = smem.v[warp][step % kStages];
     // Step 3: scores of 16 rows and 16 keys.
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(C::kThreads)
     }
   }
 
-  // Step 5: the warps' softmaxes are merged through shared memory.
+  // Step 5: merge the warps' softmaxes through shared memory.
   cp_async_wait<0>();
   __syncthreads();
   auto& merge = *dynamic_shared<typename C::Merge>();
@@ -172,7 +172,8 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct GqaPacked : Level {
   static constexpr const char* name = "gqa packed";
-  static constexpr const char* changed = "query heads of a KV head as rows of one tensor-core tile";
+  static constexpr const char* changed =
+      "query heads of one KV head as rows of one tensor-core tile";
   static constexpr const char* expect =
       "K and V are read once: heads_q / heads_kv times fewer bytes, at the speed at which memory "
       "streams";

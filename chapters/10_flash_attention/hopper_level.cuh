@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Shared by levels 4 to 10: the barriers of the stages, the producer's step, the turns of the
-// consumers, and the host side. The README explains each where a level first needs it.
+// consumers, and the host side. The README explains each at the first level that needs it.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -19,8 +19,8 @@ struct Ring {
   }
 };
 
-/// Prepares the barriers of Q and of the stages of K and V (from level 5 on). One thread calls, and
-/// a barrier of the block follows. A stage is empty when `readers` warps have left it.
+/// Initialises the barriers of Q and of the stages of K and V (from level 5 on). One thread calls;
+/// a barrier of the block must follow. A stage is empty when `readers` warps have read it.
 template <int kStages, class Smem>
 __device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
   mbarrier_init(&smem.q_full, 1);
@@ -34,19 +34,19 @@ __device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
 }
 
 /// The producer's step (from level 5 on): waits until the ring's stage is empty, then starts the
-/// copy of tile n of one head's keys or values into it. One thread calls.
+/// copy of tile n of one head's keys or values into it. Called by one thread.
 template <class C>
 __device__ __forceinline__ void load_next(unsigned char (&stages)[C::kStages][C::kTileBytes],
                                           uint64_t* full, uint64_t* empty, Ring<C::kStages>& ring,
                                           const TensorMap* map, int kv_head, int n, int batch) {
-  mbarrier_wait(&empty[ring.stage], ring.phase ^ 1);  // at once on a stage never used
+  mbarrier_wait(&empty[ring.stage], ring.phase ^ 1);  // returns at once if the stage was never used
   mbarrier_arrive_expect_tx(&full[ring.stage], C::kTileBytes);
   load_tile<C::kHeadDim, C::kBlockN>(stages[ring.stage], map, &full[ring.stage], kv_head,
                                      n * C::kBlockN, batch);
   ring.advance();
 }
 
-/// Starts the copy of a block's queries. One thread calls.
+/// Starts the copy of a block's queries. Called by one thread.
 template <class C, class Smem>
 __device__ __forceinline__ void load_queries(Smem& smem, const TensorMap* map, int head,
                                              int first_query, int batch) {
@@ -66,8 +66,9 @@ __device__ __forceinline__ void finish_and_store(T* o, float* lse, const Shape& 
   store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
 }
 
-/// The order in which consumers use the tensor cores. Barrier 1 + c is consumer c's turn: its own
-/// 128 threads wait for it, and the 128 of its predecessor arrive when theirs is over.
+/// The order in which consumers use the tensor cores. Barrier 1 + c starts consumer c's turn: its
+/// own 128 threads wait for it, and the 128 threads of the previous consumer arrive when their turn
+/// ends.
 template <int kConsumers>
 struct Turns {
   int consumer;
@@ -77,8 +78,8 @@ struct Turns {
   __device__ __forceinline__ void end() const {
     named_barrier_arrive(1 + (consumer + 1) % kConsumers, 2 * kWarpgroup);
   }
-  // Every arrival needs its wait. Before the first turn the last consumer arrives once, so that
-  // consumer 0 may begin; after the last turn consumer 0 waits once more, for the arrival left
+  // Every arrival needs a wait. Before the first turn the last consumer arrives once, so that
+  // consumer 0 may begin. After the last turn consumer 0 waits once more, for the arrival left
   // over.
   __device__ __forceinline__ void open() const {
     if (consumer == kConsumers - 1) end();
@@ -88,7 +89,7 @@ struct Turns {
   }
 };
 
-/// Host side of levels 4 to 9: one block per tile of queries. ConfigOf: the level's configuration,
+/// Host side of levels 4 to 9: one block per tile of queries. ConfigOf: the level's configuration
 /// by element type and head dimension; all of them have the same tiles.
 template <template <class> class ConfigOf>
 struct HopperLevel : Level {
@@ -107,7 +108,7 @@ struct HopperLevel : Level {
             sequence_map(p, at.k, s.heads_kv, s.seq_k, Config::kBlockN),
             sequence_map(p, at.v, s.heads_kv, s.seq_k, Config::kBlockN)};
   }
-  /// What TMA has to read of the keys, and of the values: bytes per launch.
+  /// Bytes per launch that TMA must read of the keys, and as many of the values.
   static double key_bytes(const Problem& p) {
     return p.key_tile_bytes(Config::kBlockM, Config::kBlockN);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 10's table of contents.
+// Chapter 10: its ladders and their levels.
 #pragma once
 
 #include "chapters/10_flash_attention/decode_level_0_block_per_head.cuh"
@@ -46,7 +46,7 @@ Ladder mask_ladder(std::string name, std::string title) {
   return ladder;
 }
 
-/// A ladder over attention with the element type and mask given.
+/// A ladder of attention with the given element type and mask.
 template <DType kType, bool kCausal>
 Ladder attention_ladder(std::string name, std::string title) {
   Ladder ladder;
@@ -98,7 +98,7 @@ inline Chapter chapter_10() {
   f16.levels = rows<Tiled, TensorCores, Wgmma, RegistersP, Overlapped, Lazy, Persistent>();
 
   auto decode =
-      attention_ladder<DType::bf16, false>("decode", "attention, bf16, one query a sequence");
+      attention_ladder<DType::bf16, false>("decode", "attention, bf16, one query per sequence");
   decode.roof = Roof::hbm_read;
   decode.gpu_size = {64, 64, 8, 1, 8192, 128};
   decode.check_size = {2, 8, 2, 1, 600, 128};
@@ -109,7 +109,7 @@ inline Chapter chapter_10() {
   decode.levels = rows<BlockPerHead, Split, GqaPacked>();
 
   auto decode_causal = attention_ladder<DType::f16, true>(
-      "decode_causal", "attention, fp16, a few new queries a sequence, causal mask");
+      "decode_causal", "attention, fp16, a few new queries per sequence, causal mask");
   decode_causal.roof = Roof::hbm_read;
   decode_causal.gpu_size = {64, 64, 8, 4, 8192, 128};
   decode_causal.check_size = {2, 8, 2, 3, 500, 128};

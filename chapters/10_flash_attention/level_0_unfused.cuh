@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 0: attention as it is written on paper, three kernels with the matrix of scores between
-// them.
+// Level 0: attention as it is written on paper: three kernels, with the matrix of scores in memory
+// between them.
 //
 //   scores:   S = Q K^T            [batch, heads, seq_q, seq_k] fp32, in device memory
 //   softmax:  P = softmax(S), in place
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(C::kThreads)
   }
 }
 
-/// One warp per row: maximum, sum, division; three passes over the row.
+/// One warp per row: maximum, sum, division: three passes over the row.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     softmax_kernel(float* scores, float* lse, Shape shape, int64_t rows) {

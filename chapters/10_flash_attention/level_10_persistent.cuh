@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Level 10: a persistent grid, one block per SM, and a schedule. A block fetches query tiles from a
-// counter, the longest first, heads in groups whose keys and values fit into L2 together. Copies
-// for the next tile start while the last one's output is written. Tiles and register shares are the
-// tuned ones.
+// Level 10: a persistent grid, one block per SM, with a schedule. A block fetches the indices of
+// its query tiles from a counter. The longest tiles come first, and heads come in groups whose keys
+// and values fit into L2 together. Copies for the next tile start while the previous tile's output
+// is written. Tile sizes and the division of the registers are tuned.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         const auto load_v = [&, batch = batch](int n) {
           load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, kv_head, n, batch);
         };
-        // Step 2: its queries, keys and values, in the order in which the consumers use them.
+        // Step 2: load its queries, keys and values, in the order in which the consumers use them.
         if (tiles > 0) {
           load_k(tiles - 1);
           mbarrier_wait(&smem.q_empty, q_ring.phase ^ 1);
@@ -66,11 +66,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
             load_v(n + 1);
           }
         }
-        // The first gridDim.x tiles went by block number. Asked for before the last wait.
+        // The first gridDim.x tiles are assigned by block number. Fetch the next index before the
+        // last wait.
         next = static_cast<int>(gridDim.x) + atomicAdd(&counters->next, 1);
         if (tiles > 0) load_v(0);
       }
-      // Step 3: the last block leaves the counters as it found them, for the next launch.
+      // Step 3: the last block resets the counters for the next launch.
       __threadfence();
       if (atomicAdd(&counters->done, 1) == static_cast<int>(gridDim.x) - 1) {
         atomicExch(&counters->next, 0);
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         pack_weights<T>(p, s);
 
         for (int n = tiles - 2; n >= 0; --n) {
-          // Step 2: this tile's scores, then the previous one's share of the output.
+          // Step 2: start this tile's scores, then P V of the previous tile.
           mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
           turns.begin();
           start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
@@ -126,16 +127,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
           turns.end();
 
-          // Step 3: the softmax as soon as the scores are there, under the second product.
+          // Step 3: softmax as soon as the scores are complete, while P V runs.
           wait_for_batch<1>(s);
           release(&smem.k_empty[k_ring.stage]);
           k_ring.advance();
-          if (n == 0) release(&smem.q_empty);  // the next tile's queries may come
+          if (n == 0) release(&smem.q_empty);  // the next tile's queries may be loaded
           mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
           const bool moved = lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
           finish_softmax_before_wait(rows);
 
-          // Step 4: only now may the output and P's registers change.
+          // Step 4: P V is complete: only now may the output and P's registers change.
           wait_for_batch<0>(acc);
           release(&smem.v_empty[v_ring.stage]);
           v_ring.advance();
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           pack_weights<T>(p, s);
         }
 
-        // Step 5: the last tile's share of the output.
+        // Step 5: P V of the last tile.
         mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
         start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
         wait_for_batch<0>(acc);
@@ -160,11 +161,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 struct Persistent : Level {
   static constexpr const char* name = "persistent";
   static constexpr const char* changed =
-      "one block per SM, tiles by a counter, longest first; tuned tiles";
+      "one block per SM; a counter assigns tiles, longest first; tuned tile sizes";
   static constexpr const char* expect =
-      "causal: no SM idles while others finish their long rows; full: the next tile's copies under "
+      "causal: no SM idles while others finish their long rows; full: the next tile's copies run "
+      "during "
       "this one's output, and larger tiles read K and V less often from shared memory";
-  static constexpr const char* cost = "8 bytes of counters; order of tiles differs from run to run";
+  static constexpr const char* cost =
+      "8 bytes of counters; the raster order differs from run to run";
   static constexpr const char* source = __FILE__;
 
   struct Plan {

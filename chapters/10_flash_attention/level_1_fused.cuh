@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 1: one kernel. A warp owns a query and walks over the keys; the online softmax lets it add
-// up the output before it knows the row's maximum, so that a score lives in a register and nowhere
-// else.
+// Level 1: one kernel. A warp computes one query and iterates over the keys. With the online
+// softmax it can accumulate the output before it knows the row's maximum, so scores exist only in
+// registers.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -14,7 +14,7 @@ template <class CaseT>
 struct FusedConfig : CaseT {
   static constexpr int kWarps = 8;
   static constexpr int kThreads = 32 * kWarps;
-  static constexpr int kBlockM = kWarps;  // queries per block, one a warp
+  static constexpr int kBlockM = kWarps;  // queries per block, one per warp
 };
 
 template <class C>
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const int batch = head_index / shape.heads_q, head = head_index % shape.heads_q;
   if (query >= shape.seq_q) return;
 
-  // Step 1: the query stays in registers, spread over the warp.
+  // Step 1: load the query into registers, distributed over the warp.
   float q_row[kPerLane], acc[kPerLane] = {};
   const int64_t q_offset = shape.q_row(batch, query, head) * shape.pitch + lane;
 #pragma unroll
@@ -39,12 +39,13 @@ __global__ void __launch_bounds__(C::kThreads)
   const int keys = shape.visible_keys(query);
   for (int j = 0; j < keys; ++j) {
     const int64_t k_offset = shape.k_row(batch, j, head) * shape.pitch + lane;
-    // Step 2: one score, added up across the warp.
+    // Step 2: one score, reduced across the warp.
     float s = 0;
 #pragma unroll
     for (int x = 0; x < kPerLane; ++x) s += q_row[x] * to_float(k[k_offset + 32 * x]);  // [k]
     s = warp_sum(s);
-    // Step 3: online softmax. When the maximum grows, what was added up so far shrinks.
+    // Step 3: online softmax. When the maximum grows, the sum and the output so far are scaled
+    // down.
     const float new_max = fmaxf(max, s);
     const float offset = new_max == kMinusInfinity ? 0.0f : new_max * shape.scale_log2;
     const float rescale = ex2_approx_ftz(max * shape.scale_log2 - offset);
@@ -73,7 +74,7 @@ struct Fused : Level {
   static constexpr const char* name = "fused";
   static constexpr const char* changed = "one kernel, a warp per query, online softmax";
   static constexpr const char* expect =
-      "no score touches memory, yet every query reads every key: 4 d bytes through L1 and L2 per "
+      "no score goes to memory, yet every query reads every key: 4 d bytes through L1 and L2 per "
       "score, five shuffles for one dot product";
   static constexpr const char* cost = "no workspace; the warp's lanes idle in the softmax";
   static constexpr const char* source = __FILE__;

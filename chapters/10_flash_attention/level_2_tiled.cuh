@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 2: tiles in shared memory. A warp owns eight queries, a block 64, and the block copies
-// every tile of 32 keys once for all of them. For the scores a lane is a key, so that no dot
-// product has to be added up across lanes; for the output a lane is a few columns.
+// Level 2: tiles in shared memory. A warp computes eight queries and a block 64. The block copies
+// every tile of 32 keys once for all of them. For the scores each lane computes one key, so no dot
+// product is reduced across lanes. For the output each lane computes a few columns.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -16,8 +16,9 @@ struct TiledConfig : CaseT {
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kRows = 8;                 // queries per warp
   static constexpr int kBlockM = kRows * kWarps;  // queries per block
-  static constexpr int kBlockN = 32;              // keys per tile, one a lane
-  // Four floats more than a row: 16-byte reads of 32 rows at one column spread over all banks.
+  static constexpr int kBlockN = 32;              // keys per tile, one per lane
+  // Pitch: four floats more than a row, so 16-byte reads of 32 rows at one column hit all banks
+  // evenly.
   static constexpr int kPitch = CaseT::kHeadDim + 4;
   struct Smem {
     float q[kBlockM][CaseT::kHeadDim];  // (queries, d)
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const int head_index = static_cast<int>(blockIdx.x / query_tiles);
   const int batch = head_index / shape.heads_q, head = head_index % shape.heads_q;
 
-  // Step 1: the queries, once per block.
+  // Step 1: copy the queries, once per block.
   for (int i = threadIdx.x; i < C::kBlockM * C::kHeadDim; i += C::kThreads) {
     const int row = i / C::kHeadDim, x = i % C::kHeadDim, query = first_query + row;
     smem.q[row][x] =
@@ -52,10 +53,10 @@ __global__ void __launch_bounds__(C::kThreads)
   for (int r = 0; r < C::kRows; ++r) max[r] = kMinusInfinity, sum[r] = 0;
 
   const int last_query = min(first_query + C::kBlockM, shape.seq_q) - 1;
-  const int keys = shape.visible_keys(last_query);  // those that any row of the block sees
+  const int keys = shape.visible_keys(last_query);  // keys that any row of the block sees
   for (int first_key = 0; first_key < keys; first_key += C::kBlockN) {
-    // Step 2: a tile of keys and values, once per block.
-    __syncthreads();  // the previous tile is no longer read
+    // Step 2: copy a tile of keys and values, once per block.
+    __syncthreads();  // no thread reads the previous tile any more
     for (int i = threadIdx.x; i < C::kBlockN * C::kHeadDim; i += C::kThreads) {
       const int row = i / C::kHeadDim, x = i % C::kHeadDim, key = first_key + row;
       const int64_t at = shape.k_row(batch, key, head) * shape.pitch + x;
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(C::kThreads)
       for (int x = 0; x < kPerLane; ++x) acc[r][x] *= rescale;
     }
 
-    // Step 5: the output so far; lane = columns. One read of a value serves eight queries.
+    // Step 5: add P V to the output; lane = columns. One read of a value serves eight queries.
     for (int j = 0; j < C::kBlockN; ++j) {
       const auto value = load_vector<V>(&smem.v[j][kPerLane * lane]);  // [value]
 #pragma unroll

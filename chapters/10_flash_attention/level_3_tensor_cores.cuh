@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Level 3: both products on tensor cores (mma.sync), as in FlashAttention-2. The tiles are 16-bit
-// and come by cp.async; the weights go from the accumulators of the first product straight into the
-// A operand of the second. Tiles of keys are visited from right to left: only the first ones need
-// masks.
+// Level 3: both matrix multiplications on tensor cores (mma.sync), as in FlashAttention-2. The
+// tiles are 16-bit and loaded by cp.async. The weights go directly from the accumulators of the
+// first multiplication to the A operand of the second. Tiles of keys are visited from right to
+// left: only the first ones need masks.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -70,7 +70,7 @@ __device__ __forceinline__ void mma_output(float (&o)[C::kMTiles][C::kHeadDim / 
   for (int j = 0; j < C::kBlockN / 16; ++j) {
 #pragma unroll
     for (int d = 0; d < C::kHeadDim; d += 16) {
-      uint32_t b[4];  // two groups of 8 columns of V; transposed on the way, as V is [key][d]
+      uint32_t b[4];  // two groups of 8 columns of V; ldmatrix transposes, as V is [key][d]
       ldmatrix_x4_trans(b, v_tile + tile_offset<C::kBlockN>(16 * j + lane % 16, d + lane / 16 * 8));
 #pragma unroll
       for (int m = 0; m < C::kMTiles; ++m) {
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(C::kThreads)
   float acc[C::kMTiles][C::kHeadDim / 2] = {};  // (16 queries, d) per warp and tile
   RowStates rows[C::kMTiles];
 
-  // Step 1: the queries and the last tile of keys are on their way.
+  // Step 1: start copying the queries and the last tile of keys.
   const int tiles = key_tiles<C::kBlockM, C::kBlockN>(shape, first_query);
   if (tiles > 0) {
     copy_tile_async<C::kBlockM, C::kHeadDim, C::kThreads>(smem.q, q_head, q_stride, first_query,
@@ -109,18 +109,18 @@ __global__ void __launch_bounds__(C::kThreads)
     cp_async_commit();
   }
   for (int n = tiles - 1; n >= 0; --n) {
-    // Step 2: scores, while V comes.
+    // Step 2: scores, while V is being copied.
     cp_async_wait<0>();
-    __syncthreads();  // K is here for everyone, V is no longer read by anyone
+    __syncthreads();  // all threads see K, and none reads V any more
     copy_tile_async<C::kBlockN, C::kHeadDim, C::kThreads>(smem.v, v_head, k_stride, n * C::kBlockN,
                                                           shape.seq_k);
     cp_async_commit();
     float s[C::kMTiles][C::kBlockN / 2] = {};  // (16 queries, keys) per warp and tile
     mma_scores<C>(s, smem.q, smem.k, warp_row);
 
-    // Step 3: online softmax in registers, while the next K comes.
+    // Step 3: online softmax in registers, while the next K is being copied.
     cp_async_wait<0>();
-    __syncthreads();  // V is here, K is no longer read
+    __syncthreads();  // all threads see V, and none reads K any more
     if (n > 0) {
       copy_tile_async<C::kBlockN, C::kHeadDim, C::kThreads>(smem.k, k_head, k_stride,
                                                             (n - 1) * C::kBlockN, shape.seq_k);
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(C::kThreads)
       pack_weights<T>(p[m], s[m]);
     }
 
-    // Step 4: the output so far.
+    // Step 4: add P V to the output.
     mma_output<C>(acc, p, smem.v);
   }
 
@@ -152,10 +152,11 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct TensorCores : Level {
   static constexpr const char* name = "tensor cores";
-  static constexpr const char* changed = "mma.sync for both products, 16-bit tiles by cp.async";
+  static constexpr const char* changed =
+      "mma.sync for both matrix multiplications, 16-bit tiles by cp.async";
   static constexpr const char* expect =
-      "compute-bound on mma.sync at about half of its roof: between two products the tensor cores "
-      "of a warp wait for its softmax";
+      "compute-bound on mma.sync at about half of its roof: between two matrix multiplications the "
+      "tensor cores wait for a warp's softmax";
   static constexpr const char* cost = "all 255 registers; head dimension 64 or 128, 16-byte rows";
   static constexpr const char* source = __FILE__;
 

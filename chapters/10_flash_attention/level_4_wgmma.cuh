@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 4: TMA brings the tiles, wgmma multiplies them from shared memory. Two warpgroups of 64
-// queries do everything in turn: wait for a tile, multiply, softmax, write the weights to shared
-// memory, multiply. Nothing overlaps but the copy of the next tile.
+// Level 4: TMA loads the tiles, wgmma multiplies them from shared memory. Each of two warpgroups of
+// 64 queries does all steps in turn: wait for a tile, multiply, softmax, write the weights to
+// shared memory, multiply. Only the copy of the next tile overlaps with anything.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     fence_proxy_async();                            // wgmma reads them through the async proxy
     named_barrier_sync(1 + warpgroup, kWarpgroup);  // all four warps have written
 
-    // Step 3: the output so far.
+    // Step 3: add P V to the output.
     mbarrier_wait(&smem.v_full, phase);
     start_output<T, kHeadDim, kBlockN>(acc, smem.p[warpgroup], smem.v);
     wait_for_batch<0>(acc);
@@ -100,10 +100,9 @@ struct Wgmma : HopperLevel<WgmmaConfig> {
   static constexpr const char* name = "wgmma";
   static constexpr const char* changed = "TMA loads, wgmma from shared memory";
   static constexpr const char* expect =
-      "no fragment loads and half of the instructions gone, products at wgmma's rate; still one "
-      "thing after another, so products and softmax add up";
-  static constexpr const char* cost =
-      "compute capability 9.0a; P makes a trip through shared memory";
+      "no fragment loads and half of the instructions gone, matrix multiplications at wgmma's "
+      "rate; still one step after another, so their time and the softmax's add up";
+  static constexpr const char* cost = "compute capability 9.0a; P goes through shared memory";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

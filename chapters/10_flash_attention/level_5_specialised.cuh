@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 5: warp specialisation. One warp does nothing but start copies, up to two tiles ahead; two
-// warpgroups do nothing but multiply and exponentiate. Barriers per tile replace the block-wide
-// ones, so that the warpgroups drift apart: one's softmax runs while the other's products do.
+// Level 5: warp specialisation. One warp only starts copies, up to two tiles ahead; two warpgroups
+// only multiply and exponentiate. Barriers per tile replace the block-wide ones, so the warpgroups
+// drift apart: one's softmax runs during the other's wgmma.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -11,7 +11,7 @@ namespace cookbook::attention {
 template <class CaseT>
 struct SpecialisedConfig : CaseT {
   static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
   static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
   static constexpr int kBlockN = 128;                             // keys per tile
   static constexpr int kStages = 2;                               // tiles of K, and of V
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   __syncthreads();
 
   if (warp < 4) {
-    // The producer: one thread of one warp; the others only give their registers away.
+    // The producer: one thread of one warp. The other warps only give up their registers.
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       fence_proxy_async();                           // wgmma reads them through the async proxy
       named_barrier_sync(1 + consumer, kWarpgroup);  // all four warps have written
 
-      // Step 3: the output so far.
+      // Step 3: add P V to the output.
       mbarrier_wait(&smem.v_full[ring.stage], ring.phase);
       start_output<T, kHeadDim, kBlockN>(acc, smem.p[consumer], smem.v[ring.stage]);
       wait_for_batch<0>(acc);
@@ -95,11 +95,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 struct Specialised : HopperLevel<SpecialisedConfig> {
   static constexpr const char* name = "specialised";
-  static constexpr const char* changed = "a producer warp and two consumer warpgroups, two stages";
+  static constexpr const char* changed =
+      "one producer warp and two consumer warpgroups, two stages";
   static constexpr const char* expect =
       "copies never stall a consumer, and the two warpgroups fill each other's gaps when they "
       "happen to be out of step";
-  static constexpr const char* cost = "a warpgroup for the producer; registers 24 / 240";
+  static constexpr const char* cost = "one more warpgroup for the producer; registers 24 / 240";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

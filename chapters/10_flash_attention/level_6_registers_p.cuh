@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 6: P stays in registers. The accumulators of the first product, packed to 16 bits, already
-// are the A operand of the second: no store, no proxy fence, no barrier between softmax and
-// product.
+// Level 6: P stays in registers. The accumulators of S = Q K^T, packed to 16 bits, already have the
+// layout of the A operand of P V. So there is no store, no proxy fence and no barrier between the
+// softmax and P V.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -11,7 +11,7 @@ namespace cookbook::attention {
 template <class CaseT>
 struct RegistersPConfig : CaseT {
   static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
   static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
   static constexpr int kBlockN = 128;                             // keys per tile
   static constexpr int kStages = 2;                               // tiles of K, and of V
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   __syncthreads();
 
   if (warp < 4) {
-    // The producer: one thread of one warp; the others only give their registers away.
+    // The producer: one thread of one warp. The other warps only give up their registers.
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       wait_for_batch<0>(s);
       if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[ring.stage]);
 
-      // Step 2: online softmax; the weights stay where they are, rounded and packed in pairs.
+      // Step 2: online softmax; the weights stay in registers, rounded and packed in pairs.
       mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
       float rescale[2];
       online_softmax(s, rows, rescale, shape.scale_log2);
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       uint32_t p[kBlockN / 16][4];  // (64 queries, keys) as A operands of 16 keys
       pack_weights<T>(p, s);
 
-      // Step 3: the output so far.
+      // Step 3: add P V to the output.
       mbarrier_wait(&smem.v_full[ring.stage], ring.phase);
       start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[ring.stage]);
       wait_for_batch<0>(acc);
@@ -93,11 +93,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 struct RegistersP : HopperLevel<RegistersPConfig> {
   static constexpr const char* name = "registers p";
-  static constexpr const char* changed = "P from accumulators to A registers, not through memory";
+  static constexpr const char* changed =
+      "P from accumulators to A registers, not through shared memory";
   static constexpr const char* expect =
       "a store, a fence and a barrier fewer per tile, and a third less operand traffic from shared "
-      "memory in the second product";
-  static constexpr const char* cost = "kBlockN / 4 more registers a thread while P is in use";
+      "memory in P V";
+  static constexpr const char* cost = "kBlockN / 4 more registers per thread while P is in use";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

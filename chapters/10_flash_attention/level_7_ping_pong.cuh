@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 7: ping-pong. Named barriers give the warpgroups turns on the tensor cores: a turn is the
-// second product of one tile and the first of the next; the softmax happens in the other's turn.
-// Level 6 hoped for this order, here it is enforced.
+// Level 7: ping-pong. Named barriers give the warpgroups turns on the tensor cores: a turn is P V
+// of one tile and the scores S of the next. The softmax runs in the other warpgroup's turn. In
+// level 6 this order may happen by chance; here it is enforced.
 //
 //     consumer 0   | PV S | softmax | PV S | softmax |
 //     consumer 1          | PV S | softmax | PV S | softmax |
@@ -14,7 +14,7 @@ namespace cookbook::attention {
 template <class CaseT>
 struct PingPongConfig : CaseT {
   static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
   static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
   static constexpr int kBlockN = 128;                             // keys per tile
   static constexpr int kStages = 2;                               // tiles of K, and of V
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   __syncthreads();
 
   if (warp < 4) {
-    // The producer: one thread of one warp; the others only give their registers away.
+    // The producer: one thread of one warp. The other warps only give up their registers.
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       wait_for_batch<0>(s);
       if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[ring.stage]);
 
-      // Step 2: online softmax; the weights stay where they are, rounded and packed in pairs.
+      // Step 2: online softmax; the weights stay in registers, rounded and packed in pairs.
       mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
       float rescale[2];
       online_softmax(s, rows, rescale, shape.scale_log2);
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       uint32_t p[kBlockN / 16][4];  // (64 queries, keys) as A operands of 16 keys
       pack_weights<T>(p, s);
 
-      // Step 3: the output so far.
+      // Step 3: add P V to the output.
       mbarrier_wait(&smem.v_full[ring.stage], ring.phase);
       turns.begin();
       start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[ring.stage]);
@@ -103,10 +103,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 struct PingPong : HopperLevel<PingPongConfig> {
   static constexpr const char* name = "ping-pong";
-  static constexpr const char* changed = "named barriers: one's softmax under the other's products";
+  static constexpr const char* changed =
+      "named barriers: one's softmax runs during the other's wgmma";
   static constexpr const char* expect =
-      "max(products, softmax) instead of their sum: at head dimension 128 the products of one "
-      "warpgroup cover the exponentials of the other";
+      "max(wgmma, softmax) instead of their sum: at head dimension 128 the wgmma of one warpgroup "
+      "cover the exponentials of the other";
   static constexpr const char* cost = "two named-barrier operations per tile and warpgroup";
   static constexpr const char* source = __FILE__;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 8: overlap within a warpgroup. The scores of the next tile are issued before the second
-// product of this one, and the softmax of the next tile runs while that product does: a warpgroup
-// keeps the tensor cores busy under its own exponentials, not only under the other's.
+// Level 8: overlap within a warpgroup. The scores of the next tile are issued before P V of this
+// one, and the softmax of the next tile runs during that P V. So a warpgroup keeps the tensor cores
+// busy during its own exponentials, not only during the other's.
 //
 //     scores n-1 | PV n ............. |
 //                | softmax n-1 ....... | rescale | scores n-2 | PV n-1 ...
@@ -14,7 +14,7 @@ namespace cookbook::attention {
 template <class CaseT>
 struct OverlappedConfig : CaseT {
   static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
   static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
   static constexpr int kBlockN = 128;                             // keys per tile
   static constexpr int kStages = 2;                               // tiles of K, and of V
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   __syncthreads();
 
   if (warp < 4) {
-    // The producer: one thread of one warp; the others only give their registers away.
+    // The producer: one thread of one warp. The other warps only give up their registers.
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       pack_weights<T>(p, s);
 
       for (int n = tiles - 2; n >= 0; --n) {
-        // Step 2: this tile's scores, then the previous one's share of the output: both in flight.
+        // Step 2: start this tile's scores, then P V of the previous tile: both are in flight.
         mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
         turns.begin();
         start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
         turns.end();
 
-        // Step 3: the softmax as soon as the scores are there, under the second product.
+        // Step 3: softmax as soon as the scores are complete, while P V runs.
         wait_for_batch<1>(s);
         if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[k_ring.stage]);
         k_ring.advance();
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         online_softmax(s, rows, rescale, shape.scale_log2);
         finish_softmax_before_wait(rows);
 
-        // Step 4: only now may the output and P's registers change.
+        // Step 4: P V is complete: only now may the output and P's registers change.
         wait_for_batch<0>(acc);
         if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[v_ring.stage]);
         v_ring.advance();
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         pack_weights<T>(p, s);
       }
 
-      // Step 5: the last tile's share of the output.
+      // Step 5: P V of the last tile.
       mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
       start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
       wait_for_batch<0>(acc);
@@ -129,12 +129,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 struct Overlapped : HopperLevel<OverlappedConfig> {
   static constexpr const char* name = "overlapped";
-  static constexpr const char* changed =
-      "softmax of the next tile under the second product of this one";
+  static constexpr const char* changed = "softmax of the next tile during P V of this one";
   static constexpr const char* expect =
-      "the tensor cores have work queued from both warpgroups nearly all the time; what is left "
+      "the tensor cores have work queued from both warpgroups nearly all the time; what remains "
       "is the first and the last tile of a block, where nothing overlaps";
-  static constexpr const char* cost = "S, P and O live at once: kBlockN * 3 / 4 + d / 2 registers";
+  static constexpr const char* cost =
+      "S, P and O in registers at once: kBlockN * 3 / 4 + d / 2 registers";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Level 9: lazy rescaling. The maximum in exp2(s - max) only has to keep the weights in range, so
-// it may lag behind: it moves when a score exceeds it by a factor of 2^8, which after the first
-// tiles is hardly ever. Until then the output keeps its scale and d / 2 multiplications a thread
-// and tile, between one product and the next, are not executed.
+// it may lag behind. It is updated only when a score exceeds it by a factor of 2^8, which hardly
+// ever happens after the first tiles. Otherwise the output keeps its scale. That saves d / 2
+// multiplications per thread and tile between one P V and the next.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -12,7 +12,7 @@ namespace cookbook::attention {
 template <class CaseT>
 struct LazyConfig : CaseT {
   static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
   static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
   static constexpr int kBlockN = 128;                             // keys per tile
   static constexpr int kStages = 2;                               // tiles of K, and of V
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   __syncthreads();
 
   if (warp < 4) {
-    // The producer: one thread of one warp; the others only give their registers away.
+    // The producer: one thread of one warp. The other warps only give up their registers.
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       pack_weights<T>(p, s);
 
       for (int n = tiles - 2; n >= 0; --n) {
-        // Step 2: this tile's scores, then the previous one's share of the output: both in flight.
+        // Step 2: start this tile's scores, then P V of the previous tile: both are in flight.
         mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
         turns.begin();
         start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
         turns.end();
 
-        // Step 3: the softmax as soon as the scores are there, under the second product.
+        // Step 3: softmax as soon as the scores are complete, while P V runs.
         wait_for_batch<1>(s);
         if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[k_ring.stage]);
         k_ring.advance();
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         const bool moved = lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
         finish_softmax_before_wait(rows);
 
-        // Step 4: only now may the output and P's registers change.
+        // Step 4: P V is complete: only now may the output and P's registers change.
         wait_for_batch<0>(acc);
         if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[v_ring.stage]);
         v_ring.advance();
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         pack_weights<T>(p, s);
       }
 
-      // Step 5: the last tile's share of the output.
+      // Step 5: P V of the last tile.
       mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
       start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
       wait_for_batch<0>(acc);
@@ -130,8 +130,8 @@ struct Lazy : HopperLevel<LazyConfig> {
   static constexpr const char* changed =
       "the output is rescaled only when the maximum has grown 2^8-fold";
   static constexpr const char* expect =
-      "d / 2 of some 500 instructions a tile and thread disappear, from the stretch where this "
-      "warpgroup has no product in flight";
+      "d / 2 of some 500 instructions per tile and thread disappear, from the stretch where this "
+      "warpgroup has no wgmma in flight";
   static constexpr const char* cost = "a vote per tile; weights up to 256 instead of 1";
   static constexpr const char* source = __FILE__;
 

@@ -5,9 +5,9 @@ namespace cookbook {
 Chapter chapter_10_entry();
 }  // namespace cookbook
 
-// cuDNN and FlashAttention are timed beside the levels by plots/compare_attention.py: through
-// PyTorch, which is how people call them, with the levels loaded from the library that capi.cu
-// makes.
+// plots/compare_attention.py times cuDNN and FlashAttention next to the levels, through PyTorch
+// because that is how most programs call them. It loads the levels from the library that capi.cu
+// builds.
 int main(int argc, char** argv) {
   return cookbook::run_chapter(cookbook::chapter_10_entry(), argc, argv);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: variable lengths, block-sparse masks and index lists. Level 3's kernel, with a policy
-// that says which keys a tile of queries visits; nothing else changes, because an online softmax
-// does not care which keys come, or in which order.
+// Sidebar: variable lengths, block-sparse masks and index lists. The kernel is level 3's, with a
+// policy that says which keys a tile of queries visits. Nothing else changes, because an online
+// softmax works for any set of keys in any order.
 #pragma once
 
 #include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
@@ -17,11 +17,11 @@ struct MaskConfig : CaseT {
   static constexpr int kBlockM = 16 * kWarps;  // queries per block
   static constexpr int kBlockN = 64;           // keys per tile
   static_assert(kBlockM == MaskedProblem::kTile && kBlockN == MaskedProblem::kTile);
-  using Smem = typename TensorCoresConfig<CaseT>::Smem;  // its q is larger than needed here
+  using Smem = typename TensorCoresConfig<CaseT>::Smem;  // with more space for q than needed here
 };
 
-// A policy answers for tile n of those that a query tile visits: which key is its column r (`key`),
-// whether there is one (`exists`), and how many of its columns query i sees (`visible`).
+// A policy describes tile n of those that a query tile visits: which key is its column r (`key`),
+// whether that key exists (`exists`), and how many of its columns query i sees (`visible`).
 
 /// All keys of one of the packed sequences.
 struct PackedKeys {
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const int batch = static_cast<int>(blockIdx.x / query_tiles / shape.heads_q);
   const Keys keys(shape, offsets, indices, m, batch);
   const int first_query = m * C::kBlockM;
-  if (first_query >= keys.length) return;  // a shorter sequence
+  if (first_query >= keys.length) return;  // this sequence is shorter
 
   // From here on positions count from the start of the sequence.
   const int64_t position = keys.first_position(shape, offsets, batch);
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(C::kThreads)
   copy_tile_async<C::kBlockM, C::kHeadDim, C::kThreads>(smem.q, q_head, q_stride, first_query,
                                                         keys.length);
   for (int n = keys.tiles - 1; n >= 0; --n) {
-    __syncthreads();  // the previous tile is no longer read
+    __syncthreads();  // no thread reads the previous tile any more
     copy_listed<C>(smem.k, k + k_offset, k_stride, keys, n);
     copy_listed<C>(smem.v, v + k_offset, k_stride, keys, n);
     cp_async_commit();
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(C::kThreads)
     pack_weights<T>(p[0], s[0]);
     mma_output<C>(acc, p, smem.v);
   }
-  cp_async_wait<0>();  // the queries, where there was no tile
+  cp_async_wait<0>();  // waits for the queries if there was no tile
 
   float inverse[2], row_lse[2];
   finish_rows(rows, shape.scale_log2, inverse, row_lse);
@@ -169,7 +169,8 @@ struct MaskedLevel : LevelOf<MaskedProblem, MaskedBuffers> {
 
 struct VariableLengths : MaskedLevel<PackedKeys> {
   static constexpr const char* name = "variable lengths";
-  static constexpr const char* changed = "packed sequences: a block looks up where its own begins";
+  static constexpr const char* changed =
+      "packed sequences: a block looks up where its sequence begins";
   static constexpr const char* expect = "work in proportion to the sum of squares of the lengths";
 };
 struct BlockSparse : MaskedLevel<ListedTiles> {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Sidebar problems: attention where which keys a query sees is data.
+// Sidebar problems: attention where the keys that a query sees are given as data.
 //
 //   variable lengths: sequences of different lengths packed one after the other, [total, heads, d];
 //                     offsets[b] .. offsets[b + 1] are the positions of sequence b
 //   block-sparse:     a tile of 64 queries sees the listed tiles of 64 keys
 //   index list:       a tile of 64 queries sees the listed keys, in any order
 //
-// The last two are stored as rows of a table: offsets[m] .. offsets[m + 1] are the places in
+// The last two are stored as rows of a table: offsets[m] .. offsets[m + 1] are the positions in
 // `indices` that belong to query tile m, the same for all heads and sequences.
 #pragma once
 
@@ -21,11 +21,11 @@ namespace cookbook::attention {
 enum class MaskKind { variable_lengths, block_sparse, index_list };
 
 struct MaskedProblem {
-  static constexpr int kTile = 64;  // queries, and keys, of a tile
+  static constexpr int kTile = 64;                 // queries, and keys, of a tile
   static constexpr bool kExactOnIntegers = false;  // as attention::Problem
 
   MaskKind kind = MaskKind::variable_lengths;
-  Problem dense;                      // of one sequence of full length; batch is the number of them
+  Problem dense;  // of one sequence of full length; batch: the number of sequences
   std::vector<std::int32_t> offsets;  // see above
   std::vector<std::int32_t> indices;
 
@@ -44,7 +44,7 @@ struct MaskedProblem {
     p.dense = Problem::make({size[0], size[1], size[2], size[3], size[3], size[4]}, variant,
                             DType::bf16, false);
     const auto seq = static_cast<std::int32_t>(size[3]);
-    // A pattern without structure that is the same everywhere.
+    // An irregular pattern that is the same on every machine.
     const auto hash = [](std::uint32_t a, std::uint32_t b) {
       std::uint32_t x = a * 2654435761u ^ b * 2246822519u;
       x = (x ^ (x >> 15)) * 2246822519u;
@@ -52,7 +52,7 @@ struct MaskedProblem {
     };
     p.offsets = {0};
     if (kind == MaskKind::variable_lengths) {
-      for (int b = 0; b < size[0]; ++b) {  // the first is full, others anything down to empty
+      for (int b = 0; b < size[0]; ++b) {  // the first is full; others are shorter, down to empty
         const std::int32_t length =
             b == 0 ? seq : static_cast<std::int32_t>(hash(b, 1) % (seq + 1));
         p.offsets.push_back(p.offsets.back() + length);
@@ -98,7 +98,7 @@ struct MaskedProblem {
 
   std::vector<TensorSpec> tensors() const {
     const auto table = [](std::string name, std::vector<std::int32_t> values) {
-      if (values.empty()) values.push_back(0);  // nothing is listed at all
+      if (values.empty()) values.push_back(0);  // no key is listed at all
       TensorSpec spec{std::move(name),
                       DType::i32,
                       1,

@@ -3,8 +3,8 @@
 //
 //   q, o: [batch, seq_q, heads_q,  head_dim]     as PyTorch and FlashAttention lay them out,
 //   k, v: [batch, seq_k, heads_kv, head_dim]     flattened to one row per (batch, position, head)
-//   lse:  [batch, heads_q, seq_q] fp32           log of the softmax's denominator, natural
-//   logarithm
+//   lse:  [batch, heads_q, seq_q] fp32           log of the softmax's denominator (natural
+//                                               logarithm)
 //
 // Grouped-query attention: heads_q is a multiple of heads_kv; query head h reads KV head h /
 // (heads_q / heads_kv). The causal mask is aligned to the bottom right: the last query sees every
@@ -25,7 +25,7 @@
 
 namespace cookbook::attention {
 
-/// What every kernel of the chapter is told about the problem.
+/// The parameters that every kernel of the chapter gets.
 struct Shape {
   int batch, heads_q, heads_kv, seq_q, seq_k;
   int64_t pitch;  // elements from one (batch, position, head) row to the next, in q, k, v and o
@@ -42,7 +42,7 @@ struct Shape {
   __host__ __device__ int64_t lse_index(int b, int i, int head) const {
     return (static_cast<int64_t>(b) * heads_q + head) * seq_q + i;
   }
-  /// Number of keys that query i sees: the first so many. At most 0: none.
+  /// Number of keys that query i sees: keys 0 .. result - 1. None if the result is 0 or negative.
   __host__ __device__ int visible_keys(int i) const {
     const int limit = i + 1 + seq_k - seq_q;
     return causal && limit < seq_k ? limit : seq_k;
@@ -114,8 +114,8 @@ struct Problem {
   }
   double flops() const { return 4.0 * head_dim * visible_pairs() * shape.batch * shape.heads_q; }
 
-  /// Bytes of K (or of V) that tiles of block_m queries read, whole tiles as far as keys exist: for
-  /// claims.
+  /// Bytes of K (or of V) that tiles of block_m queries read, in whole tiles as far as keys exist.
+  /// For claims.
   double key_tile_bytes(int block_m, int block_n) const {
     double keys = 0;
     for (int i = 0; i < shape.seq_q; i += block_m) {
@@ -193,7 +193,7 @@ void dispatch(const Problem& problem, const Buffers& at, Launcher&& launcher) {
 
 inline int ceil_div(int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
-/// What TMA and 16-byte copies ask of the operands.
+/// What TMA and 16-byte copies require of the operands.
 inline Support supports_aligned_rows(const Problem& problem) {
   if (problem.shape.pitch % 8 != 0) return Support::no("rows must start at multiples of 16 bytes");
   if (problem.misalign_elements % 8 != 0)
@@ -207,8 +207,8 @@ inline Support supports_hopper(const Problem& problem, const DeviceInfo& device)
 }
 
 /// Tensor map of q, k, v or o: [batch][seq][heads][d], boxes of 64 elements x `box_rows` positions
-/// of one head. A sequence is a dimension of its own, so a box that reaches past its end is filled
-/// with zeros (or clipped, when stored) instead of running into the next sequence.
+/// of one head. A sequence is a dimension of its own: a box that extends past its end is
+/// zero-filled (or clipped in a store) instead of reaching into the next sequence.
 inline TensorMap sequence_map(const Problem& problem, const void* base, int heads, int seq,
                               int box_rows) {
   const auto at_least_1 = [](int64_t extent) {

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Attention in fp64, one query at a time, and how far a 16-bit kernel may be from it.
+// Attention in fp64, one query at a time, and the error bound of a 16-bit kernel.
 //
-//   s_j = scale (q . k_j)      p_j = exp(s_j - max s)      o = sum p_j v_j / sum p_j      lse = log
-//   sum exp s_j
+//   s_j = scale (q . k_j)      p_j = exp(s_j - max s)      o = sum p_j v_j / sum p_j
+//   lse = log sum exp s_j
 //
-// Where the error of a right kernel comes from, and so what the bound adds up:
-//   1. s_j. A product of d terms on tensor cores: at most 2 d u |q|.|k_j| (u = 2^-24), scaled; the
-//   exponent's own
-//      rounding is a few u of the largest |s|. An error e in s_j multiplies p_j by exp(+-e).
-//      Normalisation keeps o a weighted mean of the v_j whatever the weights, so this part never
-//      exceeds the spread of v.
-//   2. p_j rounded to 16 bits before the second product: u16 each, so u16 sum p|v|. The denominator
-//   sums the p_j
-//      before they are rounded; a plain implementation that also rounds s_j to 16 bits errs by u16
-//      |s_j| more, and these kernels need not be granted that.
-//   3. the second product and its rescalings: 2 n u sum p|v|.
+// The sources of error of a correct kernel, which the bound adds up:
+//   1. s_j. A dot product of d terms on tensor cores: at most 2 d u |q|.|k_j| (u = 2^-24), scaled.
+//      The exponential's own rounding is a few u of the largest |s|. An error e in s_j multiplies
+//      p_j by exp(+-e). Normalisation keeps o a weighted mean of the v_j whatever the weights, so
+//      this part never exceeds the spread of v.
+//   2. p_j rounded to 16 bits before P V: u16 each, so u16 sum p|v|. The denominator sums the p_j
+//      before they are rounded. A plain implementation that also rounds s_j to 16 bits errs by
+//      u16 |s_j| more; these kernels are not granted that.
+//   3. P V and its rescalings: 2 n u sum p|v|.
 //   4. rounding o: half an ulp of the output type.
 #pragma once
 
@@ -28,7 +26,7 @@
 
 namespace cookbook::attention {
 
-/// One query's rows of the tensors. Key j lies in row first_key + j * key_stride of k and v.
+/// One query's rows of the tensors. Key j is row first_key + j * key_stride of k and v.
 struct ReferenceQuery {
   const HostTensor& q;
   const HostTensor& k;
@@ -36,9 +34,9 @@ struct ReferenceQuery {
   std::int64_t query_row;
   std::int64_t first_key, key_stride;
   std::int64_t keys;     ///< keys that exist
-  std::int64_t visible;  ///< of these, the first so many are not masked
+  std::int64_t visible;  ///< of these, keys 0 .. visible - 1 are not masked
   int head_dim;
-  /// Where given: the keys that are visible, by number; `visible` is how many. `keys` stay all.
+  /// If set: the indices of the visible keys; `visible` is their number. `keys` still counts all.
   const std::vector<std::int64_t>* listed = nullptr;
 
   std::int64_t key_row(std::int64_t j) const { return first_key + j * key_stride; }
@@ -48,7 +46,7 @@ struct ReferenceScores {
   std::vector<double> weight;  ///< p_j, the largest 1
   double sum = 0;
   double max = 0;        ///< of the scores; -inf when no key is visible
-  double deviation = 0;  ///< by how much any s_j - max may be off
+  double deviation = 0;  ///< bound of the error of any s_j - max
 };
 
 inline ReferenceScores reference_scores(const ReferenceQuery& query) {
@@ -83,9 +81,9 @@ inline ReferenceScores reference_scores(const ReferenceQuery& query) {
   return out;
 }
 
-/// o[0 .. head_dim) of one query and the bounds. `output_dtype`: bf16 or f16.
-/// A bound of infinity means that no value is wrong there: a key that this query must not see, or
-/// whose weight is below what the kernels represent, has an infinite or NaN v. A tile multiplies it
+/// o[0 .. head_dim) of one query and the bounds. `output_dtype`: bf16 or f16. A bound of infinity
+/// means that any value is right there. That is the case if a key that this query must not see, or
+/// whose weight is below what the kernels represent, has an infinite or NaN v: a tile multiplies it
 /// by zero or skips it.
 inline void reference_output(const ReferenceQuery& query, DType output_dtype, double* value,
                              double* bound) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the persistent levels share: tile sizes, and the order in which query tiles are worked on.
+// Shared by the persistent levels: tile sizes, and the order in which query tiles are computed.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -10,7 +10,7 @@ namespace cookbook::attention {
 template <class CaseT, int kConsumersV, int kBlockNV, int kStagesV = 2>
 struct PersistentConfig : CaseT {
   static constexpr int kConsumers = kConsumersV;                  // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
   static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
   static constexpr int kBlockN = kBlockNV;                        // keys per tile
   static constexpr int kStages = kStagesV;                        // tiles of K, and of V
@@ -28,12 +28,12 @@ struct PersistentConfig : CaseT {
   };
 };
 
-/// The order of the query tiles of all heads.
+/// The raster order of the query tiles of all heads.
 struct Schedule {
   int tiles;            // of all heads
   int query_tiles;      // of one head
   int heads;            // batch * heads_q
-  int heads_per_group;  // heads that are worked on together
+  int heads_per_group;  // heads whose tiles are interleaved
   bool longest_first;
 
   __device__ __forceinline__ TileIndex at(int tile, int block_m, int heads_q) const {
@@ -46,14 +46,14 @@ struct Schedule {
   }
 };
 
-/// Two counters in device memory, zero between launches: tiles handed out, blocks that are done.
+/// Two counters in device memory, zero between launches: assigned tiles, finished blocks.
 struct TileCounters {
   int next, done;
 };
 
-/// Calls f with the configuration for the problem: many keys per tile while registers last, fewer
-/// under a causal mask, where the diagonal's tiles are half wasted; three warpgroups at head
-/// dimension 64.
+/// Calls f with the configuration for the problem. Tiles have as many keys as the registers allow,
+/// but fewer under a causal mask, because half of each diagonal tile is wasted. At head dimension
+/// 64 there are three warpgroups.
 template <class CaseT, class F>
 void with_persistent_config(CaseT, bool causal, F&& f) {
   if constexpr (CaseT::kHeadDim == 64) {
@@ -71,8 +71,8 @@ inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
   const int query_tiles = ceil_div(s.seq_q, block_m), heads = s.batch * s.heads_q;
   const int sharing = s.heads_q / s.heads_kv;  // query heads per KV head
   const size_t kv_bytes = 4 * size_t(p.head_dim) * std::max(s.seq_k, 1);
-  // Without a mask all tiles are equally long: head after head. With it, long tiles of as many
-  // heads as half of L2 holds, then shorter ones.
+  // Without a mask all tiles take equally long: one head after the other. With a mask: the long
+  // tiles of as many heads as fit into half of L2, then their shorter ones.
   const int kv_heads = s.causal ? static_cast<int>(l2_bytes / 2 / kv_bytes) : 1;
   const int group = std::max(1, std::min(heads, std::max(kv_heads, 1) * sharing));
   return {query_tiles * heads, query_tiles, heads, group, s.causal};

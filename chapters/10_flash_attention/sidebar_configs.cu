@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda sm_90a
 // Sidebar of chapter 10: the persistent and the multicast kernel with other tiles, stages and
-// groups of heads. How the configurations in schedule.cuh were chosen, and what to try on another
-// GPU.
+// groups of heads. It shows how the configurations in schedule.cuh were chosen, and what to try on
+// another GPU.
 //
 //   chapter-10-configs [tokens]      batch * seq; 16384 unless given
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sidebar of chapter 10: three ways to 2^x for a softmax. Errors on every backend, instruction
-// counts from the SASS, and on a GPU the rate at which a warp per scheduler gets them.
+// Sidebar of chapter 10: three ways to compute 2^x for a softmax. Errors on every backend,
+// instruction counts from the SASS, and on a GPU the throughput with one warp per scheduler.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -26,7 +26,7 @@ struct Polynomial {
   static constexpr const char* name = "cubic on FMA units";
   static __device__ float of(float x) { return exp2_polynomial(x); }
 };
-/// Every fourth exponential on the FMA units, the others on the special-function units.
+/// Computes every fourth exponential on the FMA units, the others on the special-function units.
 struct Mixed {
   static constexpr const char* name = "3 ex2 : 1 cubic";
 };
@@ -46,7 +46,8 @@ __device__ __forceinline__ float term(float x, int i) {
   }
 }
 
-/// Sums of independent exponentials, as in a softmax: an FMA, an exponential, an addition each.
+/// Sums of independent exponentials, as in a softmax: one FMA, one exponential and one addition
+/// each.
 template <class F>
 __global__ void rate_kernel(float* out, float scale, int rounds) {
   constexpr int kWide = 16;
@@ -60,10 +61,10 @@ __global__ void rate_kernel(float* out, float scale, int rounds) {
       x[i] -= 0.001f;
     }
   }
-  if (sum == -1.0f) *out = sum;  // never, but the compiler does not know
+  if (sum == -1.0f) *out = sum;  // never true, but the compiler cannot know
 }
 
-/// Largest relative error over [-20, 0], and what 2^-130, 2^-1000 and 2^-inf become.
+/// Prints the largest relative error over [-20, 0], and the results for 2^-130, 2^-1000 and 2^-inf.
 template <class F>
 void errors() {
   constexpr int kCount = 1 << 16;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: clusters of two. Two blocks on neighbouring query tiles of a head need the same keys
-// and values: each loads half of every tile and multicasts it to both, which halves the traffic
-// from L2. The pairs are as even as possible, so the schedule is a plain stride.
+// Sidebar: clusters of two. Two blocks on neighbouring query tiles of a head need the same keys and
+// values. Each block loads half of every tile and multicasts it to both, which halves the traffic
+// from L2. All pairs take nearly the same time, so a static round-robin schedule suffices.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -12,15 +12,15 @@ namespace cookbook::attention {
 
 template <class PersistentC>
 struct MulticastConfig : PersistentC {
-  // The producer has more to remember: it takes a few registers back from the consumers.
+  // The producer keeps more state, so it gets a few registers back from the consumers.
   static constexpr int kProducerRegisters = PersistentC::kConsumers == 2 ? 40 : 32;
   static constexpr int kConsumerRegisters = PersistentC::kConsumers == 2 ? 232 : 160;
 };
 
 inline constexpr int kCluster = 2;  // blocks, on neighbouring query tiles
 
-/// As load_tile, but this block loads only its share of the rows, for both blocks of the cluster;
-/// both barriers are signalled. The map's box has kRows / kCluster rows.
+/// As load_tile, but this block loads only 1 / kCluster of the rows, for both blocks of the
+/// cluster, and both barriers count them. The map's box has kRows / kCluster rows.
 template <int kHeadDim, int kRows>
 __device__ __forceinline__ void load_tile_shared(unsigned char* tile, const TensorMap* map,
                                                  uint64_t* full, int head, int first_row, int batch,
@@ -53,16 +53,15 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     for (int stage = 0; stage < C::kStages; ++stage) {
       mbarrier_init(&smem.k_full[stage], 1);
       mbarrier_init(&smem.v_full[stage], 1);
-      // A stage is filled by both blocks: it has to be empty in both. One arrival per consumer
-      // warp.
+      // Both blocks fill a stage, so it must be empty in both. One arrival per consumer warp.
       mbarrier_init(&smem.k_empty[stage], 4 * C::kConsumers * kCluster);
       mbarrier_init(&smem.v_empty[stage], 4 * C::kConsumers * kCluster);
     }
     fence_mbarrier_init();
   }
-  cluster_sync();  // nobody signals a barrier of the other block before it exists
+  cluster_sync();  // no block may arrive at the other's barriers before they are initialised
 
-  // Cluster c works on pairs c, c + clusters, ... of query tiles.
+  // Cluster c computes pairs c, c + clusters, ... of query tiles.
   const int first_pair = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
@@ -147,7 +146,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         pack_weights<T>(p, s);
 
         for (int n = tiles - 2; n >= 0; --n) {
-          // Step 2: this tile's scores, then the previous one's share of the output.
+          // Step 2: start this tile's scores, then P V of the previous tile.
           mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
           turns.begin();
           wgmma_fence_operand(s);
@@ -161,17 +160,17 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           wgmma_commit();
           turns.end();
 
-          // Step 3: the softmax as soon as the scores are there, under the second product.
+          // Step 3: softmax as soon as the scores are complete, while P V runs.
           wgmma_wait<1>();
           wgmma_fence_operand(s);
           release(&smem.k_empty[k_ring.stage]);
           k_ring.advance();
-          if (n == 0) release_q();  // the next tile's queries may come
+          if (n == 0) release_q();  // the next tile's queries may be loaded
           mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
           const bool moved = lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
           finish_softmax_before_wait(rows);
 
-          // Step 4: only now may the output and P's registers change.
+          // Step 4: P V is complete: only now may the output and P's registers change.
           wgmma_wait<0>();
           wgmma_fence_operand(acc);
           release(&smem.v_empty[v_ring.stage]);
@@ -180,7 +179,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           pack_weights<T>(p, s);
         }
 
-        // Step 5: the last tile's share of the output.
+        // Step 5: P V of the last tile.
         mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
         wgmma_fence_operand(acc);
         wgmma_fence();
@@ -198,7 +197,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     }
     turns.close();
   }
-  cluster_sync();  // a block whose barriers the other still signals must not leave
+  cluster_sync();  // a block must not exit while the other arrives at its barriers
 }
 
 struct Multicast : Level {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Online softmax on a tile of scores that lies in tensor-core accumulators (chapter 9 derives it).
+// Online softmax on a tile of scores in tensor-core accumulators (chapter 9 derives it).
 //
-// mma.sync and wgmma leave a 16-row tile the same way, with g = lane / 4, t = lane % 4:
+// mma.sync and wgmma leave a 16-row tile in the same layout, with g = lane / 4, t = lane % 4:
 //
 //     s[4j + 0], s[4j + 1]   row g,     keys 8j + 2t, 8j + 2t + 1
 //     s[4j + 2], s[4j + 3]   row g + 8, the same keys
 //
-// so a thread holds parts of two rows and the four lanes of a quad share them.
+// A thread holds parts of two rows, and the four lanes of a quad hold all of them.
 #pragma once
 
 #include "common/device/cuda.cuh"
@@ -16,18 +16,18 @@
 
 namespace cookbook::attention {
 
-/// Running softmax of the two rows of which this thread holds parts.
+/// Running softmax of the two rows that this thread holds parts of.
 struct RowStates {
   float max[2] = {kMinusInfinity, kMinusInfinity};  // of the raw scores q.k; equal in a quad
-  float sum[2] = {0, 0};                            // this thread's share; added up in finish_rows
+  float sum[2] = {0, 0};  // this thread's columns only; finish_rows adds the quad's
 };
 
 /// The row (0: g, 1: g + 8) and key of accumulator i; the key without this lane's 2t.
 __device__ constexpr int row_of(int i) { return (i >> 1) & 1; }
 __device__ constexpr int key_of(int i) { return 8 * (i >> 2) + (i & 1); }
 
-/// Scores of keys that a row does not see become -inf. `visible[r]`: how many keys from this tile's
-/// first on row r sees; may be negative.
+/// Sets scores of keys that a row does not see to -inf. `visible[r]`: the number of keys that row r
+/// sees, counted from this tile's first; may be negative.
 template <int kCount>
 __device__ __forceinline__ void mask_scores(float (&s)[kCount], const int (&visible)[2]) {
   const int first = 2 * (lane_idx() % 4);
@@ -38,7 +38,7 @@ __device__ __forceinline__ void mask_scores(float (&s)[kCount], const int (&visi
 }
 
 /// Replaces scores by weights p = exp2((s - max) scale_log2) and updates the rows' maximum and sum.
-/// rescale[r]: what everything summed for row r so far has to be multiplied by.
+/// rescale[r]: the factor for everything accumulated for row r so far.
 template <int kCount>
 __device__ __forceinline__ void online_softmax(float (&s)[kCount], RowStates& rows,
                                                float (&rescale)[2], float scale_log2) {
@@ -66,10 +66,10 @@ __device__ __forceinline__ void online_softmax(float (&s)[kCount], RowStates& ro
   }
 }
 
-/// As online_softmax, but a row's maximum stays as it is until the tile exceeds it by more than a
-/// factor of 2^kSlack: the maximum only has to keep exp2 in range, any number near it serves, and
-/// weights up to 2^kSlack are as exact as weights up to 1. Returns, for the whole warp, whether any
-/// of its rows moved, so that the output has to be rescaled at all.
+/// As online_softmax, but a row's maximum stays unchanged until the tile exceeds it by more than a
+/// factor of 2^kSlack. The maximum only has to keep exp2 in range: any number near it works, and
+/// weights up to 2^kSlack are as exact as weights up to 1. Returns, for the whole warp, whether the
+/// maximum of any of its rows changed, so that the output must be rescaled.
 template <int kSlack, int kCount>
 __device__ __forceinline__ bool lazy_softmax(float (&s)[kCount], RowStates& rows,
                                              float (&rescale)[2], float scale_log2) {
@@ -101,9 +101,9 @@ __device__ __forceinline__ bool lazy_softmax(float (&s)[kCount], RowStates& rows
   return __any_sync(kFullWarp, any_moved);
 }
 
-/// Makes the compiler finish the softmax before what follows. A wait for wgmma has no operands, so
-/// that ptxas would move it up past the exponentials it was meant to hide; a branch on their sum,
-/// which is never taken, keeps it below them.
+/// Makes the compiler finish the softmax before the following code. A wgmma wait has no operands,
+/// so ptxas would move it above the exponentials that run during the wgmma. A branch on their sum,
+/// which is never taken, keeps the wait below them.
 __device__ __forceinline__ void finish_softmax_before_wait(const RowStates& rows) {
   if (rows.sum[0] + rows.sum[1] < 0.0f) spin_pause();
 }
@@ -115,8 +115,8 @@ __device__ __forceinline__ void scale_rows(float (&o)[kCount], const float (&res
   for (int i = 0; i < kCount; ++i) o[i] *= rescale[row_of(i)];
 }
 
-/// Weights to 16 bits, in pairs. Four registers are an A operand of 16 x 16: accumulators and A
-/// operands of 16-bit products have the same layout, so that this is all it takes.
+/// Converts weights to 16 bits, in pairs. Four registers are a 16 x 16 A operand: the accumulators
+/// and the A operand of a 16-bit mma have the same layout, so no data moves between lanes.
 template <class T, int kCount>
 __device__ __forceinline__ void pack_weights(uint32_t (&p)[kCount / 8][4],
                                              const float (&s)[kCount]) {
@@ -124,7 +124,7 @@ __device__ __forceinline__ void pack_weights(uint32_t (&p)[kCount / 8][4],
   for (int i = 0; i < kCount; i += 2) p[i / 8][i % 8 / 2] = pack_pair<T>(s[i], s[i + 1]);
 }
 
-/// After the last tile: adds the quad's sums and returns 1 / sum per row (0 for a row without keys)
+/// After the last tile: adds the quad's sums. Returns 1 / sum per row (0 for a row without keys)
 /// and the natural log-sum-exp (-inf for such a row).
 __device__ __forceinline__ void finish_rows(const RowStates& rows, float scale_log2,
                                             float (&inverse)[2], float (&lse)[2]) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Where a tile's elements lie in shared memory, and how rows leave the block.
+// Addresses of a tile's elements in shared memory, and how a block loads and stores rows.
 //
-// Every 16-bit tile of the chapter, [rows][kHeadDim], is stored as panels of 64 columns: panel c
-// holds columns 64c .. 64c + 63 of all rows, 128 bytes a row, with the 128-byte swizzle (chapter
-// 7). It is what TMA writes with a box of 64 columns, what wgmma reads, and free of bank conflicts
-// for ldmatrix.
+// Every 16-bit tile of the chapter, [rows][kHeadDim], is stored as panels of 64 columns. Panel c
+// holds columns 64c .. 64c + 63 of all rows, 128 bytes per row, with the 128-byte swizzle (chapter
+// 7). TMA writes this layout with a box of 64 columns, wgmma reads it, and ldmatrix reads it
+// without bank conflicts.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -25,8 +25,8 @@ __device__ __forceinline__ uint32_t tile_offset(int row, int column) {
          swizzle_address<Swizzle::b128>(row * 128 + column % kPanel * 2);
 }
 
-/// Which query tile of which head a block works on. Blocks are numbered with the tile fastest, so
-/// that blocks that run together read the same keys.
+/// The query tile and the head that a block computes. Consecutive blocks compute tiles of the same
+/// head, so blocks that run at the same time read the same keys.
 struct TileIndex {
   int first_query, head, batch;
 };
@@ -36,7 +36,7 @@ __device__ __forceinline__ TileIndex tile_index(int64_t index, int query_tiles, 
   return {static_cast<int>(index % query_tiles) * block_m, head_index % heads, head_index / heads};
 }
 
-/// Tiles of kBlockN keys that a tile of kBlockM queries has to visit: [0, count). The others are
+/// Tiles of kBlockN keys that a tile of kBlockM queries must visit: [0, count). The others are
 /// masked for all of its rows.
 template <int kBlockM, int kBlockN>
 __device__ __forceinline__ int key_tiles(const Shape& shape, int first_query) {
@@ -45,12 +45,12 @@ __device__ __forceinline__ int key_tiles(const Shape& shape, int first_query) {
   return visible <= 0 ? 0 : (visible + kBlockN - 1) / kBlockN;
 }
 
-/// Copies rows first_row .. first_row + kRows - 1 of one head to a tile with 16-byte cp.async; rows
-/// from `rows` on become zero. `source`: the head's row 0; `stride`: elements from row to row.
+/// Copies rows first_row .. first_row + kRows - 1 of one head to a tile with 16-byte cp.async. Rows
+/// from `rows` on become zero. `source`: the head's row 0; `stride`: elements between rows.
 template <int kRows, int kHeadDim, int kThreads, class T>
 __device__ __forceinline__ void copy_tile_async(unsigned char* tile, const T* source,
                                                 int64_t stride, int first_row, int rows) {
-  constexpr int kChunks = kHeadDim / 8;  // of 16 bytes, a row
+  constexpr int kChunks = kHeadDim / 8;  // of 16 bytes, per row
 #pragma unroll 2
   for (int c = threadIdx.x; c < kRows * kChunks; c += kThreads) {
     const int row = c / kChunks, column = c % kChunks * 8;
@@ -60,11 +60,12 @@ __device__ __forceinline__ void copy_tile_async(unsigned char* tile, const T* so
   }
 }
 
-/// Masks what the warp's 16 queries, from `first_query` on, do not see of a tile of kBlockN keys.
+/// Masks the keys of a tile of kBlockN that the warp's 16 queries, from `first_query` on, do not
+/// see.
 template <int kBlockN>
 __device__ __forceinline__ void mask_tile(float (&s)[kBlockN / 2], const Shape& shape,
                                           int first_query, int first_key) {
-  if (first_key + kBlockN <= shape.visible_keys(first_query)) return;  // all of them see all of it
+  if (first_key + kBlockN <= shape.visible_keys(first_query)) return;  // every query sees every key
   const int query = first_query + lane_idx() / 4;
   const int visible[2] = {shape.visible_keys(query) - first_key,
                           shape.visible_keys(query + 8) - first_key};
@@ -72,7 +73,7 @@ __device__ __forceinline__ void mask_tile(float (&s)[kBlockN / 2], const Shape& 
 }
 
 /// Stores this thread's part of 16 output rows, o * inverse, and their log-sum-exp. `first_row` is
-/// the query of row g; rows from seq_q on are left out. kCount / 4 groups of 8 columns.
+/// the query of row g; rows from seq_q on are not stored. kCount / 4 groups of 8 columns.
 template <class T, int kCount>
 __device__ __forceinline__ void store_rows(T* o, float* lse, const Shape& shape, int batch,
                                            int head, int first_row, const float (&acc)[kCount],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The Hopper levels' tiles: loaded by TMA, multiplied by wgmma. Layout as in tile.cuh.
+// Tiles of the levels for Hopper: loaded by TMA, multiplied by wgmma. Layout as in tile.cuh.
 #pragma once
 
 #include "chapters/10_flash_attention/tile.cuh"
@@ -14,7 +14,7 @@ namespace cookbook::attention {
 inline constexpr int kWarpgroup = 128;  // threads
 
 /// Starts the copy of kRows rows of one head, from position first_row on, panel by panel.
-/// `panel_rows`: rows of the tile that the panels belong to, where it is more than kRows.
+/// `panel_rows`: rows of the tile's panels, if the tile has more than kRows.
 template <int kHeadDim, int kRows, int kPanelRows = kRows>
 __device__ __forceinline__ void load_tile(unsigned char* tile, const TensorMap* map, uint64_t* full,
                                           int head, int first_row, int batch) {
@@ -24,8 +24,8 @@ __device__ __forceinline__ void load_tile(unsigned char* tile, const TensorMap* 
   }
 }
 
-/// s = Q K^T, 64 queries x kBlockN keys: both operands K-major, d being k. `q`: the warpgroup's
-/// first row; its panels are kBlockM rows long. Issues only.
+/// s = Q K^T, 64 queries x kBlockN keys. Both operands are K-major: d is the k of the wgmma. `q`:
+/// the warpgroup's first row; its panels have kBlockM rows. Only issues the wgmma.
 template <class T, int kHeadDim, int kBlockM, int kBlockN>
 __device__ __forceinline__ void issue_scores(float (&s)[kBlockN / 2], const unsigned char* q,
                                              const unsigned char* k) {
@@ -40,14 +40,14 @@ __device__ __forceinline__ void issue_scores(float (&s)[kBlockN / 2], const unsi
   }
 }
 
-/// The descriptor of V as the second operand: stored [key][d], so d (n) is contiguous and k = key
-/// runs down the rows: Major::mn, eight keys 1,024 bytes, one panel of 64 columns to the next.
+/// The descriptor of V as the B operand. V is stored [key][d]: d (n) is contiguous, and k = key
+/// runs down the rows (Major::mn). Strides: 1,024 bytes per eight keys, one panel per 64 columns.
 template <int kBlockN>
 __device__ __forceinline__ uint64_t value_descriptor(const unsigned char* v) {
   return wgmma_descriptor<Swizzle::b128>(v, kBlockN * 128, 1024);
 }
 
-/// o += P V with P in registers: 64 queries x kHeadDim. Issues only.
+/// o += P V with P in registers: 64 queries x kHeadDim. Only issues the wgmma.
 template <class T, int kHeadDim, int kBlockN>
 __device__ __forceinline__ void issue_output(float (&o)[kHeadDim / 2],
                                              const uint32_t (&p)[kBlockN / 16][4],
@@ -107,8 +107,8 @@ __device__ __forceinline__ void start_output(float (&o)[kHeadDim / 2], const Wei
   wgmma_commit();
 }
 
-/// Waits until at most kInFlight batches are in flight. `registers`: accumulators of one that has
-/// finished then.
+/// Waits until at most kInFlight batches are in flight. `registers`: the accumulators of a batch
+/// that has finished by then.
 template <int kInFlight, int kCount>
 __device__ __forceinline__ void wait_for_batch(float (&registers)[kCount]) {
   wgmma_wait<kInFlight>();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Exercise 10.1, a kernel with a hole: level 1 without its online softmax. As it stands the weights
-// are exp2(s) with no maximum subtracted: right for small scores, inf and NaN for large ones
-// ("wide" inputs). Two passes over the keys would repair it too, and fail the claim: K is read
-// once.
+// are exp2(s) with no maximum subtracted. That is right for small scores, but gives inf and NaN for
+// large ones ("wide" inputs). Two passes over the keys would repair it too, but fail the claim that
+// K is read once.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -15,7 +15,7 @@ template <class CaseT>
 struct RescaleConfig : CaseT {
   static constexpr int kWarps = 8;
   static constexpr int kThreads = 32 * kWarps;
-  static constexpr int kBlockM = kWarps;  // queries per block, one a warp
+  static constexpr int kBlockM = kWarps;  // queries per block, one per warp
 };
 
 template <class C>
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const int batch = head_index / shape.heads_q, head = head_index % shape.heads_q;
   if (query >= shape.seq_q) return;
 
-  // Step 1: the query stays in registers, spread over the warp.
+  // Step 1: load the query into registers, distributed over the warp.
   float q_row[kPerLane], acc[kPerLane] = {};
   const int64_t q_offset = shape.q_row(batch, query, head) * shape.pitch + lane;
 #pragma unroll
@@ -40,17 +40,18 @@ __global__ void __launch_bounds__(C::kThreads)
   const int keys = shape.visible_keys(query);
   for (int j = 0; j < keys; ++j) {
     const int64_t k_offset = shape.k_row(batch, j, head) * shape.pitch + lane;
-    // Step 2: one score, added up across the warp.
+    // Step 2: one score, reduced across the warp.
     float s = 0;
 #pragma unroll
     for (int x = 0; x < kPerLane; ++x) s += q_row[x] * to_float(k[k_offset + 32 * x]);  // [k]
     s = warp_sum(s);
-    // Step 3: YOURS. Given the score s of key j (not yet scaled) and what holds so far,
+    // Step 3: YOURS. Given the score s of key j (not yet scaled) and the state so far,
     //   max   the largest score,
     //   sum   sum of exp2((score - max) * shape.scale_log2),
     //   acc   the same weights times the values,
-    // set p, the weight of this key, and rescale, what sum and acc have to be multiplied by, and
-    // bring max and sum up to date. Mind a query whose scores are all -inf: -inf - -inf is NaN.
+    // set p, the weight of this key, and rescale, the factor by which sum and acc must be
+    // multiplied, and update max and sum. Mind a query whose scores are all -inf: -inf - -inf is
+    // NaN.
     const float rescale = 1.0f;
     const float p = ex2_approx_ftz(s * shape.scale_log2);
     sum = sum + p;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Exercise 10.2, a kernel with a seeded bug: level 6, but somebody moved a line to give the
-// producer a head start. It may well give the right result every time you run it. The tracer is not
-// taken in: `./run exercise 10.2` names two lines. Which copy may land in memory that is still
-// being read, and what exactly has wgmma_commit() promised?
+// Exercise 10.2, a kernel with a seeded bug: level 6 with one line moved to give the producer a
+// head start. It may well give the right result every time you run it. The tracer still finds the
+// bug: `./run exercise 10.2` names two lines. Which copy may overwrite memory that is still being
+// read, and what exactly does wgmma_commit() guarantee?
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -12,7 +12,7 @@ namespace cookbook::attention {
 template <class CaseT>
 struct EarlyReleaseConfig : CaseT {
   static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // and the producer
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
   static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
   static constexpr int kBlockN = 128;                             // keys per tile
   static constexpr int kStages = 2;                               // tiles of K, and of V
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   __syncthreads();
 
   if (warp < 4) {
-    // The producer: one thread of one warp; the others only give their registers away.
+    // The producer: one thread of one warp. The other warps only give up their registers.
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       wait_for_batch<0>(s);
       if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[ring.stage]);
 
-      // Step 2: online softmax; the weights stay where they are, rounded and packed in pairs.
+      // Step 2: online softmax; the weights stay in registers, rounded and packed in pairs.
       mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
       float rescale[2];
       online_softmax(s, rows, rescale, shape.scale_log2);
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       uint32_t p[kBlockN / 16][4];  // (64 queries, keys) as A operands of 16 keys
       pack_weights<T>(p, s);
 
-      // Step 3: the output so far.
+      // Step 3: add P V to the output.
       mbarrier_wait(&smem.v_full[ring.stage], ring.phase);
       start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[ring.stage]);
       if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[ring.stage]);
