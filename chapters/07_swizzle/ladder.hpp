@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 7: the ladders, in order.
+// Chapter 7: its ladders and their levels.
 #pragma once
 
 #include "chapters/06_tma/level_8_tma_store.cuh"

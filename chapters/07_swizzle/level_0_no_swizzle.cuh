@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 0: chapter 6's first kernel on tiles as they come: rows of 128 bytes, one below the other.
+// Level 0: chapter 6's first kernel on tiles without a swizzle: rows of 128 bytes, one below the
+// other.
 #pragma once
 
 #include "chapters/06_tma/level_1_tma_tiles.cuh"
@@ -19,8 +20,9 @@ struct NoSwizzle : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::none>> {
   static constexpr const char* name = "no_swizzle";
   static constexpr const char* changed = "tiles of 128-byte rows, not swizzled";
   static constexpr const char* expect =
-      "eight rows of a matrix lie in the same four banks: ldmatrix takes eight times as long";
-  static constexpr const char* cost = "nothing: rows of 16 bytes lie where a copy would put them";
+      "all eight rows of a matrix lie in the same four banks: ldmatrix takes eight times as long";
+  static constexpr const char* cost =
+      "nothing: the chunks of 16 bytes lie where a plain copy would put them";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

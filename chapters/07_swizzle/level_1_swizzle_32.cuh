@@ -11,7 +11,7 @@ struct Swizzle32 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b32>> {
   static constexpr const char* changed =
       "panels of 32 bytes; the 16-byte chunk index is XORed with address bit 7";
   static constexpr const char* expect =
-      "2x or more: no conflict any more. But a tile is four panels: four boxes of 32-byte rows";
+      "2x or more: no bank conflicts. But a tile is four panels: four boxes of 32-byte rows";
   static constexpr const char* cost = "tiles aligned to 256 bytes";
   static constexpr const char* source = __FILE__;
 

@@ -10,7 +10,7 @@ struct Swizzle64 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b64>> {
   static constexpr const char* name = "swizzle_64";
   static constexpr const char* changed =
       "panels of 64 bytes; two bits of the chunk index are XORed";
-  static constexpr const char* expect = "a little: half as many boxes, rows of two sectors";
+  static constexpr const char* expect = "slightly faster: half as many boxes, rows of two sectors";
   static constexpr const char* cost = "tiles aligned to 512 bytes";
   static constexpr const char* source = __FILE__;
 

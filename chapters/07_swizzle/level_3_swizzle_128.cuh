@@ -11,7 +11,7 @@ struct Swizzle128 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b128>> {
   static constexpr const char* changed =
       "panels of 128 bytes; all three bits of the chunk index are XORed";
   static constexpr const char* expect =
-      "a little again: one box of A, and TMA reads whole cache lines";
+      "slightly faster again: one box of A, and TMA reads whole cache lines";
   static constexpr const char* cost = "tiles aligned to 1024 bytes";
   static constexpr const char* source = __FILE__;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 4: wgmma on panels of 32 and 64 bytes, between chapter 6's levels 2 (none) and 3 (128). No
-// counter sees the reads of wgmma: the evidence is time.
+// Level 4: wgmma on panels of 32 and 64 bytes, between chapter 6's levels 2 (no swizzle) and 3 (128
+// bytes). No counter shows the shared-memory reads of wgmma: the only evidence is time.
 #pragma once
 
 #include "chapters/06_tma/level_3_swizzled.cuh"

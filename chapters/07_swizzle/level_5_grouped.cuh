@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 5: chapter 6's last kernel, its tiles taken in groups of rows.
+// Level 5: chapter 6's last kernel with swizzled rasterisation: tiles in groups of rows.
 #pragma once
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
@@ -55,18 +55,19 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 
     store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0)
+      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
 }
 
-/// Config by layout, as LayoutLevel wants it.
+/// Config by layout, as LayoutLevel requires it.
 template <class Order>
 struct ConfigOf {
   template <Major kA, Major kB>
   using Layout = Config<Order, kA, kB>;
 };
 
-/// Everything but the name.
+/// Everything but the level's name.
 template <class Order>
 struct LevelOn : tma_store::LayoutLevel<ConfigOf<Order>::template Layout> {
   using Base = tma_store::LayoutLevel<ConfigOf<Order>::template Layout>;
@@ -81,7 +82,8 @@ struct LevelOn : tma_store::LayoutLevel<ConfigOf<Order>::template Layout> {
              stream, plan.a, plan.b, plan.c, e);
     });
   }
-  /// Boxes of A that all tiles take: no order changes what blocks ask for, only where it is found.
+  /// Boxes of A of all tiles. The raster order changes where blocks find the data, not how much
+  /// they load.
   static double boxes_of_a(const Problem& p) { return gemm::boxes_of_a<typename Base::Config>(p); }
 };
 
@@ -90,10 +92,10 @@ struct LevelOn : tma_store::LayoutLevel<ConfigOf<Order>::template Layout> {
 struct Grouped4 : l2_order::LevelOn<GroupedOrder<4>> {
   static constexpr const char* name = "grouped_4";
   static constexpr const char* changed =
-      "blocks go down four rows of tiles, then to the next column";
+      "group size 4: blocks go down four rows of tiles, then to the next column";
   static constexpr const char* expect =
       "a wave covers 4 x 33 tiles: less of A, but most of B; at 4096 both fit L2 in any order";
-  static constexpr const char* cost = "two divisions a block";
+  static constexpr const char* cost = "two divisions per block";
   static constexpr const char* source = __FILE__;
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),
@@ -103,9 +105,9 @@ struct Grouped4 : l2_order::LevelOn<GroupedOrder<4>> {
 
 struct Grouped8 : l2_order::LevelOn<GroupedOrder<8>> {
   static constexpr const char* name = "grouped_8";
-  static constexpr const char* changed = "eight rows of tiles at a time";
+  static constexpr const char* changed = "group size 8: eight rows of tiles at a time";
   static constexpr const char* expect = "8 x 16.5 tiles of 128 x 256: 1,024 rows by 4,224 columns";
-  static constexpr const char* cost = "two divisions a block";
+  static constexpr const char* cost = "two divisions per block";
   static constexpr const char* source = __FILE__;
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),
@@ -115,10 +117,10 @@ struct Grouped8 : l2_order::LevelOn<GroupedOrder<8>> {
 
 struct Grouped16 : l2_order::LevelOn<GroupedOrder<16>> {
   static constexpr const char* name = "grouped_16";
-  static constexpr const char* changed = "sixteen rows of tiles at a time";
+  static constexpr const char* changed = "group size 16: sixteen rows of tiles at a time";
   static constexpr const char* expect =
       "16 x 8.25 tiles: 2,048 rows by 2,112 columns, the squarest patch and the fewest bytes";
-  static constexpr const char* cost = "two divisions a block";
+  static constexpr const char* cost = "two divisions per block";
   static constexpr const char* source = __FILE__;
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 6: the same kernel along Hilbert's curve.
+// Level 6: the same kernel with tiles in the order of Hilbert's curve.
 #pragma once
 
 #include "chapters/07_swizzle/level_5_grouped.cuh"
@@ -10,8 +10,8 @@ struct Hilbert : l2_order::LevelOn<HilbertOrder> {
   static constexpr const char* name = "hilbert";
   static constexpr const char* changed = "tiles along Hilbert's curve";
   static constexpr const char* expect =
-      "as the best group: a patch compact at every scale needs no height to be chosen";
-  static constexpr const char* cost = "a loop a block, and idle blocks where C is no square";
+      "as the best group size: a patch is compact at every scale, so no height must be chosen";
+  static constexpr const char* cost = "one loop per block, and idle blocks where C is no square";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

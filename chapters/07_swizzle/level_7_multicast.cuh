@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 7: two blocks, one above the other, need the same columns of B: each loads half for both.
+// Level 7: two blocks, one above the other, need the same columns of B. Each loads half for both.
 #pragma once
 
 #include "chapters/07_swizzle/level_5_grouped.cuh"
@@ -8,8 +8,8 @@
 namespace cookbook::gemm {
 
 /// As chapter 6's load_k_block, for a block of a cluster: loads this block's tile of A, and part
-/// `rank` of B into every block of the cluster. `full` counts all of both operands, because the
-/// other blocks send their parts of B here.
+/// `rank` of B into every block of the cluster. `full` counts all bytes of both operands, because
+/// the other blocks send their parts of B here.
 template <class C>
 __device__ __forceinline__ void load_k_block(Stage<C>& stage, const TensorMap* map_a,
                                              const TensorMap* map_b, uint64_t* full, TileIndex tile,
@@ -24,14 +24,14 @@ template <class Smem, int kStages>
 __device__ __forceinline__ void load_next(Smem& smem, StageCursor<kStages>& write,
                                           const TensorMap* map_a, const TensorMap* map_b,
                                           TileIndex tile, int k_block, int rank) {
-  mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);  // every reader of every block
+  mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);  // all readers of all blocks
   load_k_block(smem.stages[write.stage], map_a, map_b, &smem.full[write.stage], tile, k_block,
                rank);
   write.advance();
 }
 
-/// This warp has left a stage: tells the producer of each block of the cluster, since each sends
-/// a part of B to it. empty: the stage's barrier of this block.
+/// This warp has read a stage: arrives at the `empty` barrier of each block of the cluster, since
+/// each block sends a part of B to this one. empty: this block's barrier of the stage.
 template <int kCluster>
 __device__ __forceinline__ void release_in_cluster(uint64_t* empty) {
   if (lane_idx() < kCluster) mbarrier_arrive_cluster_relaxed(empty, lane_idx());
@@ -57,7 +57,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   const int rank = static_cast<int>(cluster_block_rank());
   const int tiles_m = ceil_div(e.m, C::kBlockM * C::kCluster), tiles_n = ceil_div(e.n, C::kBlockN);
   C::Order::tile(static_cast<int>(blockIdx.x) / C::kCluster, tiles_m, tiles_n, tile);
-  tile.m = tile.m * C::kCluster + rank;  // may lie below C: zeros are loaded, nothing is stored
+  tile.m =
+      tile.m * C::kCluster + rank;  // may lie below C: loads are zero-filled, nothing is stored
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
@@ -87,7 +88,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 
     store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0)
+      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
   }
   cluster_sync();  // no block exits while the other still sends to it
 }
@@ -98,7 +100,7 @@ struct Multicast : tma_store::LayoutLevel<multicast::Config> {
   static constexpr const char* name = "multicast";
   static constexpr const char* changed = "clusters of two: each block loads half of B for both";
   static constexpr const char* expect =
-      "1.1x: 32 KB a k-block come out of L2 instead of 48, and L2 was the limit";
+      "1.1x: 32 KB per k-block come from L2 instead of 48, and L2 was the limit";
   static constexpr const char* cost = "two blocks run in step; a cluster must fit two neighbours";
   static constexpr const char* source = __FILE__;
 
@@ -107,7 +109,7 @@ struct Multicast : tma_store::LayoutLevel<multicast::Config> {
         Config::kCluster * static_cast<double>(blocks_for(
                                p.m, p.n, Config::kBlockM * Config::kCluster, Config::kBlockN));
     const double k_blocks = ceil_div(static_cast<int>(p.k), Config::kBlockK);
-    // Panels of B, each of which a block now asks for with half of the rows.
+    // Panels of B. For each, a block now loads half of the rows.
     return {
         tma_loads("b").requests(blocks * k_blocks * Config::kBlockN / 64),
         slower_than_previous(

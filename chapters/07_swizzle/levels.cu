@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 7: the only file that compiles its kernels.
+// Chapter 7: the only file of the chapter that compiles its kernels.
 #include "chapters/07_swizzle/ladder.hpp"
 
 namespace cookbook {

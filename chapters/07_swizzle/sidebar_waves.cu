@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: what an order of tiles makes a wave of blocks want. For every wave, the rows of A and
-// the columns of B that its blocks need between them: what must come from HBM if nothing is left in
-// L2 from the wave before, and the size of what L2 must hold for all to share. No GPU is needed; on
-// one, `./run profile 7 --ladder l2_order` counts. Usage: chapter-7-waves [M N K]...
+// Sidebar: how the raster order decides which data a wave of blocks needs. For every wave it counts
+// the rows of A and the columns of B that its blocks need in total. These must come from HBM if L2
+// keeps nothing from the wave before, and L2 must hold all of them so that the blocks can share
+// them. It needs no GPU; on one, `./run profile 7 --ladder l2_order` counts. Usage: chapter-7-waves
+// [M N K]...
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -25,7 +26,7 @@ struct RowMajorOrder {
   }
 };
 
-/// kUp: blocks of a cluster, one above the other, that take a tile of the order together.
+/// kUp: blocks of a cluster, one above the other, that together take one tile of the order.
 template <class Order>
 void report(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, int up = 1) {
   constexpr int kSms = 132, kBlockM = 128, kBlockN = 256;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// In which order blocks take the tiles of C. Blocks that run at the same time should want the same
-/// rows of A and columns of B: what one has fetched, the others find in L2.
+/// Raster orders: which tile of C each block computes. Blocks that run at the same time should need
+/// the same rows of A and columns of B: what one block has loaded, the others find in L2.
 #pragma once
 
 #include "chapters/05_tensor_cores/tile_io.cuh"
@@ -26,9 +26,9 @@ struct GroupedOrder {
   }
 };
 
-/// Along Hilbert's curve over the smallest square, of a power of two, that holds all tiles: any run
-/// of consecutive blocks covers a compact patch, whatever its length. Blocks that fall outside of C
-/// have nothing to do.
+/// The order of Hilbert's curve over the smallest square, with a power of two as its side, that
+/// holds all tiles. Any run of consecutive blocks covers a compact patch, whatever its length.
+/// Blocks outside of C have no work.
 struct HilbertOrder {
   static __host__ __device__ int side(int tiles_m, int tiles_n) {
     int side = 1;
@@ -44,7 +44,7 @@ struct HilbertOrder {
     const int all = side(tiles_m, tiles_n);
     for (int s = 1; s < all; s *= 2) {  // from the smallest square outwards
       const int right = 1 & (block / 2), down = 1 & (block ^ right);
-      if (down == 0) {  // this quarter of the curve is turned
+      if (down == 0) {  // this quarter of the curve is rotated
         if (right == 1) {
           x = s - 1 - x;
           y = s - 1 - y;

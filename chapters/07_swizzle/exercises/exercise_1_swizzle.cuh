@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exercise 7.1, a hole: level 2, but where a 16-byte chunk lies is yours to say. As it stands the
+// Exercise 7.1, a hole: level 2, but you compute the address of a 16-byte chunk. As it stands the
 // address ignores the swizzle. Two rows share 128 bytes: which bits of the row decide, and what do
 // they change?
 #pragma once
@@ -12,13 +12,13 @@ namespace exercise_swizzle {
 
 struct Config : smem_swizzle::Config<Swizzle::b64> {};
 
-/// A tile in panels of 64 bytes (32 elements): kRows rows each, as TMA wrote them.
+/// A tile in panels of 64 bytes (32 elements): kRows rows each, as TMA writes them.
 template <int kRows, int kCols>
 struct Tile : tma_tiles::PanelTile<Swizzle::b64, kRows, kCols> {
-  /// Where the 16 bytes that begin with element (row, col) lie; col is a multiple of 8.
+  /// The address of the 16 bytes that begin with element (row, col); col is a multiple of 8.
   static __device__ __forceinline__ const unsigned char* at(const unsigned char* tile, int row,
                                                             int col) {
-    const int panel = col / 32, chunk = col % 32 / 8;            // chunks of 16 bytes: four a row
+    const int panel = col / 32, chunk = col % 32 / 8;            // chunks of 16 bytes: four per row
     return tile + panel * (kRows * 64) + row * 64 + chunk * 16;  // yours
   }
 };
@@ -37,7 +37,7 @@ struct tma_tiles::Traits<exercise_swizzle::Config>
 struct ExerciseSwizzle : tma_tiles::LevelOn<exercise_swizzle::Config> {
   static constexpr const char* name = "exercise_swizzle";
   static constexpr const char* changed = "the 64-byte swizzle, undone by hand";
-  static constexpr const char* expect = "four wavefronts for every ldmatrix, as level 2";
+  static constexpr const char* expect = "four wavefronts per ldmatrix, as level 2";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 
