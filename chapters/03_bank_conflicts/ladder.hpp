@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 3: the ladders, in order. `transpose` is the chapter; the others are its sidebars.
+// Chapter 3: its ladders and their levels. `transpose` is the chapter; the others are its sidebars.
 #pragma once
 
 #include "chapters/03_bank_conflicts/exercises/exercise_1_conflict_free.cuh"
@@ -56,7 +56,7 @@ inline Chapter chapter_3() {
   broadcast.test_sizes = {{1}, {2}, {31}};
   broadcast.levels = rows<Product<true>, Product<false>>();
 
-  auto shape = ladder_over<Problem>("tile_shape", "sidebar: tile, threads and order of the tiles",
+  auto shape = ladder_over<Problem>("tile_shape", "sidebar: tile, threads and raster order",
                                     {"rows", "cols"});
   shape.gpu_size = {8192, 8192};
   shape.check_size = {512, 384};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 1: turn a tile in shared memory, so that loads and stores both run along rows.
+// Level 1: transpose a tile in shared memory, so that loads and stores both run along rows.
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
       tile[y][threadIdx.x] = in[row * shape.in_pitch + col];
     }
   }
-  __syncthreads();  // the tile is whole before any thread reads what others wrote
+  __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int j = 0; j < C::kTile; j += C::kThreadsY) {
     const int y = threadIdx.y + j;
@@ -44,7 +44,7 @@ struct Tile : Level {
   static constexpr const char* name = "tile";
   static constexpr const char* changed = "a 32 x 32 tile in shared memory: stores along rows too";
   static constexpr const char* expect =
-      "global traffic ideal on both sides; but a column of the tile is one bank: 32 wavefronts";
+      "ideal global traffic on both sides; but a column of the tile is in one bank: 32 wavefronts";
   static constexpr const char* cost = "4 KB of shared memory, a barrier";
   static constexpr const char* source = __FILE__;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 2: one unused word per row, so that a column of the tile visits every bank.
+// Level 2: one unused word per row, so that a column of the tile covers every bank.
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
       tile[y][threadIdx.x] = in[row * shape.in_pitch + col];
     }
   }
-  __syncthreads();  // the tile is whole before any thread reads what others wrote
+  __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int j = 0; j < C::kTile; j += C::kThreadsY) {
     const int y = threadIdx.y + j;
@@ -42,10 +42,10 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 struct Padded : Level {
   using Config = PaddedConfig;
   static constexpr const char* name = "padded";
-  static constexpr const char* changed = "tile[32][33]: rows start one bank apart";
+  static constexpr const char* changed = "tile[32][33]: each row starts one bank further on";
   static constexpr const char* expect =
       "reading a column takes 1 wavefront instead of 32: shared memory is no longer the limit";
-  static constexpr const char* cost = "128 bytes of shared memory that hold nothing";
+  static constexpr const char* cost = "128 unused bytes of shared memory";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {

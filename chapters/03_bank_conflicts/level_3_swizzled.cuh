@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 3: the same without padding: row r keeps its columns in the order c XOR r.
+// Level 3: the same without padding: row r stores column c at position c XOR r.
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
       tile[y][threadIdx.x ^ y] = in[row * shape.in_pitch + col];
     }
   }
-  __syncthreads();  // the tile is whole before any thread reads what others wrote
+  __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int j = 0; j < C::kTile; j += C::kThreadsY) {
     const int y = threadIdx.y + j;
@@ -44,7 +44,8 @@ struct Swizzled : Level {
   static constexpr const char* name = "swizzled";
   static constexpr const char* changed = "tile[r][c ^ r] instead of a padded row";
   static constexpr const char* expect =
-      "the same wavefronts in less space, rows 16-byte aligned; a little slower for its addresses";
+      "the same wavefronts in less space, rows 16-byte aligned; slightly slower because of its "
+      "addresses";
   static constexpr const char* cost = "an XOR per address, where padding has constant offsets";
   static constexpr const char* source = __FILE__;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 4: a 64 x 64 tile: every thread has 8 loads on their way before the first one lands.
+// Level 4: a 64 x 64 tile: every thread has 8 loads in flight before the first one arrives.
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"
@@ -13,8 +13,8 @@ struct InFlightConfig {
   static constexpr int kThreadsY = 16;
 };
 
-// kWhole: the tile lies within the matrix. A bounds check for every load and store would need more
-// predicate registers than there are, and the compiler would wait for early loads to make room.
+// kWhole: the tile lies within the matrix. With a bounds check per load and store the predicate
+// registers would not suffice, and the compiler would wait for early loads to free some.
 template <class C, bool kWhole>
 __device__ __forceinline__ void turn_tile(const float* __restrict__ in, float* __restrict__ out,
                                           const Shape& shape, std::int64_t row0, std::int64_t col0,
@@ -39,7 +39,7 @@ __device__ __forceinline__ void turn_tile(const float* __restrict__ in, float* _
       tile[y][x ^ (y & 31)] = value[j][i];
     }
   }
-  __syncthreads();  // the tile is whole before any thread reads what others wrote
+  __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int j = 0; j < C::kTileCols / C::kThreadsY; ++j) {
 #pragma unroll
@@ -74,7 +74,7 @@ struct InFlight : Level {
   static constexpr const char* name = "in_flight";
   static constexpr const char* changed = "64 x 64 tiles: 8 independent loads per thread";
   static constexpr const char* expect =
-      "all loads on their way at once, and rows of 256 bytes on both sides: nearer the copy roof";
+      "all loads in flight at once, and rows of 256 bytes on both sides: closer to the copy roof";
   static constexpr const char* cost = "16 KB of shared memory, 8 registers for the tile";
   static constexpr const char* source = __FILE__;
 

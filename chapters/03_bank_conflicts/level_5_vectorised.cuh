@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 5: 16 bytes per access everywhere: 4 x 4 blocks turn in registers, blocks in the tile.
+// Level 5: every access moves 16 bytes. 4 x 4 blocks are transposed in registers, the tile of
+// blocks in shared memory.
 #pragma once
 
 #include "chapters/03_bank_conflicts/level_4_in_flight.cuh"
@@ -12,7 +13,7 @@ struct VectorisedConfig {
   static constexpr int kThreads = 256;  // one 4 x 4 block each
 };
 
-// Needs rows and columns in multiples of 4, and every row of `in` and `out` on a 16-byte boundary.
+// Needs rows and columns in multiples of 4, and every row of `in` and `out` 16-byte aligned.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     vectorised_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
@@ -22,9 +23,9 @@ __global__ void __launch_bounds__(C::kThreads)
 
   constexpr int kQuads = C::kTile / 4;  // 16-byte quads in a row of the tile
   static_assert(kQuads * kQuads == C::kThreads, "one 4 x 4 block per thread");
-  // The transposed tile: quad q of row r at column q XOR (r / 4) % 8. Eight lanes, which share a
-  // wavefront of 8 quads, meet 8 columns both ways: r = 4 lane + k as they write, q = lane as
-  // they read.
+  // The transposed tile: quad q of row r is at column q XOR (r / 4) % 8. The eight lanes of a
+  // wavefront of 8 quads access 8 different columns both ways: r = 4 lane + k in stores, q = lane
+  // in loads.
   __shared__ float4 tile[C::kTile][kQuads];  // (col, row / 4) of in
 
   const int qx = threadIdx.x % kQuads, qy = threadIdx.x / kQuads;
@@ -42,14 +43,14 @@ __global__ void __launch_bounds__(C::kThreads)
   tile[4 * qx + 1][qy ^ (qx % 8)] = make_float4(v[0].y, v[1].y, v[2].y, v[3].y);
   tile[4 * qx + 2][qy ^ (qx % 8)] = make_float4(v[0].z, v[1].z, v[2].z, v[3].z);
   tile[4 * qx + 3][qy ^ (qx % 8)] = make_float4(v[0].w, v[1].w, v[2].w, v[3].w);
-  __syncthreads();  // the tile is whole before any thread reads what others wrote
+  __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     const int r = qy + k * kQuads;  // row of the transposed tile
     const std::int64_t row = row0 + 4 * qx, col = col0 + r;
     if (row < shape.rows && col < shape.cols) {
-      // Not store_vector: from shared memory straight on, nvcc would forget there that `out` lies
-      // on a 16-byte boundary and store 4 bytes at a time.
+      // Not store_vector: the value comes directly from shared memory, and there nvcc would lose
+      // the 16-byte alignment of `out` and store 4 bytes at a time.
       *reinterpret_cast<float4*>(out + col * shape.out_pitch + row) = tile[r][qx ^ (r / 4 % 8)];
     }
   }
@@ -61,7 +62,8 @@ struct Vectorised : Level {
   static constexpr const char* changed = "16-byte loads and stores, through the tile as well";
   static constexpr const char* expect =
       "a quarter of the memory instructions for the same sectors: only issue slots are saved";
-  static constexpr const char* cost = "a 4 x 4 transpose in registers; odd shapes go back a level";
+  static constexpr const char* cost =
+      "a 4 x 4 transpose in registers; odd shapes fall back to level 4";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
@@ -75,7 +77,7 @@ struct Vectorised : Level {
             slower_than_previous(0.96, "instructions were not what limited level 4")};
   }
 
-  /// Whether every 16-byte access is aligned and none straddles an edge.
+  /// Whether every 16-byte access is aligned and none crosses an edge.
   static bool aligned(const Plan& plan) {
     const Shape& s = plan.problem.shape;
     const auto addresses = reinterpret_cast<std::uintptr_t>(plan.buffers.in) |

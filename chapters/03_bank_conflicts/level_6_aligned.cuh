@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 6: every store fills whole lines, whatever the pitch: each output row slides its window
-// back to the line boundary before it.
+// Level 6: every store fills whole lines, whatever the pitch. For each output row the window of the
+// tile is shifted (it slides) back to the previous line boundary.
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"
@@ -15,12 +15,12 @@ struct AlignedConfig {
   static constexpr int kThreadsX = 32;              // with kThreadsX x kThreadsY threads
   static constexpr int kThreadsY = kThreadsYValue;
   static constexpr int kMinBlocks = kMinBlocksValue;  // per SM: limits the registers
-  static constexpr int kLine = kLineValue;  // windows start at multiples of so many elements
+  static constexpr int kLine = kLineValue;  // windows start at multiples of kLine elements
 };
 
 /// Elements from the last line boundary to the start of row `col` of `out`. That row's windows of
-/// kTileRows elements end so many elements early: they begin and end on boundaries. Only the lowest
-/// bits of the address matter, so 32-bit arithmetic will do.
+/// kTileRows elements are shifted back by this number, so they begin and end on boundaries. Only
+/// the lowest bits of the address matter, so 32-bit arithmetic suffices.
 template <class C>
 __device__ __forceinline__ int slide(const float* out, const Shape& shape, std::int64_t col) {
   static_assert(C::kTileRows % C::kLine == 0 && (C::kTileRows & (C::kTileRows - 1)) == 0,
@@ -30,8 +30,8 @@ __device__ __forceinline__ int slide(const float* out, const Shape& shape, std::
   return static_cast<int>((base + static_cast<unsigned>(col) * pitch) % C::kLine);
 }
 
-// kWhole: the tile lies within the matrix, wherever its columns slide. Pointers walk down the tile:
-// every product that a thread must form before its first load keeps that load waiting.
+// kWhole: the tile lies within the matrix for every shift of its columns. Pointers are incremented
+// row by row: a multiplication before the first load would delay that load.
 template <class C, bool kWhole>
 __device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
                                                   float* __restrict__ out, const Shape& shape,
@@ -44,16 +44,16 @@ __device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
   const int bottom = static_cast<int>(min(shape.rows - row0, std::int64_t{C::kTileRows}));
   const int right = static_cast<int>(min(shape.cols - col0, std::int64_t{C::kTileCols}));
   const float* from = in + (row0 + ty) * shape.in_pitch + col0 + tx;
-  const std::int64_t one_tile = C::kTileRows * shape.in_pitch;  // between the two rows of a slot
-  int slides[kCols];                                            // of this thread's columns
+  const std::int64_t one_tile = C::kTileRows * shape.in_pitch;  // between the two rows of an entry
+  int slides[kCols];                                            // shifts of this thread's columns
 #pragma unroll
   for (int i = 0; i < kCols; ++i) slides[i] = slide<C>(out, shape, col0 + tx + i * C::kThreadsX);
   float value[kRows][kCols];  // (rows, columns) per thread
 #pragma unroll
   for (int j = 0; j < kRows; ++j) {
     const int y = ty + j * C::kThreadsY;
-    // A column that slides by s needs rows row0 - s ...; its last s slots hold the rows above. Most
-    // slots are never among the last kLine - 1, which the compiler knows as well.
+    // A column shifted by s needs rows row0 - s ...; its last s entries hold the rows above. Most
+    // entries are never among the last kLine - 1, and the compiler can prove that.
     const bool may_be_above = (j + 1) * C::kThreadsY + C::kLine - 2 >= C::kTileRows;
 #pragma unroll
     for (int i = 0; i < kCols; ++i) {
@@ -72,7 +72,7 @@ __device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
       tile[y][x ^ (y & 31)] = value[j][i];
     }
   }
-  __syncthreads();  // the tile is whole before any thread reads what others wrote
+  __syncthreads();  // the tile is complete before any thread reads it
   float* to = out + (col0 + ty) * shape.out_pitch + row0 + tx;
 #pragma unroll
   for (int j = 0; j < C::kTileCols / C::kThreadsY; ++j) {
@@ -115,12 +115,13 @@ dim3 aligned_grid(const Shape& shape) {
 
 struct Aligned : Level {
   using Config = AlignedConfig<32, 128, 64, 16, 3>;  // lines of 128 bytes
-  using OnLines = AlignedConfig<1, 64, 64, 16, 3>;   // level 4: nothing slides
+  using OnLines = AlignedConfig<1, 64, 64, 16, 3>;   // level 4: no shift
   static constexpr const char* name = "aligned";
   static constexpr const char* changed = "each row of out starts its windows on a line boundary";
   static constexpr const char* expect =
-      "odd pitches: no sector is written by halves, by two blocks. Even ones: level 4 again";
-  static constexpr const char* cost = "two rows of in for some loads; loads in words for any shape";
+      "odd pitches: no sector is written in two parts by two blocks. Even ones: as level 4";
+  static constexpr const char* cost =
+      "some loads need one of two rows of in; 4-byte loads for any shape";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
@@ -135,7 +136,7 @@ struct Aligned : Level {
     return claims;
   }
 
-  /// Whether every row of `out` starts on a line boundary as it is.
+  /// Whether every row of `out` starts on a line boundary without a shift.
   static bool on_lines(const Plan& plan) {
     return reinterpret_cast<std::uintptr_t>(plan.buffers.out) % 128 == 0 &&
            plan.problem.shape.out_pitch % 32 == 0;

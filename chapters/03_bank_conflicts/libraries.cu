@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a user would call instead: cuBLAS's geam, out = 1 * transpose(in) + 0 * out.
+// The library call for the same task: cuBLAS's geam, out = 1 * transpose(in) + 0 * out.
 #include <cublas_v2.h>
 
 #include <limits>
@@ -41,7 +41,7 @@ struct CublasGeam : transpose::Level {
     if (cublasSetStream(cublas.handle, stream.handle) != CUBLAS_STATUS_SUCCESS) {
       throw LaunchError("cublasSetStream failed");
     }
-    // cuBLAS is column-major: our row-major out, cols x rows, is its rows x cols matrix.
+    // cuBLAS is column-major: our row-major out, cols x rows, is a column-major rows x cols matrix.
     const cublasStatus_t status = cublasSgeam(
         cublas.handle, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(s.rows), static_cast<int>(s.cols),
         &one, plan.buffers.in, static_cast<int>(s.in_pitch), &zero, plan.buffers.out,

@@ -12,7 +12,7 @@
 
 namespace cookbook::transpose {
 
-/// Extents of `in`, and how many elements lie between the starts of neighbouring rows.
+/// Extents of `in`, and the pitches of both matrices in elements.
 struct Shape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -63,7 +63,7 @@ __host__ __device__ constexpr unsigned tiles(std::int64_t extent, int tile) {
   return static_cast<unsigned>((extent + tile - 1) / tile);
 }
 
-/// One block per tile, numbered row by row: x alone, because a grid's y ends at 65,535.
+/// One block per tile, numbered row by row. Only x is used, because a grid's y ends at 65,535.
 inline dim3 tile_grid(const Shape& shape, int tile_rows, int tile_cols) {
   return dim3(tiles(shape.rows, tile_rows) * tiles(shape.cols, tile_cols));
 }

@@ -17,12 +17,13 @@ inline void transposed_row(const HostTensor& in, std::int64_t row, double* value
   }
 }
 
-/// Row `row` of a stack of kTile x kTile products c = a b, summed in fp64; the bound is that of
-/// kTile additions and multiplications in fp32 whose errors do not all point the same way.
+/// Row `row` of a stack of kTile x kTile matrix multiplications c = a b, summed in fp64. The bound
+/// is that of kTile additions and multiplications in fp32 whose errors do not all have the same
+/// sign.
 template <int kTile>
 void product_row(const HostTensor& a, const HostTensor& b, std::int64_t row, double* value,
                  double* bound) {
-  const std::int64_t first = row / kTile * kTile;  // first row of this product's tile of b
+  const std::int64_t first = row / kTile * kTile;  // first row of this tile of b
   for (std::int64_t col = 0; col < kTile; ++col) {
     double sum = 0;
     double magnitude = 0;

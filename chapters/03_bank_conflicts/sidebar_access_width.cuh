@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: which warp-wide shared-memory accesses conflict? Two warps hand values to each other and
-// back, through slots of 4, 8 or 16 bytes that lie 1, 2, 3 or 32 words apart.
+// Sidebar: which warp-wide shared-memory accesses conflict? Two warps exchange values through
+// shared memory, 4, 8 or 16 bytes per lane, with a stride of 1, 2, 3 or 32 words.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace cookbook::transpose {
 
-constexpr int kExchanges = 32;  // even: every value ends where it began
+constexpr int kExchanges = 32;  // even: every value returns to its thread
 
-/// out[i] = in[i], by way of kExchanges stores to and loads from shared memory.
+/// out[i] = in[i], through kExchanges stores to and loads from shared memory.
 struct ExchangeProblem {
   std::int64_t n = 0;  // floats, a multiple of 4
 
@@ -30,7 +30,7 @@ struct ExchangeProblem {
 
   double bytes() const {
     return 2.0 * 4.0 * kExchanges * static_cast<double>(n);
-  }  // through shared
+  }  // through shared memory
   double flops() const { return 0; }
 
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
@@ -48,7 +48,7 @@ template <int kWidthValue, int kStrideValue>
 struct ExchangeConfig {
   static constexpr int kThreads = 256;
   static constexpr int kWidth = kWidthValue;    // floats per access
-  static constexpr int kStride = kStrideValue;  // accesses from one lane's slot to the next lane's
+  static constexpr int kStride = kStrideValue;  // stride from lane to lane, in accesses
 };
 
 template <class C>
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(C::kThreads)
     store_vector(&slots[mine], value);
     __syncthreads();  // the partner has stored
     value = load_vector<Word>(&slots[partner]);
-    __syncthreads();  // the partner has loaded: its slot may be overwritten
+    __syncthreads();  // the partner has loaded: its words may be overwritten
   }
 #pragma unroll
   for (int k = 0; k < C::kWidth; ++k) {
@@ -87,7 +87,7 @@ struct Exchange : ExchangeLevel {
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 
-  /// Lanes whose slots start in the same bank, of those that one wavefront could otherwise serve.
+  /// Lanes whose first word is in the same bank, of those that one wavefront could otherwise serve.
   static constexpr int conflict_degree() {
     const int lanes = 32 / kWidth;  // lanes whose words fill the 32 banks
     int banks_apart = kWidth * kStride % 32;

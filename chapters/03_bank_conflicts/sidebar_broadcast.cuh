@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: c = a b for many 32 x 32 tiles. `b[k][threadIdx.x]` looks like a stride to a CPU's eye;
-// to a warp it is one row, and `a[y][k]` is one word for everybody. Neither conflicts. "Fixing" it
-// by storing b transposed is what conflicts.
+// Sidebar: c = a b for many 32 x 32 tiles. On a CPU `b[k][threadIdx.x]` would be a strided access;
+// for a warp it is one row, and `a[y][k]` is one word for all lanes. Neither conflicts. Storing b
+// transposed, as one would on a CPU, is what causes conflicts.
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"
@@ -11,7 +11,7 @@ namespace cookbook::transpose {
 constexpr int kProductTile = 32;
 
 struct ProductProblem {
-  std::int64_t count = 0;  // products
+  std::int64_t count = 0;  // matrix multiplications
 
   static ProductProblem make(const Size& size, const Variant&) {
     if (size.size() != 1 || size[0] < 0) throw BadSize("products take one size, count >= 0");
@@ -52,7 +52,7 @@ template <bool kTransposedValue>
 struct ProductConfig {
   static constexpr int kTile = kProductTile;
   static constexpr int kThreadsY = 8;
-  static constexpr bool kTransposed = kTransposedValue;  // b is kept as (col, k), not (k, col)
+  static constexpr bool kTransposed = kTransposedValue;  // b is stored as (col, k), not (k, col)
 };
 
 template <class C>
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     a_tile[y][x] = a[(row0 + y) * C::kTile + x];
     (C::kTransposed ? b_tile[x][y] : b_tile[y][x]) = b[(row0 + y) * C::kTile + x];
   }
-  __syncthreads();  // both tiles are whole
+  __syncthreads();  // both tiles are complete
 #pragma unroll
   for (int j = 0; j < C::kTile; j += C::kThreadsY) {
     const int y = threadIdx.y + j;
@@ -88,8 +88,8 @@ struct Product : ProductLevel {
   using Config = ProductConfig<kTransposed>;
   static constexpr const char* name = kTransposed ? "b[threadIdx.x][k]" : "b[k][threadIdx.x]";
   static constexpr const char* changed =
-      kTransposed ? "start: every thread walks along a row of b transposed, as a CPU would like"
-                  : "b as it comes: lanes side by side at each k";
+      kTransposed ? "start: every thread reads along a row of b transposed, as one would on a CPU"
+                  : "b not transposed: neighbouring lanes read neighbouring words";
   static constexpr const char* expect =
       kTransposed ? "32 lanes, 32 words, one bank: 32 wavefronts for each load of b"
                   : "1 wavefront each: a row for b, a broadcast for a";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: levels 5 and 6 with rectangular tiles, other numbers of threads, and tiles taken in
-// groups. Nothing here changes a wavefront; what changes is bytes in flight and the order in which
-// device memory sees the rows. Two ladders read this file: `tile_shape` and `odd_shapes`.
+// Sidebar: levels 5 and 6 with rectangular tiles, other numbers of threads, and other raster
+// orders. The wavefronts stay the same. What changes is the number of bytes in flight and the order
+// in which device memory sees the rows. Two ladders use this file: `tile_shape` and `odd_shapes`.
 #pragma once
 
 #include "chapters/03_bank_conflicts/level_5_vectorised.cuh"
@@ -14,8 +14,9 @@ struct Origin {
   std::int64_t row, col;
 };
 
-/// The tile of this block, when C::kGroup rows of tiles are swept together, column by column: 1
-/// walks along the rows of `in`, a number past all rows of tiles along the rows of `out`.
+/// The tile of this block. C::kGroup is the group size: that many rows of tiles are traversed
+/// column by column. 1 follows the rows of `in`; a number past all rows of tiles follows the rows
+/// of `out`.
 template <class C>
 __device__ __forceinline__ Origin grouped_tile(unsigned tiles_down, unsigned tiles_across) {
   const unsigned group = blockIdx.x / (C::kGroup * tiles_across);
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     tile[4 * qx + 2][qy ^ (qx % 8)] = make_float4(v[0].z, v[1].z, v[2].z, v[3].z);
     tile[4 * qx + 3][qy ^ (qx % 8)] = make_float4(v[0].w, v[1].w, v[2].w, v[3].w);
   }
-  __syncthreads();  // the tile is whole before any thread reads what others wrote
+  __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int i = 0; i < 4 * kPerThread; ++i) {
     const int quad = threadIdx.x + i * C::kThreads, q = quad % kQuadsY, r = quad / kQuadsY;
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   }
 }
 
-/// Level 5 under one shape.
+/// Level 5 with one shape.
 template <int kTileRows, int kTileCols, int kThreads, int kMinBlocks, int kGroup = 1,
           bool kStreaming = false>
 struct TileShape : Level {
@@ -120,7 +121,7 @@ struct WordsConfig {
   static constexpr int kThreadsX = 32;
   static constexpr int kThreadsY = kThreadsYValue;
   static constexpr int kMinBlocks = kMinBlocksValue;
-  static constexpr int kLine = kLineValue;  // 1: nothing slides, and any shape is taken
+  static constexpr int kLine = kLineValue;  // 1: no shift, and any shape is supported
   static constexpr int kGroup = kGroupValue;
 };
 
@@ -138,7 +139,7 @@ __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY, C::kMinBlocks)
   }
 }
 
-/// Level 6 (or, with kLine = 1, level 4) under one shape.
+/// Level 6 (or, with kLine = 1, level 4) with one shape.
 template <int kTileRows, int kTileCols, int kThreadsY, int kLine, int kMinBlocks, int kGroup = 1>
 struct Words : Level {
   using Config = WordsConfig<kTileRows, kTileCols, kThreadsY, kLine, kMinBlocks, kGroup>;

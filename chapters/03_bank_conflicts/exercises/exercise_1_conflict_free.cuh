@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exercise 3.1: this transpose is right, and pays 32 wavefronts for every load from its tile. Fill
-// in `slot` so that neither its stores nor its loads conflict. The tile stays 32 x 32 words: no
-// padding. Do without XOR, too: level 3 has done that (the grader does not check this). Hint:
+// Exercise 3.1: this transpose is right, but every load from its tile takes 32 wavefronts. Fill in
+// `slot` so that neither its stores nor its loads conflict. The tile stays 32 x 32 words: no
+// padding. Do not use XOR either: level 3 has done that (the grader does not check this). Hint:
 // rotate.
 #pragma once
 
@@ -14,7 +14,7 @@ struct ConflictFreeConfig {
   static constexpr int kThreadsY = 8;
 };
 
-/// Where element (row, col) of the tile is kept within row `row`: your part.
+/// Where element (row, col) of the tile is stored within row `row`: your part.
 template <class C>
 __device__ __forceinline__ int slot(int /*row*/, int col) {
   return col;
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
   const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
   const int x = threadIdx.x;
 
-  __shared__ float tile[C::kTile][C::kTile];  // (row, slot) of in
+  __shared__ float tile[C::kTile][C::kTile];  // (row, `slot`) of in
 
 #pragma unroll
   for (int j = 0; j < C::kTile; j += C::kThreadsY) {
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
       tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];
     }
   }
-  __syncthreads();  // the tile is whole before any thread reads what others wrote
+  __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int j = 0; j < C::kTile; j += C::kThreadsY) {
     const int y = threadIdx.y + j;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exercise 3.2: this transpose is right when both extents are multiples of 32. Find and repair the
-// seeded bug: which elements does nobody write otherwise, and why does the same line endanger the
-// barrier?
+// seeded bug: which elements does no thread write otherwise, and why does the same line endanger
+// the barrier?
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     const std::int64_t row = row0 + y, col = col0 + x;
     if (row < shape.rows && col < shape.cols) tile[y][x] = in[row * shape.in_pitch + col];
   }
-  __syncthreads();  // the tile is whole before any thread reads what others wrote
+  __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int j = 0; j < C::kTile; j += C::kThreadsY) {
     const int y = threadIdx.y + j;
