@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 1: the ladders, in order. `copy` is the chapter; the others are its sidebars.
+// Chapter 1: its ladders and their levels. `copy` is the chapter; the others are its sidebars.
 #pragma once
 
 #include "chapters/01_coalescing/exercises/exercise_1_pairs.cuh"
@@ -21,7 +21,7 @@
 
 namespace cookbook {
 
-/// A ladder over copies; the sidebars differ from `copy` in their rows only.
+/// A ladder of copies; the sidebars differ from `copy` only in their levels.
 inline Ladder copy_ladder(std::string name, std::string title) {
   auto ladder = ladder_over<coalescing::Problem>(std::move(name), std::move(title), {"n"});
   ladder.gpu_size = {1 << 26};  // 256 MiB in, 256 MiB out: several times any L2
@@ -63,7 +63,8 @@ inline Chapter chapter_1() {
       named<Shape<128, 4, 0>>("threads_128"), named<Shape<256, 4, 0>>("threads_256"),
       named<Shape<512, 4, 0>>("threads_512"), named<Shape<1024, 4, 0>>("threads_1024")};
 
-  auto grid_size = copy_ladder("grid_size", "sidebar: a loop in few blocks, or a block per batch");
+  auto grid_size =
+      copy_ladder("grid_size", "sidebar: a loop in few blocks, or one block per batch");
   grid_size.levels = {
       named<Shape<256, 4, 4>>("4_blocks_per_sm"), named<Shape<256, 4, 8>>("8_blocks_per_sm"),
       named<Shape<256, 4, 16>>("16_blocks_per_sm"), named<Shape<256, 4, 64>>("64_blocks_per_sm"),

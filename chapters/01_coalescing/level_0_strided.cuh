@@ -15,10 +15,11 @@ template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     strided_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n) {
   const std::int64_t block_begin = std::int64_t{blockIdx.x} * C::kThreads * C::kPerThread;
-  // Not unrolled, here and in the next two levels: one load per thread is in flight at a time.
+  // Not unrolled, here and in the next two levels: each thread has one load in flight at a time.
 #pragma unroll 1
   for (int k = 0; k < C::kPerThread; ++k) {
-    const std::int64_t i = block_begin + threadIdx.x * C::kPerThread + k;  // lanes 128 bytes apart
+    const std::int64_t i =
+        block_begin + threadIdx.x * C::kPerThread + k;  // stride between lanes: 128 bytes
     if (i < n) {
       const float value = in[i];  // [load]
       out[i] = value;             // [store]

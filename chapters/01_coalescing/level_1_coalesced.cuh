@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 1: the same elements per block, dealt so that neighbouring lanes read neighbouring words.
+// Level 1: the same elements per block, distributed so that neighbouring lanes read neighbouring
+// words.
 #pragma once
 
 #include "chapters/01_coalescing/problem.hpp"
@@ -17,7 +18,8 @@ __global__ void __launch_bounds__(C::kThreads)
   const std::int64_t block_begin = std::int64_t{blockIdx.x} * C::kThreads * C::kPerThread;
 #pragma unroll 1
   for (int k = 0; k < C::kPerThread; ++k) {
-    const std::int64_t i = block_begin + k * C::kThreads + threadIdx.x;  // lanes 4 bytes apart
+    const std::int64_t i =
+        block_begin + k * C::kThreads + threadIdx.x;  // stride between lanes: 4 bytes
     if (i < n) {
       const float value = in[i];  // [load]
       out[i] = value;             // [store]
@@ -31,7 +33,7 @@ struct Coalesced : Level {
   static constexpr const char* changed =
       "lane l reads word l: the loop strides over the block, not over the thread";
   static constexpr const char* expect =
-      "4 sectors a request instead of 32: an eighth of the traffic between SM and L2";
+      "4 sectors per request instead of 32: an eighth of the traffic between SM and L2";
   static constexpr const char* cost = "nothing";
   static constexpr const char* source = __FILE__;
 

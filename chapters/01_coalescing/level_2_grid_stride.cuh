@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 2: a grid of fixed size walks the array, however long it is.
+// Level 2: a grid of fixed size loops over the array, whatever its length.
 #pragma once
 
 #include "chapters/01_coalescing/problem.hpp"
@@ -27,7 +27,7 @@ struct GridStride : Level {
   using Config = GridStrideConfig;
   static constexpr const char* name = "grid_stride";
   static constexpr const char* changed =
-      "a grid that fits the machine once, looping over the array";
+      "a grid that fits on the GPU at once, looping over the array";
   static constexpr const char* expect =
       "nearly the same: the sectors do not change, but the launch no longer depends on n";
   static constexpr const char* cost = "a loop counter in 64 bits; blocks drift apart (see level 6)";

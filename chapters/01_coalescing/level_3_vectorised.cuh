@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 3: 16 bytes per load and per store; what does not fill a vector is copied singly.
+// Level 3: 16 bytes per load and per store; elements that do not fill a vector are copied singly.
 #pragma once
 
 #include "chapters/01_coalescing/problem.hpp"

@@ -16,7 +16,7 @@ template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     in_flight_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n,
                    Split split) {
-  constexpr int kBatch = C::kThreads * C::kLoads;  // vectors a block moves per step
+  constexpr int kBatch = C::kThreads * C::kLoads;  // vectors per block and step
   const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
   const float4* in4 = reinterpret_cast<const float4*>(in + split.head);
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(C::kThreads)
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
       if (i < split.vectors) value[k] = in4[i];  // [load]
     }
-    // The first store waits for the first load only; the others are still on their way.
+    // The first store waits only for the first load; the others are still in flight.
 #pragma unroll
     for (int k = 0; k < C::kLoads; ++k) {
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 5: every byte is used once, so no cache needs to keep it.
+// Level 5: every byte is used once, so no cache has to keep it.
 #pragma once
 
 #include "chapters/01_coalescing/problem.hpp"
@@ -17,7 +17,7 @@ template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     streaming_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n,
                    Split split) {
-  constexpr int kBatch = C::kThreads * C::kLoads;  // vectors a block moves per step
+  constexpr int kBatch = C::kThreads * C::kLoads;  // vectors per block and step
   const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
   const float4* in4 = reinterpret_cast<const float4*>(in + split.head);
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(C::kThreads)
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
       if (i < split.vectors) value[k] = load_vector_streaming<float4>(in4 + i);  // [load]
     }
-    // The first store waits for the first load only; the others are still on their way.
+    // The first store waits only for the first load; the others are still in flight.
 #pragma unroll
     for (int k = 0; k < C::kLoads; ++k) {
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
@@ -48,10 +48,12 @@ __global__ void __launch_bounds__(C::kThreads)
 struct Streaming : Level {
   using Config = StreamingConfig;
   static constexpr const char* name = "streaming";
-  static constexpr const char* changed = "loads leave no line in L1, stores are first to leave L2";
+  static constexpr const char* changed =
+      "loads allocate no line in L1, L2 evicts stored lines first";
   static constexpr const char* expect =
-      "the same or a little less: nothing is reused, and a cache told to hurry gathers less";
-  static constexpr const char* cost = "wrong as soon as somebody reads the data again soon";
+      "the same or a little less: nothing is reused, and a cache that evicts early merges fewer "
+      "writes";
+  static constexpr const char* cost = "wrong if a kernel reads the data again soon";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 6: no loop. Blocks are handed out in order, so what is in flight is one window of memory.
+// Level 6: no loop. Blocks start in order, so the bytes in flight are one window of memory.
 #pragma once
 
 #include "chapters/01_coalescing/problem.hpp"
@@ -18,8 +18,8 @@ __global__ void __launch_bounds__(C::kThreads)
   const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
   const float4* in4 = reinterpret_cast<const float4*>(in + split.head);
   float4* out4 = reinterpret_cast<float4*>(out + split.head);
-  // A block that ends is replaced by the next in line. Blocks that loop drift apart instead, and
-  // their requests come to hold as many DRAM pages open as there are blocks.
+  // When a block ends, the next one in order replaces it. Looping blocks drift apart instead; in
+  // the end their requests keep as many DRAM pages open as there are blocks.
   if (thread < split.vectors) {
     const float4 value = in4[thread];  // [load]
     out4[thread] = value;              // [store]
@@ -34,10 +34,10 @@ __global__ void __launch_bounds__(C::kThreads)
 struct InOrder : Level {
   using Config = InOrderConfig;
   static constexpr const char* name = "in_order";
-  static constexpr const char* changed = "one vector a thread and no loop: blocks run in order";
+  static constexpr const char* changed = "one vector per thread and no loop: blocks run in order";
   static constexpr const char* expect =
       "as much in flight, from one sliding window: fewer DRAM pages opened, up to cudaMemcpy";
-  static constexpr const char* cost = "a block start per 4 KB";
+  static constexpr const char* cost = "one block start per 4 KB";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
@@ -52,7 +52,7 @@ struct InOrder : Level {
   static void run(const Plan& plan, Stream stream) {
     const std::int64_t n = plan.problem.n;
     const Split split = split_for_vectors(plan.buffers, n);
-    // Where no cut into vectors suits both arrays, the loop at the end does all the work.
+    // Where no cut into vectors fits both arrays, the loop at the end copies everything.
     const std::int64_t work = split.vectors > 0 ? split.vectors : ceil_div(n, 4);
     launch(in_order_copy<Config>,
            {dim3(static_cast<unsigned>(ceil_div(work, Config::kThreads))), dim3(Config::kThreads)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one translation unit that compiles this chapter's kernels.
+// The only file that compiles this chapter's kernels.
 #include "chapters/01_coalescing/ladder.hpp"
 
 namespace cookbook {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a user would call instead: cudaMemcpyAsync, device to device.
+// The library call for the same task: cudaMemcpyAsync, device to device.
 #include <cuda_runtime.h>
 
 #include "chapters/01_coalescing/problem.hpp"

@@ -21,8 +21,8 @@ struct Problem {
     return {size[0]};
   }
 
-  /// The harness compares row by row, so a long array is shown to it as rows of 4,096 elements
-  /// where that divides n, and as a single row otherwise. Memory is contiguous either way.
+  /// The harness compares row by row. It sees a long array as rows of 4,096 elements if that
+  /// divides n, and as a single row otherwise. Memory is contiguous either way.
   TensorSpec vector(const char* name, Role role) const {
     const std::int64_t cols = n > 0 && n % 4096 == 0 ? 4096 : n;
     return {name, DType::f32, cols == 0 ? 0 : n / cols, cols, cols, role};
@@ -54,8 +54,8 @@ using Level = LevelOf<Problem, Buffers>;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Blocks for `work` units of one block each, but never more than fit on the machine at once, or
-/// one block per unit where `blocks_per_sm` is 0.
+/// Blocks for `work` units of one block each, but at most as many as fit on the GPU at once; one
+/// block per unit if `blocks_per_sm` is 0.
 inline unsigned resident_blocks(std::int64_t work, int blocks_per_sm) {
   if (blocks_per_sm == 0) return static_cast<unsigned>(work);
   const std::int64_t resident = std::int64_t{device_info().sm_count} * blocks_per_sm;
@@ -63,8 +63,8 @@ inline unsigned resident_blocks(std::int64_t work, int blocks_per_sm) {
 }
 
 /// How to cut n floats for 16-byte accesses: `head` single elements up to the first 16-byte
-/// boundary, then `vectors` groups of four. Where `in` and `out` do not reach a boundary at the
-/// same element no cut suits both, and every element is copied on its own (`vectors` = 0).
+/// boundary, then `vectors` groups of four. If `in` and `out` do not reach a boundary at the same
+/// element, no cut fits both, and every element is copied singly (`vectors` = 0).
 struct Split {
   std::int64_t head = 0;
   std::int64_t vectors = 0;

@@ -25,12 +25,12 @@ struct Offset : Level {
   static constexpr const char* name = "offset";
   static constexpr const char* changed = "every warp starts this much before a line boundary";
   static constexpr const char* expect =
-      "5 sectors a request instead of 4, unless it is whole sectors";
+      "5 sectors per request instead of 4, unless the offset is whole sectors";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {
-    // The first and the last warp are cut off by the array's ends: hence the tolerance.
+    // The array's ends cut off the first and the last warp: hence the tolerance.
     const double sectors = kOffset % 8 == 0 ? 4 : 5;
     Claim loads = global_loads("in").sectors_per_request(sectors);
     Claim stores = global_stores("out").sectors_per_request(sectors);

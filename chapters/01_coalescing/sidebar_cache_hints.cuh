@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: the same float4 copy with each cache operator that CUDA C++ offers for it.
+// Sidebar: the same float4 copy with each cache operator that CUDA C++ offers.
 #pragma once
 
 #include "chapters/01_coalescing/problem.hpp"
@@ -12,7 +12,7 @@ struct PlainAccess {
   static __device__ __forceinline__ float4 load(const float4* at) { return *at; }
   static __device__ __forceinline__ void store(float4* at, float4 value) { *at = value; }
 };
-struct ReadOnlyAccess {  // ld.global.nc: nobody writes `in` while the kernel runs
+struct ReadOnlyAccess {  // ld.global.nc: no thread writes `in` while the kernel runs
   static constexpr const char* name = "ldg";
   static __device__ __forceinline__ float4 load(const float4* at) { return __ldg(at); }
   static __device__ __forceinline__ void store(float4* at, float4 value) { *at = value; }
@@ -22,7 +22,7 @@ struct L2OnlyAccess {  // .cg: cached in L2, not in L1
   static __device__ __forceinline__ float4 load(const float4* at) { return __ldcg(at); }
   static __device__ __forceinline__ void store(float4* at, float4 value) { __stcg(at, value); }
 };
-struct EvictFirstAccess {  // .cs: likely accessed once, first to leave
+struct EvictFirstAccess {  // .cs: likely accessed once, evicted first
   static constexpr const char* name = "ldcs_stcs";
   static __device__ __forceinline__ float4 load(const float4* at) { return __ldcs(at); }
   static __device__ __forceinline__ void store(float4* at, float4 value) { __stcs(at, value); }
@@ -44,7 +44,7 @@ struct HintConfig {
   static constexpr int kLoads = 4;
 };
 
-// No __restrict__: with it the compiler would turn the plain load into the read-only one by itself.
+// No __restrict__: with it the compiler would turn the plain load into the read-only one.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     hinted_copy(const float* in, float* out, std::int64_t n, Split split) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: constant memory delivers one word to a whole warp at a time. Lanes that ask for
+// Sidebar: constant memory delivers one word per clock to a whole warp. Requests of lanes for
 // different words are served one after the other.
 #pragma once
 
@@ -11,7 +11,8 @@ namespace cookbook::coalescing {
 
 constexpr int kKnots = 32;
 
-/// The knots in constant memory. A thread's result does not depend on the order it visits them in.
+/// The knots in constant memory. A thread's result does not depend on the order in which it reads
+/// them.
 __constant__ float constant_knots[kKnots] = {
     -4.00f, -3.75f, -3.50f, -3.25f, -3.00f, -2.75f, -2.50f, -2.25f, -2.00f, -1.75f, -1.50f,
     -1.25f, -1.00f, -0.75f, -0.50f, -0.25f, 0.00f,  0.25f,  0.50f,  0.75f,  1.00f,  1.25f,

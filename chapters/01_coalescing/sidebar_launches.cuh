@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: one launch against sixteen that do a sixteenth each. Small problems pay for launches.
+// Sidebar: one launch, compared with sixteen launches of a sixteenth each. For small problems the
+// launches cost more than the copy.
 #pragma once
 
 #include "chapters/01_coalescing/level_2_grid_stride.cuh"

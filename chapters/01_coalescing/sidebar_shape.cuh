@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: the kernels of levels 4 and 5 under other launch shapes. Three ladders read this file:
+// Sidebar: the kernels of levels 4 and 5 with other launch shapes. Three ladders use this file:
 // `block_size`, `bytes_in_flight` and `grid_size`.
 #pragma once
 
@@ -15,14 +15,14 @@ struct ShapeConfig {
   static constexpr int kBlocksPerSm = kBlocksPerSmValue;  // 0: one block per batch, no loop
 };
 
-/// The streaming copy under one launch shape. Which shapes are faster is what the table is for, so
-/// a row only claims its traffic.
+/// The streaming copy with one launch shape. The table shows which shapes are faster, so a level
+/// only claims its traffic.
 template <int kThreads, int kLoads, int kBlocksPerSm>
 struct Shape : Level {
   using Config = ShapeConfig<kThreads, kLoads, kBlocksPerSm>;
   static constexpr const char* name = "shape";
   static constexpr const char* changed = "launch shape only";
-  static constexpr const char* expect = "bytes in flight decide, whichever way they are reached";
+  static constexpr const char* expect = "bytes in flight decide, however they are reached";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: an array of structs against a struct of arrays, when only two of eight fields are read.
+// Sidebar: an array of structs compared with a struct of arrays, when only two of eight fields are
+// read.
 #pragma once
 
 #include "chapters/01_coalescing/problem.hpp"
 
 namespace cookbook::coalescing {
 
-constexpr int kFields = 8;  // x, y, z, vx, vy, vz, mass, charge: 32 bytes a particle
+constexpr int kFields = 8;  // x, y, z, vx, vy, vz, mass, charge: 32 bytes per particle
 constexpr int kFieldX = 0;
 constexpr int kFieldVx = 3;
 constexpr float kTimeStep = 0.5f;
 
-/// next_x[i] = x[i] + kTimeStep * vx[i] for n particles, which lie in memory in both orders.
+/// next_x[i] = x[i] + kTimeStep * vx[i] for n particles, which are stored in both layouts.
 struct ParticleProblem {
   std::int64_t n = 0;
 
@@ -20,7 +21,7 @@ struct ParticleProblem {
     return {size[0]};
   }
 
-  /// Both orders must hold the same particles, so a field depends on nothing but its place.
+  /// Both layouts must hold the same particles, so a field depends only on its index.
   static float field(std::int64_t particle, std::int64_t index) {
     return static_cast<float>((particle * 37 + index * 101) % 1021 - 510) / 8;
   }
@@ -73,7 +74,8 @@ __global__ void __launch_bounds__(C::kThreads)
     structs_step(const float* __restrict__ structs, float* __restrict__ next_x, std::int64_t n) {
   const std::int64_t i = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   if (i >= n) return;
-  const float x = structs[i * kFields + kFieldX];  // lanes 32 bytes apart: a sector each
+  const float x =
+      structs[i * kFields + kFieldX];  // stride between lanes: 32 bytes, one sector per lane
   const float vx = structs[i * kFields + kFieldVx];
   next_x[i] = x + kTimeStep * vx;
 }
@@ -83,7 +85,7 @@ __global__ void __launch_bounds__(C::kThreads)
     arrays_step(const float* __restrict__ arrays, float* __restrict__ next_x, std::int64_t n) {
   const std::int64_t i = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   if (i >= n) return;
-  const float x = arrays[kFieldX * n + i];  // lanes 4 bytes apart
+  const float x = arrays[kFieldX * n + i];  // stride between lanes: 4 bytes
   const float vx = arrays[kFieldVx * n + i];
   next_x[i] = x + kTimeStep * vx;
 }
@@ -91,9 +93,9 @@ __global__ void __launch_bounds__(C::kThreads)
 struct ArrayOfStructs : ParticleLevel {
   using Config = ParticleConfig;
   static constexpr const char* name = "array_of_structs";
-  static constexpr const char* changed = "start: the eight fields of a particle side by side";
+  static constexpr const char* changed = "start: the eight fields of a particle are contiguous";
   static constexpr const char* expect =
-      "32 sectors a request: 32 bytes of each particle travel for the 8 that are used";
+      "32 sectors per request: 32 bytes per particle are moved for the 8 that are used";
   static constexpr const char* cost = "nothing";
   static constexpr const char* source = __FILE__;
 
@@ -112,9 +114,9 @@ struct ArrayOfStructs : ParticleLevel {
 struct StructOfArrays : ParticleLevel {
   using Config = ParticleConfig;
   static constexpr const char* name = "struct_of_arrays";
-  static constexpr const char* changed = "each field is an array of its own";
+  static constexpr const char* changed = "each field has its own array";
   static constexpr const char* expect =
-      "12 bytes a particle through memory instead of 36: up to 3 times as fast";
+      "12 bytes per particle through memory instead of 36: up to 3 times as fast";
   static constexpr const char* cost = "a particle's fields are n elements apart";
   static constexpr const char* source = __FILE__;
 

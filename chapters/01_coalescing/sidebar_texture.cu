@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
 // Sidebar: an image read along a rotated grid, from row-major memory and through a texture. A CUDA
-// array keeps neighbours in both directions close together in memory, so a warp that walks
-// across the rows still finds its neighbours in the same sectors. On rows it has nothing to win.
-// The texture unit is hardware that the SIMT backend does not model: this program runs on a GPU
-// only.
+// array stores neighbours in both directions close together, so a warp that moves across the rows
+// still finds its neighbours in the same sectors. Along rows a texture gains nothing. The SIMT
+// backend does not model the texture unit: this program runs on a GPU only.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,11 +21,11 @@
 namespace cookbook {
 namespace {
 
-constexpr int kExtent = 8192;  // pixels a side: 256 MiB of floats
+constexpr int kExtent = 8192;  // pixels per side: 256 MiB of floats
 constexpr int kThreadsX = 32;
 constexpr int kThreadsY = 8;
 
-/// Turns pixel (x, y) about the centre of the image; the result is clamped to the image.
+/// Rotates pixel (x, y) about the centre of the image; the result is clamped to the image.
 struct Rotation {
   float cosine, sine;
   __device__ int2 operator()(int x, int y) const {
@@ -54,7 +53,7 @@ void check(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
 }
 
-/// A kExtent x kExtent image in a CUDA array, behind a texture object without filtering.
+/// A kExtent x kExtent image in a CUDA array, with a texture object without filtering.
 class Texture {
  public:
   explicit Texture(const void* pixels) {

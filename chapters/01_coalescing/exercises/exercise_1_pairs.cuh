@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Exercise 1.1: copy with 8-byte accesses. The kernel below is right, but moves one float per
-// thread and loop step. Fill the hole so that a thread moves a float2, and the claim holds: at most
+// thread and loop step. Fill the hole so that a thread moves a float2 and the claim holds: at most
 // one load request per 64 elements (and 32 more for the ends).
 #pragma once
 
@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(C::kThreads)
   const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
   std::int64_t done = 0;  // elements [0, done) are copied in pairs
-  // Your part: copy pairs here and set `done`. A float2 must lie on an 8-byte boundary, on both
-  // sides; where it cannot, leave `done` at 0.
+  // Your part: copy pairs here and set `done`. A float2 must be 8-byte aligned on both sides; where
+  // that is impossible, leave `done` at 0.
 
   for (std::int64_t i = done + thread; i < n; i += threads) out[i] = in[i];
 }
