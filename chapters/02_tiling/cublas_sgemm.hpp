@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a user would call instead of chapters 2 and 4: cuBLAS, in fp32 on the CUDA cores (no TF32,
-// which only CUBLAS_TF32_TENSOR_OP_MATH would switch on).
+// The library call for the GEMM of chapters 2 and 4: cuBLAS, in fp32 on the CUDA cores (no TF32,
+// which requires CUBLAS_TF32_TENSOR_OP_MATH).
 #pragma once
 
 #include <cublas_v2.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 2's table of contents.
+// Chapter 2: its ladder and the levels.
 #pragma once
 
 #include "chapters/02_tiling/exercises/exercise_1_row_tile.cuh"

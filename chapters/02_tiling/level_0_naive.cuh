@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 0: one thread computes one element of C, and the lanes of a warp walk down a column.
+// Level 0: one thread computes one element of C; the lanes of a warp run down a column.
 #pragma once
 
 #include "chapters/02_tiling/problem.hpp"

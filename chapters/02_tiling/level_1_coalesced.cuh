@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 1: the same arithmetic; the lanes of a warp now walk along a row of C.
+// Level 1: the same arithmetic; the lanes of a warp now run along a row of C.
 #pragma once
 
 #include "chapters/02_tiling/problem.hpp"
@@ -33,10 +33,10 @@ __global__ void __launch_bounds__(C::kM* C::kN)
 struct Coalesced : Level {
   static constexpr const char* name = "coalesced";
   static constexpr const char* changed =
-      "threadIdx.x walks along a row of C, no longer down a column";
+      "threadIdx.x runs along a row of C, no longer down a column";
   static constexpr const char* expect =
       "A is one broadcast sector, B and C four full sectors: 5 sectors per step instead of 33";
-  static constexpr const char* cost = "nothing: two indices exchanged";
+  static constexpr const char* cost = "nothing: two indices are swapped";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 2: the block copies a 32 x 32 tile of A and of B to shared memory and works from there.
+// Level 2: the block copies a 32 x 32 tile of A and of B to shared memory and reads operands from
+// there.
 #pragma once
 
 #include "chapters/02_tiling/problem.hpp"
@@ -29,12 +30,12 @@ __global__ void __launch_bounds__(C::kM* C::kN)
 
   float sum = 0;
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    // Global to shared. Zeros outside the matrices add nothing to any sum inside.
+    // Global to shared. Elements out of bounds are zero-filled and add nothing to any sum.
     const bool a_inside = row < m && k0 + tx < k;
     const bool b_inside = k0 + ty < k && col < n;
     a_tile[ty][tx] = a_inside ? a[row * lda + k0 + tx] : 0.0f;    // [copy]
     b_tile[ty][tx] = b_inside ? b[(k0 + ty) * ldb + col] : 0.0f;  // [copy]
-    __syncthreads();  // the tile is complete before anyone reads it
+    __syncthreads();  // the tile is complete before any thread reads it
 
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(C::kM* C::kN)
       // b_tile[p] read 32 neighbouring words, one in each bank. Neither is a conflict.
       sum += a_tile[ty][p] * b_tile[p][tx];  // [product]
     }
-    __syncthreads();  // everyone is done with the tile before the next one overwrites it
+    __syncthreads();  // all threads have read the tile before the next one overwrites it
   }
   if (row < m && col < n) c[row * ldc + col] = sum;
 }

@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(C::kThreads)
   float acc[C::kThreadM] = {};  // (rows)
 
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    // Global to shared, the tile dealt out to all threads in row-major order.
+    // Global to shared: the tile is distributed over all threads in row-major order.
     const int a_row = tid / C::kK, a_col = tid % C::kK;
     const int b_row = tid / C::kN, b_col = tid % C::kN;
     const bool a_inside = tile_row + a_row < m && k0 + a_col < k;

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    // Global to shared, the tile dealt out to all threads in row-major order.
+    // Global to shared: the tile is distributed over all threads in row-major order.
 #pragma unroll
     for (int e = tid; e < C::kM * C::kK; e += C::kThreads) {
       const int a_row = e / C::kK, a_col = e % C::kK;
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
       for (int i = 0; i < C::kThreadM; ++i) a_fragment[i] = a_tile[ty + i * kStepM][p];
 #pragma unroll
       for (int j = 0; j < C::kThreadN; ++j) b_fragment[j] = b_tile[p][tx + j * kStepN];
-        // An outer product: every word is used kThreadN or kThreadM times from its register.
+        // An outer product: every word is used kThreadN or kThreadM times from a register.
 #pragma unroll
       for (int i = 0; i < C::kThreadM; ++i) {
 #pragma unroll
@@ -80,10 +80,10 @@ struct Register2d : Level {
   static constexpr const char* changed =
       "8 x 8 elements of C per thread: an outer product per step of k";
   static constexpr const char* expect =
-      "16 shared words for 64 FMAs instead of 9 for 8: shared memory stops being the bound, "
-      "instructions take over";
+      "16 shared words for 64 FMAs instead of 9 for 8: shared memory is no longer the limit, "
+      "instructions are";
   static constexpr const char* cost =
-      "64 accumulators and 16 fragments: over 100 registers a thread";
+      "64 accumulators and 16 fragments: over 100 registers per thread";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 5: every access moves four floats; A is transposed on its way into shared memory so that a
-// thread's four rows of one k lie side by side.
+// Level 5: every access moves four floats. A is transposed on its way into shared memory, so that a
+// thread's four rows of one k are contiguous.
 #pragma once
 
 #include "chapters/02_tiling/problem.hpp"
@@ -12,11 +12,11 @@ struct VectorisedConfig {
   static constexpr int kThreadM = 8, kThreadN = 8;  // elements of C per thread
   static constexpr int kThreads = kM * kN / (kThreadM * kThreadN);
   static constexpr int kBlocks = 2;   // per SM: caps a thread at 128 registers
-  static constexpr int kUnroll = kK;  // steps of k that the compiler writes out
+  static constexpr int kUnroll = kK;  // steps of k that the compiler unrolls
 };
 
-/// row[col .. col + 3], with zeros from column `cols` on. kAligned: rows start at 16-byte addresses
-/// and col is a multiple of 4; then whole pieces are one access.
+/// row[col .. col + 3], zero-filled from column `cols` on. kAligned: rows start at 16-byte
+/// addresses and col is a multiple of 4, so four elements are one access.
 template <bool kAligned>
 __device__ __forceinline__ float4 load_row4(const float* row, int col, int cols) {
   if (kAligned && col + 3 < cols) return *reinterpret_cast<const float4*>(row + col);
@@ -28,7 +28,7 @@ __device__ __forceinline__ float4 load_row4(const float* row, int col, int cols)
   return v;
 }
 
-/// row[col .. col + 3] = v, without the columns from `cols` on.
+/// row[col .. col + 3] = v, except columns from `cols` on.
 template <bool kAligned>
 __device__ __forceinline__ void store_row4(float* row, int col, int cols, const float4& v) {
   if (kAligned && col + 3 < cols) {
@@ -41,7 +41,7 @@ __device__ __forceinline__ void store_row4(float* row, int col, int cols, const 
   if (col + 3 < cols) row[col + 3] = v.w;
 }
 
-/// Four neighbouring words of shared memory into fragment[0..3], one 16-byte access.
+/// Loads four neighbouring words of shared memory into fragment[0..3] with one 16-byte access.
 __device__ __forceinline__ void load_fragment4(float* fragment, const float* shared) {
   const float4 v = *reinterpret_cast<const float4*>(shared);
   fragment[0] = v.x, fragment[1] = v.y, fragment[2] = v.z, fragment[3] = v.w;
@@ -54,7 +54,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
                       int64_t ldc) {
   static_assert(C::kM * C::kK == 4 * C::kThreads && C::kK * C::kN == 4 * C::kThreads,
                 "a float4 each");
-  // Four floats of padding a row: without them the transposing stores of two lanes meet in a bank.
+  // Four floats of padding per row: without them the transposing stores of two lanes hit the same
+  // bank.
   __shared__ __align__(16) float a_tile[C::kK][C::kM + 4];  // transposed: (k, rows of A)
   __shared__ __align__(16) float b_tile[C::kK][C::kN];
   const int tiles_n = ceil_div(n, C::kN);
@@ -63,13 +64,13 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   const int tid = static_cast<int>(threadIdx.x);
 
   // This thread computes 2 x 2 groups of 4 x 4 elements of C: rows 4 ty .. 4 ty + 3 of each half of
-  // the tile, columns 4 tx .. 4 tx + 3 of each half. Groups of four are one access; keeping the
-  // groups half a tile apart keeps neighbouring lanes on neighbouring banks.
+  // the tile, columns 4 tx .. 4 tx + 3 of each half. A group of four is one access. The groups are
+  // half a tile apart, so that neighbouring lanes access neighbouring banks.
   constexpr int kStepM = C::kM / 2, kStepN = C::kN / 2;
   const int ty = tid / (C::kN / C::kThreadN), tx = tid % (C::kN / C::kThreadN);
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
-  // What this thread copies: four neighbouring floats of A and of B per tile.
+  // This thread copies four neighbouring floats of A and of B per tile.
   const int a_row = tid / (C::kK / 4), a_col = tid % (C::kK / 4) * 4;
   const int b_row = tid / (C::kN / 4), b_col = tid % (C::kN / 4) * 4;
   const float* a_from = a + (tile_row + a_row) * lda;
@@ -123,11 +124,12 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 struct Vectorised : Level {
   static constexpr const char* name = "vectorised";
   static constexpr const char* changed =
-      "16-byte accesses, global and shared; A transposed into shared memory";
+      "16-byte global and shared accesses; A is transposed into shared memory";
   static constexpr const char* expect =
       "4 load instructions per 64 FMAs instead of 16: FMAs take 94 % of the inner loop's issue "
       "slots";
-  static constexpr const char* cost = "transposing stores, padding against their conflicts";
+  static constexpr const char* cost =
+      "transposing stores, and padding against their bank conflicts";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

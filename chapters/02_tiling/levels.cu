@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The only translation unit that compiles this chapter's kernels.
+// The only file that compiles this chapter's kernels.
 #include "chapters/02_tiling/ladder.hpp"
 
 namespace cookbook {

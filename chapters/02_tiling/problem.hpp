@@ -67,15 +67,15 @@ __host__ __device__ constexpr T ceil_div(T a, T b) {
   return (a + b - 1) / b;
 }
 
-/// One block for each C::kM x C::kN tile of C, in a one-dimensional grid: blockIdx.y would stop at
-/// 65,535. No blocks where C is empty.
+/// One block per C::kM x C::kN tile of C, in a one-dimensional grid, because blockIdx.y ends at
+/// 65,535. No blocks if C is empty.
 template <class C>
 dim3 grid_of_tiles(const Problem& p) {
   return dim3(static_cast<unsigned>(ceil_div<std::int64_t>(p.m, C::kM) *
                                     ceil_div<std::int64_t>(p.n, C::kN)));
 }
 
-/// Whether rows that start at `base + i * pitch` can be read or written in 16-byte pieces.
+/// Whether rows that start at `base + i * pitch` can be accessed 16 bytes at a time.
 inline bool rows_are_16_byte_aligned(const float* base, std::int64_t pitch) {
   return reinterpret_cast<std::uintptr_t>(base) % 16 == 0 && pitch % 4 == 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The answer that every level is compared with: one row of C = A B in double precision.
+// The reference that every level is compared with: one row of C = A B in double precision.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,9 @@ namespace cookbook::sgemm {
 /// value[j] = sum over p of a_row[p] * b[p][j] for the `n` columns of one row of C, and bound[j],
 /// how far an fp32 sum of the same terms may lie from it:
 ///   4 sqrt(k) u * sum over p of |a_row[p] * b[p][j]|,   u = 2^-24,
-/// the statistical growth of k roundings, plus what k products lose when they are denormal.
-/// Every term is added, zeros too, so that 0 * Inf and NaN arrive where IEEE 754 puts them.
+/// the statistical growth of k roundings, plus the underflow of k multiplications whose results are
+/// denormal. Every term is added, zeros too, so that the NaN of 0 * Inf appears where IEEE 754
+/// requires it.
 inline void product_row(const float* a_row, const float* b, std::int64_t ldb, std::int64_t n,
                         std::int64_t k, double* value, double* bound) {
   std::fill(value, value + n, 0.0);

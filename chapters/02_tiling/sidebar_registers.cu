@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
 // Sidebar of chapter 2: how far to unroll, and how many registers to allow. The kernel is the last
-// level of the ladder, unchanged; only two constants of its configuration differ.
+// level of the ladder, unchanged. Only two constants of its configuration differ.
 #include "chapters/02_tiling/level_5_vectorised.cuh"
 #include "chapters/02_tiling/sweep.hpp"
 #include "common/harness/arguments.hpp"
 
 namespace cookbook::sgemm {
 
-/// kBlocksPerSm is the second argument of __launch_bounds__: the compiler must leave room for that
+/// kBlocksPerSm is the second argument of __launch_bounds__. The compiler must leave room for that
 /// many blocks of 256 threads in 65,536 registers, so a thread gets 255, 128, 80 or 64.
 template <int kBlocksPerSm, int kSteps>
 struct RegisterConfig : VectorisedConfig {

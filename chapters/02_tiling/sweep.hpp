@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the sidebars of chapters 2 and 4 share: time several kernels of the same signature on one
-// product, checked, and print beside each speed the facts that explain it. CUDA backend only.
+// Shared by the sidebars of chapters 2 and 4: checks and times several kernels of the same
+// signature on one GEMM, and prints with each speed the facts that explain it. CUDA backend only.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@ namespace cookbook::sgemm {
 using Kernel = void (*)(int, int, int, const float*, int64_t, const float*, int64_t, float*,
                         int64_t);
 
-/// A kernel to be timed, with how it is launched.
+/// A kernel to be timed, and its launch configuration.
 struct Candidate {
   std::string name;
   Kernel kernel;
@@ -32,10 +32,10 @@ Candidate candidate(std::string name, Kernel kernel, std::size_t smem_bytes = 0)
   return {std::move(name), kernel, C::kM, C::kN, C::kThreads, smem_bytes};
 }
 
-/// Times all candidates on one product, interleaved, and prints a table: registers and bytes
-/// of local memory a thread ("spilled", arrays on the stack included), shared memory a block,
-/// blocks that fit an SM, TFLOP/s with a cold L2. A candidate whose result is wrong, or that the
-/// device refuses, says so instead of a speed.
+/// Times all candidates on one GEMM, interleaved, and prints a table: registers and bytes of local
+/// memory per thread ("spilled", including arrays on the stack), shared memory per block, blocks
+/// that fit on an SM, TFLOP/s with a cold L2. A candidate with a wrong result, or whose launch
+/// fails, prints a message instead of a speed.
 inline void sweep(const Size& size, const std::vector<Candidate>& candidates) {
   auto ladder = ladder_over<Problem>("sgemm", "", {"M", "N", "K"});
   Instance instance(ladder, size, InputKind::normal, 1);

@@ -2,9 +2,9 @@
 // Exercise 2.1, a kernel with a hole: level 3 turned by 90 degrees. Each thread computes 8 elements
 // of one ROW of C, so one word of A serves 8 FMAs.
 //
-// Complete the product between the two barriers. Meet the claims: 9 words read from shared memory
-// per 8 FMAs, and no bank conflict. Which columns may a thread own so that the lanes of a warp read
-// neighbouring words of b_tile? The stores at the end already assume an answer.
+// Complete the multiplication between the two barriers. Meet the claims: 9 words read from shared
+// memory per 8 FMAs, and no bank conflict. Which columns may a thread compute so that the lanes of
+// a warp read neighbouring words of b_tile? The stores at the end already assume an answer.
 #pragma once
 
 #include "chapters/02_tiling/problem.hpp"
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(C::kThreads)
     b_tile[b_row][b_col] = b_inside ? b[(k0 + b_row) * ldb + tile_col + b_col] : 0.0f;
     __syncthreads();
 
-    acc[0] += a_tile[ty][0] * b_tile[0][tx];  // your code here: one of kK * kThreadN products
+    acc[0] += a_tile[ty][0] * b_tile[0][tx];  // your code here: one of kK * kThreadN FMAs
 
     __syncthreads();
   }
@@ -60,7 +60,7 @@ struct RowTile : Level {
   static constexpr const char* changed = "8 elements of a row of C per thread instead of a column";
   static constexpr const char* expect =
       "the same shared traffic as register_1d: 9 words for 8 FMAs";
-  static constexpr const char* cost = "a warp now spans four rows of C: stores of 32 bytes each";
+  static constexpr const char* cost = "a warp now spans four rows of C: stores of 32 bytes per row";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {

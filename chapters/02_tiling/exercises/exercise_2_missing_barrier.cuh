@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Exercise 2.2, a kernel with a seeded bug: level 2 with deeper tiles. On most GPUs, at most sizes,
-// on most days, it gives the right answer.
+// Exercise 2.2, a kernel with a seeded bug: level 2 with deeper tiles. On most GPUs and for most
+// sizes it usually gives the right answer.
 //
-// Grade it, read what the checker says (it names the source lines), explain on paper which two
-// threads meet, and repair it with one line. The claims must still hold.
+// Grade it and read what the checker says (it names the source lines). Explain on paper which
+// accesses of which two threads race, and repair it with one line. The claims must still hold.
 #pragma once
 
 #include "chapters/02_tiling/problem.hpp"
