@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 4's table of contents.
+// Chapter 4: its ladder and the levels.
 #pragma once
 
 #include "chapters/02_tiling/level_5_vectorised.cuh"

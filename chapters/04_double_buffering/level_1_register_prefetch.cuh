@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 1: double buffering as textbooks teach it. While the block multiplies tile t, the global
-// loads of tile t + 1 are under way to registers; two buffers in shared memory save a barrier.
+// Level 1: double buffering as in textbooks. While the block multiplies tile t, it loads tile t + 1
+// from global memory into registers. Two buffers in shared memory save a barrier.
 #pragma once
 
 #include "chapters/02_tiling/level_5_vectorised.cuh"
@@ -25,14 +25,14 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   const int ty = tid / (C::kN / C::kThreadN), tx = tid % (C::kN / C::kThreadN);
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
-  // What this thread copies: four neighbouring floats of A and of B per tile.
+  // This thread copies four neighbouring floats of A and of B per tile.
   const int a_row = tid / (C::kK / 4), a_col = tid % (C::kK / 4) * 4;
   const int b_row = tid / (C::kN / 4), b_col = tid % (C::kN / 4) * 4;
   const float* a_from = a + (tile_row + a_row) * lda;
   const int a_cols = tile_row + a_row < m ? k : 0;  // a row outside A has no columns
-  float4 a_piece, b_piece;                          // on their way from global to shared memory
+  float4 a_piece, b_piece;                          // in flight from global to shared memory
 
-  const auto fetch = [&](int k0) {  // starts the loads; nothing waits for them here
+  const auto fetch = [&](int k0) {  // starts the loads without waiting for them
     a_piece = load_row4<kAligned>(a_from, k0 + a_col, a_cols);
     b_piece = load_row4<kAligned>(b + (k0 + b_row) * ldb, tile_col + b_col, k0 + b_row < k ? n : 0);
   };
@@ -70,7 +70,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
       }
     }
 
-    // The other buffer was last read before the previous barrier, so it may be written without one.
+    // All threads read the other buffer before the previous barrier, so it may be written without
+    // one.
     if (more) put(buffer ^ 1);
     __syncthreads();
     buffer ^= 1;
@@ -91,18 +92,19 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct RegisterPrefetchConfig : VectorisedConfig {
-  static constexpr int kBlocks = 1;  // per SM: left to itself the compiler takes 145 registers
+  static constexpr int kBlocks = 1;  // per SM: without a limit the compiler uses 145 registers
 };
 
 struct RegisterPrefetch : Level {
   static constexpr const char* name = "register_prefetch";
   static constexpr const char* changed =
-      "the next tile is loaded into registers during this one's product; two shared buffers";
+      "the next tile is loaded into registers during this one's FMAs; two shared buffers";
   static constexpr const char* expect =
-      "one block hides its own latency, but two blocks no longer fit an SM: about the same, often "
+      "one block hides its own latency, but two blocks no longer fit on an SM: about the same, "
+      "often "
       "a loss";
   static constexpr const char* cost =
-      "8 registers and predicates across the product, twice the shared memory";
+      "8 registers and predicates live during the FMAs, twice the shared memory";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 2: cp.async writes shared memory itself, so the next tile needs no registers on its way.
+// Level 2: cp.async writes shared memory directly, so the next tile needs no registers in flight.
 // Two stages: one is multiplied while the other is filled.
 #pragma once
 
@@ -14,30 +14,30 @@ struct AsyncCopyConfig {
   static constexpr int kThreads = kM * kN / (kThreadM * kThreadN);
   static constexpr int kBlocks = 2;  // per SM: caps a thread at 128 registers
   static constexpr int kStages = 2;
-  static constexpr int kPitchA = kM + 4;  // floats from one k to the next in a stage of A
+  static constexpr int kPitchA = kM + 4;  // leading dimension of a stage of A
 };
 
-/// One thread's share of copying tiles of A and B to shared memory.
+/// One thread's part of copying tiles of A and B to shared memory.
 ///
-/// cp.async moves 4, 8 or 16 bytes and cannot transpose, so A travels in pieces of 4 bytes: lanes
-/// 8r .. 8r + 7 take 8 neighbouring k of row r (one whole 32-byte sector) and each writes its word
-/// to its own row of a_stage. With kPitchA = 4 (mod 32) lane (r, k) meets bank 4k + r: all 32
-/// differ. B keeps its orientation: 16 bytes a piece where alignment allows (kAligned).
+/// cp.async moves 4, 8 or 16 bytes and cannot transpose, so A is copied in pieces of 4 bytes. Lanes
+/// 8r .. 8r + 7 copy 8 neighbouring k of row r (one whole 32-byte sector), and each writes its word
+/// to its own row of a_stage. With kPitchA = 4 (mod 32) lane (r, k) writes bank 4k + r: all 32
+/// differ. B keeps its orientation: 16 bytes per copy where alignment allows (kAligned).
 ///
-/// Rows of A and columns of B outside the matrices only reach elements of C outside it, so any
-/// valid address will do for them; k outside must be zeros, since those enter every sum.
+/// Rows of A and columns of B out of bounds only affect elements of C out of bounds, so any valid
+/// address will do for them. Out-of-bounds k must be zero-filled, since they enter every sum.
 template <class C, bool kAligned>
 struct TileCopy {
-  static constexpr int kPieceB = kAligned ? 4 : 1;                // floats a copy
-  static constexpr int kRowsA = C::kThreads / 8;                  // rows of A in a pass
-  static constexpr int kRowsB = C::kThreads / (C::kN / kPieceB);  // k of B in a pass
+  static constexpr int kPieceB = kAligned ? 4 : 1;                // floats per copy
+  static constexpr int kRowsA = C::kThreads / 8;                  // rows of A per pass
+  static constexpr int kRowsB = C::kThreads / (C::kN / kPieceB);  // k of B per pass
   static constexpr int kPassesA = C::kM / kRowsA, kPassesB = C::kK / kRowsB;
   static_assert(C::kM % kRowsA == 0 && C::kK % kRowsB == 0 && C::kK % 8 == 0 && kRowsB > 0);
   static_assert(C::kPitchA % 32 == 4, "lane (r, k) writes bank 4k + r");
 
-  const float* a_from[kPassesA];  // at this thread's rows, next k to be copied
-  const float* b_from;            // at this thread's column, next k to be copied
-  int64_t b_step;                 // from one pass to the next
+  const float* a_from[kPassesA];  // in this thread's rows, at the next k to be copied
+  const float* b_from;            // in this thread's column, at the next k to be copied
+  int64_t b_step;                 // stride from one pass to the next
   int k, a_row, a_k, b_k, b_col;
 
   __device__ __forceinline__ TileCopy(int tile_row, int tile_col, int m, int n, int k_,
@@ -53,7 +53,8 @@ struct TileCopy {
     b_from = b + b_k * ldb + (tile_col + b_col < n ? tile_col + b_col : 0);
   }
 
-  /// Starts the copies of steps k0 .. k0 + kK - 1; zeros from step k on. Tiles come in order.
+  /// Starts the copies of steps k0 .. k0 + kK - 1, zero-filled from step k on. Tiles must come in
+  /// order.
   __device__ __forceinline__ void operator()(float (*a_stage)[C::kPitchA], float (*b_stage)[C::kN],
                                              int k0) {
 #pragma unroll
@@ -74,7 +75,7 @@ struct TileCopy {
   }
 };
 
-/// What all levels with TileCopy claim about it: whole sectors, and no bank conflict although A is
+/// Claims of all levels with TileCopy: whole sectors, and no bank conflict although A is
 /// transposed.
 inline Claims copy_claims() {
   Claims claims = {Accesses("global", "async_load", "a").coalesced(),
@@ -110,11 +111,11 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   copy(a_tile[stage], b_tile[stage], 0);
   cp_async_commit();
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    // Fill the other stage, then wait until only that group is still under way: this tile is here.
+    // Fill the other stage, then wait until only that group is in flight: this tile has arrived.
     copy(a_tile[1 - stage], b_tile[1 - stage], k0 + C::kK);
     cp_async_commit();
     cp_async_wait<1>();
-    __syncthreads();  // the other threads' pieces are here too
+    __syncthreads();  // the other threads' pieces have arrived too
 
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
         for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
       }
     }
-    __syncthreads();  // everyone is done with this stage before the next copies overwrite it
+    __syncthreads();  // all threads have read this stage before the next copies overwrite it
     stage = 1 - stage;
   }
 
@@ -151,7 +152,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   }
 }
 
-/// B and C in 16-byte pieces: rows aligned, and a whole number of pieces long. A does not care.
+/// B and C in 16-byte pieces: rows are aligned and a whole number of pieces long. A needs no
+/// alignment.
 inline bool in_16_byte_pieces(const Problem& p, const Buffers& at) {
   return p.n % 4 == 0 && rows_are_16_byte_aligned(at.b, p.ldb) &&
          rows_are_16_byte_aligned(at.c, p.ldc);
@@ -162,9 +164,9 @@ struct AsyncCopy : Level {
   static constexpr const char* changed =
       "cp.async straight to shared memory, two stages; A transposed by 4-byte copies";
   static constexpr const char* expect =
-      "the prefetch of level 1 without its registers: two blocks an SM again, so faster than both";
+      "the prefetch of level 1 without its registers: two blocks per SM again, so faster than both";
   static constexpr const char* cost =
-      "cp.async for A moves 4 bytes a lane; two barriers a tile again";
+      "cp.async for A moves 4 bytes per lane; two barriers per tile again";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {

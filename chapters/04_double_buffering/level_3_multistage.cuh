@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 3: four stages. Copies have three products' time to arrive, and one barrier a tile is
-// enough.
+// Level 3: four stages. Copies may take as long as the FMAs of three tiles, and one barrier per
+// tile is enough.
 #pragma once
 
 #include "chapters/04_double_buffering/level_2_async_copy.cuh"
@@ -28,16 +28,16 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
-  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  // Start filling all stages but one; tiles past the end of k are zero-filled.
   for (int s = 0; s < C::kStages - 1; ++s) {
     copy(a_tile[s], b_tile[s], s * C::kK);
     cp_async_commit();
   }
   int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile are here
-    // One barrier, two meanings: everyone's pieces are here, and everyone is done with the tile
-    // before, which lies in the stage that is filled next.
+    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile have arrived
+    // One barrier, two meanings: all threads' pieces have arrived, and all threads have read the
+    // previous tile, whose stage is filled next.
     __syncthreads();
     copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
     cp_async_commit();
@@ -80,9 +80,9 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 struct Multistage : Level {
   static constexpr const char* name = "multistage";
   static constexpr const char* changed =
-      "four stages instead of two, and one barrier a tile instead of two";
+      "four stages instead of two, and one barrier per tile instead of two";
   static constexpr const char* expect =
-      "no wait for memory is left to hide; half of the barriers go: a few per cent";
+      "there is no wait for memory left to hide; half of the barriers go: a few per cent";
   static constexpr const char* cost = "twice the shared memory of two stages";
   static constexpr const char* source = __FILE__;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 4: each warp owns a compact tile of C, and its lanes are numbered so that both fragments
-// arrive in the fewest wavefronts.
+// Level 4: each warp computes a compact tile of C, and its lanes are numbered so that loading
+// either fragment takes the fewest wavefronts.
 #pragma once
 
 #include "chapters/04_double_buffering/level_3_multistage.cuh"
@@ -12,20 +12,21 @@ struct WarpTileConfig : MultistageConfig {
   static constexpr int kWarpM = 32, kWarpN = 64;  // tile of C per warp
 };
 
-/// Where a thread's elements of C lie in the tile of its block.
+/// The position of a thread's elements of C in the tile of its block.
 ///
-/// A warp computes kWarpM x kWarpN elements with its lanes as 4 rows x 8 columns. A lane owns
-/// groups of four rows kStepM apart, times groups of four columns kStepN apart. Its first group
-/// starts at (row, col). Lanes are numbered in pairs down a column:
+/// A warp computes kWarpM x kWarpN elements with its lanes as 4 rows x 8 columns. A lane computes
+/// groups of four rows with a stride of kStepM, times groups of four columns with a stride of
+/// kStepN. Its first group starts at (row, col). Lanes are numbered in pairs down a column:
 ///
 ///      lane:    0  2  4  6  8 10 12 14      read A: 4 different pieces of 16 bytes
 ///               1  3  5  7  9 11 13 15      read B: 8 different pieces of 16 bytes
 ///              16 18 20 22 24 26 28 30
 ///              17 19 21 23 25 27 29 31
 ///
-/// A 16-byte access is served a quarter-warp at a time, two quarters together if lanes 1 apart or
-/// lanes 2 apart agree. For B lanes 2i and 2i + 1 agree, for A lanes i and i + 2 do: two wavefronts
-/// each. Numbered row by row, lanes 1 and 2 apart would differ for B: four wavefronts.
+/// A 16-byte access is served one quarter-warp at a time. Two quarters are served together if lanes
+/// 1 apart or lanes 2 apart read the same address. For B lanes 2i and 2i + 1 do, for A lanes i and
+/// i + 2: two wavefronts each. Numbered row by row, lanes 1 and 2 apart would differ for B: four
+/// wavefronts.
 template <class C>
 struct WarpLayout {
   static constexpr int kStepM = C::kWarpM * 4 / C::kThreadM, kStepN = C::kWarpN * 4 / C::kThreadN;
@@ -57,16 +58,16 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
-  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  // Start filling all stages but one; tiles past the end of k are zero-filled.
   for (int s = 0; s < C::kStages - 1; ++s) {
     copy(a_tile[s], b_tile[s], s * C::kK);
     cp_async_commit();
   }
   int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile are here
-    // One barrier, two meanings: everyone's pieces are here, and everyone is done with the tile
-    // before, which lies in the stage that is filled next.
+    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile have arrived
+    // One barrier, two meanings: all threads' pieces have arrived, and all threads have read the
+    // previous tile, whose stage is filled next.
     __syncthreads();
     copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
     cp_async_commit();
@@ -113,7 +114,8 @@ struct WarpTile : Level {
   static constexpr const char* expect =
       "12 wavefronts per step of k become 8: shared memory is busy half of the time instead of "
       "three quarters";
-  static constexpr const char* cost = "nothing but thought: the same registers and shared memory";
+  static constexpr const char* cost =
+      "only a less obvious numbering: the same registers and shared memory";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem&) {

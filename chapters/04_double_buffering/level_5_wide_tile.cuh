@@ -13,16 +13,17 @@ struct WideTileConfig {
   static constexpr int kThreads = kM * kN / (kThreadM * kThreadN);
   static constexpr int kBlocks = 1;  // per SM: 255 registers for each of 256 threads
   static constexpr int kStages = 4;
-  static constexpr int kPitchA = kM + 4;  // floats from one k to the next in a stage of A
+  static constexpr int kPitchA = kM + 4;  // leading dimension of a stage of A
 };
 
-/// Dynamic shared memory for all stages of A and B: more than the 48 KB that may be static.
+/// Dynamic shared memory for all stages of A and B: more than the 48 KB that static arrays may
+/// have.
 template <class C>
 constexpr int stages_bytes() {
   return C::kStages * C::kK * (C::kPitchA + C::kN) * static_cast<int>(sizeof(float));
 }
 
-/// Whether the device lets a block have that much.
+/// Whether the device supports that much per block.
 template <class C>
 Support enough_shared_memory(const DeviceInfo& device) {
   if (device.smem_per_block_bytes >= static_cast<std::size_t>(stages_bytes<C>())) {
@@ -32,9 +33,9 @@ Support enough_shared_memory(const DeviceInfo& device) {
                      " bytes of shared memory a block");
 }
 
-/// acc += a b^T, row by row, every other row backwards: then each FMA shares an operand with the
-/// one before it, also where the row changes. A shared operand comes from the register reuse cache,
-/// and the two others rarely lie in one register bank.
+/// acc += a b^T, row by row, every other row backwards. Each FMA then shares an operand with the
+/// previous one, also where the row changes. The shared operand comes from the register reuse
+/// cache, and the two others are rarely in the same register bank.
 template <int kRows, int kCols>
 __device__ __forceinline__ void add_outer_product(float (&acc)[kRows][kCols],
                                                   const float (&a)[kRows],
@@ -66,16 +67,16 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
-  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  // Start filling all stages but one; tiles past the end of k are zero-filled.
   for (int s = 0; s < C::kStages - 1; ++s) {
     copy(a_tile[s], b_tile[s], s * C::kK);
     cp_async_commit();
   }
   int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile are here
-    // One barrier, two meanings: everyone's pieces are here, and everyone is done with the tile
-    // before, which lies in the stage that is filled next.
+    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile have arrived
+    // One barrier, two meanings: all threads' pieces have arrived, and all threads have read the
+    // previous tile, whose stage is filled next.
     __syncthreads();
     copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
     cp_async_commit();
@@ -116,10 +117,10 @@ struct WideTile : Level {
   static constexpr const char* changed =
       "16 x 8 elements of C per thread; the block computes 128 x 256";
   static constexpr const char* expect =
-      "6 loads per 128 FMAs instead of 8: FMAs take 95.5 % of the issue slots, shared memory rests "
+      "6 loads per 128 FMAs instead of 8: FMAs take 95.5 % of the issue slots, shared memory idles "
       "60 % of the time";
   static constexpr const char* cost =
-      "128 accumulators: one block of 8 warps per SM, so latency must be hidden within a warp";
+      "128 accumulators: one block of 8 warps per SM, so each warp must hide its own latency";
   static constexpr const char* source = __FILE__;
 
   static Support supports(const Problem&, const DeviceInfo& device) {

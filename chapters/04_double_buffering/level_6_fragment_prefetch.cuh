@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 6: double buffering once more, one level up: the next step's fragments are loaded from
-// shared memory while this step's FMAs run.
+// Level 6: double buffering again, now from shared memory to registers: the next step's fragments
+// are loaded while this step's FMAs run.
 #pragma once
 
 #include "chapters/04_double_buffering/level_5_wide_tile.cuh"
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
-  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  // Start filling all stages but one; tiles past the end of k are zero-filled.
   for (int s = 0; s < C::kStages - 1; ++s) {
     copy(a_tile[s], b_tile[s], s * C::kK);
     cp_async_commit();
@@ -45,19 +45,19 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   };
 
   int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
-  cp_async_wait<C::kStages - 2>();       // the first tile is here
+  cp_async_wait<C::kStages - 2>();       // the first tile has arrived
   __syncthreads();
   load_fragments(stage, 0);
   for (int k0 = 0; k0 < k; k0 += C::kK) {
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
-      // Load the fragments of step p + 1 while step p multiplies; after the last step that is step
+      // Load the fragments of step p + 1 while step p multiplies. After the last step that is step
       // 0 of the next tile, which must have arrived by then.
       if (p + 1 < C::kK) {
         load_fragments(stage, p + 1);
       } else {
         cp_async_wait<C::kStages - 2>();
-        __syncthreads();  // the next tile is here, and this one has been read by everyone
+        __syncthreads();  // the next tile has arrived, and all threads have read this one
         fill = stage;
         stage = stage + 1 < C::kStages ? stage + 1 : 0;
         load_fragments(stage, 0);
@@ -87,11 +87,11 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 struct FragmentPrefetch : Level {
   static constexpr const char* name = "fragment_prefetch";
   static constexpr const char* changed =
-      "fragments are double-buffered in registers, across tiles too";
+      "fragments are double-buffered in registers, also across tiles";
   static constexpr const char* expect =
-      "shared-memory latency leaves the critical path, above all after each barrier: a few per "
+      "shared-memory latency leaves the critical path, especially after each barrier: a few per "
       "cent";
-  static constexpr const char* cost = "24 more registers a thread";
+  static constexpr const char* cost = "24 more registers per thread";
   static constexpr const char* source = __FILE__;
 
   static Support supports(const Problem&, const DeviceInfo& device) {

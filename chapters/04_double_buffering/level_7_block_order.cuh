@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 7: the order in which blocks take tiles of C, so that those running together share A and B
-// in L2.
+// Level 7: swizzled rasterisation: blocks that run at the same time compute tiles of C that need
+// the same parts of A and B, so they share them in L2.
 #pragma once
 
 #include "chapters/04_double_buffering/level_6_fragment_prefetch.cuh"
@@ -8,15 +8,15 @@
 namespace cookbook::sgemm {
 
 struct BlockOrderConfig : FragmentPrefetchConfig {
-  static constexpr int kGroup = 16;  // rows of tiles that are walked together
+  static constexpr int kGroup = 16;  // group size: rows of tiles traversed together
 };
 
 struct TileIndex {
   int row, col;
 };
 
-/// The tile of C that block `index` computes. Groups of kGroup tile rows one after the other;
-/// within a group down each column before the next. With kGroup = 2 and 3 tile columns:
+/// The tile of C that block `index` computes. Groups of kGroup tile rows, one after the other;
+/// within a group column by column. With kGroup = 2 and 3 tile columns:
 ///
 ///     row by row:  0  1  2      grouped:  0  2  4
 ///                  3  4  5                1  3  5
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
-  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  // Start filling all stages but one; tiles past the end of k are zero-filled.
   for (int s = 0; s < C::kStages - 1; ++s) {
     copy(a_tile[s], b_tile[s], s * C::kK);
     cp_async_commit();
@@ -66,19 +66,19 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   };
 
   int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
-  cp_async_wait<C::kStages - 2>();       // the first tile is here
+  cp_async_wait<C::kStages - 2>();       // the first tile has arrived
   __syncthreads();
   load_fragments(stage, 0);
   for (int k0 = 0; k0 < k; k0 += C::kK) {
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
-      // Load the fragments of step p + 1 while step p multiplies; after the last step that is step
+      // Load the fragments of step p + 1 while step p multiplies. After the last step that is step
       // 0 of the next tile, which must have arrived by then.
       if (p + 1 < C::kK) {
         load_fragments(stage, p + 1);
       } else {
         cp_async_wait<C::kStages - 2>();
-        __syncthreads();  // the next tile is here, and this one has been read by everyone
+        __syncthreads();  // the next tile has arrived, and all threads have read this one
         fill = stage;
         stage = stage + 1 < C::kStages ? stage + 1 : 0;
         load_fragments(stage, 0);
@@ -111,7 +111,8 @@ struct BlockOrder : Level {
       "blocks that run together compute a compact patch of C: groups of 16 tile rows, column by "
       "column";
   static constexpr const char* expect =
-      "less traffic between L2 and memory, which an fp32 product barely feels: the same, a little "
+      "less traffic between L2 and memory, which hardly matters to an fp32 GEMM: the same, a "
+      "little "
       "at 8192";
   static constexpr const char* cost = "two divisions per block";
   static constexpr const char* source = __FILE__;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a user would call instead of this chapter's levels.
+// The library call for the same task.
 #include <string>
 #include <utility>
 #include <vector>

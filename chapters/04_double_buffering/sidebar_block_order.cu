@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sidebar of chapter 4: how many bytes of A and B one wave of blocks needs, for several orders.
-// Pure arithmetic on the kernel's own tile order, so it runs on either backend.
+// Sidebar of chapter 4: how many bytes of A and B one wave of blocks needs, for several raster
+// orders. It only evaluates the kernel's own raster order, so it runs on either backend.
 #include <cstdio>
 #include <set>
 
@@ -38,7 +38,7 @@ double megabytes_per_wave(int m, int n, int k, int blocks_per_wave) {
 int main(int argc, char** argv) {
   using namespace cookbook::sgemm;
   cookbook::take_no_arguments(argc, argv);
-  constexpr int kSms = 132;  // of an H200, one block each
+  constexpr int kSms = 132;  // of an H200, with one block each
   std::printf("MB of A and B that one wave of %d blocks reads, and FLOPs per byte\n", kSms);
   std::printf("%14s %12s %12s %12s %12s\n", "size", "row by row", "groups of 4", "groups of 8",
               "groups of 16");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar of chapter 4: the last level's kernel with other tiles, depths and numbers of stages. How
-// the configuration in level_5_wide_tile.cuh was chosen, and what to try on another GPU.
+// Sidebar of chapter 4: the last level's kernel with other tiles, depths and numbers of stages. It
+// shows how the configuration in level_5_wide_tile.cuh was chosen, and what to try on another GPU.
 #include "chapters/02_tiling/sweep.hpp"
 #include "chapters/04_double_buffering/level_7_block_order.cuh"
 #include "common/harness/arguments.hpp"
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   using namespace cookbook::sgemm;
   for (const cookbook::Size& size : cookbook::joined_sizes(
            argc, argv, {{2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192}})) {
-    //                 tile (M, N, K)  warp    thread stages, blocks an SM
+    //                 tile (M, N, K)  warp    thread stages, blocks per SM
     sweep(
         size,
         {

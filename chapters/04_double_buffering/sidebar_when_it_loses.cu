@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar of chapter 4: double buffering alone, and when it loses. Three ways to bring the next
-// tile, with one and with two resident blocks - by the registers they may use, or by shared memory
-// that nobody uses -, at a size that fills the GPU with two blocks an SM, at one that gives each SM
-// at most one, and at a short K.
+// Sidebar of chapter 4: double buffering alone, and when it loses. Three ways to load the next
+// tile, with one and with two resident blocks. Registers or unused shared memory limit the number
+// of blocks. There are three sizes: one fills the GPU with two blocks per SM, one gives each SM at
+// most one block, and one has a short K.
 #include "chapters/02_tiling/sweep.hpp"
 #include "chapters/04_double_buffering/level_1_register_prefetch.cuh"
 #include "chapters/04_double_buffering/level_2_async_copy.cuh"
@@ -17,7 +17,7 @@ struct Resident : Base {
   static constexpr int kBlocks = kBlocksPerSm;
 };
 
-/// The dynamic shared memory that keeps a second block off the SM without touching the code.
+/// Dynamic shared memory that keeps a second block off the SM without changing the code.
 inline std::size_t room_for_one() { return device_info().smem_per_block_bytes / 2 + 1024; }
 
 }  // namespace cookbook::sgemm
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   for (const cookbook::Size& size : cookbook::joined_sizes(
            argc, argv, {{4096, 4096, 4096}, {1024, 1024, 4096}, {8192, 8192, 64}})) {
     sweep(size,
-          {candidate<V2>("one buffer, 2 blocks an SM", vectorised_kernel<V2, true>),
+          {candidate<V2>("one buffer, 2 blocks per SM", vectorised_kernel<V2, true>),
            candidate<V2>("one buffer, forced to 1 block", vectorised_kernel<V2, true>, one),
            candidate<V1>("one buffer, any registers", vectorised_kernel<V1, true>),
            candidate<P1>("register prefetch, any registers", register_prefetch_kernel<P1, true>),

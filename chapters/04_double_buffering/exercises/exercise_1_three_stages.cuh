@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Exercise 4.1, a kernel with a hole: three stages. The waits are missing.
 //
-// cp_async_wait<n> returns when at most the n latest groups of this thread are still under way.
+// cp_async_wait<n> returns when at most the n latest groups of this thread are still in flight.
 // Count the groups that have been committed when tile t is about to be read, and write the wait and
-// the barrier where they belong. wait<0> gives right results too, and no overlap: the grader, which
-// times nothing, accepts it, and you should not. Then make it five stages by changing one number.
+// the barrier where they belong. wait<0> gives right results too, but no overlap: the grader times
+// nothing and accepts it, but you should not. Then make it five stages by changing one number.
 #pragma once
 
 #include "chapters/04_double_buffering/level_2_async_copy.cuh"
@@ -32,14 +32,15 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
-  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  // Start filling all stages but one; tiles past the end of k are zero-filled.
   for (int s = 0; s < C::kStages - 1; ++s) {
     copy(a_tile[s], b_tile[s], s * C::kK);
     cp_async_commit();
   }
   int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    // Your code here: the tile in `stage` must be complete, the one in `fill` no longer needed.
+    // Your code here: the tile in `stage` must be complete, and no thread may still need the one in
+    // `fill`.
     copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
     cp_async_commit();
 

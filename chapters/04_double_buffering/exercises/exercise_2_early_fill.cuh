@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Exercise 4.2, a kernel with a seeded bug: level 3, but "the earlier a copy starts, the better".
 //
-// With COOKBOOK_SIMT_ASYNC=late every size passes; with early, most fail; the race detector names
-// two lines. Which thread's read meets which copy? Repair it without a second barrier (the grader
-// does not check this). Mind the wait: it counts groups, and moving a commit changes the count.
+// With COOKBOOK_SIMT_ASYNC=late every size passes; with early, most fail. The race detector names
+// two lines. Which thread's read races with which copy? Repair it without a second barrier (the
+// grader does not check this). Mind the wait: it counts groups, and moving a commit changes the
+// count.
 #pragma once
 
 #include "chapters/04_double_buffering/level_2_async_copy.cuh"
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
-  // Fill all stages but one; tiles past the end of k are filled with zeros.
+  // Start filling all stages but one; tiles past the end of k are zero-filled.
   for (int s = 0; s < C::kStages - 1; ++s) {
     copy(a_tile[s], b_tile[s], s * C::kK);
     cp_async_commit();
@@ -40,8 +41,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   for (int k0 = 0; k0 < k; k0 += C::kK) {
     copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
     cp_async_commit();
-    cp_async_wait<C::kStages - 1>();  // this thread's pieces of this tile are here
-    __syncthreads();                  // everyone's pieces are here
+    cp_async_wait<C::kStages - 1>();  // this thread's pieces of this tile have arrived
+    __syncthreads();                  // all threads' pieces have arrived
 
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
@@ -81,7 +82,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 struct EarlyFill : Level {
   static constexpr const char* name = "early_fill";
   static constexpr const char* changed =
-      "the next copies start before the barrier, to give them more time - and a bug";
+      "the next copies start before the barrier, to give them more time; has a bug";
   static constexpr const char* expect =
       "right under all three schedules of the SIMT backend, once repaired";
   static constexpr const char* cost = "as much shared memory as multistage";
