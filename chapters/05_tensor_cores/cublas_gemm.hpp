@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a user would call instead: cublasGemmEx. Chapters 5 to 8 time it beside their ladders.
+// The library call for the same task: cublasGemmEx. Chapters 5 to 8 time it next to their ladders.
 // CUDA backend only; link cuBLAS.
 #pragma once
 
@@ -16,7 +16,7 @@ inline void check_cublas(cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS) throw LaunchError(cublasGetStatusString(status));
 }
 
-/// cuBLAS on ProblemT<T>, any of the four layouts, fp32 sums.
+/// cuBLAS on ProblemT<T>, any of the four layouts, fp32 accumulators.
 template <class T>
 struct CublasGemm : LevelT<T> {
   static constexpr const char* name = "cuBLAS";
@@ -50,8 +50,8 @@ struct CublasGemm : LevelT<T> {
     if (p.m == 0 || p.n == 0) return;
     constexpr cudaDataType_t kType = std::is_same_v<T, bf16> ? CUDA_R_16BF : CUDA_R_16F;
     const float one = 1, zero = 0;
-    // cuBLAS is column-major: it sees every row-major matrix transposed. C^T = B^T A^T then needs
-    // B first, and an operand that our problem stores transposed is one that cuBLAS has to turn.
+    // cuBLAS is column-major: it sees every row-major matrix transposed. C^T = B^T A^T then needs B
+    // first, and cuBLAS must transpose each operand that our problem stores transposed.
     const auto turned = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     check_cublas(cublasSetStream(plan.handle.get(), stream.handle));
     check_cublas(cublasGemmEx_64(plan.handle.get(), turned(p.b_transposed), turned(p.a_transposed),
@@ -61,7 +61,7 @@ struct CublasGemm : LevelT<T> {
   }
 };
 
-/// The reference row of a ladder over ProblemT<T>: `{"gemm", cublas_gemm<bf16>()}`.
+/// The reference level of a ladder over ProblemT<T>: `{"gemm", cublas_gemm<bf16>()}`.
 template <class T>
 ReferenceEntry cublas_gemm() {
   return make_level<CublasGemm<T>>();

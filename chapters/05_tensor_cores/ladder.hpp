@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 5: the ladders, in order.
+// Chapter 5: its ladders and their levels.
 #pragma once
 
 #include "chapters/05_tensor_cores/exercises/exercise_1_fragments.cuh"

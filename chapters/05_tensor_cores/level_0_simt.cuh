@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 0: the product on CUDA cores, one thread per element of C.
+// Level 0: the GEMM on CUDA cores, one thread per element of C.
 #pragma once
 
 #include "chapters/05_tensor_cores/tile_io.cuh"

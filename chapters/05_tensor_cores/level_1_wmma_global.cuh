@@ -22,9 +22,9 @@ struct Config {
   static constexpr std::size_t kSmemBytes = kWarpsM * kWarpsN * 256 * sizeof(float);
 };
 
-/// A fragment from the 16x16 tile at (row, col) of a rows x cols matrix. WMMA reads a whole tile of
-/// a matrix with aligned rows and nothing else: at an edge, or without alignment, the warp first
-/// builds the tile in shared memory, with zeros outside.
+/// A fragment from the 16x16 tile at (row, col) of a rows x cols matrix. WMMA only reads whole
+/// tiles of a matrix with aligned rows. At an edge, or without alignment, the warp first copies the
+/// tile to shared memory, zero-filled out of bounds.
 template <bool kVector, class Fragment, class T>
 __device__ __forceinline__ void load_fragment(Fragment& fragment, T* staging, const T* matrix,
                                               std::int64_t pitch, int rows, int cols, int row,
@@ -34,12 +34,12 @@ __device__ __forceinline__ void load_fragment(Fragment& fragment, T* staging, co
     return;
   }
   const int lane = static_cast<int>(threadIdx.x % 32);
-  row += lane / 2, col += lane % 2 * 8;  // half a row each
+  row += lane / 2, col += lane % 2 * 8;  // half a row per lane
   store_vector(staging + lane * 8,
                load_chunk<false>(matrix + row * pitch + col, row < rows ? cols - col : 0));
   __syncwarp();  // the tile is complete
   wmma::load_matrix_sync(fragment, staging, 16);
-  __syncwarp();  // nobody overwrites it before all have read
+  __syncwarp();  // all lanes have read it before it is overwritten
 }
 
 template <class C, bool kVector>
@@ -50,10 +50,10 @@ __global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Elemen
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int row0 = tile.m * C::kBlockM + warp / C::kWarpsN * 16;
   const int col0 = tile.n * C::kBlockN + warp % C::kWarpsN * 16;
-  if (row0 >= p.m || col0 >= p.n) return;  // the whole warp: no barrier of the block follows
+  if (row0 >= p.m || col0 >= p.n) return;  // the whole warp exits: no barrier of the block follows
 
-  float* sums = dynamic_shared<float>() + warp * 256;  // (16, 16) of C, this warp's
-  T* staging = reinterpret_cast<T*>(sums);             // (16, 16) of A or B, earlier in time
+  float* sums = dynamic_shared<float>() + warp * 256;  // (16, 16) of C, per warp
+  T* staging = reinterpret_cast<T*>(sums);  // (16, 16) of A or B, before C needs the space
 
   wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> a;  // (16, 16) of A
   wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major> b;  // (16, 16) of B
@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Elemen
     wmma::mma_sync(acc, a, b, acc);  // 4,096 FMAs for 1 KB of loads
   }
 
-  // Which lane holds which element is WMMA's secret, so the conversion goes through shared memory.
+  // WMMA does not document which lane holds which element, so the conversion goes through shared
+  // memory.
   wmma::store_matrix_sync(sums, acc, 16, wmma::mem_row_major);
   __syncwarp();
 #pragma unroll
@@ -82,10 +83,10 @@ template <class T>
 struct WmmaGlobal : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
   static constexpr const char* name = "wmma_global";
-  static constexpr const char* changed = "a warp per 16x16 tile, multiplied by WMMA";
+  static constexpr const char* changed = "one warp per 16x16 tile, multiplied by WMMA";
   static constexpr const char* expect =
       "a warp loads 1 KB for 4,096 FMAs instead of 66 bytes for 32: eight times less traffic to L1 "
-      "per FMA, which still is what bounds it";
+      "per FMA, which is still the limit";
   static constexpr const char* cost = "8 KB of shared memory for edges and the conversion of C";
   static constexpr const char* source = __FILE__;
 
@@ -98,7 +99,7 @@ struct WmmaGlobal : NnLevel<T> {
   static void run(const Plan& plan, Stream stream) {
     using C = wmma_global::Config<T>;
     const auto& p = plan.problem;
-    // load_matrix_sync wants 32-byte aligned tiles.
+    // load_matrix_sync requires 32-byte aligned tiles.
     const bool vector = vectors_fit(p, plan.buffers) &&
                         reinterpret_cast<std::uintptr_t>(plan.buffers.a) % 32 == 0 &&
                         reinterpret_cast<std::uintptr_t>(plan.buffers.b) % 32 == 0;

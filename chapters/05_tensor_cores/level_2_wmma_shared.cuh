@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 2: WMMA on tiles in shared memory: a block's warps share what they load.
+// Level 2: WMMA on tiles in shared memory: the warps of a block share the loaded tiles.
 #pragma once
 
 #include "chapters/05_tensor_cores/tile_io.cuh"
@@ -23,7 +23,7 @@ struct Config {
   static constexpr std::size_t kSmemBytes = sizeof(T) * (kBlockM + kBlockN) * kBlockK;
 };
 
-/// Where a tile of kCols columns keeps chunk `chunk` (8 elements, 16 bytes) of row `row`.
+/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns.
 template <int kCols>
 __device__ __forceinline__ int tile_offset(int row, int chunk) {
   return row * kCols + chunk * 8;
@@ -33,8 +33,8 @@ __device__ __forceinline__ int tile_offset(int row, int chunk) {
 template <int kRows, int kCols, int kThreads, bool kVector, class T>
 __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
                                           int cols, int row0, int col0) {
-  constexpr int kChunks = kCols / 8;                // chunks in a row
-  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies at a time
+  constexpr int kChunks = kCols / 8;                // chunks per row
+  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
   const int chunk = static_cast<int>(threadIdx.x % kChunks);
   const int first = static_cast<int>(threadIdx.x / kChunks);
   const int rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
@@ -51,7 +51,7 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
 template <class C, bool kVector>
 __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Element> p) {
   using T = typename C::Element;
-  constexpr int kM = C::kWarpM / 16, kN = C::kWarpN / 16;  // 16x16 products a warp and k step
+  constexpr int kM = C::kWarpM / 16, kN = C::kWarpN / 16;  // 16x16 fragments per warp and k step
   T* a_tile = dynamic_shared<T>();                         // (kBlockM, kBlockK)
   T* b_tile = a_tile + C::kBlockM * C::kBlockK;            // (kBlockK, kBlockN)
 
@@ -90,10 +90,11 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
         for (int j = 0; j < kN; ++j) wmma::mma_sync(acc[i][j], a[i], b[j], acc[i][j]);
       }
     }
-    __syncthreads();  // everyone has read them
+    __syncthreads();  // all threads have read them
   }
 
-  // The tiles are free now: each warp converts one 16x16 piece after the other in 1 KB of them.
+  // All threads have read the tiles. Each warp converts one 16x16 piece after the other in 1 KB of
+  // them.
   float* sums = dynamic_shared<float>() + warp * 256;
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
@@ -121,9 +122,9 @@ struct WmmaShared : NnLevel<T> {
   static constexpr const char* changed = "128x128 tiles in shared memory, 64x32 of C per warp";
   static constexpr const char* expect =
       "a tile is read once per 128 columns or rows instead of 16: an eighth of the traffic; bank "
-      "conflicts of the tiles take over as the limit";
+      "conflicts of the tiles become the limit";
   static constexpr const char* cost =
-      "32 KB of shared memory, 64 accumulators a thread, two barriers a tile";
+      "32 KB of shared memory, 64 accumulators per thread, two barriers per tile";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const ProblemT<T>& p) {

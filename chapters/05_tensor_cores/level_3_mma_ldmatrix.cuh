@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 3: the instructions beneath WMMA: fragments by ldmatrix, products by mma.sync.
+// Level 3: the instructions that WMMA hides: ldmatrix loads fragments, mma.sync multiplies them.
 #pragma once
 
 #include "chapters/05_tensor_cores/tile_io.cuh"
@@ -16,13 +16,13 @@ struct Config {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 64;
   static constexpr int kWarpsM = 2, kWarpsN = 4;
   static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 32
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 a warp and k step
+  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
   static constexpr int kThreads = kWarpsM * kWarpsN * 32;
   static constexpr int kGroup = 8;
   static constexpr std::size_t kSmemBytes = sizeof(T) * (kBlockM + kBlockN) * kBlockK;
 };
 
-/// Where a tile of kCols columns keeps chunk `chunk` (8 elements, 16 bytes) of row `row`.
+/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns.
 template <int kCols>
 __device__ __forceinline__ int tile_offset(int row, int chunk) {
   return row * kCols + chunk * 8;
@@ -32,8 +32,8 @@ __device__ __forceinline__ int tile_offset(int row, int chunk) {
 template <int kRows, int kCols, int kThreads, bool kVector, class T>
 __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
                                           int cols, int row0, int col0) {
-  constexpr int kChunks = kCols / 8;                // chunks in a row
-  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies at a time
+  constexpr int kChunks = kCols / 8;                // chunks per row
+  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
   const int chunk = static_cast<int>(threadIdx.x % kChunks);
   const int first = static_cast<int>(threadIdx.x / kChunks);
   const int rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
@@ -48,9 +48,9 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
 }
 
 /// The fragments of k step `step` of a warp's rows of A and columns of B. ldmatrix.x4 moves a 16x16
-/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A arrives as
-/// mma.sync wants it; B is stored k by n and wanted n by k, so its 8x8 matrices are transposed on
-/// the way.
+/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A is
+/// already in the layout of mma.sync. B is stored k by n and needed n by k, so ldmatrix transposes
+/// its 8x8 matrices.
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
 
-  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   for (int k0 = 0; k0 < p.k; k0 += C::kBlockK) {
     load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
@@ -100,10 +100,10 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
         for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // everyone has read them
+    __syncthreads();  // all threads have read them
   }
 
-  // The layout is documented: a thread holds two neighbours in row lane / 4, and two 8 rows below.
+  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
   const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
@@ -124,8 +124,8 @@ struct MmaLdmatrix : NnLevel<T> {
   static constexpr const char* changed = "mma.sync and ldmatrix in place of WMMA";
   static constexpr const char* expect =
       "the same conflicts, now countable: an 8x8 matrix has its eight rows in the same four banks, "
-      "8 wavefronts each; C leaves the registers without a detour";
-  static constexpr const char* cost = "one has to know which lane holds what";
+      "8 wavefronts each; C is stored directly from registers";
+  static constexpr const char* cost = "the code must know which lane holds which element";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const ProblemT<T>& p) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 4: the chunks of a tile's rows change places (XOR), so that columns of chunks spread over
-// all banks.
+// Level 4: the chunks of a tile's rows are permuted (XOR), so that a column of chunks covers all
+// banks.
 #pragma once
 
 #include "chapters/05_tensor_cores/tile_io.cuh"
@@ -17,14 +17,14 @@ struct Config {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 64;
   static constexpr int kWarpsM = 2, kWarpsN = 4;
   static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 32
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 a warp and k step
+  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
   static constexpr int kThreads = kWarpsM * kWarpsN * 32;
   static constexpr int kGroup = 8;
   static constexpr std::size_t kSmemBytes = sizeof(T) * (kBlockM + kBlockN) * kBlockK;
 };
 
-/// Where a tile of kCols columns keeps chunk `chunk` (8 elements, 16 bytes) of row `row`. The eight
-/// rows of an 8x8 matrix keep the same chunk in eight different places, four banks each.
+/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns. The
+/// eight rows of an 8x8 matrix store the same chunk at eight different positions, four banks each.
 template <int kCols>
 __device__ __forceinline__ int tile_offset(int row, int chunk) {
   static_assert(kCols % 64 == 0, "whole lines of 128 bytes: eight chunks");
@@ -35,8 +35,8 @@ __device__ __forceinline__ int tile_offset(int row, int chunk) {
 template <int kRows, int kCols, int kThreads, bool kVector, class T>
 __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
                                           int cols, int row0, int col0) {
-  constexpr int kChunks = kCols / 8;                // chunks in a row
-  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies at a time
+  constexpr int kChunks = kCols / 8;                // chunks per row
+  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
   const int chunk = static_cast<int>(threadIdx.x % kChunks);
   const int first = static_cast<int>(threadIdx.x / kChunks);
   const int rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
@@ -51,9 +51,9 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
 }
 
 /// The fragments of k step `step` of a warp's rows of A and columns of B. ldmatrix.x4 moves a 16x16
-/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A arrives as
-/// mma.sync wants it; B is stored k by n and wanted n by k, so its 8x8 matrices are transposed on
-/// the way.
+/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A is
+/// already in the layout of mma.sync. B is stored k by n and needed n by k, so ldmatrix transposes
+/// its 8x8 matrices.
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
 
-  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   for (int k0 = 0; k0 < p.k; k0 += C::kBlockK) {
     load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
@@ -103,10 +103,10 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
         for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // everyone has read them
+    __syncthreads();  // all threads have read them
   }
 
-  // The layout is documented: a thread holds two neighbours in row lane / 4, and two 8 rows below.
+  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
   const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
@@ -126,8 +126,8 @@ struct Swizzled : NnLevel<T> {
   static constexpr const char* name = "swizzled";
   static constexpr const char* changed = "XOR swizzle: chunk c of row r lies at c ^ (r & 7)";
   static constexpr const char* expect =
-      "no bank conflict on either side: 4 wavefronts for an ldmatrix.x4 instead of 32";
-  static constexpr const char* cost = "an XOR per address, no shared memory";
+      "no bank conflict on either side: 4 wavefronts per ldmatrix.x4 instead of 32";
+  static constexpr const char* cost = "one XOR per address, no shared memory";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const ProblemT<T>& p) {

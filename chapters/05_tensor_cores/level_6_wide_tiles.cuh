@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 6: 128x256 tiles, 64x64 of C per warp: a fragment is used twice as often.
+// Level 6: 128x256 tiles, 64x64 of C per warp: each fragment is used twice as often.
 #pragma once
 
 #include "chapters/05_tensor_cores/tile_io.cuh"
@@ -17,15 +17,15 @@ struct Config {
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
   static constexpr int kWarpsM = 2, kWarpsN = 4;
   static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 64
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 a warp and k step
+  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
   static constexpr int kThreads = kWarpsM * kWarpsN * 32;
   static constexpr int kGroup = 8;
   static constexpr int kStages = 4;  // 192 KB: one block on a Hopper SM
   static constexpr std::size_t kSmemBytes = kStages * sizeof(T) * (kBlockM + kBlockN) * kBlockK;
 };
 
-/// Where a tile of kCols columns keeps chunk `chunk` (8 elements, 16 bytes) of row `row`. The eight
-/// rows of an 8x8 matrix keep the same chunk in eight different places, four banks each.
+/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns. The
+/// eight rows of an 8x8 matrix store the same chunk at eight different positions, four banks each.
 template <int kCols>
 __device__ __forceinline__ int tile_offset(int row, int chunk) {
   static_assert(kCols % 64 == 0, "whole lines of 128 bytes: eight chunks");
@@ -36,8 +36,8 @@ __device__ __forceinline__ int tile_offset(int row, int chunk) {
 template <int kRows, int kCols, int kThreads, bool kVector, class T>
 __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
                                           int cols, int row0, int col0) {
-  constexpr int kChunks = kCols / 8;                // chunks in a row
-  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies at a time
+  constexpr int kChunks = kCols / 8;                // chunks per row
+  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
   const int chunk = static_cast<int>(threadIdx.x % kChunks);
   const int first = static_cast<int>(threadIdx.x / kChunks);
   const int rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
@@ -52,9 +52,9 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
 }
 
 /// The fragments of k step `step` of a warp's rows of A and columns of B. ldmatrix.x4 moves a 16x16
-/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A arrives as
-/// mma.sync wants it; B is stored k by n and wanted n by k, so its 8x8 matrices are transposed on
-/// the way.
+/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A is
+/// already in the layout of mma.sync. B is stored k by n and needed n by k, so ldmatrix transposes
+/// its 8x8 matrices.
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
@@ -89,11 +89,11 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
 
-  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   const int tiles = ceil_div(p.k, C::kBlockK);
-  // Starts the copy of tile t into stage t % kStages. Beyond the last tile that is zeros, which
-  // nobody reads: the count of groups stays right without a branch.
+  // Starts the copy of tile t into stage t % kStages. Past the last tile it copies zeros, which no
+  // thread reads: the count of groups stays right without a branch.
   const auto load_stage = [&](int t) {
     const int stage = t % C::kStages, k0 = t * C::kBlockK;
     load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tiles + stage * kATile, p.a, p.lda,
@@ -105,8 +105,8 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
   for (int t = 0; t < C::kStages - 1; ++t) load_stage(t);
 
   for (int t = 0; t < tiles; ++t) {
-    cp_async_wait<C::kStages - 2>();  // this thread's part of tile t has landed
-    __syncthreads();                  // everyone's has, and everyone has read tile t - 1
+    cp_async_wait<C::kStages - 2>();  // this thread's part of tile t has arrived
+    __syncthreads();                  // every thread's has, and all have read tile t - 1
     load_stage(t + C::kStages - 1);   // so its stage may be filled again
     const T* a_tile = a_tiles + t % C::kStages * kATile;
     const T* b_tile = b_tiles + t % C::kStages * kBTile;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
     }
   }
 
-  // The layout is documented: a thread holds two neighbours in row lane / 4, and two 8 rows below.
+  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
   const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
@@ -142,10 +142,10 @@ struct WideTiles : NnLevel<T> {
   static constexpr const char* name = "wide_tiles";
   static constexpr const char* changed = "128x256 tiles, eight warps of 64x64, four stages";
   static constexpr const char* expect =
-      "a third less ldmatrix traffic: 8 pieces of 512 bytes for 32 products instead of 6 for 16; a "
-      "small gain, for only two warps per scheduler are left to hide latency";
+      "a third less ldmatrix traffic: 8 pieces of 512 bytes for 32 mma.sync instead of 6 for 16; a "
+      "small gain, because only two warps per scheduler are left to hide latency";
   static constexpr const char* cost =
-      "128 accumulators a thread, 192 KB: one block of 8 warps on an SM";
+      "128 accumulators per thread, 192 KB: one block of 8 warps per SM";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const ProblemT<T>& p) {

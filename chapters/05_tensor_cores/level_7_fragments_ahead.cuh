@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 7: the fragments of the next k step are loaded between the products of this one.
+// Level 7: the fragments of the next k step are loaded between the mma.sync of this one.
 #pragma once
 
 #include "chapters/05_tensor_cores/tile_io.cuh"
@@ -17,15 +17,15 @@ struct Config {
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
   static constexpr int kWarpsM = 2, kWarpsN = 4;
   static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 64
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 a warp and k step
+  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
   static constexpr int kThreads = kWarpsM * kWarpsN * 32;
   static constexpr int kGroup = 8;
   static constexpr int kStages = 4;  // 192 KB: one block on a Hopper SM
   static constexpr std::size_t kSmemBytes = kStages * sizeof(T) * (kBlockM + kBlockN) * kBlockK;
 };
 
-/// Where a tile of kCols columns keeps chunk `chunk` (8 elements, 16 bytes) of row `row`. The eight
-/// rows of an 8x8 matrix keep the same chunk in eight different places, four banks each.
+/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns. The
+/// eight rows of an 8x8 matrix store the same chunk at eight different positions, four banks each.
 template <int kCols>
 __device__ __forceinline__ int tile_offset(int row, int chunk) {
   static_assert(kCols % 64 == 0, "whole lines of 128 bytes: eight chunks");
@@ -37,8 +37,8 @@ __device__ __forceinline__ int tile_offset(int row, int chunk) {
 template <int kRows, int kCols, int kThreads, int kPortions, bool kVector, class T>
 __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
                                           int cols, int row0, int col0, int portion) {
-  constexpr int kChunks = kCols / 8;                // chunks in a row
-  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies at a time
+  constexpr int kChunks = kCols / 8;                // chunks per row
+  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
   constexpr int kPasses = kRows / kRowsPerPass;
   const int chunk = static_cast<int>(threadIdx.x % kChunks);
   const int first = static_cast<int>(threadIdx.x / kChunks);
@@ -55,8 +55,8 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
 
 /// Piece `i` of the fragments of k step `step` of a warp's rows of A and columns of B: 16 rows of
 /// A, 16 columns of B. ldmatrix.x4 moves a 16x16 piece: lanes 0-15 give its rows' first chunks,
-/// lanes 16-31 the second ones. A arrives as mma.sync wants it; B is stored k by n and wanted n by
-/// k, so its 8x8 matrices are transposed on the way.
+/// lanes 16-31 the second ones. A is already in the layout of mma.sync. B is stored k by n
+/// and needed n by k, so ldmatrix transposes its 8x8 matrices.
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
@@ -78,7 +78,8 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
   using T = typename C::Element;
   constexpr int kSteps = C::kBlockK / 16;
   static_assert(kSteps % 2 == 0, "every tile begins with fragment set 0");
-  constexpr int kPortions = (kSteps - 1) * C::kMmaM;  // of a tile's copies, between products
+  constexpr int kPortions =
+      (kSteps - 1) * C::kMmaM;  // portions of a tile's copies, between mma.sync
   constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
   T* b_tiles = a_tiles + C::kStages * kATile;  // (kStages, kBlockK, kBlockN)
@@ -89,11 +90,11 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
 
-  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   const int tiles = ceil_div(p.k, C::kBlockK);
-  // Starts the copy of a portion of tile t into stage t % kStages. Beyond the last tile that is
-  // zeros, which change nothing: the count of groups stays right without a branch.
+  // Starts the copy of a portion of tile t into stage t % kStages. Past the last tile it
+  // copies zeros, which no thread uses: the count of groups stays right without a branch.
   const auto load_stage = [&](int t, int portion) {
     const int stage = t % C::kStages, k0 = t * C::kBlockK;
     load_tile<C::kBlockM, C::kBlockK, C::kThreads, kPortions, kVector>(
@@ -106,10 +107,11 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
     for (int portion = 0; portion < kPortions; ++portion) load_stage(t, portion);
     cp_async_commit();
   }
-  cp_async_wait<C::kStages - 2>();  // this thread's part of tile 0 has landed
-  __syncthreads();                  // everyone's has
+  cp_async_wait<C::kStages - 2>();  // this thread's part of tile 0 has arrived
+  __syncthreads();                  // every thread's has
 
-  // Two sets: (kWarpM, 16) of A, (16, kWarpN) of B being multiplied, and the next ones arriving.
+  // Two sets: (kWarpM, 16) of A, (16, kWarpN) of B being multiplied, and the next ones being
+  // loaded.
   std::uint32_t a[2][C::kMmaM][4], b[2][C::kMmaN][2];
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
@@ -122,9 +124,9 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
       const int now = step % 2, next = 1 - now, next_step = (step + 1) % kSteps;
       const int next_stage = (t + (step + 1) / kSteps) % C::kStages;
       if (next_step == 0) {
-        cp_async_commit();                // tile t + kStages - 1 is on its way
-        cp_async_wait<C::kStages - 2>();  // this thread's part of tile t + 1 has landed
-        __syncthreads();                  // everyone's has, and everyone has read tile t
+        cp_async_commit();                // tile t + kStages - 1 is in flight
+        cp_async_wait<C::kStages - 2>();  // this thread's part of tile t + 1 has arrived
+        __syncthreads();                  // every thread's has, and all have read tile t
       }
 #pragma unroll
       for (int i = 0; i < C::kMmaM; ++i) {
@@ -137,7 +139,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
     }
   }
 
-  // The layout is documented: a thread holds two neighbours in row lane / 4, and two 8 rows below.
+  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
   const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
@@ -156,9 +158,9 @@ struct FragmentsAhead : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
   static constexpr const char* name = "fragments_ahead";
   static constexpr const char* changed =
-      "ldmatrix of k step s + 1, and the copies, between the products of step s";
+      "ldmatrix of k step s + 1, and the copies, between the mma.sync of step s";
   static constexpr const char* expect =
-      "ldmatrix hides under products already in hand; the addresses it needs, worked out in the "
+      "ldmatrix runs during mma.sync whose operands are loaded; its addresses, computed in the "
       "same "
       "place, take back part of the gain";
   static constexpr const char* cost = "a second set of fragments: 32 registers, close to the limit";

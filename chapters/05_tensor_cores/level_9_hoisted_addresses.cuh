@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 9: addresses are worked out once; the loop adds constants to them.
+// Level 9: addresses are computed once, before the loop; the loop adds constants to them.
 #pragma once
 
 #include "chapters/05_tensor_cores/tile_io.cuh"
@@ -17,27 +17,27 @@ struct Config {
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
   static constexpr int kWarpsM = 2, kWarpsN = 4;
   static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 64
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 a warp and k step
+  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
   static constexpr int kThreads = kWarpsM * kWarpsN * 32;
   static constexpr int kGroup = 8;
   static constexpr int kStages = 4;  // 192 KB: one block on a Hopper SM
   static constexpr std::size_t kSmemBytes = kStages * sizeof(T) * (kBlockM + kBlockN) * kBlockK;
 };
 
-/// Where a tile of kCols columns keeps chunk `chunk` (8 elements, 16 bytes) of row `row`. The eight
-/// rows of an 8x8 matrix keep the same chunk in eight different places, four banks each.
+/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns. The
+/// eight rows of an 8x8 matrix store the same chunk at eight different positions, four banks each.
 template <int kCols>
 __device__ __forceinline__ int tile_offset(int row, int chunk) {
   static_assert(kCols % 64 == 0, "whole lines of 128 bytes: eight chunks");
   return row * kCols + (chunk ^ (row & 7)) * 8;
 }
 
-/// Which chunks of each kRows x kCols tile of a rows x cols matrix a thread copies: one chunk in
-/// every kRowsPerPass rows. Those rows swizzle alike, so one offset serves for all of them.
+/// The chunks of each kRows x kCols tile of a rows x cols matrix that a thread copies: one chunk in
+/// every kRowsPerPass rows. These rows have the same swizzle, so one offset serves all of them.
 template <int kRows, int kCols, int kThreads, class T>
 struct TileCopy {
-  static constexpr int kChunks = kCols / 8;                // chunks in a row
-  static constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies at a time
+  static constexpr int kChunks = kCols / 8;                // chunks per row
+  static constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
   static constexpr int kPasses = kRows / kRowsPerPass;
   static_assert(kRowsPerPass % 8 == 0, "the same swizzle in every pass");
 
@@ -56,7 +56,7 @@ struct TileCopy {
     source = matrix + (row0 + first) * pitch + (col0 + chunk * 8);
     destination = tile_offset<kCols>(first, chunk);
   }
-  /// The thread starts to copy portion `portion` of kPortions of its chunks.
+  /// Starts to copy portion `portion` of kPortions of this thread's chunks.
   template <int kPortions, bool kVector>
   __device__ __forceinline__ void load(T* tile, int portion) const {
 #pragma unroll
@@ -70,8 +70,8 @@ struct TileCopy {
 
 /// Piece `i` of the fragments of a k step of a warp's rows of A and columns of B: 16 rows of A, 16
 /// columns of B. ldmatrix.x4 moves a 16x16 piece: lanes 0-15 give its rows' first chunks, lanes
-/// 16-31 the second ones. A arrives as mma.sync wants it; B is stored k by n and wanted n by k, so
-/// its 8x8 matrices are transposed on the way.
+/// 16-31 the second ones. A is already in the layout of mma.sync. B is stored k by n and
+/// needed n by k, so ldmatrix transposes its 8x8 matrices.
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_piece,
@@ -89,7 +89,8 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
   using T = typename C::Element;
   constexpr int kSteps = C::kBlockK / 16;
   static_assert(kSteps % 2 == 0, "every tile begins with fragment set 0");
-  constexpr int kPortions = (kSteps - 1) * C::kMmaM;  // of a tile's copies, between products
+  constexpr int kPortions =
+      (kSteps - 1) * C::kMmaM;  // portions of a tile's copies, between mma.sync
   constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
   T* b_tiles = a_tiles + C::kStages * kATile;  // (kStages, kBlockK, kBlockN)
@@ -100,13 +101,13 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
 
-  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   const int tiles = ceil_div(p.k, C::kBlockK);
   TileCopy<C::kBlockM, C::kBlockK, C::kThreads, T> a_copy(p.a, p.lda, p.m, p.k, row0, 0);
   TileCopy<C::kBlockK, C::kBlockN, C::kThreads, T> b_copy(p.b, p.ldb, p.k, p.n, 0, col0);
-  // Starts the copy of a portion of the next tile into stage `stage`. Beyond the last tile that is
-  // zeros, which change nothing: the count of groups stays right without a branch.
+  // Starts the copy of a portion of the next tile into stage `stage`. Past the last tile it
+  // copies zeros, which no thread uses: the count of groups stays right without a branch.
   const auto load_stage = [&](int stage, int portion) {
     a_copy.template load<kPortions, kVector>(a_tiles + stage * kATile, portion);
     b_copy.template load<kPortions, kVector>(b_tiles + stage * kBTile, portion);
@@ -121,11 +122,11 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
     next_tile();
     cp_async_commit();
   }
-  cp_async_wait<C::kStages - 2>();  // this thread's part of tile 0 has landed
-  __syncthreads();                  // everyone's has
+  cp_async_wait<C::kStages - 2>();  // this thread's part of tile 0 has arrived
+  __syncthreads();                  // every thread's has
 
-  // Where this lane's row of a 16x16 piece lies in stage 0. Pieces of A 16 rows apart and steps of
-  // B 16 rows apart swizzle alike: constants lead from one to the next.
+  // Addresses of this lane's row of each 16x16 piece in stage 0. Pieces of A 16 rows apart, and
+  // steps of B 16 rows apart, have the same swizzle, so the offsets between them are constants.
   const T* a_rows[kSteps];    // of k step s, piece 0
   const T* b_rows[C::kMmaM];  // of k step 0, piece i
 #pragma unroll
@@ -141,21 +142,22 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
                       b_rows[i] + stage * kBTile + step * 16 * C::kBlockN, i);
   };
 
-  // Two sets: (kWarpM, 16) of A, (16, kWarpN) of B being multiplied, and the next ones arriving.
+  // Two sets: (kWarpM, 16) of A, (16, kWarpN) of B being multiplied, and the next ones being
+  // loaded.
   std::uint32_t a[2][C::kMmaM][4], b[2][C::kMmaN][2];
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) load_piece(a[0], b[0], 0, 0, i);
 
-  int stage = 0, free_stage = C::kStages - 1;  // of tile t; the one tile t + kStages - 1 goes to
+  int stage = 0, free_stage = C::kStages - 1;  // stages of tile t and of tile t + kStages - 1
   for (int t = 0; t < tiles; ++t) {
     const int next_stage = stage + 1 < C::kStages ? stage + 1 : 0;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       const int now = step % 2, next = 1 - now, next_step = (step + 1) % kSteps;
       if (next_step == 0) {
-        cp_async_commit();                // tile t + kStages - 1 is on its way
-        cp_async_wait<C::kStages - 2>();  // this thread's part of tile t + 1 has landed
-        __syncthreads();                  // everyone's has, and everyone has read tile t
+        cp_async_commit();                // tile t + kStages - 1 is in flight
+        cp_async_wait<C::kStages - 2>();  // this thread's part of tile t + 1 has arrived
+        __syncthreads();                  // every thread's has, and all have read tile t
       }
 #pragma unroll
       for (int i = 0; i < C::kMmaM; ++i) {
@@ -169,10 +171,10 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
     free_stage = stage, stage = next_stage;
   }
 
-  // C is gathered where A and B were, swizzled like them, and leaves 16 bytes a thread: a warp
-  // stores 512 neighbouring bytes of a row.
-  cp_async_wait<0>();   // no copy is under way
-  __syncthreads();      // of anyone, and everyone has read its last fragments
+  // The tile of C replaces those of A and B, with the same swizzle. It is stored 16 bytes per
+  // thread: a warp stores 512 contiguous bytes of a row.
+  cp_async_wait<0>();   // no copy is in flight
+  __syncthreads();      // ... in any thread, and all have read their last fragments
   T* c_tile = a_tiles;  // (kBlockM, kBlockN)
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
@@ -205,9 +207,11 @@ struct HoistedAddresses : NnLevel<T> {
   static constexpr const char* name = "hoisted_addresses";
   static constexpr const char* changed = "addresses before the loop, constants inside it";
   static constexpr const char* expect =
-      "a quarter fewer instructions a tile, and no chain of them in front of an ldmatrix: products "
+      "a quarter fewer instructions per tile, and no chain of them in front of an ldmatrix: "
+      "mma.sync "
       "follow each other more closely";
-  static constexpr const char* cost = "eight pointers a thread; every pass must swizzle alike";
+  static constexpr const char* cost =
+      "eight pointers per thread; every pass must have the same swizzle";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const ProblemT<T>&) {

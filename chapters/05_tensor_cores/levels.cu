@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The only translation unit that compiles this chapter's kernels.
+// The only file that compiles this chapter's kernels.
 #include "chapters/05_tensor_cores/ladder.hpp"
 
 namespace cookbook {

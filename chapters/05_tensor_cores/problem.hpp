@@ -12,8 +12,8 @@
 
 namespace cookbook::gemm {
 
-/// C (m x n) = A (m x k) * B (k x n), every matrix row-major with its own leading dimension.
-/// T: element type of all three (bf16 or half); sums are fp32.
+/// C (m x n) = A (m x k) * B (k x n), every matrix row-major with its own leading dimension. T:
+/// element type of all three (bf16 or half); accumulators are fp32.
 template <class T>
 struct ProblemT {
   using Element = T;
@@ -85,7 +85,8 @@ struct BuffersT {
 template <class T>
 using LevelT = LevelOf<ProblemT<T>, BuffersT<T>>;
 
-/// The same problem with a fixed layout, for `ladder_over`: levels of `LevelT<T>` take it as it is.
+/// The same problem with a fixed layout, for `ladder_over`: levels of `LevelT<T>` support it
+/// unchanged.
 template <class T, bool kATransposed, bool kBTransposed>
 struct LayoutProblem : ProblemT<T> {
   static LayoutProblem make(const Size& size, const Variant& variant) {
@@ -96,7 +97,7 @@ struct LayoutProblem : ProblemT<T> {
 using Problem = ProblemT<bf16>;
 using Buffers = BuffersT<bf16>;
 
-/// Whether rows that start at `base + i * pitch` can be read or written in 16-byte pieces.
+/// Whether rows that start at `base + i * pitch` can be accessed 16 bytes at a time.
 template <class T>
 bool rows_are_16_byte_aligned(const T* base, std::int64_t pitch) {
   return reinterpret_cast<std::uintptr_t>(base) % 16 == 0 && pitch * sizeof(T) % 16 == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fp64 product that every level is compared with, and the error each element is allowed.
+// The fp64 GEMM that every level is compared with, and the error bound of each element.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace cookbook::gemm {
 
-/// The element types of this book's tensor-core products, as the harness names them.
+/// The element types of this book's tensor-core GEMMs, as the harness names them.
 template <class T>
 struct ElementOf;
 template <>
@@ -44,14 +44,15 @@ struct ElementOf<half> {
   }
 };
 
-/// Row `row` of C = A B in fp64, and how far from it a tensor-core kernel may land.
+/// Row `row` of C = A B in fp64, and the error bound of a tensor-core kernel.
 ///
 /// a: element (row, p) at a[row * a_row + p * a_col], p < k; b likewise; value, bound: n elements.
-/// Every term is added, zeros too: 0 * inf is NaN and has to arrive in the result.
+/// Every term is added, zeros too: 0 * inf is NaN and must appear in the result.
 ///
-/// The bound: tensor cores align the products of a step to the largest one and truncate, so each of
-/// the K additions may lose a whole ulp of the fp32 sum (u32 = 2^-24, twice that for truncation),
-/// then one rounding to the output type, taken where the accumulated error may have carried it.
+/// The bound: tensor cores align the terms of a step to the largest one and truncate, so each of
+/// the K additions may lose a whole ulp of the fp32 sum (u32 = 2^-24, twice that for truncation).
+/// Then comes one rounding to the output type, at the value that the accumulated error may have
+/// reached.
 template <class T>
 void gemm_row(const T* a, std::int64_t a_row, std::int64_t a_col, const T* b, std::int64_t b_row,
               std::int64_t b_col, std::int64_t n, std::int64_t k, std::int64_t row, double* value,

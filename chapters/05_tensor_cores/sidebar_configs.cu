@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar: the last level under other tiles, stages and block orders, all timed interleaved, with
-// cuBLAS beside them. Usage: chapter-5-configs [M N K]...   (default 4096 and 8192, square)
+// Sidebar: the last level with other tiles, stages and raster orders, all timed interleaved with
+// cuBLAS. Usage: chapter-5-configs [M N K]...   (default 4096 and 8192, square)
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -53,7 +53,8 @@ Candidate candidate() {
           }};
 }
 
-/// Uniform in [-1, 1), never all alike: zeros would make the chip faster than it is.
+/// Uniform in [-1, 1). All-equal values, zeros for example, would draw less power and raise the
+/// clock.
 DeviceMemory random_matrix(std::int64_t elements, std::uint64_t seed, const char* name) {
   std::vector<std::uint16_t> host(static_cast<std::size_t>(elements));
   std::uint64_t state = seed;
@@ -83,13 +84,13 @@ int sweep(const Size& size) {
       candidate<Tuned<128, 256, 64, 2, 4, 4, 4>>(),   // block order
       candidate<Tuned<128, 256, 64, 2, 4, 4, 16>>(),  //
       candidate<Tuned<128, 256, 64, 2, 4, 3, 8>>(),   // fewer stages
-      candidate<Tuned<256, 128, 64, 4, 2, 4, 8>>(),   // the tile turned
+      candidate<Tuned<256, 128, 64, 4, 2, 4, 8>>(),   // the tile transposed
       candidate<Tuned<256, 128, 64, 4, 2, 4, 4>>(),   //
       candidate<Tuned<128, 128, 64, 2, 2, 3, 8>>(),   // two independent blocks of four warps
       candidate<Tuned<128, 128, 64, 2, 2, 3, 16>>(),  //
   };
 
-  // The k steps come in the same order whatever the tile, so all results are equal, bit for bit.
+  // The k steps have the same order for every tile, so all results are bitwise equal.
   std::vector<std::uint16_t> expected(static_cast<std::size_t>(p.m * p.n)), got(expected.size());
   std::vector<Contender> contenders;
   for (const Candidate& each : candidates) {

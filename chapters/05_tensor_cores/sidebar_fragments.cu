@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: which lane holds what. Loads tiles whose elements are their own index, multiplies by an
-// identity, and prints where every element went. Exit status 1 if that is not what the README
-// draws.
+// Sidebar: which lane holds which element. Loads tiles whose elements are their own index,
+// multiplies by an identity, and prints where every element went. Exit status 1 if that differs
+// from the figure in the README.
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -15,7 +15,7 @@ namespace cookbook::gemm {
 namespace {
 
 /// What each lane holds: the 16-bit halves of its registers as indices into A (16x16) and B (16x8),
-/// and, for its four sums, the index into D (16x8).
+/// and, for its four accumulators, the index into D (16x8).
 struct Held {
   std::uint16_t a[32][8];  // a[0] low, a[0] high, a[1] low ...
   std::uint16_t b[32][4];
@@ -37,7 +37,8 @@ __global__ void show_fragments(Held* held) {
   }
   __syncwarp();
 
-  // A: lanes 0-15 name the rows' first 16 bytes, lanes 16-31 the second. B: lanes 0-15 name rows.
+  // A: lanes 0-15 address the rows' first 16 bytes, lanes 16-31 the second. B: lanes 0-15 address
+  // rows.
   std::uint32_t a[4], b[2], ones[4], counted[2];
   ldmatrix_x4(a, a_index + lane % 16 * 16 + lane / 16 * 8);
   ldmatrix_x2_trans(b, b_index + lane % 16 * 8);
@@ -53,7 +54,7 @@ __global__ void show_fragments(Held* held) {
   }
 }
 
-/// Prints a rows x cols matrix whose element i is held by lane owner[i] / 8 in place owner[i] % 8.
+/// Prints a rows x cols matrix: lane owner[i] / 8 holds element i at position owner[i] % 8.
 void print(const char* title, int rows, int cols, bool halves, const std::vector<int>& owner) {
   std::printf("\n%s: lane.register\n      ", title);
   for (int col = 0; col < cols; ++col) std::printf("%7d", col);

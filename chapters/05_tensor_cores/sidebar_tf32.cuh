@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sidebar: fp32 matrices on tensor cores. The inputs are rounded to tf32 (8 bits of exponent like
-// fp32, 10 of mantissa like fp16), products are exact and sums are fp32.
+// fp32, 10 of mantissa like fp16). Multiplications are exact, accumulators are fp32.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,7 @@ struct Tf32Problem {
     const float* b = tensors["b"].data<float>();
     const double rounding =
         std::ldexp(1.0, -10) + 2.0 * static_cast<double>(k) * std::ldexp(1.0, -24);
-    const double tiny = std::ldexp(1.0, -126);  // below it a rounded input may lose all its bits
+    const double tiny = std::ldexp(1.0, -126);  // below it rounding may lose all bits of an input
     for (std::int64_t col = 0; col < n; ++col) {
       double sum = 0, error = 0;
       for (std::int64_t p = 0; p < k; ++p) {
@@ -71,13 +71,13 @@ struct Config {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 32;
   static constexpr int kWarpsM = 2, kWarpsN = 4;
   static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 32
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k8 a warp and k step
+  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k8 per warp and k step
   static constexpr int kThreads = kWarpsM * kWarpsN * 32;
   static constexpr int kGroup = 8;
-  static constexpr int kPitchB = kBlockN + 8;  // rows 8 banks apart, see load_fragments
+  static constexpr int kPitchB = kBlockN + 8;  // row stride: 8 banks (mod 32), see load_fragments
 };
 
-/// Four elements from `source` on, zeros from the `valid`-th.
+/// Four elements from `source` on, zero-filled from the `valid`-th.
 template <bool kVector>
 __device__ __forceinline__ float4 load_four(const float* source, int valid) {
   float4 four = make_float4(0, 0, 0, 0);
@@ -92,10 +92,10 @@ __device__ __forceinline__ float4 load_four(const float* source, int valid) {
   return four;
 }
 
-/// A: ldmatrix does not look into its 16-byte rows: eight 16-bit elements or four of 32 bits, lane
-/// l receives word l % 4 of row l / 4 - just what m16n8k8 wants of A. B would have to be
-/// transposed, and ldmatrix transposes 16-bit elements only: so every lane reads its own words. A
-/// row pitch of 8 banks (mod 32) puts the four rows that a warp touches into different banks.
+/// A: to ldmatrix a 16-byte row is eight 16-bit elements or four of 32 bits. Lane l receives word l
+/// % 4 of row l / 4, which is the layout of A in m16n8k8. B would have to be transposed, but
+/// ldmatrix transposes only 16-bit elements, so every lane reads its own words. With a row stride
+/// of 8 banks (mod 32) the four rows that a warp reads are in different banks.
 template <class C>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const float* a_tile,
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
   for (int k0 = 0; k0 < k; k0 += C::kBlockK) {
 #pragma unroll
-    for (int i = 0; i < C::kBlockM * C::kBlockK / 4 / C::kThreads; ++i) {  // 8 chunks in a row of A
+    for (int i = 0; i < C::kBlockM * C::kBlockK / 4 / C::kThreads; ++i) {  // 8 chunks per row of A
       const int row = static_cast<int>(threadIdx.x / 8) + i * (C::kThreads / 8);
       const int chunk = static_cast<int>(threadIdx.x % 8);
       const float* source = a + (row0 + row) * lda + k0 + chunk * 4;
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(C::kThreads)
                    load_four<kVector>(source, row0 + row < m ? k - k0 - chunk * 4 : 0));
     }
 #pragma unroll
-    for (int i = 0; i < C::kBlockK * C::kBlockN / 4 / C::kThreads; ++i) {  // 32 chunks in one of B
+    for (int i = 0; i < C::kBlockK * C::kBlockN / 4 / C::kThreads; ++i) {  // 32 chunks per row of B
       const int row = warp + i * (C::kThreads / 32);
       const float* source = b + (k0 + row) * ldb + col0 + lane * 4;
       store_vector(b_tile + row * C::kPitchB + lane * 4,
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(C::kThreads)
         for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k8_tf32(acc[i][j], a_frag[i], b_frag[j]);
       }
     }
-    __syncthreads();  // everyone has read them
+    __syncthreads();  // all threads have read them
   }
 
 #pragma unroll
@@ -181,7 +181,7 @@ struct Tf32 : LevelOf<Tf32Problem, Tf32Buffers> {
   static constexpr const char* name = "tf32";
   static constexpr const char* changed = "fp32 inputs, rounded to tf32 on their way to mma.sync";
   static constexpr const char* expect =
-      "half the roof of bf16 (m16n8k8 in the time of m16n8k16), above every fp32 product on CUDA "
+      "half the roof of bf16 (m16n8k8 in the time of m16n8k16), above every fp32 GEMM on CUDA "
       "cores; three decimal digits";
   static constexpr const char* cost =
       "half the flops per byte of shared memory; no transposing ldmatrix";

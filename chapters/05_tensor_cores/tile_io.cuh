@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// What every level of this chapter needs and none is about: kernel arguments, the order of the
-/// blocks, and reads and writes at the edge of a matrix.
+/// Shared by the levels of this chapter; not the subject of any of them: kernel arguments, the
+/// raster order, and reads and writes at the edge of a matrix.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace cookbook::gemm {
 
-/// What the kernels take: C (m x n) = A (m x k) B (k x n), row-major.
+/// Kernel arguments: C (m x n) = A (m x k) B (k x n), row-major.
 template <class T>
 struct Product {
   const T* a;
@@ -31,8 +31,8 @@ Product<T> product_of(const ProblemT<T>& p, const BuffersT<T>& at) {
           p.lda, p.ldb, p.ldc};
 }
 
-/// Whether every row of A, B and C consists of whole, aligned 16-byte chunks. Then the kernels move
-/// chunks (kVector); otherwise they move single elements: slower, and right for any pitch.
+/// Whether every row of A, B and C consists of whole, aligned 16-byte chunks. If so, the kernels
+/// move chunks (kVector). Otherwise they move single elements: slower, but right for any pitch.
 template <class T>
 bool vectors_fit(const ProblemT<T>& p, const BuffersT<T>& at) {
   constexpr std::int64_t kChunk = 16 / sizeof(T);
@@ -40,7 +40,7 @@ bool vectors_fit(const ProblemT<T>& p, const BuffersT<T>& at) {
          rows_are_16_byte_aligned(at.b, p.ldb) && rows_are_16_byte_aligned(at.c, p.ldc);
 }
 
-/// What the ladder's levels share: row-major operands, and a device with the instructions.
+/// Common to the ladder's levels: row-major operands, and a device with the instructions.
 template <class T>
 struct NnLevel : LevelT<T> {
   static Support supports_nn(const ProblemT<T>& problem, const DeviceInfo& device,
@@ -60,8 +60,8 @@ struct NnLevel : LevelT<T> {
   }
 };
 
-/// Claims about the asynchronous copies of a level: every sector read is used, and no two chunks of
-/// a warp's write to shared memory meet in a bank.
+/// Claims about the asynchronous copies of a level: every sector read is used, and no two chunks
+/// that a warp writes to shared memory are in the same bank.
 inline Claims async_copy_claims() {
   Claim reads = Accesses("global", "async_load", "").coalesced();
   reads.text = "cp.async, reads of global memory: sectors = ideal";
@@ -89,8 +89,8 @@ struct TileIndex {
   int m, n;
 };
 
-/// Which tile block `block` works on: down groups of kGroup tile rows, then to the next column, so
-/// that blocks that run together share rows of A and columns of B in L2 (chapter 4).
+/// The tile that block `block` computes: down groups of kGroup tile rows, then to the next column.
+/// Blocks that run at the same time share rows of A and columns of B in L2 (chapter 4).
 template <int kGroup>
 __device__ __forceinline__ TileIndex grouped_tile(int block, int tiles_m, int tiles_n) {
   const int per_group = kGroup * tiles_n;
@@ -100,8 +100,9 @@ __device__ __forceinline__ TileIndex grouped_tile(int block, int tiles_m, int ti
   return {first + within % height, within / height};
 }
 
-/// Eight elements from `source` on, of which the first `valid` lie inside the matrix (more than
-/// eight count as eight, negative as none); the others are zeros. kVector: valid is never 1 to 7.
+/// Eight elements from `source` on, of which the first `valid` are inside the matrix (more than
+/// eight count as eight, negative as none); the others are zero-filled. kVector: valid is never 1
+/// to 7.
 template <bool kVector, class T>
 __device__ __forceinline__ Pack<T, 8> load_chunk(const T* source, int valid) {
   Pack<T, 8> chunk;
@@ -115,9 +116,9 @@ __device__ __forceinline__ Pack<T, 8> load_chunk(const T* source, int valid) {
   return chunk;
 }
 
-/// The same chunk, copied to shared memory: by cp.async where it can be, else at once through
-/// registers. Either way it is there for everyone after cp_async_wait and a barrier.
-/// anywhere: a readable address, for chunks outside the matrix.
+/// The same chunk, copied to shared memory: by cp.async where possible, otherwise immediately
+/// through registers. Either way all threads see it after cp_async_wait and a barrier. anywhere: a
+/// readable address, for chunks out of bounds.
 template <bool kVector, class T>
 __device__ __forceinline__ void copy_chunk_async(T* smem, const T* source, int valid,
                                                  const T* anywhere) {
@@ -128,7 +129,7 @@ __device__ __forceinline__ void copy_chunk_async(T* smem, const T* source, int v
   }
 }
 
-/// Two sums rounded to T, the first in the lower half.
+/// Two accumulators rounded to T, the first in the lower half.
 template <class T>
 __device__ __forceinline__ std::uint32_t to_pair(float low, float high) {
   if constexpr (std::is_same_v<T, bf16>) {
@@ -138,7 +139,7 @@ __device__ __forceinline__ std::uint32_t to_pair(float low, float high) {
   }
 }
 
-/// C[row][col], C[row][col + 1] = low, high where they lie inside C; col is even.
+/// C[row][col], C[row][col + 1] = low, high where they are inside C; col is even.
 template <bool kVector, class T>
 __device__ __forceinline__ void store_pair(const Product<T>& p, int row, int col, float low,
                                            float high) {
@@ -153,7 +154,7 @@ __device__ __forceinline__ void store_pair(const Product<T>& p, int row, int col
   }
 }
 
-/// C[row][col .. col + 7] = chunk where that lies inside C; col is a multiple of eight.
+/// C[row][col .. col + 7] = chunk where that is inside C; col is a multiple of eight.
 template <bool kVector, class T>
 __device__ __forceinline__ void store_chunk(const Product<T>& p, int row, int col,
                                             const Pack<T, 8>& chunk) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Exercise 5.1, a kernel with a hole: the fragments of B.
 //
-// A is loaded. Write the load of B: which row of the tile, and which chunk of it, does lane l name,
-// so that pair[0], pair[1] become the lower and upper half of k of columns 0-7, and pair[2],
-// pair[3] those of columns 8-15? Meet the claim: four wavefronts, no conflict.
+// A is loaded. Write the load of B: which row of the tile, and which chunk of it, must lane l
+// address, so that pair[0], pair[1] become the lower and upper half of k of columns 0-7, and
+// pair[2], pair[3] those of columns 8-15? Meet the claim: four wavefronts, no conflict.
 #pragma once
 
 #include "chapters/05_tensor_cores/level_4_swizzled.cuh"
@@ -17,9 +17,9 @@ using swizzled::load_tile;
 using swizzled::tile_offset;
 
 /// The fragments of k step `step` of a warp's rows of A and columns of B. ldmatrix.x4 moves a 16x16
-/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A arrives as
-/// mma.sync wants it; B is stored k by n and wanted n by k, so its 8x8 matrices are transposed on
-/// the way.
+/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A is
+/// already in the layout of mma.sync. B is stored k by n and needed n by k, so ldmatrix transposes
+/// its 8x8 matrices.
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
 
-  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   for (int k0 = 0; k0 < p.k; k0 += C::kBlockK) {
     load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
@@ -68,10 +68,10 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
         for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // everyone has read them
+    __syncthreads();  // all threads have read them
   }
 
-  // The layout is documented: a thread holds two neighbours in row lane / 4, and two 8 rows below.
+  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
   const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Exercise 5.2, a seeded bug: level 5 with one wrong line in its pipeline.
 //
-// It may well give the right answer on a GPU, most of the time. Run it under each of the three
-// schedules (COOKBOOK_SIMT_ASYNC=late, early, random), find which promise is not kept, and repair
-// it. How many groups have been committed when tile t is about to be read, and how many may be
-// under way still?
+// It may well give the right answer on a GPU most of the time. Run it under each of the three
+// schedules (COOKBOOK_SIMT_ASYNC=late, early, random), find out which guarantee is missing, and
+// repair it. How many groups have been committed when tile t is about to be read, and how many may
+// still be in flight?
 #pragma once
 
 #include "chapters/05_tensor_cores/level_5_multistage.cuh"
@@ -30,11 +30,11 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
 
-  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   const int tiles = ceil_div(p.k, C::kBlockK);
-  // Starts the copy of tile t into stage t % kStages. Beyond the last tile that is zeros, which
-  // nobody reads: the count of groups stays right without a branch.
+  // Starts the copy of tile t into stage t % kStages. Past the last tile it copies zeros, which no
+  // thread reads: the count of groups stays right without a branch.
   const auto load_stage = [&](int t) {
     const int stage = t % C::kStages, k0 = t * C::kBlockK;
     load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tiles + stage * kATile, p.a, p.lda,
@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
   for (int t = 0; t < C::kStages - 1; ++t) load_stage(t);
 
   for (int t = 0; t < tiles; ++t) {
-    cp_async_wait<C::kStages - 1>();  // this thread's part of tile t has landed
-    __syncthreads();                  // everyone's has, and everyone has read tile t - 1
+    cp_async_wait<C::kStages - 1>();  // this thread's part of tile t has arrived
+    __syncthreads();                  // every thread's has, and all have read tile t - 1
     load_stage(t + C::kStages - 1);   // so its stage may be filled again
     const T* a_tile = a_tiles + t % C::kStages * kATile;
     const T* b_tile = b_tiles + t % C::kStages * kBTile;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
     }
   }
 
-  // The layout is documented: a thread holds two neighbours in row lane / 4, and two 8 rows below.
+  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
   const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
@@ -80,7 +80,8 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
 struct ExercisePipeline : NnLevel<bf16> {
   static constexpr const char* name = "exercise_pipeline";
   static constexpr const char* changed = "level 5 with a mistake in its pipeline";
-  static constexpr const char* expect = "as level 5, whenever the copies happen to land";
+  static constexpr const char* expect =
+      "as level 5, as long as the copies happen to arrive in time";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 

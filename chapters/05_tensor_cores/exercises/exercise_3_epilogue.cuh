@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exercise 5.3: level 4 with the epilogue of level 8. It is right, and slow: a warp's stores to the
-// tile of C meet in the same banks. Change c_offset, and nothing else, so that the claims hold. Two
-// ways lead there; one of them does not fit into the 32 KB that the level has asked for.
+// Exercise 5.3: level 4 with the epilogue of level 8. It is right, but slow: a warp's stores to the
+// tile of C hit the same banks. Change c_offset, and nothing else, so that the claims hold. There
+// are two ways; one of them does not fit into the 32 KB that the level has requested.
 #pragma once
 
 #include "chapters/05_tensor_cores/level_4_swizzled.cuh"
@@ -14,7 +14,7 @@ namespace exercise_epilogue {
 using swizzled::load_fragments;
 using swizzled::load_tile;
 
-/// Where the tile of C (128 x kCols) keeps chunk `chunk` (8 elements) of row `row`.
+/// Offset of chunk `chunk` (8 elements) of row `row` in the tile of C (128 x kCols).
 template <int kCols>
 __device__ __forceinline__ int c_offset(int row, int chunk) {
   return row * kCols + chunk * 8;
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
 
-  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements a thread and mma
+  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   for (int k0 = 0; k0 < p.k; k0 += C::kBlockK) {
     load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
@@ -48,10 +48,11 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
         for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // everyone has read them
+    __syncthreads();  // all threads have read them
   }
 
-  // The last barrier of the loop freed the tiles: C (kBlockM, kBlockN) takes their place.
+  // All threads have read the tiles at the last barrier of the loop: C (kBlockM, kBlockN) replaces
+  // them.
   T* c_tile = dynamic_shared<T>();
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
