@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 9: the ladders, in order. The last seven are sidebars.
+// Chapter 9: its ladders and their levels. The last seven are sidebars.
 #pragma once
 
 #include "chapters/09_online_softmax/exercises/exercise_1_one_read.cuh"
@@ -22,15 +22,15 @@
 
 namespace cookbook {
 
-/// A ladder over rows: what all of this chapter's share. 1 GiB is moved at `gpu_size`.
+/// A ladder over rows: what all ladders of this chapter share. 1 GiB is moved at `gpu_size`.
 template <class P>
 Ladder row_ladder(std::string name, std::string title, Size gpu_size, Size check_size) {
   auto ladder = ladder_over<P>(std::move(name), std::move(title), {"rows", "cols"});
   ladder.gpu_size = std::move(gpu_size);
   ladder.check_size = std::move(check_size);
-  // Rows longer than a block of 512 threads holds, and enough of them for blocks to take several.
+  // Rows longer than a block of 512 threads holds, and enough of them that blocks compute several.
   ladder.trace_size = {32, 20480};
-  // Around 8, 32, 64 ... threads a row, odd lengths, few and many rows, rows for clusters.
+  // Around 8, 32, 64 ... threads per row, odd lengths, few and many rows, rows for clusters.
   ladder.test_sizes = {{1, 1},    {3, 7},    {5, 31},    {4, 33},    {33, 8},    {67, 256},
                        {9, 257},  {7, 1000}, {3, 1024},  {5, 1028},  {70, 1100}, {2, 2047},
                        {2, 4097}, {3, 6000}, {2, 16384}, {2, 16392}, {1, 40000}, {1, 40003}};
@@ -84,7 +84,7 @@ inline Chapter chapter_9() {
                     Vectorised<bf16>, OnChip<Softmax<bf16>>>();
   b16.levels.push_back(claiming(
       make_level<Cluster<Softmax<bf16>>>(),
-      {slower_than_previous(0.85, "half the bytes a block: too few to hide the barriers")}));
+      {slower_than_previous(0.85, "half the bytes per block: too few to hide the barriers")}));
   b16.levels.push_back(make_level<Signals<Softmax<bf16>>>());
   b16.levels.push_back(make_level<InShared<Softmax<bf16>>>());
 
@@ -125,7 +125,7 @@ inline Chapter chapter_9() {
   special.levels.push_back(claiming(make_level<OneFma<float>>(), {}));
 
   auto prefetched =
-      sidebar_ladder("prefetched", "sidebar: blocks that stay and fetch ahead", {32768, 4096});
+      sidebar_ladder("prefetched", "sidebar: several rows per block, loaded ahead", {32768, 4096});
   prefetched.levels = rows<Cluster<Softmax<float>>, Prefetched<Softmax<float>>>();
 
   auto alone = sidebar_ladder("online_alone", "sidebar: levels 1 and 2 where L1 holds the row",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 0: the definition, a thread per row: maximum, sum, division.
+// Level 0: the definition, one thread per row: maximum, sum, division.
 #pragma once
 
 #include "chapters/09_online_softmax/partial.cuh"
@@ -11,8 +11,8 @@ namespace cookbook::softmax {
 template <class Element>
 struct ThreePassesConfig {
   using T = Element;
-  static constexpr int kThreads = 32;  // rows a block: few, so that all SMs get some
-  static constexpr int kRun = 256;     // terms that are added before they join the others
+  static constexpr int kThreads = 32;  // rows per block: few, so that every SM gets blocks
+  static constexpr int kRun = 256;     // terms that are summed separately
 };
 
 template <class C>
@@ -26,10 +26,11 @@ __global__ void __launch_bounds__(C::kThreads)
   out += row * shape.out_pitch;
 
   float max = kLowest;
-  for (int col = 0; col < shape.cols; ++col) {  // lanes a whole row apart
+  for (int col = 0; col < shape.cols; ++col) {  // stride between lanes: a whole row
     max = fmaxf(max, as_float(in[col]));
   }
-  // Runs of limited length: one long sum would round many like terms in the same direction.
+  // Runs of limited length: in one long sum, many similar terms would be rounded in the same
+  // direction.
   float sum = 0;
   for (int begin = 0; begin < shape.cols; begin += C::kRun) {
     const int end = min(begin + C::kRun, static_cast<int>(shape.cols));
@@ -47,9 +48,9 @@ template <class T>
 struct ThreePasses : Level<T> {
   using Config = ThreePassesConfig<T>;
   static constexpr const char* name = "three_passes";
-  static constexpr const char* changed = "start: a thread per row reads it three times";
+  static constexpr const char* changed = "start: one thread per row reads it three times";
   static constexpr const char* expect =
-      "every lane in a sector of its own, and rows x 1 threads: far below any roof";
+      "every lane reads its own sector, and there are only rows x 1 threads: far below any roof";
   static constexpr const char* cost = "nothing";
   static constexpr const char* source = __FILE__;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 1: a block per row: lanes read side by side, and reduce through shared memory.
+// Level 1: one block per row: lanes read neighbouring elements and reduce through shared memory.
 #pragma once
 
 #include "chapters/09_online_softmax/partial.cuh"
@@ -26,17 +26,18 @@ __global__ void __launch_bounds__(C::kThreads)
   __shared__ float shared[C::kThreads];
 
   float max = kLowest;
-  for (int col = thread; col < shape.cols; col += C::kThreads) {  // lanes side by side
+  for (int col = thread; col < shape.cols;
+       col += C::kThreads) {  // neighbouring lanes: neighbouring elements
     max = fmaxf(max, as_float(in[col]));
   }
   shared[thread] = max;
   for (int half = C::kThreads / 2; half > 0; half /= 2) {
-    __syncthreads();  // the level below of the tree is complete
+    __syncthreads();  // the previous step of the tree is complete
     if (thread < half) shared[thread] = fmaxf(shared[thread], shared[thread + half]);
   }
   __syncthreads();
   max = shared[0];
-  __syncthreads();  // all have read the maximum before the sums overwrite it
+  __syncthreads();  // all threads have read the maximum before the sums overwrite it
 
   float sum = 0;
   for (int col = thread; col < shape.cols; col += C::kThreads) {
@@ -60,10 +61,11 @@ template <class T>
 struct BlockPerRow : Level<T> {
   using Config = BlockPerRowConfig<T>;
   static constexpr const char* name = "block_per_row";
-  static constexpr const char* changed = "a block per row: coalesced, two trees in shared memory";
+  static constexpr const char* changed =
+      "one block per row: coalesced, two reduction trees in shared memory";
   static constexpr const char* expect =
       "an eighth of the sectors and 256 times the threads; still three reads of the row";
-  static constexpr const char* cost = "1 KB of shared memory, 19 barriers a row";
+  static constexpr const char* cost = "1 KB of shared memory, 19 barriers per row";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem<T>& p) {

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(C::kThreads)
   }
   store_vector(&shared[thread], part);
   for (int half = C::kThreads / 2; half > 0; half /= 2) {
-    __syncthreads();  // the level below of the tree is complete
+    __syncthreads();  // the previous step of the tree is complete
     if (thread < half) {
       part = merge(part, load_vector<MaxSum>(&shared[thread + half]));
       store_vector(&shared[thread], part);
@@ -51,10 +51,11 @@ template <class T>
 struct Online : Level<T> {
   using Config = OnlineConfig<T>;
   static constexpr const char* name = "online";
-  static constexpr const char* changed = "maximum and sum in one pass, merged as pairs in one tree";
+  static constexpr const char* changed =
+      "maximum and sum in one pass, merged as pairs in one reduction tree";
   static constexpr const char* expect =
-      "two reads instead of three where rows outgrow the caches; a second exponential per element";
-  static constexpr const char* cost = "2 KB of shared memory, 9 barriers a row";
+      "two reads instead of three where rows exceed the caches; a second exponential per element";
+  static constexpr const char* cost = "2 KB of shared memory, 9 barriers per row";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem<T>& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 3: lanes of a warp merge through shuffles; shared memory only joins the warps.
+// Level 3: lanes of a warp merge through shuffles; shared memory only merges the warps.
 #pragma once
 
 #include "chapters/09_online_softmax/partial.cuh"
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(C::kThreads)
   }
   part = merge_lanes(part);
   if (lane_idx() == 0) store_vector(&shared[warp_idx()], part);
-  __syncthreads();  // every warp's pair is there: the only barrier
+  __syncthreads();  // every warp's pair is in the table: the only barrier
   part = merge_lanes<kWarps>(load_vector<MaxSum>(&shared[lane_idx() % kWarps]));
 
   const float scale = 1 / part.sum;
@@ -46,9 +46,10 @@ template <class T>
 struct WarpShuffles : Level<T> {
   using Config = WarpShufflesConfig<T>;
   static constexpr const char* name = "warp_shuffles";
-  static constexpr const char* changed = "reductions by shuffle; one barrier a row";
+  static constexpr const char* changed = "reductions by shuffle; one barrier per row";
   static constexpr const char* expect =
-      "8 stores to shared memory a row instead of 20, one barrier instead of nine: felt by short "
+      "8 stores to shared memory per row instead of 20, one barrier instead of nine: matters to "
+      "short "
       "rows only";
   static constexpr const char* cost = "64 bytes of shared memory";
   static constexpr const char* source = __FILE__;

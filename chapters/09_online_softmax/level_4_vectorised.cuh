@@ -16,8 +16,8 @@ struct VectorisedConfig {
   static constexpr int kThreads = 256;  // for one row
 };
 
-/// Elements of a row before its first 16-byte boundary; all of them where `in` and `out` do not
-/// reach a boundary at the same element.
+/// Elements of a row before its first 16-byte boundary; all of them if `in` and `out` do not reach
+/// a boundary at the same element.
 template <class T>
 __device__ __forceinline__ int elements_before_boundary(const T* in, const T* out, int cols) {
   const auto from = reinterpret_cast<std::uintptr_t>(in) % 16;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(C::kThreads)
   }
   part = merge_lanes(part);
   if (lane_idx() == 0) store_vector(&shared[warp_idx()], part);
-  __syncthreads();  // every warp's pair is there: the only barrier
+  __syncthreads();  // every warp's pair is in the table: the only barrier
   part = merge_lanes<kWarps>(load_vector<MaxSum>(&shared[lane_idx() % kWarps]));
 
   const float scale = 1 / part.sum;
@@ -75,7 +75,7 @@ struct Vectorised : Level<T> {
   using Config = VectorisedConfig<T>;
   static constexpr const char* name = "vectorised";
   static constexpr const char* changed =
-      "16-byte accesses; a rescaling per access, not per element";
+      "16-byte accesses; one rescaling per access, not per element";
   static constexpr const char* expect =
       "a quarter (bf16: an eighth) of the requests, that many times the bytes in flight";
   static constexpr const char* cost = "single elements before the first 16-byte boundary";

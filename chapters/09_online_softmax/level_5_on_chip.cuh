@@ -14,8 +14,8 @@ struct OnChipConfig {
   using Op = typename Client::Op;
   static constexpr int kThreads = kThreadsValue;  // for one row: 8 ... 1024, a power of two
   static constexpr int kBlock = kThreads > kWarpSize ? kThreads : 128;  // threads of a block
-  static constexpr int kRows = kBlock / kThreads;                       // rows of a block
-  static constexpr int kPack = kAligned ? kPackOf<T> : 1;               // elements of an access
+  static constexpr int kRows = kBlock / kThreads;                       // rows per block
+  static constexpr int kPack = kAligned ? kPackOf<T> : 1;               // elements per access
   static constexpr int kVectors = kElements / kPack;  // accesses in flight per thread
   static constexpr int kMinBlocks = kThreadsPerSm / kBlock > 0 ? kThreadsPerSm / kBlock : 1;
   static constexpr int kCapacity = kThreads * kElements;  // longest row
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   const std::int64_t row = std::int64_t{blockIdx.x} * C::kRows + threadIdx.x / C::kThreads;
   const int first = threadIdx.x % C::kThreads;  // this thread's first access of the row
   const int vectors = row < shape.rows ? static_cast<int>(shape.cols) / C::kPack : 0;
-  const int left = vectors - first;  // up to the end of the row
+  const int left = vectors - first;  // accesses up to the end of the row
   in += row * shape.in_pitch + first * C::kPack;
   out += row * shape.out_pitch + first * C::kPack;
   op.skip(first * C::kPack);
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   Partial whole = op.template merge_lanes<kLanes>(mine);
   if constexpr (kWarps > 1) {
     if (lane_idx() == 0) store_vector(&table[warp_idx()], whole);
-    __syncthreads();  // every warp's Partial is there
+    __syncthreads();  // every warp's Partial is in the table
     whole = op.template merge_lanes<kWarps>(load_vector<Partial>(&table[lane_idx() % kWarps]));
   }
 
@@ -71,8 +71,8 @@ void start_on_chip(const RowPlan<typename C::Client>& plan, Stream stream) {
          plan.buffers.out, shape, C::Client::op(plan));
 }
 
-/// The fewest threads per row, from kThreads upwards, that hold a row in their registers. Rows
-/// without 16-byte boundaries get fewer kernels, each for a wider range of lengths.
+/// The fewest threads per row, from kThreads upwards, that hold a row in their registers. For rows
+/// without 16-byte boundaries there are fewer kernels, each for a wider range of lengths.
 template <class Client, bool kAligned, int kThreads = 8>
 auto pick_on_chip(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
   using Config = OnChipConfig<Client, kThreads, kAligned>;
@@ -90,11 +90,11 @@ struct OnChip : Client::Level {
   using Plan = RowPlan<Client>;
   static constexpr const char* name = "on_chip";
   static constexpr const char* changed =
-      "the row waits in registers: one read, 32 elements a thread";
+      "the row stays in registers: one read, 32 elements per thread";
   static constexpr const char* expect =
-      "bytes = the least there are, every load in flight at once; rows up to 32,768 elements, and "
-      "the longest leave an SM nothing to do while they wait";
-  static constexpr const char* cost = "32 registers; a kernel for each range of row lengths";
+      "the minimum of bytes, every load in flight at once; rows up to 32,768 elements, and the "
+      "longest leave an SM no work while they wait";
+  static constexpr const char* cost = "32 registers; one kernel per range of row lengths";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const typename Client::Level::Problem& p) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 6: a cluster per row: blocks on several SMs hold it together, and exchange their Partials
-// through distributed shared memory.
+// Level 6: one cluster per row: blocks on several SMs hold it together. They exchange their
+// Partials through distributed shared memory.
 #pragma once
 
 #include "chapters/09_online_softmax/level_5_on_chip.cuh"
@@ -15,15 +15,15 @@ struct ClusterConfig {
   using T = typename Client::T;
   using Op = typename Client::Op;
   static constexpr int kThreads = kThreadsValue;  // of each block, for its slice of the row
-  static constexpr int kPack = kAligned ? kPackOf<T> : 1;  // elements of an access
+  static constexpr int kPack = kAligned ? kPackOf<T> : 1;  // elements per access
   static constexpr int kVectors = kElements / kPack;       // accesses in flight per thread
   static constexpr int kMinBlocks = kThreadsPerSm / kThreads;
   static constexpr int kCapacity = kThreads * kElements;  // longest slice
   static_assert(kThreads >= kWarpSize && kMinBlocks >= 1, "whole warps, at least one block");
 };
 
-/// A block of a cluster is one of at most this many; more than 8 is Hopper's own size, which
-/// launch() asks for.
+/// The largest number of blocks per cluster. More than 8 is a non-portable size on Hopper, which
+/// launch() requests.
 constexpr int kMaxCluster = 16;
 
 template <class C>
@@ -37,10 +37,10 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   const int blocks = cluster_size(), rank = cluster_block_rank();
   const std::int64_t row = blockIdx.x / blocks;
   const int vectors = static_cast<int>(shape.cols) / C::kPack;
-  const int slice = (vectors + blocks - 1) / blocks;  // accesses of this block, side by side
-  const int first = rank * slice + threadIdx.x;       // this thread's first
-  const int left = min(vectors, (rank + 1) * slice) - first;  // up to the end of the slice
-  cluster_arrive();  // "this block has started": waited for below, behind the loads
+  const int slice = (vectors + blocks - 1) / blocks;          // contiguous accesses of this block
+  const int first = rank * slice + threadIdx.x;               // this thread's first access
+  const int left = min(vectors, (rank + 1) * slice) - first;  // accesses up to the end of the slice
+  cluster_arrive();  // "this block has started"; the wait follows the loads
   in += row * shape.in_pitch + first * C::kPack;
   out += row * shape.out_pitch + first * C::kPack;
   op.skip(first * C::kPack);
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   const Partial mine = op.reduce(x);
   const Partial warp = op.template merge_lanes<kWarpSize>(mine);
   cluster_wait();             // all blocks have started, so their shared memory may be written
-  if (lane_idx() < blocks) {  // lane r tells block r
+  if (lane_idx() < blocks) {  // lane r writes to block r
     store_vector(map_shared(&table[rank * kWarps + warp_idx()], lane_idx()), warp);
   }
   cluster_sync();  // every block has the Partials of all warps of the cluster
@@ -87,8 +87,8 @@ void start_cluster(const RowPlan<typename C::Client>& plan, Stream stream) {
          plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan));
 }
 
-/// The smallest cluster, a power of two, whose blocks hold `cols` elements together at `capacity`
-/// each. It may be larger than a device has.
+/// The smallest cluster, a power of two, whose blocks together hold `cols` elements at `capacity`
+/// each. It may be larger than the device supports.
 inline int cluster_for(std::int64_t cols, int capacity) {
   int cluster = 1;
   while (std::int64_t{cluster} * capacity < cols) cluster *= 2;
@@ -99,15 +99,16 @@ template <class Client>
 struct Cluster : Client::Level {
   using Plan = RowPlan<Client>;
   template <bool kAligned>
-  using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks an SM
+  using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks per SM
   static constexpr const char* name = "cluster";
   static constexpr const char* changed =
-      "rows over 16,384 elements are held by 2 to 16 blocks, which exchange (max, sum) directly";
+      "2 to 16 blocks together hold a row of over 16,384 elements, and exchange (max, sum) "
+      "directly";
   static constexpr const char* expect =
       "two rows' slices per SM: one loads while the other stores; rows up to 262,144 elements are "
       "read once";
   static constexpr const char* cost =
-      "a cluster barrier a row; Hopper only, others go back a level";
+      "one cluster barrier per row; Hopper only, other GPUs fall back to level 5";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const typename Client::Level::Problem& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 7: the blocks of a cluster wait for the row's Partials themselves, by their bytes, and no
+// Level 7: the blocks of a cluster wait until the bytes of the row's Partials have arrived, and no
 // longer for each other's threads.
 #pragma once
 
@@ -15,20 +15,20 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   using Partial = typename C::Op::Partial;
   constexpr int kWarps = C::kThreads / kWarpSize;
   const int blocks = cluster_size(), rank = cluster_block_rank();
-  auto* heard = dynamic_shared<std::uint64_t>();        // completes when the table is whole
+  auto* heard = dynamic_shared<std::uint64_t>();        // completes when the table is complete
   auto* table = reinterpret_cast<Partial*>(heard + 1);  // (block of the cluster, warp)
 
   const std::int64_t row = blockIdx.x / blocks;
   const int vectors = static_cast<int>(shape.cols) / C::kPack;
-  const int slice = (vectors + blocks - 1) / blocks;  // accesses of this block, side by side
-  const int first = rank * slice + threadIdx.x;       // this thread's first
-  const int left = min(vectors, (rank + 1) * slice) - first;  // up to the end of the slice
+  const int slice = (vectors + blocks - 1) / blocks;          // contiguous accesses of this block
+  const int first = rank * slice + threadIdx.x;               // this thread's first access
+  const int left = min(vectors, (rank + 1) * slice) - first;  // accesses up to the end of the slice
   if (threadIdx.x == 0) {
     mbarrier_init(heard, 1);
     fence_mbarrier_init();
     mbarrier_arrive_expect_tx(heard, blocks * kWarps * sizeof(Partial));
   }
-  cluster_arrive_relaxed();  // "this block has started": waited for below, behind the loads
+  cluster_arrive_relaxed();  // "this block has started"; the wait follows the loads
   in += row * shape.in_pitch + first * C::kPack;
   out += row * shape.out_pitch + first * C::kPack;
   op.skip(first * C::kPack);
@@ -43,11 +43,11 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 
   const Partial mine = op.reduce(x);
   const Partial warp = op.template merge_lanes<kWarpSize>(mine);
-  cluster_wait();             // all blocks have started, and their barriers stand
-  if (lane_idx() < blocks) {  // lane r tells block r
+  cluster_wait();             // all blocks have started and initialised their barriers
+  if (lane_idx() < blocks) {  // lane r writes to block r
     store_async_cluster(&table[rank * kWarps + warp_idx()], warp, heard, lane_idx());
   }
-  mbarrier_wait_cluster(heard, 0);  // the Partials of all warps of the cluster have landed here
+  mbarrier_wait_cluster(heard, 0);  // the Partials of all warps of the cluster have arrived
   Partial whole;
   for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
     whole = op.merge(whole, load_vector<Partial>(&table[i]));
@@ -79,14 +79,14 @@ template <class Client>
 struct Signals : Client::Level {
   using Plan = RowPlan<Client>;
   template <bool kAligned>
-  using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks an SM
+  using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks per SM
   static constexpr const char* name = "signals";
   static constexpr const char* changed =
-      "(max, sum) travel by st.async and signal their own arrival: no second cluster barrier";
+      "st.async sends (max, sum) and signals their arrival: no second cluster barrier";
   static constexpr const char* expect =
       "no release at cluster scope, which is a full memory barrier, between a row's loads and its "
       "stores: the more blocks share a row, the more is gained";
-  static constexpr const char* cost = "an mbarrier a block, and bytes to count";
+  static constexpr const char* cost = "one mbarrier per block, and bytes to count";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const typename Client::Level::Problem& p) {

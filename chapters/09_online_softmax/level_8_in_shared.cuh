@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 8: bulk copies bring the row into shared memory, where it waits in the place of registers.
+// Level 8: bulk copies load the row into shared memory, which holds it instead of the registers.
 #pragma once
 
 #include "chapters/09_online_softmax/level_7_signals.cuh"
@@ -14,24 +14,24 @@ struct InSharedConfig {
   using Op = typename Client::Op;
   static constexpr int kThreads = kThreadsValue;  // for one row, or one slice of a row
   static constexpr int kBlock = 256;
-  static constexpr int kRows = kBlock / kThreads;     // rows of a block
-  static constexpr int kPack = kPackOf<T>;            // elements of an access
-  static constexpr int kVectors = kVectorsValue;      // accesses of a thread per chunk
-  static constexpr int kChunk = kVectors * kThreads;  // accesses that one bulk copy brings
-  static constexpr int kChunks = kChunksValue;        // bulk copies of a row or slice
+  static constexpr int kRows = kBlock / kThreads;     // rows per block
+  static constexpr int kPack = kPackOf<T>;            // elements per access
+  static constexpr int kVectors = kVectorsValue;      // accesses per thread and chunk
+  static constexpr int kChunk = kVectors * kThreads;  // accesses per bulk copy
+  static constexpr int kChunks = kChunksValue;        // bulk copies per row or slice
   static constexpr int kSlice = kChunks * kChunk;     // accesses
   static constexpr int kCapacity = kSlice * kPack;    // longest row or slice
   static constexpr int kRowsBytes = kRows * kSlice * 16;
-  static constexpr int kMinBlocks = 200 * 1024 / kRowsBytes;  // what an SM has room for
+  static constexpr int kMinBlocks = 200 * 1024 / kRowsBytes;  // blocks that fit on an SM
   static_assert(kThreads >= kWarpSize && kBlock % kThreads == 0, "whole warps");
 };
 
-/// Slices of rows that a cluster shares: 32 KB in pieces of 8 KB, six blocks an SM.
+/// Slices of rows that a cluster holds together: 32 KB in pieces of 8 KB, six blocks per SM.
 template <class Client>
 using Slice = InSharedConfig<Client, 256, 4, 2>;
 static_assert(Slice<Softmax<float>>::kRowsBytes == 32 * 1024);
 static_assert(Slice<Softmax<float>>::kMinBlocks == 6);
-/// The same for rows beyond 16 such slices: 64 KB in pieces of 16 KB, three blocks an SM.
+/// The same for rows beyond 16 such slices: 64 KB in pieces of 16 KB, three blocks per SM.
 template <class Client>
 using LongSlice = InSharedConfig<Client, 256, 4, 4>;
 
@@ -47,15 +47,15 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
             lane = threadIdx.x % C::kThreads;  // row, thread of it
   char* memory = dynamic_shared<char>();
   auto* slots = reinterpret_cast<uint4*>(memory) + local * C::kSlice;      // (chunk, access)
-  auto* heard = reinterpret_cast<std::uint64_t*>(memory + C::kRowsBytes);  // the table is whole
-  auto* full = heard + 1 + local * C::kChunks;                             // chunk c is there
+  auto* heard = reinterpret_cast<std::uint64_t*>(memory + C::kRowsBytes);  // the table is complete
+  auto* full = heard + 1 + local * C::kChunks;                             // chunk c has arrived
   auto* table = reinterpret_cast<Partial*>(heard + 2 + C::kRows * C::kChunks) + local * kWarps;
 
   const std::int64_t row = std::int64_t{blockIdx.x / blocks} * C::kRows + local;
   const int vectors = row < shape.rows ? static_cast<int>(shape.cols) / C::kPack : 0;
-  const int slice = (vectors + blocks - 1) / blocks;  // accesses of this block, side by side
+  const int slice = (vectors + blocks - 1) / blocks;  // contiguous accesses of this block
   const int first = rank * slice;
-  const int count = max(min(vectors - first, slice), 0);  // how many there are of them
+  const int count = max(min(vectors - first, slice), 0);  // their number
   in += row * shape.in_pitch + first * C::kPack;
   out += row * shape.out_pitch + first * C::kPack;
   op.skip(first * C::kPack);
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     fence_mbarrier_init();
     mbarrier_arrive_expect_tx(heard, blocks * kWarps * sizeof(Partial));
   }
-  if (lane == 0) {  // one thread of each row asks for all of it
+  if (lane == 0) {  // one thread per row starts all of its copies
     for (int c = 0; c < C::kChunks; ++c) mbarrier_init(&full[c], 1);
     fence_mbarrier_init();
     for (int c = 0, at = 0; at < count; ++c, at += C::kChunk) {
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
       bulk_load(&slots[at], in + at * C::kPack, bytes, &full[c]);
     }
   }
-  __syncthreads();  // the barriers stand
+  __syncthreads();  // the barriers are initialised
   if (blocks > 1) cluster_arrive_relaxed();
 
   Partial mine;
@@ -92,14 +92,14 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 
   Partial whole = op.template merge_lanes<kWarpSize>(mine);
   if (blocks > 1) {
-    cluster_wait();             // all blocks have started, and their barriers stand
-    if (lane_idx() < blocks) {  // lane r tells block r
+    cluster_wait();             // all blocks have started and initialised their barriers
+    if (lane_idx() < blocks) {  // lane r writes to block r
       store_async_cluster(&table[rank * kWarps + warp_idx()], whole, heard, lane_idx());
     }
-    mbarrier_wait_cluster(heard, 0);  // the Partials of all warps of the cluster have landed here
+    mbarrier_wait_cluster(heard, 0);  // the Partials of all warps of the cluster have arrived
   } else if constexpr (kWarps > 1) {
     if (lane_idx() == 0) store_vector(&table[warp_idx() % kWarps], whole);
-    __syncthreads();  // every warp's Partial is there
+    __syncthreads();  // every warp's Partial is in the table
   }
   if (kWarps > 1) {
     whole = Partial{};
@@ -142,13 +142,13 @@ struct InShared : Client::Level {
   using Plan = RowPlan<Client>;
   static constexpr const char* name = "in_shared";
   static constexpr const char* changed =
-      "bulk copies bring the row into shared memory: 192 KB an SM, asked for at once by one thread";
+      "bulk copies load the row into shared memory: 192 KB per SM, started at once by one thread";
   static constexpr const char* expect =
-      "small blocks, 32 KB of a row each, four or more an SM: one is always loading, and rows up "
+      "small blocks, 32 KB of a row each, four or more per SM: one is always loading, and rows up "
       "to "
-      "524,288 elements are read once. Two exponentials an element are hidden under the copy";
+      "524,288 elements are read once. The copy hides two exponentials per element";
   static constexpr const char* cost =
-      "the exponentials again for the output; rows off 16-byte boundaries stay a level below";
+      "the exponentials again for the output; rows off 16-byte boundaries fall back to level 7";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const typename Client::Level::Problem& p) {
@@ -162,7 +162,7 @@ struct InShared : Client::Level {
         fraction_of_roof(0.95)};
   }
 
-  /// The fewest threads per row that hold it; longer rows are shared by a cluster, in slices.
+  /// The fewest threads per row that hold it; a cluster holds longer rows in slices.
   static void pick(Plan& plan) {
     const std::int64_t cols = plan.problem.shape.cols;
     plan.cluster = 1;
@@ -183,7 +183,7 @@ struct InShared : Client::Level {
     }
   }
 
-  /// Whether bulk copies can bring these rows: long enough to be worth one, and not too long.
+  /// Whether bulk copies can load these rows: long enough for one copy to pay, and not too long.
   static bool reaches(const Plan& plan) {
     constexpr std::int64_t kShortest = 4096 / sizeof(typename Client::T);
     constexpr std::int64_t kLongest = kMaxCluster * LongSlice<Client>::kCapacity;

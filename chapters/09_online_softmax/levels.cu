@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one translation unit that compiles this chapter's kernels.
+// The only file that compiles this chapter's kernels.
 #include "chapters/09_online_softmax/ladder.hpp"
 
 namespace cookbook {

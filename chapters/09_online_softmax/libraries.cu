@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a user would call instead: cuDNN's softmax, its accurate (maximum subtracted) algorithm over
-// each row. cuDNN is looked for when the chapter runs: no build needs it, and where it is missing
-// the row says so.
+// The library call for the same task: cuDNN's softmax, with its accurate algorithm (maximum
+// subtracted), over each row. cuDNN is loaded when the chapter runs, so no build needs it. If it is
+// missing, the level says so.
 #include "chapters/09_online_softmax/problem.hpp"
 
 #if __has_include(<cudnn.h>)
@@ -16,7 +16,7 @@
 namespace cookbook {
 namespace {
 
-/// The functions of libcudnn.so.9 that the softmax takes; `missing` says why there are none.
+/// The functions of libcudnn.so.9 that the softmax needs; `missing` says why they are unavailable.
 struct Cudnn {
   decltype(&cudnnCreate) create = nullptr;
   decltype(&cudnnSetStream) set_stream = nullptr;
@@ -84,7 +84,7 @@ class RowsDescriptor {
 template <class T>
 struct CudnnSoftmax : softmax::Level<T> {
   static constexpr const char* name = "cuDNN";
-  static constexpr const char* changed = "cudnnSoftmaxForward, ACCURATE, a row an instance";
+  static constexpr const char* changed = "cudnnSoftmaxForward, ACCURATE, each row is one instance";
   static constexpr const char* expect = "the library's softmax";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
@@ -135,7 +135,7 @@ Libraries chapter_9_libraries() {
 
 namespace cookbook {
 
-/// Built without cuDNN's headers: no library row.
+/// Built without cuDNN's headers: no library level.
 Libraries chapter_9_libraries() { return {}; }
 
 }  // namespace cookbook

@@ -16,7 +16,7 @@
 
 namespace cookbook::softmax {
 
-/// Extents, and how many elements lie between the starts of neighbouring rows.
+/// Extents, and the pitches of both matrices in elements.
 struct Shape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -41,7 +41,7 @@ inline Shape make_shape(const Size& size, const Variant& variant) {
 template <class T>
 struct Problem {
   Shape shape;
-  static constexpr bool kExactOnIntegers = false;  // exponentials, a division
+  static constexpr bool kExactOnIntegers = false;              // exponentials, a division
   void (*fill)(HostTensor& in, std::uint64_t seed) = nullptr;  // null: the harness draws `in`
 
   static Problem make(const Size& size, const Variant& variant) {
@@ -64,7 +64,7 @@ struct Problem {
   }
 };
 
-/// Fills `in` with rows at the edges of the definition: see the eight kinds.
+/// Fills `in` with rows that test the edges of the definition: see the eight kinds.
 inline void fill_special_rows(HostTensor& in, std::uint64_t seed) {
   const double infinity = std::numeric_limits<double>::infinity();
   const double largest = std::numeric_limits<float>::max();
@@ -81,7 +81,7 @@ inline void fill_special_rows(HostTensor& in, std::uint64_t seed) {
         case 3: x = col == odd ? ordinary : -infinity; break;     // 1, and 0 elsewhere
         case 4: x = 3e38; break;                                  // equal and huge: 1 / cols
         case 5: x = col % 2 ? 3e38 : -3e38; break;                // a difference that overflows
-        case 6: x = -largest; break;                              // where running maxima start
+        case 6: x = -largest; break;                              // the initial running maximum
         default: x = col % 3 ? ordinary : -infinity; break;       // masked: 0 where -inf
       }
       in.set(row, col, x);
@@ -144,7 +144,8 @@ using PlanOf = typename Level<T>::Plan;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Blocks for a grid in which each takes `rows_per_block` rows; none for a matrix without elements.
+/// Blocks of a grid in which each computes `rows_per_block` rows; none for a matrix without
+/// elements.
 inline dim3 row_grid(const Shape& shape, std::int64_t rows_per_block = 1) {
   if (shape.elements() == 0) return dim3(0);
   return dim3(static_cast<unsigned>(ceil_div(shape.rows, rows_per_block)));

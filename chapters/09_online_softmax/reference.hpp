@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every level must produce, in fp64, and how far fp32 arithmetic may be from it.
+// The expected result of every level in fp64, and the error bound of fp32 arithmetic.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,16 @@ namespace cookbook::softmax {
 constexpr float kEpsilon = 1e-6f;
 
 /// Row `row` of the softmax: value[i] = exp(x[i] - m) / sum over j of exp(x[j] - m), m = max of x.
-/// IEEE arithmetic decides the special rows: one NaN or +inf, or nothing but -inf, gives a row of
-/// NaN; a -inf among finite numbers gives 0.
+/// IEEE arithmetic decides the special rows: a NaN, a +inf or only -inf gives a row of NaN; a -inf
+/// among finite numbers gives 0.
 ///
 /// The bound, in units u of one fp32 rounding, relative to value[i]:
 ///   3 |x[i] - m|   the exponent x - m is rounded, and multiplied by a rounded log2(e);
-///   3 avg          the same for the terms of the sum, each weighted by its share of it;
-///   4 sqrt(cols)   additions, whose errors do not all point the same way;
+///   3 avg          the same for the terms of the sum, each weighted by its fraction of it;
+///   4 sqrt(cols)   additions, whose errors do not all have the same sign;
 ///   32             up to five approximate exponentials of 4 u each (ex2.approx: 2 units in the
-///                  last place) where partial sums are rescaled, and the products between them.
+///                  last place) where partial sums are rescaled, and the multiplications between
+///                  them.
 /// Results below the smallest normal float may be flushed to zero. A 16-bit output is rounded once
 /// more.
 inline void softmax_row(const HostTensor& in, DType out_type, std::int64_t row, double* value,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// RMSNorm, level 0: a block per row reads it twice: squares, then products.
+// RMSNorm, level 0: one block per row reads it twice: for the squares, then for the
+// multiplications.
 #pragma once
 
 #include "chapters/09_online_softmax/problem.hpp"
@@ -46,7 +47,7 @@ template <class T>
 struct RmsTwoPasses : RmsLevel<T> {
   using Config = RmsTwoPassesConfig<T>;
   static constexpr const char* name = "two_passes";
-  static constexpr const char* changed = "start: a block per row, shuffles, two passes";
+  static constexpr const char* changed = "start: one block per row, shuffles, two passes";
   static constexpr const char* expect =
       "one read, one write and one more read, from L1 or L2 while those hold the rows in flight";
   static constexpr const char* cost = "nothing";

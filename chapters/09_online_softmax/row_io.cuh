@@ -32,7 +32,7 @@ __device__ __forceinline__ T rounded(float value) {
 template <class T>
 constexpr int kPackOf = 16 / static_cast<int>(sizeof(T));
 
-/// kCount elements as floats: one access; kCount is 1, or kPackOf<T> on a 16-byte boundary.
+/// Loads kCount elements as floats in one access; kCount is 1, or kPackOf<T> on a 16-byte boundary.
 template <class T, int kCount>
 __device__ __forceinline__ void load_pack(float (&x)[kCount], const T* from) {
   if constexpr (kCount == 1) {
@@ -44,7 +44,7 @@ __device__ __forceinline__ void load_pack(float (&x)[kCount], const T* from) {
   }
 }
 
-/// The same for data that is read once: it takes no place in L1.
+/// The same for data that is read once: it allocates no line in L1.
 template <class T, int kCount>
 __device__ __forceinline__ void load_pack_streaming(float (&x)[kCount], const T* from) {
   if constexpr (kCount == 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Two computations on rows with one structure: every thread holds part of a row in registers,
-// reduces it to a Partial, Partials merge until the whole row is known, and then each element is
-// finished on its own. Levels 5 to 8 are written once, for any such client.
+// Two computations on rows with one structure: every thread holds part of a row in registers and
+// reduces it to a Partial. Partials merge until the whole row is known. Then each element is
+// finished separately. Levels 5 to 8 are written once, for any such client.
 //
 //   struct Op {                                // passed to the kernel by value
 //     struct Partial;                          // what is known about part of a row; {} for none
@@ -26,7 +26,7 @@
 
 namespace cookbook::softmax {
 
-/// The exponential that the levels use: see `exponential`.
+/// The exponential of the levels: see `exponential`.
 struct FastExp {
   __device__ static float of(float x) { return exponential(x); }
 };
@@ -36,8 +36,8 @@ struct SoftmaxOp {
   using Partial = MaxSum;
   static constexpr float kPadding = kMinusInfinity;  // its exponential is 0
 
-  // One exponential per element: relative to this thread's own maximum, since the row's is not
-  // known yet. `factor` makes up for the difference.
+  // One exponential per element, relative to this thread's own maximum, since the row's is not
+  // known yet. `factor` corrects the difference.
   template <int kVectors, int kPack>
   __device__ Partial reduce(float (&x)[kVectors][kPack]) const {
     Partial part;
@@ -111,7 +111,7 @@ struct RmsNormOp {
   template <int kPack>
   __device__ void finish(float (&x)[kPack], float factor, int col) const {
     float w[kPack];
-    load_pack(w, weight + col);  // the same for every row: it stays in the caches
+    load_pack(w, weight + col);  // the same for every row, so it stays in the caches
 #pragma unroll
     for (int j = 0; j < kPack; ++j) x[j] *= factor * w[j];
   }
@@ -127,14 +127,14 @@ inline bool on_boundary(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
 }
 
-/// Whether 16-byte accesses meet every element of every row: bases, pitches and columns.
+/// Whether 16-byte accesses are aligned in every row and cover it: bases, pitches and columns.
 template <class T>
 bool rows_on_boundaries(const Shape& shape, const T* in, const T* out) {
   return on_boundary(in) && on_boundary(out) &&
          (shape.cols | shape.in_pitch | shape.out_pitch) % kPackOf<T> == 0;
 }
 
-/// Client of the row kernels: types, the operation, and what to do with a row of any length.
+/// Client of the row kernels: the types, the operation, and the kernel for a row of any length.
 template <class Element, class Exp = FastExp>
 struct Softmax {
   using T = Element;
@@ -166,12 +166,12 @@ struct RmsNorm {
   }
 };
 
-/// What prepare() of levels 5 to 8 decides: which compiled kernel, and how it is launched.
+/// What prepare() of levels 5 to 8 decides: the compiled kernel and its launch configuration.
 template <class Client>
 struct RowPlan : Client::Level::Plan {
   void (*start)(const RowPlan&, Stream) = nullptr;
-  int cluster = 1;  // blocks that share a row
-  int batch = 1;    // rows that a block (or cluster) takes one after the other
+  int cluster = 1;  // blocks that hold one row together
+  int batch = 1;    // rows that a block (or cluster) computes one after the other
 };
 
 template <class Client>
@@ -182,7 +182,7 @@ void start_any_length(const RowPlan<Client>& plan, Stream stream) {
 /// Copies by cp.async: the SIMT backend counts them with the other asynchronous ones.
 inline Accesses async_loads(std::string buffer) { return tma_loads(std::move(buffer)); }
 
-/// How many elements of a row each thread keeps in registers, whatever their type.
+/// Elements of a row that each thread holds in registers, whatever their type.
 constexpr int kElementsPerThread = 32;
 
 }  // namespace cookbook::softmax

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar: the kernels of levels 5 to 8 under other shapes, for rows of 1k to 256k columns and 1
-// GiB in all. How the shapes in the level files were chosen, and what to try on another GPU. Every
-// candidate is compared with the reference on a few rows before any is timed.
+// Sidebar: the kernels of levels 5 to 8 with other shapes, for rows of 1k to 256k columns and 1 GiB
+// in total. It shows how the shapes in the level files were chosen, and what to try on another GPU.
+// Every candidate is compared with the reference on a few rows before any is timed.
 //
 //   chapter-9-configs [f32|bf16] [columns ...]
 #include <algorithm>
@@ -25,12 +25,12 @@ template <class T>
 struct Candidate {
   std::string name;
   int capacity = 0;   // elements of a block's slice
-  bool once = false;  // a row must fit one block
+  bool once = false;  // a row must fit into one block
   int waves = 0;      // 0: no loop over rows
   int (*batch)(const Shape&, int cluster, int waves) = nullptr;
   void (*start)(const RowPlan<Softmax<T>>&, Stream) = nullptr;
 
-  /// How this candidate runs a problem; false where it cannot, or would leave most lanes idle.
+  /// How this candidate runs a problem; false if it cannot, or would leave most lanes idle.
   bool plan(RowPlan<Softmax<T>>& plan) const {
     const Shape& shape = plan.problem.shape;
     plan.cluster = cluster_for(shape.cols, capacity);
@@ -79,7 +79,7 @@ Candidate<T> in_shared() {
   using C = InSharedConfig<Softmax<T>, kThreads, kChunks, kVectors>;
   return {"in_shared   " + std::to_string(kThreads) + " threads, " + std::to_string(kChunks) +
               " bulk copies of " + std::to_string(C::kChunk * 16) + " bytes, " +
-              std::to_string(C::kRowsBytes / 1024) + " KB a block",
+              std::to_string(C::kRowsBytes / 1024) + " KB per block",
           C::kCapacity,
           C::kRows > 1,
           0,
@@ -102,7 +102,7 @@ Candidate<T> prefetched(int waves) {
 
 template <class T, int kThreads>
 void add_block_shapes(std::vector<Candidate<T>>& list) {
-  constexpr int kBase = sizeof(T) == 4 ? 1 : 2;  // stages that hold 128 KB an SM
+  constexpr int kBase = sizeof(T) == 4 ? 1 : 2;  // stages that hold 128 KB per SM
   list.push_back(on_chip<T, kThreads>());
   list.push_back(on_chip<T, kThreads, 16, 1536>());
   if constexpr (kThreads >= 256) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sidebar: three ways to add an element to a running (max, sum): branch when the maximum grows,
-// take both exponentials always, or take the one that is not 1 and select.
+// always compute both exponentials, or compute the one that is not 1 and select.
 #pragma once
 
 #include "chapters/09_online_softmax/partial.cuh"
@@ -9,7 +9,7 @@
 
 namespace cookbook::softmax {
 
-/// Most lanes take the short way; a warp takes the long one whenever any lane does.
+/// Most lanes take the short path; a warp takes the long one if any lane does.
 struct BranchUpdate {
   static constexpr const char* name = "branch";
   static constexpr const char* changed = "start: rescale in a branch, only when the maximum grows";
@@ -27,7 +27,7 @@ struct BranchUpdate {
 
 struct BothUpdate {
   static constexpr const char* name = "both";
-  static constexpr const char* changed = "no branch: rescale always, by 1 as a rule";
+  static constexpr const char* changed = "no branch: always rescale, usually by 1";
   static constexpr const char* expect = "two exponentials per element, none of them divergent";
   __device__ static void add(MaxSum& part, float x) {
     const float only[1] = {x};
@@ -39,7 +39,7 @@ struct BothUpdate {
 struct SelectUpdate {
   static constexpr const char* name = "select";
   static constexpr const char* changed =
-      "no branch, one exponential: e^-|x - max| serves either case";
+      "no branch, one exponential: e^-|x - max| serves both cases";
   static constexpr const char* expect = "half the exponentials of `both`, no divergence";
   __device__ static void add(MaxSum& part, float x) {
     const float e = exponential(-fabsf(x - part.max));
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(C::kThreads)
   for (int col = thread; col < shape.cols; col += C::kThreads) C::Update::add(part, in[col]);
   part = merge_lanes(part);
   if (lane_idx() == 0) store_vector(&shared[warp_idx()], part);
-  __syncthreads();  // every warp's pair is there
+  __syncthreads();  // every warp's pair is in the table
   part = merge_lanes<kWarps>(load_vector<MaxSum>(&shared[lane_idx() % kWarps]));
 
   const float scale = 1 / part.sum;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar: the error of four exponentials against fp64, in units in the last place of the result,
-// over the arguments that a softmax has (x - max, never positive). Prints a table; exit status 1 if
-// one errs more than the README says. The SIMT backend computes all of them with the C library's
-// function, so this program needs a GPU.
+// Sidebar: the error of four exponentials compared with fp64, in units in the last place of the
+// result, for the arguments that a softmax has (x - max, never positive). Prints a table. The exit
+// status is 1 if an error exceeds the README's bound. The SIMT backend computes all of them with
+// the C library's function, so this program needs a GPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -33,7 +33,7 @@ struct Polynomial {
   __device__ static float of(float x) { return exp2_polynomial(x * kLog2E); }
 };
 
-/// out[i] = Exp of the i-th of kCount arguments spread evenly over [lowest, 0).
+/// out[i] = Exp of the i-th of kCount arguments distributed evenly over [lowest, 0).
 template <class Exp>
 __global__ void evaluate(float* out, float lowest) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
@@ -68,8 +68,9 @@ int run() {
     const double flushed = largest_error<Flushed>(lowest);
     std::printf("| [%g, 0) | %.2f | %.2f | %.2f | %.0f |\n", lowest, accurate, intrinsic, flushed,
                 largest_error<Polynomial>(lowest));
-    // reference.hpp allows 4 u = 2 ulp for ex2 and 3 |x| u for its argument; u is half an ulp of
-    // numbers just above a power of two and a quarter of one just below the next, so twice that.
+    // reference.hpp allows 4 u = 2 ulp for ex2 and 3 |x| u for its argument. u is half an ulp of
+    // numbers just above a power of two and a quarter of one just below the next: hence the factor
+    // 2.
     const double allowed = 2 * (2 + 1.5 * -lowest);
     as_said = as_said && accurate <= 2 && intrinsic <= allowed && flushed <= allowed;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: level 5 with other exponentials. The bytes are the same; what differs is instructions
-// and the error, which the table's max_error column shows. sidebar_exp_error.cu measures them
+// Sidebar: level 5 with other exponentials. The bytes are the same. Only the instructions differ,
+// and the error, which the table's max_error column shows. sidebar_exp_error.cu measures the errors
 // alone.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace cookbook::softmax {
 
-/// The C library's: 1 unit in the last place or so, denormal results kept.
+/// The C library's: about 1 unit in the last place, denormal results are kept.
 struct AccurateExp {
   static constexpr const char* name = "expf";
   static constexpr const char* changed = "start: expf, the most exact in fp32";
   __device__ static float of(float x) { return expf(x); }
 };
 
-/// What -use_fast_math makes of expf.
+/// What -use_fast_math replaces expf by.
 struct IntrinsicExp {
   static constexpr const char* name = "__expf";
   static constexpr const char* changed = "__expf: one multiplication and ex2.approx";
@@ -36,7 +36,7 @@ struct Exponential : OnChip<Softmax<float, Exp>> {
   static constexpr const char* name = Exp::name;
   static constexpr const char* changed = Exp::changed;
   static constexpr const char* expect =
-      "the same time: a kernel that waits for memory has clocks to spare for exactness";
+      "the same time: a kernel that waits for memory has idle clocks for exactness";
   static constexpr const char* cost = "an error of some units in the last place, see README";
   static constexpr const char* source = __FILE__;
 

@@ -8,9 +8,9 @@ namespace cookbook::softmax {
 
 /// e^(x - m) for many x and one m, as 2^(x log2 e - M) with M = m log2 e: one FMA and one ex2.
 ///
-/// M is rounded, so every result is too large by one factor, 2^R, where R is what the rounding cut
-/// off. An FMA gives R exactly, and whoever multiplies the results or their sum by a constant
-/// anyway takes 2^-R along.
+/// M is rounded, so every result is too large by one factor, 2^R, where R is the rounding error. An
+/// FMA gives R exactly. A caller that multiplies the results or their sum by a constant anyway
+/// includes 2^-R in it.
 struct ShiftedExp {
   float shift;  // M
   float cure;   // 2^-R
@@ -18,7 +18,7 @@ struct ShiftedExp {
       : shift(max * kLog2E), cure(ex2_approx_ftz(-fmaf(max, kLog2E, -shift))) {}
   __device__ float of(float x) const { return ex2_approx_ftz(fmaf(x, kLog2E, -shift)); }
 
-  /// Whether R is small: below 0.5. Beyond, and for an empty part's maximum, subtract first.
+  /// Whether R is small: below 0.5. If not, and for an empty part's maximum, subtract first.
   __device__ static bool good_for(float max) { return fabsf(max) < (1 << 22); }
 };
 
@@ -67,9 +67,9 @@ struct OneFma : Level<T> {
   using Plan = RowPlan<Client>;
   static constexpr const char* name = "one_fma";
   static constexpr const char* changed =
-      "e^(x - m) is one FMA and one ex2: the multiplication by log2 e subtracts as well";
+      "e^(x - m) is one FMA and one ex2: the FMA multiplies by log2 e and subtracts";
   static constexpr const char* expect =
-      "two instructions fewer for each element: felt where blocks wait for each other and the "
+      "two instructions fewer per element: matters where blocks wait for each other and the "
       "elements are many, in long bf16 rows; nothing elsewhere";
   static constexpr const char* cost = "a correction for the rounded m log2 e; a branch for huge m";
   static constexpr const char* source = __FILE__;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: blocks stay for several rows, and the next rows travel while one is worked on.
+// Sidebar: each block processes several rows, and loads the next rows while it works on one.
 #pragma once
 
 #include "chapters/09_online_softmax/level_6_cluster.cuh"
@@ -13,12 +13,12 @@ struct PrefetchedConfig {
   using Client = ClientValue;
   using T = typename Client::T;
   using Op = typename Client::Op;
-  static constexpr int kThreads = kThreadsValue;  // of a block, for one row or its slice of one
+  static constexpr int kThreads = kThreadsValue;  // per block, for one row or its slice of one
   static constexpr int kBlock = kThreads > kWarpSize ? kThreads : 128;  // threads of a block
-  static constexpr int kRows = kBlock / kThreads;                       // rows of a block at a time
-  static constexpr int kPack = kPackOf<T>;                              // elements of an access
+  static constexpr int kRows = kBlock / kThreads;                       // rows per block at a time
+  static constexpr int kPack = kPackOf<T>;                              // elements per access
   static constexpr int kVectors = kElements / kPack;  // accesses per thread and row
-  static constexpr int kStages = kStagesValue;        // rows on their way
+  static constexpr int kStages = kStagesValue;        // rows in flight
   static constexpr int kMinBlocks = kThreadsPerSm / kBlock > 0 ? kThreadsPerSm / kBlock : 1;
   static constexpr int kCapacity = kThreads * kElements;  // longest slice
   static constexpr size_t kStageBytes = size_t{kVectors} * kBlock * 16;
@@ -40,15 +40,15 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   const std::int64_t row0 =  // rows row0, row0 + kRows, ... are this thread's
       std::int64_t{blockIdx.x / blocks} * batch * C::kRows + threadIdx.x / C::kThreads;
   const int vectors = static_cast<int>(shape.cols) / C::kPack;
-  const int slice = (vectors + blocks - 1) / blocks;  // accesses of this block, side by side
-  const int first = rank * slice + threadIdx.x % C::kThreads;  // this thread's first
-  const int left = min(vectors, (rank + 1) * slice) - first;   // up to the end of the slice
+  const int slice = (vectors + blocks - 1) / blocks;           // contiguous accesses of this block
+  const int first = rank * slice + threadIdx.x % C::kThreads;  // this thread's first access
+  const int left = min(vectors, (rank + 1) * slice) - first;  // accesses up to the end of the slice
   in += row0 * shape.in_pitch + first * C::kPack;
   out += row0 * shape.out_pitch + first * C::kPack;
   op.skip(first * C::kPack);
-  if (blocks > 1) cluster_arrive();  // "this block has started": waited for below
+  if (blocks > 1) cluster_arrive();  // "this block has started"; the wait follows
 
-  // Every thread fetches what it will use itself, so its own wait is enough: no barrier.
+  // Every thread loads what it uses itself, so its own wait is enough: no barrier.
   const auto fetch = [&](int step) {
     const bool is_row = step < batch && row0 + std::int64_t{step} * C::kRows < shape.rows;
     uint4* slot = slots + step % C::kStages * C::kVectors * C::kBlock;
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
         cp_async<16>(slot + v * C::kBlock, in + v * C::kThreads * C::kPack);
       }
     }
-    cp_async_commit();  // an empty group too: it keeps the count right
+    cp_async_commit();  // even an empty group: it keeps the count right
     in += C::kRows * shape.in_pitch;
   };
 #pragma unroll
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 
   for (int step = 0; step < batch; ++step) {
     const std::int64_t row = row0 + std::int64_t{step} * C::kRows;
-    if (row - threadIdx.x / C::kThreads >= shape.rows) break;  // nothing left for the whole block
+    if (row - threadIdx.x / C::kThreads >= shape.rows) break;  // no row left for the whole block
     const int row_left = row < shape.rows ? left : 0;
     cp_async_wait<C::kStages - 1>();  // this thread's part of the row has arrived
     float x[C::kVectors][C::kPack];   // (accesses, elements) per thread
@@ -80,14 +80,14 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
         load_pack(x[v], reinterpret_cast<const T*>(slot + v * C::kBlock));
       }
     }
-    fetch(step + C::kStages);  // into the slots just emptied
+    fetch(step + C::kStages);  // into the stage just read
 
     const Partial mine = op.reduce(x);
     Partial whole = op.template merge_lanes<kLanes>(mine);
     if constexpr (kWarps > 1) {
-      // Two tables in turn: when the next row's Partials arrive, this row's may still be read.
+      // Two tables, alternately: when the next row's Partials arrive, this row's may still be read.
       Partial* table = tables + step % 2 * blocks * kWarps;  // (block of the cluster, warp)
-      if (lane_idx() < blocks) {                             // lane r tells block r
+      if (lane_idx() < blocks) {                             // lane r writes to block r
         Partial* entry = &table[rank * kWarps + warp_idx()];
         store_vector(blocks > 1 ? map_shared(entry, lane_idx()) : entry, whole);
       }
@@ -127,7 +127,8 @@ void start_prefetched(const RowPlan<typename C::Client>& plan, Stream stream) {
          plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan), plan.batch);
 }
 
-/// Rows for each block (or cluster) so that the grid has `waves` times what the device holds.
+/// Rows per block (or cluster), so that the grid has `waves` times the blocks that the device
+/// holds.
 template <class C>
 int rows_per_block(const Shape& shape, int cluster, int waves) {
   const std::int64_t resident = std::int64_t{device_info().sm_count} * C::kMinBlocks / cluster;
@@ -138,13 +139,13 @@ int rows_per_block(const Shape& shape, int cluster, int waves) {
 template <class Client>
 struct Prefetched : Client::Level {
   using Plan = RowPlan<Client>;
-  static constexpr int kWaves = 4;  // enough that blocks which finish early find more to do
+  static constexpr int kWaves = 4;  // enough that SMs which finish early get more blocks
   static constexpr const char* name = "prefetched";
   static constexpr const char* changed =
-      "blocks take several rows; cp.async fetches the next while one is reduced and stored";
+      "each block computes several rows; cp.async loads the next while one is reduced and stored";
   static constexpr const char* expect =
       "a full load of bytes in flight at all times, not only between two rows";
-  static constexpr const char* cost = "128 KB of shared memory an SM; 16-byte boundaries";
+  static constexpr const char* cost = "128 KB of shared memory per SM; 16-byte boundaries";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const typename Client::Level::Problem& p) {

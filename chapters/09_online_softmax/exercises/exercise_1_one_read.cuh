@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Exercise 9.1: this softmax is right, and reads its row twice before it writes: once for the
-// maximum, once for the sum. Fill in `add` and `merge` so that one pass yields both, and take the
-// second pass out: the claim allows two reads of `in` in all, and 8 stores to shared memory a row.
-// Rows with -inf, +inf and NaN must behave as before: mind where a running maximum starts.
+// Exercise 9.1: this softmax is right, but reads its row twice before it writes: once for the
+// maximum, once for the sum. Fill in `add` and `merge` so that one pass yields both, and remove the
+// second pass. The claim allows two reads of `in` in total, and 8 stores to shared memory per row.
+// Rows with -inf, +inf and NaN must behave as before: mind the initial value of the running
+// maximum.
 #pragma once
 
 #include <limits>
@@ -28,7 +29,7 @@ __device__ __forceinline__ RunningPair add_element(const RunningPair& part, floa
   return {fmaxf(part.max, x), part.sum};
 }
 
-/// Two parts together: your part.
+/// Merges two parts: your part.
 __device__ __forceinline__ RunningPair merge_parts(const RunningPair& a, const RunningPair& b) {
   return {fmaxf(a.max, b.max), a.sum + b.sum};
 }
@@ -59,10 +60,10 @@ __global__ void __launch_bounds__(C::kThreads)
   }
   part = merge_warp(part, kWarpSize);
   if (lane_idx() == 0) store_vector(&table[warp_idx()], part);
-  __syncthreads();  // every warp's pair is there
+  __syncthreads();  // every warp's pair is in the table
   part = merge_warp(load_vector<RunningPair>(&table[lane_idx() % kWarps]), kWarps);
 
-  // The pass to take out.
+  // The pass to remove.
   float sum = 0;
   for (int col = threadIdx.x; col < shape.cols; col += C::kThreads) {
     sum += ex2_approx_ftz((in[col] - part.max) * kLog2E);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Exercise 9.2: a block per row in three passes; both reductions use one table of 8 words. It has a
-// seeded bug that most runs do not show. The tracer finds it: which thread may overwrite what,
-// while which other still needs it? Find and repair it. One barrier is enough; a second table is
-// another cure, which the grader accepts as well: what does each cost?
+// Exercise 9.2: one block per row in three passes; both reductions use one table of 8 words. It has
+// a seeded bug that most runs do not show, but the tracer finds it. Which thread may overwrite
+// what, while which other thread still needs it? Find and repair it. One barrier is enough. The
+// grader also accepts a second table: what does each cost?
 #pragma once
 
 #include "chapters/09_online_softmax/partial.cuh"
