@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Example 4, attention: chapter 10's last kernel and its multicast kernel - queries and keys of a
-// tile, stages, cluster 1 or 2, and how many heads are worked on together.
+// Example 4, attention: chapter 10's last kernel and its multicast kernel. The space: queries and
+// keys per tile, stages, cluster size 1 or 2, and the number of heads whose tiles are interleaved.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace cookbook::attention::tuned {
 
 using Case128 = Case<bf16, 128>;  // what is compiled
 
-/// As the number of keys: 176, or 128 under a causal mask, where the diagonal's tiles are half
-/// wasted. It is with_persistent_config's rule; that a rule may be a configuration costs nothing,
-/// because its kernels are here anyway.
+/// As the number of keys: 176, or 128 under a causal mask, where half of each diagonal tile is
+/// wasted. It is with_persistent_config's rule. Making a rule a configuration costs nothing,
+/// because its kernels are compiled anyway.
 inline constexpr int kByMask = 0;
 
-/// Queries and keys of a tile, tiles of keys in flight, blocks of a cluster; then, without a kernel
-/// of their own: heads that are worked on together, 0 for as many as make_schedule says.
+/// Queries and keys per tile, tiles of keys in flight, blocks per cluster. Then, without a separate
+/// kernel: the number of heads whose tiles are interleaved, 0 for make_schedule's choice.
 template <int kQueries, int kKeys, int kDepth, int kBlocks, int kHeads>
 struct Config {
   static constexpr int kConsumers = kQueries / 64;
@@ -40,11 +40,11 @@ struct Config {
             {"group", kHeads}};
   }
 
-  // The kernels' own rules, worked out without instantiating one.
+  // The kernels' own rules, evaluated without instantiating a kernel.
   static constexpr int kMostKeys = kKeys == kByMask ? 176 : kKeys;
   using Largest = Tile<kMostKeys>;
   static constexpr std::int64_t kSmemBytes = sizeof(typename Largest::Smem);
-  // A consumer thread's output, scores and weights, and what else it keeps: the state of its rows,
+  // A consumer thread's output, scores and weights, and its other registers: the state of its rows,
   // limits of the mask, descriptors, rings.
   static constexpr int kNeeds = 128 / 2 + kMostKeys / 2 + kMostKeys / 4 + 36;
   static constexpr int kHas =
@@ -74,7 +74,8 @@ struct Config {
 
 template <class C>
 struct Tuned : LevelOf<Problem, Buffers> {
-  static constexpr bool kShares = C::kBlockCount > 1;  // tiles of keys and values, in a cluster
+  static constexpr bool kShares =
+      C::kBlockCount > 1;  // the blocks of a cluster share tiles of keys and values
   static constexpr const char* name = "attention";
   static constexpr const char* changed = "one configuration of the space";
   static constexpr const char* expect = "";
@@ -87,7 +88,7 @@ struct Tuned : LevelOf<Problem, Buffers> {
     TensorMap q_map, k_map, v_map;
     Schedule schedule;  // of query tiles, or of a cluster's pairs of them
     int blocks;
-    DeviceMemory counters;  // of the persistent kernel; the multicast one strides
+    DeviceMemory counters;  // of the persistent kernel; the multicast kernel's schedule is static
   };
 
   static Support supports(const Problem& p, const DeviceInfo& device) {
@@ -158,9 +159,9 @@ struct Tuned : LevelOf<Problem, Buffers> {
   }
 };
 
-/// Clocks of one multiprocessor: per tile of keys the slowest of tensor cores, exponentials and L2,
-/// and a little that nothing hides; per tile of queries its beginning and end. Times the tiles that
-/// the busiest multiprocessor gets - and not less than device memory needs.
+/// Clocks of one SM. Per tile of keys: the slowest of tensor cores, exponentials and L2, plus a
+/// small part that cannot be hidden. Per tile of queries: its start and end. The sum is multiplied
+/// by the number of tiles of the busiest SM, and is at least what device memory needs.
 inline double predict(const tune::Parameters& parameters, const Size& size,
                       const DeviceInfo& device) {
   const auto of = [&](const char* name) { return tune::value_of(parameters, name); };
@@ -170,13 +171,14 @@ inline double predict(const tune::Parameters& parameters, const Size& size,
   const double heads = double(size[0] * size[1]), m = double(bm), n = double(bn);
   const double sms = double(device.sm_count / blocks * blocks);
 
-  const double mma = 2 * m * n * 128 / 2048;     // 2,048 products a clock, two matrices
-  const double exponentials = 1.6 * m * n / 16;  // 16 a clock, and the arithmetic around them
-  const double l2 = 4 * 128 * n / double(blocks) / 48;  // K and V come once a cluster
+  const double mma = 2 * m * n * 128 / 2048;     // 2,048 FMAs per clock, two GEMMs
+  const double exponentials = 1.6 * m * n / 16;  // 16 per clock, and the arithmetic around them
+  const double l2 = 4 * 128 * n / double(blocks) / 48;  // K and V are loaded once per cluster
   const double waits = 900 / double(of("stages")) / (n / 64) + (blocks > 1 ? 60 : 0);
   const double step = std::max({mma, exponentials, l2}) + 100 + waits;
 
-  // Tiles of keys that the tiles of queries of a head visit, a cluster's alike.
+  // Tiles of keys that the query tiles of a head visit; all query tiles of a cluster visit the
+  // same.
   double steps = 0, longest = 0, tiles = 0;
   for (std::int64_t first = 0; first < seq_q; first += bm * blocks) {
     const std::int64_t last = std::min(first + bm * blocks, seq_q) - 1;
@@ -188,11 +190,12 @@ inline double predict(const tune::Parameters& parameters, const Size& size,
   const double clusters = sms / double(blocks), all = tiles * heads;
   const double per_tile = 2000 + step;  // filling the pipeline, writing the output
   const double waves = std::ceil(all / clusters);
-  // A counter deals long and short tiles evenly; a stride leaves the last wave as it falls.
+  // A counter distributes long and short tiles evenly; a static schedule leaves the last wave
+  // uneven.
   const double even = steps * heads / clusters + (blocks > 1 ? 0.5 : 0.25) * longest;
   const double busiest = causal ? std::max(even, longest) : waves * longest;
 
-  // Keys and values of the heads at work: from memory once while they fit into L2.
+  // Keys and values of the interleaved heads: read from memory once if they fit into L2.
   const double kv = 4 * 128 * double(seq_k);
   const double together =
       std::min(heads, std::max(double(of("group")), std::ceil(clusters / std::max(1.0, tiles))));

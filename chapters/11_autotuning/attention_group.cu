@@ -18,7 +18,7 @@ std::vector<tune::Candidate> attention_group() {
       candidate<Config<192, 64, 2, 1, 0>, Tuned>(), candidate<Config<192, 64, 4, 1, 0>, Tuned>(),
       candidate<Config<128, 176, 2, 2, 0>, Tuned>(), candidate<Config<128, 128, 2, 2, 0>, Tuned>(),
       candidate<Config<128, 128, 3, 2, 0>, Tuned>(),
-      // What the rules refuse; nothing is compiled for these.
+      // Unsupported configurations, with their reasons; no kernel is compiled for them.
       candidate<Config<128, 176, 3, 1, 0>, Tuned>(), candidate<Config<128, 192, 2, 1, 0>, Tuned>(),
       candidate<Config<192, 96, 2, 1, 0>, Tuned>(), candidate<Config<192, 64, 2, 2, 0>, Tuned>()};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Chapter 10's problem with the mask as one more extent, so that full and causal attention are
-// shapes of one space: they want different tiles, as large and small products do. It is the number
-// of halves of the matrix of scores that are visible: 2 is full, 1 is causal.
+// shapes of one space: they need different tiles, as large and small GEMMs do. The extent is the
+// number of visible halves of the matrix of scores: 2 is full, 1 is causal.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Example 3, the bf16 product: the full space over chapter 8's last kernel - tile, stages, cluster,
-// schedule, the order of blocks, and whether the last wave is shared (stream-K).
+// Example 3, the bf16 GEMM: the full space over chapter 8's last kernel: tile, stages, cluster,
+// schedule, raster order, and whether the last wave is cut into k-blocks (stream-K).
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,9 @@ namespace cookbook::gemm::tuned {
 
 using any_shape::Schedule;
 
-/// Rows: M, N, K of a block's tile, stages, blocks of a cluster, schedule; then, without a kernel
-/// of their own: rows of cluster tiles in a group, and whether the last wave's tiles are shared.
+/// M, N, K of a block's tile, stages, blocks per cluster, schedule. Then, without a separate
+/// kernel: the group size in rows of cluster tiles, and whether the last wave's tiles are cut into
+/// k-blocks.
 template <int kM, int kN, int kK, int kDepth, int kBlocks, Schedule kWho, int kRows, bool kCut>
 struct Config {
   using Tile = any_shape::Config<kM, kN, kK, kDepth, kBlocks, 8, kWho>;  // what is compiled
@@ -32,9 +33,9 @@ struct Config {
             {"share", kCut}};
   }
 
-  // The kernel's own rules, worked out without instantiating it.
+  // The kernel's own rules, evaluated without instantiating it.
   static constexpr int kWarpgroupM = kM / (kWho == Schedule::ping_pong ? 1 : 2);  // rows of C
-  static constexpr int kAccumulators = kWarpgroupM / 64 * kN / 2;                 // a thread's
+  static constexpr int kAccumulators = kWarpgroupM / 64 * kN / 2;                 // per thread
   static constexpr std::int64_t kSmemBytes =
       std::int64_t{kDepth} * (2 * kK * (kM + kN) + 16) + 8 * tma_store::kBoxBytes;
   static constexpr bool kLegal = kWarpgroupM % 64 == 0 && kAccumulators <= 224 &&
@@ -123,8 +124,8 @@ struct Tuned : LevelT<bf16> {
   }
 };
 
-/// Clocks of one product, as a multiprocessor sees it: the slowest of tensor cores, shared memory
-/// and L2 for every k-block, times the waves of tiles it takes - or not less than device memory.
+/// Clocks of one GEMM on one SM: the slowest of tensor cores, shared memory and L2 per k-block,
+/// times the waves of tiles; at least what device memory needs.
 inline double predict(const tune::Parameters& parameters, const Size& size,
                       const DeviceInfo& device) {
   const auto of = [&](const char* name) { return double(tune::value_of(parameters, name)); };
@@ -134,12 +135,13 @@ inline double predict(const tune::Parameters& parameters, const Size& size,
   const double tiles = std::ceil(m / (bm * blocks)) * std::ceil(n / bn),
                k_blocks = std::ceil(k / bk);
 
-  const double mma = bm * bn * bk / 2048;                              // 2,048 products a clock
+  const double mma = bm * bn * bk / 2048;                              // 2,048 FMAs per clock
   const double smem = 2 * bk * (bm + bn + bm / 64 * (64 + bn)) / 128;  // filled once, read by wgmma
-  const double l2 = 2 * bk * (bm + bn / blocks) / 48;                  // B comes once a cluster
-  const double latency = 900 / of("stages") / (bk / 64);  // hidden by what is in flight
+  const double l2 = 2 * bk * (bm + bn / blocks) / 48;     // B is loaded once per cluster
+  const double latency = 900 / of("stages") / (bk / 64);  // hidden by the stages in flight
   const double step = std::max({mma, smem, l2, latency});
-  // Stores: hidden by the other warpgroup when ping-pong, paid for at the end of every tile if not.
+  // Stores: with ping-pong the other warpgroup hides them, otherwise they are paid for at the end
+  // of every tile.
   const double store = bm * bn / 32, waves = std::ceil(tiles / clusters);
   const double exposed = of("ping_pong") != 0 ? store : store * waves;
   const bool shares = of("share") != 0 && std::fmod(tiles, clusters) != 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Configurations of the product, first group: tiles for many waves. Groups compile side by side.
+// Configurations of the GEMM, first group: tiles for many waves. The groups are compiled in
+// parallel.
 #include "chapters/11_autotuning/gemm.cuh"
 #include "chapters/11_autotuning/spaces.hpp"
 
@@ -20,7 +21,7 @@ std::vector<tune::Candidate> gemm_group_1() {
           candidate<Config<256, 128, 64, 4, 2, kCoop, 8, false>, Tuned>(),
           candidate<Config<256, 128, 64, 4, 1, kCoop, 8, false>, Tuned>(),
           candidate<Config<256, 192, 64, 3, 2, kCoop, 4, false>, Tuned>(),
-          // What the rules refuse; nothing is compiled for these.
+          // Unsupported configurations, with their reasons; no kernel is compiled for them.
           candidate<Config<128, 256, 64, 5, 2, kCoop, 8, false>, Tuned>(),
           candidate<Config<256, 256, 64, 3, 2, kCoop, 8, false>, Tuned>(),
           candidate<Config<256, 128, 64, 4, 2, kCoop, 8, true>, Tuned>()};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Configurations of the product, second group: middle-sized tiles, for fewer waves.
+// Configurations of the GEMM, second group: middle-sized tiles, for fewer waves.
 #include "chapters/11_autotuning/gemm.cuh"
 #include "chapters/11_autotuning/spaces.hpp"
 
@@ -18,7 +18,7 @@ std::vector<tune::Candidate> gemm_group_2() {
           candidate<Config<128, 128, 64, 6, 2, kCoop, 8, false>, Tuned>(),
           candidate<Config<128, 128, 64, 6, 2, kCoop, 8, true>, Tuned>(),
           candidate<Config<128, 128, 128, 3, 2, kCoop, 8, false>, Tuned>(),
-          // Refused: half of 64 rows is no wgmma.
+          // Unsupported: half of the tile's 64 rows is less than a wgmma.
           candidate<Config<64, 256, 64, 5, 2, kCoop, 16, false>, Tuned>()};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Configurations of the product, third group: small tiles and lone blocks, for less than a wave.
+// Configurations of the GEMM, third group: small tiles and single blocks, for less than a wave.
 #include "chapters/11_autotuning/gemm.cuh"
 #include "chapters/11_autotuning/spaces.hpp"
 

@@ -16,7 +16,7 @@
 namespace cookbook {
 namespace autotuning {
 
-// Without their levels: what a space searches over.
+// The problems without their levels: a space searches over these.
 
 inline Ladder rmsnorm_ladder() {
   auto ladder = ladder_over<softmax::RmsProblem<bf16>>("rmsnorm", "RMSNorm, bf16: occupancy only",
@@ -70,7 +70,7 @@ inline Ladder attention_ladder() {
   ladder.roof = Roof::wgmma_bf16;
   ladder.gpu_size = {2, 16, 16, 8192, 8192, 128, 2};
   ladder.check_size = {1, 2, 1, 200, 260, 128, 1};
-  // One tile of queries, every key visible: there every configuration loads the same bytes.
+  // One tile of queries, every key visible: then every configuration loads the same bytes.
   ladder.trace_size = {1, 4, 2, 40, 264, 128, 2};
   ladder.test_sizes = {{1, 1, 1, 1, 1, 128, 2},    {2, 2, 1, 1, 65, 128, 1},
                        {1, 2, 2, 65, 63, 128, 2},  {1, 4, 2, 33, 97, 128, 1},

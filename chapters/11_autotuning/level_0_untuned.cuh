@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Level 0: one configuration, chosen by whoever wrote the kernel.
+// Level 0: one configuration, chosen by the author of the kernel.
 #pragma once
 
 #include "common/tune/levels.hpp"
 
 namespace cookbook::autotuning {
 
-/// The first configuration of the space that can run the problem.
+/// The first configuration of the space that supports the problem.
 inline LevelEntry untuned(const tune::Space& space) {
   const tune::LevelText text{"untuned", "nothing: the configuration its author would have picked",
                              "right everywhere, best somewhere", "one kernel in the binary"};

@@ -7,7 +7,7 @@
 namespace cookbook::autotuning {
 
 /// The configuration with the best geometric mean over the training shapes, as recorded on this
-/// architecture; as the model predicts, where nobody has recorded it.
+/// architecture. Without a recording: the one that the model predicts.
 inline std::size_t best_fixed_configuration(const tune::Space& space) {
   const DeviceInfo& device = device_info();
   if (const auto recording = tune::find_recording(space, device.cc())) {
@@ -19,7 +19,7 @@ inline std::size_t best_fixed_configuration(const tune::Space& space) {
 inline LevelEntry best_fixed(const tune::Space& space) {
   const tune::LevelText text{
       "best_fixed", "the one configuration that does best over all training shapes",
-      "what an honest author ships: it loses where shapes want different tiles",
+      "what an honest author ships: it loses where shapes need different tiles",
       "one kernel in the binary, an afternoon of measuring"};
   return tune::level_over(space, text, [&space](const AnyProblem& problem, const DevicePointers&) {
     return tune::with_fallbacks(best_fixed_configuration(space), space, problem);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The spaces, and the chapter. Only the memory-bound kernels are compiled here.
+// The spaces, and the chapter. This file compiles only the memory-bound kernels.
 #include <filesystem>
 
 #include "chapters/11_autotuning/ladder.hpp"
@@ -10,7 +10,7 @@ namespace cookbook {
 namespace autotuning {
 namespace {
 
-// This folder: where it was compiled, or below the current one if the program has moved.
+// This folder: as compiled in, or below the current directory if the program has moved.
 const std::string& here() {
   static const std::string folder = [] {
     const std::string compiled = COOKBOOK_SOURCE_DIR "/chapters/11_autotuning/";
@@ -58,7 +58,7 @@ const tune::Space& rmsnorm_space() {
     add_rmsnorm<Config<256, 8>, Config<256, 4>, Config<256, 2>, Config<128, 16>, Config<128, 8>,
                 Config<128, 4>, Config<64, 32>, Config<64, 16>, Config<512, 4>, Config<512, 2>,
                 Config<512, 1>, Config<1024, 2>, Config<1024, 1>,
-                // Refused, with their reasons.
+                // Unsupported configurations, with their reasons.
                 Config<1024, 3>, Config<512, 8>, Config<2048, 1>>(space);
     return space;
   }();
@@ -82,11 +82,11 @@ const tune::Space& rope_space() {
     space.training = {{16384, 32, 128}, {4096, 32, 128}, {65536, 8, 128},
                       {1024, 32, 128},  {8192, 64, 64},  {256, 16, 128}};
     space.held_out = {{8192, 40, 128}, {2048, 16, 256}, {131072, 4, 64}};
-    //      threads  heads a thread
+    //      threads  heads per thread
     add_rope<Config<256, 1>, Config<128, 1>, Config<64, 1>, Config<512, 1>, Config<1024, 1>,
              Config<256, 2>, Config<256, 4>, Config<256, 8>, Config<128, 2>, Config<128, 4>,
              Config<128, 8>, Config<64, 4>, Config<512, 4>,
-             // Refused.
+             // Unsupported configurations.
              Config<2048, 1>>(space);
     return space;
   }();
@@ -132,7 +132,7 @@ const tune::Space& attention_space() {
                      const DeviceInfo& device) {
       return predict_attention(parameters, size, device);
     };
-    // Full and causal; many waves of tiles and less than one; with as many heads of keys, and
+    // Full and causal; many waves of tiles and less than one; as many KV heads as query heads, and
     // fewer.
     space.training = {{2, 16, 16, 8192, 8192, 128, 2}, {2, 16, 16, 8192, 8192, 128, 1},
                       {8, 16, 16, 1024, 1024, 128, 2}, {4, 32, 8, 2048, 2048, 128, 1},

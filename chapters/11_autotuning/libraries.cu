@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a user would call instead of the product: cuBLAS, whose heuristic is a tuner of its own.
+// The library call for the GEMM: cuBLAS, whose heuristic is itself a tuner.
 #include "chapters/05_tensor_cores/cublas_gemm.hpp"
 
 namespace cookbook {

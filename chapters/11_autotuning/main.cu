@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tunes (or replays a recording), then runs the ladders, then says whether tuning was worth it.
-// `chapter-11 tune|merge|replay` do only that.
+// Tunes (or replays a recording), runs the ladders, and then says whether tuning paid. `chapter-11
+// tune|merge|replay` does only that.
 #include <unistd.h>
 
 #include <cstdio>
@@ -27,7 +27,7 @@ Libraries chapter_11_libraries();
 namespace {
 
 #if !COOKBOOK_TRACED
-// Options under which nobody waits for a search.
+// Options with which no user waits for a search.
 bool only_looks(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     for (const char* flag : {"--list", "--check", "--explain", "--exercise"}) {
@@ -37,8 +37,9 @@ bool only_looks(int argc, char** argv) {
   return false;
 }
 
-// On a GPU: what each ladder's size was tuned to, searching where the cache has nothing. Without
-// one: what a GPU recorded. Says so when it cannot, and leaves the ladder to run its defaults.
+// On a GPU: the configuration tuned for each ladder's size, with a search if the cache has none.
+// Without one: the configuration that a GPU recorded. If that fails, it says so, and the ladder
+// runs its defaults.
 void tune_first(const Options& options) {
   for (const tune::Space* space : autotuning::all_spaces()) {
     if (!options.ladder.empty() && options.ladder != space->kernel) continue;
@@ -67,7 +68,7 @@ void tune_first(const Options& options) {
   }
 }
 
-// The ladders, and over several sizes what they prove.
+// Runs the ladders, and prints over several sizes what they prove.
 int run_and_judge(const Options& options, int argc, char** argv) {
   const auto run = [](std::vector<char*> words) {
     const int count = static_cast<int>(words.size());
@@ -79,7 +80,8 @@ int run_and_judge(const Options& options, int argc, char** argv) {
   };
   std::vector<char*> words(argv, argv + argc);
   if (options.sizes.size() < 2) return run(words);
-  // What was timed comes back through the file that --json writes; a passing one, if nobody asked.
+  // The times come back through the file that --json writes: a temporary file if the user gave
+  // none.
   const std::string passing = (std::filesystem::temp_directory_path() /
                                ("chapter-11." + std::to_string(getpid()) + ".json"))
                                   .string();
@@ -104,7 +106,8 @@ int main(int argc, char** argv) {
   if (const auto status = tune::command(autotuning::all_spaces(), argc, argv)) return *status;
   Options options;
   if (const auto status = parse_options(chapter_11_entry(), argc, argv, options)) {
-    if (*status == 0) std::printf("\nIn place of options:\n%s", tune::kCommands);  // it was --help
+    if (*status == 0)
+      std::printf("\nIn place of options:\n%s", tune::kCommands);  // the option was --help
     return *status;
   }
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Example 1, RMSNorm: memory-bound, so only occupancy is searched - threads a block, blocks a
-// multiprocessor. No tile to choose, nothing to stage.
+// Example 1, RMSNorm: memory-bound, so only the occupancy is searched: threads per block and blocks
+// per SM. There is no tile size and no number of stages to choose.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using softmax::Shape;
 
 template <int kThreadCount, int kBlockCount>
 struct Config {
-  static constexpr int kThreads = kThreadCount;  // of a block, which takes one row at a time
+  static constexpr int kThreads = kThreadCount;  // per block; a block computes one row at a time
   static constexpr int kBlocksPerSm = kBlockCount;
 
   static tune::Parameters parameters() {
@@ -34,7 +34,7 @@ struct Config {
   }
 };
 
-/// One row a block, rows dealt in turn. kPack: elements an access moves, 8 or 1.
+/// One row per block at a time, rows assigned round-robin. kPack: elements per access, 8 or 1.
 template <class C, int kPack>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     kernel(const bf16* __restrict__ in, const bf16* __restrict__ weight, bf16* __restrict__ out,
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     const float scale = rsqrtf(squares / static_cast<float>(cols) + softmax::kEpsilon);
     for (int i = threadIdx.x * kPack; i < packed; i += C::kThreads * kPack) {
       float v[kPack], w[kPack];
-      softmax::load_pack(v, x + i);  // again: L1 or L2 still has the row
+      softmax::load_pack(v, x + i);  // second read: L1 or L2 still has the row
       softmax::load_pack(w, weight + i);
 #pragma unroll
       for (int j = 0; j < kPack; ++j) v[j] *= scale * w[j];
@@ -99,18 +99,18 @@ struct Tuned : LevelOf<Problem, Buffers> {
   }
 };
 
-/// Latency-bound until enough bytes are in flight, then all alike: threads resident, and how evenly
-/// rows divide among blocks.
+/// Latency-bound until enough bytes are in flight; then all configurations take the same time. What
+/// matters: the resident threads, and how evenly the rows are distributed over the blocks.
 inline double predict(const tune::Parameters& parameters, const Size& size,
                       const DeviceInfo& device) {
   const double threads = double(tune::value_of(parameters, "threads"));
   const double resident = double(tune::value_of(parameters, "blocks_per_sm")) * device.sm_count;
   const double rows = double(size[0]), cols = double(size[1]);
   const double waves = std::max(1.0, std::ceil(rows / resident));
-  const double steps = std::ceil(cols / (8 * threads));  // 16-byte accesses a row
+  const double steps = std::ceil(cols / (8 * threads));  // 16-byte accesses per row
   const double blocks = std::min(rows, resident);
   const double in_flight = blocks * std::min(threads, cols / 8) * 16 / device.sm_count;
-  const double bandwidth = std::min(1.0, in_flight / 32768);  // bytes that fill the pipe
+  const double bandwidth = std::min(1.0, in_flight / 32768);  // bytes in flight for full bandwidth
   return waves * blocks * cols / bandwidth / device.sm_count / 1e3 + 0.6 * waves * steps;
 }
 

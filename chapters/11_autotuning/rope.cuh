@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Example 2, RoPE: memory-bound and in place. Threads a block are searched, and how many heads a
-// thread turns with the cosines and sines it has in registers.
+// Example 2, RoPE: memory-bound and in place. The space: threads per block, and the number of heads
+// that a thread rotates with the cosines and sines in its registers.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,16 @@ namespace cookbook::rope {
 template <int kThreadCount, int kHeadCount>
 struct Config {
   static constexpr int kThreads = kThreadCount;
-  static constexpr int kHeads = kHeadCount;  // of one token that a thread turns
+  static constexpr int kHeads = kHeadCount;  // heads of one token per thread
 
   static tune::Parameters parameters() { return {{"threads", kThreads}, {"heads", kHeads}}; }
   static constexpr bool kLegal = kThreads <= 1024;
   static std::string refusal() { return tune::with_commas(kThreads) + " threads > 1,024 a block"; }
 };
 
-/// A thread turns kPack neighbouring pairs of kHeads heads. It reads its elements before it writes
-/// them and nobody else touches them: `out` may be `in`, which is why neither is __restrict__.
+/// A thread rotates kPack neighbouring pairs of kHeads heads. It reads its elements before it
+/// writes them, and no other thread accesses them. So `out` may be `in`, and neither is
+/// __restrict__.
 template <class C, int kPack>
 __global__ void __launch_bounds__(C::kThreads)
     kernel(const bf16* in, bf16* out, const float* __restrict__ cos, const float* __restrict__ sin,
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const std::int64_t first = index / packs % groups * C::kHeads;  // head
   const std::int64_t pair = index % packs * kPack;
 
-  constexpr int kWords = kPack < 4 ? kPack : 4;  // floats in an access to the tables
+  constexpr int kWords = kPack < 4 ? kPack : 4;  // floats per access to the tables
   float c[kPack], s[kPack];
 #pragma unroll
   for (int j = 0; j < kPack; j += kWords) {
@@ -102,7 +103,7 @@ using InPlace = TunedT<C, false>;
 template <class C>
 using Split = TunedT<C, true>;  // what a search runs
 
-/// More heads a thread: fewer bytes of tables, but fewer threads to hide latency with.
+/// More heads per thread: fewer bytes of tables, but fewer threads to hide latency.
 inline double predict(const tune::Parameters& parameters, const Size& size,
                       const DeviceInfo& device) {
   const double heads = double(tune::value_of(parameters, "heads"));

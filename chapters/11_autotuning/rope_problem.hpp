@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rotary position embedding (RoPE): every pair (x[i], x[i + dim / 2]) of a head is turned by an
-// angle that grows with the token's position. In place, as models do it, and split for searching.
+// Rotary position embedding (RoPE): every pair (x[i], x[i + dim / 2]) of a head is rotated by an
+// angle that grows with the token's position. In place, as models do it, and with separate buffers
+// for searching.
 #pragma once
 
 #include <cmath>
@@ -15,13 +16,13 @@ namespace cookbook::rope {
 
 struct Shape {
   std::int64_t tokens = 0, heads = 0, half = 0;  // half: pairs of a head
-  std::int64_t pitch = 0;                        // elements from one head to the next
-  std::int64_t table_pitch = 0;                  // of cos and sin: one row a token
+  std::int64_t pitch = 0;                        // elements between heads
+  std::int64_t table_pitch = 0;                  // of cos and sin: one row per token
   std::int64_t pairs() const { return tokens * heads * half; }
 };
 
 /// x: (tokens * heads) x dim, bf16. cos, sin: tokens x dim / 2, fp32.
-/// kSplit: the result goes to `out` and `in` stays, where otherwise both are `x`.
+/// kSplit: the result goes to `out` and `in` is unchanged; otherwise both are `x`.
 template <bool kSplit>
 struct ProblemT {
   Shape shape;
@@ -74,7 +75,7 @@ struct ProblemT {
   }
   double flops() const { return 0; }
 
-  /// Two products and an addition in fp32, then one rounding to bf16.
+  /// Two multiplications and an addition in fp32, then one rounding to bf16.
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
                      double* value, double* bound) const {
     const HostTensor& x = tensors[kSplit ? "in" : "x"];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda
-// Sidebar: measures whole spaces on this GPU, verified and interleaved with cuBLAS, and writes the
-// recordings that `./run 11` replays where there is no GPU.
-// Usage: chapter-11-record FOLDER [KERNEL]...   writes FOLDER/KERNEL_GPU.json
+// Sidebar: measures whole spaces on this GPU, verified and interleaved with cuBLAS. It writes the
+// recordings that `./run 11` replays without a GPU. Usage: chapter-11-record FOLDER [KERNEL]...
+// writes FOLDER/KERNEL_GPU.json
 #include <chrono>
 #include <cstdio>
 #include <filesystem>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Exercise 11.1: read every cosine and sine once. The kernel below is right, but a thread turns one
-// pair of one head, so the tables are read once for every head. Fill the hole: let a thread turn
+// Exercise 11.1: read every cosine and sine once. The kernel below is right, but a thread rotates
+// one pair of one head, so the tables are read once per head. Fill the hole: let a thread rotate
 // the same pair of all heads of its token, with the cosine and the sine in registers. The claim:
-// the loads of `cos` and `sin` ask for tokens * head_dim / 2 floats each, however many heads there
+// the loads of `cos` and `sin` request tokens * head_dim / 2 floats each, however many heads there
 // are.
 #pragma once
 
@@ -15,7 +15,7 @@ struct TableConfig {
   static constexpr int kThreads = 128;
 };
 
-/// Threads a launch needs; it changes with your kernel.
+/// The number of threads of a launch; it changes with your kernel.
 inline std::int64_t table_threads(const Shape& shape) {
   return shape.tokens * shape.heads * shape.half;  // Your part, too.
 }
@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(C::kThreads)
 struct ExerciseTable : LevelOf<ProblemT<false>, BuffersT<false>> {
   using Config = TableConfig;
   static constexpr const char* name = "table";
-  static constexpr const char* changed = "a thread turns a pair of every head";
-  static constexpr const char* expect = "the tables are read once, not once a head";
+  static constexpr const char* changed = "a thread rotates a pair of every head";
+  static constexpr const char* expect = "the tables are read once, not once per head";
   static constexpr const char* cost = "";
   static constexpr const char* source = __FILE__;
 

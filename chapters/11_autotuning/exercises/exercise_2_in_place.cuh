@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Exercise 11.2: a search on split buffers chose this kernel - one thread an element, twice the
-// threads of the others. In place it is wrong. Find and repair the seeded bug: who reads what after
-// whom? The claim: right results and no race with input and output in one buffer.
+// Exercise 11.2: a search on separate input and output buffers chose this kernel with one thread
+// per element, twice the threads of the others. In place it is wrong. Find and repair the seeded
+// bug: which thread reads what after which other has written it? The claim: right results and no
+// race with input and output in one buffer.
 #pragma once
 
 #include "chapters/11_autotuning/rope_problem.hpp"
