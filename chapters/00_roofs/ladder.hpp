@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chapter 0: one ladder a roof. They have one rung each: there is nothing to climb, only to touch.
+// Chapter 0: one ladder per roof. Each has a single level: there is nothing to optimise, only to
+// measure.
 #pragma once
 
 #include "chapters/00_roofs/exercises/exercise_1_passes.cuh"
@@ -13,7 +14,7 @@
 
 namespace cookbook {
 
-/// A one-rung ladder over problem P, judged against `roof`.
+/// A ladder with one level over problem P, compared with `roof`.
 template <class P, class L>
 Ladder roof_ladder(std::string name, std::string title, std::vector<std::string> dims, Roof roof,
                    Size gpu_size, Size small_size) {
@@ -41,8 +42,8 @@ inline Chapter chapter_0() {
       {268435456}, {1 << 16});
   auto read = roof_ladder<ReadProblem, Read>("hbm_read", "HBM, read only", {"rows", "repeats"},
                                              Roof::hbm_read, {131072, 1}, {64, 1});
-  auto l2 = roof_ladder<ReadProblem, Read>("l2", "L2, 16 MiB read again and again",
-                                           {"rows", "repeats"}, Roof::l2, {4096, 64}, {16, 3});
+  auto l2 = roof_ladder<ReadProblem, Read>("l2", "L2, 16 MiB read repeatedly", {"rows", "repeats"},
+                                           Roof::l2, {4096, 64}, {16, 3});
   auto shared = roof_ladder<SharedProblem, SharedRead>("shared", "shared memory, without conflicts",
                                                        {"blocks", "repeats"}, Roof::shared,
                                                        {1056, 16384}, {8, 16});

@@ -34,7 +34,7 @@ struct Fma : LevelOf<FmaProblem, FmaBuffers> {
   using Config = FmaConfig;
   static constexpr const char* name = "fma";
   static constexpr const char* changed = "16 independent FMA chains per thread, no memory";
-  static constexpr const char* expect = "two FLOPs a clock on each of an SM's FP32 lanes";
+  static constexpr const char* expect = "two FLOPs per clock on each of an SM's FP32 lanes";
   static constexpr const char* cost = "17 registers";
   static constexpr const char* source = __FILE__;
   static Claims claims(const Problem& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// mma.sync on operands that stay in registers: what the tensor cores give a warp.
+// mma.sync on operands that stay in registers: the rate of the tensor cores per warp.
 #pragma once
 
 #include "chapters/00_roofs/problem.hpp"
@@ -72,7 +72,7 @@ struct Mma : LevelOf<MmaProblem, ProductBuffers> {
   static constexpr const char* name = "mma_sync";
   static constexpr const char* changed = "m16n8k16 on bf16 fragments that never leave registers";
   static constexpr const char* expect = "less than wgmma: a warp's operands pass through registers";
-  static constexpr const char* cost = "88 registers of fragments and sums";
+  static constexpr const char* cost = "88 registers of fragments and accumulators";
   static constexpr const char* source = __FILE__;
   static Support supports(const Problem&, const DeviceInfo& device) {
     return device.cc() >= 80 ? Support::yes() : Support::no("bf16 mma.sync needs sm_80");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads every float, in 16-byte pieces that bypass L1: from HBM when the array is far larger than
-// L2, from L2 when it is smaller and read again and again.
+// Reads every float, 16 bytes at a time, past L1: from HBM if the array is far larger than L2, from
+// L2 if it is smaller and read repeatedly.
 #pragma once
 
 #include "chapters/00_roofs/problem.hpp"
@@ -12,7 +12,7 @@ struct ReadConfig {
   static constexpr int kRows = 8;       // rows, and so loads, in flight per thread
 };
 
-/// Four floats past L1: one 16-byte load, or four of 4 bytes from a base that is not aligned.
+/// Loads four floats past L1: one 16-byte load, or four of 4 bytes if the base is not aligned.
 template <bool kAligned>
 __device__ __forceinline__ float4 load_four(const float* at) {
   if (kAligned) return __ldcg(reinterpret_cast<const float4*>(at));
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(C::kThreads)
     for (int r = 0; r < C::kRows; ++r) {
       sum[r] += value[r].x + value[r].y + (value[r].z + value[r].w);
     }
-    // The next pass must not be served from registers.
+    // Registers must not serve the next pass.
     __threadfence_block();
   }
 #pragma unroll
@@ -62,9 +62,9 @@ __global__ void __launch_bounds__(C::kThreads)
 struct Read : LevelOf<ReadProblem, ReadBuffers> {
   using Config = ReadConfig;
   static constexpr const char* name = "read";
-  static constexpr const char* changed =
-      "16-byte loads, eight in flight per thread, nothing stored";
-  static constexpr const char* expect = "the memory's rate when nothing turns the bus around";
+  static constexpr const char* changed = "16-byte loads, eight in flight per thread, no stores";
+  static constexpr const char* expect =
+      "the memory's rate when the bus never switches from reads to writes";
   static constexpr const char* cost = "32 registers of loads in flight";
   static constexpr const char* source = __FILE__;
   static Claims claims(const Problem& p) {

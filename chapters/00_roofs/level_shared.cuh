@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads shared memory without a conflict, 16 bytes a lane: 128 bytes a clock on every SM.
+// Reads shared memory without bank conflicts, 16 bytes per lane: 128 bytes per clock on every SM.
 #pragma once
 
 #include "chapters/00_roofs/problem.hpp"
@@ -20,13 +20,14 @@ __global__ void __launch_bounds__(C::kThreads)
   float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 8
   for (int r = 0; r < repeats; ++r) {
-    // A moving window: each step reads what another warp wrote, and no two steps in a row the same.
+    // A moving window: each step reads what another warp wrote, and two steps in a row never read
+    // the same.
     const float4 value = ring[(t + 32 * r) % C::kThreads];  // [load]
     sum.x += value.x;
     sum.y += value.y;
     sum.z += value.z;
     sum.w += value.w;
-    if (r % 8 == 7) __syncwarp();  // keeps the compiler from remembering the eight values
+    if (r % 8 == 7) __syncwarp();  // keeps the compiler from reusing the eight values
   }
   out[blockIdx.x * C::kThreads + t] = (sum.x + sum.y) + (sum.z + sum.w);
 }
@@ -35,7 +36,7 @@ struct SharedRead : LevelOf<SharedProblem, SharedBuffers> {
   using Config = SharedConfig;
   static constexpr const char* name = "shared";
   static constexpr const char* changed = "conflict-free 16-byte loads from shared memory";
-  static constexpr const char* expect = "128 bytes a clock and SM";
+  static constexpr const char* expect = "128 bytes per clock and SM";
   static constexpr const char* cost = "4 KB of shared memory";
   static constexpr const char* source = __FILE__;
   static Claims claims(const Problem&) {

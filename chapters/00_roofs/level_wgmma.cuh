@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// wgmma on operands that stay in shared memory: what the tensor cores give two warpgroups.
+// wgmma on operands that stay in shared memory: the rate of the tensor cores with two warpgroups.
 #pragma once
 
 #include "chapters/00_roofs/problem.hpp"
@@ -66,10 +66,10 @@ struct Wgmma : LevelOf<WgmmaProblem, ProductBuffers> {
   using Config = WgmmaConfig;
   static constexpr const char* name = "wgmma";
   static constexpr const char* changed =
-      "m64n256k16 on shared-memory operands, two warpgroups an SM";
+      "m64n256k16 on shared-memory operands, two warpgroups per SM";
   static constexpr const char* expect =
       "the whole tensor core: no operand passes through registers";
-  static constexpr const char* cost = "128 registers of sums, 48 KB of shared memory";
+  static constexpr const char* cost = "128 accumulators per thread, 48 KB of shared memory";
   static constexpr const char* source = __FILE__;
   struct Plan {
     Problem problem;

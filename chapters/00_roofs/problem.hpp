@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chapter 0's problems. A roof kernel keeps one unit of the GPU busy and nothing else; each still
-// computes something that can be checked, because a kernel whose result nobody reads is deleted by
-// the compiler and runs infinitely fast.
+// Chapter 0's problems. A roof kernel keeps only one unit of the GPU busy. Each still computes a
+// result that can be checked, because the compiler deletes a kernel whose result is never used.
 #pragma once
 
 #include <cmath>
@@ -21,8 +20,8 @@ inline void require_dims(const Size& size, std::size_t dims, const char* what) {
   }
 }
 
-/// Reads n floats `repeats` times: out[r] = the sum of row r of 1,024 floats, times repeats.
-/// One row a thread block at a time.
+/// Reads n floats `repeats` times: out[r] = the sum of row r of 1,024 floats, times repeats. A
+/// block reads one row at a time.
 struct ReadProblem {
   static constexpr std::int64_t kRow = 1024;
   std::int64_t rows_, repeats;
@@ -59,8 +58,8 @@ struct ReadBuffers {
   }
 };
 
-/// Each thread of `blocks` x 256 reads a ring of 1,024 floats in shared memory, `repeats` times
-/// four floats, each time 256 threads on: out[block][thread] = the sum.
+/// Each thread of `blocks` x 256 reads four floats from a ring of 1,024 floats in shared memory,
+/// `repeats` times, and moves on by 256 threads each time: out[block][thread] = the sum.
 struct SharedProblem {
   static constexpr std::int64_t kThreads = 256;
   std::int64_t blocks, repeats;
@@ -109,7 +108,7 @@ struct FmaProblem {
     return {size[0], size[1]};
   }
   std::vector<TensorSpec> tensors() const {
-    // |a| < 1, so that the chains stay bounded and the error does too.
+    // |a| < 1, so the chains stay bounded, and so does the error.
     auto fill = [](HostTensor& tensor, std::uint64_t seed) {
       for (std::int64_t c = 0; c < tensor.spec.cols; ++c) {
         const auto bits = (static_cast<std::uint64_t>(c) + 1) * (2654435761u + 2 * seed);
@@ -145,9 +144,9 @@ struct FmaBuffers {
   }
 };
 
-/// The same product over and over: every unit (a warp, a thread block) adds A * B to its sums
-/// `repeats` times. A is kM x kK, B is kK x kN (stored n-major: B[n][k]), bf16; out holds
-/// repeats * A * B once per unit, fp32.
+/// The same matrix multiplication repeatedly: every unit (a warp, a block) adds A * B to its
+/// accumulators `repeats` times. A is kM x kK, B is kK x kN (stored n-major: B[n][k]), bf16; out
+/// holds repeats * A * B once per unit, fp32.
 template <int kM_, int kN_, int kK_>
 struct ProductProblem {
   static constexpr int kM = kM_, kN = kN_, kK = kK_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // needs: cuda sm_90a
-// Sidebar: ways to flatter a kernel. Chapter 1's copy at a size that fits L2 and chapter 8's
-// product are timed as this book times them, then in ways that are quicker to write and kinder to
-// the kernel. No time is a lie; each answers another question. Usage: chapter-0-flattery
+// Sidebar: ways to flatter a kernel. Chapter 1's copy at a size that fits into L2, and chapter 8's
+// GEMM, are timed as this book times them, then in ways that take less code and give better
+// numbers. No time is wrong; each answers another question. Usage: chapter-0-flattery
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Chapter chapter_8_entry();
 
 namespace {
 
-/// Microseconds of the host's clock around one launch; with `wait` until it has finished.
+/// Microseconds of the host's clock around one launch; with `wait` until the kernel has finished.
 double host_us(const std::function<void(Stream)>& run, bool wait) {
   synchronize();
   const auto start = std::chrono::steady_clock::now();
@@ -38,7 +38,7 @@ double host_us(const std::function<void(Stream)>& run, bool wait) {
   return std::chrono::duration<double, std::micro>(stop - start).count();
 }
 
-/// Sets every input to zero on the device; the instance does not know.
+/// Sets every input to zero on the device; the instance does not notice.
 void zero_inputs(const Instance& instance) {
   for (const TensorSpec& tensor : instance.problem().tensors()) {
     if (tensor.role != Role::input) continue;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Exercise 0.1, a kernel with a seeded bug: an L2 roof, eight loads in flight per thread. Every
-// result is right, and the rate it would report is one that no L2 has. Grade it: how many of the
-// bytes that the problem counts does it ask for? Then let every pass read its rows.
+// result is right, but the rate that it would report is one that no L2 has. Grade it: how many of
+// the bytes that the problem counts does it request? Then let every pass read its rows.
 //
-// The grader counts what the source asks for. A compiler may do to a repair what the bug does by
-// hand: nobody writes `in`, so it moves an ordinary load of it out of the loop. It leaves __ldcg,
-// which is in load_four, where it stands.
+// The grader counts what the source requests. A compiler may do to a repair what the bug does by
+// hand: no thread writes `in`, so the compiler moves an ordinary load of it out of the loop. It
+// does not move __ldcg, which load_four uses.
 #pragma once
 
 #include "chapters/00_roofs/level_read.cuh"

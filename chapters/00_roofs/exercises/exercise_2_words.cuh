@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Exercise 0.2: shared memory gives 128 bytes a clock to 32 lanes of 4 bytes, too, if the 32 words
-// lie in different banks (word w lies in bank w % 32). This kernel is right, reads its four floats
-// one by one, and gets a quarter of that: lanes 8 apart ask the same bank. All four are added up,
-// in any order: fill in `element` so that every load is one wavefront. Where a float lies stays as
-// it is, and so does the width of the loads.
+// Exercise 0.2: shared memory delivers 128 bytes per clock also to 32 lanes with 4 bytes each, if
+// the 32 words are in different banks (word w is in bank w % 32). This kernel is right and reads
+// its four floats one by one, but gets only a quarter of that, because lanes 8 apart access the
+// same bank. All four floats are added, in any order: fill in `element` so that every load is one
+// wavefront. Neither the position of a float nor the width of the loads may change.
 #pragma once
 
 #include "chapters/00_roofs/problem.hpp"
@@ -14,7 +14,7 @@ struct WordsConfig {
   static constexpr int kThreads = 256;
 };
 
-/// Which of its four floats lane `lane_idx` reads in turn i = 0 ... 3: your part.
+/// Which of its four floats lane `lane_idx` reads in step i = 0 ... 3: your part.
 template <class C>
 __device__ __forceinline__ int element(int /*lane_idx*/, int i) {
   return i;
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(C::kThreads)
     const int vector = (t + 32 * r) % C::kThreads;
 #pragma unroll
     for (int i = 0; i < 4; ++i) sum[i] += ring[4 * vector + element<C>(t % 32, i)];
-    if (r % 8 == 7) __syncwarp();  // keeps the compiler from remembering what it has loaded
+    if (r % 8 == 7) __syncwarp();  // keeps the compiler from reusing loaded values
   }
   out[blockIdx.x * C::kThreads + t] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
@@ -43,8 +43,10 @@ struct Words : LevelOf<SharedProblem, SharedBuffers> {
   using Config = WordsConfig;
   static constexpr const char* name = "words";
   static constexpr const char* changed = "4-byte loads, in an order of your own";
-  static constexpr const char* expect = "128 bytes a wavefront: four times as many loads, no more";
-  static constexpr const char* cost = "4 KB of shared memory, four load instructions for one";
+  static constexpr const char* expect =
+      "128 bytes per wavefront: four times as many loads, no more";
+  static constexpr const char* cost =
+      "4 KB of shared memory, four load instructions instead of one";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
