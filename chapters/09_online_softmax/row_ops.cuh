@@ -12,9 +12,9 @@
 //     float factor(mine, row);                 // common to all elements of this thread
 //     void skip(int cols);                     // columns now count from there
 //     void finish(float (&x)[P], factor, col); // elements from column col on
-//     float scale(row);                        // as factor, and finish_anew as finish, for
-//     elements void finish_anew(float (&x)[P], row, scale, col);  // that reduce has not
-//     overwritten
+//     float scale(row);                        // as factor, for finish_anew
+//     void finish_anew(float (&x)[P], row, scale, col);  // as finish, for elements that reduce has
+//                                                        // not overwritten
 //   };
 #pragma once
 
