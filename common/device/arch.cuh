@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// What the device headers share on the CUDA side: which instructions the architecture being
-/// compiled has, and shared-memory addresses. Kernels do not need this header.
+/// Shared by the device headers on the CUDA side: the instructions of the architecture that is
+/// being compiled, and shared-memory addresses. Kernels do not need this header.
 #pragma once
 
 #include "common/device/cuda.cuh"
 
 #if defined(__CUDACC__)
 
-// Every kernel is compiled for every architecture of the build, also for those it is never
-// launched on. There, an instruction that does not exist becomes a trap.
+// Every kernel is compiled for every architecture of the build, also for those on which it is never
+// launched. There, an instruction that does not exist becomes a trap.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define COOKBOOK_ASM_SM80(...) asm volatile(__VA_ARGS__)
 #else
@@ -37,7 +37,7 @@
 
 namespace cookbook {
 
-/// Address of `pointer` within the shared state space, as the instructions with `.shared` take it.
+/// Address of `pointer` within the shared state space, as instructions with `.shared` need it.
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }

@@ -52,15 +52,15 @@ __device__ __forceinline__ void cluster_wait() {
 #endif
 }
 
-/// Barrier over all threads of the cluster. A block whose shared memory others still use must not
-/// exit: end such a kernel with this.
+/// Barrier over all threads of the cluster. A block whose shared memory other blocks still use must
+/// not exit: end such a kernel with this.
 __device__ __forceinline__ void cluster_sync() {
   cluster_arrive();
   cluster_wait();
 }
 
 /// The address, in block `rank` of the cluster, of the object that `pointer` names in this block's
-/// shared memory: for plain loads, stores and atomics (PTX ISA, "mapa").
+/// shared memory. For plain loads, stores and atomics (PTX ISA, "mapa").
 template <class T>
 __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

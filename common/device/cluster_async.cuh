@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// What the blocks of a cluster tell each other without a full barrier, sm_90: that they have
-/// started, and values that announce their own arrival (PTX ISA, "barrier.cluster" and "st.async").
+/// Signals between the blocks of a cluster without a full barrier, sm_90: that a block has started,
+/// and values that signal their own arrival (PTX ISA, "barrier.cluster" and "st.async").
 #pragma once
 
 #include "common/device/arch.cuh"
@@ -15,8 +15,9 @@
 
 namespace cookbook {
 
-/// As cluster_arrive, but releases nothing: only "this thread has come". A release at cluster scope
-/// is a full memory barrier; where nothing was written yet, there is nothing to publish.
+/// As cluster_arrive, but without a release: it only signals that this thread has arrived. A
+/// release at cluster scope is a full memory barrier. If nothing was written yet, there is nothing
+/// to release.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -33,11 +34,10 @@ __device__ __forceinline__ void cluster_arrive_relaxed() {
       "r"(shared_address(bar)), "r"(rank), __VA_ARGS__                               \
       : "memory")
 
-/// Stores `value` (4, 8 or 16 bytes) where block `rank` of the cluster has the object that
-/// `pointer` names in this block's shared memory, and signals its bytes to the barrier that lies
-/// there at the place of `bar`. Returns at once; who waits for that barrier with
-/// mbarrier_wait_cluster sees the value. That block must have prepared the barrier, and must not
-/// exit before it has waited.
+/// Stores `value` (4, 8 or 16 bytes) to the object in block `rank` of the cluster that `pointer`
+/// names in this block's shared memory. Signals its bytes to that block's barrier at the offset of
+/// `bar`. Returns at once; a thread that waits for that barrier with mbarrier_wait_cluster sees the
+/// value. That block must have initialised the barrier, and must not exit before it has waited.
 template <class V>
 __device__ __forceinline__ void store_async_cluster(V* pointer, const V& value, uint64_t* bar,
                                                     uint32_t rank) {

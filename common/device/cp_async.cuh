@@ -13,8 +13,8 @@
 namespace cookbook {
 
 /// Copies `kBytes` (4, 8 or 16) from global `gmem` to shared `smem`, both aligned to kBytes. The
-/// data is there after cp_async_commit() and cp_async_wait(), for the calling thread; other threads
-/// also need a barrier. 16 bytes go past L1 (`.cg`). Before sm_80: an ordinary copy.
+/// calling thread sees the data after cp_async_commit() and cp_async_wait(); other threads also
+/// need a barrier. 16-byte copies bypass L1 (`.cg`). Before sm_80: an ordinary copy.
 template <int kBytes>
 __device__ __forceinline__ void cp_async(void* smem, const void* gmem) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "cp.async copies 4, 8 or 16 bytes");
@@ -38,8 +38,8 @@ __device__ __forceinline__ void cp_async(void* smem, const void* gmem) {
 #endif
 }
 
-/// As cp_async, but only the first `valid_bytes` (0..kBytes) are read; the rest of the destination
-/// becomes zero. `gmem` must be a valid address even where valid_bytes is 0.
+/// As cp_async, but reads only the first `valid_bytes` (0..kBytes); the rest of the destination is
+/// zero-filled. `gmem` must be a valid address even if valid_bytes is 0.
 template <int kBytes>
 __device__ __forceinline__ void cp_async_zfill(void* smem, const void* gmem, int valid_bytes) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "cp.async copies 4, 8 or 16 bytes");
@@ -60,16 +60,16 @@ __device__ __forceinline__ void cp_async_zfill(void* smem, const void* gmem, int
 #endif
 }
 
-/// Closes the group of all copies this thread started since the last commit (PTX ISA,
-/// "cp.async.commit_group"). An empty group is fine, and keeps the count right in a loop's tail.
+/// Closes the group of all copies that this thread started since the last commit (PTX ISA,
+/// "cp.async.commit_group"). A group may be empty, which keeps the count right in a loop's tail.
 __device__ __forceinline__ void cp_async_commit() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-/// Waits until at most the `kPendingGroups` latest groups of this thread are still under way
-/// (PTX ISA, "cp.async.wait_group").
+/// Waits until at most the `kPendingGroups` latest groups of this thread are in flight (PTX ISA,
+/// "cp.async.wait_group").
 template <int kPendingGroups>
 __device__ __forceinline__ void cp_async_wait() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -77,8 +77,8 @@ __device__ __forceinline__ void cp_async_wait() {
 #endif
 }
 
-/// Makes `bar` receive one arrival when all earlier copies of this thread have landed. `.noinc`:
-/// the arrival is one of those that mbarrier_init counted (PTX ISA, "cp.async.mbarrier.arrive").
+/// Signals one arrival to `bar` when all earlier copies of this thread have arrived. `.noinc`: the
+/// arrival is one of those that mbarrier_init counted (PTX ISA, "cp.async.mbarrier.arrive").
 __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(uint64_t* bar) {
   COOKBOOK_ASM_SM80("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(bar))
                     : "memory");

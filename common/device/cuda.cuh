@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// The CUDA C++ that every kernel may use: CUDA's own headers on the CUDA backend, their meaning on
-/// the CPU on the SIMT backend.
+/// The CUDA C++ that every kernel may use: CUDA's own headers on the CUDA backend, their
+/// equivalents for the CPU on the SIMT backend.
 #pragma once
 
 #if !defined(COOKBOOK_SIMT)
@@ -17,8 +17,8 @@
 #if defined(__CUDACC__)
 namespace cookbook {
 
-/// The dynamic shared memory of the block, aligned to 1024 bytes (what 128-byte swizzling needs).
-/// Its size is LaunchConfig::smem_bytes; all calls return the same memory.
+/// The dynamic shared memory of the block, aligned to 1024 bytes (required by the 128-byte
+/// swizzle). Its size is LaunchConfig::smem_bytes; all calls return the same memory.
 template <class T>
 __device__ __forceinline__ T* dynamic_shared() {
   extern __shared__ __align__(1024) unsigned char cookbook_dynamic_shared[];

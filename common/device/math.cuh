@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Fast arithmetic that CUDA C++ has no function for, and packing of two numbers into one register.
+/// Fast arithmetic for which CUDA C++ has no function, and packing of two numbers into one
+/// register.
 #pragma once
 
 #include <cmath>
@@ -15,7 +16,7 @@ namespace cookbook {
 
 inline constexpr float kLog2E = 1.4426950408889634f;
 inline constexpr float kLn2 = 0.6931471805599453f;
-/// Stands for "no key yet" in running maxima.
+/// Means "no key yet" in running maxima.
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 /// 2^x on the special-function unit, denormal inputs and results flushed to zero (PTX ISA,
@@ -32,10 +33,10 @@ __device__ __forceinline__ float ex2_approx_ftz(float x) {
 #endif
 }
 
-/// 2^x for x <= 0 without the special-function unit: an integer part that goes straight into the
-/// exponent field, and a cubic for the rest on the FMA units (the trick of FlashAttention-4).
-/// Relative error below 2^-13, a sixteenth of what rounding to bf16 costs. x < -126, and -inf, give
-/// 2^-126; NaN is not kept.
+/// 2^x for x <= 0 without the special-function unit: the integer part goes directly into the
+/// exponent field, and a cubic on the FMA units computes the rest (the trick of FlashAttention-4).
+/// Relative error below 2^-13, a sixteenth of the error of rounding to bf16. x < -126, and -inf,
+/// give 2^-126; NaN is not preserved.
 __device__ __forceinline__ float exp2_polynomial(float x) {
   x = fmaxf(x, -126.0f);
   const float shifted = x + 12582912.0f;               // 1.5 * 2^23: round(x) in the low bits

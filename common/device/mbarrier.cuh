@@ -4,9 +4,10 @@
 /// Communication Instructions: mbarrier").
 ///
 /// A barrier is 8 bytes of shared memory. A phase is complete when its pending arrivals and its
-/// pending bytes are both zero; the next one begins at once. Phases are told apart by parity: the
-/// first is 0. `mbarrier_wait(bar, p)` returns once the phase with parity p is complete, so on a
-/// fresh barrier wait(bar, 1) returns at once: what a producer wants of an empty stage.
+/// pending bytes are both zero; the next phase begins at once. Phases are distinguished by parity:
+/// the first has parity 0. `mbarrier_wait(bar, p)` returns once the phase with parity p is
+/// complete. On a new barrier wait(bar, 1) returns at once, as a producer needs it for an empty
+/// stage.
 ///
 /// Initialising, arriving and waiting need sm_80; bytes, counts and clusters sm_90.
 #pragma once
@@ -20,15 +21,14 @@
 
 namespace cookbook {
 
-/// Prepares `bar` for phases of `arrivals` arrivals (1 .. 2^20 - 1). One thread does this; others
-/// may use the barrier after fence_mbarrier_init() and a block (or cluster) barrier.
+/// Initialises `bar` for phases of `arrivals` arrivals (1 .. 2^20 - 1). Called by one thread.
+/// Others may use the barrier after fence_mbarrier_init() and a block (or cluster) barrier.
 __device__ __forceinline__ void mbarrier_init(uint64_t* bar, uint32_t arrivals) {
   COOKBOOK_ASM_SM80("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(arrivals)
                     : "memory");
 }
 
-/// Ends the life of `bar`; its bytes may then be used for something else (PTX ISA,
-/// "mbarrier.inval").
+/// Invalidates `bar`; its bytes may then be reused (PTX ISA, "mbarrier.inval").
 __device__ __forceinline__ void mbarrier_invalidate(uint64_t* bar) {
   COOKBOOK_ASM_SM80("mbarrier.inval.shared.b64 [%0];" ::"r"(shared_address(bar)) : "memory");
 }
@@ -39,7 +39,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   COOKBOOK_ASM_SM90("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/// One arrival; releases this thread's earlier writes to whoever waits.
+/// One arrival; releases this thread's earlier writes to the threads that wait.
 __device__ __forceinline__ void mbarrier_arrive(uint64_t* bar) {
   COOKBOOK_ASM_SM80(
       "{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(shared_address(bar))
@@ -53,7 +53,7 @@ __device__ __forceinline__ void mbarrier_arrive(uint64_t* bar, uint32_t count) {
                     : "memory");
 }
 
-/// Adds `bytes` to what the current phase waits for, then arrives once (PTX ISA,
+/// Adds `bytes` to the pending bytes of the current phase, then arrives once (PTX ISA,
 /// "mbarrier.arrive.expect_tx"). A phase expects at most 2^20 - 1 bytes.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes) {
   COOKBOOK_ASM_SM90(
@@ -62,7 +62,7 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_
       : "memory");
 }
 
-/// Adds `bytes` to what the current phase waits for, without arriving (PTX ISA,
+/// Adds `bytes` to the pending bytes of the current phase without arriving (PTX ISA,
 /// "mbarrier.expect_tx").
 __device__ __forceinline__ void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes) {
   COOKBOOK_ASM_SM90(
@@ -71,7 +71,7 @@ __device__ __forceinline__ void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes
       : "memory");
 }
 
-/// One arrival at the barrier that lies at the same offset in block `rank` of the cluster.
+/// One arrival at the barrier at the same offset in block `rank` of the cluster.
 __device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* bar, uint32_t rank) {
   COOKBOOK_ASM_SM90(
       "{\n.reg .b32 remote;\n"
@@ -82,9 +82,9 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* bar, uint32_t 
       : "memory");
 }
 
-/// As mbarrier_arrive_cluster, but publishes nothing beyond this block (PTX's default,
-/// `.release.cta`): to give back a stage that was only read. A release at cluster scope is a full
-/// memory barrier; see it in the SASS.
+/// As mbarrier_arrive_cluster, but releases nothing beyond this block (PTX's default,
+/// `.release.cta`): to release a stage that was only read. A release at cluster scope is a full
+/// memory barrier; see the SASS.
 __device__ __forceinline__ void mbarrier_arrive_cluster_relaxed(uint64_t* bar, uint32_t rank) {
   COOKBOOK_ASM_SM90(
       "{\n.reg .b32 remote;\n"
@@ -94,8 +94,8 @@ __device__ __forceinline__ void mbarrier_arrive_cluster_relaxed(uint64_t* bar, u
       : "memory");
 }
 
-/// True when the phase with parity `parity` is complete. May suspend the thread for a while (PTX
-/// ISA, "mbarrier.test_wait / try_wait").
+/// True if the phase with parity `parity` is complete. May suspend the thread for a limited time
+/// (PTX ISA, "mbarrier.test_wait / try_wait").
 __device__ __forceinline__ bool mbarrier_try_wait(uint64_t* bar, uint32_t parity) {
   uint32_t complete = 0;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -118,8 +118,8 @@ __device__ __forceinline__ bool mbarrier_try_wait(uint64_t* bar, uint32_t parity
   return complete != 0;
 }
 
-/// Returns once the phase with parity `parity` is complete; acquires what was released to it within
-/// the block.
+/// Returns once the phase with parity `parity` is complete; acquires what threads of the block
+/// released to it.
 __device__ __forceinline__ void mbarrier_wait(uint64_t* bar, uint32_t parity) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile(
@@ -137,8 +137,8 @@ __device__ __forceinline__ void mbarrier_wait(uint64_t* bar, uint32_t parity) {
 #endif
 }
 
-/// As mbarrier_wait, and acquires what threads of the whole cluster released with
-/// mbarrier_arrive_cluster: needed where the data passed lies in distributed shared memory.
+/// As mbarrier_wait, and also acquires what threads of the whole cluster released with
+/// mbarrier_arrive_cluster. Needed if the data is in distributed shared memory.
 __device__ __forceinline__ void mbarrier_wait_cluster(uint64_t* bar, uint32_t parity) {
   COOKBOOK_ASM_SM90(
       "{\n.reg .pred p;\n"

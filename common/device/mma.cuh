@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Tensor-core products of one warp, and the loads that prepare their operands (PTX ISA, "Warp
+/// Tensor-core instructions of one warp, and the loads that prepare their operands (PTX ISA, "Warp
 /// Level Matrix Instructions").
 ///
-/// Who holds what, with g = lane / 4 and t = lane % 4; a register of 32 bits holds two neighbouring
+/// Fragment layouts, with g = lane / 4 and t = lane % 4. A 32-bit register holds two neighbouring
 /// columns of A (rows of B), the lower index in the lower half:
 ///
-///     m16n8k16, 16-bit                     m16n8k8, tf32           m16n8k32, e4m3 (4 a register)
+///     m16n8k16, 16-bit                     m16n8k8, tf32           m16n8k32, e4m3 (4 per register)
 ///     a[0] = A[g    ][2t, 2t+1]            a[0] = A[g    ][t    ]  a[0] = A[g    ][4t ..+3]
 ///     a[1] = A[g + 8][2t, 2t+1]            a[1] = A[g + 8][t    ]  a[1] = A[g + 8][4t ..+3]
 ///     a[2] = A[g    ][2t + 8, 2t + 9]      a[2] = A[g    ][t + 4]  a[2] = A[g    ][4t + 16 ..+3]

@@ -15,12 +15,13 @@
 namespace cookbook {
 
 /// Barrier `id` (1..15; 0 is __syncthreads) over `threads` threads, a multiple of 32: returns when
-/// that many have called this or named_barrier_arrive (PTX ISA, "bar.sync"). Whole warps call.
+/// this number of threads has called this or named_barrier_arrive (PTX ISA, "bar.sync"). Called by
+/// whole warps.
 __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// Counts this thread into barrier `id` without waiting (PTX ISA, "bar.arrive").
+/// Counts this thread at barrier `id` without waiting (PTX ISA, "bar.arrive").
 __device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -42,9 +43,10 @@ __device__ __forceinline__ bool elect_one() {
 #endif
 }
 
-/// Gives registers back until each thread of this warpgroup has `kRegisters` (a multiple of 8,
-/// 24..256). All warps of the warpgroup must call; ptxas must know how many registers the kernel
-/// starts with, so it needs `__launch_bounds__(threads, blocks)` (PTX ISA, "setmaxnreg", sm_90a).
+/// Releases registers until each thread of this warpgroup has `kRegisters` (a multiple of 8,
+/// 24..256). All warps of the warpgroup must call. ptxas must know the kernel's initial number of
+/// registers, so the kernel needs `__launch_bounds__(threads, blocks)` (PTX ISA, "setmaxnreg",
+/// sm_90a).
 template <int kRegisters>
 __device__ __forceinline__ void register_dealloc() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0, "24..256, step 8");
@@ -62,8 +64,8 @@ __device__ __forceinline__ void register_alloc() {
 #endif
 }
 
-/// Reads a flag in global memory (4 or 8 bytes); what its writer released is visible afterwards
-/// (PTX ISA, "ld.acquire.gpu").
+/// Reads a flag in global memory (4 or 8 bytes); afterwards the writes that its writer released are
+/// visible (PTX ISA, "ld.acquire.gpu").
 template <class T>
 __device__ __forceinline__ T load_acquire(const T* address) {
   static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "4 or 8 bytes");
@@ -92,19 +94,19 @@ __device__ __forceinline__ void store_release(T* address, T value) {
   }
 }
 
-/// Lets others run inside a hand-written spin loop.
+/// Lets other threads run inside a spin loop.
 __device__ __forceinline__ void spin_pause() { __nanosleep(20); }
 
-/// Allows the next kernel in the stream, if launched as a dependent, to start (PTX ISA,
-/// "griddepcontrol.launch_dependents"). Nothing before sm_90.
+/// Allows the next kernel in the stream to start if it was launched as a dependent (PTX ISA,
+/// "griddepcontrol.launch_dependents"). Does nothing before sm_90.
 __device__ __forceinline__ void grid_launch_dependents() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-/// Waits until the kernels this one depends on have finished and their writes are visible (PTX ISA,
-/// "griddepcontrol.wait"). Nothing before sm_90.
+/// Waits until the kernels that this one depends on have finished and their writes are visible (PTX
+/// ISA, "griddepcontrol.wait"). Does nothing before sm_90.
 __device__ __forceinline__ void grid_wait_dependencies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -118,7 +120,7 @@ __device__ __forceinline__ void grid_wait_dependencies() {
 namespace cookbook {
 
 /// Spins until `*flag == value`, reading the flag with load_acquire. The blocks that set the flag
-/// must be resident: a cooperative launch, or an order in which they started before.
+/// must be resident: by a cooperative launch, or because they started earlier.
 template <class T>
 __device__ __forceinline__ void spin_wait_until_equal(const T* flag, T value) {
   while (load_acquire(flag) != value) spin_pause();

@@ -3,10 +3,11 @@
 /// The Tensor Memory Accelerator, sm_90: asynchronous copies of whole boxes of a tensor, started by
 /// one thread (PTX ISA, "cp.async.bulk.tensor" and "cp.async.bulk").
 ///
-/// Coordinates count elements, innermost dimension first, and may lie outside the tensor: loads
-/// fill with zeros, stores leave out. The box's size comes from the map; a load always signals the
-/// full box's bytes to its barrier. Shared addresses are 128-byte aligned; tiles with a swizzle
-/// want eight spans (1,024 bytes for Swizzle::b128) so that the pattern starts at their first row.
+/// Coordinates count elements, innermost dimension first, and may lie outside the tensor:
+/// out-of-bounds elements are zero-filled in loads and skipped in stores. The tensor map has the
+/// box's size; a load always signals the full box's bytes to its barrier. Shared addresses are
+/// 128-byte aligned. Tiles with a swizzle need the alignment of eight spans (1,024 bytes for
+/// Swizzle::b128), so that the pattern starts at their first row.
 ///
 /// TMA reads and writes through the async proxy: after plain stores to shared memory, each writer
 /// calls fence_proxy_async() before the barrier that precedes the TMA store.
@@ -18,8 +19,8 @@
 
 namespace cookbook {
 
-/// How L2 should treat the bytes of a copy: the encodings that `createpolicy.fractional` yields for
-/// a fraction of 1 (PTX ISA, "createpolicy").
+/// How L2 should treat the bytes of a copy: the encodings that `createpolicy.fractional` returns
+/// for a fraction of 1 (PTX ISA, "createpolicy").
 enum class CachePolicy : uint64_t {
   evict_normal = 0x1000000000000000ull,
   evict_first = 0x12f0000000000000ull,
@@ -34,8 +35,8 @@ enum class CachePolicy : uint64_t {
 
 namespace cookbook {
 
-/// Fetches the descriptor itself, so that the first copy does not wait for it. `map` is a
-/// `const __grid_constant__ TensorMap` parameter (PTX ISA, "prefetch.tensormap").
+/// Prefetches the descriptor, so that the first copy does not wait for it. `map` is a `const
+/// __grid_constant__ TensorMap` parameter (PTX ISA, "prefetch.tensormap").
 __device__ __forceinline__ void tma_prefetch_descriptor(const TensorMap* map) {
   COOKBOOK_ASM_SM90("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
@@ -48,15 +49,15 @@ __device__ __forceinline__ void tma_prefetch_descriptor(const TensorMap* map) {
                     __VA_ARGS__                                                             \
                     : "memory")
 
-/// Copies the box at (x) of a 1-D tensor to `smem` and signals its bytes to `bar`. One thread
-/// calls.
+/// Copies the box at (x) of a 1-D tensor to `smem` and signals its bytes to `bar`. Called by one
+/// thread.
 __device__ __forceinline__ void tma_load_1d(void* smem, const TensorMap* map, uint64_t* bar, int x,
                                             CachePolicy policy = CachePolicy::evict_normal) {
   COOKBOOK_TMA_LOAD("1d", "%4", "r"(x));
 }
 
-/// Copies the box at (x, y) of a 2-D tensor to `smem` (rows of box[0] elements, one after the
-/// other, then swizzled) and signals its bytes to `bar`. One thread calls.
+/// Copies the box at (x, y) of a 2-D tensor to `smem` (contiguous rows of box[0] elements, then
+/// swizzled) and signals its bytes to `bar`. Called by one thread.
 __device__ __forceinline__ void tma_load_2d(void* smem, const TensorMap* map, uint64_t* bar, int x,
                                             int y, CachePolicy policy = CachePolicy::evict_normal) {
   COOKBOOK_TMA_LOAD("2d", "%4, %5", "r"(x), "r"(y));
@@ -95,7 +96,8 @@ __device__ __forceinline__ void tma_load_5d(void* smem, const TensorMap* map, ui
       : "memory")
 
 /// As tma_load_2d, but the box goes to the same offset in every block of the cluster whose bit is
-/// set in `mask`, and each one's barrier at `bar`'s offset is signalled the full box.
+/// set in `mask`. The full box's bytes are signalled to each of these blocks' barriers at `bar`'s
+/// offset.
 __device__ __forceinline__ void tma_load_2d_multicast(
     void* smem, const TensorMap* map, uint64_t* bar, int x, int y, uint16_t mask,
     CachePolicy policy = CachePolicy::evict_normal) {
@@ -124,7 +126,7 @@ __device__ __forceinline__ void tma_load_4d_multicast(
                     "r"(shared_address(smem)), __VA_ARGS__                                      \
                     : "memory")
 
-/// Copies the box in `smem` to (x, y) of the tensor. The thread that calls also calls
+/// Copies the box in `smem` to (x, y) of the tensor. The calling thread also calls
 /// tma_store_commit() and the waits.
 __device__ __forceinline__ void tma_store_2d(const TensorMap* map, const void* smem, int x, int y) {
   COOKBOOK_TMA_STORE("2d", "%2, %3", "r"(x), "r"(y));
@@ -155,14 +157,14 @@ __device__ __forceinline__ void tma_store_add_2d(const TensorMap* map, const voi
       : "memory");
 }
 
-/// Closes the group of all stores this thread started since the last commit (PTX ISA,
+/// Closes the group of all stores that this thread started since the last commit (PTX ISA,
 /// "cp.async.bulk.commit_group").
 __device__ __forceinline__ void tma_store_commit() {
   COOKBOOK_ASM_SM90("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 /// Waits until all but the `kPendingGroups` latest groups of this thread have read their shared
-/// memory: it may be overwritten (PTX ISA, "cp.async.bulk.wait_group", `.read`).
+/// memory, which may then be overwritten (PTX ISA, "cp.async.bulk.wait_group", `.read`).
 template <int kPendingGroups>
 __device__ __forceinline__ void tma_store_wait_read() {
   COOKBOOK_ASM_SM90("cp.async.bulk.wait_group.read %0;" ::"n"(kPendingGroups) : "memory");
@@ -176,7 +178,7 @@ __device__ __forceinline__ void tma_store_wait() {
 }
 
 /// Copies `bytes` contiguous bytes (a multiple of 16; both addresses 16-byte aligned) from global
-/// to shared memory and signals them to `bar`. One thread calls.
+/// to shared memory and signals them to `bar`. Called by one thread.
 __device__ __forceinline__ void bulk_load(void* smem, const void* gmem, uint32_t bytes,
                                           uint64_t* bar,
                                           CachePolicy policy = CachePolicy::evict_normal) {

@@ -11,7 +11,7 @@
 
 namespace cookbook {
 
-/// `kCount` elements that one instruction moves; aligned to its size.
+/// `kCount` elements that one instruction moves; aligned to their total size.
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount) Pack {
   T values[kCount];
@@ -51,7 +51,7 @@ template <class To, class From>
 __device__ __forceinline__ To reinterpret_bits(const From& from) {
   static_assert(sizeof(To) == sizeof(From), "sizes differ");
   To to;
-  // The destination is a local variable: this is a renaming of registers, not a memory access.
+  // The destination is a local variable: registers are renamed, memory is not accessed.
   __builtin_memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof(To));
   return to;
 }
@@ -62,21 +62,21 @@ __device__ __forceinline__ To reinterpret_bits(const From& from) {
 template <class V>
 __device__ __forceinline__ V load_vector(const void* source) {
   using Word = detail::WordOf<V>;
-  // A named copy: handed over by reference, nvcc would load the bytes of `source` one by one.
+  // A named copy: passed by reference, nvcc would load the bytes of `source` one by one.
   const Word word = *static_cast<const Word*>(source);
   return detail::reinterpret_bits<V>(word);
 }
 
 /// Stores a `V` of 2, 4, 8 or 16 bytes to `destination`, aligned to sizeof(V), in one instruction.
-/// `value` lies in registers: one in shared memory nvcc stores 4 bytes at a time (chapter 3).
+/// `value` must be in registers: from shared memory nvcc stores 4 bytes at a time (chapter 3).
 template <class V>
 __device__ __forceinline__ void store_vector(void* destination, const V& value) {
   using Word = detail::WordOf<V>;
   *static_cast<Word*>(destination) = detail::reinterpret_bits<Word>(value);
 }
 
-/// Loads a `V` of 4, 8 or 16 bytes of global memory that nobody writes during the kernel and that
-/// is read once: the read-only path, without a place in L1 (PTX ISA, "ld.global.nc",
+/// Loads a `V` of 4, 8 or 16 bytes of global memory that no thread writes during the kernel and
+/// that is read once: the read-only path, without allocating a line in L1 (PTX ISA, "ld.global.nc",
 /// `.L1::no_allocate`).
 template <class V>
 __device__ __forceinline__ V load_vector_streaming(const void* source) {
@@ -103,8 +103,8 @@ __device__ __forceinline__ V load_vector_streaming(const void* source) {
 #endif
 }
 
-/// Stores a `V` of 2, 4, 8 or 16 bytes to global memory that will not be read soon: first to leave
-/// the caches (PTX ISA, "st", `.cs`).
+/// Stores a `V` of 2, 4, 8 or 16 bytes to global memory that will not be read soon: evicted from
+/// the caches first (PTX ISA, "st", `.cs`).
 template <class V>
 __device__ __forceinline__ void store_vector_streaming(void* destination, const V& value) {
 #if defined(__CUDACC__)

@@ -18,8 +18,8 @@ __device__ __forceinline__ int thread_rank() {
 /// Index of this thread in its warp, 0..31.
 __device__ __forceinline__ int lane_idx() { return thread_rank() % kWarpSize; }
 
-/// Index of this thread's warp in its block. Not known to be uniform by the compiler: branch on
-/// warp_idx_uniform() where the branch should cost no predication.
+/// Index of this thread's warp in its block. The compiler does not know that it is uniform: branch
+/// on warp_idx_uniform() to avoid predication.
 __device__ __forceinline__ int warp_idx() { return thread_rank() / kWarpSize; }
 
 /// warp_idx() broadcast from lane 0, so that the compiler keeps it in a uniform register. All 32
@@ -61,7 +61,7 @@ __device__ __forceinline__ T block_sum(T value, T* scratch) {
     value = scratch[0];
 #pragma unroll
     for (int i = 1; i < kThreads / kWarpSize; ++i) value += scratch[i];
-    __syncthreads();  // nobody may overwrite scratch before all have read it
+    __syncthreads();  // all threads must have read scratch before it is overwritten
   }
   return value;
 }
@@ -78,7 +78,7 @@ __device__ __forceinline__ T block_max(T value, T* scratch) {
     value = scratch[0];
 #pragma unroll
     for (int i = 1; i < kThreads / kWarpSize; ++i) value = max(value, scratch[i]);
-    __syncthreads();  // nobody may overwrite scratch before all have read it
+    __syncthreads();  // all threads must have read scratch before it is overwritten
   }
   return value;
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Hopper's tensor-core products of one warpgroup: four warps, the first one's index a multiple of
-/// four, all 128 threads calling together; sm_90a (PTX ISA, "Asynchronous Warpgroup Level Matrix
+/// Hopper's tensor-core instructions of one warpgroup: four warps, the first one's index a multiple
+/// of four, all 128 threads calling together; sm_90a (PTX ISA, "Asynchronous Warpgroup Level Matrix
 /// Instructions").
 ///
-/// Who holds what, with w = warp % 4, g = lane / 4, t = lane % 4:
+/// Fragment layouts, with w = warp % 4, g = lane / 4, t = lane % 4:
 ///
 ///     d[4j + 0], d[4j + 1] = D[16w + g    ][8j + 2t, +1]        j = 0 .. N / 8 - 1
 ///     d[4j + 2], d[4j + 3] = D[16w + g + 8][8j + 2t, +1]
 ///     A from registers: as for mma_m16n8k16, with rows 16w .. 16w + 15. So d of 16 columns, packed
 ///     to 16 bits in pairs, is an A operand: a[0] = d[0, 1], a[1] = d[2, 3], a[2] = d[4, 5], ...
 ///
-/// A use is: wgmma_fence(), the products, wgmma_commit(), and wgmma_wait<...>() before the
-/// accumulators are read or the operands in shared memory are overwritten.
+/// The sequence of calls: wgmma_fence(), the wgmma, wgmma_commit(), and wgmma_wait<...>() before
+/// the accumulators are read or the operands in shared memory are overwritten.
 #pragma once
 
 #include <type_traits>
@@ -44,8 +44,8 @@ namespace cookbook {
 ///   Major::mn: a row is a k, the span runs along m (or n). `stride_bytes`: from eight k to the
 ///     next eight. `leading_bytes`: from one span of m (or n) to the next. (Swizzle::none: the
 ///     other way round.)
-/// `smem`: 16-byte aligned; the pattern of a swizzle follows the address's bits, so that a tile
-/// begins at eight spans' alignment (b128: 1,024 bytes) and wgmma_descriptor_advance moves in it.
+/// `smem`: 16-byte aligned. The pattern of a swizzle follows the bits of the address, so a tile is
+/// aligned to eight spans (b128: 1,024 bytes), and wgmma_descriptor_advance moves within it.
 template <Swizzle kSwizzle>
 __device__ __forceinline__ uint64_t wgmma_descriptor(const void* smem, uint32_t leading_bytes,
                                                      uint32_t stride_bytes) {
@@ -56,23 +56,24 @@ __device__ __forceinline__ uint64_t wgmma_descriptor(const void* smem, uint32_t 
          static_cast<uint64_t>((stride_bytes & 0x3ffff) >> 4) << 32 | kLayout << 62;
 }
 
-/// The descriptor `bytes` (a multiple of 16) further on; a step of k16 in a Major::k operand is 32.
+/// The descriptor `bytes` (a multiple of 16) further on; a step of 16 k in a Major::k operand is
+/// 32.
 __device__ __forceinline__ uint64_t wgmma_descriptor_advance(uint64_t descriptor, uint32_t bytes) {
   return descriptor + (bytes >> 4);
 }
 
-/// Orders earlier register accesses before the warpgroup's next products (PTX ISA, "wgmma.fence"):
-/// before the first, and whenever accumulators or A registers were touched since.
+/// Orders earlier register accesses before the warpgroup's next wgmma (PTX ISA, "wgmma.fence"):
+/// needed before the first, and whenever accumulators or A registers were accessed since.
 __device__ __forceinline__ void wgmma_fence() {
   COOKBOOK_ASM_SM90A("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/// Closes the group of all products since the last commit (PTX ISA, "wgmma.commit_group").
+/// Closes the group of all wgmma since the last commit (PTX ISA, "wgmma.commit_group").
 __device__ __forceinline__ void wgmma_commit() {
   COOKBOOK_ASM_SM90A("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/// Waits until at most the `kPendingGroups` latest groups are under way (PTX ISA,
+/// Waits until at most the `kPendingGroups` latest groups are in flight (PTX ISA,
 /// "wgmma.wait_group").
 template <int kPendingGroups>
 __device__ __forceinline__ void wgmma_wait() {
@@ -80,15 +81,15 @@ __device__ __forceinline__ void wgmma_wait() {
   COOKBOOK_ASM_SM90A("wgmma.wait_group.sync.aligned %0;" ::"n"(kPendingGroups) : "memory");
 }
 
-/// Keeps the compiler from moving accesses to `registers` across this point; no instruction. Put
-/// one on the accumulators before the first product of a batch and after its wait.
+/// Keeps the compiler from moving accesses to `registers` across this point; no instruction. Place
+/// one on the accumulators before the first wgmma of a batch and after its wait.
 template <int kCount>
 __device__ __forceinline__ void wgmma_fence_operand(float (&registers)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(registers[i])::"memory");
 }
 
-/// As above, for the accumulators of several products.
+/// As above, for the accumulators of several wgmma.
 template <int kRows, int kCount>
 __device__ __forceinline__ void wgmma_fence_operand(float (&registers)[kRows][kCount]) {
 #pragma unroll
@@ -140,7 +141,7 @@ __device__ __forceinline__ void wgmma_fence_operand(uint32_t (&registers)[kCount
 #define COOKBOOK_ACC_120(i) COOKBOOK_ACC_112(i), COOKBOOK_ACC_8((i) + 112)
 #define COOKBOOK_ACC_128(i) COOKBOOK_ACC_64(i), COOKBOOK_ACC_64((i) + 64)
 
-// One product. n: columns; r: accumulators, n / 2; i0 ..: the numbers of the operands after the
+// One wgmma. n: columns; r: accumulators, n / 2; i0 ..: the numbers of the operands after the
 // accumulators, which are r, r + 1, ... The predicate is "scale-d": false means d = a * b.
 #define COOKBOOK_WGMMA_SHARED_A(n, r, type, i0, i1, i2, i3, i4)                              \
   COOKBOOK_ASM_SM90A("{\n.reg .pred p;\nsetp.ne.b32 p, %" #i2                                \
@@ -203,7 +204,7 @@ __device__ __forceinline__ void wgmma_m64k16(float (&d)[kN / 2], uint64_t desc_a
   COOKBOOK_WGMMA_SHAPE(SHARED, 256, 128, 128, 129, 130, 131, 132)
 }
 
-/// As above with A in registers. `a` must not be changed before the product's wgmma_wait.
+/// As above with A in registers. `a` must not be changed before wgmma_wait for this wgmma.
 template <int kN, class T, Major kMajorA = Major::k, Major kMajorB = Major::k>
 __device__ __forceinline__ void wgmma_m64k16(float (&d)[kN / 2], const uint32_t (&a)[4],
                                              uint64_t desc_b, bool accumulate) {
@@ -236,7 +237,7 @@ __device__ __forceinline__ void wgmma_m64k16(float (&d)[kN / 2], const uint32_t 
   }
 
 /// d = a * b (+ d if `accumulate`), 64 x kN x 32, FP8 e4m3 operands in shared memory, Major::k
-/// only; kN = 64, 128 or 256. The hardware keeps fewer bits than fp32 while it adds.
+/// only; kN = 64, 128 or 256. The hardware accumulates with fewer bits than fp32.
 template <int kN>
 __device__ __forceinline__ void wgmma_m64k32_e4m3(float (&d)[kN / 2], uint64_t desc_a,
                                                   uint64_t desc_b, bool accumulate) {
