@@ -42,8 +42,8 @@ inline Chapter chapter_0() {
       {268435456}, {1 << 16});
   auto read = roof_ladder<ReadProblem, Read>("hbm_read", "HBM, read only", {"rows", "repeats"},
                                              Roof::hbm_read, {131072, 1}, {64, 1});
-  auto l2 = roof_ladder<ReadProblem, Read>("l2", "L2, 16 MiB read repeatedly", {"rows", "repeats"},
-                                           Roof::l2, {4096, 64}, {16, 3});
+  auto l2 = roof_ladder<ReadProblem, Read>("l2", "L2, 16 MiB read again and again",
+                                           {"rows", "repeats"}, Roof::l2, {4096, 64}, {16, 3});
   auto shared = roof_ladder<SharedProblem, SharedRead>("shared", "shared memory, without conflicts",
                                                        {"blocks", "repeats"}, Roof::shared,
                                                        {1056, 16384}, {8, 16});

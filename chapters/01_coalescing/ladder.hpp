@@ -63,8 +63,7 @@ inline Chapter chapter_1() {
       named<Shape<128, 4, 0>>("threads_128"), named<Shape<256, 4, 0>>("threads_256"),
       named<Shape<512, 4, 0>>("threads_512"), named<Shape<1024, 4, 0>>("threads_1024")};
 
-  auto grid_size =
-      copy_ladder("grid_size", "sidebar: a loop in few blocks, or one block per batch");
+  auto grid_size = copy_ladder("grid_size", "sidebar: a loop in few blocks, or a block per batch");
   grid_size.levels = {
       named<Shape<256, 4, 4>>("4_blocks_per_sm"), named<Shape<256, 4, 8>>("8_blocks_per_sm"),
       named<Shape<256, 4, 16>>("16_blocks_per_sm"), named<Shape<256, 4, 64>>("64_blocks_per_sm"),

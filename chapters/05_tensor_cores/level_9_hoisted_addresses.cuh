@@ -89,8 +89,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
   using T = typename C::Element;
   constexpr int kSteps = C::kBlockK / 16;
   static_assert(kSteps % 2 == 0, "every tile begins with fragment set 0");
-  constexpr int kPortions =
-      (kSteps - 1) * C::kMmaM;  // portions of a tile's copies, between mma.sync
+  constexpr int kPortions = (kSteps - 1) * C::kMmaM;  // of a tile's copies, between mma.sync
   constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
   T* b_tiles = a_tiles + C::kStages * kATile;  // (kStages, kBlockK, kBlockN)

@@ -45,7 +45,7 @@ __device__ __forceinline__ void load_next(Smem& smem, StageCursor<kStages>& writ
                                           const TensorMap* map_a, const TensorMap* map_b,
                                           TileIndex tile, int k_block) {
   mbarrier_wait(&smem.empty[write.stage],
-                write.phase ^ 1);  // returns at once if the stage was never used
+                write.phase ^ 1);  // at once if it was never used
   load_k_block(smem.stages[write.stage], map_a, map_b, &smem.full[write.stage], tile, k_block);
   write.advance();
 }

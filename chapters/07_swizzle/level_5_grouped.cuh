@@ -55,8 +55,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 
     store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0)
-      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // before the exit: TMA still reads the boxes
   }
 }
 

@@ -57,8 +57,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   const int rank = static_cast<int>(cluster_block_rank());
   const int tiles_m = ceil_div(e.m, C::kBlockM * C::kCluster), tiles_n = ceil_div(e.n, C::kBlockN);
   C::Order::tile(static_cast<int>(blockIdx.x) / C::kCluster, tiles_m, tiles_n, tile);
-  tile.m =
-      tile.m * C::kCluster + rank;  // may lie below C: loads are zero-filled, nothing is stored
+  tile.m = tile.m * C::kCluster + rank;  // may lie below C: zero-filled, not stored
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
@@ -88,8 +87,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 
     store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                  tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0)
-      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // before the exit: TMA still reads the boxes
   }
   cluster_sync();  // no block exits while the other still sends to it
 }

@@ -55,8 +55,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         read.advance(k_blocks);
         continue;
       }
-      if (turn > 0)
-        named_barrier_sync(1 + group, 256);  // until the other warpgroup has issued its batches
+      if (turn > 0) named_barrier_sync(1 + group, 256);  // after the other warpgroup's wgmma
       const int last = mma_tile(acc, smem, tiles, read, k_blocks, release);
       const bool more = t + grid.clusters < grid.count();
       if (more) named_barrier_arrive(2 - group, 256);  // the other warpgroup's turn
@@ -68,8 +67,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
-    if (lane_idx() == 0)
-      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // before the exit: TMA still reads the boxes
   }
   cluster_sync();  // no block exits while the other still sends to it
 }

@@ -59,17 +59,15 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
   } else {
     register_alloc<232>();
     const int group = warpgroup - 1, lane = lane_idx();
-    const int row =
-        T::kPingPong ? 0 : group * T::kMmaM * 64;  // this warpgroup's first row in the tile
+    const int row = T::kPingPong ? 0 : group * T::kMmaM * 64;  // this warpgroup's first row
     const Descriptors<T> tiles(smem.stages[0], row);
-    const auto release =
-        [&](int stage) {  // this warp has read it: arrive at the empty barrier of each block
-          if constexpr (C::kCluster > 1) {
-            release_in_cluster<C::kCluster>(&smem.empty[stage]);
-          } else {
-            if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
-          }
-        };
+    const auto release = [&](int stage) {  // signals `empty` to each block
+      if constexpr (C::kCluster > 1) {
+        release_in_cluster<C::kCluster>(&smem.empty[stage]);
+      } else {
+        if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
+      }
+    };
     float acc[T::kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
     StageCursor<C::kStages> read;
 
@@ -79,8 +77,7 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
           read.advance(s.k_end - s.k_begin);
           continue;
         }
-        if (turn > 0)
-          named_barrier_sync(1 + group, 256);  // until the other warpgroup has issued its batches
+        if (turn > 0) named_barrier_sync(1 + group, 256);  // after the other warpgroup's wgmma
       }
       const int last = mma_tile(acc, smem, tiles, read, s.k_end - s.k_begin, release);
       if constexpr (T::kPingPong) {
@@ -167,11 +164,9 @@ struct Tuned {
 };
 
 //                           M    N    K  stages  cluster  group
-using Large = Config<128, 256, 64, 4, 2, 8, Schedule::cooperative>;  // many tiles
-using Medium =
-    Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // where large tiles are too few
-using Small =
-    Config<128, 64, 64, 8, 1, 8, Schedule::cooperative>;  // where medium tiles are too few
+using Large = Config<128, 256, 64, 4, 2, 8, Schedule::cooperative>;   // many tiles
+using Medium = Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // if those are too few
+using Small = Config<128, 64, 64, 8, 1, 8, Schedule::cooperative>;    // if those are too few
 
 /// The plan of the configuration that is predicted to be fastest: its tiles assigned whole, or
 /// those of the last wave cut into k-blocks.

@@ -41,8 +41,7 @@ struct Traits : C {
   static constexpr int kThreads = 128 * (1 + kConsumers);    // + the producer's warpgroup
   static constexpr int kTileWarps = kPingPong ? 4 : 8;       // warps that multiply one tile
   static constexpr int kReaders = C::kCluster * kTileWarps;  // of a stage
-  static constexpr int kRingBytes =
-      C::kStages * (A::kBytes + B::kBytes + 16);  // tiles and barriers
+  static constexpr int kRingBytes = C::kStages * (A::kBytes + B::kBytes + 16);  // + barriers
   static constexpr int kWarps = 4 * kConsumers;
   static constexpr int kStoreBuffers = kRingBytes + kWarps * 2 * kBoxBytes <= 232448 ? 2 : 1;
   static constexpr int kSmemBytes = kRingBytes + kWarps * kStoreBuffers * kBoxBytes;

@@ -94,8 +94,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       store_tile<C::kStoreBuffers>(acc, &p.c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
-    if (lane_idx() == 0)
-      tma_store_wait_read<0>();  // TMA must have read the boxes before the block exits
+    if (lane_idx() == 0) tma_store_wait_read<0>();  // before the exit: TMA still reads the boxes
   }
 }
 

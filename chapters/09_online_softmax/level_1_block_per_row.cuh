@@ -26,8 +26,7 @@ __global__ void __launch_bounds__(C::kThreads)
   __shared__ float shared[C::kThreads];
 
   float max = kLowest;
-  for (int col = thread; col < shape.cols;
-       col += C::kThreads) {  // neighbouring lanes: neighbouring elements
+  for (int col = thread; col < shape.cols; col += C::kThreads) {  // coalesced
     max = fmaxf(max, as_float(in[col]));
   }
   shared[thread] = max;

@@ -74,8 +74,7 @@ struct Config {
 
 template <class C>
 struct Tuned : LevelOf<Problem, Buffers> {
-  static constexpr bool kShares =
-      C::kBlockCount > 1;  // the blocks of a cluster share tiles of keys and values
+  static constexpr bool kShares = C::kBlockCount > 1;  // tiles of keys and values, in a cluster
   static constexpr const char* name = "attention";
   static constexpr const char* changed = "one configuration of the space";
   static constexpr const char* expect = "";

@@ -106,8 +106,7 @@ int main(int argc, char** argv) {
   if (const auto status = tune::command(autotuning::all_spaces(), argc, argv)) return *status;
   Options options;
   if (const auto status = parse_options(chapter_11_entry(), argc, argv, options)) {
-    if (*status == 0)
-      std::printf("\nIn place of options:\n%s", tune::kCommands);  // the option was --help
+    if (*status == 0) std::printf("\nIn place of options:\n%s", tune::kCommands);  // it was --help
     return *status;
   }
   try {

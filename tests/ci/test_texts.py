@@ -94,7 +94,8 @@ FORBIDDEN = {
     r"\bso many\b": "a number, an upper bound",
     rf"\b{UNIT} an? {EACH}\b(?! of)": "per",
 }
-FORBIDDEN_IN = ("*.md",)  # globs of git ls-files: add "*.cuh" and others when their comments follow the table
+# Globs of git ls-files: add "*.cuh" and others when their comments follow the table.
+FORBIDDEN_IN = ("*.md", "chapters/*.cuh", "chapters/*.cu", "chapters/*.hpp", "common/device/*.cuh")
 
 
 def prose(markdown):
@@ -111,9 +112,15 @@ def prose(markdown):
             yield number, re.sub(r"\]\([^)\s]+\)|https?://\S+", "]", line)
 
 
+# What tests, recordings and command lines quote: a name (a string of one word, a tag of lines), a message that ends the
+# program or says why a problem is unsupported, a limit that a configuration exceeds.
+QUOTED = re.compile(r'"[^"\s]*"|//[ ]\[\w+\]$|\b(?:throw\b|Support::no|require_dims)[^;]*;|"[^"\n]* > [^"\n]*"', re.MULTILINE)
+
+
 def comments_and_strings(source):
-    """(line number, line) of what a C++ source says to people."""
+    """(line number, line) of what a C++ source says to people and nothing quotes."""
     source = re.sub(r"^#include .*$", "", source, flags=re.MULTILINE)
+    source = QUOTED.sub(lambda match: re.sub(r"[^\n]", "", match[0]), source)
     for match in check_sources.COMMENT.finditer(source):
         first = source.count("\n", 0, match.start()) + 1
         for offset, line in enumerate(match[0].split("\n")):
@@ -165,6 +172,13 @@ class Words(unittest.TestCase):
     def test_in_a_source_only_comments_and_strings_count(self):
         source = '#include "a/product.hpp"\nint product, slot;  // 64 registers\n/// a thread\nauto s = "a rung";\n'
         self.assertEqual(sorted(each[:2] for each in forbidden(source, ".cuh")), [(2, "registers\na thread"), (4, "rung")])
+
+    def test_what_others_quote_is_no_prose(self):
+        for source in ('loads().on("product");  // [product]\n', 'throw BadSize("a product takes " +\n  "products");\n',
+                       'return Support::no("cuBLAS refuses it");\n', 'return n + " registers a thread > 240";\n'):
+            with self.subTest(source):
+                self.assertEqual(forbidden(source, ".cuh"), [])
+                self.assertEqual(len(forbidden(source + "// a rung\n", ".cuh")), 1)
 
     def test_the_books_own_words_pass(self):
         for text in ("A dot product and an outer product.", "Dot products are exact.", "- A dot\n  product.",

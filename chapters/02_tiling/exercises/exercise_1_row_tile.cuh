@@ -60,7 +60,8 @@ struct RowTile : Level {
   static constexpr const char* changed = "8 elements of a row of C per thread instead of a column";
   static constexpr const char* expect =
       "the same shared traffic as register_1d: 9 words for 8 FMAs";
-  static constexpr const char* cost = "a warp now spans four rows of C: stores of 32 bytes per row";
+  static constexpr const char* cost =
+      "one warp now spans four rows of C: stores of 32 bytes per row";
   static constexpr const char* source = __FILE__;
 
   static Claims claims(const Problem& p) {
