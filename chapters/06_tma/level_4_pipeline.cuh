@@ -44,8 +44,7 @@ template <class Smem, int kStages>
 __device__ __forceinline__ void load_next(Smem& smem, StageCursor<kStages>& write,
                                           const TensorMap* map_a, const TensorMap* map_b,
                                           TileIndex tile, int k_block) {
-  mbarrier_wait(&smem.empty[write.stage],
-                write.phase ^ 1);  // at once if it was never used
+  mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);  // at once if it was never used
   load_k_block(smem.stages[write.stage], map_a, map_b, &smem.full[write.stage], tile, k_block);
   write.advance();
 }

@@ -111,8 +111,7 @@ struct ExerciseBoxes : LevelT<bf16> {
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return AnyShape::supports(p, device);
   }
-  static Plan prepare(const Problem& p,
-                      const Buffers& at) {  // no odd pitches
+  static Plan prepare(const Problem& p, const Buffers& at) {  // no odd pitches
     if (p.lda % 8 != 0 || p.ldb % 8 != 0 || p.ldc % 8 != 0) {
       TmaPlan plan{p, at};
       plan.plain = true;
