@@ -101,8 +101,7 @@ struct RegisterPrefetch : Level {
       "the next tile is loaded into registers during this one's FMAs; two shared buffers";
   static constexpr const char* expect =
       "one block hides its own latency, but two blocks no longer fit on an SM: about the same, "
-      "often "
-      "a loss";
+      "often a loss";
   static constexpr const char* cost =
       "8 registers and predicates live during the FMAs, twice the shared memory";
   static constexpr const char* source = __FILE__;

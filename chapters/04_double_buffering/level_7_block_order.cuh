@@ -112,8 +112,7 @@ struct BlockOrder : Level {
       "column";
   static constexpr const char* expect =
       "less traffic between L2 and memory, which hardly matters to an fp32 GEMM: the same, a "
-      "little "
-      "at 8192";
+      "little at 8192";
   static constexpr const char* cost = "two divisions per block";
   static constexpr const char* source = __FILE__;
 

@@ -160,8 +160,7 @@ struct FragmentsAhead : NnLevel<T> {
       "ldmatrix of k step s + 1, and the copies, between the mma.sync of step s";
   static constexpr const char* expect =
       "ldmatrix runs during mma.sync whose operands are loaded; its addresses, computed in the "
-      "same "
-      "place, take back part of the gain";
+      "same place, take back part of the gain";
   static constexpr const char* cost = "a second set of fragments: 32 registers, close to the limit";
   static constexpr const char* source = __FILE__;
 

@@ -207,8 +207,7 @@ struct HoistedAddresses : NnLevel<T> {
   static constexpr const char* changed = "addresses before the loop, constants inside it";
   static constexpr const char* expect =
       "a quarter fewer instructions per tile, and no chain of them in front of an ldmatrix: "
-      "mma.sync "
-      "follow each other more closely";
+      "mma.sync follow each other more closely";
   static constexpr const char* cost =
       "eight pointers per thread; every pass must have the same swizzle";
   static constexpr const char* source = __FILE__;

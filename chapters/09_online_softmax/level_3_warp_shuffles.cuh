@@ -49,8 +49,7 @@ struct WarpShuffles : Level<T> {
   static constexpr const char* changed = "reductions by shuffle; one barrier per row";
   static constexpr const char* expect =
       "8 stores to shared memory per row instead of 20, one barrier instead of nine: matters to "
-      "short "
-      "rows only";
+      "short rows only";
   static constexpr const char* cost = "64 bytes of shared memory";
   static constexpr const char* source = __FILE__;
 

@@ -145,8 +145,7 @@ struct InShared : Client::Level {
       "bulk copies load the row into shared memory: 192 KB per SM, started at once by one thread";
   static constexpr const char* expect =
       "small blocks, 32 KB of a row each, four or more per SM: one is always loading, and rows up "
-      "to "
-      "524,288 elements are read once. The copy hides two exponentials per element";
+      "to 524,288 elements are read once. The copy hides two exponentials per element";
   static constexpr const char* cost =
       "the exponentials again for the output; rows off 16-byte boundaries fall back to level 7";
   static constexpr const char* source = __FILE__;

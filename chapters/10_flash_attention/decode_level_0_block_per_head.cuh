@@ -145,8 +145,7 @@ struct BlockPerHead : Level {
   static constexpr const char* changed = "one block per query and head; its warps split the keys";
   static constexpr const char* expect =
       "every query head reads its KV head again: heads_q / heads_kv times the bytes, mostly from "
-      "L2 "
-      "when neighbouring heads run together";
+      "L2 when neighbouring heads run together";
   static constexpr const char* cost = "with few sequences, few blocks: most SMs idle";
   static constexpr const char* source = __FILE__;
 

@@ -164,8 +164,7 @@ struct Persistent : Level {
       "one block per SM; a counter assigns tiles, longest first; tuned tile sizes";
   static constexpr const char* expect =
       "causal: no SM idles while others finish their long rows; full: the next tile's copies run "
-      "during "
-      "this one's output, and larger tiles read K and V less often from shared memory";
+      "during this one's output, and larger tiles read K and V less often from shared memory";
   static constexpr const char* cost =
       "8 bytes of counters; the raster order differs from run to run";
   static constexpr const char* source = __FILE__;

@@ -205,8 +205,7 @@ struct Multicast : Level {
   static constexpr const char* changed = "clusters of two blocks share every tile of K and V";
   static constexpr const char* expect =
       "half of the bytes from L2; with 132 SMs reading every key tile for each 128 queries L2 is "
-      "near "
-      "its limit, and what it does not move costs no power";
+      "near its limit, and what it does not move costs no power";
   static constexpr const char* cost =
       "blocks of a pair advance together; under a causal mask the "
       "shorter one idles for a tile";
