@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: constant memory delivers one word per clock to a whole warp. Requests of lanes for
+// Sidebar: constant memory delivers one word at a time to a whole warp. Requests of lanes for
 // different words are served one after the other.
 #pragma once
 
