@@ -915,7 +915,8 @@ TEST(Addresses, Uninitialised) {
   DeviceMemory x = ramp(64, "x");
   Trace trace = traced([&] { launch(partly_filled<false>, {1, 64, 256}, {}, x.as<float>()); });
   EXPECT_TRUE(
-      has(trace, "uninitialised", {"thread (6,0,0)", "+0x1c", place_of("uninitialised load")}))
+      has(trace, "uninitialised",
+          {"thread (6,0,0)", "dynamic shared memory + 28 bytes", place_of("uninitialised load")}))
       << messages(trace);
   trace = traced([&] { launch(partly_filled<true>, {1, 64, 256}, {}, x.as<float>()); });
   EXPECT_CLEAN(trace);
@@ -946,6 +947,127 @@ TEST(Addresses, DynamicSharedSize) {
   EXPECT_CLEAN(traced([&] { launch(shared_index, {1, 32, 128}, {}, x.as<float>(), 0); }));
   const Trace trace = traced([&] { launch(shared_index, {1, 32, 128}, {}, x.as<float>(), 32); });
   EXPECT_TRUE(has(trace, "out-of-bounds", {"dynamic shared memory"})) << messages(trace);
+}
+
+// The arrays of a kernel are apart: what reaches beyond one is not in the other.
+template <class T>
+__global__ void beyond(const T* in, T* out, int shift) {
+  __shared__ T first[64];
+  __shared__ T second[64];
+  const int t = threadIdx.x;
+  first[t] = in[t];
+  second[t] = in[t];
+  __syncthreads();
+  out[t] = first[t + shift] + second[63 - t];  // [beyond load]
+}
+__global__ void store_beyond(const float* in, float* out, int shift) {
+  __shared__ float rows[8][16];
+  __shared__ float other[128];
+  const int t = threadIdx.x;
+  other[t] = in[t];
+  rows[t / 16 + shift][t % 16] = in[t];  // [beyond store]
+  __syncthreads();
+  out[t] = other[t] + (shift == 0 ? rows[t / 16][t % 16] : 0.0f);
+}
+
+TEST(Addresses, StaticSharedSize) {
+  DeviceMemory in = ramp(128, "in"), out = ramp(128, "out");
+  const auto read = [&](int shift) {
+    return traced([&] {
+      launch(beyond<float>, {1, 64}, {}, in.as<float>(), out.as<float>(), shift);
+    });
+  };
+  const auto write = [&](int shift) {
+    return traced([&] {
+      launch(store_beyond, {1, 128}, {}, in.as<float>(), out.as<float>(), shift);
+    });
+  };
+  EXPECT_CLEAN(read(0));
+  EXPECT_CLEAN(write(0));
+  for (const int shift : {1, -1}) {
+    const Trace trace = read(shift);
+    ASSERT_EQ(trace.findings.size(), 1u) << messages(trace);
+    EXPECT_EQ(trace.findings[0].count, 1u);
+    EXPECT_TRUE(
+        has(trace, "out-of-bounds",
+            {shift > 0 ? "reads 4 bytes at byte offset 256 of the __shared__ variable 'first'"
+                       : "reads 4 bytes at byte offset -4 of the __shared__ variable 'first'",
+             "which has 256 bytes", place_of("beyond load")}))
+        << messages(trace);
+    const Trace rows = write(shift);
+    EXPECT_TRUE(
+        has(rows, "out-of-bounds",
+            {shift > 0 ? "writes 4 bytes at byte offset 512 of the __shared__ variable 'rows'"
+                       : "writes 4 bytes at byte offset -64 of the __shared__ variable 'rows'",
+             place_of("beyond store")}))
+        << messages(rows);
+    EXPECT_EQ(rows.findings[0].count, 16u);
+  }
+}
+
+__global__ void racing_rows(const float* in, float* out) {
+  __shared__ float unused_one[32];
+  __shared__ float rows[2][32];
+  const int t = threadIdx.x;
+  unused_one[t % 32] = 0;
+  rows[t / 32][t % 32] = in[t];
+  out[t] = rows[1 - t / 32][t % 32];
+  out[t] += unused_one[t % 32];
+}
+
+TEST(Addresses, RacesNameTheVariable) {
+  DeviceMemory in = ramp(64, "in"), out = ramp(64, "out");
+  const Trace trace = traced([&] {
+    launch(racing_rows, {1, 64}, {}, in.as<float>(), out.as<float>());
+  });
+  EXPECT_TRUE(has(trace, "race", {"on 'rows' + "})) << messages(trace);
+  EXPECT_TRUE(has(trace, "race", {"on 'unused_one' + "})) << messages(trace);
+}
+
+// ---- signed arithmetic --------------------------------------------------------------------------
+
+__global__ void last_index(const int* in, long long* out, int stride) {
+  const int row = in[threadIdx.x];
+  out[threadIdx.x] = row * stride;  // [overflowing product]
+}
+__global__ void grid_stride(long long* out, int n, int start) {
+  long long steps = 0;
+  int i = start + static_cast<int>(threadIdx.x);
+  for (; i < n && steps < 4; i += 1 << 20) ++steps;  // [int index]
+  out[threadIdx.x] = steps;
+}
+__global__ void unsigned_wraps(unsigned* out, unsigned factor) {
+  out[threadIdx.x] = threadIdx.x * factor;
+}
+
+TEST(Arithmetic, SignedOverflow) {
+  DeviceMemory rows(32 * sizeof(int), "rows"), out(32 * sizeof(long long), "out");
+  const std::vector<int> values(32, 65536);
+  rows.copy_from_host(values.data(), 32 * sizeof(int));
+  const auto index = [&](int stride) {
+    return traced([&] {
+      launch(last_index, {1, 32}, {}, rows.as<int>(), out.as<long long>(), stride);
+    });
+  };
+  EXPECT_CLEAN(index(32767));
+  Trace trace = index(32768);
+  EXPECT_TRUE(has(trace, "overflow",
+                  {"65536 * 32768, which does not fit in 'int'", place_of("overflowing product")}))
+      << messages(trace);
+  ASSERT_EQ(trace.findings.size(), 1u);
+  EXPECT_EQ(trace.findings[0].count, 32u);
+
+  const auto loop = [&](int n) {
+    return traced([&] { launch(grid_stride, {1, 32}, {}, out.as<long long>(), n, n - 64); });
+  };
+  EXPECT_CLEAN(loop(1 << 30));
+  trace = loop(2147483647);
+  EXPECT_TRUE(has(trace, "overflow", {" + 1048576, which does not fit", place_of("int index")}))
+      << messages(trace);
+
+  EXPECT_CLEAN(traced([&] {
+    launch(unsigned_wraps, {1, 32}, {}, out.as<unsigned>(), 0xffffffffu);
+  }));
 }
 
 TEST(Addresses, Misaligned) {

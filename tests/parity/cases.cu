@@ -120,6 +120,26 @@ void add_small_kernels(std::vector<Case>& cases) {
                   }));
 }
 
+/// Where lanes part and meet again.
+void add_divergence(std::vector<Case>& cases) {
+  const auto add = [&](const char* name, auto kernel) {
+    cases.push_back(vector_case(
+        name, {4096}, [kernel](const Size& size, const float* in, float* out, Stream stream) {
+          const int n = static_cast<int>(size[0]);
+          launch(kernel, {dim3(blocks_for(n / 2, kThreads)), dim3(kThreads)}, stream, in, out, n);
+        }));
+    cases.back().not_yet_measured = true;
+  };
+  add("one_lane_ahead", one_lane_ahead);
+  add("both_sides", both_sides);
+  add("trip_counts", trip_counts);
+  add("nested", nested);
+  add("returns_and_continues", returns_and_continues);
+  add("breaks", breaks);
+  add("inlined_returns", inlined_returns);
+  add("four_cases", four_cases);
+}
+
 void add_levels(std::vector<Case>& cases, const Chapter& chapter, const Ladder& ladder,
                 const std::string& name, const Size& size) {
   for (const LevelEntry& level : ladder.levels) {
@@ -166,6 +186,7 @@ const std::vector<Case>& all_cases() {
   static const std::vector<Case> cases = [] {
     std::vector<Case> list;
     add_small_kernels(list);
+    add_divergence(list);
 #define COOKBOOK_CHAPTER(number) add_chapter(list, chapter_##number##_entry());
 #include "parity_chapter_list.inc"
 #undef COOKBOOK_CHAPTER

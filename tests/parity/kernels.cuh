@@ -133,4 +133,105 @@ __global__ void softmax_online(const T* __restrict__ in, T* __restrict__ out, in
   }
 }
 
+// ---- divergence --------------------------------------------------------------------------------
+// Where lanes of a warp part and meet again. Every access is volatile, so that no compiler merges
+// the two sides of a branch; n is a multiple of 64, and a thread has the elements i and i + n / 2.
+
+/// One lane does more than the others, once before a loop and once in each of its steps.
+__global__ void one_lane_ahead(const volatile float* in, volatile float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x == 0) out[n / 2 + i] = 1.0f;
+  float sum = 0;
+  for (int step = 0; step < 4; ++step) {
+    sum += in[i];
+    if (threadIdx.x % 32 == 5) {
+      out[n / 2 + i] = sum;
+    }
+  }
+  out[i] = sum;
+}
+
+__global__ void both_sides(const volatile float* in, volatile float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float value;
+  if (threadIdx.x % 2 == 0) {
+    value = in[i];
+  } else {
+    value = 2.0f * in[n / 2 + i];
+  }
+  out[i] = value;
+}
+
+/// Lane l makes l % 4 steps.
+__global__ void trip_counts(const volatile float* in, volatile float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = static_cast<float>(n);
+  for (int step = 0; step < static_cast<int>(threadIdx.x % 4); ++step) {
+    sum += in[i + step * 32 % n];
+  }
+  out[i] = sum;
+}
+
+__global__ void nested(const volatile float* in, volatile float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int lane = threadIdx.x % 32;
+  float value = 1.0f;
+  if (lane < 16) {
+    if (lane % 2 == 0) {
+      value += in[i];
+    }
+    value *= in[n / 2 + i];
+  }
+  out[i] = value;
+}
+
+/// A quarter of the lanes returns, then half of the steps are skipped by half of the lanes.
+__global__ void returns_and_continues(const volatile float* in, volatile float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x % 4 == 3) return;
+  float sum = static_cast<float>(n);
+  for (int step = 0; step < 4; ++step) {
+    if ((threadIdx.x / 4 + static_cast<unsigned>(step)) % 2 == 0) continue;
+    sum += in[i];
+  }
+  out[i] = sum;
+}
+
+/// Lane l leaves the loop in step l % 8.
+__global__ void breaks(const volatile float* in, volatile float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = static_cast<float>(n);
+  for (int step = 0; step < 8; ++step) {
+    if (step == static_cast<int>(threadIdx.x % 8)) break;
+    sum += in[i];
+  }
+  out[i] = sum;
+}
+
+__device__ inline float first_that_fits(const volatile float* in, int i, int n) {
+  if (threadIdx.x % 8 == 0) return 1.0f;
+  const float first = in[i];
+  if (threadIdx.x % 2 == 0) return first;
+  return first * in[n / 2 + i];
+}
+
+/// The function is inlined and has three ways out.
+__global__ void inlined_returns(const volatile float* in, volatile float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const float value = first_that_fits(in, i, n);
+  out[i] = value;
+}
+
+__global__ void four_cases(const volatile float* in, volatile float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float value = 0;
+  switch (threadIdx.x % 4) {
+    case 0: value = in[i]; break;
+    case 1: value = 2.0f * in[n / 2 + i]; break;
+    case 2: out[n / 2 + i] = 3.0f; break;
+    default: break;
+  }
+  out[i] = value;
+}
+
 }  // namespace cookbook::parity

@@ -19,7 +19,18 @@
 #define __global__
 #define __device__
 #define __host__
+#if defined(COOKBOOK_TRACED)
+// Before each variable a red zone, so that what reaches beyond another one touches nothing. All are
+// aligned to 128 bytes, because an `alignas` in front would apply to the red zone.
+#define __shared__                                                  \
+  static thread_local char COOKBOOK_SIMT_RED_ZONE(__COUNTER__)[256] \
+      __attribute__((used, aligned(128)));                          \
+  static thread_local __attribute__((aligned(128)))
+#define COOKBOOK_SIMT_RED_ZONE(number) COOKBOOK_SIMT_RED_ZONE_NAME(number)
+#define COOKBOOK_SIMT_RED_ZONE_NAME(number) cookbook_red_zone_##number
+#else
 #define __shared__ static thread_local
+#endif
 #define __constant__ static
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)

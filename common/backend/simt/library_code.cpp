@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "common/backend/simt/library_code.hpp"
 
+#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -30,6 +32,38 @@ bool is_library_symbol(std::string_view name) {
 }
 
 std::vector<uintptr_t> guard_offsets;  // sorted; each guard is 8 bytes
+
+std::vector<SharedVariable> variables;   // by offset
+std::vector<uint16_t> variable_of_byte;  // number in `variables` + 1, 0 between them
+
+// "_ZZN8cookbook9transposeILi0EEvPKfPfiE4tile" -> "tile"
+std::string variable_name(const char* symbol) {
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
+  std::string name = status == 0 ? demangled : symbol;
+  std::free(demangled);
+  const size_t colon = name.rfind("::");
+  return colon == std::string::npos ? name : name.substr(colon + 2);
+}
+
+void add_variable(const char* symbol, uintptr_t offset, size_t bytes) {
+  const std::string_view name = symbol;
+  if (bytes == 0 || name.find("cookbook_red_zone_") != std::string_view::npos) return;
+  variables.push_back({offset, offset + bytes, symbol});  // most are never named
+}
+
+void sort_variables() {
+  std::sort(variables.begin(), variables.end(),
+            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  if (variables.size() >= 0xffff) variables.clear();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    variable_of_byte.resize(std::max(variable_of_byte.size(), variables[i].end));
+    std::fill(variable_of_byte.begin() + static_cast<std::ptrdiff_t>(variables[i].begin),
+              variable_of_byte.begin() + static_cast<std::ptrdiff_t>(variables[i].end),
+              static_cast<uint16_t>(i + 1));
+  }
+  for (SharedVariable& variable : variables) variable.name = variable_name(variable.name.c_str());
+}
 
 uintptr_t load_bias() {
   uintptr_t bias = 0;
@@ -95,9 +129,10 @@ void find_library_code() {
     for (size_t at = 0; at + sizeof(ElfW(Sym)) <= section.sh_size; at += sizeof(ElfW(Sym))) {
       ElfW(Sym) symbol;
       std::memcpy(&symbol, file.data() + section.sh_offset + at, sizeof symbol);
-      if ((symbol.st_info & 0xf) == STT_TLS &&
-          std::strncmp(names + symbol.st_name, "_ZGV", 4) == 0) {
-        guard_offsets.push_back(symbol.st_value);
+      if ((symbol.st_info & 0xf) == STT_TLS) {
+        const char* name = names + symbol.st_name;
+        if (std::strncmp(name, "_ZGV", 4) == 0) guard_offsets.push_back(symbol.st_value);
+        add_variable(name, symbol.st_value, symbol.st_size);
       }
       if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_size == 0) continue;
       if (!is_library_symbol(names + symbol.st_name)) continue;
@@ -108,6 +143,7 @@ void find_library_code() {
     }
   }
   std::sort(guard_offsets.begin(), guard_offsets.end());
+  sort_variables();
   if (functions.empty()) return;
 
   static std::vector<uint8_t> bits;
@@ -121,6 +157,25 @@ void find_library_code() {
     }
   }
   library_code = {lowest + load_bias(), highest - lowest, bits.data()};
+}
+
+const SharedVariable* find_shared_variable(uintptr_t offset, size_t bytes) {
+  const uintptr_t last = offset + bytes - 1;
+  if (last >= variable_of_byte.size()) return nullptr;
+  const uint16_t number = variable_of_byte[offset];
+  return number != 0 && number == variable_of_byte[last] ? &variables[number - 1] : nullptr;
+}
+
+const SharedVariable* nearest_shared_variable(uintptr_t offset) {
+  const SharedVariable* nearest = nullptr;
+  uintptr_t least = ~uintptr_t{0};
+  for (const SharedVariable& variable : variables) {
+    const uintptr_t distance = offset >= variable.end    ? offset - variable.end + 1
+                               : offset < variable.begin ? variable.begin - offset
+                                                         : 0;
+    if (distance < least) least = distance, nearest = &variable;
+  }
+  return nearest;
 }
 
 bool is_guard_variable(uintptr_t offset) {

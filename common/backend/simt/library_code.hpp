@@ -5,7 +5,9 @@
 // that is not the kernel's doing and must not be counted, let alone suspend the thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace cookbook::simt {
 
@@ -24,6 +26,18 @@ extern LibraryCode library_code;
 
 /// Reads the executable's symbols, the first time; without symbols nothing is library code.
 void find_library_code();
+
+/// A variable in the executable's thread-local storage: static shared memory of a kernel.
+struct SharedVariable {
+  uintptr_t begin = 0, end = 0;  ///< Offsets into the storage.
+  std::string name;              ///< "tile", without its function.
+};
+
+/// The variable that [offset, offset + bytes) lies in, or null: the access reaches beyond one, or
+/// the executable has no symbols. Valid until the process ends.
+const SharedVariable* find_shared_variable(uintptr_t offset, size_t bytes);
+/// The variable nearest to `offset`, or null if there are no symbols.
+const SharedVariable* nearest_shared_variable(uintptr_t offset);
 
 /// Whether `offset` into the executable's thread-local storage lies in a guard variable. g++ adds
 /// one to a `__shared__` array of a class type in a template kernel; no thread of the kernel knows.

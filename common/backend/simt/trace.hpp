@@ -38,7 +38,8 @@ struct AccessSite {
 
 /// A mistake found in a kernel, with the number of times it was seen.
 struct Finding {
-  /// race, uninitialised, out-of-bounds, misaligned, proxy, static-shared, exit, divergence.
+  /// race, uninitialised, out-of-bounds, misaligned, proxy, static-shared, exit, divergence,
+  /// overflow.
   std::string kind;
   std::string message;
   uint64_t count = 0;

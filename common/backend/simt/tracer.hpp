@@ -31,4 +31,8 @@ void trace_lane_access(Thread& thread, const void* address, unsigned bytes, Op o
 void trace_bulk_access(Thread& issuer, const void* address, size_t bytes, Op op, void* pc,
                        Actor actor);
 
+/// A result of signed arithmetic that does not fit its type: `operation`, such as "2 * 3", in
+/// `type`, such as "'int'".
+void trace_overflow(Thread& thread, const std::string& operation, const char* type, void* pc);
+
 }  // namespace cookbook::simt

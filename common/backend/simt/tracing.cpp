@@ -101,6 +101,7 @@ enum class Kind : uint8_t {
   different_places,
   acted_alone,
   waited_alone,
+  overflow,
 };
 
 /// The first occurrence of a mistake, and how often it was seen.
@@ -409,6 +410,11 @@ class WorkerTracer {
     found.detail = operation;
   }
 
+  void overflow(Thread& thread, const std::string& operation, const char* type, void* pc) {
+    Occurrence& found = note(Kind::overflow, 0, pc, thread, Op::load);
+    if (found.count == 1) found.detail = operation + ", which does not fit in " + type + ",";
+  }
+
   /// The group synchronised with other groups through global memory.
   void note_global_sync(const void* object) {
     if (group_ == nullptr || find_shared_block(object) != nullptr) return;
@@ -452,7 +458,13 @@ class WorkerTracer {
       return Where::global;
     }
     if (static_shared_.contains(address)) {
-      if (is_guard_variable(address - static_shared_.begin)) return Where::ignored;
+      const uintptr_t at = address - static_shared_.begin;
+      if (is_guard_variable(at)) return Where::ignored;
+      if (find_shared_variable(at, bytes) == nullptr && nearest_shared_variable(at) != nullptr) {
+        Occurrence& found = note(Kind::shared_out_of_bounds, 0, pc, thread, op);
+        if (found.count == 1) found.detail = describe_static_overrun(at, bytes);
+        return Where::ignored;
+      }
       if (natural) check_alignment(thread, address, bytes, op, pc);
       if (group_->block_count > 1) {
         note(Kind::static_shared, 0, pc, thread, op);
@@ -476,9 +488,9 @@ class WorkerTracer {
     if (at + bytes > launch_->shared_bytes) {
       Occurrence& found = note(Kind::shared_out_of_bounds, 0, pc, thread, op);
       if (found.count == 1) {
-        found.offset = at;
-        found.detail = std::to_string(bytes) + " bytes of the dynamic shared memory's " +
-                       std::to_string(launch_->shared_bytes);
+        found.detail = std::to_string(bytes) + " bytes at byte offset " + std::to_string(at) +
+                       " of the dynamic shared memory, which has " +
+                       std::to_string(launch_->shared_bytes) + " bytes";
       }
       return Where::ignored;
     }
@@ -520,6 +532,13 @@ class WorkerTracer {
            pc);
     }
     return Where::ignored;
+  }
+
+  static std::string describe_static_overrun(uintptr_t at, size_t bytes) {
+    const SharedVariable& near = *nearest_shared_variable(at);
+    return std::to_string(bytes) + " bytes at byte offset " +
+           std::to_string(static_cast<int64_t>(at - near.begin)) + " of the __shared__ variable '" +
+           near.name + "', which has " + std::to_string(near.end - near.begin) + " bytes";
   }
 
   static std::string describe_overrun(uintptr_t address, size_t bytes, const Allocation* near) {
@@ -952,10 +971,11 @@ std::string to_text(const uint3& index) {
          std::to_string(index.z) + ")";
 }
 
-std::string hex_offset(size_t offset) {
-  char text[32];
-  std::snprintf(text, sizeof text, "+0x%zx", offset);
-  return text;
+/// "tile + 1284 bytes"
+std::string name_static(size_t offset) {
+  const SharedVariable* variable = find_shared_variable(offset, 1);
+  if (variable == nullptr) return "static shared memory + " + std::to_string(offset) + " bytes";
+  return "'" + variable->name + "' + " + std::to_string(offset - variable->begin) + " bytes";
 }
 
 const char* kind_name(Kind kind) {
@@ -973,6 +993,7 @@ const char* kind_name(Kind kind) {
     case Kind::shared_out_of_bounds: return "out-of-bounds";
     case Kind::misaligned: return "misaligned";
     case Kind::static_shared: return "static-shared";
+    case Kind::overflow: return "overflow";
     default: return "race";
   }
 }
@@ -996,7 +1017,8 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
                                   ", returned at once with no phase complete: its parity, 1, was "
                                   "that of the phase before the first");
   const std::string memory =
-      (found.is_static ? "static shared memory " : "shared memory ") + hex_offset(found.offset);
+      found.is_static ? name_static(found.offset)
+                      : "dynamic shared memory + " + std::to_string(found.offset) + " bytes";
   const std::string later = actor(found.later_thread, found.later_async);
   const std::string from_block = " of block " + to_text(found.block);
   const std::string text = std::string(kind_name(kind)) + ": ";
@@ -1070,13 +1092,14 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
     case Kind::out_of_bounds:
       return text + later + " " + op + " " + found.detail + ", at " + later_line + in_block;
     case Kind::shared_out_of_bounds:
-      return text + later + " " + op + " beyond the end, at " + hex_offset(found.offset) + ", " +
-             found.detail + ", at " + later_line + in_block;
+      return text + later + " " + op + " " + found.detail + ", at " + later_line + in_block;
     case Kind::misaligned:
       return text + later + " " + op + " " + found.detail + ", at " + later_line + in_block;
     case Kind::static_shared:
       return text + "static __shared__ memory is used at " + later_line +
              " in a cluster or cooperative launch: use dynamic_shared() there" + in_block;
+    case Kind::overflow:
+      return text + later + " computes " + found.detail + " at " + later_line + in_block;
   }
   return text;
 }
@@ -1206,6 +1229,10 @@ void trace_access(Thread& thread, uintptr_t address, unsigned bytes, Op op, bool
   this_tracer->lane_access(thread, address, bytes, op,
                            op == Op::atomic ? SharedRule::atomic : SharedRule::load_store,
                            natural_alignment, pc, part, thread.actor);
+}
+
+void trace_overflow(Thread& thread, const std::string& operation, const char* type, void* pc) {
+  this_tracer->overflow(thread, operation, type, pc);
 }
 
 void trace_lane_access(Thread& thread, const void* address, unsigned bytes, Op op, void* pc,
