@@ -836,13 +836,13 @@ TEST(Claims, AreCheckedOnTheSitesThatTheyName) {
   };
   EXPECT_EQ(measured(global_loads("in").requests(40)), "40 holds");
   EXPECT_EQ(measured(global_loads("in").requests(41)), "40 fails");
-  EXPECT_EQ(measured(global_loads("in").bytes(1300)), "1300 holds");
+  EXPECT_EQ(measured(global_loads("in").bytes(1300)), "1,300 holds");
   EXPECT_EQ(measured(global_loads("in").sectors_per_request(11)), "11 holds");
   EXPECT_EQ(measured(global_loads("in").sectors_over_ideal(11)), "11 holds");
   EXPECT_EQ(measured(global_loads("in").in_kernel("second").requests(30)), "30 holds");
   EXPECT_EQ(measured(global_loads("in").in_kernel("first").coalesced()), "2 fails");
   EXPECT_EQ(measured(global_loads("in").on("a line").requests(10)), "10 holds");
-  EXPECT_EQ(measured(global_stores("out").bytes(1280)), "1280 holds");
+  EXPECT_EQ(measured(global_stores("out").bytes(1280)), "1,280 holds");
   EXPECT_EQ(measured(shared_loads().conflict_free()), "2 fails");
   EXPECT_EQ(measured(shared_loads().wavefronts_over_ideal(2)), "2 holds");
   EXPECT_EQ(measured(shared_loads().wavefronts_per_request(3)), "3 holds");

@@ -232,7 +232,7 @@ TEST(Mistakes, WrongParity) {
       EXPECT_FINDING(trace, "race", parts);
     }
     EXPECT_FINDING(trace, "uninitialised",
-                   (std::vector<std::string>{"reads shared memory", "at " + place_of("product"),
+                   (std::vector<std::string>{"reads dynamic shared memory", "at " + place_of("product"),
                                              "which nothing has written", hint}));
     // How it ends: the multipliers are one round ahead of the loader.
     if (schedule == simt::AsyncSchedule::late) {

@@ -130,7 +130,7 @@ void run_signal() {
 TEST(Barriers, OfAnotherBlockNeedAClusterBarrier) {
   expect_clean(run_signal<Handshake::cluster>);
   expect_report(run_signal<Handshake::block>,
-                {"race: thread (0,0,0) of block", "uses the mbarrier at shared memory +0x0 at ",
+                {"race: thread (0,0,0) of block", "uses the mbarrier at dynamic shared memory + 0 bytes at ",
                  at("neighbour arrive"), "nothing orders that after its initialisation",
                  at("neighbour init")});
 }
@@ -183,7 +183,7 @@ TEST(Barriers, NeedAFenceBeforeTma) {
   expect_clean((run_load<true, 3>));
   expect_report((run_load<true, 0>),
                 {"proxy: an asynchronous operation of thread (32,0,0) of block (0,0,0) uses the "
-                 "mbarrier at shared memory +0x80 at " +
+                 "mbarrier at dynamic shared memory + 128 bytes at " +
                      at("load"),
                  "no fence_mbarrier_init() follows its initialisation", at("init")});
 }
@@ -274,10 +274,10 @@ TEST(Clusters, BlocksMustHaveStarted) {
   expect_clean((run_touch<Use::load, true, true>));
   expect_clean((run_touch<Use::store, true, true>));
   expect_report((run_touch<Use::store, false, true>),
-                {"race: thread (0,0,0) of block", "writes shared memory +0x4 of another block",
+                {"race: thread (0,0,0) of block", "writes dynamic shared memory + 4 bytes of another block",
                  at("remote store"), "which may not have started"});
   expect_report((run_touch<Use::load, false, true>),
-                {"race: thread (0,0,0) of block", "reads shared memory +0x0 of another block",
+                {"race: thread (0,0,0) of block", "reads dynamic shared memory + 0 bytes of another block",
                  at("remote load"), "which may not have started"});
 }
 
@@ -327,11 +327,11 @@ TEST(Exits, WithWorkLeft) {
       "exit: block (0,0,0) may end before an asynchronous operation that thread (0,0,0) issued at ";
   const std::string end = "nothing waits for it";
   expect_report(run_leave<Leftover::cp_async>,
-                {begin + at("leftover cp_async"), "shared memory +0x80", end});
+                {begin + at("leftover cp_async"), "dynamic shared memory + 128 bytes", end});
   expect_report(run_leave<Leftover::bulk_load>,
-                {begin + at("leftover load"), "shared memory +0x100", end});
+                {begin + at("leftover load"), "dynamic shared memory + 256 bytes", end});
   expect_report(run_leave<Leftover::bulk_store>,
-                {begin + at("leftover store"), "shared memory +0x0", end});
+                {begin + at("leftover store"), "dynamic shared memory + 0 bytes", end});
 }
 
 // ---- warps that are not whole -----------------------------------------------------------------
@@ -575,7 +575,7 @@ void run_give_back() {
 
 TEST(Scopes, AnyScopeTellsThatReadsAreOver) {
   expect_clean(run_give_back<true>);
-  expect_report(run_give_back<false>, {"race: ", "shared memory +0x8", at("overwritten")});
+  expect_report(run_give_back<false>, {"race: ", "dynamic shared memory + 8 bytes", at("overwritten")});
 }
 
 template <bool kOfCluster>

@@ -1669,7 +1669,7 @@ TEST(CommandLine, MergesReplaysAndRefuses) {
   };
   refused({"replay", "--kernel", "nobody"}, "replay: no kernel `nobody`; there are: synthetic");
   refused({"replay", "--kernel", "synthetic", "--recording", folder / "r.json"}, "--recording");
-  refused({"replay", "--json", folder / "none/s.json"}, "replay: cannot write");
+  refused({"replay", "--json", folder / "r.json/s.json"}, "replay: cannot write");
   refused({"tune", "--shard", "5/4"},
           "tune: a shard is i/n with 0 <= i < n, such as 0/4; got '5/4'");
   refused({"tune", "--colour", "blue"}, "--colour");

@@ -242,7 +242,8 @@ struct Multicast : Level {
     dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
       with_persistent_config(c, s.causal, [&](auto config) {
         using C = MulticastConfig<decltype(config)>;
-        const int clusters = std::min(device_info().sm_count / kCluster, plan.schedule.tiles);
+        const int clusters =
+            std::min(std::max(1, device_info().sm_count / kCluster), plan.schedule.tiles);
         const dim3 grid(static_cast<unsigned>(clusters * kCluster));
         launch(multicast_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem), kCluster}, stream,
                plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, plan.schedule);

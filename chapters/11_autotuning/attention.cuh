@@ -118,7 +118,8 @@ struct Tuned : LevelOf<Problem, Buffers> {
       plan.schedule.heads_per_group = std::max(1, std::min(C::kGroup, plan.schedule.heads));
     }
     plan.blocks =
-        std::min(device_info().sm_count / C::kBlockCount, plan.schedule.tiles) * C::kBlockCount;
+        std::min(std::max(1, device_info().sm_count / C::kBlockCount), plan.schedule.tiles) *
+        C::kBlockCount;
     plan.counters.fill(0);
     return plan;
   }
