@@ -834,24 +834,24 @@ TEST(Claims, AreCheckedOnTheSitesThatTheyName) {
     EXPECT_TRUE(result.holds.has_value());
     return result.measured + (*result.holds ? " holds" : " fails");
   };
-  EXPECT_EQ(measured(global_loads("in").requests(40)), "40 holds");
-  EXPECT_EQ(measured(global_loads("in").requests(41)), "40 fails");
-  EXPECT_EQ(measured(global_loads("in").bytes(1300)), "1,300 holds");
+  EXPECT_EQ(measured(global_loads("in").requests(40)), "40 requests holds");
+  EXPECT_EQ(measured(global_loads("in").requests(41)), "40 requests fails");
+  EXPECT_EQ(measured(global_loads("in").bytes(1300)), "1,300 bytes holds");
   EXPECT_EQ(measured(global_loads("in").sectors_per_request(11)), "11 holds");
   EXPECT_EQ(measured(global_loads("in").sectors_over_ideal(11)), "11 holds");
-  EXPECT_EQ(measured(global_loads("in").in_kernel("second").requests(30)), "30 holds");
+  EXPECT_EQ(measured(global_loads("in").in_kernel("second").requests(30)), "30 requests holds");
   EXPECT_EQ(measured(global_loads("in").in_kernel("first").coalesced()), "2 fails");
-  EXPECT_EQ(measured(global_loads("in").on("a line").requests(10)), "10 holds");
-  EXPECT_EQ(measured(global_stores("out").bytes(1280)), "1,280 holds");
+  EXPECT_EQ(measured(global_loads("in").on("a line").requests(10)), "10 requests holds");
+  EXPECT_EQ(measured(global_stores("out").bytes(1280)), "1,280 bytes holds");
   EXPECT_EQ(measured(shared_loads().conflict_free()), "2 fails");
   EXPECT_EQ(measured(shared_loads().wavefronts_over_ideal(2)), "2 holds");
   EXPECT_EQ(measured(shared_loads().wavefronts_per_request(3)), "3 holds");
-  EXPECT_EQ(measured(tma_loads("in").requests(10)), "10 holds");
+  EXPECT_EQ(measured(tma_loads("in").requests(10)), "10 requests holds");
   // Accesses that are not there satisfy nothing, except that there are none.
   EXPECT_EQ(measured(global_loads("i").requests(40)), "no such access fails");
   EXPECT_EQ(measured(global_loads("gone").requests(9, Relation::at_most)), "no such access fails");
   EXPECT_EQ(measured(global_loads("gone").coalesced()), "no such access fails");
-  EXPECT_EQ(measured(shared_stores().requests(0)), "0 holds");
+  EXPECT_EQ(measured(shared_stores().requests(0)), "0 requests holds");
   EXPECT_EQ(measured(global_loads("in").on("another").bytes(1)), "no such access fails");
   // Speed is not what a trace shows.
   EXPECT_FALSE(check_on_trace(faster_than_previous(1), trace).holds.has_value());

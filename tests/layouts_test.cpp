@@ -26,7 +26,7 @@ void expect_caught(const CheckResult& result, const std::string& words) {
 
 // What is wrong in the first case of layout_cases() that fails, or nothing.
 template <Bug kBug>
-std::string first_wrong(int sm_count = 0) {
+std::string first_wrong([[maybe_unused]] int sm_count = 0) {
   const Ladder ladder = rows_copy::ladder<kBug>();
   std::string wrong;
   for (const LayoutCase& layout : layout_cases(ladder)) {

@@ -287,7 +287,8 @@ TEST(Clusters, BlocksMustNotHaveEnded) {
   const std::string ended = "may have ended when thread (0,0,0) of block";
   expect_report((run_touch<Use::load, true, false>), {"exit: block", ended, at("remote load")});
   expect_report((run_touch<Use::store, true, false>), {"exit: block", ended, at("remote store")});
-  expect_report((run_touch<Use::arrive, true, false>), {"exit: block", ended, at("remote arrive")});
+  // Which of the two comes first is the schedule's: the arrival may meet a block that has exited.
+  expect_report((run_touch<Use::arrive, true, false>), {"exit", at("remote arrive")});
 }
 
 enum class Leftover { none, cp_async, bulk_load, bulk_store };

@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(C::kThreads)
     structs_step(const float* __restrict__ structs, float* __restrict__ next_x, std::int64_t n) {
   const std::int64_t i = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   if (i >= n) return;
-  const float x = structs[i * kFields + kFieldX];  // lane stride: 32 bytes
+  const float x = structs[i * kFields + kFieldX];  // lanes 32 bytes apart: a sector each
   const float vx = structs[i * kFields + kFieldVx];
   next_x[i] = x + kTimeStep * vx;
 }
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(C::kThreads)
     arrays_step(const float* __restrict__ arrays, float* __restrict__ next_x, std::int64_t n) {
   const std::int64_t i = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   if (i >= n) return;
-  const float x = arrays[kFieldX * n + i];  // lane stride: 4 bytes
+  const float x = arrays[kFieldX * n + i];  // lanes 4 bytes apart
   const float vx = arrays[kFieldVx * n + i];
   next_x[i] = x + kTimeStep * vx;
 }

@@ -84,6 +84,7 @@ __device__ __forceinline__ void store_tile_unaligned(const float (&acc)[kMmaM][k
                                                      const Output& out, const Extents& e,
                                                      unsigned char* box, int row, int col) {
   constexpr int kAcross = kAccumulators / 32;
+  __syncwarp();  // lane 0 may have arrived at a barrier alone; stmatrix needs the whole warp
 #pragma unroll
   for (int i = 0; i < kMmaM * kAcross; ++i) {
     tma_store::pack_box(box, acc[i / kAcross], i % kAcross);

@@ -11,9 +11,9 @@
 namespace cookbook {
 
 enum class InputKind {
-  normal,        ///< N(0, 1)
-  integers,      ///< small whole numbers: sums are exact, and results must be, see Instance::compare
-  wide,          ///< exponents spread over a wide range
+  normal,    ///< N(0, 1)
+  integers,  ///< small whole numbers: sums are exact, and results must be, see Instance::compare
+  wide,      ///< exponents spread over a wide range
   cancellation,  ///< neighbours of opposite sign that almost cancel
   denormals,     ///< mostly below the smallest normal number
   signed_zeros,  ///< -0 and +0 among ordinary values
