@@ -231,9 +231,10 @@ TEST(Mistakes, WrongParity) {
       parts.push_back(hint);
       EXPECT_FINDING(trace, "race", parts);
     }
-    EXPECT_FINDING(trace, "uninitialised",
-                   (std::vector<std::string>{"reads dynamic shared memory", "at " + place_of("product"),
-                                             "which nothing has written", hint}));
+    EXPECT_FINDING(
+        trace, "uninitialised",
+        (std::vector<std::string>{"reads dynamic shared memory", "at " + place_of("product"),
+                                  "which nothing has written", hint}));
     // How it ends: the multipliers are one round ahead of the loader.
     if (schedule == simt::AsyncSchedule::late) {
       EXPECT_NE(error.find("more arrivals in phase 0 than the 1"), std::string::npos) << error;

@@ -130,9 +130,9 @@ void run_signal() {
 TEST(Barriers, OfAnotherBlockNeedAClusterBarrier) {
   expect_clean(run_signal<Handshake::cluster>);
   expect_report(run_signal<Handshake::block>,
-                {"race: thread (0,0,0) of block", "uses the mbarrier at dynamic shared memory + 0 bytes at ",
-                 at("neighbour arrive"), "nothing orders that after its initialisation",
-                 at("neighbour init")});
+                {"race: thread (0,0,0) of block",
+                 "uses the mbarrier at dynamic shared memory + 0 bytes at ", at("neighbour arrive"),
+                 "nothing orders that after its initialisation", at("neighbour init")});
 }
 
 // The fence is what a relaxed arrival publishes; one that releases publishes everything.
@@ -273,12 +273,14 @@ void run_touch() {
 TEST(Clusters, BlocksMustHaveStarted) {
   expect_clean((run_touch<Use::load, true, true>));
   expect_clean((run_touch<Use::store, true, true>));
-  expect_report((run_touch<Use::store, false, true>),
-                {"race: thread (0,0,0) of block", "writes dynamic shared memory + 4 bytes of another block",
-                 at("remote store"), "which may not have started"});
-  expect_report((run_touch<Use::load, false, true>),
-                {"race: thread (0,0,0) of block", "reads dynamic shared memory + 0 bytes of another block",
-                 at("remote load"), "which may not have started"});
+  expect_report(
+      (run_touch<Use::store, false, true>),
+      {"race: thread (0,0,0) of block", "writes dynamic shared memory + 4 bytes of another block",
+       at("remote store"), "which may not have started"});
+  expect_report(
+      (run_touch<Use::load, false, true>),
+      {"race: thread (0,0,0) of block", "reads dynamic shared memory + 0 bytes of another block",
+       at("remote load"), "which may not have started"});
 }
 
 // Nothing has to happen late: it is enough that nothing orders the access before the end.
@@ -576,7 +578,8 @@ void run_give_back() {
 
 TEST(Scopes, AnyScopeTellsThatReadsAreOver) {
   expect_clean(run_give_back<true>);
-  expect_report(run_give_back<false>, {"race: ", "dynamic shared memory + 8 bytes", at("overwritten")});
+  expect_report(run_give_back<false>,
+                {"race: ", "dynamic shared memory + 8 bytes", at("overwritten")});
 }
 
 template <bool kOfCluster>
