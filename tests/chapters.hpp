@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/harness/level.hpp"
+#include "common/harness/process.hpp"
 
 namespace cookbook {
 
@@ -20,8 +21,7 @@ inline const Chapter& tested_chapter() {
 
 /// The list of skips.hpp for the tested chapter.
 inline std::string skip_list() {
-  return std::string(COOKBOOK_SOURCE_DIR "/tests/skips/chapter_") +
-         std::to_string(tested_chapter().number) + ".txt";
+  return source_path("tests/skips/chapter_" + std::to_string(tested_chapter().number) + ".txt");
 }
 
 /// Whether the chapter is tested with all of layout_cases.hpp. One without a list, such as a new

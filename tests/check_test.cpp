@@ -15,6 +15,7 @@
 #include "common/harness/claiming.hpp"
 #include "common/harness/claims_check.hpp"
 #include "common/harness/runner.hpp"
+#include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
 #include "tests/given.hpp"
 
@@ -813,7 +814,7 @@ simt::AccessSite site(simt::Space space, simt::Op op, const char* buffer, const 
   made.space = space, made.op = op, made.buffer = buffer, made.kernel = kernel;
   made.requests = 10, made.sectors = 40, made.ideal_sectors = 20;
   made.wavefronts = 30, made.ideal_wavefronts = 15, made.bytes = 1280;
-  made.file = COOKBOOK_SOURCE_DIR "/tests/check_test.cpp", made.line = __LINE__;  // [a line]
+  made.file = source_path("tests/check_test.cpp"), made.line = __LINE__;  // [a line]
   return made;
 }
 

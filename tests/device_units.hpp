@@ -17,6 +17,7 @@
 #include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
+#include "common/harness/process.hpp"
 
 namespace cookbook {
 namespace {
@@ -100,7 +101,7 @@ TensorMap map_2d(const void* base, int rows, int columns, int box_rows, int box_
 
 // "device_units.hpp:N", of the one line of this file that ends in "// [tag]".
 [[maybe_unused]] std::string place_of(const std::string& tag) {
-  std::ifstream in(COOKBOOK_SOURCE_DIR "/tests/device_units.hpp");
+  std::ifstream in(source_path("tests/device_units.hpp"));
   const std::string mark = "// [" + tag + "]";
   std::string place, line;
   for (int number = 1; std::getline(in, line); ++number) {

@@ -209,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(Exercise, WrongSolution, testing::ValuesIn(kWrong), nam
 
 // Nothing is left out: every file of every exercises/ has a row above and a solution.
 TEST(Exercises, AllAreGradedHere) {
-  const fs::path source = COOKBOOK_SOURCE_DIR;
+  const fs::path source = source_path("");
   int files = 0;
   for (const auto& chapter : fs::directory_iterator(source / "chapters")) {
     if (!fs::is_directory(chapter.path() / "exercises")) continue;
@@ -238,8 +238,7 @@ TEST(Exercises, AllWrongSolutionsAreGradedHere) {
   for (std::string name; names >> name;) {
     EXPECT_TRUE(built.insert(name).second) << name << " twice";
   }
-  for (const auto& entry :
-       fs::recursive_directory_iterator(fs::path(COOKBOOK_SOURCE_DIR) / "tests/solutions")) {
+  for (const auto& entry : fs::recursive_directory_iterator(source_path("tests/solutions"))) {
     if (entry.path().filename().string().rfind("wrong_", 0) != 0) continue;
     files.insert(entry.path().parent_path().filename() / entry.path().filename());
   }

@@ -25,6 +25,7 @@
 #include "chapters/11_autotuning/gemm.cuh"
 #include "chapters/11_autotuning/rmsnorm.cuh"
 #include "chapters/11_autotuning/rope.cuh"
+#include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
 #include "common/tune/recording.hpp"
 
@@ -405,8 +406,8 @@ TEST(AnyShape, TakesWhatIsPredictedToBeFastest) {
 using Model = double (*)(const tune::Parameters&, const Size&, const DeviceInfo&);
 
 tune::Recording recorded(const std::string& kernel) {
-  return tune::read_recording(std::string(COOKBOOK_SOURCE_DIR) +
-                              "/chapters/11_autotuning/recorded/" + kernel + "_nvidia_h200.json");
+  return tune::read_recording(
+      source_path("chapters/11_autotuning/recorded/" + kernel + "_nvidia_h200.json"));
 }
 
 // Of a recorded problem: how configurations that ran were ranked, and what the first choice costs.

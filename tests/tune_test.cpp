@@ -21,6 +21,7 @@
 #include "chapters/11_autotuning/attention_problem.hpp"
 #include "chapters/11_autotuning/level_1_best_fixed.cuh"
 #include "chapters/11_autotuning/spaces.hpp"
+#include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
 #include "common/tune/cli.hpp"
 #include "common/tune/levels.hpp"
@@ -282,7 +283,7 @@ TEST(Space, AttentionKeepsBothKernelsAndTwoValuesOfEveryDimension) {
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128}, {}), BadSize);
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128, 0}, {}), BadSize);
   // The README's table of what is refused is this space's.
-  const std::string readme = contents(COOKBOOK_SOURCE_DIR "/chapters/11_autotuning/README.md");
+  const std::string readme = contents(source_path("chapters/11_autotuning/README.md"));
   for (const Candidate& each : space.candidates()) {
     if (each.refused.empty()) continue;
     std::string row = "|";
@@ -1270,7 +1271,7 @@ TEST(Committed, TuningTheProductPaysOnRoundsThatItWasNotChosenOn) {
 }
 
 TEST(Committed, TheFigureOfTheSearchersIsThatOfTheRecordings) {
-  const std::string file = COOKBOOK_SOURCE_DIR "/chapters/11_autotuning/searchers.json";
+  const std::string file = source_path("chapters/11_autotuning/searchers.json");
   const auto figure = nlohmann::json::parse(contents(file));
   const auto recorded = recorded_spaces();
   ASSERT_EQ(figure.size(), recorded.size())

@@ -5,6 +5,7 @@
 #include "chapters/11_autotuning/ladder.hpp"
 #include "chapters/11_autotuning/rmsnorm.cuh"
 #include "chapters/11_autotuning/rope.cuh"
+#include "common/harness/process.hpp"
 
 namespace cookbook {
 namespace autotuning {
@@ -13,7 +14,7 @@ namespace {
 // This folder: as compiled in, or below the current directory if the program has moved.
 const std::string& here() {
   static const std::string folder = [] {
-    const std::string compiled = COOKBOOK_SOURCE_DIR "/chapters/11_autotuning/";
+    const std::string compiled = source_path("chapters/11_autotuning/");
     return std::filesystem::exists(compiled) ? compiled : "chapters/11_autotuning/";
   }();
   return folder;

@@ -8,8 +8,6 @@ endif()
 
 add_library(cookbook_options INTERFACE)
 target_include_directories(cookbook_options INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_definitions(cookbook_options INTERFACE
-  COOKBOOK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_compile_options(cookbook_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-std=c++20;-Wall;-Wextra;-Wno-unknown-pragmas;-Wno-psabi>")
 

@@ -65,6 +65,8 @@ std::string run_traced_json(const std::string& program, std::vector<std::string>
   return text.str();
 }
 
+std::string source_path(const std::string& file) { return COOKBOOK_SOURCE_DIR "/" + file; }
+
 std::string now_utc() {
   char text[32];
   const std::time_t now = std::time(nullptr);

@@ -21,6 +21,9 @@ std::string traced_program(int chapter);
 /// nothing.
 std::string run_traced_json(const std::string& program, std::vector<std::string> arguments);
 
+/// The path of `file`, which is relative to the book's folder as it was when this was compiled.
+std::string source_path(const std::string& file);
+
 /// Now, as "2026-11-21T22:24:27Z".
 std::string now_utc();
 

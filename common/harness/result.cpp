@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/harness/process.hpp"
 #include "common/harness/sha256.hpp"
 
 namespace cookbook {
@@ -227,7 +228,7 @@ std::string source_hash(const std::string& file) {
   if (!std::ifstream(file)) return "";
   Sha256 hash;
   std::set<std::filesystem::path> seen;
-  hash_file(file, COOKBOOK_SOURCE_DIR, seen, hash);
+  hash_file(file, source_path(""), seen, hash);
   return hash.hex();
 }
 

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "common/harness/process.hpp"
+
 namespace cookbook::parity {
 namespace {
 
@@ -18,7 +20,7 @@ const std::vector<std::string>& source_lines(const std::string& file) {
   static std::map<std::string, std::vector<std::string>> files;
   const auto [found, is_new] = files.try_emplace(file);
   if (is_new) {
-    std::ifstream in(std::string(COOKBOOK_SOURCE_DIR) + "/" + file);
+    std::ifstream in(source_path(file));
     for (std::string text; std::getline(in, text);) {
       const std::size_t first = text.find_first_not_of(" \t");
       const std::size_t last = text.find_last_not_of(" \t\r");
@@ -40,7 +42,7 @@ bool has_text(const std::string& file, const std::string& text) {
 }
 
 std::string relative_to_repository(const std::string& file) {
-  const std::string root = std::string(COOKBOOK_SOURCE_DIR) + "/";
+  const std::string root = source_path("");
   return file.rfind(root, 0) == 0 ? file.substr(root.size()) : file;
 }
 
@@ -160,12 +162,10 @@ void model_sms(int count) {
   setenv("COOKBOOK_SIMT_SMS", std::to_string(count).c_str(), 1);
 }
 
-std::string Golden::default_file() {
-  return std::string(COOKBOOK_SOURCE_DIR) + "/tests/parity/golden/h200.json";
-}
+std::string Golden::default_file() { return source_path("tests/parity/golden/h200.json"); }
 
 std::string Golden::default_exceptions_file() {
-  return std::string(COOKBOOK_SOURCE_DIR) + "/tests/parity/exceptions.json";
+  return source_path("tests/parity/exceptions.json");
 }
 
 Golden Golden::load(const std::string& file, const std::string& exceptions_file) {

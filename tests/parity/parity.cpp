@@ -10,6 +10,7 @@
 
 #include "common/backend/backend.hpp"
 #include "common/harness/options.hpp"
+#include "common/harness/process.hpp"
 #include "tests/parity/cases.hpp"
 #if COOKBOOK_CUDA
 #include <cuda_profiler_api.h>
@@ -84,7 +85,7 @@ Json describe(const std::vector<const Case*>& cases) {
 #endif
     list.push_back(std::move(entry));
   }
-  return {{"source_dir", COOKBOOK_SOURCE_DIR},
+  return {{"source_dir", source_path("")},
           {"device",
            {{"name", device.name},
             {"cc", fmt::format("{}.{}", device.cc_major, device.cc_minor)},
