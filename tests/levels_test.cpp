@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <memory>
 
 #include "common/harness/check.hpp"
 #include "common/harness/options.hpp"
@@ -56,12 +58,45 @@ class Device {
   Device& operator=(const Device&) = delete;
 };
 
+/// The instances of one matrix of a ladder. Its levels are tested one after another, with the same
+/// buffers and the same references: computing those for each level would take longer than the
+/// levels do.
+class Instances {
+ public:
+  void select(const Ladder& ladder, Matrix matrix) {
+    if (ladder_ == &ladder && matrix_ == matrix) return;
+    ladder_ = &ladder, matrix_ = matrix;
+    by_case_.clear();
+  }
+  Instance& get(const std::string& what, const Size& size, const Draw& draw,
+                const Variant& variant) {
+    auto& instance = by_case_[what];
+    if (!instance) {
+      instance = std::make_unique<Instance>(*ladder_, size, draw.kind, draw.seed, variant);
+    }
+    return *instance;
+  }
+  /// After a failure: what was written outside the outputs is not the next level's.
+  void drop(const std::string& what) { by_case_.erase(what); }
+
+ private:
+  const Ladder* ladder_ = nullptr;
+  Matrix matrix_ = Matrix::shapes;
+  std::map<std::string, std::unique_ptr<Instance>> by_case_;
+};
+
+Instances& instances() {
+  static Instances all;
+  return all;
+}
+
 class LevelTest : public testing::Test {
  public:
   LevelTest(const Ladder& ladder, const LevelEntry& level, Matrix matrix)
       : ladder_(ladder), level_(level), matrix_(matrix) {}
 
   void TestBody() override {
+    instances().select(ladder_, matrix_);
     switch (matrix_) {
       case Matrix::shapes:
         for (const Size& size : ladder_.test_sizes) {
@@ -138,8 +173,8 @@ class LevelTest : public testing::Test {
         check.status = CheckResult::Status::skipped;
         check.reason = support.reason;
       } else {
-        Instance instance(ladder_, size, draws[0].kind, draws[0].seed, variant);
-        check = check_level(level_, instance, draws);
+        check = check_level(level_, instances().get(what, size, draws[0], variant), draws);
+        if (check.status == CheckResult::Status::mismatch) instances().drop(what);
       }
     } catch (const BadSize&) {  // an extent that cannot be zero, such as a head dimension
       check.status = CheckResult::Status::skipped;
@@ -207,10 +242,10 @@ const bool kRegistered = [] {
                         __LINE__, []() -> testing::Test* { return new TextsTest; });
   for (const Ladder& ladder : chapter.ladders) {
     const bool has_far_rows = has_all_layouts() && !far_row_cases(ladder).empty();
-    for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
-      const LevelEntry& level = ladder.levels[i];
-      for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,
-                                  Matrix::empty, Matrix::schedules, Matrix::repeats}) {
+    for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,
+                                Matrix::empty, Matrix::schedules, Matrix::repeats}) {
+      for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
+        const LevelEntry& level = ladder.levels[i];
         // Schedules are the model's to choose; on a GPU last levels run often instead.
         const bool is_last = i + 1 == ladder.levels.size();
         if (matrix == Matrix::schedules && !device_info().is_simt) continue;

@@ -16,6 +16,8 @@ namespace {
 // Reference work (multiply-adds), and elements, beyond which only a sample of rows is compared.
 constexpr double kReferenceBudget = 1e9;
 constexpr std::int64_t kReferenceElements = 1 << 24;
+// Elements of references that an instance keeps when other inputs are drawn.
+constexpr std::size_t kKeptReferences = 1 << 20;
 
 bool is_output(const TensorSpec& spec) { return spec.role != Role::input; }
 
@@ -116,10 +118,16 @@ void Instance::redraw(const Draw& inputs) {
   }
   drawn_ = inputs;
   exact_ = inputs.kind == InputKind::integers && problem_->exact_on_integers();
-  reference_.clear();
+  forget_references();
   inputs_are_as_drawn_ = false;
   reset();
   note_inputs();
+}
+
+void Instance::forget_references() {
+  std::size_t kept = 0;
+  for (const auto& [of, reference] : references_) kept += reference.value.size();
+  if (kept > kKeptReferences) references_.clear();
 }
 
 void Instance::note_inputs() {
@@ -154,7 +162,7 @@ const HostTensor& Instance::read_back(std::size_t tensor) {
 }
 
 const Instance::Reference& Instance::reference(const TensorSpec& spec) {
-  auto [entry, is_new] = reference_.try_emplace(spec.name);
+  auto [entry, is_new] = references_.try_emplace({drawn_, spec.name});
   Reference& reference = entry->second;
   if (is_new && spec.rows > 0 && spec.cols > 0) {
     reference.rows = rows_to_compare(*problem_, spec, drawn_.seed);

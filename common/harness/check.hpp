@@ -18,7 +18,7 @@ namespace cookbook {
 struct Draw {
   InputKind kind = InputKind::normal;
   std::uint64_t seed = 1;
-  bool operator==(const Draw&) const = default;
+  auto operator<=>(const Draw&) const = default;
 };
 
 /// One problem with drawn inputs, device buffers and its fp64 reference (computed once, on first
@@ -34,7 +34,8 @@ class Instance {
   /// The inputs as drawn, on the host; an output has its extents there and no elements.
   const HostTensors& tensors() const { return tensors_; }
 
-  /// Draws other inputs into the same buffers and forgets the reference; else as reset().
+  /// Draws other inputs into the same buffers; else as reset(). The references of small problems
+  /// are kept, for when the same inputs are drawn again.
   void redraw(const Draw& draw);
   const Draw& drawn() const { return drawn_; }
 
@@ -77,6 +78,7 @@ class Instance {
     std::vector<double> value, bound;  // (rows.size(), columns)
   };
   const Reference& reference(const TensorSpec& spec);
+  void forget_references();                         // where they have become many
   std::uint64_t hash(std::size_t tensor) const;     // of the buffer on the device now
   const HostTensor& read_back(std::size_t tensor);  // as it is on the device now
 
@@ -90,8 +92,8 @@ class Instance {
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DevicePointers pointers_;
   std::vector<std::uint64_t> as_drawn_;  // the hash of each input as it was at first
-  std::map<std::string, Reference> reference_;
-  bool inputs_are_as_drawn_ = false;  // on the device
+  std::map<std::pair<Draw, std::string>, Reference> references_;  // by inputs and tensor
+  bool inputs_are_as_drawn_ = false;                              // on the device
 };
 
 struct CheckResult {

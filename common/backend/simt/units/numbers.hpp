@@ -5,6 +5,14 @@
 #include <cstdint>
 #include <cstring>
 
+// Compiled twice, for processors with and without AVX2. Neither fuses the multiplication with the
+// addition, so both give the same bits.
+#if defined(__x86_64__) && !defined(__clang__)
+#define COOKBOOK_SIMT_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define COOKBOOK_SIMT_WIDE
+#endif
+
 namespace cookbook::simt {
 
 /// What a tensor-core operand's bits mean.

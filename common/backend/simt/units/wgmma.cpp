@@ -108,7 +108,8 @@ struct Scratch {
 
 using Floats = float __attribute__((vector_size(32)));
 
-void multiply_row(const float* a, const float (*b)[256], float* d, int columns, uint32_t depth) {
+COOKBOOK_SIMT_WIDE void multiply_row(const float* a, const float (*b)[256], float* d, int columns,
+                                     uint32_t depth) {
   for (int n = 0; n < columns; n += 8) {
     Floats sum = *reinterpret_cast<Floats*>(d + n);
     for (uint32_t k = 0; k < depth; ++k) {
