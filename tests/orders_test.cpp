@@ -27,7 +27,7 @@
 #include "chapters/11_autotuning/rope.cuh"
 #include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
-#include "common/tune/recording.hpp"
+#include "chapters/11_autotuning/tuner/recording.hpp"
 
 namespace cookbook {
 namespace {

@@ -23,8 +23,8 @@
 #include "chapters/11_autotuning/spaces.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
-#include "common/tune/cli.hpp"
-#include "common/tune/levels.hpp"
+#include "chapters/11_autotuning/tuner/cli.hpp"
+#include "chapters/11_autotuning/tuner/levels.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
@@ -1226,7 +1226,7 @@ std::vector<const Space*> recorded_spaces() {
 TEST(Committed, TheBestFixedLevelIsTheBestOfTheRecording) {
   for (const Space* space : recorded_spaces()) {
     const Recording* recording = committed(*space);
-    // Worked out once more, without common/tune: the least product of times over training shapes.
+    // Worked out once more, without the tuner: the least product of times over training shapes.
     std::string best;
     double least = std::numeric_limits<double>::infinity();
     for (const Candidate& each : space->candidates()) {

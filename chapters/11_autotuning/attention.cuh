@@ -9,7 +9,7 @@
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
 #include "chapters/10_flash_attention/sidebar_multicast.cuh"
 #include "chapters/11_autotuning/attention_problem.hpp"
-#include "common/tune/space.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
 
 namespace cookbook::attention::tuned {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "chapters/08_persistent/level_6_any_shape.cuh"
-#include "common/tune/space.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
 
 namespace cookbook::gemm::tuned {
 

@@ -2,7 +2,7 @@
 // Level 0: one configuration, chosen by the author of the kernel.
 #pragma once
 
-#include "common/tune/levels.hpp"
+#include "chapters/11_autotuning/tuner/levels.hpp"
 
 namespace cookbook::autotuning {
 

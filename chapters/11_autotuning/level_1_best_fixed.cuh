@@ -2,7 +2,7 @@
 // Level 1: one configuration, chosen by measuring all of them over many shapes.
 #pragma once
 
-#include "common/tune/levels.hpp"
+#include "chapters/11_autotuning/tuner/levels.hpp"
 
 namespace cookbook::autotuning {
 

@@ -2,7 +2,7 @@
 // Level 2: the configuration that was fastest for this shape on this GPU, found once and cached.
 #pragma once
 
-#include "common/tune/levels.hpp"
+#include "chapters/11_autotuning/tuner/levels.hpp"
 
 namespace cookbook::autotuning {
 

@@ -15,7 +15,7 @@
 #include "common/harness/options.hpp"
 #include "common/harness/runner.hpp"
 #if !COOKBOOK_TRACED
-#include "common/tune/cli.hpp"
+#include "chapters/11_autotuning/tuner/cli.hpp"
 #endif
 
 namespace cookbook {

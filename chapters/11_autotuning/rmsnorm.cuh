@@ -10,7 +10,7 @@
 #include "chapters/09_online_softmax/row_io.cuh"
 #include "common/device/cuda.cuh"
 #include "common/device/warp.cuh"
-#include "common/tune/space.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
 
 namespace cookbook::rmsnorm {
 

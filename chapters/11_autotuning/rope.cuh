@@ -8,7 +8,7 @@
 #include "chapters/11_autotuning/rope_problem.hpp"
 #include "common/device/math.cuh"
 #include "common/device/vector.cuh"
-#include "common/tune/space.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
 
 namespace cookbook::rope {
 

@@ -11,7 +11,7 @@
 #include "chapters/11_autotuning/spaces.hpp"
 #include "common/harness/arguments.hpp"
 #include "common/harness/console.hpp"
-#include "common/tune/cli.hpp"
+#include "chapters/11_autotuning/tuner/cli.hpp"
 
 int main(int argc, char** argv) {
   using namespace cookbook;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "common/tune/space.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
 
 namespace cookbook::autotuning {
 

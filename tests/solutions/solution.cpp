@@ -12,7 +12,7 @@
 #include COOKBOOK_WRONG_FILE
 #endif
 #if COOKBOOK_WITHOUT_SPACES
-#include "common/tune/space.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
 
 // The configurations that chapter 11 searches over are levels too, and not compiled here.
 namespace cookbook::autotuning {

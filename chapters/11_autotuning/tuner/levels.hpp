@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/tune/tuner.hpp"
+#include "chapters/11_autotuning/tuner/tuner.hpp"
 
 namespace cookbook::tune {
 

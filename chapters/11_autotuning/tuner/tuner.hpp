@@ -11,9 +11,9 @@
 
 #include "common/bench/bench.hpp"
 #include "common/harness/check.hpp"
-#include "common/tune/cache.hpp"
-#include "common/tune/recording.hpp"
-#include "common/tune/search.hpp"
+#include "chapters/11_autotuning/tuner/cache.hpp"
+#include "chapters/11_autotuning/tuner/recording.hpp"
+#include "chapters/11_autotuning/tuner/search.hpp"
 
 namespace cookbook::tune {
 

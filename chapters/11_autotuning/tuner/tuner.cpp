@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/tune/tuner.hpp"
+#include "chapters/11_autotuning/tuner/tuner.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -10,7 +10,7 @@
 #include "common/harness/options.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
-#include "common/tune/tuner.hpp"
+#include "chapters/11_autotuning/tuner/tuner.hpp"
 
 namespace cookbook::tune {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/tune/recording.hpp"
+#include "chapters/11_autotuning/tuner/recording.hpp"
 
 #include <fmt/format.h>
 

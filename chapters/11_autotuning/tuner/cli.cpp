@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/tune/cli.hpp"
+#include "chapters/11_autotuning/tuner/cli.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

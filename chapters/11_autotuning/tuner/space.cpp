@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/tune/space.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/tune/search.hpp"
+#include "chapters/11_autotuning/tuner/search.hpp"
 
 #include <algorithm>
 #include <limits>

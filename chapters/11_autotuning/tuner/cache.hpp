@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "common/tune/space.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
 
 namespace cookbook::tune {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "common/tune/timer.hpp"
-#include "common/tune/space.hpp"
+#include "chapters/11_autotuning/tuner/timer.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
 
 namespace cookbook::tune {
 

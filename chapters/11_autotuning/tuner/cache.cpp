@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/tune/cache.hpp"
+#include "chapters/11_autotuning/tuner/cache.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/tune/space.hpp"
-#include "common/tune/timer.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
+#include "chapters/11_autotuning/tuner/timer.hpp"
 
 namespace cookbook::tune {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/harness/result.hpp"
-#include "common/tune/tuner.hpp"
+#include "chapters/11_autotuning/tuner/tuner.hpp"
 
 namespace cookbook::tune {
 
