@@ -20,7 +20,7 @@
 #endif
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
-#include "common/roofline/roofs.hpp"
+#include "common/harness/roofs.hpp"
 #endif
 
 namespace cookbook {

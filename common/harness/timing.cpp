@@ -7,7 +7,7 @@
 #include "common/harness/console.hpp"
 #include "common/harness/execute.hpp"
 #include "common/harness/statistics.hpp"
-#include "common/roofline/roofs.hpp"
+#include "common/harness/roofs.hpp"
 
 namespace cookbook {
 

@@ -4,6 +4,7 @@
 
 Speed figures live in results and the tables generated from them; one in a comment goes stale.
 What nvcc compiles includes no library that its host pass can stumble over (HOST_LIBRARIES).
+common/ depends on no chapter, and no chapter before 11 on chapter 11 (LAYERS).
 Usage: check_sources.py [FILE...]   (default: every tracked or new source of the repository)
 """
 import re
@@ -32,6 +33,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 # Compiled through nvcc they have failed with one host compiler and not with another.
 HOST_LIBRARIES = ("fmt/", "gtest/", "gmock/", "CLI/", "nlohmann/json.hpp")
 HOST_SOURCES = {"main.cu", "libraries.cu"}  # compiled as C++, see common/cmake/chapter.cmake
+# (files whose names begin so, what they may not include)
+LAYERS = [(re.compile(r"common/"), "chapters/"),
+          (re.compile(r"chapters/(0\d|10)_"), "chapters/11_autotuning/")]
+CHAPTER_TARGET = re.compile(r"\bchapter-\d+")
 
 
 def host_libraries(path, root=ROOT):
@@ -67,8 +72,19 @@ def speed_figures(text):
     return found
 
 
+def wrong_layers(text, name):
+    """What a file called `name` (from the root) includes or links and must not depend on."""
+    for layer, above in LAYERS:
+        if layer.match(name):
+            yield from (file for _, file in INCLUDE.findall(text) if file.startswith(above))
+    if name.startswith("common/") and name.endswith(("CMakeLists.txt", ".cmake")):
+        yield from CHAPTER_TARGET.findall(text)
+
+
 def problems(path, name):
     text = path.read_text(encoding="utf-8")
+    for above in wrong_layers(text, str(name)):
+        yield f"{name}: depends on {above}"
     if LICENCE not in "\n".join(text.split("\n")[:3]):
         yield f"{name}:1: no '{LICENCE}' in its first lines"
     if path.suffix in C_FAMILY:

@@ -97,6 +97,7 @@ class Sources(unittest.TestCase):
     def check(self, text, name="kernel.cuh"):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             return list(check_sources.problems(path, name))
 
@@ -124,6 +125,23 @@ class Sources(unittest.TestCase):
                         "50 % of its bytes", "3 ms_per_row", "4 copies of its roof"):
             with self.subTest(comment):
                 self.assertEqual(self.check(f"{self.LICENCE}// {comment}\n"), [])
+
+    def test_common_depends_on_no_chapter(self):
+        include = self.LICENCE + '#include "chapters/00_roofs/ladder.hpp"\n'
+        self.assertEqual(self.check(include, "chapters/01_coalescing/main.cu"), [])
+        self.assertEqual(self.check(include, "tests/roofs_test.cpp"), [])
+        self.assertEqual(self.check(include, "common/harness/roofs.cpp"),
+                         ["common/harness/roofs.cpp: depends on chapters/00_roofs/ladder.hpp"])
+        link = f"# {self.LICENCE}target_link_libraries(cookbook_runner PUBLIC chapter-0-levels)\n"
+        self.assertEqual(self.check(link, "chapters/CMakeLists.txt"), [])
+        self.assertEqual(self.check(link, "common/CMakeLists.txt"),
+                         ["common/CMakeLists.txt: depends on chapter-0"])
+
+    def test_no_chapter_before_11_includes_the_tuner(self):
+        include = self.LICENCE + '#include "chapters/11_autotuning/tuner/space.hpp"\n'
+        self.assertEqual(self.check(include, "chapters/11_autotuning/gemm.cuh"), [])
+        for name in ("chapters/08_persistent/plan.cuh", "chapters/10_flash_attention/masks.hpp"):
+            self.assertEqual(len(self.check(include, name)), 1, name)
 
     def listed(self, *files):
         """What main() returns in a repository of these files, and what it prints."""

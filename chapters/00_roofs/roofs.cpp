@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/roofline/roofs.hpp"
+#include "common/harness/roofs.hpp"
 
 #include <algorithm>
 #include <memory>

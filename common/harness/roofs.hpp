@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// This machine's ceilings, measured by the kernels of chapter 0.
+// This machine's ceilings. Chapter 0 measures them; what links the runner links chapter 0's
+// measure_roofs() with it (chapters/CMakeLists.txt).
 #pragma once
 
 #include <functional>
@@ -10,7 +11,7 @@
 namespace cookbook {
 
 /// Measures every roof of this GPU (about two seconds). A roof the GPU does not have (wgmma below
-/// sm_90a) stays empty. CUDA backend only.
+/// sm_90a) stays empty. CUDA backend only; defined in chapters/00_roofs/roofs.cpp.
 Roofs measure_roofs(const std::function<void(const std::string&)>& progress = {});
 
 }  // namespace cookbook
