@@ -20,8 +20,13 @@ if(COOKBOOK_BACKEND STREQUAL "simt")
   # thirds of the time of -g, which adds the variables that only a debugger shows. DWARF 4, because
   # addr2line before 2.41 takes the first file of a DWARF 5 table for another; said first, because
   # it stands for -g as well.
-  target_compile_options(cookbook_kernel INTERFACE -O2
-    -gdwarf-4 $<IF:$<BOOL:${COOKBOOK_DEBUGGER}>,-g,-g1>)
+  # As variables, because ./run check compiles with them too.
+  if(COOKBOOK_DEBUGGER)
+    set(COOKBOOK_KERNEL_OPTIONS -O2 -gdwarf-4 -g)
+  else()
+    set(COOKBOOK_KERNEL_OPTIONS -O2 -gdwarf-4 -g1)
+  endif()
+  target_compile_options(cookbook_kernel INTERFACE ${COOKBOOK_KERNEL_OPTIONS})
   add_library(cookbook_kernel_traced INTERFACE)
   target_link_libraries(cookbook_kernel_traced INTERFACE cookbook_kernel)
   target_compile_definitions(cookbook_kernel_traced INTERFACE COOKBOOK_TRACED=1)
@@ -30,9 +35,10 @@ if(COOKBOOK_BACKEND STREQUAL "simt")
   # move an unlikely side of a branch behind the end of the kernel.
   # Statement frontiers, which -g implies and -g1 does not: else a few accesses go by the line of the
   # statement before theirs.
-  target_compile_options(cookbook_kernel_traced INTERFACE
+  set(COOKBOOK_TRACED_OPTIONS
     -fsanitize=thread -fsanitize-coverage=trace-pc -gstatement-frontiers
     -fno-reorder-blocks -fno-reorder-blocks-and-partition -fsanitize=signed-integer-overflow)
+  target_compile_options(cookbook_kernel_traced INTERFACE ${COOKBOOK_TRACED_OPTIONS})
 else()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     # The GPU present; wgmma needs the "a" variant, which `native` does not give.

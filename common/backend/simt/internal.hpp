@@ -304,6 +304,10 @@ const Allocation* find_allocation(uintptr_t address);
 // overrun buffer.
 const Allocation* find_nearest_allocation(uintptr_t address, size_t distance);
 
+// Memory of the program that kernels may use as if it were a DeviceMemory: a `__device__` variable.
+void register_memory(const void* begin, size_t bytes, const std::string& name);
+void unregister_memory(const void* begin);
+
 // The block of the current group whose dynamic shared memory contains `address`, or null.
 Block* find_shared_block(const void* address);
 // 32-bit shared-window address of a pointer into shared memory, and back. The own block's dynamic

@@ -72,6 +72,9 @@ struct KernelCall {
   template <class... P>
   COOKBOOK_SIMT_UNTRACED KernelCall(void (*)(P...), const Arguments<P...>& arguments_)
       : invoke(&invoke_kernel<P...>), arguments(&arguments_), argument_bytes(sizeof(arguments_)) {}
+  COOKBOOK_SIMT_UNTRACED KernelCall(void (*invoke_)(void*, const void*), const void* arguments_,
+                                    size_t argument_bytes_)
+      : invoke(invoke_), arguments(arguments_), argument_bytes(argument_bytes_) {}
 
   void (*invoke)(void* kernel, const void* arguments);
   const void* arguments;

@@ -96,6 +96,11 @@ const Allocation* find_nearest_allocation(uintptr_t address, size_t distance) {
   return registry().find(address, distance);
 }
 
+void register_memory(const void* begin, size_t bytes, const std::string& name) {
+  registry().add(begin, bytes, name);
+}
+void unregister_memory(const void* begin) { registry().remove(begin); }
+
 void refresh_static_shared_ranges() {
   static_shared_ranges.clear();
   dl_iterate_phdr(&add_tls_range, nullptr);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/backend/simt/launch.hpp"
+
+namespace cookbook::simt::program {
+
+/// An address in the code of the kernel that `call` calls. One caller at a time.
+void* ask(const KernelCall& call);
+
+}  // namespace cookbook::simt::program

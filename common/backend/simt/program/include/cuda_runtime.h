@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: MIT
+// The CUDA runtime API over the SIMT backend, for programs that ./run check compiles. Every call is
+// synchronous. The last parameters of a call, which no program passes, say where it is.
+#pragma once
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "common/backend/simt/program/program.hpp"
+#include "vector_functions.h"
+
+#define CUDART_VERSION 12080
+#define CUDA_VERSION 12080
+#define CUDART_CB
+
+// ---- errors ----
+
+typedef enum cudaError {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInitializationError = 3,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInvalidPitchValue = 12,
+  cudaErrorInvalidSymbol = 13,
+  cudaErrorInvalidMemcpyDirection = 21,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorInvalidDeviceFunction = 98,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorLaunchOutOfResources = 701,
+  cudaErrorLaunchTimeout = 702,
+  cudaErrorPeerAccessAlreadyEnabled = 704,
+  cudaErrorPeerAccessNotEnabled = 705,
+  cudaErrorAssert = 710,
+  cudaErrorHostMemoryAlreadyRegistered = 712,
+  cudaErrorHostMemoryNotRegistered = 713,
+  cudaErrorMisalignedAddress = 716,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorCooperativeLaunchTooLarge = 720,
+  cudaErrorNotSupported = 801,
+  cudaErrorUnknown = 999
+} cudaError_t;
+
+// ---- kinds and flags ----
+
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost = 0,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4
+};
+
+struct CUevent_st;
+typedef CUevent_st* cudaEvent_t;
+
+#define cudaHostAllocDefault 0x00
+#define cudaHostAllocPortable 0x01
+#define cudaHostAllocMapped 0x02
+#define cudaHostAllocWriteCombined 0x04
+#define cudaHostRegisterDefault 0x00
+#define cudaHostRegisterPortable 0x01
+#define cudaHostRegisterMapped 0x02
+#define cudaMemAttachGlobal 0x01
+#define cudaMemAttachHost 0x02
+#define cudaStreamDefault 0x00
+#define cudaStreamNonBlocking 0x01
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
+#define cudaEventDefault 0x00
+#define cudaEventBlockingSync 0x01
+#define cudaEventDisableTiming 0x02
+#define cudaDeviceScheduleAuto 0x00
+#define cudaDeviceScheduleSpin 0x01
+#define cudaDeviceScheduleYield 0x02
+#define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceMapHost 0x08
+#define cudaCpuDeviceId ((int)-1)
+#define cudaInvalidDeviceId ((int)-2)
+#define cudaOccupancyDefault 0x00
+
+enum cudaFuncCache {
+  cudaFuncCachePreferNone,
+  cudaFuncCachePreferShared,
+  cudaFuncCachePreferL1,
+  cudaFuncCachePreferEqual
+};
+enum cudaSharedMemConfig {
+  cudaSharedMemBankSizeDefault,
+  cudaSharedMemBankSizeFourByte,
+  cudaSharedMemBankSizeEightByte
+};
+enum cudaSharedCarveout {
+  cudaSharedmemCarveoutDefault = -1,
+  cudaSharedmemCarveoutMaxShared = 100,
+  cudaSharedmemCarveoutMaxL1 = 0
+};
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+  cudaFuncAttributeNonPortableClusterSizeAllowed = 13
+};
+enum cudaMemoryAdvise {
+  cudaMemAdviseSetReadMostly = 1,
+  cudaMemAdviseUnsetReadMostly,
+  cudaMemAdviseSetPreferredLocation,
+  cudaMemAdviseUnsetPreferredLocation,
+  cudaMemAdviseSetAccessedBy,
+  cudaMemAdviseUnsetAccessedBy
+};
+enum cudaLimit {
+  cudaLimitStackSize,
+  cudaLimitPrintfFifoSize,
+  cudaLimitMallocHeapSize,
+  cudaLimitDevRuntimeSyncDepth,
+  cudaLimitDevRuntimePendingLaunchCount,
+  cudaLimitMaxL2FetchGranularity,
+  cudaLimitPersistingL2CacheSize
+};
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered,
+  cudaMemoryTypeHost,
+  cudaMemoryTypeDevice,
+  cudaMemoryTypeManaged
+};
+enum cudaComputeMode {
+  cudaComputeModeDefault,
+  cudaComputeModeExclusive,
+  cudaComputeModeProhibited,
+  cudaComputeModeExclusiveProcess
+};
+enum cudaDeviceAttr {
+  cudaDevAttrMaxThreadsPerBlock = 1,
+  cudaDevAttrMaxBlockDimX = 2,
+  cudaDevAttrMaxBlockDimY = 3,
+  cudaDevAttrMaxBlockDimZ = 4,
+  cudaDevAttrMaxGridDimX = 5,
+  cudaDevAttrMaxGridDimY = 6,
+  cudaDevAttrMaxGridDimZ = 7,
+  cudaDevAttrMaxSharedMemoryPerBlock = 8,
+  cudaDevAttrTotalConstantMemory = 9,
+  cudaDevAttrWarpSize = 10,
+  cudaDevAttrMaxRegistersPerBlock = 12,
+  cudaDevAttrClockRate = 13,
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrIntegrated = 18,
+  cudaDevAttrCanMapHostMemory = 19,
+  cudaDevAttrComputeMode = 20,
+  cudaDevAttrConcurrentKernels = 31,
+  cudaDevAttrMemoryClockRate = 36,
+  cudaDevAttrGlobalMemoryBusWidth = 37,
+  cudaDevAttrL2CacheSize = 38,
+  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+  cudaDevAttrAsyncEngineCount = 40,
+  cudaDevAttrUnifiedAddressing = 41,
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrMaxRegistersPerMultiprocessor = 82,
+  cudaDevAttrManagedMemory = 83,
+  cudaDevAttrPageableMemoryAccess = 88,
+  cudaDevAttrConcurrentManagedAccess = 89,
+  cudaDevAttrCooperativeLaunch = 95,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+  cudaDevAttrMaxBlocksPerMultiprocessor = 106,
+  cudaDevAttrMemoryPoolsSupported = 115
+};
+
+/// Facts of the model device (docs/simt.md). Clocks and widths are 0: the model has no time.
+struct cudaDeviceProp {
+  char name[256];
+  size_t totalGlobalMem, sharedMemPerBlock;
+  int regsPerBlock, warpSize;
+  size_t memPitch;
+  int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], clockRate;
+  size_t totalConstMem;
+  int major, minor;
+  size_t textureAlignment;
+  int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory,
+      computeMode, concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,
+      asyncEngineCount, unifiedAddressing, memoryClockRate, memoryBusWidth, l2CacheSize,
+      persistingL2CacheMaxSize, maxThreadsPerMultiProcessor, streamPrioritiesSupported,
+      globalL1CacheSupported, localL1CacheSupported;
+  size_t sharedMemPerMultiprocessor;
+  int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID,
+      singleToDoublePrecisionPerfRatio, pageableMemoryAccess, concurrentManagedAccess,
+      computePreemptionSupported, canUseHostPointerForRegisteredMem, cooperativeLaunch,
+      cooperativeMultiDeviceLaunch;
+  size_t sharedMemPerBlockOptin;
+  int directManagedMemAccessFromHost, maxBlocksPerMultiProcessor;
+  size_t reservedSharedMemPerBlock;
+  int maxTexture1D, maxTexture2D[2], maxTexture3D[3], maxTexture1DLayered[2],
+      maxTexture2DLayered[3];
+  size_t surfaceAlignment, texturePitchAlignment;
+};
+
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+  int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA,
+      maxDynamicSharedSizeBytes, preferredShmemCarveout;
+};
+
+struct cudaPointerAttributes {
+  cudaMemoryType type;
+  int device;
+  void* devicePointer;
+  void* hostPointer;
+};
+
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeIgnore = 0,
+  cudaLaunchAttributeCooperative = 2,
+  cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+  cudaLaunchAttributePriority = 8
+};
+union cudaLaunchAttributeValue {
+  int cooperative;
+  struct {
+    unsigned x, y, z;
+  } clusterDim;
+  int programmaticStreamSerializationAllowed;
+  int priority;
+};
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  cudaLaunchAttributeValue val;
+};
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;
+  unsigned numAttrs = 0;
+};
+
+typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* data);
+typedef void (*cudaHostFn_t)(void* data);
+
+#define COOKBOOK_PLACE ::cookbook::simt::program::Place cookbook_place = {}
+// A note names the lines that ignore such a result.
+#define COOKBOOK_RESULT [[nodiscard]] cudaError_t
+
+// ---- memory ----
+
+COOKBOOK_RESULT cudaMalloc(void** pointer, size_t bytes, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMallocManaged(void** pointer, size_t bytes,
+                                  unsigned flags = cudaMemAttachGlobal, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMallocHost(void** pointer, size_t bytes, unsigned flags = 0, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaHostAlloc(void** pointer, size_t bytes, unsigned flags, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height,
+                                COOKBOOK_PLACE);
+template <class T>
+COOKBOOK_RESULT cudaMalloc(T** pointer, size_t bytes, COOKBOOK_PLACE) {
+  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes, cookbook_place);
+}
+template <class T>
+COOKBOOK_RESULT cudaMallocManaged(T** pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal,
+                                  COOKBOOK_PLACE) {
+  return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags, cookbook_place);
+}
+template <class T>
+COOKBOOK_RESULT cudaMallocHost(T** pointer, size_t bytes, unsigned flags = 0, COOKBOOK_PLACE) {
+  return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes, flags, cookbook_place);
+}
+template <class T>
+COOKBOOK_RESULT cudaHostAlloc(T** pointer, size_t bytes, unsigned flags, COOKBOOK_PLACE) {
+  return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags, cookbook_place);
+}
+template <class T>
+COOKBOOK_RESULT cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream, COOKBOOK_PLACE) {
+  return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream, cookbook_place);
+}
+template <class T>
+COOKBOOK_RESULT cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height,
+                                COOKBOOK_PLACE) {
+  return cudaMallocPitch(reinterpret_cast<void**>(pointer), pitch, width, height, cookbook_place);
+}
+cudaError_t cudaFree(void* pointer, COOKBOOK_PLACE);
+cudaError_t cudaFreeHost(void* pointer, COOKBOOK_PLACE);
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, COOKBOOK_PLACE);
+
+COOKBOOK_RESULT cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                           COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                                cudaStream_t stream = nullptr, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                             size_t width, size_t height, cudaMemcpyKind kind, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                                  size_t width, size_t height, cudaMemcpyKind kind,
+                                  cudaStream_t stream = nullptr, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
+                               size_t bytes, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemset(void* to, int value, size_t bytes, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream = nullptr,
+                                COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height,
+                             COOKBOOK_PLACE);
+
+namespace cookbook::simt::program {
+cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes,
+                        size_t offset, cudaMemcpyKind kind, Place place);
+cudaError_t symbol_address(void** pointer, const void* symbol, size_t symbol_bytes, Place place);
+}  // namespace cookbook::simt::program
+
+template <class T>
+COOKBOOK_RESULT cudaMemcpyToSymbol(const T& symbol, const void* from, size_t bytes,
+                                   size_t offset = 0, cudaMemcpyKind kind = cudaMemcpyHostToDevice,
+                                   COOKBOOK_PLACE) {
+  return cookbook::simt::program::copy_symbol(
+      const_cast<void*>(static_cast<const volatile void*>(&symbol)), sizeof(T), from, nullptr,
+      bytes, offset, kind, cookbook_place);
+}
+template <class T>
+COOKBOOK_RESULT cudaMemcpyToSymbolAsync(const T& symbol, const void* from, size_t bytes,
+                                        size_t offset, cudaMemcpyKind kind, cudaStream_t = nullptr,
+                                        COOKBOOK_PLACE) {
+  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind, cookbook_place);
+}
+template <class T>
+COOKBOOK_RESULT cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                                     cudaMemcpyKind kind = cudaMemcpyDeviceToHost, COOKBOOK_PLACE) {
+  return cookbook::simt::program::copy_symbol(
+      const_cast<void*>(static_cast<const volatile void*>(&symbol)), sizeof(T), nullptr, to, bytes,
+      offset, kind, cookbook_place);
+}
+template <class T>
+COOKBOOK_RESULT cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset,
+                                          cudaMemcpyKind kind, cudaStream_t = nullptr,
+                                          COOKBOOK_PLACE) {
+  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind, cookbook_place);
+}
+template <class T>
+COOKBOOK_RESULT cudaGetSymbolAddress(void** pointer, const T& symbol, COOKBOOK_PLACE) {
+  return cookbook::simt::program::symbol_address(pointer, &symbol, sizeof(T), cookbook_place);
+}
+template <class T>
+cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) {
+  *bytes = sizeof(T);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
+COOKBOOK_RESULT cudaHostRegister(void* pointer, size_t bytes, unsigned flags, COOKBOOK_PLACE);
+cudaError_t cudaHostUnregister(void* pointer, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaHostGetDevicePointer(void** device, void* host, unsigned flags, COOKBOOK_PLACE);
+template <class T>
+COOKBOOK_RESULT cudaHostGetDevicePointer(T** device, void* host, unsigned flags, COOKBOOK_PLACE) {
+  return cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags, cookbook_place);
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
+inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = nullptr) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
+inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t = 0, unsigned = 0) {
+  return cudaSuccess;
+}
+
+// ---- errors and the device ----
+
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+const char* cudaGetErrorString(cudaError_t error);
+const char* cudaGetErrorName(cudaError_t error);
+
+COOKBOOK_RESULT cudaDeviceSynchronize(COOKBOOK_PLACE);
+cudaError_t cudaDeviceReset(COOKBOOK_PLACE);
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaSetDevice(int device, COOKBOOK_PLACE);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device, COOKBOOK_PLACE);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device,
+                                   COOKBOOK_PLACE);
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
+inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
+inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+inline cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+inline cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = *greatest = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
+inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
+
+// ---- streams and events ----
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream, COOKBOOK_PLACE);
+cudaError_t cudaStreamDestroy(cudaStream_t stream, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaStreamSynchronize(cudaStream_t stream, COOKBOOK_PLACE);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaEventCreate(cudaEvent_t* event, COOKBOOK_PLACE);
+cudaError_t cudaEventDestroy(cudaEvent_t event, COOKBOOK_PLACE);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr, COOKBOOK_PLACE);
+cudaError_t cudaEventSynchronize(cudaEvent_t event, COOKBOOK_PLACE);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+/// Time on the CPU that simulates: no GPU's.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end,
+                                 COOKBOOK_PLACE);
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned, COOKBOOK_PLACE) {
+  return cudaStreamCreate(stream, cookbook_place);
+}
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int,
+                                                COOKBOOK_PLACE) {
+  return cudaStreamCreate(stream, cookbook_place);
+}
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned, COOKBOOK_PLACE) {
+  return cudaEventCreate(event, cookbook_place);
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned, COOKBOOK_PLACE) {
+  return cudaEventCreate(event, cookbook_place);
+}
+inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
+                                         void* data, unsigned) {
+  callback(stream, cudaPeekAtLastError(), data);
+  return cudaSuccess;
+}
+inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+  function(data);
+  return cudaSuccess;
+}
+
+// ---- functions ----
+
+namespace cookbook::simt::program {
+cudaError_t allow_shared_bytes(const void* kernel, int bytes, Place place);
+cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel);
+int resident_blocks(int threads, size_t shared_bytes);
+/// Returns what cudaPeekAtLastError() says about the launch alone.
+cudaError_t launch_result(Place place);
+
+template <class... P, size_t... I>
+COOKBOOK_SIMT_UNTRACED void launch_array(Place place, const LaunchSizes& sizes,
+                                         void (*kernel)(P...), void** arguments,
+                                         std::index_sequence<I...>) {
+  const auto body = [kernel](const auto&... values)
+      __attribute__((no_sanitize("thread"), no_sanitize_coverage)) {
+    kernel(values...);
+  };
+  launch_at(place.file, place.line, body)
+      .with(sizes)(*static_cast<std::remove_reference_t<P>*>(arguments[I])...);
+}
+}  // namespace cookbook::simt::program
+
+template <class... P>
+COOKBOOK_RESULT cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
+                                 size_t shared_bytes = 0, cudaStream_t stream = nullptr,
+                                 COOKBOOK_PLACE) {
+  cookbook::simt::program::launch_array(cookbook_place, {grid, block, shared_bytes, stream}, kernel,
+                                        arguments, std::index_sequence_for<P...>());
+  return cookbook::simt::program::launch_result(cookbook_place);
+}
+template <class... P>
+COOKBOOK_RESULT cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+                                            void** arguments, size_t shared_bytes = 0,
+                                            cudaStream_t stream = nullptr, COOKBOOK_PLACE) {
+  cookbook::simt::program::launch_array(cookbook_place, {grid, block, shared_bytes, stream, true},
+                                        kernel, arguments, std::index_sequence_for<P...>());
+  return cookbook::simt::program::launch_result(cookbook_place);
+}
+template <class... P, class... A>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...),
+                               A&&... arguments) {
+  cookbook::simt::program::LaunchSizes sizes{config->gridDim, config->blockDim,
+                                             config->dynamicSmemBytes, config->stream};
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == cudaLaunchAttributeCooperative) {
+      sizes.cooperative = attribute.val.cooperative != 0;
+    }
+    if (attribute.id == cudaLaunchAttributeClusterDimension) {
+      sizes.cluster = attribute.val.clusterDim.x;
+    }
+  }
+  const auto body = [kernel](const auto&... values)
+      __attribute__((no_sanitize("thread"), no_sanitize_coverage)) {
+    kernel(values...);
+  };
+  cookbook::simt::program::launch_at("", 0, body)
+      .with(sizes)(static_cast<P>(std::forward<A>(arguments))...);
+  return cookbook::simt::program::launch_result({"", 0});
+}
+
+template <class F>
+cudaError_t cudaFuncSetAttribute(F* kernel, cudaFuncAttribute attribute, int value,
+                                 COOKBOOK_PLACE) {
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+  return cookbook::simt::program::allow_shared_bytes(reinterpret_cast<const void*>(kernel), value,
+                                                     cookbook_place);
+}
+template <class F>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F* kernel) {
+  return cookbook::simt::program::function_attributes(attributes,
+                                                      reinterpret_cast<const void*>(kernel));
+}
+template <class F>
+cudaError_t cudaFuncSetCacheConfig(F*, cudaFuncCache) {
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaFuncSetSharedMemConfig(F*, cudaSharedMemConfig) {
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F*, int threads,
+                                                          size_t shared_bytes) {
+  *blocks = cookbook::simt::program::resident_blocks(threads, shared_bytes);
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, F* kernel,
+                                                                   int threads, size_t shared_bytes,
+                                                                   unsigned) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared_bytes);
+}
+/// The model has no registers that limit a block: the largest block is suggested.
+template <class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F*, size_t shared_bytes = 0,
+                                               int limit = 0) {
+  *block = limit > 0 && limit < 1024 ? limit : 1024;
+  cudaDeviceProp properties;
+  const cudaError_t error = cudaGetDeviceProperties(&properties, 0);
+  *grid = properties.multiProcessorCount *
+          cookbook::simt::program::resident_blocks(*block, shared_bytes);
+  return error;
+}
+template <class Size, class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, F* kernel,
+                                                           Size bytes_of, int limit = 0) {
+  return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, bytes_of(1024), limit);
+}
+
+// What a program sees of the compiler. After this line nothing of the book is compiled. The words
+// of the language are no macros: common/check/rewrite.py replaces them, in what the preprocessor
+// leaves.
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __shared__
+#undef __constant__
+#define __CUDACC__ 1
+#define __NVCC__ 1
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 8
+#define __CUDACC_VER_BUILD__ 0

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// What an ordinary CUDA program needs at run time when ./run check compiles it for the SIMT backend
+// (docs/check.md): its launches, and where its calls are. common/check/rewrite.py writes calls of
+// launch_at() in place of <<<...>>>.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "common/backend/simt/language.hpp"
+#include "common/backend/simt/launch.hpp"
+
+struct CUstream_st;
+typedef CUstream_st* cudaStream_t;
+
+namespace cookbook::simt::program {
+
+/// A line of the program.
+struct Place {
+  const char* file = "";
+  int line = 0;
+  constexpr Place(const char* file_ = __builtin_FILE(), int line_ = __builtin_LINE())
+      : file(file_), line(line_) {}
+};
+
+/// True while a kernel is only asked who it is. Like threadIdx it is no memory traffic.
+extern __thread const bool asking;
+/// Called by a kernel that is asked; true. Its return address tells which kernel it is.
+bool answer();
+
+struct LaunchSizes {
+  dim3 grid, block;
+  size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+  bool cooperative = false;
+  unsigned cluster = 1;
+};
+
+/// An argument that is a pointer: its number, from 1, and its value.
+struct PointerArgument {
+  int number;
+  const void* value;
+};
+
+/// Runs the launch; what goes wrong becomes the program's error state and a finding.
+void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
+         const PointerArgument* pointers, int pointer_count);
+
+template <class Body, class... P>
+struct BoundCall {
+  const Body* body;
+  Arguments<P...> arguments;
+
+  COOKBOOK_SIMT_UNTRACED static void invoke(void*, const void* self) {
+    const auto& bound = *static_cast<const BoundCall*>(self);
+    call_with(*bound.body, bound.arguments);
+  }
+};
+
+template <class T>
+constexpr bool is_data_pointer =
+    std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>;
+
+/// `kernel<<<sizes>>>(arguments)`. `body` calls the kernel with the arguments it is given.
+template <class Body>
+class Launch {
+ public:
+  COOKBOOK_SIMT_UNTRACED Launch(Place place, const Body& body) : place_(place), body_(body) {}
+
+  COOKBOOK_SIMT_UNTRACED Launch&& with(dim3 grid, dim3 block, size_t shared_bytes = 0,
+                                       cudaStream_t stream = nullptr) && {
+    sizes_.grid = grid;
+    sizes_.block = block;
+    sizes_.shared_bytes = shared_bytes;
+    sizes_.stream = stream;
+    return static_cast<Launch&&>(*this);
+  }
+  COOKBOOK_SIMT_UNTRACED Launch&& with(const LaunchSizes& sizes) && {
+    sizes_ = sizes;
+    return static_cast<Launch&&>(*this);
+  }
+
+  template <class... A>
+  COOKBOOK_SIMT_UNTRACED void operator()(const A&... arguments) && {
+    using Call = BoundCall<Body, std::decay_t<A>...>;
+    const Call call{&body_, Arguments<std::decay_t<A>...>(arguments...)};
+    PointerArgument pointers[sizeof...(A) + 1];
+    int count = 0, number = 0;
+    (note_pointer<std::decay_t<A>>(arguments, ++number, pointers, count), ...);
+    run(place_, sizes_, KernelCall(&Call::invoke, &call, sizeof(call)), pointers, count);
+  }
+
+ private:
+  template <class T, class A>
+  COOKBOOK_SIMT_UNTRACED static void note_pointer(const A& argument, int number,
+                                                  PointerArgument* pointers, int& count) {
+    if constexpr (is_data_pointer<T>) {
+      const T value = argument;
+      pointers[count++] = {number,
+                           const_cast<const void*>(static_cast<const volatile void*>(value))};
+    }
+  }
+
+  Place place_;
+  Body body_;
+  LaunchSizes sizes_;
+};
+
+template <class Body>
+COOKBOOK_SIMT_UNTRACED Launch<Body> launch_at(const char* file, int line, const Body& body) {
+  return Launch<Body>(Place(file, line), body);
+}
+
+/// `extern __shared__ T name[];` in a function is `T* name = dynamic_shared<T>();`.
+template <class T>
+__forceinline__ T* dynamic_shared() {
+  return static_cast<T*>(dynamic_shared_memory());
+}
+/// The same outside of functions: an object that becomes the pointer where it is used.
+template <class T>
+struct DynamicShared {
+  __forceinline__ operator T*() const { return dynamic_shared<T>(); }
+};
+
+/// A `__device__`, `__managed__` or `__constant__` variable: rewrite.py defines one behind each.
+struct DeviceVariable {
+  DeviceVariable(const void* address, size_t bytes, const char* name, bool is_constant);
+};
+
+}  // namespace cookbook::simt::program

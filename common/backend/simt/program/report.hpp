@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What a run of a program found, for common/check/check.py.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/backend/simt/program/program.hpp"
+#include "common/backend/simt/trace.hpp"
+
+namespace cookbook::simt::program {
+
+/// A call of the runtime API, or a launch, that failed.
+struct FailedCall {
+  std::string function;
+  std::string message;
+  Place place;
+  bool is_launch = false;
+  bool looked_at = false;  ///< The program asked for its error afterwards.
+};
+
+struct Report {
+  std::vector<Finding> findings;
+  std::vector<FailedCall> failed_calls;
+  Trace trace;
+  std::string explanation;
+  uint64_t launches = 0;
+  int status = 0;  ///< That the program exits with.
+};
+
+/// "prog.cu:12"
+std::string describe(Place place);
+/// The source line; empty if it cannot be read.
+std::string source_line(Place place);
+
+/// Writes the report as JSON to the file of COOKBOOK_CHECK_REPORT, if that is set.
+void write(const Report& report);
+
+}  // namespace cookbook::simt::program

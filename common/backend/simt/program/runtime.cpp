@@ -1,0 +1,939 @@
+// SPDX-License-Identifier: MIT
+// The CUDA runtime API of cuda_headers over the SIMT backend: memory, errors, launches. Everything
+// is synchronous, and one thread of the host at a time is in here.
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+#include <set>
+#include <vector>
+
+#include "common/backend/backend.hpp"
+#include "common/backend/simt/crash.hpp"
+#include "common/backend/simt/internal.hpp"
+#include "common/backend/simt/program/asking.hpp"
+#include "common/backend/simt/program/include/cuda_runtime.h"
+#include "common/backend/simt/program/report.hpp"
+
+struct CUstream_st {};
+struct CUevent_st {
+  std::chrono::steady_clock::time_point time;
+  bool recorded = false;
+};
+
+namespace cookbook::simt::program {
+namespace {
+
+// Dynamic shared memory that a kernel gets without asking for more by cudaFuncSetAttribute().
+constexpr size_t kDefaultSharedBytes = 48 << 10;
+
+enum class Owner { device, managed, pinned };
+
+struct Buffer {
+  DeviceMemory memory;
+  Owner owner = Owner::device;
+  std::string function;
+  Place place;
+};
+
+struct FreedBuffer {
+  uintptr_t begin, end;
+  std::string name;
+  Place place;
+};
+
+struct Variable {
+  uintptr_t begin, end;
+  std::string name;
+  bool is_constant;
+};
+
+struct State {
+  std::recursive_mutex mutex;
+  std::map<uintptr_t, Buffer> buffers;
+  std::vector<FreedBuffer> freed;
+  std::map<uintptr_t, size_t> registered;  // cudaHostRegister
+  std::set<std::string> large_shared;      // kernels that may have more than kDefaultSharedBytes
+  int open = 0;                            // who needs the device's memory now
+  cudaError_t last = cudaSuccess, fatal = cudaSuccess, of_launch = cudaSuccess;
+  Report report;
+  std::set<std::string> damaged;  // buffers whose guard bands were found written
+};
+
+// Never destroyed: static objects of the program may free memory after everything else.
+State& state() {
+  static State* instance = new State;
+  return *instance;
+}
+
+std::vector<Variable>& variables() {
+  static auto* instance = new std::vector<Variable>;
+  return *instance;
+}
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+// ---- device memory is closed to the host ----
+
+void set_protection(const Buffer& buffer, int protection) {
+  if (buffer.owner != Owner::device || !buffer.memory.data()) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto data = reinterpret_cast<uintptr_t>(buffer.memory.data());
+  const uintptr_t begin = data / page * page;  // the guard bands fill the rest of the pages
+  const uintptr_t end = (data + buffer.memory.bytes() + page - 1) / page * page;
+  mprotect(reinterpret_cast<void*>(begin), end - begin, protection);
+}
+
+/// While one lives, device memory can be read and written.
+class OpenMemory {
+ public:
+  OpenMemory() {
+    if (state().open++ != 0) return;
+    for (const auto& [address, buffer] : state().buffers) {
+      set_protection(buffer, PROT_READ | PROT_WRITE);
+    }
+  }
+  ~OpenMemory() {
+    if (--state().open != 0) return;
+    for (const auto& [address, buffer] : state().buffers) set_protection(buffer, PROT_NONE);
+  }
+  OpenMemory(const OpenMemory&) = delete;
+  OpenMemory& operator=(const OpenMemory&) = delete;
+};
+
+// ---- errors ----
+
+void add_finding(const std::string& kind, const std::string& message) {
+  for (Finding& finding : state().report.findings) {
+    if (finding.message == message) {
+      ++finding.count;
+      return;
+    }
+  }
+  state().report.findings.push_back({kind, message, 1});
+}
+
+cudaError_t fail_call(cudaError_t error, const char* function, Place place,
+                      const std::string& message, bool is_launch = false) {
+  state().last = error;
+  state().report.failed_calls.push_back({function, message, place, is_launch, false});
+  return error;
+}
+
+/// After a kernel failed, every call does.
+#define RETURN_IF_FATAL() \
+  if (state().fatal != cudaSuccess) return state().last = state().fatal
+
+// ---- whose memory it is ----
+
+const Buffer* find_buffer(const void* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  auto& buffers = state().buffers;
+  const auto above = buffers.upper_bound(address);
+  if (above == buffers.begin()) return nullptr;
+  const Buffer& buffer = std::prev(above)->second;
+  return address - std::prev(above)->first < std::max<size_t>(buffer.memory.bytes(), 1) ? &buffer
+                                                                                        : nullptr;
+}
+
+const Variable* find_variable(const void* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  for (const Variable& variable : variables()) {
+    if (address >= variable.begin && address < variable.end) return &variable;
+  }
+  return nullptr;
+}
+
+bool is_registered(const void* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  for (const auto& [begin, bytes] : state().registered) {
+    if (address >= begin && address - begin < bytes) return true;
+  }
+  return false;
+}
+
+std::string describe_freed(const void* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  const auto& freed = state().freed;
+  for (auto at = freed.rbegin(); at != freed.rend(); ++at) {
+    if (address >= at->begin && address < at->end) {
+      return "'" + at->name + "', which was freed at " + describe(at->place);
+    }
+  }
+  return "";
+}
+
+/// What a copy may do with `bytes` bytes at `pointer`; "" or the reason why not.
+std::string wrong_side(const void* pointer, size_t bytes, bool on_device) {
+  const std::string freed = describe_freed(pointer);
+  if (const Buffer* buffer = find_buffer(pointer)) {
+    if (!on_device && buffer->owner == Owner::device) {
+      return "'" + buffer->memory.name() + "', which is device memory";
+    }
+    const size_t offset = static_cast<size_t>(static_cast<const char*>(pointer) -
+                                              static_cast<const char*>(buffer->memory.data()));
+    if (bytes > buffer->memory.bytes() - offset) {
+      return std::to_string(bytes) + " bytes at byte offset " + std::to_string(offset) + " of '" +
+             buffer->memory.name() + "', which has " + std::to_string(buffer->memory.bytes()) +
+             " bytes";
+    }
+    return "";
+  }
+  if (!on_device) return "";
+  if (pointer == nullptr) return "a null pointer";
+  if (const Variable* variable = find_variable(pointer)) {
+    if (reinterpret_cast<uintptr_t>(pointer) + bytes <= variable->end) return "";
+    return "more than '" + variable->name + "' has";
+  }
+  if (is_registered(pointer)) return "";
+  return freed.empty() ? "host memory" : freed;
+}
+
+bool is_device_side(const void* pointer) {
+  const Buffer* buffer = find_buffer(pointer);
+  return (buffer && buffer->owner != Owner::pinned) || find_variable(pointer);
+}
+
+cudaError_t check_copy(const void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                       const char* function, Place place) {
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
+    return fail_call(cudaErrorInvalidMemcpyDirection, function, place, "no such kind of copy");
+  }
+  const bool any = kind == cudaMemcpyDefault;
+  const bool to_device =
+      any ? is_device_side(to) : kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = any ? is_device_side(from)
+                               : kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  static const char* const names[] = {"cudaMemcpyHostToHost", "cudaMemcpyHostToDevice",
+                                      "cudaMemcpyDeviceToHost", "cudaMemcpyDeviceToDevice",
+                                      "cudaMemcpyDefault"};
+  std::string wrong = wrong_side(to, bytes, to_device);
+  if (!wrong.empty()) wrong = "it writes " + wrong;
+  if (wrong.empty()) {
+    wrong = wrong_side(from, bytes, from_device);
+    if (!wrong.empty()) wrong = "it reads " + wrong;
+  }
+  if (wrong.empty()) return cudaSuccess;
+  return fail_call(cudaErrorInvalidValue, function, place, wrong + " (" + names[kind] + ")");
+}
+
+// ---- names of buffers ----
+
+/// The first argument of `function` on its line: "d_x" of `cudaMalloc((void**)&d_x, n)`.
+std::string argument_name(const std::string& function, Place place) {
+  const std::string line = source_line(place);
+  size_t at = line.find(function);
+  if (at == std::string::npos || (at = line.find('(', at)) == std::string::npos) return "";
+  std::string text;
+  int depth = 0;
+  for (++at; at < line.size(); ++at) {
+    const char c = line[at];
+    if (depth == 0 && (c == ',' || c == ')')) break;
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (c == ' ') continue;
+    text += c;
+    if (c == ')' && depth == 0 && text[0] == '(') text.clear();  // a cast
+  }
+  while (!text.empty() && (text[0] == '&' || text[0] == '(')) text.erase(0, 1);
+  while (!text.empty() && text.back() == ')') text.pop_back();
+  return text;
+}
+
+cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* function, Place place) {
+  const Lock lock(state().mutex);
+  RETURN_IF_FATAL();
+  if (pointer == nullptr) {
+    return fail_call(cudaErrorInvalidValue, function, place, "it is given a null pointer");
+  }
+  if (bytes == 0) {
+    *pointer = nullptr;
+    return cudaSuccess;
+  }
+  size_t used = 0;
+  for (const auto& [address, buffer] : state().buffers) used += buffer.memory.bytes();
+  const size_t all = device_info().memory_bytes;
+  std::string name = argument_name(function, place);
+  if (name.empty()) name = std::string(function) + " at " + describe(place);
+  try {
+    if (all != 0 && bytes > all - std::min(all, used)) throw std::bad_alloc();
+    Buffer buffer{DeviceMemory(bytes, name), owner, function, place};
+    *pointer = buffer.memory.data();
+    const auto address = reinterpret_cast<uintptr_t>(*pointer);
+    if (state().open == 0) set_protection(buffer, PROT_NONE);
+    state().buffers.emplace(address, std::move(buffer));
+  } catch (const std::bad_alloc&) {
+    return fail_call(cudaErrorMemoryAllocation, function, place,
+                     "no memory for " + std::to_string(bytes) + " bytes ('" + name + "')");
+  }
+  return cudaSuccess;
+}
+
+cudaError_t release(void* pointer, bool pinned, const char* function, Place place) {
+  const Lock lock(state().mutex);
+  RETURN_IF_FATAL();
+  if (pointer == nullptr) return cudaSuccess;
+  const auto at = state().buffers.find(reinterpret_cast<uintptr_t>(pointer));
+  if (at == state().buffers.end() || (at->second.owner == Owner::pinned) != pinned) {
+    const std::string freed = describe_freed(pointer);
+    std::string what = freed.empty() ? "memory that it did not allocate" : freed;
+    if (at != state().buffers.end())
+      what = "'" + at->second.memory.name() + "' of " + at->second.function;
+    return fail_call(cudaErrorInvalidValue, function, place, "it is given " + what);
+  }
+  const Buffer& buffer = at->second;
+  set_protection(buffer, PROT_READ | PROT_WRITE);
+  state().freed.push_back(
+      {at->first, at->first + buffer.memory.bytes(), buffer.memory.name(), place});
+  state().buffers.erase(at);
+  return cudaSuccess;
+}
+
+// ---- launches ----
+
+// Before the tracer's own objects are destroyed.
+void end_tracing() {
+  Report& report = state().report;
+  report.trace = stop_trace();
+  report.findings.insert(report.findings.begin(), report.trace.findings.begin(),
+                         report.trace.findings.end());
+  report.trace.findings.clear();
+  report.explanation = explain(report.trace);
+}
+
+cudaError_t error_of(const std::string& message) {
+  const auto says = [&message](const char* text) {
+    return message.find(text) != std::string::npos;
+  };
+  if (says("assertion")) return cudaErrorAssert;
+  if (says("out of bounds")) return cudaErrorIllegalAddress;
+  if (says("misaligned")) return cudaErrorMisalignedAddress;
+  return cudaErrorLaunchFailure;
+}
+
+void check_guards(const std::string& kernel) {
+  for (const auto& [address, buffer] : state().buffers) {
+    const std::string& name = buffer.memory.name();
+    if (buffer.memory.guards_intact() || !state().damaged.insert(name).second) continue;
+    add_finding("out-of-bounds", "out-of-bounds: " + kernel + " wrote next to '" + name +
+                                     "', which has " + std::to_string(buffer.memory.bytes()) +
+                                     " bytes (" + buffer.function + " at " +
+                                     describe(buffer.place) + ")");
+  }
+}
+
+/// What is wrong with an argument; "" if it may be a pointer for the device.
+std::string wrong_argument(const void* pointer) {
+  if (pointer == nullptr || find_buffer(pointer) || find_variable(pointer) ||
+      is_registered(pointer)) {
+    return "";
+  }
+  // One past the end, or before the beginning, is fine as long as it is not used.
+  if (find_nearest_allocation(reinterpret_cast<uintptr_t>(pointer), DeviceMemory::kGuardBytes)) {
+    return "";
+  }
+  const std::string freed = describe_freed(pointer);
+  return freed.empty() ? "a pointer to host memory" : freed;
+}
+
+void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
+                 const PointerArgument* pointers, int pointer_count) {
+  [[maybe_unused]] static const bool tracing = [] {
+    if (!tracing_available()) return false;
+    start_trace();
+    std::atexit(&end_tracing);
+    return true;
+  }();
+  void* kernel = ask(call);
+  if (kernel == nullptr) throw KernelError("what is launched is no kernel");
+  if (sizes.grid.x == 0 || sizes.grid.y == 0 || sizes.grid.z == 0) {
+    throw LaunchError("launch of " + kernel_name(kernel) + " refused: a grid of 0 blocks");
+  }
+  if (sizes.shared_bytes > kDefaultSharedBytes &&
+      !state().large_shared.count(kernel_name(kernel))) {
+    throw LaunchError(
+        "launch of " + kernel_name(kernel) + " refused: " + std::to_string(sizes.shared_bytes) +
+        " bytes of dynamic shared memory; more than " + std::to_string(kDefaultSharedBytes) +
+        " need cudaFuncSetAttribute(kernel, "
+        "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)");
+  }
+  for (int i = 0; i < pointer_count; ++i) {
+    const std::string wrong = wrong_argument(pointers[i].value);
+    if (wrong.empty()) continue;
+    throw KernelError("out of bounds: argument " + std::to_string(pointers[i].number) + " of " +
+                      kernel_name(kernel) + " is " + wrong);
+  }
+  LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes, static_cast<int>(sizes.cluster),
+                      sizes.cooperative};
+  const OpenMemory open;
+  detail::launch_kernel(kernel, config, call);
+  // A traced run names the access itself.
+  if (!tracing_available()) check_guards("a kernel launched at " + describe(place));
+}
+
+// ---- begin and end of the program ----
+
+void write_report() {
+  Report& report = state().report;
+  if (report.status == 0) {
+    for (const auto& [address, buffer] : state().buffers) {
+      add_finding("leak", "leak: '" + buffer.memory.name() + "', " +
+                              std::to_string(buffer.memory.bytes()) + " bytes of " +
+                              buffer.function + " at " + describe(buffer.place) +
+                              ", is never freed");
+    }
+  }
+  write(report);
+}
+
+/// The host read or wrote what only kernels may, or crashed by itself.
+void explain_crash(int signal, siginfo_t* info, void*) {
+  void* frames[CrashRecord::kMaxFrames];
+  const int count = walk_stack(frames, CrashRecord::kMaxFrames, true);
+  ::signal(SIGALRM, SIG_DFL);
+  alarm(5);  // finding the line allocates memory, which a crash may have left locked
+  std::string text = "error: ";
+  const Buffer* buffer = find_buffer(info->si_addr);
+  const std::string freed = describe_freed(info->si_addr);
+  if (buffer) {
+    text += "host code uses device memory '" + buffer->memory.name() + "' (" + buffer->function +
+            " at " + describe(buffer->place) + ")";
+  } else if (!freed.empty()) {
+    text += "host code uses " + freed;
+  } else {
+    text += signal == SIGFPE ? "integer division by zero in host code"
+                             : "host code uses an address that is not mapped";
+  }
+  const std::string line = describe_stack(frames, count);
+  if (!line.empty()) text += ", at " + line;
+  text += "\n";
+  const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  _exit(written > 0 ? kCrashStatus : 2);
+}
+
+[[gnu::constructor]] void begin() {
+  state();
+  variables();
+  struct sigaction action {};
+  action.sa_sigaction = &explain_crash;
+  action.sa_flags = SA_SIGINFO;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(signal, &action, nullptr);
+  on_exit([](int status, void*) { state().report.status = status; }, nullptr);
+}
+
+// After all static objects of the program are gone.
+[[gnu::destructor]] void end() { write_report(); }
+
+}  // namespace
+
+void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
+         const PointerArgument* pointers, int pointer_count) {
+  const Lock lock(state().mutex);
+  state().of_launch = cudaSuccess;
+  ++state().report.launches;
+  if (state().fatal != cudaSuccess) {
+    state().last = state().of_launch = state().fatal;
+    return;
+  }
+  try {
+    run_checked(place, sizes, call, pointers, pointer_count);
+  } catch (const LaunchError& error) {
+    const std::string message = error.what();
+    state().of_launch = message.find("shared memory") != std::string::npos ? cudaErrorInvalidValue
+                        : message.find("cooperative") != std::string::npos
+                            ? cudaErrorCooperativeLaunchTooLarge
+                            : cudaErrorInvalidConfiguration;
+    fail_call(state().of_launch, "<<<>>>", place, message, true);
+  } catch (const std::exception& error) {
+    const std::string message = error.what();
+    state().fatal = state().of_launch = state().last = error_of(message);
+    add_finding("failed kernel", "failed kernel: launched at " + describe(place) + ": " + message);
+  }
+}
+
+cudaError_t launch_result(Place) { return state().of_launch; }
+
+cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes,
+                        size_t offset, cudaMemcpyKind kind, Place place) {
+  const Lock lock(state().mutex);
+  RETURN_IF_FATAL();
+  const char* function = from ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
+  const Variable* variable = find_variable(symbol);
+  if (!variable) {
+    return fail_call(cudaErrorInvalidSymbol, function, place,
+                     "what it is given is no __device__ or __constant__ variable");
+  }
+  if (offset > symbol_bytes || bytes > symbol_bytes - offset) {
+    return fail_call(cudaErrorInvalidValue, function, place,
+                     "it copies " + std::to_string(bytes) + " bytes at byte offset " +
+                         std::to_string(offset) + " of '" + variable->name + "', which has " +
+                         std::to_string(symbol_bytes) + " bytes");
+  }
+  char* inside = static_cast<char*>(symbol) + offset;
+  void* const target = from ? inside : to;
+  const void* const source = from ? from : inside;
+  if (const cudaError_t error = check_copy(target, source, bytes, kind, function, place)) {
+    return error;
+  }
+  const OpenMemory open;
+  std::memcpy(target, source, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t symbol_address(void** pointer, const void* symbol, size_t, Place place) {
+  if (!find_variable(symbol)) {
+    return fail_call(cudaErrorInvalidSymbol, "cudaGetSymbolAddress", place,
+                     "what it is given is no __device__ or __constant__ variable");
+  }
+  *pointer = const_cast<void*>(symbol);
+  return cudaSuccess;
+}
+
+cudaError_t allow_shared_bytes(const void* kernel, int bytes, Place place) {
+  if (bytes < 0 || static_cast<size_t>(bytes) > device_info().smem_per_block_bytes) {
+    return fail_call(cudaErrorInvalidValue, "cudaFuncSetAttribute", place,
+                     "a block has at most " + std::to_string(device_info().smem_per_block_bytes) +
+                         " bytes of shared memory");
+  }
+  state().large_shared.insert(kernel_name(kernel));
+  return cudaSuccess;
+}
+
+cudaError_t function_attributes(cudaFuncAttributes* attributes, const void*) {
+  *attributes = {};
+  attributes->maxThreadsPerBlock = 1024;
+  attributes->numRegs = 32;
+  attributes->ptxVersion = attributes->binaryVersion = device_info().cc();
+  attributes->maxDynamicSharedSizeBytes = static_cast<int>(kDefaultSharedBytes);
+  return cudaSuccess;
+}
+
+int resident_blocks(int threads, size_t shared_bytes) {
+  const SmLimits& sm = sm_limits();
+  const size_t all = device_info().smem_per_block_bytes + sm.reserved_shared_bytes;
+  const unsigned warps = (static_cast<unsigned>(std::max(threads, 1)) + kWarpSize - 1) / kWarpSize;
+  const auto by_shared = static_cast<unsigned>(all / (shared_bytes + sm.reserved_shared_bytes + 1));
+  return static_cast<int>(std::min({sm.threads / (warps * kWarpSize), by_shared, sm.blocks}));
+}
+
+DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* name,
+                               bool is_constant) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  variables().push_back({begin, begin + bytes, name, is_constant});
+  if (!is_constant) register_memory(address, bytes, name);
+}
+
+}  // namespace cookbook::simt::program
+
+using namespace cookbook;                 // NOLINT: the API below is global
+using namespace cookbook::simt::program;  // NOLINT
+
+// ---- memory ----
+
+cudaError_t cudaMalloc(void** pointer, size_t bytes, Place place) {
+  return allocate(pointer, bytes, Owner::device, "cudaMalloc", place);
+}
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t, Place place) {
+  return allocate(pointer, bytes, Owner::device, "cudaMallocAsync", place);
+}
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned, Place place) {
+  return allocate(pointer, bytes, Owner::managed, "cudaMallocManaged", place);
+}
+cudaError_t cudaMallocHost(void** pointer, size_t bytes, unsigned, Place place) {
+  return allocate(pointer, bytes, Owner::pinned, "cudaMallocHost", place);
+}
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned, Place place) {
+  return allocate(pointer, bytes, Owner::pinned, "cudaHostAlloc", place);
+}
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height,
+                            Place place) {
+  constexpr size_t kPitchBytes = 512;
+  *pitch = (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes;
+  return allocate(pointer, *pitch * height, Owner::device, "cudaMallocPitch", place);
+}
+cudaError_t cudaFree(void* pointer, Place place) {
+  return release(pointer, false, "cudaFree", place);
+}
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t, Place place) {
+  return release(pointer, false, "cudaFreeAsync", place);
+}
+cudaError_t cudaFreeHost(void* pointer, Place place) {
+  return release(pointer, true, "cudaFreeHost", place);
+}
+
+namespace {
+
+cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                      size_t height, cudaMemcpyKind kind, const char* function, Place place) {
+  const Lock lock(state().mutex);
+  RETURN_IF_FATAL();
+  if (width == 0 || height == 0) return cudaSuccess;
+  if (height > 1 && (width > to_pitch || width > from_pitch)) {
+    return fail_call(cudaErrorInvalidPitchValue, function, place, "a row is longer than the pitch");
+  }
+  // Of two sides one range is checked; the other's is as long as its own pitch makes it.
+  const size_t to_bytes = to_pitch * (height - 1) + width;
+  const size_t from_bytes = from_pitch * (height - 1) + width;
+  if (const cudaError_t e =
+          check_copy(to, from, std::min(to_bytes, from_bytes), kind, function, place)) {
+    return e;
+  }
+  if (to_bytes != from_bytes) {
+    const bool longer_to = to_bytes > from_bytes;
+    const void* longer = longer_to ? to : from;
+    const std::string wrong =
+        find_buffer(longer)
+            ? wrong_side(longer, std::max(to_bytes, from_bytes), is_device_side(longer))
+            : "";
+    if (!wrong.empty()) {
+      return fail_call(cudaErrorInvalidValue, function, place,
+                       (longer_to ? "it writes " : "it reads ") + wrong);
+    }
+  }
+  const OpenMemory open;
+  for (size_t row = 0; row < height; ++row) {
+    std::memmove(static_cast<char*>(to) + row * to_pitch,
+                 static_cast<const char*>(from) + row * from_pitch, width);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t height,
+                     const char* function, Place place) {
+  const Lock lock(state().mutex);
+  RETURN_IF_FATAL();
+  if (width == 0 || height == 0) return cudaSuccess;
+  const std::string wrong = wrong_side(to, pitch * (height - 1) + width, true);
+  if (!wrong.empty()) {
+    return fail_call(cudaErrorInvalidValue, function, place, "it writes " + wrong);
+  }
+  const OpenMemory open;
+  for (size_t row = 0; row < height; ++row) {
+    std::memset(static_cast<char*>(to) + row * pitch, value, width);
+  }
+  return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, Place place) {
+  return copy_rows(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpy", place);
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t, Place place) {
+  return copy_rows(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpyAsync", place);
+}
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                         size_t width, size_t height, cudaMemcpyKind kind, Place place) {
+  return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2D", place);
+}
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t,
+                              Place place) {
+  return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2DAsync", place);
+}
+cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes, Place place) {
+  return copy_rows(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, "cudaMemcpyPeer",
+                   place);
+}
+cudaError_t cudaMemset(void* to, int value, size_t bytes, Place place) {
+  return set_rows(to, bytes, value, bytes, 1, "cudaMemset", place);
+}
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t, Place place) {
+  return set_rows(to, bytes, value, bytes, 1, "cudaMemsetAsync", place);
+}
+cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height,
+                         Place place) {
+  return set_rows(to, pitch, value, width, height, "cudaMemset2D", place);
+}
+
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  const Lock lock(state().mutex);
+  size_t used = 0;
+  for (const auto& [address, buffer] : state().buffers) used += buffer.memory.bytes();
+  *total_bytes = device_info().memory_bytes;
+  *free_bytes = *total_bytes - std::min(*total_bytes, used);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned, Place) {
+  const Lock lock(state().mutex);
+  RETURN_IF_FATAL();
+  state().registered[reinterpret_cast<uintptr_t>(pointer)] = bytes;
+  simt::register_memory(pointer, bytes, "registered host memory");
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* pointer, Place place) {
+  const Lock lock(state().mutex);
+  if (state().registered.erase(reinterpret_cast<uintptr_t>(pointer)) == 0) {
+    return fail_call(cudaErrorHostMemoryNotRegistered, "cudaHostUnregister", place,
+                     "this memory is not registered");
+  }
+  simt::unregister_memory(pointer);
+  return cudaSuccess;
+}
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned, Place place) {
+  const Lock lock(state().mutex);
+  const Buffer* buffer = find_buffer(host);
+  if (!is_registered(host) && (!buffer || buffer->owner == Owner::device)) {
+    return fail_call(cudaErrorInvalidValue, "cudaHostGetDevicePointer", place,
+                     "what it is given is no pinned memory");
+  }
+  *device = host;
+  return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  const Lock lock(state().mutex);
+  const Buffer* buffer = find_buffer(pointer);
+  *attributes = {cudaMemoryTypeUnregistered, 0, nullptr, nullptr};
+  if (buffer || is_registered(pointer)) {
+    const Owner owner = buffer ? buffer->owner : Owner::pinned;
+    attributes->type = owner == Owner::device    ? cudaMemoryTypeDevice
+                       : owner == Owner::managed ? cudaMemoryTypeManaged
+                                                 : cudaMemoryTypeHost;
+    attributes->devicePointer = const_cast<void*>(pointer);
+    if (owner != Owner::device) attributes->hostPointer = const_cast<void*>(pointer);
+  }
+  return cudaSuccess;
+}
+
+// ---- errors and the device ----
+
+cudaError_t cudaGetLastError() {
+  const Lock lock(state().mutex);
+  const cudaError_t error = cudaPeekAtLastError();
+  state().last = state().fatal;
+  return error;
+}
+cudaError_t cudaPeekAtLastError() {
+  const Lock lock(state().mutex);
+  for (FailedCall& call : state().report.failed_calls) call.looked_at = true;
+  return state().last;
+}
+
+namespace {
+
+struct ErrorText {
+  cudaError_t error;
+  const char *name, *text;
+};
+constexpr ErrorText kErrors[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+     "invalid configuration argument"},
+    {cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
+    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
+     "invalid copy direction for memcpy"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+     "an illegal memory access was encountered"},
+    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
+    {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
+     "pointer does not correspond to a registered memory region"},
+    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge",
+     "too many blocks in cooperative launch"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+};
+const ErrorText& text_of(cudaError_t error) {
+  static constexpr ErrorText unknown{cudaErrorUnknown, "cudaErrorUnknown", "unknown error"};
+  for (const ErrorText& text : kErrors) {
+    if (text.error == error) return text;
+  }
+  return unknown;
+}
+
+}  // namespace
+
+const char* cudaGetErrorString(cudaError_t error) { return text_of(error).text; }
+const char* cudaGetErrorName(cudaError_t error) { return text_of(error).name; }
+
+cudaError_t cudaDeviceSynchronize(Place) {
+  const Lock lock(state().mutex);
+  return state().fatal;
+}
+cudaError_t cudaDeviceReset(Place place) {
+  const Lock lock(state().mutex);
+  state().last = state().fatal = cudaSuccess;
+  for (auto& [address, buffer] : state().buffers) {
+    set_protection(buffer, PROT_READ | PROT_WRITE);
+    state().freed.push_back(
+        {address, address + buffer.memory.bytes(), buffer.memory.name(), place});
+  }
+  state().buffers.clear();
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device, Place place) {
+  if (device == 0) return cudaSuccess;
+  return fail_call(cudaErrorInvalidDevice, "cudaSetDevice", place,
+                   "there is no device " + std::to_string(device) + ": the model has one, 0");
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device, Place place) {
+  if (device != 0) return cudaSetDevice(device, place);
+  const DeviceInfo& info = device_info();
+  const simt::SmLimits& sm = simt::sm_limits();
+  cudaDeviceProp p{};
+  std::snprintf(p.name, sizeof p.name, "%s", info.name.c_str());
+  p.totalGlobalMem = info.memory_bytes;
+  p.sharedMemPerBlock = kDefaultSharedBytes;
+  p.regsPerBlock = p.regsPerMultiprocessor = 65536;
+  p.warpSize = 32;
+  p.memPitch = 0x7fffffff;
+  p.maxThreadsPerBlock = 1024;
+  p.maxThreadsDim[0] = p.maxThreadsDim[1] = 1024;
+  p.maxThreadsDim[2] = 64;
+  p.maxGridSize[0] = 0x7fffffff;
+  p.maxGridSize[1] = p.maxGridSize[2] = 65535;
+  p.totalConstMem = 65536;
+  p.major = info.cc_major;
+  p.minor = info.cc_minor;
+  p.textureAlignment = p.surfaceAlignment = 512;
+  p.texturePitchAlignment = 32;
+  p.deviceOverlap = p.canMapHostMemory = p.concurrentKernels = p.unifiedAddressing = 1;
+  p.multiProcessorCount = info.sm_count;
+  p.asyncEngineCount = 1;
+  p.l2CacheSize = static_cast<int>(info.l2_bytes);
+  p.maxThreadsPerMultiProcessor = static_cast<int>(sm.threads);
+  p.maxBlocksPerMultiProcessor = static_cast<int>(sm.blocks);
+  p.globalL1CacheSupported = p.localL1CacheSupported = 1;
+  p.sharedMemPerMultiprocessor = info.smem_per_block_bytes + sm.reserved_shared_bytes;
+  p.sharedMemPerBlockOptin = info.smem_per_block_bytes;
+  p.reservedSharedMemPerBlock = sm.reserved_shared_bytes;
+  p.managedMemory = p.concurrentManagedAccess = p.computePreemptionSupported = 1;
+  p.cooperativeLaunch = 1;
+  *properties = p;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device, Place place) {
+  cudaDeviceProp p;
+  if (const cudaError_t error = cudaGetDeviceProperties(&p, device, place)) return error;
+  switch (attribute) {
+    case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
+    case cudaDevAttrMaxBlockDimX: *value = p.maxThreadsDim[0]; break;
+    case cudaDevAttrMaxBlockDimY: *value = p.maxThreadsDim[1]; break;
+    case cudaDevAttrMaxBlockDimZ: *value = p.maxThreadsDim[2]; break;
+    case cudaDevAttrMaxGridDimX: *value = p.maxGridSize[0]; break;
+    case cudaDevAttrMaxGridDimY: *value = p.maxGridSize[1]; break;
+    case cudaDevAttrMaxGridDimZ: *value = p.maxGridSize[2]; break;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(p.sharedMemPerBlock); break;
+    case cudaDevAttrTotalConstantMemory: *value = static_cast<int>(p.totalConstMem); break;
+    case cudaDevAttrWarpSize: *value = p.warpSize; break;
+    case cudaDevAttrMaxRegistersPerBlock: *value = p.regsPerBlock; break;
+    case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
+    case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = static_cast<int>(p.sharedMemPerMultiprocessor);
+      break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = p.regsPerMultiprocessor; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(p.sharedMemPerBlockOptin);
+      break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrUnifiedAddressing:
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess:
+    case cudaDevAttrCooperativeLaunch:
+    case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrAsyncEngineCount: *value = 1; break;
+    case cudaDevAttrClockRate:
+    case cudaDevAttrIntegrated:
+    case cudaDevAttrComputeMode:
+    case cudaDevAttrMemoryClockRate:
+    case cudaDevAttrGlobalMemoryBusWidth:
+    case cudaDevAttrPageableMemoryAccess: *value = 0; break;
+    default:
+      return fail_call(cudaErrorInvalidValue, "cudaDeviceGetAttribute", place,
+                       "the model has no attribute " + std::to_string(attribute));
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
+  *value = simt::kStackBytes;
+  return cudaSuccess;
+}
+
+// ---- streams and events ----
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream, Place) {
+  *stream = new CUstream_st;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream, Place) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t, Place place) {
+  return cudaDeviceSynchronize(place);
+}
+cudaError_t cudaStreamQuery(cudaStream_t) { return cudaDeviceSynchronize(); }
+
+cudaError_t cudaEventCreate(cudaEvent_t* event, Place) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event, Place) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t, Place) {
+  event->time = std::chrono::steady_clock::now();
+  event->recorded = true;
+  return cudaDeviceSynchronize();
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t, Place place) { return cudaDeviceSynchronize(place); }
+cudaError_t cudaEventQuery(cudaEvent_t) { return cudaDeviceSynchronize(); }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end,
+                                 Place place) {
+  if (!start->recorded || !end->recorded) {
+    return fail_call(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime", place,
+                     "an event was not recorded");
+  }
+  *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+  return cudaSuccess;
+}
+
+// ---- assert ----
+
+extern "C" void __assert_fail(const char* assertion, const char* file, unsigned line,
+                              const char* function) noexcept(false);
+extern "C" void __assert_fail(const char* assertion, const char* file, unsigned line,
+                              const char* function) noexcept(false) {
+  if (simt::current_thread) {
+    const uint3 block = simt::current_thread->block->block_idx;
+    const uint3 thread = simt::current_thread->thread_idx;
+    std::fprintf(
+        stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
+        line, function, block.x, block.y, block.z, thread.x, thread.y, thread.z, assertion);
+    simt::fail(std::string("assertion failed: ") + assertion, __builtin_return_address(0));
+  }
+  std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, assertion);
+  std::abort();
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# What ./run check links and how it compiles: the target `check`, and check.json for check.py.
+file(GLOB program_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/backend/simt/program/*.cpp)
+# Whole: its constructors and the functions that stand in for libc's must not be dropped.
+add_library(cookbook_program STATIC ${program_sources})
+target_link_libraries(cookbook_program PUBLIC cookbook_options cookbook_backend)
+add_library(cookbook_program_tracing STATIC $<TARGET_OBJECTS:cookbook_tracing>)
+target_link_libraries(cookbook_program_tracing PUBLIC cookbook_backend)
+add_custom_target(check DEPENDS cookbook_backend cookbook_program
+  cookbook_program_tracing)
+
+# cookbook_json(<variable> <item>...): the items as a JSON list.
+function(cookbook_json variable)
+  list(JOIN ARGN "\", \"" text)
+  set(${variable} "[\"${text}\"]" PARENT_SCOPE)
+endfunction()
+
+# nvcc lets more pass than the standard; C++20 because the backend needs it.
+cookbook_json(common -std=gnu++20 -DCOOKBOOK_SIMT=1 -fpermissive -Wno-narrowing -Wno-psabi
+  -Wno-unknown-pragmas)
+cookbook_json(plain ${COOKBOOK_KERNEL_OPTIONS})
+cookbook_json(traced ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS} -DCOOKBOOK_TRACED=1)
+set(whole -Wl,--whole-archive)
+set(parts -Wl,--no-whole-archive)
+set(rest $<TARGET_FILE:cookbook_backend> -pthread -l${CMAKE_DL_LIBS})
+cookbook_json(link_plain ${whole} $<TARGET_FILE:cookbook_program> ${parts} ${rest})
+cookbook_json(link_traced ${whole} $<TARGET_FILE:cookbook_program>
+  $<TARGET_FILE:cookbook_program_tracing> ${parts} ${rest})
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/check.json CONTENT
+"{\"compiler\": \"${CMAKE_CXX_COMPILER}\",
+ \"common\": ${common},
+ \"plain\": ${plain},
+ \"traced\": ${traced},
+ \"link_plain\": ${link_plain},
+ \"link_traced\": ${link_traced}}
+")

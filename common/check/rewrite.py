@@ -1,0 +1,537 @@
+# SPDX-License-Identifier: MIT
+"""CUDA C++ as the preprocessor leaves it -> C++ for g++ and the SIMT backend (docs/check.md).
+
+rewrite() replaces what g++ does not know: `kernel<<<...>>>(...)`, `__shared__`, `extern __shared__` and the
+words in front of functions and variables. Everything stays on its line. What it cannot translate is an
+Unsupported error with file and line. It reads tokens, not grammar: macros and headers are expanded before.
+"""
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+BACKEND = str(Path(__file__).resolve().parents[1]) + "/"  # the book's own headers, which need no rewriting
+RUNTIME = "::cookbook::simt::program::"
+UNTRACED = '__attribute__((no_sanitize("thread"), no_sanitize_coverage))'
+RED_ZONE_BYTES = 256  # as in common/backend/simt/language.hpp
+
+TOKEN = re.compile(r"""
+    (?P<marker>^\#[^\n]*)                                              # line marker or pragma
+  | (?P<space>[ \t\r\f\v]+|\n)
+  | (?P<string>(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]*)\(.*?\)(?P=delimiter)"
+              |(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"
+              |(?:u8|[uUL])?'(?:\\.|[^'\\\n])*')
+  | (?P<number>\.?\d(?:'[0-9a-zA-Z]|[eEpP][+-]|[\w.])*)
+  | (?P<name>[A-Za-z_]\w*)
+  | (?P<launch><<[ ]?<)
+  | (?P<other>::|->|.)
+""", re.VERBOSE | re.MULTILINE | re.DOTALL)
+MARKER = re.compile(r'#\s*(\d+)\s+"((?:\\.|[^"\\])*)"((?:\s+\d)*)')
+
+WORDS = {"__global__", "__device__", "__host__", "__shared__", "__constant__", "__managed__"}
+OPENING, CLOSING = "([{", ")]}"
+
+# What has no equivalent, by name: the first group that matches says why.
+UNSUPPORTED = [
+    (re.compile(r"(tex|surf)[123]D(Lod|Grad|Layered|fetch|gather|read|write)?|texCubemap\w*|"
+                r"cuda(Texture|Surface|Array|ChannelFormat|BindTexture|UnbindTexture|CreateTexture|CreateSurface|"
+                r"DestroyTexture|DestroySurface|CreateChannelDesc|Malloc(3D)?Array|FreeArray|MemcpyToArray|"
+                r"Memcpy2DToArray|Memcpy3D)\w*"),
+     "textures, surfaces and arrays"),
+    (re.compile(r"curand\w+"), "cuRAND"),
+    (re.compile(r"cuda(Graph|StreamBeginCapture|StreamEndCapture|StreamIsCapturing)\w*"), "CUDA graphs"),
+    (re.compile(r"cuda(Ipc|Import|ExternalMemory|ExternalSemaphore)\w*"), "memory of other processes"),
+    (re.compile(r"cudaMalloc3D|make_cuda(Extent|Pos|PitchedPtr)|cudaMemset3D\w*"), "three-dimensional copies"),
+    (re.compile(r"cudaMemPool\w*|cudaDeviceGetDefaultMemPool|cudaMallocFromPoolAsync"), "memory pools"),
+    (re.compile(r"cudaEnablePeerAccess|cudaDeviceEnablePeerAccess|cudaMemcpyPeerAsync"), "several devices"),
+    (re.compile(r"cu(Init|DeviceGet|CtxCreate|ModuleLoad|ModuleGetFunction|LaunchKernel|MemAlloc)\w*"),
+     "the driver API"),
+]
+
+
+HEADERS = [  # what no header here answers, with what it stands for
+    ("curand", "cuRAND"), ("cublas", "cuBLAS"), ("cufft", "cuFFT"), ("cusparse", "cuSPARSE"), ("cusolver", "cuSOLVER"),
+    ("cudnn", "cuDNN"), ("nccl", "NCCL"), ("thrust/", "Thrust"), ("cub/", "CUB"), ("cuda/", "libcu++"),
+    ("cute/", "CuTe"), ("cutlass/", "CUTLASS"), ("nvrtc", "NVRTC"), ("nvToolsExt", "NVTX"), ("nvtx3/", "NVTX"),
+    ("mma.h", "nvcuda::wmma"), ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
+    ("cooperative_groups/", "this part of cooperative groups"), ("cuda_pipeline", "cuda::pipeline"),
+    ("cuda_gl_interop", "OpenGL"), ("cuda_fp8", "fp8 types"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
+    ("nvml", "NVML"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
+]
+INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
+
+
+def foreign_header(name):
+    """What a header such as "curand_kernel.h" stands for; None if it is not on the list."""
+    return next((what for prefix, what in HEADERS if name.startswith(prefix)), None)
+
+
+class Unsupported(Exception):
+    def __init__(self, file, line, what):
+        super().__init__(f"{file}:{line}: {what}")
+        self.file, self.line, self.what = file, line, what
+
+
+@dataclass
+class Token:
+    kind: str
+    text: str
+    file: str
+    line: int
+    own: bool  # of the program, not of a system header
+
+
+def source_line(file, line):
+    """The line of a source file; "" if it cannot be read."""
+    if file not in SOURCES:
+        try:
+            SOURCES[file] = Path(file).read_text(errors="replace").split("\n")
+        except OSError:
+            SOURCES[file] = []
+    return SOURCES[file][line - 1] if 0 < line <= len(SOURCES[file]) else ""
+
+
+SOURCES = {}
+
+
+def tokens_of(text):
+    """Tokens with their places. What system headers hold is one token per stretch, of kind "system"."""
+    result, file, line, own = [], "", 1, False
+    lines = text.split("\n")
+    stretch, first = [], (file, line, own)
+
+    def end_stretch():
+        if not stretch:
+            return
+        body = "\n".join(stretch) + "\n"
+        at_file, at_line, is_own = first
+        if not is_own:
+            result.append(Token("system", body, at_file, at_line, False))
+        else:
+            number = at_line
+            for match in TOKEN.finditer(body):
+                kind, piece = match.lastgroup, match.group()
+                if kind == "delimiter":
+                    kind = "string"
+                result.append(Token(kind, piece, at_file, number, True))
+                number += piece.count("\n")
+        stretch.clear()
+
+    def refuse_foreign(file, line, own):
+        """The toolkit may be installed: its libraries are found and still are for nvcc."""
+        include = INCLUDE.match(source_line(file, line)) if own else None
+        what = foreign_header(include[1]) if include else None
+        if what:
+            raise Unsupported(file, line, f"{what} is not supported (it includes <{include[1]}>)")
+
+    for row in lines:
+        marker = MARKER.match(row) if row.startswith("#") else None
+        if marker:
+            refuse_foreign(file, line, own)
+            end_stretch()
+            line = int(marker[1])
+            file = marker[2].replace('\\"', '"').replace("\\\\", "\\")
+            own = "3" not in marker[3].split() and not file.startswith(("<", BACKEND))
+            result.append(Token("marker", row + "\n", file, line, False))
+            first = (file, line, own)
+        else:
+            stretch.append(row)
+            line += 1
+    end_stretch()
+    return result
+
+
+class Rewriter:
+    def __init__(self, text, traced):
+        self.tokens = tokens_of(text)
+        self.traced = traced
+        self.red_zones = 0
+        self.variables = 0
+        self.host_words = {}  # where declarations with __host__ begin
+        # Indices of what counts: neither spaces nor line markers nor system headers.
+        self.solid = [i for i, t in enumerate(self.tokens) if t.own and t.kind not in ("space", "marker")]
+        self.before = {}  # text put in front of a token
+        self.after = {}   # ... and behind it
+
+    # ---- tokens, by their position among the solid ones ----
+    def token(self, at):
+        return self.tokens[self.solid[at]] if 0 <= at < len(self.solid) else Token("other", "", "", 0, True)
+
+    def text(self, at):
+        return self.token(at).text
+
+    def put_before(self, at, text):
+        self.before[self.solid[at]] = text + self.before.get(self.solid[at], "")
+
+    def put_after(self, at, text):
+        self.after[self.solid[at]] = self.after.get(self.solid[at], "") + text
+
+    def erase(self, first, last=None):
+        for at in range(first, (first if last is None else last) + 1):
+            self.token(at).text = ""
+
+    def unsupported(self, at, what):
+        token = self.token(at)
+        raise Unsupported(token.file, token.line, what)
+
+    def match(self, at, step=1):
+        """The bracket that closes (step 1) or opens (step -1) the one at `at`."""
+        depth = 0
+        opens, closes = (OPENING, CLOSING) if step == 1 else (CLOSING, OPENING)
+        while 0 <= at < len(self.solid):
+            text = self.text(at)
+            if len(text) == 1 and text in opens:
+                depth += 1
+            elif len(text) == 1 and text in closes:
+                depth -= 1
+                if depth == 0:
+                    return at
+            at += step
+        self.unsupported(min(max(at, 0), len(self.solid) - 1), "a bracket without its partner")
+
+    def match_angle_back(self, at):
+        """The `<` of a list of template arguments that ends with the `>` at `at`; None if there is none."""
+        depth = 0
+        while at >= 0:
+            text = self.text(at)
+            if text in (")", "]", "}"):
+                at = self.match(at, -1)
+            elif text == ">" and self.text(at - 1) != "-":
+                depth += 1
+            elif text == "<":
+                depth -= 1
+                if depth == 0:
+                    return at
+            elif text in (";", "{", "}"):
+                return None
+            at -= 1
+        return None
+
+    # ---- launches ----
+    def launch_operand(self, at):
+        """Where the expression begins that ends before the `<<<` at `at`."""
+        begin = at
+        while True:
+            last = begin - 1
+            if self.text(last) == ">":
+                last = self.match_angle_back(last)
+                if last is None:
+                    self.unsupported(at, "a launch whose kernel cannot be told")
+                last -= 1
+            while self.text(last) in (")", "]"):
+                opening = self.match(last, -1)
+                last = opening - 1
+                if self.token(last).kind != "name" and self.text(last) not in (")", "]"):
+                    return opening  # an expression in parentheses
+                if self.text(last) == "return":
+                    return opening
+            if self.token(last).kind != "name":
+                self.unsupported(at, "a launch whose kernel cannot be told")
+            begin = last
+            if self.text(begin - 1) == "template":
+                begin -= 1
+            if self.text(begin - 1) not in ("::", ".", "->"):
+                return begin
+            begin -= 1
+            if self.text(begin) == "::" and self.token(begin - 1).kind != "name" \
+                    and self.text(begin - 1) != ">":
+                return begin  # ::kernel
+            if self.text(begin - 1) in ("return", "else", "do"):
+                return begin
+
+    def launch(self, at, in_device_code):
+        token = self.token(at)
+        if in_device_code:
+            self.unsupported(at, "a kernel launched by a kernel (dynamic parallelism) is not supported")
+        begin = self.launch_operand(at)
+        end = at + 1
+        while not (self.text(end) == ">" and self.text(end + 1) == ">" and self.text(end + 2) == ">"):
+            text = self.text(end)
+            if text in ("(", "[", "{"):
+                end = self.match(end)
+            elif text in ("", ";", "}", ")"):
+                self.unsupported(at, "a <<< without its >>>")
+            end += 1
+        if self.text(end + 3) != "(":
+            self.unsupported(at, "a launch without arguments in parentheses")
+        file = token.file.replace("\\", "\\\\").replace('"', '\\"')
+        self.put_before(begin, f'{RUNTIME}launch_at("{file}", {token.line}, '
+                               f"[&](const auto&... cookbook_arguments) {UNTRACED} {{ ")
+        token.text = "(cookbook_arguments...); }).with("
+        self.erase(end, end + 2)
+        self.put_after(end + 2, ")")
+        # NULL is an integer for a template.
+        argument, closing = end + 4, self.match(end + 3)
+        while argument < closing:
+            if self.text(argument) == "__null":
+                self.token(argument).text = "nullptr"
+            argument += 1
+
+    # ---- kernels and variables ----
+    def declarator(self, at):
+        """From a word such as __device__ at `at`: ("function", its `(`), ("variable", what ends its name)."""
+        at += 1
+        start, seen_operator = at, False
+        while True:
+            text = self.text(at)
+            if text in ("__attribute__", "alignas", "decltype", "__declspec", "noexcept"):
+                at = self.match(at + 1) + 1
+                continue
+            if text == "[" and self.text(at + 1) == "[":
+                at = self.match(at) + 1
+                continue
+            if text == "operator":
+                seen_operator = True
+            if text == "<" and not seen_operator:
+                close = self.match_angle(at)
+                at = close + 1 if close is not None else at + 1
+                continue
+            if text == "(":
+                if seen_operator and self.text(at - 1) == "operator":
+                    at += 2
+                    continue
+                return "function", at
+            if text in ("", ";", "{", "}", ",", ")") or (text in ("=", "[") and not seen_operator):
+                # `[=] __device__ { ... }`, a lambda without parameters
+                if text == "{" and (at == start or self.text(start - 2) == "]"):
+                    return "function", at
+                return "variable", at
+            at += 1
+
+    def match_angle(self, at):
+        depth = 0
+        while at < len(self.solid):
+            text = self.text(at)
+            if text in ("(", "[", "{"):
+                at = self.match(at)
+            elif text == "<":
+                depth += 1
+            elif text == ">":
+                depth -= 1
+                if depth == 0:
+                    return at
+            elif text in (";", ""):
+                return None
+            at += 1
+        return None
+
+    def kernel(self, at):
+        kind, opening = self.declarator(at)
+        if kind != "function":
+            self.unsupported(at, "__global__ in front of what is no function")
+        body = self.match(opening) + 1
+        while self.text(body) in ("noexcept", "__attribute__"):
+            body = self.match(body + 1) + 1 if self.text(body + 1) == "(" else body + 1
+        if self.text(body) == "{":
+            self.put_after(body, f" if ({RUNTIME}asking) {{ if ({RUNTIME}answer()) return; }} ")
+        return opening
+
+    def declaration_start(self, at):
+        while self.text(at - 1) not in (";", "{", "}", "", ")", ":"):
+            at -= 1
+        return at
+
+    def declaration_end(self, at):
+        while self.text(at) != ";":
+            text = self.text(at)
+            if text in ("(", "[", "{"):
+                at = self.match(at)
+            elif text == "":
+                self.unsupported(len(self.solid) - 1, "a declaration without its end")
+            at += 1
+        return at
+
+    def declared_names(self, first, end):
+        """The names of `first ... ;` at `end`: the last name before `[`, `=`, `{`, `,` or `;`."""
+        names, name, taken, at = [], None, False, first
+        while at <= end:
+            text = self.text(at)
+            if text in ("__attribute__", "alignas", "decltype"):
+                at = self.match(at + 1)
+            elif text == "<" and not taken:
+                at = self.match_angle(at) or at
+            elif text in (",", ";"):
+                if name:
+                    names.append(name)
+                name, taken = None, False
+            elif text in ("=", "[", "{", "("):
+                taken = True
+                if text != "=":
+                    at = self.match(at)
+            elif self.token(at).kind == "name" and not taken:
+                name = text
+            at += 1
+        return names
+
+    def variable(self, at, scope):
+        """Tells the runtime about a __device__, __managed__ or __constant__ variable."""
+        start, end = self.declaration_start(at), self.declaration_end(at)
+        words = [self.text(i) for i in range(start, end)]
+        if scope != "namespace" or "extern" in words or "template" in words:
+            return
+        if "constexpr" in words:
+            return
+        is_constant = "true" if "__constant__" in words or "const" in words else "false"
+        for name in self.declared_names(at + 1, end):
+            self.variables += 1
+            self.put_after(end, f" static {RUNTIME}DeviceVariable cookbook_variable_{self.variables}("
+                                f'(const void*)&{name}, sizeof({name}), "{name}", {is_constant});')
+
+    # ---- shared memory ----
+    def shared(self, at, scope):
+        start, end = self.declaration_start(at), self.declaration_end(at)
+        words = {self.text(i) for i in range(start, end)}
+        if "extern" in words:
+            self.dynamic_shared(start, end, scope)
+            return
+        for i in range(start, end):
+            if self.text(i) in ("static", "__shared__", "__device__", "inline"):
+                self.erase(i)
+        if self.traced:
+            self.red_zones += 1
+            self.put_before(start, f"static thread_local char cookbook_red_zone_{self.red_zones}"
+                                   f"[{RED_ZONE_BYTES}] __attribute__((used, aligned(128))); "
+                                   "static thread_local __attribute__((aligned(128))) ")
+        else:
+            self.put_before(start, "static thread_local ")
+
+    def dynamic_shared(self, start, end, scope):
+        """`extern __shared__ T name[];` -> `T* name = dynamic_shared<T>();`, with further extents in T."""
+        i, kept, name, extents = start, [], None, []
+        while i < end:
+            text = self.text(i)
+            if text in ("__attribute__", "alignas"):
+                i = self.match(i + 1)
+            elif text in ("extern", "__shared__", "__device__"):
+                pass
+            elif text == "[":
+                close = self.match(i)
+                extents.append(" ".join(self.text(k) for k in range(i, close + 1)))
+                i = close
+            elif text == ",":
+                self.unsupported(i, "two extern __shared__ arrays in one declaration")
+            else:
+                kept.append(text)
+            i += 1
+        name = kept.pop() if kept else ""
+        element = " ".join(kept) + "".join(extents[1:] if extents else [])
+        if not extents and scope != "function":
+            self.unsupported(start, "an extern __shared__ variable that is no array")
+        self.erase(start, end - 1)
+        if not extents:
+            text = f"auto& {name} = *{RUNTIME}dynamic_shared<{element}>()"
+        elif scope == "function":
+            text = f"auto* const {name} = {RUNTIME}dynamic_shared<{element}>()"
+        else:
+            text = f"static const {RUNTIME}DynamicShared<{element}> {name}{{}}"
+        self.put_before(end, text)
+
+    # ---- the whole text ----
+    def scope_of_brace(self, at):
+        """What the `{` at `at` opens: namespace, class, function, or inner, which is none of its own."""
+        head, i = [], at - 1
+        while i >= 0 and self.text(i) not in (";", "{", "}"):
+            head.append(self.text(i))
+            i -= 1
+        head.reverse()
+        if "namespace" in head:
+            return "namespace", head
+        if head[:1] == ["extern"] and len(head) == 2:
+            return "namespace", head
+        if any(word in head for word in ("class", "struct", "union", "enum")) and ")" not in head[-2:] \
+                and "=" not in head and head[-1:] != ["("]:
+            return "class", head
+        return "function", head
+
+    def rewrite(self):
+        scopes = []  # (kind, whether it is device code)
+        device_head = None
+        at = 0
+        while at < len(self.solid):
+            token = self.token(at)
+            text = token.text
+            kind = scopes[-1][0] if scopes else "namespace"
+            in_device = scopes[-1][1] if scopes else False
+            if text == "{":
+                what, head = self.scope_of_brace(at) if kind != "function" else ("function", [])
+                device = in_device or (what == "function" and device_head is not None)
+                scopes.append((what, device))
+                if what == "function":
+                    device_head = None
+            elif text == "}":
+                if scopes:
+                    scopes.pop()
+            elif text == ";" and kind != "function":
+                device_head = None
+            elif token.kind == "launch":
+                self.launch(at, in_device)
+            elif token.kind == "name":
+                self.name(at, text, kind)
+                if text in ("__global__", "__device__") and kind != "function":
+                    start = self.declaration_start(at)
+                    around = {self.tokens[self.solid[i]].text for i in range(start, min(at + 4, len(self.solid)))}
+                    if "__host__" not in around and not self.host_words.get(start):
+                        device_head = at
+                if text == "__host__":
+                    self.host_words[self.declaration_start(at)] = True
+                    device_head = None
+            at += 1
+        for i, token in enumerate(self.tokens):
+            if token.own and token.kind == "name" and token.text in WORDS:
+                token.text = "__attribute__((noinline))" if token.text == "__global__" else ""
+        return "".join(self.before.get(i, "") + token.text + self.after.get(i, "")
+                       for i, token in enumerate(self.tokens))
+
+    def name(self, at, text, scope):
+        if text in WORDS:
+            if text == "__global__":
+                self.kernel(at)
+            elif text == "__shared__":
+                self.shared(at, scope)
+            elif text in ("__device__", "__constant__", "__managed__"):
+                kind, _ = self.declarator(at)
+                # Of `__device__ __constant__` the last word tells.
+                if kind == "variable" and self.text(at + 1) not in WORDS and "__shared__" not in (
+                        self.text(i) for i in range(self.declaration_start(at), at)):
+                    self.variable(at, scope)
+        elif text in ("asm", "__asm__"):
+            self.inline_ptx(at)
+        elif text in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaFuncSetAttribute",
+                      "cudaFuncSetCacheConfig", "cudaFuncGetAttributes"):
+            self.launch_function(at)
+        else:
+            for pattern, what in UNSUPPORTED:
+                if pattern.fullmatch(text):
+                    self.unsupported(at, f"{what} are not supported ({text})" if what[-1] == "s"
+                                     else f"{what} is not supported ({text})")
+
+    def inline_ptx(self, at):
+        i = at + 1
+        while self.text(i) in ("volatile", "__volatile__"):
+            i += 1
+        text = self.text(i + 1) if self.text(i) == "(" else ""
+        self.unsupported(at, f"inline PTX is not supported: {text}" if text else "inline PTX is not supported")
+
+    def launch_function(self, at):
+        """A kernel must keep its type: `(void*)kernel` -> `kernel`."""
+        if self.text(at + 1) != "(":
+            return
+        i, close, depth = at + 2, self.match(at + 1), 0
+        while i < close:
+            if self.text(i) == "(" and self.text(i + 1) in ("void", "const") and \
+                    {self.text(k) for k in range(i + 1, self.match(i))} <= {"void", "const", "*"}:
+                end = self.match(i)
+                self.erase(i, end)
+                i = end
+            elif self.text(i) in ("reinterpret_cast", "static_cast") and self.text(i + 1) == "<":
+                end = self.match_angle(i + 1)
+                if end and {self.text(k) for k in range(i + 2, end)} <= {"void", "const", "*"}:
+                    self.erase(i, end)
+                    i = end
+            elif self.text(i) == ",":
+                return  # the kernel is the first argument; of cudaFuncGetAttributes it needs no cast
+            i += 1
+
+
+def rewrite(text, traced):
+    """The rewritten text. Raises Unsupported."""
+    return Rewriter(text, traced).rewrite()

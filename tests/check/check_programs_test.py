@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""./run check on the programs of this folder: what it finds is what their comments say, no more and no less.
+
+    // exit: 1                 the exit status
+    // prints: text            a part of what the program prints
+    // options: --time-limit 2
+    x[i] = 0;  // finds: race, uninitialised
+    x[i] = 0;  // unsupported: a part of the message
+
+Usage: check_programs_test.py BUILD [PROGRAM.cu ...]
+"""
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+CHECK = FOLDER.parents[1] / "common/check/check.py"
+COSTLY = ("uncoalesced", "bank conflict")
+
+
+def marks(text, word):
+    """{line: [text, ...]} of `// word: text, ...`"""
+    found = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        match = re.search(rf"// {word}: (.*)$", line)
+        if match:
+            found[number] = [part.strip() for part in match[1].split(",")]
+    return found
+
+
+def header(text, word):
+    match = re.search(rf"^// {word}: (.*)$", text, re.MULTILINE)
+    return match[1] if match else None
+
+
+def problems(build, source):
+    """What is not as the program's comments say."""
+    text = source.read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        done = subprocess.run([sys.executable, CHECK, "--build", build, source, "--json", result,
+                               *shlex.split(header(text, "options") or "")],
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+        found = json.loads(result.read_text()) if result.exists() else {"findings": [], "costly": []}
+    output = done.stdout + done.stderr
+    if done.returncode != int(header(text, "exit")):
+        yield f"exit status {done.returncode}:\n{output}"
+    prints = header(text, "prints")
+    if prints and prints not in done.stdout:
+        yield f"does not print '{prints}':\n{output}"
+    for line, parts in marks(text, "unsupported").items():
+        rows = [row for row in done.stderr.split("\n") if f"{source.name}:{line}:" in row]
+        if not any(part in row for row in rows for part in parts):
+            yield f"line {line}: '{parts}' is not named:\n{output}"
+    at = lambda message: {int(n) for n in re.findall(rf"{re.escape(source.name)}:(\d+)", message)}
+    pairs = [(finding["kind"], at(finding["message"])) for finding in found["findings"]]
+    pairs += [(text.split(":")[0], {line}) for _, line, text in found["costly"]]
+    wanted = {(kind, line) for line, kinds in marks(text, "finds").items() for kind in kinds}
+    for kind, line in sorted(wanted):
+        if not any(kind == k and line in lines for k, lines in pairs):
+            yield f"line {line}: {kind} is not found:\n{output}"
+    for kind, lines in pairs:
+        if not any((kind, line) in wanted for line in lines):
+            yield f"finds what is not marked: {kind} at {sorted(lines)}:\n{output}"
+
+
+def main(build, names):
+    sources = [FOLDER / name for name in names] or sorted(FOLDER.glob("*.cu"))
+    failed = 0
+    with ThreadPoolExecutor(2) as pool:
+        for source, found in zip(sources, pool.map(lambda s: list(problems(build, s)), sources)):
+            print(f"{source.name}: {'as marked' if not found else 'WRONG'}")
+            for problem in found:
+                failed = 1
+                print(f"  {problem}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

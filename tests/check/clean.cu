@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// A right program: templates, macros around launches, dynamic shared memory, constants, events.
+// exit: 0
+// prints: sum 499500, reversed 999, scaled 6, hits 4
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(call)                                                          \
+  do {                                                                       \
+    const cudaError_t error_ = (call);                                       \
+    if (error_ != cudaSuccess) {                                             \
+      printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
+      exit(EXIT_FAILURE);                                                    \
+    }                                                                        \
+  } while (0)
+#define LAUNCH(kernel, grid, block, ...) \
+  kernel<<<grid, block>>>(__VA_ARGS__);  \
+  CHECK(cudaGetLastError())
+
+__constant__ int factors[2];
+__device__ int hits;
+__managed__ int managed_value = 1;
+
+namespace kernels {
+
+template <class T, int kThreads>
+__global__ void __launch_bounds__(kThreads) sum(const T* __restrict__ x, T* result, int n) {
+  __shared__ T partial[kThreads];
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  partial[threadIdx.x] = i < n ? x[i] : T(0);
+  __syncthreads();
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) atomicAdd(result, partial[0]);
+}
+
+template <class T>
+__global__ void scale(T* x, T value) {
+  x[threadIdx.x] = value * factors[1];
+}
+
+}  // namespace kernels
+
+extern __shared__ int tile[];
+
+// Not a launch: "a<<<b>>>(c)", and neither is this: kernel<<<1, 2>>>(3).
+static const char* const kText = R"(kernel<<<1, 1>>>();)";
+
+__global__ void reverse(int* x, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) tile[i] = x[i];
+  __syncthreads();
+  for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = tile[n - 1 - i];
+}
+
+__global__ void count() {
+  atomicAdd(&hits, managed_value);
+  if (kText == nullptr) __trap();
+}
+
+int main(int argc, char** argv) {
+  const int n = argc > 1 ? atoi(argv[1]) : 1000;
+  int *host = nullptr, *device = nullptr, *result = nullptr;
+  CHECK(cudaMallocHost(&host, n * sizeof(int)));
+  CHECK(cudaMalloc(&device, n * sizeof(int)));
+  CHECK(cudaMalloc((void**)&result, sizeof(int)));
+  for (int i = 0; i < n; ++i) host[i] = i;
+  CHECK(cudaMemcpy(device, host, n * sizeof(int), cudaMemcpyHostToDevice));
+  CHECK(cudaMemset(result, 0, sizeof(int)));
+  cudaStream_t stream;
+  CHECK(cudaStreamCreate(&stream));
+  cudaEvent_t start, end;
+  CHECK(cudaEventCreate(&start));
+  CHECK(cudaEventCreate(&end));
+  CHECK(cudaEventRecord(start, stream));
+  const int blocks = (n + 255) / 256;
+  kernels::sum<int, 256><<<blocks, 256, 0, stream>>>(device, result, n);
+  CHECK(cudaGetLastError());
+  reverse<<<dim3(1), dim3(128), n * sizeof(int)>>>(device, n);
+  CHECK(cudaEventRecord(end, stream));
+  CHECK(cudaEventSynchronize(end));
+  float milliseconds = -1;
+  CHECK(cudaEventElapsedTime(&milliseconds, start, end));
+  int sum = 0;
+  CHECK(cudaMemcpy(&sum, result, sizeof(int), cudaMemcpyDeviceToHost));
+  CHECK(cudaMemcpyAsync(host, device, n * sizeof(int), cudaMemcpyDeviceToHost, stream));
+  CHECK(cudaStreamSynchronize(stream));
+
+  const int values[2] = {1, 2};
+  CHECK(cudaMemcpyToSymbol(factors, values, sizeof(values)));
+  LAUNCH(kernels::scale, 1, 1, result, 3);  // T is deduced
+  int scaled = 0, counted = 0;
+  CHECK(cudaMemcpy(&scaled, result, sizeof(int), cudaMemcpyDeviceToHost));
+  LAUNCH(count, 2, 2);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMemcpyFromSymbol(&counted, hits, sizeof(int)));
+  printf("sum %d, reversed %d, scaled %d, hits %d\n", sum, host[0], scaled, counted);
+  CHECK(cudaEventDestroy(start));
+  CHECK(cudaEventDestroy(end));
+  CHECK(cudaStreamDestroy(stream));
+  CHECK(cudaFree(device));
+  CHECK(cudaFree(result));
+  CHECK(cudaFreeHost(host));
+  return milliseconds < 0;
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Memory that is never freed, an error that nobody sees, and a copy the wrong way round.
+// exit: 1
+__global__ void set(int* x) { x[threadIdx.x] = 1; }
+
+int main() {
+  int *x, *y, host[32];
+  cudaMalloc(&x, 32 * sizeof(int));
+  cudaMalloc(&y, 32 * sizeof(int));  // finds: leak
+  set<<<1, 2048>>>(x);               // finds: unchecked error
+  set<<<1, 32>>>(y);
+  cudaMemcpy(host, x, sizeof(host), cudaMemcpyHostToDevice);  // finds: unchecked error
+  cudaFree(x);
+  return 0;
+}
