@@ -787,16 +787,19 @@ TEST(Claims, WhatEachFunctionMakes) {
   EXPECT_EQ(Accesses("shared", "async_store", "").on("t").in_kernel("k").bytes(1).text,
             "shared writes on line [t] in k: bytes = 1");
 
-  expect_claim(faster_than_previous(1.5), "time: at least 1.5x the level below",
+  expect_claim(faster_than_previous(1.5), "time: at least 1.5x the previous level",
                M::time_ratio_previous, R::at_least, 1.5, 0);
   expect_claim(faster_than_previous(1.5, "when cold"),
-               "time: at least 1.5x the level below when cold", M::time_ratio_previous, R::at_least,
-               1.5, 0);
-  expect_claim(slower_than_previous(0.9, "it waits"),
-               "time: at least 0.9x the level below, not faster: it waits", M::time_ratio_previous,
+               "time: at least 1.5x the previous level when cold", M::time_ratio_previous,
+               R::at_least, 1.5, 0);
+  expect_claim(at_least_previous(0.9, "it waits"),
+               "time: at least 0.9x the previous level: it waits", M::time_ratio_previous,
                R::at_least, 0.9, 0);
   expect_claim(against_library("cuBLAS", 0.97), "time: at least 0.97x cuBLAS",
                M::time_ratio_reference, R::at_least, 0.97, 0);
+  // A claim that a level is faster is no bound below 1, and a bound below 1 says why.
+  EXPECT_THROW(faster_than_previous(0.99), std::invalid_argument);
+  EXPECT_THROW(at_least_previous(1, "it waits"), std::invalid_argument);
   EXPECT_EQ(against_library("cuBLAS", 0.97).name, "cuBLAS");
   expect_claim(fraction_of_roof(0.75), "at least 0.75 of the measured roof", M::roof_fraction,
                R::at_least, 0.75, 0);
@@ -872,7 +875,7 @@ TEST(Claims, SpeedIsHeldAgainstItsOwnMeasurement) {
   };
   EXPECT_EQ(holds(faster_than_previous(2)), true);
   EXPECT_EQ(holds(faster_than_previous(2.01)), false);
-  EXPECT_EQ(holds(slower_than_previous(1.99, "")), true);
+  EXPECT_EQ(holds(at_least_previous(0.99, "")), true);
   EXPECT_EQ(holds(against_library("cuBLAS", 0.5)), true);
   EXPECT_EQ(holds(against_library("cuBLAS", 0.51)), false);
   EXPECT_EQ(holds(against_library("cuDNN", 0.1)), std::nullopt);

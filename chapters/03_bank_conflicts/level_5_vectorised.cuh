@@ -74,7 +74,7 @@ struct Vectorised : Level {
             global_stores("out").requests(quads / 32),
             shared_stores().conflict_free(),
             shared_loads().conflict_free(),
-            slower_than_previous(0.96, "instructions were not what limited level 4")};
+            at_least_previous(0.96, "instructions were not what limited level 4")};
   }
 
   /// Whether every 16-byte access is aligned and none crosses an edge.

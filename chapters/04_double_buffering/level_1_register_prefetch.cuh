@@ -112,7 +112,7 @@ struct RegisterPrefetch : Level {
             global_stores("c").sectors_per_request(16),
             shared_stores().conflict_free(),
             shared_loads().conflict_free(),
-            slower_than_previous(0.7, "it trades a second resident block for its own prefetch")};
+            at_least_previous(0.7, "it trades a second resident block for its own prefetch")};
   }
 
   static void run(const Plan& plan, Stream stream) {

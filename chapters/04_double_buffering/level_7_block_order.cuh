@@ -123,7 +123,7 @@ struct BlockOrder : Level {
   static Claims claims(const Problem&) {
     Claims claims = copy_claims();
     claims.push_back(shared_loads().wavefronts_per_request(2));
-    claims.push_back(slower_than_previous(
+    claims.push_back(at_least_previous(
         0.97, "FP32 needs too few bytes for the order to matter; tensor cores will need it"));
     claims.push_back(against_library("cuBLAS", 0.90));
     return claims;

@@ -188,9 +188,7 @@ struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),  // one instruction per 16 KB
             shared_loads().on("a").conflict_free(), shared_loads().on("b").conflict_free(),
-            slower_than_previous(0.9,
-                                 "smaller tiles than chapter 5's last level: more fragments loaded "
-                                 "for each mma.sync")};
+            at_least_previous(0.85, "tiles half as wide as chapter 5's; TMA saves only addresses")};
   }
 };
 

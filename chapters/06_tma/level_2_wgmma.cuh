@@ -122,9 +122,9 @@ struct WgmmaTiles : wgmma_tiles::LevelOn<wgmma_tiles::Config> {
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),
-            slower_than_previous(0.2,
-                                 "unswizzled tiles are made of 16-byte rows, the worst shape "
-                                 "for TMA: see level 3")};
+            at_least_previous(0.2,
+                              "unswizzled tiles are made of 16-byte rows, the worst shape "
+                              "for TMA: see level 3")};
   }
 };
 

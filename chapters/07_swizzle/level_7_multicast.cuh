@@ -110,7 +110,7 @@ struct Multicast : tma_store::LayoutLevel<multicast::Config> {
     // Panels of B. For each, a block now loads half of the rows.
     return {
         tma_loads("b").requests(blocks * k_blocks * Config::kBlockN / 64),
-        slower_than_previous(
+        at_least_previous(
             0.97, "halving what L2 sends helps only where L2 was the limit; here the clock is")};
   }
   static void run(const Plan& plan, Stream stream) {

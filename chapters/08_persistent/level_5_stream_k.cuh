@@ -94,7 +94,7 @@ struct StreamK : LevelT<bf16> {
     const double all = 1.0 * ceil_div(static_cast<int>(p.k), Config::kBlockK) * Config::kCluster *
                        blocks_for(p.m, p.n, Config::kBlockM * Config::kCluster, Config::kBlockN);
     return {tma_loads("a").requests(all),  // no k-block is loaded twice
-            slower_than_previous(0.9, "it pays where the last wave is far from full")};
+            at_least_previous(0.9, "it pays where the last wave is far from full")};
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return TmaStore::supports(p, device);

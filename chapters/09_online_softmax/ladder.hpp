@@ -56,7 +56,7 @@ Ladder long_rows_ladder(std::string name, std::string title) {
   ladder.trace_size = {2, 131072};
   ladder.test_sizes = {{2, 70000}, {1, 262144}, {1, 100001}};
   const bool is_wide = sizeof(T) == 4;  // half the exponentials for the bytes
-  const Claim pays = is_wide ? slower_than_previous(0.98, "level 7 left little at this length")
+  const Claim pays = is_wide ? at_least_previous(0.98, "level 7 left little at this length")
                              : faster_than_previous(1.02);
   ladder.levels = {claiming(make_level<Vectorised<T>>(), {}),
                    claiming(make_level<Cluster<Softmax<T>>>(), {faster_than_previous(1.0)}),
@@ -64,6 +64,16 @@ Ladder long_rows_ladder(std::string name, std::string title) {
                    claiming(make_level<InShared<Softmax<T>>>(), {pays})};
   return ladder;
 }
+
+/// Level 6 in bf16, slower than level 5 by more than in fp32.
+struct ClusterOfHalfTheBytes : softmax::Cluster<softmax::Softmax<bf16>> {
+  static Claims claims(const Problem& p) {
+    Claims claims = mechanism(Cluster::claims(p));
+    claims.push_back(
+        at_least_previous(0.85, "half the bytes per block: too few to hide the barriers"));
+    return claims;
+  }
+};
 
 inline Chapter chapter_9() {
   using namespace softmax;
@@ -81,12 +91,8 @@ inline Chapter chapter_9() {
                                        {64, 20480});
   b16.dtype = "bf16";
   b16.levels = rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>,
-                    Vectorised<bf16>, OnChip<Softmax<bf16>>>();
-  b16.levels.push_back(claiming(
-      make_level<Cluster<Softmax<bf16>>>(),
-      {slower_than_previous(0.85, "half the bytes per block: too few to hide the barriers")}));
-  b16.levels.push_back(make_level<Signals<Softmax<bf16>>>());
-  b16.levels.push_back(make_level<InShared<Softmax<bf16>>>());
+                    Vectorised<bf16>, OnChip<Softmax<bf16>>, ClusterOfHalfTheBytes,
+                    Signals<Softmax<bf16>>, InShared<Softmax<bf16>>>();
 
   auto f32_long =
       long_rows_ladder<float>("softmax_long", "softmax of rows too long for an SM, fp32");
@@ -110,7 +116,7 @@ inline Chapter chapter_9() {
   rms_in_shared.levels = {
       claiming(make_level<OnChip<RmsNorm<bf16>>>(), {}),
       claiming(make_level<InShared<RmsNorm<bf16>>>(),
-               {slower_than_previous(0.93, "without exponentials, registers were no obstacle")})};
+               {at_least_previous(0.93, "without exponentials, registers were no obstacle")})};
 
   auto special = sidebar_ladder(
       "special_rows", "sidebar: rows of -inf, +inf, NaN, huge and equal numbers", {4096, 16384});

@@ -156,7 +156,7 @@ struct Prefetched : Client::Level {
             global_stores("out").coalesced(),
             global_stores("out").requests(accesses),
             shared_loads().conflict_free(),
-            slower_than_previous(
+            at_least_previous(
                 0.85, "blocks that stay drift apart, and what they hide was hidden already")};
   }
 

@@ -16,8 +16,7 @@ inline LevelEntry tuned(const tune::Space& space) {
       [&space](const AnyProblem& problem, const DevicePointers& at) {
         return tune::with_fallbacks(tune::decide(space, problem, at).candidate, space, problem);
       },
-      {slower_than_previous(0.98,
-                            "the best fixed configuration may be this shape's best as well")});
+      {at_least_previous(0.98, "the best fixed configuration may be this shape's best as well")});
 }
 
 }  // namespace cookbook::autotuning

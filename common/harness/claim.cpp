@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 namespace cookbook {
@@ -124,15 +125,22 @@ Claim speed_claim(Metric metric, double value, std::string text) {
 }  // namespace
 
 Claim faster_than_previous(double ratio, std::string when) {
+  if (!(ratio >= 1)) {
+    throw std::invalid_argument(fmt::format(
+        "faster_than_previous({}): a level that may be slower claims at_least_previous", ratio));
+  }
   return speed_claim(Metric::time_ratio_previous, ratio,
-                     fmt::format("time: at least {:.3g}x the level below{}{}", ratio,
+                     fmt::format("time: at least {:.3g}x the previous level{}{}", ratio,
                                  when.empty() ? "" : " ", when));
 }
 
-Claim slower_than_previous(double at_least_ratio, std::string why) {
-  return speed_claim(
-      Metric::time_ratio_previous, at_least_ratio,
-      fmt::format("time: at least {:.3g}x the level below, not faster: {}", at_least_ratio, why));
+Claim at_least_previous(double ratio, std::string why) {
+  if (!(ratio < 1)) {
+    throw std::invalid_argument(fmt::format(
+        "at_least_previous({}): a level that must be faster claims faster_than_previous", ratio));
+  }
+  return speed_claim(Metric::time_ratio_previous, ratio,
+                     fmt::format("time: at least {:.3g}x the previous level: {}", ratio, why));
 }
 
 Claim against_library(std::string library, double ratio) {
@@ -145,6 +153,14 @@ Claim against_library(std::string library, double ratio) {
 Claim fraction_of_roof(double fraction) {
   return speed_claim(Metric::roof_fraction, fraction,
                      fmt::format("at least {:.3g} of the measured roof", fraction));
+}
+
+Claims mechanism(const Claims& claims) {
+  Claims kept;
+  for (const Claim& claim : claims) {
+    if (claim.is_mechanism()) kept.push_back(claim);
+  }
+  return kept;
 }
 
 }  // namespace cookbook

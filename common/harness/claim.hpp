@@ -39,6 +39,8 @@ struct Claim {
   bool is_mechanism() const { return metric <= Metric::bytes; }
 };
 
+using Claims = std::vector<Claim>;
+
 /// "5,242,880" for a whole number, six digits of any other.
 std::string number_text(double value);
 
@@ -75,14 +77,20 @@ Accesses tma_loads(std::string buffer = "");  ///< by the bulk copy engine
 Accesses tma_stores(std::string buffer = "");
 
 // Speed claims are checked on a GPU, at the ladder's `gpu_size`; at any other size they stay open.
+// Each is a lower bound on the measured median, without a tolerance. None has an upper bound.
 
-/// "at least `ratio` times as fast as the level below".
+/// A level that must be faster: time of the previous level of the ladder / time of this one is at
+/// least `ratio`. Throws std::invalid_argument where `ratio` is below 1.
 Claim faster_than_previous(double ratio, std::string when = "");
-/// A rung that is not faster, on purpose: the ratio lies within [low, high]. The README says why.
-Claim slower_than_previous(double at_least_ratio, std::string why);
+/// A level that need not be faster: the same, with a `ratio` below 1, and `why` it may be slower.
+/// Throws std::invalid_argument where `ratio` is not below 1.
+Claim at_least_previous(double ratio, std::string why);
 /// "at least `ratio` times as fast as `library`".
 Claim against_library(std::string library, double ratio);
 /// "at least `fraction` of the measured roof".
 Claim fraction_of_roof(double fraction);
+
+/// Those of `claims` that are about a mechanism and not about speed.
+Claims mechanism(const Claims& claims);
 
 }  // namespace cookbook

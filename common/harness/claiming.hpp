@@ -5,14 +5,12 @@
 
 namespace cookbook {
 
-/// A level's mechanism claims, with other speed claims than its own: in a ladder with another roof,
-/// another row below it, or another range of sizes than its file has in mind.
+/// A level with its own mechanism claims and other speed claims: in a ladder that has another roof,
+/// another previous level or other sizes than the level's file states claims for.
 inline LevelEntry claiming(LevelEntry level, Claims speed) {
   level.claims = [own = level.claims, speed = std::move(speed)](const AnyProblem& problem) {
     Claims claims = speed;
-    for (const Claim& claim : own(problem)) {
-      if (claim.is_mechanism()) claims.push_back(claim);
-    }
+    for (Claim& claim : mechanism(own(problem))) claims.push_back(std::move(claim));
     return claims;
   };
   return level;

@@ -99,8 +99,6 @@ struct DevicePointers {
   }
 };
 
-using Claims = std::vector<Claim>;
-
 /// What a level inherits: the default plan (problem and buffers), support and claims.
 template <class ProblemT, class BuffersT>
 struct LevelOf {

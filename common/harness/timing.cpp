@@ -90,7 +90,7 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
     if (result.flops > 0) row.tflops = tflops(m.cold);
     if (roof)
       row.roof_fraction = (roof_is_bandwidth(result.roof) ? *row.gbps : *row.tflops) / *roof;
-    // The level below in the ladder: not the last one that was selected, or could run.
+    // The previous level of the ladder: not the last one that was selected, or could run.
     if (previous >= 0 && levels[row_of[previous]] + 1 == levels[row_of[c]]) {
       row.vs_previous = paired_ratio(measured[previous].cold_us, m.cold_us);
     }

@@ -5,6 +5,7 @@
 Speed figures live in results and the tables generated from them; one in a comment goes stale.
 What nvcc compiles includes no library that its host pass can stumble over (HOST_LIBRARIES).
 common/ depends on no chapter, and no chapter before 11 on chapter 11 (LAYERS).
+No ladder changes a level by its index.
 Usage: check_sources.py [FILE...]   (default: every tracked or new source of the repository)
 """
 import re
@@ -30,6 +31,7 @@ SPEED = re.compile(
 # A comment, or a string in which a // is not one.
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+BY_INDEX = re.compile(r"\blevels\s*(?:\[|\.(?:at|front|back)\b)[^;=]*")  # in a ladder.hpp
 # Compiled through nvcc they have failed with one host compiler and not with another.
 HOST_LIBRARIES = ("fmt/", "gtest/", "gmock/", "CLI/", "nlohmann/json.hpp")
 HOST_SOURCES = {"main.cu", "libraries.cu"}  # compiled as C++, see common/cmake/chapter.cmake
@@ -90,6 +92,10 @@ def problems(path, name):
     if path.suffix in C_FAMILY:
         for line, comment in speed_figures(text):
             yield f"{name}:{line}: a speed figure in a comment: {comment}"
+    if path.name == "ladder.hpp":
+        for match in BY_INDEX.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{name}:{line}: a level is changed by its index: {match.group()}; what it claims stands in its level"
     if path.suffix == ".cu" and path.name not in HOST_SOURCES:
         for library, file in host_libraries(path):
             yield f"{name}: nvcc compiles this, and {file.name} includes <{library}>"

@@ -143,6 +143,14 @@ class Sources(unittest.TestCase):
         for name in ("chapters/08_persistent/plan.cuh", "chapters/10_flash_attention/masks.hpp"):
             self.assertEqual(len(self.check(include, name)), 1, name)
 
+    def test_a_ladder_that_changes_a_level_by_its_index_fails(self):
+        for line in ("ladder.levels[1] = claiming(ladder.levels[1], {});", "full.levels.at(2).claims = {};",
+                     "ladder.levels.back() = claiming(last, {});"):
+            with self.subTest(line):
+                self.assertTrue(self.check(self.LICENCE + line + "\n", "ladder.hpp"))
+                self.assertEqual(self.check(self.LICENCE + line + "\n", "exercise.cpp"), [])
+        self.assertEqual(self.check(self.LICENCE + "ladder.levels = rows<Naive>();\n", "ladder.hpp"), [])
+
     def listed(self, *files):
         """What main() returns in a repository of these files, and what it prints."""
         with tempfile.TemporaryDirectory() as folder:
