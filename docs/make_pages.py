@@ -58,13 +58,17 @@ def string_constant(text, name):
 
 
 def find_struct(name, files):
-    """(file, text of the struct's own part) of the level called `name` in the ladder."""
-    pattern = re.compile(rf"^struct {re.escape(name)}\b[^;{{]*\{{", re.MULTILINE)
+    """(file, text of the struct's own part) of the level called `name` in the ladder. A level of another chapter that
+    only states its claims anew is that chapter's level."""
+    pattern = re.compile(rf"^struct {re.escape(name)}(?: : (?:\w+::)*(\w+)[^;{{]*)?\s*\{{", re.MULTILINE)
     alias = re.compile(rf"^using {re.escape(name)} = (\w+)", re.MULTILINE)
     for file in files:
         text = file.read_text()
         if match := pattern.search(text):
-            return file, text[match.start():]
+            own = text[match.start():]
+            own = own[:own.index("\n};")] if "\n};" in own else own
+            base = match[1] and not re.search(r"\bname = ", own) and find_struct(match[1], files)
+            return base or (file, own)
         if match := alias.search(text):
             return find_struct(match[1], files)
     return None
@@ -93,7 +97,7 @@ class Ladder:
 def ladders(info):
     """The ladders of a chapter that are written as rows<...>(), in order."""
     ladder_file = info.path / "ladder.hpp"
-    files = included(ladder_file)
+    files = [ladder_file, *included(ladder_file)]
     text = re.sub(r"//[^\n]*", "", ladder_file.read_text())
     found = []
     for match in re.finditer(r"\b(\w+)\.levels\s*=\s*rows<((?:[^();]|\n)*?)>\(\)", text):

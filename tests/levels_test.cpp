@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <regex>
 
 #include "common/harness/check.hpp"
 #include "common/harness/options.hpp"
@@ -235,11 +236,40 @@ class TextsTest : public testing::Test {
   }
 };
 
+// What a name must be to stand in file names, on command lines and in lists: lower_snake_case.
+bool is_identifier(const std::string& name) {
+  static const std::regex pattern("[a-z][a-z0-9]*(_[a-z0-9]+)*");
+  return std::regex_match(name, pattern);
+}
+
+class NamesTest : public testing::Test {
+ public:
+  void TestBody() override {
+    for (const char* name : {"", "registers p", "ping-pong", "__expf", "ex2.approx", "b[k]",
+                             "4_bytes", "kb_", "Tile", "a__b"}) {
+      EXPECT_FALSE(is_identifier(name)) << name;
+    }
+    EXPECT_TRUE(is_identifier("register_2d"));
+    for (const Ladder& ladder : tested_chapter().ladders) {
+      EXPECT_TRUE(is_identifier(ladder.name)) << ladder.name;
+      for (const LevelEntry& level : ladder.levels) {
+        EXPECT_TRUE(is_identifier(level.name)) << ladder.name << ": " << level.name;
+      }
+    }
+    for (const LevelEntry& exercise : tested_chapter().exercises) {
+      EXPECT_TRUE(is_identifier(exercise.name)) << exercise.name;
+    }
+  }
+};
+
 const bool kRegistered = [] {
   const Chapter& chapter = tested_chapter();
   testing::RegisterTest(fmt::format("chapter_{}", chapter.number).c_str(),
                         "EveryLevelSaysWhatItChangesExpectsAndCosts", nullptr, nullptr, __FILE__,
                         __LINE__, []() -> testing::Test* { return new TextsTest; });
+  testing::RegisterTest(fmt::format("chapter_{}", chapter.number).c_str(), "NamesAreIdentifiers",
+                        nullptr, nullptr, __FILE__, __LINE__,
+                        []() -> testing::Test* { return new NamesTest; });
   for (const Ladder& ladder : chapter.ladders) {
     const bool has_far_rows = has_all_layouts() && !far_row_cases(ladder).empty();
     for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,

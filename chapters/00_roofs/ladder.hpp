@@ -6,7 +6,7 @@
 #include "chapters/00_roofs/exercises/exercise_1_passes.cuh"
 #include "chapters/00_roofs/exercises/exercise_2_words.cuh"
 #include "chapters/00_roofs/level_fma.cuh"
-#include "chapters/00_roofs/level_mma.cuh"
+#include "chapters/00_roofs/level_mma_sync.cuh"
 #include "chapters/00_roofs/level_read.cuh"
 #include "chapters/00_roofs/level_shared.cuh"
 #include "chapters/00_roofs/level_wgmma.cuh"

@@ -65,21 +65,21 @@ inline Chapter chapter_1() {
 
   auto grid_size = copy_ladder("grid_size", "sidebar: a loop in few blocks, or a block per batch");
   grid_size.levels = {
-      named<Shape<256, 4, 4>>("4_blocks_per_sm"), named<Shape<256, 4, 8>>("8_blocks_per_sm"),
-      named<Shape<256, 4, 16>>("16_blocks_per_sm"), named<Shape<256, 4, 64>>("64_blocks_per_sm"),
+      named<Shape<256, 4, 4>>("blocks_per_sm_4"), named<Shape<256, 4, 8>>("blocks_per_sm_8"),
+      named<Shape<256, 4, 16>>("blocks_per_sm_16"), named<Shape<256, 4, 64>>("blocks_per_sm_64"),
       named<Shape<256, 4, 0>>("one_batch")};
 
   // Resident threads (occupancy) times loads per thread times 16 bytes: KB in flight per SM.
   auto in_flight = copy_ladder("bytes_in_flight", "sidebar: occupancy and loads per thread");
-  in_flight.levels = {named<Shape<256, 1, 1>>("4_KB_1_block_x_1_load"),
-                      named<Shape<256, 1, 2>>("8_KB_2_blocks_x_1_load"),
-                      named<Shape<256, 2, 1>>("8_KB_1_block_x_2_loads"),
-                      named<Shape<256, 1, 4>>("16_KB_4_blocks_x_1_load"),
-                      named<Shape<256, 4, 1>>("16_KB_1_block_x_4_loads"),
-                      named<Shape<256, 1, 8>>("32_KB_8_blocks_x_1_load"),
-                      named<Shape<256, 8, 1>>("32_KB_1_block_x_8_loads"),
-                      named<Shape<256, 2, 8>>("64_KB_8_blocks_x_2_loads"),
-                      named<Shape<256, 8, 2>>("64_KB_2_blocks_x_8_loads")};
+  in_flight.levels = {named<Shape<256, 1, 1>>("kb_4_blocks_1_loads_1"),
+                      named<Shape<256, 1, 2>>("kb_8_blocks_2_loads_1"),
+                      named<Shape<256, 2, 1>>("kb_8_blocks_1_loads_2"),
+                      named<Shape<256, 1, 4>>("kb_16_blocks_4_loads_1"),
+                      named<Shape<256, 4, 1>>("kb_16_blocks_1_loads_4"),
+                      named<Shape<256, 1, 8>>("kb_32_blocks_8_loads_1"),
+                      named<Shape<256, 8, 1>>("kb_32_blocks_1_loads_8"),
+                      named<Shape<256, 2, 8>>("kb_64_blocks_8_loads_2"),
+                      named<Shape<256, 8, 2>>("kb_64_blocks_2_loads_8")};
 
   auto hints = copy_ladder("cache_hints", "sidebar: cache operators");
   hints.levels = rows<Hint<PlainAccess>, Hint<ReadOnlyAccess>, Hint<L2OnlyAccess>,

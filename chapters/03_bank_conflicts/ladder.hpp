@@ -40,13 +40,13 @@ inline Chapter chapter_3() {
   width.check_size = {1 << 14};
   width.trace_size = {1 << 12};
   width.test_sizes = {{4}, {252}, {1024}, {1028}, {4100}};
-  width.levels = {named<Exchange<1, 32>>("4_bytes_stride_32"),
-                  named<Exchange<1, 2>>("4_bytes_stride_2"),
-                  named<Exchange<1, 3>>("4_bytes_stride_3"),
-                  named<Exchange<1, 1>>("4_bytes"),
-                  named<Exchange<2, 1>>("8_bytes"),
-                  named<Exchange<4, 1>>("16_bytes"),
-                  named<Exchange<4, 2>>("16_bytes_stride_2")};
+  width.levels = {named<Exchange<1, 32>>("bytes_4_stride_32"),
+                  named<Exchange<1, 2>>("bytes_4_stride_2"),
+                  named<Exchange<1, 3>>("bytes_4_stride_3"),
+                  named<Exchange<1, 1>>("bytes_4"),
+                  named<Exchange<2, 1>>("bytes_8"),
+                  named<Exchange<4, 1>>("bytes_16"),
+                  named<Exchange<4, 2>>("bytes_16_stride_2")};
 
   auto broadcast = ladder_over<ProductProblem>(
       "broadcast", "sidebar: tile[k][threadIdx.x] and one word for all lanes", {"products"});
@@ -63,14 +63,14 @@ inline Chapter chapter_3() {
   shape.trace_size = {256, 192};
   shape.test_sizes = {{1, 1}, {33, 65}, {60, 68}, {132, 260}, {260, 516}};
   constexpr int kDownFirst = 1 << 16;  // all rows of tiles in one group
-  shape.levels = {named<TileShape<32, 32, 64, 20>>("32x32_64_threads"),
-                  named<TileShape<64, 64, 256, 4>>("64x64_256_threads_4_blocks"),
-                  named<TileShape<64, 64, 256, 8>>("64x64_256_threads_8_blocks"),
-                  named<TileShape<64, 64, 256, 8, 1, true>>("64x64_8_blocks_streaming"),
-                  named<TileShape<64, 64, 256, 6, 8>>("64x64_6_blocks_group_8"),
-                  named<TileShape<64, 64, 256, 6, kDownFirst>>("64x64_6_blocks_down_first"),
-                  named<TileShape<128, 64, 512, 3>>("128x64_512_threads"),
-                  named<TileShape<64, 128, 512, 3>>("64x128_512_threads"),
+  shape.levels = {named<TileShape<32, 32, 64, 20>>("tile_32x32_64_threads"),
+                  named<TileShape<64, 64, 256, 4>>("tile_64x64_256_threads_4_blocks"),
+                  named<TileShape<64, 64, 256, 8>>("tile_64x64_256_threads_8_blocks"),
+                  named<TileShape<64, 64, 256, 8, 1, true>>("tile_64x64_8_blocks_streaming"),
+                  named<TileShape<64, 64, 256, 6, 8>>("tile_64x64_6_blocks_group_8"),
+                  named<TileShape<64, 64, 256, 6, kDownFirst>>("tile_64x64_6_blocks_down_first"),
+                  named<TileShape<128, 64, 512, 3>>("tile_128x64_512_threads"),
+                  named<TileShape<64, 128, 512, 3>>("tile_64x128_512_threads"),
                   named<Words<64, 64, 8, 1, 4>>("words_64x64_256_threads_4_blocks"),
                   named<Words<64, 64, 8, 1, 6>>("words_64x64_256_threads_6_blocks"),
                   named<Words<64, 64, 16, 1, 4>>("words_64x64_512_threads_4_blocks"),

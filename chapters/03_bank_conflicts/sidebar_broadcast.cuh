@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 template <bool kTransposed>
 struct Product : ProductLevel {
   using Config = ProductConfig<kTransposed>;
-  static constexpr const char* name = kTransposed ? "b[threadIdx.x][k]" : "b[k][threadIdx.x]";
+  static constexpr const char* name = kTransposed ? "b_at_lane_k" : "b_at_k_lane";
   static constexpr const char* changed =
       kTransposed ? "start: every thread reads along a row of b transposed, as one would on a CPU"
                   : "b not transposed: neighbouring lanes read neighbouring words";

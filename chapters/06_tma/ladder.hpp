@@ -7,7 +7,7 @@
 #include "chapters/06_tma/exercises/exercise_2_release.cuh"
 #include "chapters/06_tma/level_1_tma_tiles.cuh"
 #include "chapters/06_tma/level_2_wgmma.cuh"
-#include "chapters/06_tma/level_3_swizzled.cuh"
+#include "chapters/06_tma/level_3_swizzle_128.cuh"
 #include "chapters/06_tma/level_4_pipeline.cuh"
 #include "chapters/06_tma/level_5_warp_specialised.cuh"
 #include "chapters/06_tma/level_6_two_consumers.cuh"

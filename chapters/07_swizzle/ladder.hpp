@@ -9,7 +9,7 @@
 #include "chapters/07_swizzle/level_1_swizzle_32.cuh"
 #include "chapters/07_swizzle/level_2_swizzle_64.cuh"
 #include "chapters/07_swizzle/level_3_swizzle_128.cuh"
-#include "chapters/07_swizzle/level_4_wgmma_32_64.cuh"
+#include "chapters/07_swizzle/level_4_wgmma.cuh"
 #include "chapters/07_swizzle/level_5_grouped.cuh"
 #include "chapters/07_swizzle/level_6_hilbert.cuh"
 #include "chapters/07_swizzle/level_7_multicast.cuh"

@@ -19,14 +19,14 @@ struct AccurateExp {
 
 /// What -use_fast_math replaces expf by.
 struct IntrinsicExp {
-  static constexpr const char* name = "__expf";
+  static constexpr const char* name = "expf_intrinsic";
   static constexpr const char* changed = "__expf: one multiplication and ex2.approx";
   __device__ static float of(float x) { return __expf(x); }
 };
 
 /// ex2.approx.ftz on x log2(e): the same, and denormal results become 0.
 struct FlushedExp {
-  static constexpr const char* name = "ex2.approx.ftz";
+  static constexpr const char* name = "ex2_approx_ftz";
   static constexpr const char* changed = "ex2.approx.ftz: no scaling for denormal results";
   __device__ static float of(float x) { return exponential(x); }
 };

@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct BlockPerHead : Level {
-  static constexpr const char* name = "block per head";
+  static constexpr const char* name = "block_per_head";
   static constexpr const char* changed = "one block per query and head; its warps split the keys";
   static constexpr const char* expect =
       "every query head reads its KV head again: heads_q / heads_kv times the bytes, mostly from "

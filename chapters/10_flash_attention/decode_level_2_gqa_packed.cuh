@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct GqaPacked : Level {
-  static constexpr const char* name = "gqa packed";
+  static constexpr const char* name = "gqa_packed";
   static constexpr const char* changed =
       "query heads of one KV head as rows of one tensor-core tile";
   static constexpr const char* expect =

@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct TensorCores : Level {
-  static constexpr const char* name = "tensor cores";
+  static constexpr const char* name = "tensor_cores";
   static constexpr const char* changed =
       "mma.sync for both matrix multiplications, 16-bit tiles by cp.async";
   static constexpr const char* expect =

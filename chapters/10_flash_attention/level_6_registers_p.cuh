@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct RegistersP : HopperLevel<RegistersPConfig> {
-  static constexpr const char* name = "registers p";
+  static constexpr const char* name = "registers_p";
   static constexpr const char* changed =
       "P from accumulators to A registers, not through shared memory";
   static constexpr const char* expect =

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct PingPong : HopperLevel<PingPongConfig> {
-  static constexpr const char* name = "ping-pong";
+  static constexpr const char* name = "ping_pong";
   static constexpr const char* changed =
       "named barriers: one's softmax runs during the other's wgmma";
   static constexpr const char* expect =

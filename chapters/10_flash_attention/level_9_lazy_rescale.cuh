@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct Lazy : HopperLevel<LazyConfig> {
-  static constexpr const char* name = "lazy rescale";
+  static constexpr const char* name = "lazy_rescale";
   static constexpr const char* changed =
       "the output is rescaled only when the maximum has grown 2^8-fold";
   static constexpr const char* expect =

@@ -168,18 +168,18 @@ struct MaskedLevel : LevelOf<MaskedProblem, MaskedBuffers> {
 };
 
 struct VariableLengths : MaskedLevel<PackedKeys> {
-  static constexpr const char* name = "variable lengths";
+  static constexpr const char* name = "variable_lengths";
   static constexpr const char* changed =
       "packed sequences: a block looks up where its sequence begins";
   static constexpr const char* expect = "work in proportion to the sum of squares of the lengths";
 };
 struct BlockSparse : MaskedLevel<ListedTiles> {
-  static constexpr const char* name = "block-sparse";
+  static constexpr const char* name = "block_sparse";
   static constexpr const char* changed = "tiles of keys from a list instead of all";
   static constexpr const char* expect = "time in proportion to the listed tiles";
 };
 struct IndexList : MaskedLevel<ListedKeys> {
-  static constexpr const char* name = "index list";
+  static constexpr const char* name = "index_list";
   static constexpr const char* changed = "single keys from a list, gathered row by row";
   static constexpr const char* expect =
       "a row of K is 128 or 256 contiguous bytes: gathering costs indices, not sectors";

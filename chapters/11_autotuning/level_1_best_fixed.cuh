@@ -18,9 +18,10 @@ inline std::size_t best_fixed_configuration(const tune::Space& space) {
 
 inline LevelEntry best_fixed(const tune::Space& space) {
   const tune::LevelText text{
-      "best_fixed", "the one configuration that does best over all training shapes",
-      "what an honest author ships: it loses where shapes need different tiles",
-      "one kernel in the binary, an afternoon of measuring"};
+      .name = "best_fixed",
+      .changed = "the one configuration that does best over all training shapes",
+      .expect = "what an honest author ships: it loses where shapes need different tiles",
+      .cost = "one kernel in the binary, an afternoon of measuring"};
   return tune::level_over(space, text, [&space](const AnyProblem& problem, const DevicePointers&) {
     return tune::with_fallbacks(best_fixed_configuration(space), space, problem);
   });

@@ -8,9 +8,10 @@ namespace cookbook::autotuning {
 
 inline LevelEntry tuned(const tune::Space& space) {
   const tune::LevelText text{
-      "tuned", "chosen by a search on this GPU for this shape; remembered in the user's cache",
-      "never slower than the best fixed one beyond noise; faster where shapes differ",
-      "every survivor in the binary; seconds, once per shape"};
+      .name = "tuned",
+      .changed = "chosen by a search on this GPU for this shape; remembered in the user's cache",
+      .expect = "never slower than the best fixed one beyond noise; faster where shapes differ",
+      .cost = "every survivor in the binary; seconds, once per shape"};
   return tune::level_over(
       space, text,
       [&space](const AnyProblem& problem, const DevicePointers& at) {

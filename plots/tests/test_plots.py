@@ -571,7 +571,7 @@ class Choosing(Book):
     def test_decode_beside_the_libraries(self):
         self.attention([1024])
         case = {"shape": [1, 64, 8, 1, 8192, 128], "causal": False, "dtype": "bfloat16", "levels": [
-            {"name": "gqa packed", "gbps": 1223.5, "vs_cudnn": {"ratio": 0.8573}},
+            {"name": "gqa_packed", "gbps": 1223.5, "vs_cudnn": {"ratio": 0.8573}},
             {"name": "cuDNN", "gbps": 1458.4, "vs_cudnn": {"ratio": 1.0}}]}
         decode = {"schema": 1, "device": {"name": "NVIDIA H200"}, "torch": "2.11", "cases": [case]}
         self.write(decode, "attention-decode.json")

@@ -71,6 +71,39 @@ class Notebook(unittest.TestCase):
             compile(plain, "cell", "exec")
 
 
+def misnamed(stem, names):
+    """Why the levels called `names` cannot be in the file `stem`, or None. A file holds the level that it is called by,
+    or variants of one idea: `level_5_grouped` holds `grouped_4` and `grouped_8`."""
+    match = re.fullmatch(r"(?:[a-z0-9]+_)?level_(?:\d+_)?([a-z0-9_]+)", stem)
+    if not match:
+        return "is not called level_N_<name>"
+    if not names:
+        return "names no level"
+    if names != [match[1]] and not all(name.startswith(match[1] + "_") for name in names):
+        return f"holds {', '.join(names)}"
+    return None
+
+
+class LevelFiles(unittest.TestCase):
+    def test_a_file_is_called_by_its_level(self):
+        files = sorted(ROOT.glob("chapters/*/*level_*.cuh"))
+        files = [file for file in files if not file.name.startswith(("hopper_", "tma_"))]
+        self.assertTrue(files)
+        for file in files:
+            with self.subTest(file.name):
+                names = re.findall(r'\bname = "([^"]*)"', file.read_text())
+                self.assertIsNone(misnamed(file.stem, names))
+
+    def test_another_name_is_found(self):
+        self.assertIsNone(misnamed("level_5_grouped", ["grouped_4", "grouped_8"]))
+        self.assertIsNone(misnamed("decode_level_1_split", ["split"]))
+        for stem, names in (("level_3_swizzled", ["swizzle_128"]), ("level_6_registers_p", ["registers p"]),
+                            ("level_5_grouped", ["grouped_4", "hilbert"]), ("level_1_tile", []),
+                            ("level-1-tile", ["tile"]), ("tile_1", ["tile_1"])):
+            with self.subTest(stem):
+                self.assertIsNotNone(misnamed(stem, names))
+
+
 # One word for one thing: what the book does not say, and what it says instead. The patterns see prose only.
 UNIT = (r"(?:bits?|bytes|KB|MB|registers?|accumulators?|clocks?|threads?|warps?|warpgroups?|blocks?|barriers?|"
         r"requests?|sectors?|wavefronts?|words?|elements?|operations|FLOPs?|FMAs?|exponentials?|instructions?)")

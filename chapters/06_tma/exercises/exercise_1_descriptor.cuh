@@ -4,7 +4,7 @@
 // what lies one panel further on, and where do the next sixteen k begin?
 #pragma once
 
-#include "chapters/06_tma/level_3_swizzled.cuh"
+#include "chapters/06_tma/level_3_swizzle_128.cuh"
 
 namespace cookbook::gemm {
 

@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct EarlyRelease : Level {
-  static constexpr const char* name = "early release";
+  static constexpr const char* name = "early_release";
   static constexpr const char* changed = "exercise: find the release that comes too early";
   static constexpr const char* expect = "right under every schedule of the asynchronous units";
   static constexpr const char* cost = "";

@@ -3,7 +3,7 @@
 // rows (leading), and sixteen k rows are 2,048 bytes.
 #pragma once
 
-#include "chapters/06_tma/level_3_swizzled.cuh"
+#include "chapters/06_tma/level_3_swizzle_128.cuh"
 
 namespace cookbook::gemm {
 

@@ -3,7 +3,7 @@
 // bytes). No counter shows the shared-memory reads of wgmma: the only evidence is time.
 #pragma once
 
-#include "chapters/06_tma/level_3_swizzled.cuh"
+#include "chapters/06_tma/level_3_swizzle_128.cuh"
 
 namespace cookbook::gemm {
 
