@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sampler of common/bench as it is compiled for a GPU, on a GPU made up here: every stream is
-// a clock that launches advance, and the L2 remembers whose lines it holds.
+// The sampler of common/bench as it is compiled for a GPU, on a simulated GPU: every stream is a
+// clock that launches advance, and the L2 records whose lines it holds.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -187,7 +187,7 @@ TEST_F(Bench, AHotSampleIsABatchOfLaunchesThatFindTheirOwnData) {
 }
 
 TEST_F(Bench, EveryRoundRunsEveryContenderOnceInAnotherOrder) {
-  // Clocks that sink: every launch of anything takes 1 % longer than the one before. Contenders
+  // Clocks that fall: every launch of anything takes 1 % longer than the one before. Contenders
   // that are timed one after another would look different; interleaved, they are the same.
   double slower = 1;
   const auto drift = [&slower](int) { return 100 * ((slower *= 1.002) - 1); };
@@ -373,7 +373,7 @@ TEST_F(Bench, ASampleAtLowClocksIsTakenAgainTwiceAtMost) {
   EXPECT_EQ(launches(1485, 3), 1) << "three quarters of 1980 are enough";
   EXPECT_EQ(launches(1484, 1), 2);
   EXPECT_EQ(launches(1484, 9), 3);
-  // Who cannot read a clock, or does not know the highest, takes what there is.
+  // If a clock cannot be read, or the highest is unknown, all samples are kept.
   nvml() = {};
   nvml().fails = true;
   Kernel b{"b"};

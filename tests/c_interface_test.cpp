@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The C interfaces of chapters 8, 9 and 10: every level that they name can be planned and is right,
-// and what they refuse leaves a message.
+// and what they reject leaves a message.
 #include <gtest/gtest.h>
 
 #include <cmath>

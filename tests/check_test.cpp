@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What decides whether a level is right: comparison, sampled rows, narrow types, inputs, claims,
-// statistics. No kernels: a "level" here is a few stores of the test's.
+// statistics. No kernels: a "level" here is a few stores by the test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -230,8 +230,8 @@ TEST(Compare, EveryElementMustBeWritten) {
   EXPECT_EQ(nothing.compare().message, "out[0][0] was never written");
 }
 
-// In place: what the level finds is the input, so an element that it leaves alone is not "never
-// written" but wrong, unless the input was right already.
+// In place: the level finds the input in its output. So an element that it does not write is not
+// "never written" but wrong, unless the input was already right.
 TEST(Compare, InPlace) {
   Given given;
   given.problem->specs = {{"x", DType::f32, 2, 3, 4, Role::in_out}};
@@ -851,7 +851,7 @@ TEST(Claims, AreCheckedOnTheSitesThatTheyName) {
   EXPECT_EQ(measured(shared_loads().wavefronts_over_ideal(2)), "2 holds");
   EXPECT_EQ(measured(shared_loads().wavefronts_per_request(3)), "3 holds");
   EXPECT_EQ(measured(tma_loads("in").requests(10)), "10 requests holds");
-  // Accesses that are not there satisfy nothing, except that there are none.
+  // Accesses that did not happen satisfy no claim, except that there are none.
   EXPECT_EQ(measured(global_loads("i").requests(40)), "no such access fails");
   EXPECT_EQ(measured(global_loads("gone").requests(9, Relation::at_most)), "no such access fails");
   EXPECT_EQ(measured(global_loads("gone").coalesced()), "no such access fails");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the plain and the traced tests of the device headers share: matrices of small integers, and
+// Shared by the plain and the traced tests of the device headers: matrices of small integers, and
 // kernels that are right or have one mistake.
 #pragma once
 
@@ -22,7 +22,7 @@
 namespace cookbook {
 namespace {
 
-// Small integers: exact in every format here, and so are their sums of products.
+// Small integers: exact in every format here, and so are their dot products.
 int small(uint32_t i) { return static_cast<int>((i * 2654435761u >> 13) % 7) - 3; }
 
 template <class T>
@@ -209,7 +209,8 @@ struct Gemm {
 
 enum class Slip { none, expects_too_little, expects_too_much, does_not_wait, no_barrier };
 
-/// Every block of a cluster tells every other its rank + 100 by st.async, and writes what it heard.
+/// Every block of a cluster sends its rank + 100 to every other by st.async, and writes what it
+/// received.
 template <Slip kSlip>
 __global__ void tell_everybody(int* out) {
   const uint32_t blocks = cluster_size(), rank = cluster_block_rank();
@@ -230,7 +231,7 @@ __global__ void tell_everybody(int* out) {
   }
   if (kSlip != Slip::does_not_wait) mbarrier_wait_cluster(heard, 0);
   if (threadIdx.x < blocks) out[blockIdx.x * blocks + threadIdx.x] = table[threadIdx.x];
-  cluster_sync();  // for the wrong ones: nobody leaves while others still store here
+  cluster_sync();  // for the wrong ones: no block exits while others still store here
 }
 
 }  // namespace

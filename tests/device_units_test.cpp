@@ -23,7 +23,7 @@ namespace {
 
 using simt::AsyncSchedule;
 
-// Element (m, n) of the product, given how to read A and B.
+// Element (m, n) of A B, given how to read A and B.
 template <class A, class B>
 void expect_product(const DeviceMemory& d, int m, int n, int k, const A& a, const B& b) {
   const std::vector<float> got = floats(d);
@@ -643,7 +643,7 @@ __global__ void wait_twice() {
   cluster_wait();
 }
 
-// The last thread to come completes the phase with its first arrival.
+// The last thread completes the phase with its first arrival.
 __global__ void arrive_twice() {
   const bool is_last = cluster_block_rank() == cluster_size() - 1 && threadIdx.x == blockDim.x - 1;
   cluster_arrive();
@@ -689,7 +689,7 @@ __device__ __forceinline__ void store_accumulators(float* out, const float (&d)[
   }
 }
 
-// A 64 x kN x 64 product. Operands by TMA, spans side by side: for Major::k each span of k is a
+// A GEMM of 64 x kN x 64. Operands by TMA, spans side by side: for Major::k each span of k is a
 // tile of all rows; for Major::mn each span of m or n is a tile of 64 rows of k.
 template <int kN, class T, Swizzle kSwizzle, Major kMajorA, Major kMajorB>
 __global__ void wgmma_product(const __grid_constant__ TensorMap map_a,
@@ -794,7 +794,7 @@ TEST(Wgmma, EveryWidth) {
   check_wgmma<256, bf16, Swizzle::b128, Major::k, Major::mn>();
 }
 
-// A from registers, B from shared memory as it lies (K x N): the second product of attention.
+// A from registers, B from shared memory as it is stored (K x N): the second GEMM of attention.
 template <class T, Major kMajorB>
 __global__ void wgmma_from_registers(const T* a, const T* b, float* out) {
   T* tile = dynamic_shared<T>();  // eight-row groups without swizzle
@@ -894,7 +894,8 @@ TEST(Pipeline, MissingFullWaitIsWrong) {
     error_of([&] { gemm.run<Mistake::no_full_wait>(); });
     EXPECT_FALSE(gemm.right());
   });
-  // Stages are released before they were filled, so the loader begins a second round in the first.
+  // Stages are released before they are filled, so the loader begins its second round during the
+  // first.
   const std::string error = error_of([&] { gemm.run<Mistake::no_full_wait>(); });
   EXPECT_CONTAINS(error, "mbarrier at dynamic shared memory + 32768");
   EXPECT_CONTAINS(error, "more arrivals in phase 0 than the 1 it was initialised for");
@@ -1116,7 +1117,7 @@ TEST(Sync, NamedBarrierHandsOver) {
   for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i + 1);
 }
 
-// Barriers count whole warps: the 16 threads of the second are 32 to them.
+// Barriers count whole warps: the 16 threads of the second count as 32.
 TEST(Sync, NamedBarrierCountsAPartialWarpAsAWhole) {
   DeviceMemory out(32 * 4, "out");
   out.fill(0);

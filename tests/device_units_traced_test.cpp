@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The device headers in traced mode: what is counted for ldmatrix and cp.async, races of
-// asynchronous units and missing proxy fences that must be named, and correct kernels that must not
-// be accused. This file is compiled as kernels are for tracing.
+// asynchronous units and missing proxy fences that must be named, and correct kernels for which
+// nothing must be reported. This file is compiled as kernels are for tracing.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -170,10 +170,10 @@ void for_all_schedules(const std::function<void(simt::AsyncSchedule)>& body) {
   simt::set_async_schedule(simt::AsyncSchedule::late);
 }
 
-// The loader's thread is (128,0,0); a product is issued by the threads before it.
+// The loader's thread is (128,0,0); the threads before it issue wgmma.
 const std::vector<const char*> kLoads{"load a", "load b"};
 
-// A TMA load fills a stage for the next round while a product of this round has yet to read it.
+// A TMA load fills a stage for the next round before a wgmma of this round has read it.
 std::vector<std::string> read_of_what_comes_next(const char* load) {
   return {"read after write",
           "asynchronous operation of thread (128,0,0) wrote at " + place_of(load),
@@ -181,7 +181,7 @@ std::vector<std::string> read_of_what_comes_next(const char* load) {
           "reads at " + place_of("product") + " without waiting for it"};
 }
 
-// A TMA load overwrites what a product was issued to read and nobody knows to have read.
+// A TMA load overwrites operands of a wgmma whose reads nobody has waited for.
 std::vector<std::string> overwritten_under_the_product(const char* load) {
   return {
       "write after read",
@@ -192,7 +192,7 @@ std::vector<std::string> overwritten_under_the_product(const char* load) {
   };
 }
 
-// Released before it is even read: a product that comes late meets the next round's load.
+// Released before it is read: a late wgmma meets the next round's load.
 TEST(Mistakes, StageReleasedBeforeWgmmaWait) {
   TracedGemm gemm;
   for_all_schedules([&](simt::AsyncSchedule) {
@@ -203,8 +203,8 @@ TEST(Mistakes, StageReleasedBeforeWgmmaWait) {
   });
 }
 
-// Released after the product was issued: it never meets a load that was before it, but the next one
-// does not know that it has ended.
+// Released after the wgmma was issued: it never races with an earlier load, but the next load is
+// not ordered after its end.
 TEST(Mistakes, MissingWgmmaWait) {
   TracedGemm gemm;
   for_all_schedules([&](simt::AsyncSchedule) {

@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 
 enum class Why {
   wrong_result,  // an element differs
-  unwritten,     // an element was never written, or a thread never came to a barrier
+  unwritten,     // an element was never written, or a thread never reached a barrier
   race,          // found by the tracer
   misaligned,    // found by the tracer
-  false_claim,   // right, but by another mechanism than the one it was to use
+  false_claim,   // right, but not by the mechanism that it must use
 };
 
 // Part of the reasons that the grader gives. A false claim says what was counted instead.
@@ -63,8 +63,9 @@ struct Graded {
 
 fs::path build_folder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
-// All test sizes of these two take most of a minute. Some of them here, as --size selects them; the
-// traced size, the inputs, the layouts and the tracer as ever. Such a grade is never a pass.
+// All test sizes of these two take most of a minute. So only some are graded here, as with --size,
+// but the traced size, the inputs, the layouts and the tracer as usual. Such a grade is never a
+// pass.
 const std::map<int, std::vector<std::string>> kSizesOfSlowOnes = {
     {8, {"1x1x1", "8x8x1000"}}, {10, {"1x1x1x1x1x64", "2x2x1x1x65x128", "1x2x2x65x63x128"}}};
 std::vector<std::string> sizes_of(int chapter) {

@@ -8,7 +8,7 @@
 namespace cookbook {
 namespace {
 
-/// Copies rows between a tensor without padding and the same one with rows far apart.
+/// Copies rows between a tensor without padding and the same one with a very large pitch.
 void copy_rows(HostTensor& near, DeviceMemory& far, std::int64_t pitch, bool to_device) {
   const std::size_t width = dtype_bytes(near.spec.dtype);
   const std::size_t bytes = static_cast<std::size_t>(near.spec.cols) * width;

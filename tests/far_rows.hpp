@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows so far apart that offsets do not fit in 32 bits.
+// Pitches so large that offsets do not fit in 32 bits.
 #pragma once
 
 #include "common/harness/check.hpp"
@@ -8,7 +8,7 @@
 namespace cookbook {
 
 /// Runs `level` once on a case of far_row_cases() and compares all rows with the reference. Only
-/// the rows themselves are touched, so the SIMT backend needs memory for them alone.
+/// the rows themselves are accessed, so the SIMT backend needs memory only for them.
 CheckResult check_far_rows(const LevelEntry& level, const Ladder& ladder, const LayoutCase& layout);
 
 }  // namespace cookbook

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A problem whose reference, and a level whose output, a test gives: without a kernel.
+// A problem whose reference a test gives, and a level whose output it gives: no kernel.
 #pragma once
 
 #include <functional>

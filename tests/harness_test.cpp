@@ -131,7 +131,7 @@ TEST(DeviceBytes, EveryByteCountsAndItsPlaceToo) {
     }
   }
 }
-// A hash that adds terms must not let two changes cancel, such as two signs or two swapped words.
+// Two changes, such as two signs or two swapped words, must not cancel in a hash that adds terms.
 TEST(DeviceBytes, TwoChangesDoNotCancel) {
   constexpr std::size_t kWords = 64;
   DeviceMemory memory(kWords * sizeof(float), "words");
@@ -334,8 +334,8 @@ TEST(CommandLine, AnExerciseGoesWithNoChoiceOfLevels) {
   }
 }
 
-// Neither some sizes nor a program without its traced twin, which this chapter has not got, can
-// tell that an exercise is solved, though everything that was tried is right.
+// Some sizes alone do not show that an exercise is solved, even if all of them are right. Nor does
+// a program without its traced twin, which this chapter does not have.
 TEST(CommandLine, AGradeThatIsNotCompleteIsNoPass) {
   const Folder folder;
   const std::string file = folder / "grade.json";
@@ -366,7 +366,7 @@ TEST(CommandLine, AFileThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
   const Outcome graded = chapter({"--exercise", "1", "--json", nowhere}, 1);
   expect_usage_error(graded, "cannot write " + nowhere);
   EXPECT_EQ(graded.out, "");
-  // What can be opened may still be full at the end.
+  // A file that can be opened may still be on a full disk at the end.
   for (const std::size_t exercises : {0, 1}) {
     std::vector<std::string> arguments = {"--check", "--no-trace", "--json", "/dev/full"};
     if (exercises > 0) arguments = {"--exercise", "1", "--json", "/dev/full"};

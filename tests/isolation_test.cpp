@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Levels that crash, hang or leave: the run goes on, names the line, and writes what it has. SIMT
+// Levels that crash, hang or exit: the run continues, names the line, and writes its results. SIMT
 // only; compiled for the plain and for the traced executable.
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ enum class Hazard {
   abort_called,    //
   exit_called,     // with the status of success
   endless_loop,    // that calls nothing
-  endless_spin,    // on a flag that nobody sets, without giving way
+  endless_spin,    // on a flag that nobody sets, without yielding
   host_exception,  // of no type that the harness knows
   host_crash,      // before the kernel
   heap_overrun,    // of what malloc gave the host; free() notices
@@ -227,7 +227,7 @@ TEST(Isolation, WhatWorkReturnsAndThrowsComesBack) {
             "the process was ended with status 0");
 }
 
-// For a debugger: nothing is between it and the kernel.
+// For a debugger: the kernel runs in its own process.
 TEST(Isolation, InProcessIsThisProcess) {
   static int calls = 0;
   nlohmann::json result;

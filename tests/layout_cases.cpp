@@ -11,7 +11,7 @@
 namespace cookbook {
 namespace {
 
-/// How far a row is from the next. Rows of `aligned` ones begin at multiples of eight elements.
+/// The pitch of a tensor. Rows of `aligned` ones begin at multiples of eight elements.
 enum class Pitch { tight, odd, two, four, aligned, aligned_far };
 /// Where a buffer begins.
 enum class Base { aligned, one_element, eight_bytes, sixteen_bytes };

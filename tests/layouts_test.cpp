@@ -177,7 +177,7 @@ TEST(Skips, AreComparedWithTheList) {
   EXPECT_EQ(without_numbers("needs 1234 bytes of 99"), "needs # bytes of #");
 }
 
-// A level that begins to refuse what it took is seen by the list.
+// If a level no longer supports a case, the list of skips shows it.
 TEST(PlantedLayouts, RefusesAnOddPitch) {
   const auto skipped = [](const Ladder& ladder) {
     Skips::OfTest result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every level of a chapter, over shapes, layouts and inputs: one test a level.
+// Every level of a chapter, over shapes, layouts and inputs: one test per level.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -221,7 +221,7 @@ class TextsTest : public testing::Test {
     for (const Ladder& ladder : tested_chapter().ladders) {
       EXPECT_FALSE(ladder.test_sizes.empty()) << ladder.name;
       for (const LevelEntry& level : ladder.levels) {
-        // The rows of a sidebar are an experiment's settings, not rungs with a prediction each.
+        // The levels of a sidebar are settings of an experiment: they have no prediction each.
         const bool sidebar = ladder.title.rfind("sidebar", 0) == 0;
         EXPECT_FALSE(level.changed.empty()) << ladder.name << " / " << level.name;
         EXPECT_FALSE(!sidebar && (level.expect.empty() || level.cost.empty()))
@@ -272,11 +272,11 @@ const bool kRegistered = [] {
                         []() -> testing::Test* { return new NamesTest; });
   for (const Ladder& ladder : chapter.ladders) {
     const bool has_far_rows = has_all_layouts() && !far_row_cases(ladder).empty();
-    for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,
-                                Matrix::empty, Matrix::schedules, Matrix::repeats}) {
-      for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
-        const LevelEntry& level = ladder.levels[i];
-        // Schedules are the model's to choose; on a GPU last levels run often instead.
+    for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
+      const LevelEntry& level = ladder.levels[i];
+      for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,
+                                  Matrix::empty, Matrix::schedules, Matrix::repeats}) {
+        // Only the model can choose schedules; on a GPU the last levels run many times instead.
         const bool is_last = i + 1 == ladder.levels.size();
         if (matrix == Matrix::schedules && !device_info().is_simt) continue;
         if (matrix == Matrix::far_rows && (!device_info().is_simt || !has_far_rows)) continue;

@@ -21,7 +21,7 @@ class TracedLevelTest : public testing::Test {
     for (const std::string& finding : traced.findings) ADD_FAILURE() << finding;
     int checked = 0;
     for (const ClaimResult& claim : traced.claims) {
-      if (!claim.claim.is_mechanism()) continue;  // speed is a GPU's to show
+      if (!claim.claim.is_mechanism()) continue;  // only a GPU shows speed
       ++checked;
       ASSERT_TRUE(claim.holds.has_value()) << claim.claim.text << ": was not checked";
       EXPECT_TRUE(*claim.holds) << claim.claim.text << ": measured " << claim.measured;
@@ -35,8 +35,8 @@ class TracedLevelTest : public testing::Test {
   const LevelEntry& level_;
 };
 
-// At odd sizes and in odd layouts: what is out of bounds there is in bounds at the round traced
-// size. Claims are about that one.
+// Odd sizes and layouts have accesses out of bounds that the round traced size does not have.
+// Claims are about the traced size.
 class TracedLayoutsTest : public testing::Test {
  public:
   TracedLayoutsTest(const Ladder& ladder, const LevelEntry& level)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Levels as another model device would see them.
+// Levels on another model device.
 #pragma once
 
 #include <sys/mman.h>
@@ -55,7 +55,7 @@ class SparseTensors {
 };
 
 /// What the current model device says to a level that `supports` accepts: nothing, or that it
-/// refuses a launch or lacks an instruction. `supported` tells whether the level was accepted.
+/// rejects a launch or lacks an instruction. `supported` tells whether the level was accepted.
 inline std::string device_complaint(const LevelEntry& level, const AnyProblem& problem,
                                     const DevicePointers& pointers, bool* supported) {
   const Support support = level.supports(problem, device_info());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Right but worse: the orders, schedules, divisions and predictions that no comparison of results
-// can see, since every one of them gives the same output. They are functions of extents, so they
-// are tested as such, for a device with the 132 SMs of an H200.
+// Orders, schedules, divisions and predictions: a worse one gives the same output, so no comparison
+// of results finds it. They are functions of extents, so they are tested as such, for a device with
+// the 132 SMs of an H200.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -269,7 +269,7 @@ TEST(StreamK, EveryKBlockOnceInEqualSharesAndNobodyWaitsForALaterCluster) {
             for (const gemm::Segment& s : segments_of(work, c, clusters)) {
               ASSERT_LT(s.k_begin, s.k_end);
               const bool gives = s.k_end < k_blocks, waits = !gives && s.k_begin > 0;
-              // What others wait for is handed over before this cluster waits itself.
+              // Partial sums that others wait for are written before this cluster waits itself.
               EXPECT_FALSE(gives && waited);
               waited = waited || waits;
               EXPECT_TRUE(s.tile < work.shared_tiles || s.k_end - s.k_begin == k_blocks);
@@ -369,7 +369,7 @@ TEST(AnyShape, MoreWorkTakesLonger) {
   expect_longer_with_more_to_do<Small>();
 }
 
-// "256x64 whole": columns of the chosen tile, and how the last wave is dealt.
+// "256x64 whole": columns of the chosen tile, and how the last wave is assigned.
 std::string chosen(std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto plan = gemm::AnyShape::prepare(product(m, n, k), anywhere());
   const gemm::Work& work = plan.work;

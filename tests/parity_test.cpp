@@ -107,7 +107,7 @@ MeasuredLines measured_lines(const Golden& golden) {
   return result;
 }
 
-// An edit must not take lines out of the comparison unseen.
+// An edit must not remove lines from the comparison unnoticed.
 TEST(Parity, EveryMeasuredLineIsCompared) {
   ASSERT_FALSE(golden().empty()) << kNoGolden;
   const MeasuredLines lines = measured_lines(golden());
@@ -263,7 +263,7 @@ TEST(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
   ASSERT_EQ(failures().size(), 1u);
   EXPECT_NE(failures()[0].find("is not needed"), std::string::npos);
 
-  // What one version of g++ splits, another does not: any count from the hardware's up.
+  // Another version of g++ may not split the line: any count from the hardware's up is accepted.
   const auto failures_with = [&](int gcc) {
     return judge(kCase, simt, golden, gcc).failures.size();
   };

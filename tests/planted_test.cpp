@@ -152,8 +152,8 @@ TEST(Planted, NanMustStayWhereItIs) {
 // ---- the grader of exercises -------------------------------------------------------------------
 
 #if COOKBOOK_SIMT
-// Copies that land at once hide a wait that is missing. COOKBOOK_SIMT_ASYNC=early, which some
-// exercises suggest, makes that the schedule of all other checks.
+// Copies that land at once hide a wait that is missing. With COOKBOOK_SIMT_ASYNC=early, which some
+// exercises suggest, all other checks use that schedule.
 TEST(PlantedExercise, IsGradedUnderEverySchedule) {
   Chapter chapter;
   chapter.number = 99;
@@ -320,7 +320,7 @@ TEST(PlantedAfterTiming, StaleOutput) {
 TEST(PlantedAfterTiming, AnotherResultInALaterRun) {
   EXPECT_EQ(check_after_runs<Bug::differs_between_runs>().rfind("out[0][3]: got ", 0), 0u);
 }
-// Within its bound, and yet not what it was: the hash tells.
+// Within its bound, but not as before: the hash shows it.
 TEST(PlantedAfterTiming, AnotherRightResultInALaterRun) {
   EXPECT_EQ(check_after_runs<Bug::sign_of_zero_later>(InputKind::signed_zeros),
             "the output differs from before");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the references share: a problem's tensors on the host, and its reference.
+// Shared by the tests of the references: a problem's tensors on the host, and its reference.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ template <class P>
 Row reference(const P& problem, const HostTensors& tensors, const std::string& output,
               std::int64_t row) {
   const auto cols = static_cast<std::size_t>(tensors[output].spec.cols);
-  // An element more on either side: a reference must not write there.
+  // One more element on either side: a reference must not write there.
   Row found{std::vector<double>(cols + 2, -77), std::vector<double>(cols + 2, -77)};
   problem.reference_row(tensors, output, row, &found.value[1], &found.bound[1]);
   for (std::vector<double>* list : {&found.value, &found.bound}) {

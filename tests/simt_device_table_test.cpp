@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table of model devices: what it says, what a kernel may not execute there, and that a level
-// whose `supports` accepts too much is found out.
+// The table of model devices: its values, instructions that a kernel cannot execute there, and
+// levels whose `supports` accepts too much, which must be found.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -67,7 +67,7 @@ TEST(DeviceTable, AnUnknownDeviceIsOneLineWithAll) {
   EXPECT_EQ(device_info().cc(), 90);  // as before
 }
 
-// A cooperative grid of as many blocks as are resident is accepted, and of one more refused.
+// A cooperative grid of as many blocks as fit at once is accepted, and one of one more is rejected.
 TEST(DeviceTable, ResidentBlocks) {
   const auto refused = [](unsigned blocks, size_t smem_bytes) {
     const RunningBlocks none(simt::RunBlocks::none);
@@ -165,7 +165,7 @@ TEST(DeviceTable, AnInstructionThatTheDeviceLacksIsNamed) {
   EXPECT_EQ(execute(asynchronous_copy, "t4"), "");  // an ordinary copy there
 }
 
-// ---- planted levels: `supports` accepts what the device refuses ----
+// ---- planted levels: `supports` accepts what the device rejects ----
 
 struct Nothing {
   static Nothing make(const Size&, const Variant&) { return {}; }

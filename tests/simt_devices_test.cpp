@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every level of a chapter as the GPUs of the device table would see it: `supports` refuses what
-// would not launch there, or what has an instruction that the GPU lacks.
+// Every level of a chapter on each GPU of the device table: `supports` says no to what would not
+// launch there, or has an instruction that the GPU lacks.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ class DevicesTest : public testing::Test {
     }
     for (const std::string& name : simt::device_names()) {
       const OnDevice device(name);
-      // Wgmma, which chapter 8 is about, left with Hopper.
+      // Only Hopper has wgmma, which chapter 8 is about.
       const bool can = chapter.number == 8 ? device_info().cc() == 90
                                            : device_info().cc() >= least_capability(chapter.number);
       EXPECT_EQ(with_a_level.count(name), can ? 1u : 0u)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the lanes of a warp part, and that they meet again as soon as they can: the requests and
-// lanes of each line, counted by hand.
+// The lanes of a warp diverge and must meet again as soon as they can: the requests and lanes of
+// each line, counted by hand.
 #include <gtest/gtest.h>
 
 #include <fstream>

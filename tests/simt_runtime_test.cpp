@@ -194,7 +194,7 @@ __global__ void cluster_exchange(int* out) {
   simt::cluster_barrier_wait(nullptr);
 }
 
-// Producer warp hands numbers to a consumer warp through one slot, by two named barriers.
+// A producer warp passes numbers to a consumer warp through one word, with two named barriers.
 __global__ void named_barriers(int* out, int rounds) {
   int* slot = dynamic_shared<int>();
   constexpr unsigned kFilled = 1, kEmpty = 2, kThreads = 64;
@@ -444,7 +444,7 @@ TEST(SimtRuntime, BlockVotes) {
   EXPECT_EQ(download<int>(out), (std::vector<int>{70, 1, 1}));
 }
 
-// ---- refusals ----
+// ---- launches that are rejected ----
 
 TEST(SimtRuntime, RefusesWhatAGpuRefuses) {
   const auto message = [](const LaunchConfig& config) -> std::string {
@@ -497,7 +497,7 @@ TEST(SimtRuntime, DeadlockNamesWhoWaitsWhere) {
   EXPECT_CONTAINS(text, "simt_runtime_test.cpp:");
   EXPECT_CONTAINS(text, "threads 64..95 wait in bar.sync");
   EXPECT_CONTAINS(text, "threads 96..127 exited");
-  // The runtime works on after an abandoned launch.
+  // The runtime still works after an abandoned launch.
   launch(block_votes, {dim3(1), dim3(100)}, {}, out.as<int>());
   EXPECT_EQ(download<int>(out)[0], 70);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the tracer says about synchronisation: mbarriers before they exist, blocks that end too
-// soon, warps that are not whole, barriers in two branches, scopes. Every mistake has a correct
-// twin that must not be accused. This file is compiled as kernels are for tracing.
+// What the tracer says about synchronisation: mbarriers that are used before they exist, blocks
+// that end too soon, warps that are not whole, barriers in two branches, scopes. Every mistake has
+// a correct twin, for which nothing must be reported. This file is compiled as kernels are for
+// tracing.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -79,7 +80,7 @@ void expect_report(const std::function<void()>& run, const std::vector<std::stri
 
 void expect_clean(const std::function<void()>& run) { expect_report(run, {}); }
 
-/// Lets every other thread of the group run on for a while: what comes next comes late.
+/// Lets every other thread of the group run for a while, so that what comes next is late.
 __device__ __forceinline__ void dawdle() {
   for (int i = 0; i < 50; ++i) spin_pause();
 }
@@ -283,7 +284,7 @@ TEST(Clusters, BlocksMustHaveStarted) {
        at("remote load"), "which may not have started"});
 }
 
-// Nothing has to happen late: it is enough that nothing orders the access before the end.
+// The access need not be late: it is enough that nothing orders it before the end.
 TEST(Clusters, BlocksMustNotHaveEnded) {
   expect_clean((run_touch<Use::arrive, true, true>));
   const std::string ended = "may have ended when thread (0,0,0) of block";
@@ -503,7 +504,7 @@ TEST(Places, MeetingsOfAWarp) {
 
 // ---- scopes -----------------------------------------------------------------------------------
 
-/// Block 0 writes into block 1's shared memory and says so.
+/// Block 0 writes into block 1's shared memory and signals it.
 template <bool kReleases, bool kAcquires>
 __global__ void pass_value(int* out) {
   auto* bar = dynamic_shared<uint64_t>();
@@ -547,8 +548,8 @@ TEST(Scopes, BothSidesMustNameTheCluster) {
   expect_report((run_pass<false, false>), race);
 }
 
-/// Block 1 has read its value; block 0 hears of that and overwrites it. The scope of the block
-/// will do, since nothing but an order is passed.
+/// Block 1 has read its value and signals this; block 0 then overwrites it. The scope of the block
+/// is enough, since only an order is passed.
 template <bool kWaits>
 __global__ void give_back(int* out) {
   auto* bar = dynamic_shared<uint64_t>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The tracer: counters equal to a GPU's on ordinary kernels, and every check with a kernel that it
-// must accuse and one that it must not. This file is compiled as kernels are for tracing.
+// The tracer: counters equal to a GPU's on ordinary kernels, and every check with a kernel that has
+// the mistake and one that has not. This file is compiled as kernels are for tracing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -802,7 +802,7 @@ TEST(Async, CopiesPassAsOftenAsTheirSlowerSide) {
              readers, rounds);
     });
     EXPECT_CLEAN(trace);
-    // The banks of shared memory alone, which is what claims are about.
+    // The banks of shared memory alone, which claims use.
     EXPECT_EQ(sum(trace, Space::shared, Op::async_store, line_of("word")),
               (Sum{uint64_t(rounds), uint64_t(rounds * stride), uint64_t(rounds)}));
     return copy_wavefronts(trace);
@@ -949,7 +949,7 @@ TEST(Addresses, DynamicSharedSize) {
   EXPECT_TRUE(has(trace, "out-of-bounds", {"dynamic shared memory"})) << messages(trace);
 }
 
-// The arrays of a kernel are apart: what reaches beyond one is not in the other.
+// There is a gap between the arrays of a kernel: an access beyond one is not in another.
 template <class T>
 __global__ void beyond(const T* in, T* out, int shift) {
   __shared__ T first[64];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which cases each level skips, compared with a committed list: a level that refuses what it used
-// to take, or takes what it used to refuse, is seen.
+// Which cases each level skips, compared with a committed list: a level that no longer supports a
+// case, or newly supports one, is found.
 //
 // tests/skips/chapter_N.txt, written by `COOKBOOK_WRITE_SKIPS=1 build/simt/levels-test-N`:
 //   <ladder>/<level>                           a level that skips nothing
@@ -23,7 +23,7 @@ class Skips {
   explicit Skips(std::filesystem::path file);
 
   /// Empty if the level skipped what the list says, else what differs. A level that is not listed
-  /// may skip what it likes: it is a reader's own.
+  /// may skip any case: it is a reader's own.
   std::string difference(const std::string& level, const std::string& test,
                          const OfTest& skipped) const;
   void set(const std::string& level, const std::string& test, const OfTest& skipped);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The autotuner: every pitfall is planted and must be caught; searchers, cache and shards run on
-// spaces made up here.
+// The autotuner: every pitfall is planted and must be caught. Searchers, cache and shards run on
+// invented spaces.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -275,7 +275,7 @@ TEST(Space, AttentionKeepsBothKernelsAndTwoValuesOfEveryDimension) {
     ASSERT_EQ(mine.size(), its.size());
     for (std::size_t i = 0; i < its.size(); ++i) EXPECT_EQ(mine[i].text, its[i].text);
   }
-  // What it cannot take, it says.
+  // It gives the reason for what it does not support.
   const auto narrow = space.problem.make_problem({1, 1, 1, 64, 64, 64, 2}, {});
   EXPECT_TRUE(legal(space, *narrow, device).empty());
   EXPECT_EQ(space[0].level.supports(*narrow, device).reason,
@@ -327,7 +327,7 @@ TEST(Tuner, AFastConfigurationThatIsWrongIsListedAndNotChosen) {
   }
   EXPECT_NE(report.fates[1].reason.find("never written"), std::string::npos)
       << report.fates[1].reason;
-  // And without the verifier the tuner would have fallen for it: that is what it is there for.
+  // Without the verifier the tuner would have chosen it.
   ReplayTimer again(fast, ids_of(space));
   EXPECT_EQ(
       tune(space, size, instance.problem(), device_info(), everyone(space), again, nullptr, {})
@@ -497,11 +497,11 @@ TEST(Tuner, TheFirstConfigurationIsNotTimedCold) {
         .entry.winner();
   };
   EXPECT_EQ(winner(true), space[0].id()) << "the search did not warm the GPU up";
-  // Planted: where warming up does nothing the search is fooled. That is what it is there for.
+  // Planted: without an effective warm-up the search chooses wrongly.
   EXPECT_NE(winner(false), space[0].id()) << "the planted cold start does not show";
 }
 
-// Clocks that sink while a search runs, as they do when a GPU grows hot.
+// Clocks that fall while a search runs, as they do when a GPU gets hot.
 TEST(Tuner, ConfigurationsAreTimedInterleaved) {
   Space space = synthetic_space(4, 1);
   class SinkingClocks : public ReplayTimer {
@@ -585,9 +585,9 @@ TEST(Tuner, WhatWinsOnlyWhileTheSearchKeepsTheGpuHotIsNotKept) {
                       " (1.039x the default in the search, 0.979x timed as a ladder)"),
             std::string::npos)
       << text;
-  // Where finalists are timed as hot as the search was it is fooled: that is what it is there for.
+  // If finalists were timed as hot as in the search, it would choose wrongly.
   EXPECT_EQ(gpu.search(hot, hot).entry.winner(), leader) << "the planted heat does not show";
-  // The best fixed configuration defends itself in the same way.
+  // The best fixed configuration is timed in the same way.
   const Report fixed = gpu.search(hot, {617, 630, 590, 700}, 2);
   EXPECT_EQ(fixed.entry.winner(), gpu.space[2].id());
   EXPECT_NE(fixed.unconfirmed.find(leader), std::string::npos) << fixed.unconfirmed;
@@ -629,7 +629,7 @@ TEST(Tuner, RefusesToTimeUnderAProfiler) {
   unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
-// A GPU made up: what `decide` does on one, search included.
+// `decide` on a simulated GPU, search included.
 struct MadeUpGpu {
   explicit MadeUpGpu(const Space& space) {
     machine.device = device_info();
@@ -680,7 +680,7 @@ TEST(Tuner, ASecondRunIsACacheHit) {
   }
   gpu.pointers.by_name = {{"in", nullptr}, {"out", nullptr}};
   gpu.searches = 1;
-  // Another driver is another key: what the old one was measured with says nothing.
+  // Another driver is another key: times of the old driver do not count.
   gpu.machine.device.driver = "another";
   decided("c");
   EXPECT_EQ(gpu.searches, 2);
@@ -753,7 +753,7 @@ TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
   }
 }
 
-// An edit of the kernel's source: what was measured before it says nothing.
+// After an edit of the kernel's source, earlier times do not count.
 TEST(Tuner, AfterAnEditOfTheSourceTheOldWinnerIsNotUsed) {
   setenv("COOKBOOK_AUTOTUNE", "read", 1);
   Folder folder;
@@ -1158,8 +1158,8 @@ TEST(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
   EXPECT_EQ(half(Rounds::odd).configurations["c"].us, (V{1, 3, 5}));
   EXPECT_EQ(half(Rounds::even).configurations["c"].us, (V{2, 4}));
   EXPECT_EQ(half(Rounds::odd).libraries["l"].us, V{6});
-  // Planted: configurations that are all alike, as noisy as can be. Whoever takes the least median
-  // and scores it on the same samples has "won"; `judge` finds nothing.
+  // Planted: configurations that are all alike, as noisy as can be. If the least median is scored
+  // on the same samples, it looks like a gain; `judge` finds none.
   const Space space = synthetic_space();
   Recording noise = synthetic_recording(space);
   std::mt19937 random(11);
@@ -1177,7 +1177,7 @@ TEST(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
   const Verdicts verdicts = judge(space, noise);
   EXPECT_LT(verdicts.tuned_over_fixed, 1.01);
   // Planted: one configuration that is the fastest in odd rounds and the slowest in even ones. It
-  // is chosen, and it is found out.
+  // is chosen, and the even rounds show that it is slow.
   Recording moody = synthetic_recording(space);
   for (RecordedProblem& each : moody.problems) {
     for (auto& [id, samples] : each.configurations) {
@@ -1226,7 +1226,8 @@ std::vector<const Space*> recorded_spaces() {
 TEST(Committed, TheBestFixedLevelIsTheBestOfTheRecording) {
   for (const Space* space : recorded_spaces()) {
     const Recording* recording = committed(*space);
-    // Worked out once more, without the tuner: the least product of times over training shapes.
+    // Computed once more, without common/tune: the least geometric mean of times over training
+    // shapes.
     std::string best;
     double least = std::numeric_limits<double>::infinity();
     for (const Candidate& each : space->candidates()) {
@@ -1479,7 +1480,7 @@ TEST(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
   Space header = space;
   header.source = write("header.cuh", "// version 1\n");
   is_new(header, *problem, at, device, "an edited header");
-  // Without a source the program itself stands for the kernel: not one key for all programs.
+  // Without a source, the key has the program itself, so that programs do not share a key.
   Space gone = space;
   gone.source = folder / "gone.cuh";
   EXPECT_EQ(make_key(gone, *problem, at, device).source_sha256.size(), 64u);

@@ -42,7 +42,7 @@ Roofs measure_roofs(const std::function<void(const std::string&)>& progress) {
     if (progress) progress("measuring this GPU's roofs: " + entry.contender.name);
     const Measurement m = measure({entry.contender}, options, nullptr).front();
     if (!m.error.empty()) continue;
-    // HBM roofs are cold by nature; the others must not be charged for what was flushed.
+    // HBM roofs are measured cold; the others must not include the loads of flushed data.
     const bool cold = entry.roof == Roof::hbm_copy || entry.roof == Roof::hbm_read;
     const double us = cold ? m.cold.median : m.hot.median;
     const double rate =

@@ -11,7 +11,7 @@
 namespace cookbook {
 namespace {
 
-constexpr size_t kDefaultSharedBytes = 48 << 10;  // more must be asked for, kernel by kernel
+constexpr size_t kDefaultSharedBytes = 48 << 10;  // more must be requested per kernel
 constexpr int kPortableCluster = 8;
 
 void check(cudaError_t status, const char* what) {

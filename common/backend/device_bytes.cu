@@ -66,7 +66,7 @@ std::uint64_t hash_bytes(const void* data, std::size_t bytes) {
   return hash;
 }
 
-// Without a profiler these do nothing, and what they return says nothing.
+// Without a profiler these do nothing, and their return value has no meaning.
 ProfilerRange::ProfilerRange() { static_cast<void>(cudaProfilerStart()); }
 ProfilerRange::~ProfilerRange() { static_cast<void>(cudaProfilerStop()); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// What the harness does to whole buffers where they lie: a GPU poisons or hashes a gigabyte in a
-/// millisecond, and copies it to the host in hundreds.
+/// What the harness does to whole buffers in device memory: a GPU poisons or hashes a gigabyte in a
+/// millisecond, but takes hundreds to copy it to the host.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class ProfilerRange {
   ProfilerRange& operator=(const ProfilerRange&) = delete;
 };
 
-/// Every bit of `x` decides about half of the bits of the result (the finaliser of splitmix64).
+/// Every bit of `x` affects about half of the bits of the result (the finaliser of splitmix64).
 constexpr std::uint64_t mix_bits(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -39,7 +39,7 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
 namespace detail {
 
 /// What the word at `index` adds to a hash. A hash is a sum, so that the order in which threads add
-/// does not matter; hence each term must be mixed to the end, or terms could cancel.
+/// does not matter; so each term must be fully mixed, or terms could cancel.
 constexpr std::uint64_t hash_term(std::uint64_t word, std::size_t index) {
   return mix_bits(word ^ (static_cast<std::uint64_t>(index) * 0x9e3779b97f4a7c15ull));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What both backends' DeviceMemory share.
+// The parts of DeviceMemory that both backends use.
 #include <cstdint>
 
 #include "common/backend/backend.hpp"
@@ -15,9 +15,9 @@ void DeviceMemory::check_range(size_t bytes, size_t offset) const {
   }
 }
 
-// Every 16-bit element is a NaN, and so is every 32-bit one: a value read from a band shows in the
-// result. Sign and mantissa depend on the buffer and on the place, so that a band copied onto
-// another one, or onto itself a few bytes further, shows too.
+// Every 16-bit element is a NaN, and so is every 32-bit one: so a value read from a band makes the
+// result a NaN. Sign and mantissa depend on the buffer and on the place, so a band copied onto
+// another one, or onto itself a few bytes further, is found, too.
 std::vector<unsigned char> DeviceMemory::guard_pattern(const unsigned char* begin,
                                                        const unsigned char* end) const {
   uint64_t seed = 0;

@@ -8,7 +8,7 @@
 
 namespace cookbook {
 
-/// `text` as a T and nothing else: no sign that T cannot have, no blank, nothing behind it.
+/// `text` as a T if it is nothing else: no sign that T cannot have, no blank, nothing after it.
 template <class T>
 std::optional<T> whole_number(std::string_view text) {
   T value = 0;

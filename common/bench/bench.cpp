@@ -42,12 +42,12 @@ class GpuTimer {
   }
   GpuTimer(const GpuTimer&) = delete;
   GpuTimer& operator=(const GpuTimer&) = delete;
-  /// Microseconds between the two records around `work`, which finds an L2 full of other lines when
-  /// `cold` and of its own otherwise.
+  /// Microseconds between the two records around `work`, with an L2 that holds other lines if
+  /// `cold`, and its own data otherwise.
   template <class Work>
   double time(bool cold, const Work& work) {
     flush_l2(Stream{});
-    if (!cold) work();  // warm: its own data is what the caches hold
+    if (!cold) work();  // warm: the caches hold its own data
     require(cudaEventRecord(start_));
     work();
     require(cudaEventRecord(stop_));
@@ -84,7 +84,7 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
                                  const BenchOptions& options, std::vector<ClockSample>* clocks) {
   std::vector<Measurement> results(contenders.size());
   GpuTimer timer;
-  const int full_clock = max_sm_clock_mhz();      // 0 where nobody knows: any clock will do
+  const int full_clock = max_sm_clock_mhz();      // 0 where it is not known: any clock is accepted
   std::vector<int> stride(contenders.size(), 1);  // slow contenders run every stride-th round
   auto guarded = [&](std::size_t c, auto&& work) {
     try {
@@ -141,7 +141,7 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
     results[c].cold = summarise(results[c].cold_us);
     if (!options.hot) continue;
     guarded(c, [&] {
-      // Back to back for about two milliseconds a sample, so that launch gaps overlap.
+      // Back to back for about two milliseconds per sample, so that launch gaps overlap.
       const int batch =
           std::clamp(static_cast<int>(2000 / std::max(results[c].cold.median, 1.0)), 1, 200);
       std::vector<double> samples;
@@ -176,7 +176,7 @@ void register_google_benchmark(const std::string& prefix, const std::vector<Cont
       const Timing timing = cold ? measurements[c].cold : measurements[c].hot;
       const std::string name =
           fmt::format("{}/{}/{}", prefix, contenders[c].name, cold ? "cold" : "hot");
-      // The sampler above decided how often to run; Google Benchmark registers and reports.
+      // The sampler above has determined how often to run; Google Benchmark registers and reports.
       benchmark::RegisterBenchmark(name.c_str(),
                                    [timing, bytes, flops](benchmark::State& state) {
                                      for (auto _ : state)

@@ -7,7 +7,7 @@
 namespace cookbook {
 namespace {
 
-// The part of NVML's C interface that is used (NVML API reference): all functions return 0 for
+// The part of NVML's C interface that is used here (NVML API reference): all functions return 0 for
 // success. Loading it at run time keeps the build free of a driver library.
 struct Nvml {
   using Device = void*;

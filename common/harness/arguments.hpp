@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The command lines of sidebar programs: a few numbers, or nothing. What a program does not
-// understand ends it with one line and status 2; passed over in silence, a mistyped size would be
-// answered with the table of another one.
+// The command lines of sidebar programs: a few numbers, or nothing. An argument that a program does
+// not understand ends it with one line and status 2. If it were ignored, a mistyped size would give
+// the table of another size.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// What the C interfaces of chapters (capi.cu) have in common. Header-only: such a library links
-/// the backend alone.
+/// Shared by the C interfaces of chapters (capi.cu). Header-only: such a library links the backend
+/// alone.
 #pragma once
 
 #include <exception>
@@ -18,7 +18,7 @@ namespace cookbook {
 /// What a plan is to its caller: it launches on a stream.
 using PlannedRun = std::function<void(Stream)>;
 
-/// Prepares level L; throws std::invalid_argument with the reason when it cannot take `problem`.
+/// Prepares level L; throws std::invalid_argument with the reason if it does not support `problem`.
 template <class L, class Problem, class Buffers>
 PlannedRun prepare_level(const Problem& problem, const Buffers& buffers) {
   if (const Support support = L::supports(problem, device_info()); !support) {

@@ -26,7 +26,8 @@ std::string format_value(double value) { return fmt::format("{:.9g}", value); }
 // Whether `got` is an acceptable result where `expected` is right; *error receives the distance.
 bool acceptable(double got, double expected, double bound, DType dtype, double* error) {
   *error = 0;
-  // First: where the inputs hold an infinity, a bound made of their magnitudes is infinite too.
+  // This comes first: where the inputs hold an infinity, a bound made of their magnitudes is
+  // infinite, too.
   if (std::isnan(expected)) return std::isnan(got);
   if (std::isinf(expected)) return got == expected;
   if (std::isinf(bound)) return true;  // the reference says that any value will do
@@ -60,8 +61,9 @@ void compare_row(const HostTensor& after, std::int64_t row, const double* value,
 }
 
 // All rows of a small problem; of a large one the first, the last, and one out of each of a number
-// of equal strips. Where in its strip a row lies follows the golden ratio, so that a tile's upper
-// rows are sampled as often as its lower ones, however high tiles are. `seed` moves the sample.
+// of equal strips. The position of a row in its strip follows the golden ratio, so that the upper
+// rows of a tile are sampled as often as the lower ones, for any tile height. `seed` moves the
+// sample.
 std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const TensorSpec& spec,
                                           std::uint64_t seed) {
   const double cost_per_row =
@@ -138,7 +140,7 @@ void Instance::note_inputs() {
 }
 
 void Instance::reset() {
-  synchronize();  // a kernel that failed before is not a launch of ours that is refused
+  synchronize();  // errors of earlier kernels are not reported as this launch's
   for (std::size_t i = 0; i < tensors_.list.size(); ++i) {
     const TensorSpec& spec = tensors_.list[i].spec;
     if (spec.role == Role::output) {
@@ -227,7 +229,7 @@ Instance::Comparison Instance::compare() {
     std::mutex mutex;
     std::int64_t unwritten = -1, touched = -1;
     parallel_for(after.spec.elements(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
-      std::int64_t col = begin % spec.pitch;  // kept by counting: a division an element would show
+      std::int64_t col = begin % spec.pitch;  // counted: a division per element takes too long
       for (std::int64_t at = begin; at < end; ++at, col = col + 1 == spec.pitch ? 0 : col + 1) {
         const bool padding = col >= spec.cols;
         const bool blank = is_poison(after, 0, at);

@@ -82,8 +82,8 @@ ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace) {
     case Metric::bytes: measured = bytes; break;
     default: break;
   }
-  // "At most so many" holds of none, too: of a buffer that nobody calls so any more. That there is
-  // no access at all is said by claiming 0.
+  // An upper bound also holds when there are no accesses, for example because the buffer was
+  // renamed. So it needs some; only a claim of 0 means that there are none.
   if (base == 0 || (!any && claim.value != 0)) {
     result.holds = false;
     result.measured = "no such access";

@@ -11,8 +11,8 @@
 
 namespace cookbook {
 
-/// Checks `claim` on `trace`. A claim whose accesses never happened is false, not vacuously true.
-/// Speed claims come back unchecked.
+/// Checks `claim` on `trace`. A claim about accesses that never happened is false. Speed claims
+/// come back unchecked.
 ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace);
 
 /// Totals over all sites: "global_load_requests", "shared_store_wavefronts", "async_load_bytes" ...

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What people look at: the ladder as a table, progress, colour only on a terminal.
+// Output for people: the ladder as a table, and progress. Colour only on a terminal.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class Progress {
 
 /// Prints the ladder: times, rates and % of roof on a GPU; counters on the SIMT backend.
 void print_ladder(const LadderResult& result);
-/// Prints the report of a traced level, for --explain, and below it what is wrong with the level.
+/// Prints the report of a traced level, for --explain, and below it the errors of the level.
 void print_explained(const Ladder& ladder, const LevelResult& level, const std::string& size,
                      const std::string& report);
 /// One line on standard error for each level that mismatched, crashed or hung.

@@ -142,7 +142,7 @@ void run_traced(const Chapter& chapter, const Ladder& ladder, const Options& opt
     const auto document = nlohmann::json::parse(run_traced_json(program, arguments));
     progress.clear();
     merge_traced(result, document.at("runs").at(0));
-  } catch (const std::exception& error) {  // what was timed is worth keeping
+  } catch (const std::exception& error) {  // times that were measured are kept
     progress.clear();
     result.trace_error = error.what();
     fmt::print(stderr, "chapter-{}: mechanism claims are not checked: {}\n", chapter.number,
@@ -190,7 +190,7 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run,
   if (run.timed && !result.device_lost) time_levels(run, libraries, options, result);
 #endif
   run_traced(chapter, ladder, options, result);
-  // Speed claims are made for the ladder's own size; at any other they stay open.
+  // Speed claims hold at the ladder's own size; at any other size they are not checked.
   if (run.size == ladder.gpu_size) {
     for (LevelResult& row : result.levels) {
       for (ClaimResult& claim : row.claims) check_speed_claim(claim, row);

@@ -18,10 +18,10 @@ namespace {
 const Variant kOddLayout{5, 3};
 constexpr const char* kOddText = ", rows and bases that start anywhere";
 
-// After as many nobody reads on; the tracer, which names lines, has its say all the same.
+// After this number of failures nobody reads on. The tracer, which names lines, still runs.
 [[maybe_unused]] constexpr int kEnoughFailures = 12;
 
-// Of what a traced run finds: races, reads of what was never written, accesses out of bounds ...
+// Findings of a traced run: races, uninitialised reads, accesses out of bounds ...
 [[maybe_unused]] constexpr const char* kNoFault = "the tracer finds no fault";
 
 [[maybe_unused]] std::string explain(const std::string& finding) {
@@ -71,7 +71,7 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
   require_writable(options.json);
   nlohmann::ordered_json checks = nlohmann::ordered_json::array();
   bool right = true;
-  // A grade takes every size and the tracer; less than that may miss what the exercise is about.
+  // A grade needs every size and the tracer; with less, it may miss what the exercise is about.
   bool complete = false;
   auto note = [&](const std::string& what, bool ok, const std::string& why) {
     right = right && ok;
@@ -88,7 +88,7 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
   note("right under the tracer", traced.check.status == CheckResult::Status::ok, why(traced.check));
   for (const std::string& finding : traced.findings) note(kNoFault, false, explain(finding));
   for (const ClaimResult& claim : traced.claims) {
-    if (!claim.claim.is_mechanism()) continue;  // speed: not what is graded
+    if (!claim.claim.is_mechanism()) continue;  // speed is not graded
     const bool holds = claim.holds.value_or(false);
     note(claim.claim.text, holds,
          holds         ? ""
@@ -116,11 +116,11 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
         level, instance, repeats, isolation_at(*ladder, options, size, ladder->trace_size));
     hung = check.status == CheckResult::Status::hung;
     const bool odd_layout = variant.extra_pitch != 0 || variant.misalign_elements != 0;
-    // TMA cannot take every layout, and supports() says so; every size it must take.
+    // TMA does not support every layout, and supports() says so. Every size must be supported.
     if (check.status == CheckResult::Status::skipped && odd_layout) return;
     const bool ok = check.status == CheckResult::Status::ok;
     wrong += !ok;
-    if (ok && (kind != InputKind::normal || odd_layout)) return;  // one line a size is enough
+    if (ok && (kind != InputKind::normal || odd_layout)) return;  // one line per size is enough
     note(fmt::format("{}, {} inputs{}", size_text(size), input_kind_name(kind), what), ok,
          why(check));
   };
@@ -134,7 +134,7 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
     grade(layout_size(*ladder), InputKind::normal, variant, kOddText, 1);
   }
 #if COOKBOOK_SIMT
-  // All three, since COOKBOOK_SIMT_ASYNC may have chosen any of them for what is above.
+  // All three schedules: COOKBOOK_SIMT_ASYNC may have chosen any of them for the checks above.
   using Schedule = simt::AsyncSchedule;
   for (const auto& [schedule, what] :
        {std::pair{Schedule::late, ", asynchronous copies late"},

@@ -30,9 +30,9 @@ TracedRun trace_isolated(const LevelEntry& level, Instance& instance, const Isol
 
 /// Grades exercise `options.exercise` of `chapter`: every test shape (or those of --size), then at
 /// the traced size every kind of input, layouts and schedules of asynchronous copies; then claims
-/// and findings under the tracer. Prints one line a check, writes --json, and returns the exit
+/// and findings under the tracer. Prints one line per check, writes --json, and returns the exit
 /// status: 0 passed, 1 not yet. With --size, or without the traced program, the grade is not
-/// complete: such a run never passes. A traced program runs its part only, likewise.
+/// complete: such a run never passes. A traced program runs only its part and never passes either.
 int grade_exercise(const Chapter& chapter, const Options& options);
 
 }  // namespace cookbook

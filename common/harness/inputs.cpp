@@ -19,14 +19,15 @@ double uniform(std::uint64_t bits) {  // in (0, 1)
 }
 
 double normal(std::uint64_t bits) {
-  // The sum of four uniforms is close enough to a normal for testing, and cheap.
+  // The sum of four uniform numbers is near enough to a normal one for testing, and fast.
   double sum = 0;
   for (int i = 0; i < 4; ++i) sum += static_cast<double>((bits >> (16 * i)) & 0xffff) + 0.5;
   return (sum / 65536.0 - 2.0) * std::sqrt(3.0);
 }
 
-// NaNs, so that reading them shows, and never the poison pattern, so that copying them onto the
-// padding of an output shows too. They differ from place to place, as the guard bands do.
+// NaNs, so that reading them changes the result. Never the poison pattern, so that copying them
+// onto the padding of an output is found, too. They differ from place to place, as in the guard
+// bands.
 void fill_padding(HostTensor& tensor) {
   const TensorSpec& spec = tensor.spec;
   const auto width = static_cast<std::int64_t>(dtype_bytes(spec.dtype));

@@ -51,13 +51,13 @@ class SharedRecord {
   CrashRecord* record_;
 };
 
-// The child: works, writes what came of it, and leaves without running anyone's destructors. No
-// exception leaves it: a caller that catches them would run twice.
+// The child: works, writes the result, and exits without running destructors. No exception leaves
+// it: a caller that catches it would run twice.
 [[noreturn]] void run_child(const std::function<json()>& work, CrashRecord& record, int out,
                             pid_t parent) noexcept {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a kernel that hangs must not outlive who watches it
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a kernel that hangs must not outlive the parent
   if (getppid() != parent) _exit(1);
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what a kernel prints before it crashes is not lost
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // keeps what a kernel prints before it crashes
   simt::record_crashes(&record);
   json message;
   try {
@@ -81,8 +81,8 @@ class SharedRecord {
 // How long a child may go without progress of any kind, host code included.
 std::uint64_t patience(std::uint64_t seconds) { return 2 * seconds + 2; }
 
-// Reads until the child closes its end. False: for so long it made no progress of any kind. Its own
-// watchdog, which can name lines, has had more than its time then.
+// Reads until the child closes its end. False if the child made no progress of any kind for that
+// time. By then its own watchdog, which can name lines, should have ended it.
 bool read_all(int in, const CrashRecord& record, std::uint64_t seconds,
               std::vector<std::uint8_t>& bytes) {
   const std::uint64_t limit = patience(seconds) * 1000 / kPollMilliseconds;

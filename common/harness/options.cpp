@@ -18,7 +18,7 @@
 namespace cookbook {
 namespace {
 
-// What is wrong with `text` as the number of an exercise; "" where nothing is.
+// What is wrong with `text` as the number of an exercise; "" if nothing is.
 std::string why_no_exercise(const Chapter& chapter, const std::string& text) {
   const auto count = static_cast<std::int64_t>(chapter.exercises.size());
   if (count == 0) return "this chapter has no graded exercise";
@@ -55,7 +55,7 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   CLI::Option* exercise =
       app.add_option("--exercise", options.exercise, "grade exercise K of this chapter")
           ->check([&chapter](const std::string& text) { return why_no_exercise(chapter, text); });
-  // They choose among levels and what is done with those: ignored, they would promise too much.
+  // These options choose levels and what is done with them. They must not be ignored silently.
   for (const char* other :
        {"--list", "--level", "--ladder", "--check", "--explain", "--no-trace"}) {
     exercise->excludes(app.get_option(other));
@@ -63,7 +63,7 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   app.add_option("--json", options.json, "write machine-readable results to this file");
   app.add_option_function<std::string>(
          "--seed",
-         [&options](const std::string& text) {  // left to itself CLI11 wraps -1, and reads 010 as 8
+         [&options](const std::string& text) {  // by default CLI11 wraps -1, and reads 010 as 8
            const auto number = whole_number<std::uint64_t>(text);
            if (!number) {
              throw CLI::ValidationError(
@@ -173,7 +173,7 @@ Size parse_size(const Ladder& ladder, const std::string& text) {
 }
 
 void require_memory(const AnyProblem& problem, const Size& size) {
-  double bytes = 0;  // not by spec.bytes(), whose whole numbers a mistyped size overflows
+  double bytes = 0;  // not spec.bytes(): a mistyped size overflows its integers
   for (const TensorSpec& spec : problem.tensors()) {
     if (spec.rows > 0) {
       bytes += (static_cast<double>(spec.rows - 1) * static_cast<double>(spec.pitch) +

@@ -29,8 +29,8 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Parses argv. Returns an exit status when the program is to end at once (--help, bad usage,
-/// both already reported), nothing otherwise.
+/// Parses argv. Returns an exit status if the program must end at once (--help or bad usage,
+/// already reported), nothing otherwise.
 std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, Options& options);
 
 /// Appends what `options` say about how kernels are run, for another program of the chapter.
@@ -42,14 +42,14 @@ std::vector<const Ladder*> select_ladders(const Chapter& chapter, const Options&
 std::vector<int> select_levels(const Ladder& ladder, const Options& options);
 /// Parses "4096" or "4096x1024" for `ladder`; throws UsageError saying what is accepted.
 Size parse_size(const Ladder& ladder, const std::string& text);
-/// Throws UsageError where the buffers of `problem` do not fit the device's memory.
+/// Throws UsageError if the buffers of `problem` do not fit in the device's memory.
 void require_memory(const AnyProblem& problem, const Size& size);
 /// "4096x1024".
 std::string size_text(const Size& size);
 
-/// Throws UsageError where `file` cannot be written (an empty name: nothing is to be). Called once
-/// everything else is right and before anything runs: hours of results must not end in a folder
-/// that cannot be written. Makes the folders that are missing; leaves the file as it was.
+/// Throws UsageError if `file` cannot be written; an empty name means that nothing will be written.
+/// Called when everything else is right and before anything runs, so that hours of results are not
+/// lost. Makes missing folders; does not change the file.
 void require_writable(const std::string& file);
 /// Writes a results file whole; throws std::runtime_error where that fails.
 void write_file(const std::string& file, const std::string& text);

@@ -54,7 +54,7 @@ Isolation isolation_at(const Ladder& ladder, const Options& options, const Size&
 Plan make_plan(const Chapter& chapter, const Options& options, Purpose purpose) {
   Plan plan;
   std::string no_level;
-  std::map<std::string, std::string> refused;  // by size: why the first ladder refused it
+  std::map<std::string, std::string> refused;  // by size: why the first ladder does not support it
   std::set<std::string> taken;
   for (const Ladder* ladder : select_ladders(chapter, options)) {
     std::vector<int> levels;

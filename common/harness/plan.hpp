@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a command line asks to run. Made before anything runs, so that a mistake costs nothing.
+// What a command line asks to run. Made before anything runs, so that a mistake is found at once.
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ struct Plan {
 /// What is done at a ladder's default size: its levels are timed, checked, or traced.
 enum class Purpose { time, check, trace };
 
-/// The runs that `options` ask for. With several ladders, --level picks where it exists and --size
-/// where it is possible; what no ladder has or can take is a UsageError.
+/// The runs that `options` ask for. With several ladders, --level applies to ladders that have the
+/// level, and --size to ladders that support the size. If no ladder does, it is a UsageError.
 Plan make_plan(const Chapter& chapter, const Options& options, Purpose purpose);
 
 /// The time limit that `options` and COOKBOOK_TIME_LIMIT set; without either 60 s at `usual`, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plain and traced kernels live in separate executables: one starts the other.
+// Plain and traced kernels are in separate executables: one starts the other.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What samples of time are made into, in the benchmarks and in the tuner.
+// Statistics of samples of time, for the benchmarks and the tuner.
 #pragma once
 
 #include <vector>

@@ -11,7 +11,7 @@ namespace cookbook {
 namespace {
 
 // A 16-bit floating-point format: conversions written out here, independent of the device types
-// that the kernels use, so that an error in those cannot hide itself.
+// that the kernels use, so that an error in those is found.
 struct Narrow {
   int mantissa_bits;
   int min_exponent;  // of the smallest normal number

@@ -100,7 +100,8 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
       row.reference_name = contenders[reference].name;
     }
   }
-  // Right after timing as well: a level that broke its output while hot is not fast, it is wrong.
+  // Checked after timing as well: a level that wrote a wrong output while it was timed is wrong,
+  // not fast.
   for (std::size_t c = 0; c < contenders.size(); ++c) {
     if (row_of[c] < 0 || !measured[c].error.empty()) continue;
     LevelResult& row = result.levels[row_of[c]];

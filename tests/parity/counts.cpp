@@ -72,7 +72,8 @@ Counts counts_from(const Json& json) {
 }
 
 /// "global_load" ...; empty for what goes past the counters. Of asynchronous operations only
-/// cp.async meets them, on both of its sides: 4 to 16 bytes a lane, where a piece of TMA is wider.
+/// cp.async meets them, on both of its sides: 4 to 16 bytes per lane, where a piece of TMA is
+/// wider.
 std::string op_of(const simt::AccessSite& site) {
   constexpr int kWidestCpAsync = 16;
   if (site.op == simt::Op::load || site.op == simt::Op::store) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A small product for planted bugs of the tensor-core chapters: a warp computes 16 x 8 of C from
-// two stages that cp.async fills. M, N and K are multiples of 16, 8 and 64.
+// A small GEMM for planted bugs of the tensor-core chapters: a warp computes 16 x 8 of C from two
+// stages that cp.async fills. M, N and K are multiples of 16, 8 and 64.
 #pragma once
 
 #include "chapters/05_tensor_cores/problem.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A small problem for planted bugs: out[r][c] = 2 * in[r][cols - 1 - c], one block a row.
+// A small problem for planted bugs: out[r][c] = 2 * in[r][cols - 1 - c], one block per row.
 #pragma once
 
 #include "common/device/cuda.cuh"

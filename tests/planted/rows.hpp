@@ -45,7 +45,7 @@ enum class Bug {
   short_tail,            // the vector path ends one element early
   row_in_int,            // row * pitch in 32 bits
   row_in_unsigned,       // the same without a sign
-  remainder_of_sms,      // rows are shared out as if the number of SMs divided them
+  remainder_of_sms,      // rows are distributed as if the number of SMs divided them
   flag_stays,            // the second run finds the flag of the first
   keeps_first_inputs,    // the second run writes what the first one read
   refuses_odd_pitch,

@@ -13,7 +13,8 @@ namespace {
 
 using EncodeTiled = decltype(&cuTensorMapEncodeTiled);
 
-// Asked of the driver at run time, so that programs start (and skip) where there is no libcuda.
+// Obtained from the driver at run time, so that programs start (and skip) where there is no
+// libcuda.
 EncodeTiled encode_tiled() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;

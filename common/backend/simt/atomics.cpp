@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Atomics that g++ has no builtin for, as compare-and-swap loops; and fences and clocks. Global
-// memory is shared by the worker threads, so these are atomic for the CPU too.
+// Fences, clocks, and atomics that g++ has no builtin for, as compare-and-swap loops. Global memory
+// is shared by the worker threads, so these are atomic for the CPU too.
 #include <chrono>
 #include <cstring>
 

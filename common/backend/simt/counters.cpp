@@ -58,8 +58,8 @@ uint32_t phase_wavefronts(const LaneRequest& request, uint32_t lanes, int bytes,
   return wavefronts;
 }
 
-/// Whether every active lane in `lanes` agrees with its neighbour at distance 1, or every one with
-/// its neighbour at distance 2. Then two phases of a wide access are served as one.
+/// Whether every active lane in `lanes` has the same address as lane XOR 1, or every one as lane
+/// XOR 2. Then two phases of a wide access are served as one.
 bool phases_merge(const LaneRequest& request, uint32_t lanes) {
   for (const int distance : {1, 2}) {
     bool all = true;

@@ -25,7 +25,7 @@ struct RequestCost {
 /// Distinct sectors the request touches; ideal if its distinct bytes were dense and aligned.
 RequestCost global_cost(const LaneRequest& request, int bytes_per_lane);
 
-/// How a warp's shared-memory request is spread over phases.
+/// How a warp's shared-memory request is split into phases.
 enum class SharedRule {
   load_store,   ///< 8-byte: half-warps, 16-byte: quarter-warps, merged where the hardware merges.
                 ///< ldmatrix and stmatrix too: rows that differ are not merged.
@@ -37,9 +37,9 @@ enum class SharedRule {
 /// of phases with an active lane.
 RequestCost shared_cost(const LaneRequest& request, int bytes_per_lane, SharedRule rule);
 
-/// Passes in which the lanes of a request of 4-byte cp.async get their words out of L1: one lane a
-/// pass from each of 32 columns of words, at the same word of every 128-byte line. Unlike a load, a
-/// word that several lanes copy is taken once for each, because it goes to several places.
+/// Passes in which the lanes of a request of 4-byte cp.async get their words from L1: per pass, one
+/// lane from each of 32 columns. A column is the same word of every 128-byte line. A word that
+/// several lanes copy counts once per lane, unlike in a load, because it goes to several places.
 uint32_t source_wavefronts(const LaneRequest& source);
 
 }  // namespace cookbook::simt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A crash inside a kernel names the block, the thread and the line that ran, and ends the process
-// with kCrashStatus. Outside of kernels, signals do what they did before, unless a parent process
+// with kCrashStatus. Outside of kernels, signals have their former effect, unless a parent process
 // keeps the record.
 #include "common/backend/simt/crash.hpp"
 
@@ -51,8 +51,8 @@ std::string first_line(const void* kernel) {
   return describe_line(symbolize({const_cast<char*>(static_cast<const char*>(kernel)) + 1})[0]);
 }
 
-// Called in the order of how much each step trusts the process: the parent has whatever was stored
-// before a step fails.
+// Steps that need a less damaged process come later: if one fails, the parent has what was stored
+// before.
 void record_crash(int signal, const siginfo_t* info, const void* context) {
   CrashRecord& crash = *record;
   const auto* machine = &static_cast<const ucontext_t*>(context)->uc_mcontext;
@@ -80,7 +80,7 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
   if (count > 1) {
     std::copy(frames, frames + count, crash.frames);
     crash.frame_count = count;
-  } else {  // a jump to where no code is: what called it may be on top of the stack
+  } else {  // a jump to an address without code: its caller may be on top of the stack
     crash.frames[1] = caller();
     crash.frame_count = 2;
   }
@@ -88,8 +88,8 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
 
 [[noreturn]] void report_and_exit() {
   if (has_parent()) _exit(kCrashStatus);
-  // Finding the line allocates memory, which a crash may have left locked: an alarm bounds the
-  // wait.
+  // Finding the line allocates memory, and a crash may have left the allocator locked: an alarm
+  // bounds the wait.
   ::signal(SIGALRM, SIG_DFL);
   alarm(5);
   const std::string line = "error: " + describe(*record) + "\n";
@@ -100,7 +100,7 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
 void handle(int signal, siginfo_t* info, void* context) {
   if (!has_parent() && !(current_worker && current_thread)) {
     sigaction(signal, &previous[signal], nullptr);
-    if (info->si_code <= 0) raise(signal);  // sent by somebody: would not happen again by itself
+    if (info->si_code <= 0) raise(signal);  // sent by a process: would not happen again
     return;
   }
   record_crash(signal, info, context);

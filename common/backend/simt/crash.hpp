@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is known when a kernel ends its process: by a crash, by exit(), or by never finishing.
+// What is known when a kernel ends its process: by a crash, by exit(), or because it never
+// finishes.
 #pragma once
 
 #include <atomic>
@@ -46,8 +47,8 @@ std::string describe(const CrashRecord& record);
 /// "kernel sgemm (sgemm.cuh:12)".
 std::string describe_kernel(const void* kernel);
 
-/// Ends the process when no thread of a launch finishes for as long; 0: never. The initial value is
-/// COOKBOOK_TIME_LIMIT, or 60.
+/// Ends the process when no thread of a launch finishes for this number of seconds; 0: never. The
+/// initial value is COOKBOOK_TIME_LIMIT, or 60.
 void set_time_limit(uint64_t seconds);
 uint64_t time_limit();
 

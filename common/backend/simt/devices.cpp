@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The GPUs that the model can stand for, and what the environment makes of them.
+// The GPUs that the model can stand for, and the environment variables that change them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ constexpr std::array<Device, 8> kDevices = {{
     {"rtx5090", "RTX 5090", 120, 170, 99, 100, 1536, 24, 96, 32},
 }};
 
-// Unless a device is asked for: an H100 of four SMs, which small problems fill.
+// The default device: an H100 with four SMs, which small problems fill.
 constexpr Device kSmallModel = {"", "", 90, 4, 227, 228, 2048, 32, 50, 1 << 20};
 
 const Device& find_device(const std::string& name) {
@@ -130,7 +130,7 @@ void set_sm_count(int count) {
       count > 0 ? count : make_model(device_from_environment()).info.sm_count;
 }
 
-// Of a kernel: what the host computes by the same functions, it may.
+// Only in kernels: the host may call the same functions.
 void require_capability(int needed, const char* what, void* pc) {
   if (device_info().cc() >= needed || !current_worker) return;
   fail(std::string(what) + " needs sm_" + std::to_string(needed) + "; this is the " +

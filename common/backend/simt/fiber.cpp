@@ -142,7 +142,7 @@ void StackPool::reserve(size_t count) {
 }
 
 char* StackPool::top(size_t i) const {
-  // Staggered: stacks at equal offsets would all compete for the same few cache sets.
+  // Staggered, because stacks at equal offsets would all compete for the same few cache sets.
   const size_t stagger = (i % 32) * 128;
   return chunks_[i / kStacksPerChunk] + (i % kStacksPerChunk + 1) * kStackBytes - stagger;
 }

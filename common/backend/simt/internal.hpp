@@ -48,10 +48,10 @@ struct Block;
 struct Group;
 struct Warp;
 
-// What a release passes on to whoever acquires. `reads`: that earlier reads are over, but no
-// ordinary write; of a release at the scope of a block, for another block of the cluster. `starts`:
-// that the block has started, and what fence.mbarrier_init covered; of
-// barrier.cluster.arrive.relaxed.
+// What a release makes known to the thread that acquires. `reads`: that earlier reads are complete,
+// but no ordinary write (a release at the scope of a block, for another block of the cluster).
+// `starts`: that the block has started, and what fence.mbarrier_init covered
+// (barrier.cluster.arrive.relaxed).
 enum class Knowledge : uint8_t { all, reads, starts };
 
 enum class ThreadState : uint8_t { ready, blocked, parked, exited };
@@ -61,8 +61,8 @@ enum class ThreadState : uint8_t { ready, blocked, parked, exited };
 using Actor = int32_t;
 
 // What a lane did that other lanes of its warp may not have done, since the warp last met.
-// `waited`: waits that may have taken time, and so may have left the lane behind: only a meeting of
-// the warp mends that.
+// `waited`: waits that may have taken time, after which the lane may be behind until the warp
+// meets.
 struct LanePath {
   struct Places {
     uint64_t hash = 0;  // of all of them
@@ -200,17 +200,17 @@ extern __thread Thread* current_thread;
 
 // ---- scheduling ----
 
-// Queues a thread that was blocked. Wake rule: whoever completes a condition wakes every thread
-// that waits for it; a woken thread tests its condition again if others could have changed it in
-// between.
+// Queues a thread that was blocked. Wake rule: the thread that completes a condition wakes every
+// thread that waits for it. A woken thread tests its condition again if others could have changed
+// it in between.
 void make_ready(Thread* thread);
 
 // Suspends the current thread until make_ready(). `what` and `object` say what it waits for in a
 // deadlock report; `pc` where (a return address within the kernel).
 void block_current(const char* what, const void* object, void* pc);
 
-// Lets every other ready thread run once; for spin loops. A group in which all threads only spin,
-// for long and with nothing else happening, is reported as an error.
+// Lets every other ready thread run once; for spin loops. If all threads of a group only spin for a
+// long time and nothing else happens, it is an error.
 void yield_current(void* pc);
 
 // Abandons the launch: launch() throws KernelError. The message is completed with kernel, block and
@@ -358,7 +358,7 @@ struct Hooks {
   virtual void full_barrier(Block&) {}
   // These threads of the block have synchronised with each other (named barrier, __syncwarp).
   virtual void join(Block&, const uint16_t* /*thread_ids*/, int /*count*/) {}
-  // Everything `who` has done so far happens before whatever a later acquirer of the object does.
+  // Everything `who` has done so far happens before what a later acquirer of the object does.
   virtual void release(const void* /*object*/, Actor /*who*/, Knowledge = Knowledge::all) {}
   virtual void acquire(const void* /*object*/, Actor /*who*/) {}
   // An asynchronous unit reads or writes a range of shared or global memory. `actor` did it for

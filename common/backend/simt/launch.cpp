@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The host side: checks a launch as a GPU would, deals its groups to worker threads, reports
+// The host side: checks a launch as a GPU would, assigns its groups to worker threads, reports
 // errors.
 #include "common/backend/simt/launch.hpp"
 
@@ -127,7 +127,8 @@ class WorkerPool {
 };
 
 Worker& worker_of_this_thread() {
-  // exit() in a kernel destroys what is thread-local first: not the stack that it runs on.
+  // exit() in a kernel destroys thread-local objects first. The worker on whose stack it runs must
+  // survive.
   struct Delete {
     void operator()(Worker* worker) const {
       if (worker != current_worker) delete worker;
@@ -139,7 +140,7 @@ Worker& worker_of_this_thread() {
 }
 
 // The error of the first group that failed: the same for any number of workers, because groups are
-// dealt in order.
+// assigned in order.
 class FirstError {
  public:
   void add(uint64_t group, const std::string& message) {
@@ -220,7 +221,7 @@ void run_launch(const Launch& launch) {
   if (!first_error.message().empty()) throw KernelError(first_error.message());
 }
 
-// ---- what a GPU refuses ----
+// ---- launches that a GPU rejects ----
 
 constexpr unsigned kMaxGridX = 0x7fffffffu, kMaxGridYZ = 65535, kMaxBlockZ = 64;
 constexpr int kMaxCluster = 16;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Which code is the standard library's. The linker keeps one copy of std::vector's functions, and
-// it may be the instrumented one from a kernel's file; when the runtime calls it, on a CUDA thread,
-// that is not the kernel's doing and must not be counted, let alone suspend the thread.
+// it may be the instrumented one from a kernel's file; when the runtime calls it on a CUDA thread,
+// this is not part of the kernel. It must not be counted and must not suspend the thread.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,8 @@ const SharedVariable* find_shared_variable(uintptr_t offset, size_t bytes);
 const SharedVariable* nearest_shared_variable(uintptr_t offset);
 
 /// Whether `offset` into the executable's thread-local storage lies in a guard variable. g++ adds
-/// one to a `__shared__` array of a class type in a template kernel; no thread of the kernel knows.
+/// one to a `__shared__` array of a class type in a template kernel; the source does not mention
+/// it.
 bool is_guard_variable(uintptr_t offset);
 
 }  // namespace cookbook::simt

@@ -18,11 +18,11 @@ namespace cookbook {
 namespace simt {
 namespace {
 
-// From here on only what is touched takes memory: tests lay rows 4 GiB apart.
+// From this size on, only touched pages take memory: tests use row pitches of 4 GiB.
 constexpr bool is_sparse(size_t bytes) { return bytes >= size_t{4} << 30; }
 
 // Around every buffer and its guard bands: a store that misses by less than this crashes, and the
-// crash names its line, instead of changing what belongs to the process.
+// crash names its line. Otherwise it could change other data of the process.
 constexpr size_t kUnmappedBytes = 16 << 20;
 constexpr uint32_t kRankShift = 24;
 constexpr uint32_t kOffsetMask = (1u << kRankShift) - 1;

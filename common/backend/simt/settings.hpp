@@ -12,14 +12,16 @@ namespace cookbook::simt {
 /// empty. Throws std::runtime_error with one line that says what is accepted.
 uint64_t environment_number(const char* name, uint64_t otherwise, uint64_t least, uint64_t most);
 
-/// Reads every variable once and throws what the first wrong one deserves. Each is otherwise read
-/// where it is first needed, inside a launch, and its mistake would look like one of the kernel.
+/// Reads every variable once and throws the error of the first wrong one. Otherwise each would be
+/// read where it is first needed, inside a launch, and a wrong value would look like an error of
+/// the kernel.
 void check_environment();
 
-/// COOKBOOK_SIMT_SPIN_SECONDS: how long all may spin before a launch counts as hanging.
+/// COOKBOOK_SIMT_SPIN_SECONDS: how long all threads may spin before a launch counts as hanging.
 uint64_t spin_seconds_from_environment();
 
-/// COOKBOOK_TIME_LIMIT: seconds without a finished thread that end a process; 0: none do.
+/// COOKBOOK_TIME_LIMIT: after this number of seconds without a finished thread the process ends; 0:
+/// never.
 uint64_t time_limit_from_environment();
 
 /// The devices that COOKBOOK_SIMT_DEVICE and set_device() take, by compute capability: "t4" ...
@@ -31,7 +33,7 @@ std::vector<std::string> device_names();
 /// lists the devices.
 void set_device(const std::string& name);
 
-/// Throws what a wrong COOKBOOK_SIMT_* variable of the device deserves.
+/// Throws the error of a wrong COOKBOOK_SIMT_* variable of the device.
 void check_device_environment();
 
 }  // namespace cookbook::simt

@@ -207,7 +207,8 @@ std::string describe_line(const SourceLocation& location) {
 }
 
 std::string describe_stack(void* const* frames, int count) {
-  // Only what was compiled here: systems that have glibc's debug information would name abort().
+  // Only code that was compiled here: on systems with glibc's debug information this would name
+  // abort().
   const std::string here = find_module(reinterpret_cast<uintptr_t>(&describe_stack)).path;
   std::vector<void*> own;
   for (int i = 0; i < count; ++i) {

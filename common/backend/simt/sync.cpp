@@ -21,7 +21,8 @@ void tell_tracer(Block& block, NamedBarrier& barrier, bool full) {
   } else if (!barrier.has_arrivals) {
     hooks->join(block, barrier.participants.data(), static_cast<int>(barrier.participants.size()));
   } else {
-    // Those who came by bar.arrive released when they came and are not ordered after the others.
+    // Threads that came by bar.arrive released when they came, and are not ordered after the
+    // others.
     for (uint16_t id : barrier.waiting) hooks->release(&barrier, block.threads[id].actor);
     for (uint16_t id : barrier.waiting) hooks->acquire(&barrier, block.threads[id].actor);
   }
@@ -31,7 +32,7 @@ bool is_complete(const Block& block, const NamedBarrier& barrier) {
   return barrier.arrived >= (barrier.expected ? barrier.expected : block.alive);
 }
 
-// Wakes everyone who waits, except the current thread.
+// Wakes all waiting threads except the current one.
 void complete(Block& block, NamedBarrier& barrier) {
   tell_tracer(block, barrier, barrier.expected == 0);
   const uint32_t self = current_thread && current_thread->block == &block &&
@@ -148,7 +149,7 @@ void complete_meeting(Warp& warp, Rendezvous& meeting, bool orders_memory) {
 
 constexpr const char* kSyncWarp = "__syncwarp";
 
-// Who takes part and what each brought; the guard ends the meeting for this lane.
+// The lanes that take part and their values; the guard ends the meeting for this lane.
 class Meeting {
  public:
   Meeting(uint32_t mask, uint64_t value, const char* operation, void* pc)
@@ -403,8 +404,9 @@ uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op) {
   return result;
 }
 
-// Which lanes are active together is the hardware's choice. The traced build knows who runs the
-// same basic block; the plain build runs lane by lane, and "only me" is a valid answer too.
+// Which lanes are active together is the hardware's choice. The traced build knows which lanes run
+// the same basic block. The plain build runs lane by lane, and the calling lane alone is a valid
+// answer, too.
 uint32_t active_mask() {
   return hooks ? current_thread->converged & current_thread->warp->alive
                : 1u << current_thread->lane;

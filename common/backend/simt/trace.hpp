@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a traced run of a kernel reports: memory counters per source line, and findings (races,
+// The report of a traced run of a kernel: memory counters per source line, and findings (races,
 // uninitialised reads, accesses out of bounds ...). The counters model the source as written: a GPU
 // compiler may fuse or split accesses, which changes requests but rarely sectors or conflicts.
 #pragma once

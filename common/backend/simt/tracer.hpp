@@ -19,7 +19,8 @@ struct TracerBackend {
 extern TracerBackend* tracer_backend;
 
 /// An access by instrumented code on `thread`. `natural_alignment`: of a type aligned to its size,
-/// so that a GPU would refuse another address. `part` tells the pieces of one large access apart.
+/// so that a GPU would fail on another address. `part` distinguishes the pieces of one large
+/// access.
 void trace_access(Thread& thread, uintptr_t address, unsigned bytes, Op op, bool natural_alignment,
                   void* pc, unsigned part = 0);
 

@@ -27,8 +27,8 @@ inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc
                                reinterpret_cast<uintptr_t>(address), bytes, op, natural, pc);
 }
 
-/// An access of a type less aligned than its size. One of 16 bytes or less counts as a whole,
-/// another as the widest pieces that fit it.
+/// An access of a type less aligned than its size. One of at most 16 bytes counts as a whole, a
+/// larger one as the widest pieces that fit.
 void range(const void* address, size_t bytes, Op op, void* pc) {
   if (!tracing(pc) || bytes == 0) return;
   Thread& thread = *cookbook::simt::current_thread;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ends a process whose launch no longer gets anywhere, and says where its threads are.
+// Ends a process whose launch makes no progress any more, and says where its threads are.
 #pragma once
 
 namespace cookbook::simt {
@@ -16,7 +16,7 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
 };
 
-// For this OS thread, before it runs fibers: lets the watchdog ask where it is.
+// For this OS thread, before it runs fibers: the watchdog can then find out where it is.
 void answer_watchdog();
 
 }  // namespace cookbook::simt

@@ -64,7 +64,7 @@ struct Worker {
   Group group;
   ReadyQueue ready;
   std::deque<std::function<void()>> pending;  // asynchronous operations
-  bool running_pending = false;               // the current thread only lends its stack to one
+  bool running_pending = false;               // an operation runs on the current thread's stack
   uint64_t random_state = 0;
   Actor next_async_actor = -1;
   void* main_stack_pointer = nullptr;
@@ -113,7 +113,7 @@ void release_after_exit(Thread& thread);
 // memory.cpp: looks up this OS thread's thread-local storage anew.
 void refresh_static_shared_ranges();
 
-// The thread of a group that its worker runs, and where ("" if not known).
+// The thread of a group that its worker runs, and its line ("" if not known).
 struct RunningThread {
   const Thread* thread = nullptr;
   std::string line;

@@ -124,7 +124,7 @@ void cp_async_mbarrier_arrive_noinc(uint64_t* bar) {
   defer([&thread, &group, bar, end, pc] {
     Mbarrier& barrier = find_mbarrier(group, bar, "cp_async_mbarrier_arrive_noinc", pc);
     CpAsyncState& state = thread_units(thread).cp_async;
-    // The thread may still wait for these copies too, so they stay in its list.
+    // The thread may still wait for these copies, too, so they stay in its list.
     for (uint64_t i = state.first; i < end && i < state.end(); ++i) {
       CpAsyncCopy& copy = state.copies[i - state.first];
       land(copy);

@@ -36,7 +36,7 @@ std::string name(const char* what, const uint64_t* bar) {
   return std::string(what) + ": mbarrier at " + place(bar);
 }
 
-// "mbarrier at ..., phase P, A of C arrivals and B bytes pending", for whoever reports a deadlock.
+// "mbarrier at ..., phase P, A of C arrivals and B bytes pending", for reports of deadlocks.
 void describe(Mbarrier& barrier) {
   std::snprintf(barrier.text, sizeof barrier.text,
                 "mbarrier at %s (phase %u: %u of %u arrivals and %lld bytes pending)",
@@ -152,8 +152,9 @@ void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc) {
 }
 
 // Scopes, as the PTX ISA has them ("Scope"): a release and an acquire synchronise if each scope
-// includes the other thread. What a copy brings is seen at any scope (CUTLASS relies on it for
-// multicasts), and reads are over when a barrier says so, since only their order matters.
+// includes the other thread. The data of a copy is visible at any scope (CUTLASS relies on it for
+// multicasts). An arrival at any scope shows that reads are complete, since only their order
+// matters.
 void mbarrier_release(Mbarrier& barrier, Actor who, const Block& from, Signal signal) {
   const uint32_t parity = barrier.phase & 1;
   const bool is_own = barrier.owner == &from;

@@ -38,14 +38,14 @@ struct BulkStoreState {
   std::deque<std::vector<std::shared_ptr<BulkStore>>> groups;
 };
 
-// A committed group of products: [begin, end) of the warpgroup's products.
+// A committed group: operations [begin, end) of the warpgroup's wgmma.
 struct WgmmaBatch {
   uint64_t begin, end, number;
 };
 
 struct WgmmaThreadState {
-  uint64_t issued = 0;     // products
-  uint64_t committed = 0;  // products
+  uint64_t issued = 0;     // wgmma operations
+  uint64_t committed = 0;  // wgmma operations
   uint64_t batches = 0;
   bool fenced = false;
   std::deque<WgmmaBatch> pending;
@@ -99,8 +99,8 @@ void* map_to_rank(const void* pointer, uint32_t rank, const char* what, void* pc
 
 // The barrier at `bar`, which must be initialised; `what` begins the message if it is not.
 Mbarrier& find_mbarrier(Group& group, const uint64_t* bar, const char* what, void* pc);
-// Who signals a barrier: a thread, at the scope of its block or of the cluster; a bulk copy, whose
-// data every wait sees; or a st.async.
+// What signals a barrier: a thread, at the scope of its block or of the cluster; a bulk copy, whose
+// data is visible to every wait; or a st.async.
 enum class Signal : uint8_t { block, cluster, bulk_copy, store_async };
 // Tells the tracer that `who`, of block `from`, publishes what it did to those who wait.
 void mbarrier_release(Mbarrier& barrier, Actor who, const Block& from, Signal signal);
@@ -109,7 +109,7 @@ void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc);
 void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, const Block& from,
                              Signal signal, void* pc);
 
-// Fails if a barrier and its copies disagree about bytes; everything has landed.
+// Fails if a barrier expects other bytes than its copies have; everything has arrived.
 void mbarrier_group_end(Group& group);
 
 // Called at a thread's exit.

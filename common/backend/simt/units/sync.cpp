@@ -23,7 +23,7 @@ void require_barrier(int id, int threads, const char* what, void* pc) {
   }
 }
 
-// The lanes of a warp come one by one and do not wait: the first of each round is remembered.
+// The lanes of a warp arrive one by one and do not wait: the first of each round is stored.
 void check_converged(void* pc) {
   const Thread& self = *current_thread;
   Warp& warp = *self.warp;
@@ -41,8 +41,8 @@ void check_converged(void* pc) {
 
 }  // namespace
 
-// The compiler knows how many registers a thread really has. What can be checked here: once every
-// warpgroup has said what it wants, the block must fit the register file.
+// Only the compiler knows the registers per thread. What can be checked here: once every warpgroup
+// has stated its number, the block must fit the register file.
 void set_registers(int count) {
   void* const pc = COOKBOOK_SIMT_PC;
   const Block& block = *current_thread->block;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TMA. A load lands, data and bytes together, when the schedule says so; a store reads shared
-// memory between its issue and wait_group.read, and writes global memory between that and
+// TMA. The data and bytes of a load arrive together, when the schedule says so. A store reads
+// shared memory between its issue and wait_group.read, and writes global memory between that and
 // wait_group.
 #include "common/device/tma.cuh"
 
@@ -138,7 +138,7 @@ void add_row(TensorType type, char* to, const char* from, uint32_t bytes, uint32
       case TensorType::u64:
         add_element<uint64_t>(to + b, from + b, [](uint64_t x, uint64_t y) { return x + y; });
         break;
-      default:  // u32, s32: the others were refused at issue
+      default:  // u32, s32: the others were rejected at issue
         add_element<uint32_t>(to + b, from + b, [](uint32_t x, uint32_t y) { return x + y; });
         break;
     }
@@ -178,9 +178,9 @@ void require_map(const TensorMap* map, int rank, const char* what, void* pc) {
   }
 }
 
-// A box may hang over any edge, but its rows must begin on 16-byte boundaries of the tensor's. PTX
-// does not say so; an H200 answers "an illegal instruction was encountered" (the rule was found by
-// triton-lang/triton, issue 7385).
+// A box may be partly out of bounds, but its rows must begin on 16-byte boundaries of the tensor's.
+// PTX does not say so; an H200 answers "an illegal instruction was encountered" (the rule was found
+// by triton-lang/triton, issue 7385).
 void require_start(const Box& box, const char* what, void* pc) {
   const int64_t bytes = box.at[0] * box.map.element_bytes;
   if (bytes % 16 != 0) {
@@ -347,8 +347,8 @@ void bulk_wait(int pending_groups, bool only_reads) {
     }
   }
   if (hooks != nullptr) hooks->acquire(&state, thread.actor);
-  // Groups that were only read wait on, but not without bound: a persistent kernel may never ask
-  // for more than that.
+  // Groups of which only the source was read stay in the list, but not without bound: a persistent
+  // kernel may never wait for their writes.
   constexpr size_t kMaxRead = 8;
   const size_t done = only_reads ? (count > kMaxRead ? count - kMaxRead : 0) : count;
   for (size_t i = 0; i < done; ++i) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A product of a warpgroup is computed once for all its 128 threads, after all have issued it: by
-// the first that waits for it (late), by the last that issues it (early), at either or while they
-// wait (random). Accumulators are written then and not before, through the pointers that the
-// threads gave: those variables are still in scope, since the threads have yet to return from their
-// waits. A registers are taken at issue.
+// A wgmma of a warpgroup is computed once for all its 128 threads, after all have issued it: by the
+// first thread that waits for it (late), by the last that issues it (early), at either time or
+// while they wait (random). Accumulators are written then and not before, through the pointers that
+// the threads passed. Those variables are still in scope, because the threads have not yet returned
+// from their waits. A registers are copied at issue.
 #include "common/device/wgmma.cuh"
 
 #include <algorithm>
@@ -99,7 +99,7 @@ const char* shared_base(const Block& block) { return block.shared - kDynamicShar
 // Rows of the accumulator that thread `id` of the warpgroup has: row_of(id, 0) and row_of(id, 1).
 uint32_t row_of(uint32_t id, uint32_t which) { return id / 32 * 16 + id % 32 / 4 + 8 * which; }
 
-// The product's scratch: one at a time per OS thread.
+// Scratch of one wgmma: one at a time per OS thread.
 struct Scratch {
   alignas(64) float a[64][32];   // (m, k)
   alignas(64) float b[32][256];  // (k, n)
@@ -235,8 +235,8 @@ void require_operand(const Operand& operand, uint32_t rows, uint32_t depth, cons
   }
 }
 
-// The tracer hears of reads at issue, whenever they happen, so that memory that is given away
-// before the wait is a race. Each warp tells of its rows of A and of a quarter of B.
+// Reads are reported to the tracer at issue, whenever they happen, so that memory that is released
+// before the wait is a race. Each warp reports its rows of A and a quarter of B.
 void record_reads(const WgmmaProduct& product, uint32_t warp, Actor actor) {
   const WgmmaShape& shape = product.shape;
   const char* base = shared_base(*current_thread->block);
@@ -325,7 +325,7 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
   wake_waiting(warpgroup);
 }
 
-// All products before `end` have been waited for by somebody: what they read may be overwritten.
+// Some thread has waited for all wgmma before `end`: their operands may be overwritten.
 void release_until(Warpgroup& warpgroup, const WgmmaBatch& batch) {
   if (hooks != nullptr) {
     for (; warpgroup.released < batch.end; ++warpgroup.released) {
@@ -402,7 +402,7 @@ void wgmma_wait(int pending_groups) {
   while (state.pending.size() > static_cast<size_t>(pending_groups)) {
     const WgmmaBatch batch = state.pending.front();
     state.pending.pop_front();
-    // The four warps execute a product together, so it cannot end before all have issued it.
+    // The four warps execute a wgmma together, so it cannot end before all have issued it.
     while (warpgroup.executed < batch.end && !all_issued(warpgroup, batch.end)) {
       warpgroup.waiting.push_back(&thread);
       block_current("wgmma_wait (for other warps of the warpgroup to issue the same products)",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The products of one warpgroup that are under way.
+// The wgmma of one warpgroup that are in flight.
 #pragma once
 
 #include <array>
@@ -42,8 +42,8 @@ struct WgmmaProduct {
 struct Warpgroup {
   std::deque<std::unique_ptr<WgmmaProduct>> products;  // issued by somebody, not yet retired
   uint64_t first = 0;                                  // number of products.front()
-  uint64_t executed = 0;                               // products before this one are computed
-  uint64_t released = 0;                               // ... have told the tracer that they ended
+  uint64_t executed = 0;                               // operations before this are computed
+  uint64_t released = 0;                               // ... have ended for the tracer
   std::vector<Thread*> waiting;  // for others to issue, or the schedule to execute
   char batch_object[16] = {};    // for the tracer, by batch number
 };
