@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Times the book's last levels against what a user would pick instead, on the same problem in the same run.
 
-    ./run compare                        softmax, products and attention
+    ./run compare                        softmax, GEMM and attention
     ./run compare gemm softmax           some of them
     ./run compare --quick --out FILE     fewer sizes and configurations; the JSON into FILE
 

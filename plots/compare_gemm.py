@@ -9,12 +9,12 @@ LEVELS = {"any_shape": "chapters/08_persistent/level_6_any_shape.cuh"}
 
 
 def sizes(quick):
-    """Extents of square products."""
+    """Extents of square GEMMs."""
     return [4096, 8192]
 
 
 def reference(a, b, rows):
-    """(rows of the product, the same of absolute values) in fp64, a slice of columns at a time."""
+    """(rows of A B, the same of absolute values) in fp64, a slice of columns at a time."""
     import torch
     x = a[rows].double()
     parts, bounds = [], []

@@ -4,7 +4,7 @@
 #   plots/profile.sh 3 [--ladder NAME] [--size 8192x8192] [--out FILE]
 # With a GPU: Nsight Compute, into plots/results/<gpu>/profile-<chapter>.json: bytes of device memory, L2 and
 # L1, and operations. That needs nvcc, ncu and permission to read counters (docs/profiling.md says what to do
-# where it is refused). Without one, or with BACKEND=simt: the counters of the SIMT backend, into
+# where it is missing). Without one, or with BACKEND=simt: the counters of the SIMT backend, into
 # plots/results/simt/chapter-<chapter>.json. With --ladder NAME the file's name ends in -NAME: it holds only that ladder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -28,7 +28,7 @@ RECORD = ROOT / "tests/gpu_record.json"
 WORK = ROOT / "build/gpu-record"
 STEPS = ("run", "test", "parity", "architectures")
 ARCHITECTURES = ("75", "80", "86", "89", "90a", "100a", "120a")
-# What says nothing about code: a commit of these alone does not make a record older.
+# No code: a commit that changes only these does not make a record older.
 NOT_CODE = (":!*.md", ":!plots/results", ":!plots/figures", ":!tests/gpu_record.json", ":!tests/parity/golden",
             ":!docs/*.svg", ":!LICENSE")
 
@@ -138,7 +138,7 @@ def parity_counts(tree, out):
     measured = json.loads(file.read_text())["cases"]
     golden = json.loads((tree / "tests/parity/golden/h200.json").read_text())["cases"]
 
-    def totals(cases, name):  # not the lines: they move with every edit above them
+    def totals(cases, name):  # not the line numbers: every edit above a line changes them
         case = cases.get(name, {})
         return case.get("size"), case.get("totals")
 

@@ -31,11 +31,11 @@ if(COOKBOOK_BACKEND STREQUAL "simt")
   target_link_libraries(cookbook_kernel_traced INTERFACE cookbook_kernel)
   target_compile_definitions(cookbook_kernel_traced INTERFACE COOKBOOK_TRACED=1)
   # Compiled with, never linked with, -fsanitize: the hooks are our own (common/backend/simt).
-  # Blocks in the order of the source: lanes that part meet where their addresses do, and g++ would
-  # move an unlikely side of a branch behind the end of the kernel.
-  # Statement frontiers, which -g implies and -g1 does not: else a few accesses go by the line of the
-  # statement before theirs.
-  set(COOKBOOK_TRACED_OPTIONS
+  # Blocks in the order of the source: diverged lanes reconverge by address, and g++ would move an
+  # unlikely side of a branch behind the end of the kernel.
+  # Statement frontiers, which -g implies and -g1 does not: without them, a few accesses get the line
+  # of the previous statement.
+  target_compile_options(cookbook_kernel_traced INTERFACE
     -fsanitize=thread -fsanitize-coverage=trace-pc -gstatement-frontiers
     -fno-reorder-blocks -fno-reorder-blocks-and-partition -fsanitize=signed-integer-overflow)
   target_compile_options(cookbook_kernel_traced INTERFACE ${COOKBOOK_TRACED_OPTIONS})

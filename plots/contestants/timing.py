@@ -50,7 +50,7 @@ def enqueue_seconds(call):
 
 
 def time_all(contestants, rounds, flush, warm_up=2):
-    """Milliseconds per contestant (name -> callable): one figure a round."""
+    """Milliseconds per contestant (name -> callable): one figure per round."""
     import torch
     times = {name: [] for name in contestants}
     names = list(contestants)
@@ -65,7 +65,7 @@ def time_all(contestants, rounds, flush, warm_up=2):
         events = []
         for name in names[turn % len(names):] + names[:turn % len(names)]:
             torch.cuda._sleep(spin)
-            # Read, not written: dirty lines would be written back at the next kernel's expense.
+            # Read, not written: the write-back of dirty lines would delay the next kernel.
             flush.sum()
             start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             start.record()

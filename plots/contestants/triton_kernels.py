@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Softmax, product and attention in Triton, as its users write them: what the book is compared with."""
+"""Softmax, GEMM and attention in Triton, as its users write them. The book is compared with these."""
 import math
 
 import triton
@@ -11,7 +11,7 @@ except ImportError:
     TensorDescriptor = None
 
 
-# --- softmax: a row at a time in registers ---------------------------------------------------------
+# --- softmax: one row at a time in registers -------------------------------------------------------
 @triton.jit
 def softmax_rows(out_at, in_at, rows, cols, in_pitch, out_pitch, BLOCK: tl.constexpr):
     col = tl.arange(0, BLOCK)
@@ -37,10 +37,10 @@ def softmax(x, out, config, sms=1):
                        num_warps=warps)
 
 
-# --- product ---------------------------------------------------------------------------------------
+# --- GEMM ------------------------------------------------------------------------------------------
 @triton.jit
 def tile_of(index, tiles_m, tiles_n, GROUP: tl.constexpr):
-    """Tiles in groups of GROUP rows, column by column: neighbours in time share operands in L2."""
+    """Tiles in groups of GROUP rows, column by column: tiles that run at the same time share operands in L2."""
     group = index // (GROUP * tiles_n)
     first = group * GROUP
     height = min(tiles_m - first, GROUP)
@@ -73,7 +73,7 @@ def product_tiles(a, b, c, m, n, k, lda, ldb, ldc, BLOCK_M: tl.constexpr, BLOCK_
 @triton.jit
 def product_tma(a, b, c, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
                 GROUP: tl.constexpr):
-    """The same through tensor descriptors (TMA), by blocks that stay for several tiles."""
+    """The same through tensor descriptors (TMA), by persistent blocks."""
     tiles_m, tiles_n = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
     for index in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
         tile_m, tile_n = tile_of(index, tiles_m, tiles_n, GROUP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 11's own: searchers compared on recorded spaces, and tuning against one fixed configuration over sizes.
+"""Chapter 11's figures: searchers compared on recorded spaces, and tuning against one fixed configuration over sizes.
 
 chapters/11_autotuning/searchers.json comes from the committed recordings, without a GPU:
 
@@ -25,7 +25,7 @@ def searchers(gpu, root=book.ROOT):
 
 
 def searchers_figure(kernels, theme):
-    """A panel a kernel: how far the best found so far is from the best there is, over looks."""
+    """One panel per kernel: how far the best found so far is from the best of all, over looks."""
     from matplotlib.ticker import MaxNLocator
 
     from . import style
@@ -78,7 +78,7 @@ def geometric_mean(values):
 
 
 def proof_table(runs):
-    """Tuned against the best fixed configuration and the library, a row a size; "" for fewer than two sizes."""
+    """Tuned against the best fixed configuration and the library, a row per size; "" for fewer than two sizes."""
     from .tables import duration, table
     from .results import size_text
     rows, over_fixed, over_library, library = [], [], [], None

@@ -38,7 +38,7 @@ def figure_names(results, chapters):
 
 
 def csv_text(results, chapters):
-    """Every number of the figures, a line per level and reference, and of runs at too few sizes for one."""
+    """Every number of the figures, one line per level and reference; also of runs with too few sizes for a figure."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["chapter", "ladder", "size", "row", "name", "median_us", "q1_us", "q3_us", "speed", "unit",

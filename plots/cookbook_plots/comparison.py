@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What PyTorch's side measured of the book's last levels and of the libraries: compare.json, of ./run compare, and
+"""Times of the book's last levels and of the libraries, measured from Python: compare.json, of ./run compare, and
 attention.json, of compare_attention.py. Both time all contestants interleaved in one process."""
 import math
 from dataclasses import dataclass
@@ -134,7 +134,7 @@ def beside(results, runs):
 
 def against_library(results, run):
     """(the point of the run's last level, all such points) of ./run compare, for a ladder without a library of its own:
-    of the problems compared the one nearest to the ladder's, of equally near ones the least flattering. Or None."""
+    the compared problem nearest to the ladder's; of equally near ones, the one where the book is slowest. Or None."""
     comparison = of_compare(results.comparison, book.current_hashes())
     ladder, variant = SAME_PROBLEM.get((run.chapter, run.ladder), (run.ladder, None))
     mine = [p for p in comparison.points if p.chapter == run.chapter and p.ladder == ladder and p.ratio

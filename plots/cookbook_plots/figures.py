@@ -89,7 +89,7 @@ def ladder(run, theme):
 
 # --- rooflines -------------------------------------------------------------------------------------
 class Chart:
-    """The two kinds of roofline. Products and attention: FLOP per byte against TFLOP/s. What only
+    """The two kinds of roofline. GEMM and attention: FLOP per byte against TFLOP/s. What only
     moves bytes: needed bytes per byte moved against needed GB/s, where moving every byte once is 1."""
 
     def __init__(self, run):
@@ -244,7 +244,7 @@ def apart(axes, points, both_sides=True, distance=17, step=None):
                                               for a, b in placed.values()):
                 break
         else:
-            x = start  # no room: better covered than outside
+            x = start  # no room: covered is better than outside
         placed[index] = (x, y)
     return {index: tuple(axes.transData.inverted().transform(pixel)) for index, pixel in placed.items()}
 
@@ -302,7 +302,7 @@ def roofline(run, theme):
     figure.suptitle(f"Chapter {run.chapter} · {run.ladder} under its roofs", x=0.012, y=0.975, ha="left",
                     fontsize=12, fontweight="bold")
 
-    # The list beside the panel: number, name, share of the roof, and the idea of the arrow.
+    # The list beside the panel: number, name, fraction of the roof, and what the level changed.
     origins = {chart.x(level)[2] for level in levels}
     y, step = 0.90, min(0.098, 0.76 / max(len(levels), 1))
     wrap_lines = 2 if step > 0.08 else 1
@@ -368,7 +368,7 @@ def book_roofline(results, chapters, theme):
         axes.set_xscale("log")
         axes.set_yscale("log")
         charts = [Chart(run) for _, run in mine]
-        # The last levels first: who comes later makes room.
+        # The last levels are placed first; later ones avoid them.
         places = {(order, i): (chart.x(run.timed[i])[0], run.speed(run.timed[i]))
                   for i in (-1, 0) for order, (chart, (_, run)) in enumerate(zip(charts, mine))}
         x_range, y_range = ranges(list(places.values()), charts, algorithm=False)

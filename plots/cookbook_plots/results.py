@@ -129,7 +129,7 @@ def size_text(size):
 def read_run(file, run, hashes):
     levels = []
     for index, level in enumerate(run["levels"]):
-        # Without a hash nobody can tell: as old as one that no source has.
+        # Without a hash the age is unknown: treated as old.
         levels.append(Level(index, level, stale=level.get("source_sha256") not in hashes))
     if run["roof"] not in ROOF_KEYS:
         raise ResultError(f"{file.name}: unknown roof {run['roof']!r}")
@@ -159,7 +159,7 @@ def simt_counters(folder=None, hashes=None):
 
 
 def stale_counters(folder=None, hashes=None):
-    """A sentence for every file of the SIMT backend's counters that sources have left behind."""
+    """A sentence for every file of the SIMT backend's counters that is older than its sources."""
     hashes = book.current_hashes() if hashes is None else hashes
     old = defaultdict(list)
     for file, run, level in simt_levels(folder):
@@ -173,7 +173,7 @@ def headline(runs):
     """The run that stands for a ladder: the one with most levels, of equals that at the ladder's own size.
 
     The results do not name that size, but only there are claims about speed judged on the GPU. Where no run has any,
-    the middle one by work: neither end of a sweep may stand for it because it flatters."""
+    the middle one by work: an end of a sweep could show the ladder better than it is."""
     most = max(len(run.timed) for run in runs)
     runs = sorted((run for run in runs if len(run.timed) == most),
                   key=lambda run: (run.json["problem"]["flops"], run.json["problem"]["bytes"]))
@@ -301,7 +301,7 @@ def sectors(level):
 
 
 def product_bytes(level, size):
-    """Bytes that a tiled product requests at `size` (M, N, K), from those at the traced size.
+    """Bytes that a tiled GEMM requests at `size` (M, N, K), from those at the traced size.
 
     A tile loads its operands for every step along K, and stores its part of C once. The traced K is small: scaled
     like the loads, the stores would be a large part of the traffic where they are next to none. Plain loads beside

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 # Okabe and Ito's palette; the lightest and darkest are left to text and background.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 MARKERS = ["o", "s", "^", "D", "p", "h", "v", "<", ">", "8", "d", "H"]
-# Libraries: never solid, so that they are told from levels without colour, and each with its own dashes and marker.
+# Libraries: never solid, so that they differ from levels without colour, and each with its own dashes and marker.
 LIBRARY_DASHES = [(0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5))]
 LIBRARY_MARKERS = ["X", "P", "*"]
 
@@ -54,7 +54,7 @@ CHARACTERS_PER_INCH = 15.5  # of the small line at the foot
 
 
 def conditions(figure, theme, text, width=0.98):
-    """The small lines at the foot: GPU, clock, date, commit. width: the share of the figure they may take."""
+    """The small lines at the foot: GPU, clock, date, commit. width: the fraction of the figure that they may take."""
     room = int(width * figure.get_figwidth() * CHARACTERS_PER_INCH)
     lines = []
     for part in text.split("\n"):

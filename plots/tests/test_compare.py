@@ -122,7 +122,7 @@ class Command(unittest.TestCase):
 
 @unittest.skipUnless(INSTALLED, "needs PyTorch and Triton")
 class TritonKernels(unittest.TestCase):
-    """Small and odd shapes, interpreted: no GPU is needed. In fp16: the interpreter's bf16 product is wrong."""
+    """Small and odd shapes, interpreted: no GPU is needed. In fp16: the interpreter's bf16 `dot` is wrong."""
 
     @classmethod
     def setUpClass(cls):

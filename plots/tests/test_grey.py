@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every figure of the committed results, printed in grey: what shares a panel must be told apart without colour."""
+"""Every figure of the committed results, printed in grey: curves in one panel must differ without colour."""
 import itertools
 import unittest
 from unittest import mock

@@ -387,7 +387,7 @@ class Choosing(Book):
         self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
 
     def product(self):
-        """A run of a product timed at (1024, 2048, 4096) and traced at (128, 256, 64)."""
+        """A run of a GEMM timed at (1024, 2048, 4096) and traced at (128, 256, 64)."""
         content = document(self.digest)
         run = content["runs"][0]
         run.update(chapter=2, ladder="gemm", roof="wgmma bf16")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reads what `nvcc -Xptxas -v` printed and refuses what makes a kernel quietly slow:
+"""Reads what `nvcc -Xptxas -v` printed and fails on what makes a kernel slow without an error:
 
 * any C75xx remark: the assembler serialised wgmma instructions;
 * register spills in the last level of a chapter's headline ladder (final_kernels.txt);

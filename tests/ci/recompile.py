@@ -40,8 +40,8 @@ def commands(build):
 
 
 def chosen_for_host(files):
-    """What a second host compiler sees: all host files, but of those alike two; and of the files
-    with kernels the tests' and the backend's, whose host code differs from chapter to chapter."""
+    """What a second host compiler compiles: all host files, but only two of those that are alike. Of the
+    files with kernels those of the tests and of the backend, whose host code differs by chapter."""
     alike = {}
     for file, is_cuda, *_ in files:
         path = Path(file)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The checks of this folder, each fed something right and something that it must refuse."""
+"""The checks of this folder, each with a right input and one on which it must fail."""
 import contextlib
 import io
 import subprocess

@@ -169,7 +169,7 @@ class Record(Folder):
 
 
 class Recompile(Folder):
-    """Compilers that refuse files with BAD in them, and note how they were called."""
+    """Compilers that fail on files with BAD in them, and note how they were called."""
     def setUp(self):
         super().setUp()
         for name in ("nvcc", "clang++"):
