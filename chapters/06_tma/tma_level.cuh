@@ -31,8 +31,8 @@ struct Output {
   std::int64_t ldc;  // elements
 };
 
-/// "lda = 4095 ..." if TMA does not support this pitch, else empty." if rows that far apart are not
-/// what TMA can step over, else empty.
+/// Why TMA does not support this pitch, in elements ("... lda = 4095 is no multiple of 8"); empty
+/// if it does.
 inline std::string tma_pitch_problem(const char* name, std::int64_t pitch) {
   if (pitch % 8 == 0) return {};
   return "TMA steps in 16 bytes: " + std::string(name) + " = " + std::to_string(pitch) +

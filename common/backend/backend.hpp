@@ -21,7 +21,7 @@
 namespace cookbook {
 
 /// An ordered queue of launches. The default one is the legacy default stream; on the SIMT backend
-/// every launch is synchronous and a stream is nothing.
+/// every launch is synchronous and a stream has no effect.
 struct Stream {
 #if defined(COOKBOOK_CUDA)
   cudaStream_t handle = nullptr;
@@ -34,13 +34,13 @@ void synchronize(Stream stream = {});
 /// Extents of a launch. A grid with a zero extent launches nothing.
 struct LaunchConfig {
   dim3 grid;                 ///< blocks
-  dim3 block;                ///< threads a block
+  dim3 block;                ///< threads per block
   size_t smem_bytes = 0;     ///< dynamic shared memory a block
-  int cluster = 1;           ///< blocks a thread-block cluster, along x; grid.x must be a multiple
-  bool cooperative = false;  ///< all blocks resident at once, or the launch is refused
+  int cluster = 1;           ///< blocks per cluster, along x; grid.x must be a multiple
+  bool cooperative = false;  ///< all blocks resident at once, or the launch fails
 };
 
-/// A launch that the device refuses; the message gives the limit and the number asked for.
+/// A launch that the device rejects; the message gives the limit and the number requested.
 class LaunchError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -77,7 +77,7 @@ class DeviceMemory {
   void copy_to_host(void* destination, size_t bytes, size_t offset = 0) const;
   /// Sets every byte.
   void fill(unsigned char byte);
-  /// False if anything was written outside of [data(), data() + bytes()), as far as the bands go.
+  /// False if anything was written outside of [data(), data() + bytes()), within the bands.
   bool guards_intact() const;
 
  private:
@@ -142,7 +142,7 @@ void launch_converted(void (*kernel)(P...), const LaunchConfig& config, Stream, 
 }  // namespace detail
 
 /// Launches `kernel`, converting the arguments to its parameter types.
-/// Throws LaunchError for a launch that the device refuses; simt::KernelError, on the SIMT backend,
+/// Throws LaunchError for a launch that the device rejects; simt::KernelError, on the SIMT backend,
 /// for an error that the kernel made.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchConfig& config, Stream stream, A&&... arguments) {

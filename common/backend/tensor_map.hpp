@@ -43,8 +43,8 @@ size_t tensor_type_bytes(TensorType type);
 /// Granularity with which TMA loads fetch into L2.
 enum class L2Promotion : uint8_t { none, b64, b128, b256 };
 
-/// A box of a tensor, tiled mode, out-of-range elements zero. Lists start with the innermost
-/// dimension; there are 1 to 5.
+/// A box of a tensor, tiled mode; out-of-bounds elements are zero-filled. Lists start with the
+/// innermost of 1 to 5 dimensions.
 struct TensorMapSpec {
   TensorType dtype = TensorType::bf16;
   const void* base = nullptr;           ///< device address, 16-byte aligned

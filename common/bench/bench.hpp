@@ -40,14 +40,14 @@ struct BenchOptions {
 std::vector<Measurement> measure(const std::vector<Contender>& contenders,
                                  const BenchOptions& options, std::vector<ClockSample>* clocks);
 
-/// Gives --benchmark_* options to Google Benchmark. False when it does not know one of them.
+/// Passes --benchmark_* options to Google Benchmark. False if it does not know one of them.
 bool take_google_benchmark_options(const std::vector<std::string>& arguments);
-/// Registers medians with Google Benchmark: one benchmark a contender, cold and hot, with bytes and
-/// FLOPs as rates.
+/// Registers medians with Google Benchmark: one benchmark per contender, cold and hot, with bytes
+/// and FLOPs as rates.
 void register_google_benchmark(const std::string& prefix, const std::vector<Contender>& contenders,
                                const std::vector<Measurement>& measurements, double bytes,
                                double flops);
-/// Lets Google Benchmark report all that was registered, where and as its options say.
+/// Google Benchmark reports all registered medians, as its options say.
 void report_google_benchmark();
 
 }  // namespace cookbook

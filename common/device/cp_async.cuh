@@ -61,7 +61,8 @@ __device__ __forceinline__ void cp_async_zfill(void* smem, const void* gmem, int
 }
 
 /// Closes the group of all copies that this thread started since the last commit (PTX ISA,
-/// "cp.async.commit_group"). A group may be empty, which keeps the count right in a loop's tail.
+/// "cp.async.commit_group"). A group may be empty, which keeps the count right in the last steps of
+/// a loop.
 __device__ __forceinline__ void cp_async_commit() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");

@@ -34,7 +34,7 @@ __device__ __forceinline__ float ex2_approx_ftz(float x) {
 }
 
 /// 2^x for x <= 0 without the special-function unit: the integer part goes directly into the
-/// exponent field, and a cubic on the FMA units computes the rest (the trick of FlashAttention-4).
+/// exponent field, and a cubic on the FMA units computes the rest (as in FlashAttention-4).
 /// Relative error below 2^-13, a sixteenth of the error of rounding to bf16. x < -126, and -inf,
 /// give 2^-126; NaN is not preserved.
 __device__ __forceinline__ float exp2_polynomial(float x) {

@@ -11,7 +11,7 @@
 ///     A from registers: as for mma_m16n8k16, with rows 16w .. 16w + 15. So d of 16 columns, packed
 ///     to 16 bits in pairs, is an A operand: a[0] = d[0, 1], a[1] = d[2, 3], a[2] = d[4, 5], ...
 ///
-/// The sequence of calls: wgmma_fence(), the wgmma, wgmma_commit(), and wgmma_wait<...>() before
+/// The sequence of calls: wgmma_fence(), the wgmma, wgmma_commit(). Then wgmma_wait<...>(), before
 /// the accumulators are read or the operands in shared memory are overwritten.
 #pragma once
 

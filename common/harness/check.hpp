@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Is it right? Runs a level on poisoned outputs and compares every element with fp64.
+// Runs a level on poisoned outputs and compares every element with fp64.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +51,9 @@ class Instance {
   /// Reads the outputs back: values against the reference, padding unchanged, and no element left
   /// unwritten anywhere. Also that guard bands are intact and inputs unchanged, by their hashes.
   ///
-  /// Of a problem whose reference would take too long only some rows are compared, each over all
-  /// its columns: the first, the last, and one in each of at least 14 equal strips. What is wrong
-  /// in all tiles, in a whole strip, or in a first or last column is seen; a single wrong element
+  /// If the reference of a problem would take too long, only some rows are compared, each over all
+  /// its columns: the first, the last, and one in each of at least 14 equal strips. Errors in all
+  /// tiles, in a whole strip, or in a first or last column are found; a single wrong element
   /// elsewhere may not be. Another seed samples other rows, and the tests' sizes are compared
   /// whole.
   ///
@@ -97,7 +97,7 @@ class Instance {
 };
 
 struct CheckResult {
-  /// crashed, hung: of a level that ran in a child process.
+  /// crashed, hung: only for a level that ran in a child process.
   enum class Status { ok, mismatch, skipped, crashed, hung } status = Status::ok;
   std::string reason;  ///< why skipped, or what is wrong
   double max_error = 0, error_bound = 0;
@@ -113,10 +113,10 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats
 CheckResult check_level(const LevelEntry& level, Instance& instance,
                         const std::vector<Draw>& draws);
 
-/// Once more, when `run` has run many times since it was right: on poisoned outputs, with a result
-/// that must hash to `right_hash`, the hash of outputs that Instance::compare() passed, and with
-/// guard bands and inputs as they were. Returns what is wrong, or nothing. Runs in between leave no
-/// other trace.
+/// Checks `run` once more after it has run many times: on poisoned outputs. The result must hash to
+/// `right_hash`, the hash of outputs that Instance::compare() passed, and guard bands and inputs
+/// must be unchanged. Returns what is wrong, or nothing. This is the only check of the runs in
+/// between.
 std::string check_again(const std::function<void(Stream)>& run, Instance& instance,
                         std::uint64_t right_hash);
 

@@ -5,8 +5,8 @@
 
 namespace cookbook {
 
-/// A level with its own mechanism claims and other speed claims: in a ladder that has another roof,
-/// another previous level or other sizes than the level's file states claims for.
+/// A level's mechanism claims, with other speed claims than its own: for a ladder with another
+/// roof, another previous level, or another range of sizes than its own ladder.
 inline LevelEntry claiming(LevelEntry level, Claims speed) {
   level.claims = [own = level.claims, speed = std::move(speed)](const AnyProblem& problem) {
     Claims claims = speed;

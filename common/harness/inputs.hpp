@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inputs the harness draws: never zeros, always repeatable from a seed.
+// Inputs that the harness draws: never zeros, always repeatable from a seed.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class InputKind {
 const std::vector<InputKind>& all_input_kinds();
 const char* input_kind_name(InputKind kind);
 
-/// Fills `tensor` (its padding between rows with NaN, so that reading it shows).
+/// Fills `tensor` (its padding between rows with NaN, so that reading it changes the result).
 void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed);
 
 /// The bit pattern that marks an element as never written: a NaN no arithmetic produces.

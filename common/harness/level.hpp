@@ -34,8 +34,9 @@
 //     //           struct Plan + static Plan prepare(const Problem&, const Buffers&);
 //   };
 //
-// prepare() may find that a hardware rule is broken which supports() cannot see (a base address
-// that TMA cannot take): it throws std::invalid_argument with the reason, and the level is skipped.
+// prepare() may find a broken hardware rule that supports() cannot see, such as a base address that
+// TMA does not support. It then throws std::invalid_argument with the reason, and the level is
+// skipped.
 #pragma once
 
 #include <any>
@@ -58,13 +59,13 @@ namespace cookbook {
 /// Extents of a problem in the order of `Ladder::dims`, outermost first.
 using Size = std::vector<std::int64_t>;
 
-/// How a test lays one tensor out differently.
+/// A different layout of one tensor, for tests.
 struct Layout {
   std::int64_t extra_pitch = 0;        ///< elements added to the leading dimension
   std::int64_t misalign_elements = 0;  ///< elements by which the base address is shifted
 };
 
-/// How a test lays the same problem out differently: all tensors alike but for those in `tensors`.
+/// A different layout of the same problem, for tests: all tensors alike except those in `tensors`.
 struct Variant {
   std::int64_t extra_pitch = 0;        ///< as in Layout
   std::int64_t misalign_elements = 0;  ///< as in Layout
@@ -113,7 +114,7 @@ struct LevelOf {
   static Claims claims(const Problem&) { return {}; }
 };
 
-/// A problem as the harness sees it.
+/// A problem with its type erased, for the harness.
 class AnyProblem {
  public:
   virtual ~AnyProblem() = default;
@@ -194,13 +195,13 @@ struct Ladder {
   std::string title;              ///< one line for people
   std::vector<std::string> dims;  ///< "rows", "cols" or "M", "N", "K"
   std::string dtype = "f32";
-  std::string layout;  ///< "NN" for products, "" otherwise
+  std::string layout;  ///< "NN" for GEMMs, "" otherwise
   Roof roof = Roof::hbm_copy;
   Size gpu_size, check_size, trace_size;
   std::vector<Size> test_sizes;  ///< the shapes that the tests run, odd ones included
   std::vector<LevelEntry> levels;
   std::function<std::shared_ptr<AnyProblem>(const Size&, const Variant&)> make_problem;
-  /// fp32 ladders: a level may err at most twice as much as the first (see docs/measuring.md).
+  /// fp32 ladders: a level may have at most twice the error of the first (see docs/measuring.md).
   bool gate_on_first_level = false;
 
   /// The level called `level_name`, or null.
@@ -220,16 +221,16 @@ Ladder ladder_over(std::string name, std::string title, std::vector<std::string>
   return ladder;
 }
 
-/// The rows of a ladder, in order: `rows<Naive, Tile, Padded>()`.
+/// The levels of a ladder, in order: `rows<Naive, Tile, Padded>()`.
 template <class... Levels>
 std::vector<LevelEntry> rows() {
   return {make_level<Levels>()...};
 }
 
-/// What a user would pick instead (cudaMemcpy, cuBLAS, cuDNN): timed beside the levels.
-/// Same shape as a level, so `make_level` makes one.
+/// What a user would pick instead (cudaMemcpy, cuBLAS, cuDNN), timed beside the levels. It has the
+/// members of a level, so `make_level` makes one.
 using ReferenceEntry = LevelEntry;
-/// Ladder name and the library row that belongs to it.
+/// Ladder name and its library.
 using Libraries = std::vector<std::pair<std::string, ReferenceEntry>>;
 
 struct Chapter {

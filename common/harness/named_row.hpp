@@ -8,7 +8,7 @@
 
 namespace cookbook {
 
-/// A row of a sidebar: level L under a name of its own.
+/// A level of a sidebar: level L under another name.
 template <class L>
 LevelEntry named(std::string name) {
   LevelEntry entry = make_level<L>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a run found out, and how it is written as JSON (schema 1, see docs/json.md).
+// The results of a run, and how they are written as JSON (schema 1, see docs/json.md).
 #pragma once
 
 #include <map>
@@ -84,7 +84,7 @@ struct LadderResult {
   bool device_lost = false;  ///< a level made the GPU unusable to this process
   std::string trace_error;   ///< the traced run failed: why; mechanism claims then stay open
 
-  /// True when nothing mismatched, raced, claimed falsely or failed to be traced.
+  /// True if there was no mismatch, race or false claim, and everything was traced.
   bool all_right() const;
   /// 0: all right; 1: not; 3: a level crashed or hung.
   int exit_status() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a problem's buffers look like, and their host-side copies.
+// Types and extents of a problem's buffers, and their host-side copies.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ enum class Role { input, output, in_out };
 
 struct HostTensor;
 
-/// One buffer of a problem: a matrix of `rows` x `cols` elements, rows `pitch` elements apart.
-/// Tensors of higher rank are flattened: every index but the last becomes a row.
+/// One buffer of a problem: a matrix of `rows` x `cols` elements with a leading dimension of
+/// `pitch` elements. Tensors of higher rank are flattened: every index but the last becomes a row.
 struct TensorSpec {
   std::string name;
   DType dtype = DType::f32;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CUDA C++ language surface for g++: what a kernel text uses without including anything but
-// common/device/cuda.cuh. Thin inline wrappers only; whatever touches the runtime's state is out of
+// The CUDA C++ language surface for g++: what a kernel can use if it includes only
+// common/device/cuda.cuh. Thin inline wrappers only. What accesses the runtime's state is out of
 // line, in sources that the traced build does not instrument.
 #pragma once
 
@@ -20,7 +20,7 @@
 #define __device__
 #define __host__
 #if defined(COOKBOOK_TRACED)
-// Before each variable a red zone, so that what reaches beyond another one touches nothing. All are
+// A red zone before each variable, so that an access beyond another one hits no variable. All are
 // aligned to 128 bytes, because an `alignas` in front would apply to the red zone.
 #define __shared__                                                  \
   static thread_local char COOKBOOK_SIMT_RED_ZONE(__COUNTER__)[256] \
@@ -215,8 +215,7 @@ __forceinline__ unsigned __reduce_xor_sync(unsigned mask, unsigned value) {
 }
 
 // ---- atomics ----
-// Integers go through g++'s builtins, which the traced build sees; the others are performed by the
-// runtime.
+// Integers use g++'s builtins, which the traced build instruments; the runtime performs the others.
 #define COOKBOOK_SIMT_INTEGER_ATOMICS(T)                                            \
   __forceinline__ T atomicAdd(T* address, T value) {                                \
     return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);                    \

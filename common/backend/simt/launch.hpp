@@ -10,7 +10,7 @@
 
 namespace cookbook::simt {
 
-/// An error that a kernel made: deadlock, bad barrier, refused descriptor ... The message names
+/// An error that a kernel made: deadlock, bad barrier, invalid descriptor ... The message names
 /// kernel, block, thread and, where it can be found, file and line.
 class KernelError : public std::runtime_error {
  public:
@@ -26,7 +26,7 @@ enum class AsyncSchedule { late, early, random };
 void set_async_schedule(AsyncSchedule schedule, uint64_t seed = 1);
 AsyncSchedule async_schedule();
 
-/// Number of OS threads that blocks are dealt to; at least 1. The initial value is
+/// Number of OS threads that blocks are assigned to; at least 1. The initial value is
 /// COOKBOOK_SIMT_WORKERS, or 2 if there are that many cores. Results do not depend on it, except
 /// for the order of atomics.
 void set_workers(int count);
