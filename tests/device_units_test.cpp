@@ -1048,7 +1048,7 @@ TEST(Refusals, AreNamed) {
   EXPECT_CONTAINS(error_of([] {
                     launch(differing_descriptors, {1, 128, 16384}, {});
                   }),
-                  "wgmma: this thread's product differs");
+                  "wgmma: this thread's wgmma differs");
   EXPECT_CONTAINS(error_of([] {
                     launch(one_warp_of_wgmma, {1, 32, 64}, {});
                   }),

@@ -253,7 +253,7 @@ TEST(Transpose, ByHand) {
   expect_values(reference(problem, at, "out", 2).bound, {0, 0}, "bound", 0);
 }
 
-TEST(Transpose, ProductsOfTiles) {  // of the sidebar on broadcasts: three products of 2 x 2
+TEST(Transpose, ProductsOfTiles) {  // of the sidebar on broadcasts: three GEMMs of 2 x 2
   HostTensor a({"a", DType::f32, 6, 2, 2, Role::input});
   HostTensor b = a;
   const double left[6][2] = {{1, 2}, {3, 4}, {1, 0}, {0, 1}, {2, -2}, {1, 1}};

@@ -110,7 +110,7 @@ TEST_F(PlantedProduct, FragmentOfTheWrongLayout) {
   expect_caught(check_product<ProductBug::wrong_fragment_layout>(), "c[0][0]: got ");
 }
 TEST_F(PlantedProduct, SwizzleOnOneSide) {
-  // Row 0 is where it was without a swizzle: the first wrong element is in row 1.
+  // The swizzle does not move row 0: the first wrong element is in row 1.
   expect_caught(check_product<ProductBug::one_sided_swizzle>(), "c[1][0]: got ");
 }
 #if COOKBOOK_SIMT  // on a GPU the copies may be there in time all the same

@@ -282,7 +282,7 @@ TEST(Space, AttentionKeepsBothKernelsAndTwoValuesOfEveryDimension) {
             "tuned for bf16 and head dimension 128");
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128}, {}), BadSize);
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128, 0}, {}), BadSize);
-  // The README's table of what is refused is this space's.
+  // The README's table of unsupported configurations is that of this space.
   const std::string readme = contents(source_path("chapters/11_autotuning/README.md"));
   for (const Candidate& each : space.candidates()) {
     if (each.refused.empty()) continue;
@@ -735,7 +735,7 @@ TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
   EXPECT_EQ(able.candidate, 3u);
   EXPECT_NE(able.why.find("cached"), std::string::npos) << able.why;
   EXPECT_EQ(gpu.searches, 0);
-  // The same entry on a GPU with less shared memory; one that was refused; one that is gone.
+  // The same entry on a GPU with less shared memory; an unsupported one; one that is gone.
   int searches = 0;
   for (const auto& [winner, smem] : {std::pair{"tile=512", 100000}, std::pair{"tile=1024", 232448},
                                      std::pair{"tile=7", 232448}}) {

@@ -127,8 +127,10 @@ FORBIDDEN = {
     r"\bso many\b": "a number, an upper bound",
     rf"\b{UNIT} an? {EACH}\b(?! of)": "per",
 }
-# Globs of git ls-files: add "*.cuh" and others when their comments follow the table.
-FORBIDDEN_IN = ("*.md", "chapters/*.cuh", "chapters/*.cu", "chapters/*.hpp", "common/device/*.cuh")
+# Globs of git ls-files: add others when their comments follow the table.
+FORBIDDEN_IN = ("*.md", "chapters/*.cuh", "chapters/*.cu", "chapters/*.hpp", "common/device/*.cuh",
+                *(f"common/{folder}/*.{suffix}" for suffix in ("hpp", "cpp", "cu")
+                  for folder in ("bench", "harness", "roofline", "backend/cuda", "backend/simt/units")))
 
 
 def prose(markdown):

@@ -85,7 +85,7 @@ __global__ void transpose(const float* __restrict__ in, float* __restrict__ out,
   }
 }
 
-/// *out += the sum of n floats; kWarps warps a block.
+/// *out += the sum of n floats; kWarps warps per block.
 template <int kWarps>
 __global__ void reduce(const float* __restrict__ in, float* __restrict__ out, int n) {
   __shared__ float partial[kWarps];
@@ -107,7 +107,7 @@ __global__ void reduce(const float* __restrict__ in, float* __restrict__ out, in
   if (lane_idx == 0) atomicAdd(out, sum);
 }
 
-/// Softmax of every row of (rows, cols), one warp a row: maximum and sum in a single pass.
+/// Softmax of every row of (rows, cols), one warp per row: maximum and sum in a single pass.
 template <class T>
 __global__ void softmax_online(const T* __restrict__ in, T* __restrict__ out, int rows, int cols) {
   const int lane_idx = threadIdx.x % 32;

@@ -8,6 +8,6 @@ struct FakeNvml {
   int samples = 0;        ///< how often the SM clock was asked for
   bool fails = false;     ///< the SM clock cannot be read
   char bus[32] = {};      ///< what the device was looked up by
-  unsigned slow_for = 0;  ///< so many samples still see `slow_mhz`
+  unsigned slow_for = 0;  ///< this number of samples still see `slow_mhz`
   unsigned slow_mhz = 0;
 };

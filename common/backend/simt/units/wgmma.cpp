@@ -288,7 +288,7 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
   Thread& thread = *current_thread;
   Warpgroup& warpgroup = current_warpgroup(pc);
   WgmmaThreadState& state = thread_units(thread).wgmma;
-  if (!state.fenced) fail("wgmma: no wgmma_fence() before the first product", pc);
+  if (!state.fenced) fail("wgmma: no wgmma_fence() before the first wgmma", pc);
   const uint32_t id = thread.id % kWarpgroupThreads;
   const uint64_t number = state.issued++;
   if (number == warpgroup.first + warpgroup.products.size()) {
@@ -308,7 +308,7 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
   WgmmaProduct& product = *warpgroup.products[number - warpgroup.first];
   if (!same(product.shape, shape)) {
     fail(
-        "wgmma: this thread's product differs from another's of the warpgroup (shape, descriptors "
+        "wgmma: this thread's wgmma differs from another's of the warpgroup (shape, descriptors "
         "or accumulate)",
         pc);
   }
@@ -405,7 +405,7 @@ void wgmma_wait(int pending_groups) {
     // The four warps execute a wgmma together, so it cannot end before all have issued it.
     while (warpgroup.executed < batch.end && !all_issued(warpgroup, batch.end)) {
       warpgroup.waiting.push_back(&thread);
-      block_current("wgmma_wait (for other warps of the warpgroup to issue the same products)",
+      block_current("wgmma_wait (for other warps of the warpgroup to issue the same wgmma)",
                     &warpgroup, pc);
     }
     if (warpgroup.executed < batch.end && put_off(warpgroup, batch.end, thread.block)) {

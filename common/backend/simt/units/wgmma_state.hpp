@@ -41,7 +41,7 @@ struct WgmmaProduct {
 
 struct Warpgroup {
   std::deque<std::unique_ptr<WgmmaProduct>> products;  // issued by somebody, not yet retired
-  uint64_t first = 0;                                  // number of products.front()
+  uint64_t first = 0;                                  // number of the first in `products`
   uint64_t executed = 0;                               // operations before this are computed
   uint64_t released = 0;                               // ... have ended for the tracer
   std::vector<Thread*> waiting;  // for others to issue, or the schedule to execute
