@@ -23,7 +23,7 @@ if [ $# -gt 0 ]; then
     command -v sudo >/dev/null || { say "docs: needs $*; please type:  apt-get install -y $*  as root"; exit 2; }
     as_root=(sudo)
   fi
-  command -v apt-get >/dev/null || { say "docs: needs $*: install them your system's way"; exit 2; }
+  command -v apt-get >/dev/null || { say "docs: needs $*: install them with your system's package manager"; exit 2; }
   "${as_root[@]}" apt-get update -qq >&2 || say "docs: apt-get update failed; trying the lists there are"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "$@" >/dev/null || { say "docs: could not install $*"; exit 1; }
