@@ -272,10 +272,10 @@ const bool kRegistered = [] {
                         []() -> testing::Test* { return new NamesTest; });
   for (const Ladder& ladder : chapter.ladders) {
     const bool has_far_rows = has_all_layouts() && !far_row_cases(ladder).empty();
-    for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
-      const LevelEntry& level = ladder.levels[i];
-      for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,
-                                  Matrix::empty, Matrix::schedules, Matrix::repeats}) {
+    for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,
+                                Matrix::empty, Matrix::schedules, Matrix::repeats}) {
+      for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
+        const LevelEntry& level = ladder.levels[i];
         // Only the model can choose schedules; on a GPU the last levels run many times instead.
         const bool is_last = i + 1 == ladder.levels.size();
         if (matrix == Matrix::schedules && !device_info().is_simt) continue;

@@ -1226,7 +1226,7 @@ std::vector<const Space*> recorded_spaces() {
 TEST(Committed, TheBestFixedLevelIsTheBestOfTheRecording) {
   for (const Space* space : recorded_spaces()) {
     const Recording* recording = committed(*space);
-    // Computed once more, without common/tune: the least geometric mean of times over training
+    // Computed once more, without the tuner: the least geometric mean of times over training
     // shapes.
     std::string best;
     double least = std::numeric_limits<double>::infinity();

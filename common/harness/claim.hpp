@@ -77,13 +77,15 @@ Accesses tma_loads(std::string buffer = "");  ///< by the bulk copy engine
 Accesses tma_stores(std::string buffer = "");
 
 // Speed claims are checked on a GPU at the ladder's `gpu_size`; at any other size they are not
-// checked.
+// checked. Each is a lower bound on the measured median, without a tolerance. None has an upper
+// bound.
 
 /// A level that must be faster: time of the previous level of the ladder / time of this one is at
 /// least `ratio`. Throws std::invalid_argument where `ratio` is below 1.
 Claim faster_than_previous(double ratio, std::string when = "");
-/// A level that is not faster, on purpose: the ratio is within [low, high]. The README says why.
-Claim slower_than_previous(double at_least_ratio, std::string why);
+/// A level that need not be faster: the same, with a `ratio` below 1, and `why` it may be slower.
+/// Throws std::invalid_argument where `ratio` is not below 1.
+Claim at_least_previous(double ratio, std::string why);
 /// "at least `ratio` times as fast as `library`".
 Claim against_library(std::string library, double ratio);
 /// "at least `fraction` of the measured roof".

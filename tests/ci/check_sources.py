@@ -4,6 +4,8 @@
 
 Speed figures live in results and the tables generated from them; one in a comment goes stale.
 What nvcc compiles includes no library that its host pass may fail to compile (HOST_LIBRARIES).
+common/ depends on no chapter, and no chapter before 11 on chapter 11 (LAYERS).
+No ladder changes a level by its index.
 Usage: check_sources.py [FILE...]   (default: every tracked or new source of the repository)
 """
 import re
