@@ -148,7 +148,7 @@ template <int kKilobytes>
 struct Hungry {
   static Parameters parameters() { return {{"kilobytes", kKilobytes}}; }
   static constexpr bool kLegal = kKilobytes * 1024 <= kSharedMemoryBytes;
-  static std::string refusal() { return too_much_shared_memory(kKilobytes * 1024); }
+  static std::string why_illegal() { return too_much_shared_memory(kKilobytes * 1024); }
 };
 template <class C>
 struct HungryLevel : planted::Reverse<Bug::none> {
@@ -163,7 +163,7 @@ TEST(Space, AnIllegalConfigurationIsListedWithItsReasonAndNeverCompiled) {
   const auto fates = legality(space, *problem, device_info());
   ASSERT_EQ(fates.size(), 3u);
   EXPECT_EQ(fates[1].stage, Stage::timed);
-  EXPECT_EQ(fates[2].stage, Stage::refused);
+  EXPECT_EQ(fates[2].stage, Stage::illegal);
   EXPECT_EQ(fates[2].reason, "shared memory 245,760 > 232,448 bytes");
 }
 
@@ -219,7 +219,7 @@ TEST(Space, TheChaptersSpacesKeepTheirBudgetAndTheirDefault) {
     EXPECT_EQ(kept.indices.front(), legal(*space, *problem, device).front()) << space->kernel;
     const auto fates = legality(*space, *problem, device);
     EXPECT_TRUE(std::any_of(fates.begin(), fates.end(),
-                            [](const Fate& fate) { return fate.stage == Stage::refused; }))
+                            [](const Fate& fate) { return fate.stage == Stage::illegal; }))
         << space->kernel << " shows no rejection";
   }
 }
@@ -233,7 +233,7 @@ TEST(Space, EveryConfigurationOfTheChapterIsRight) {
            {ladder.check_size, ladder.test_sizes.at(3), ladder.test_sizes.at(5)}) {
         Instance instance(ladder, size, InputKind::normal, 2);
         for (const Candidate& each : space->candidates()) {
-          if (!each.refused.empty()) continue;
+          if (!each.illegal.empty()) continue;
           const CheckResult check = check_level(split ? each.search : each.level, instance, 1);
           EXPECT_NE(check.status, CheckResult::Status::mismatch)
               << space->kernel << " " << each.id() << " at " << shape_bucket(size) << ": "
@@ -285,13 +285,13 @@ TEST(Space, AttentionKeepsBothKernelsAndTwoValuesOfEveryDimension) {
   // The README's table of unsupported configurations is that of this space.
   const std::string readme = contents(source_path("chapters/11_autotuning/README.md"));
   for (const Candidate& each : space.candidates()) {
-    if (each.refused.empty()) continue;
+    if (each.illegal.empty()) continue;
     std::string row = "|";
     for (const char* name : {"queries", "keys", "stages", "cluster"}) {
       row += " " + std::to_string(value_of(each.parameters, name)) + " |";
     }
-    EXPECT_NE(readme.find(row + " " + each.refused + " |"), std::string::npos)
-        << row << " " << each.refused;
+    EXPECT_NE(readme.find(row + " " + each.illegal + " |"), std::string::npos)
+        << row << " " << each.illegal;
   }
 }
 
@@ -712,7 +712,7 @@ TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
   space.add(large);
   Candidate refused;
   refused.parameters = {{"tile", 1024}};
-  refused.refused = "was never compiled";
+  refused.illegal = "was never compiled";
   space.add(refused);
   MadeUpGpu gpu(space);
   const auto problem = space.problem.make_problem({4096, 200}, {});
@@ -923,7 +923,7 @@ TEST(Device, ARecordingHoldsEveryConfigurationAndLibraryOnEveryShape) {
   space.held_out = {{8, 100}};
   Candidate refused, wrong;
   refused.parameters = {{"tile", 1024}};
-  refused.refused = "was never compiled";
+  refused.illegal = "was never compiled";
   space.add(refused);
   wrong.parameters = {{"tile", 7}};
   wrong.level = wrong.search = make_level<planted::Reverse<Bug::nan_produced>>();
@@ -1231,7 +1231,7 @@ TEST(Committed, TheBestFixedLevelIsTheBestOfTheRecording) {
     std::string best;
     double least = std::numeric_limits<double>::infinity();
     for (const Candidate& each : space->candidates()) {
-      if (!each.refused.empty()) continue;
+      if (!each.illegal.empty()) continue;
       double sum = 0;
       for (const RecordedProblem& problem : recording->problems) {
         if (problem.held_out) continue;

@@ -41,7 +41,7 @@ struct ElementOf<half> {
     return sign * std::ldexp(1024 + fraction, exponent - 25);
   }
   static double value(half x) {
-    static const std::vector<double> values = [] {  // looked up: a product asks for each K times
+    static const std::vector<double> values = [] {  // looked up: a GEMM asks for each K times
       std::vector<double> all;
       for (int bits = 0; bits < 1 << 16; ++bits) all.push_back(value_of_bits(bits));
       return all;

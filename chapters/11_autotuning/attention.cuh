@@ -52,7 +52,7 @@ struct Config {
   static constexpr bool kCrowded = kBlocks > 1 && kConsumers > 2;
   static constexpr bool kLegal =
       kSmemBytes <= tune::kSharedMemoryBytes && kNeeds <= kHas && !kCrowded;
-  static std::string refusal() {
+  static std::string why_illegal() {
     if (kSmemBytes > tune::kSharedMemoryBytes) return tune::too_much_shared_memory(kSmemBytes);
     if (kNeeds > kHas) {
       return std::to_string(kNeeds) + " registers a thread > " + std::to_string(kHas) + " of " +

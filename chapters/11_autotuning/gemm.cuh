@@ -41,7 +41,7 @@ struct Config {
   static constexpr bool kLegal = kWarpgroupM % 64 == 0 && kAccumulators <= 224 &&
                                  kSmemBytes <= tune::kSharedMemoryBytes &&
                                  (!kCut || kWarpgroupM == 64);
-  static std::string refusal() {
+  static std::string why_illegal() {
     if (kWarpgroupM % 64 != 0)
       return "wgmma takes 64 rows; half of the tile has " + std::to_string(kWarpgroupM);
     if (kAccumulators > 224)

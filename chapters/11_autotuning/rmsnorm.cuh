@@ -27,7 +27,7 @@ struct Config {
     return {{"threads", kThreads}, {"blocks_per_sm", kBlocksPerSm}};
   }
   static constexpr bool kLegal = kThreads <= 1024 && kThreads * kBlocksPerSm <= 2048;
-  static std::string refusal() {
+  static std::string why_illegal() {
     return kThreads > 1024
                ? tune::with_commas(kThreads) + " threads > 1,024 a block"
                : tune::with_commas(kThreads * kBlocksPerSm) + " threads > 2,048 a multiprocessor";

@@ -19,7 +19,9 @@ struct Config {
 
   static tune::Parameters parameters() { return {{"threads", kThreads}, {"heads", kHeads}}; }
   static constexpr bool kLegal = kThreads <= 1024;
-  static std::string refusal() { return tune::with_commas(kThreads) + " threads > 1,024 a block"; }
+  static std::string why_illegal() {
+    return tune::with_commas(kThreads) + " threads > 1,024 a block";
+  }
 };
 
 /// A thread rotates kPack neighbouring pairs of kHeads heads. It reads its elements before it

@@ -328,7 +328,7 @@ void print_replay(const Space& space, const Recording& recording) {
                c == j.fixed ? "  (the best one for all shapes)" : "");
   }
   for (const Candidate& each : space.candidates()) {
-    if (!each.refused.empty()) fmt::print("    {}  refused: {}\n", each.id(), each.refused);
+    if (!each.illegal.empty()) fmt::print("    {}  illegal: {}\n", each.id(), each.illegal);
   }
   std::size_t width = 4;
   std::string library;

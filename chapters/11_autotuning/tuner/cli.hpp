@@ -67,7 +67,7 @@ struct Proof {
   bool complete = false;  ///< all shapes of the space are among them
   double over_untuned = 0, worst_over_untuned = 0, over_fixed = 0, worst_over_fixed = 0;
   double over_library = 0;
-  /// What this chapter promises of the product: 1.05 over the best fixed configuration on average,
+  /// What this chapter promises of the GEMM: 1.05 over the best fixed configuration on average,
   /// and nowhere under 0.98 of what would be launched without a search.
   bool kept() const {
     return over_fixed >= 1.05 && worst_over_fixed >= 0.98 && worst_over_untuned >= 0.98;

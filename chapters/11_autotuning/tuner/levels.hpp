@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Levels over a space: a level that launches whichever configuration it is told to.
+/// Levels over a space: a level that launches the configuration that was chosen.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ inline LevelEntry level_over(const Space& space, const LevelText& text, Order or
   entry.claims = [&space, speed_claims](const AnyProblem& problem) {
     Claims claims;  // every configuration keeps what the default promises
     for (const Candidate& each : space.candidates()) {
-      if (each.refused.empty()) {
+      if (each.illegal.empty()) {
         claims = each.level.claims(problem);
         break;
       }

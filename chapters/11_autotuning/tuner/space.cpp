@@ -59,13 +59,13 @@ int Space::find(const std::string& id) const {
 
 std::string Space::hash() const {
   Sha256 hash;
-  for (const Candidate& each : candidates_) hash.update(each.id() + "|" + each.refused + "\n");
+  for (const Candidate& each : candidates_) hash.update(each.id() + "|" + each.illegal + "\n");
   return hash.hex();
 }
 
 const char* stage_name(Stage stage) {
   switch (stage) {
-    case Stage::refused: return "refused";
+    case Stage::illegal: return "illegal";
     case Stage::unsupported: return "unsupported";
     case Stage::pruned: return "pruned";
     case Stage::other_shard: return "other shard";
@@ -81,8 +81,8 @@ std::vector<Fate> legality(const Space& space, const AnyProblem& problem,
   std::vector<Fate> fates;
   for (std::size_t i = 0; i < space.candidates().size(); ++i) {
     const Candidate& each = space[i];
-    if (!each.refused.empty()) {
-      fates.push_back({i, Stage::refused, each.refused});
+    if (!each.illegal.empty()) {
+      fates.push_back({i, Stage::illegal, each.illegal});
     } else if (const Support support = each.level.supports(problem, device); !support) {
       fates.push_back({i, Stage::unsupported, support.reason});
     } else {

@@ -8,7 +8,7 @@
 ///   template <int kRows> struct Config {
 ///     static tune::Parameters parameters() { return {{"rows", kRows}}; }
 ///     static constexpr bool kLegal = kRows * kRowBytes <= 232448;
-///     static std::string refusal() { return tune::too_much_shared_memory(kRows * kRowBytes); }
+///     static std::string why_illegal() { return tune::too_much_shared_memory(kRows * kRowBytes); }
 ///   };
 ///   space.add(tune::candidate<Config<64>, MyLevel>());   // MyLevel<Config<64>> if it is legal
 #pragma once
@@ -53,7 +53,7 @@ std::string too_much_shared_memory(std::int64_t bytes, std::int64_t limit = kSha
 /// One configuration. A level's entry is all the tuner needs to check, prepare and launch it.
 struct Candidate {
   Parameters parameters;
-  std::string refused;  ///< why no kernel was compiled for it; empty: there is one
+  std::string illegal;  ///< why no kernel was compiled for it; empty: there is one
   LevelEntry level;     ///< on the problem as users have it
   LevelEntry search;    ///< on split buffers, see Space::search_problem; else the same as `level`
   std::string id() const { return id_of(parameters); }
@@ -89,7 +89,7 @@ class Space {
   int find(const std::string& id) const;
   /// The problem that searches run on.
   const Ladder& searched() const { return search_problem ? *search_problem : problem; }
-  /// SHA-256 over every configuration and refusal, in order.
+  /// SHA-256 over every configuration and why it is illegal, in order.
   std::string hash() const;
 
  private:
@@ -109,14 +109,14 @@ Candidate candidate() {
     made.search = make_level<Search<C>>();
     made.level.name = made.search.name = made.id();
   } else {
-    made.refused = C::refusal();
+    made.illegal = C::why_illegal();
   }
   return made;
 }
 
 /// What became of one configuration.
 enum class Stage {
-  refused,      ///< at compile time: no kernel
+  illegal,      ///< at compile time: no kernel
   unsupported,  ///< at plan time: not this problem, or not this device
   pruned,       ///< not among the architecture's survivors
   other_shard,  ///< measured by another process
@@ -132,7 +132,7 @@ struct Fate {
   std::string reason;
 };
 
-/// Every configuration's fate before anything runs: refused, unsupported, or not (Stage::timed).
+/// Every configuration's fate before anything runs: illegal, unsupported, or not (Stage::timed).
 std::vector<Fate> legality(const Space& space, const AnyProblem& problem, const DeviceInfo& device);
 
 /// Indices that can run `problem`; the first is the default. Empty: the space has nothing for it.

@@ -324,7 +324,7 @@ TuneOptions replay_options(const RecordedProblem& problem) {
 void print(const Report& report, const Space& space) {
   std::map<Stage, int> count;
   for (const Fate& fate : report.fates) ++count[fate.stage];
-  const int all = static_cast<int>(report.fates.size()), compiled = all - count[Stage::refused];
+  const int all = static_cast<int>(report.fates.size()), compiled = all - count[Stage::illegal];
   const int able = compiled - count[Stage::unsupported], kept = able - count[Stage::pruned];
   fmt::print("\n{} at {} on {}\n", space.kernel, size_text(report.size), report.device);
   fmt::print("  {} configurations in the code > {} compiled > {} can run this > {} survive ({})",
