@@ -97,7 +97,8 @@ class Ladder:
 def ladders(info):
     """The ladders of a chapter that are written as rows<...>(), in order."""
     ladder_file = info.path / "ladder.hpp"
-    files = [ladder_file, *included(ladder_file)]
+    own = sorted(info.path.glob("*level_*.cuh")) + sorted(info.path.glob("sidebar_*.cuh"))  # as common/cmake/chapter.cmake
+    files = list(dict.fromkeys([ladder_file, *own, *(each for file in [ladder_file, *own] for each in included(file))]))
     text = re.sub(r"//[^\n]*", "", ladder_file.read_text())
     found = []
     for match in re.finditer(r"\b(\w+)\.levels\s*=\s*rows<((?:[^();]|\n)*?)>\(\)", text):
@@ -112,7 +113,7 @@ def ladders(info):
         if levels:
             found.append(Ladder(made[-1] if made else None, levels))
     if not found:  # a chapter whose ladder is put together in another way: its level files, in order
-        own = [file for file in files if file.parent == info.path and "level_" in file.stem]
+        own = [file for file in own if re.search(r"(^|_)level_", file.stem)]
         own.sort(key=lambda file: [int(part) if part.isdigit() else -1 for part in file.stem.split("_")])
         levels = []
         for file in own:

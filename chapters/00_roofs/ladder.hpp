@@ -3,14 +3,8 @@
 // measure.
 #pragma once
 
-#include "chapters/00_roofs/exercises/exercise_1_passes.cuh"
-#include "chapters/00_roofs/exercises/exercise_2_words.cuh"
-#include "chapters/00_roofs/level_fma.cuh"
-#include "chapters/00_roofs/level_mma_sync.cuh"
-#include "chapters/00_roofs/level_read.cuh"
-#include "chapters/00_roofs/level_shared.cuh"
-#include "chapters/00_roofs/level_wgmma.cuh"
 #include "chapters/01_coalescing/level_6_in_order.cuh"
+#include "generated/chapter_0_levels.hpp"
 
 namespace cookbook {
 

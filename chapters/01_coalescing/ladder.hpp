@@ -2,22 +2,8 @@
 // Chapter 1: its ladders and their levels. `copy` is the chapter; the others are its sidebars.
 #pragma once
 
-#include "chapters/01_coalescing/exercises/exercise_1_pairs.cuh"
-#include "chapters/01_coalescing/exercises/exercise_2_tail.cuh"
-#include "chapters/01_coalescing/level_0_strided.cuh"
-#include "chapters/01_coalescing/level_1_coalesced.cuh"
-#include "chapters/01_coalescing/level_2_grid_stride.cuh"
-#include "chapters/01_coalescing/level_3_vectorised.cuh"
-#include "chapters/01_coalescing/level_4_in_flight.cuh"
-#include "chapters/01_coalescing/level_5_streaming.cuh"
-#include "chapters/01_coalescing/level_6_in_order.cuh"
-#include "chapters/01_coalescing/sidebar_alignment.cuh"
-#include "chapters/01_coalescing/sidebar_cache_hints.cuh"
-#include "chapters/01_coalescing/sidebar_constant.cuh"
-#include "chapters/01_coalescing/sidebar_launches.cuh"
-#include "chapters/01_coalescing/sidebar_shape.cuh"
-#include "chapters/01_coalescing/sidebar_structs.cuh"
 #include "common/harness/named_row.hpp"
+#include "generated/chapter_1_levels.hpp"
 
 namespace cookbook {
 

@@ -2,14 +2,7 @@
 // Chapter 2: its ladder and the levels.
 #pragma once
 
-#include "chapters/02_tiling/exercises/exercise_1_row_tile.cuh"
-#include "chapters/02_tiling/exercises/exercise_2_missing_barrier.cuh"
-#include "chapters/02_tiling/level_0_naive.cuh"
-#include "chapters/02_tiling/level_1_coalesced.cuh"
-#include "chapters/02_tiling/level_2_shared_tile.cuh"
-#include "chapters/02_tiling/level_3_register_1d.cuh"
-#include "chapters/02_tiling/level_4_register_2d.cuh"
-#include "chapters/02_tiling/level_5_vectorised.cuh"
+#include "generated/chapter_2_levels.hpp"
 
 namespace cookbook {
 

@@ -8,7 +8,7 @@
 
 namespace cookbook {
 
-std::vector<std::pair<std::string, ReferenceEntry>> chapter_2_libraries() {
+Libraries chapter_2_libraries() {
   return {{"sgemm", make_level<sgemm::CuBlas>()}};
 }
 

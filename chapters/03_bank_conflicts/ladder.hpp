@@ -2,19 +2,8 @@
 // Chapter 3: its ladders and their levels. `transpose` is the chapter; the others are its sidebars.
 #pragma once
 
-#include "chapters/03_bank_conflicts/exercises/exercise_1_conflict_free.cuh"
-#include "chapters/03_bank_conflicts/exercises/exercise_2_edges.cuh"
-#include "chapters/03_bank_conflicts/level_0_naive.cuh"
-#include "chapters/03_bank_conflicts/level_1_tile.cuh"
-#include "chapters/03_bank_conflicts/level_2_padded.cuh"
-#include "chapters/03_bank_conflicts/level_3_swizzled.cuh"
-#include "chapters/03_bank_conflicts/level_4_in_flight.cuh"
-#include "chapters/03_bank_conflicts/level_5_vectorised.cuh"
-#include "chapters/03_bank_conflicts/level_6_aligned.cuh"
-#include "chapters/03_bank_conflicts/sidebar_access_width.cuh"
-#include "chapters/03_bank_conflicts/sidebar_broadcast.cuh"
-#include "chapters/03_bank_conflicts/sidebar_tile_shape.cuh"
 #include "common/harness/named_row.hpp"
+#include "generated/chapter_3_levels.hpp"
 
 namespace cookbook {
 

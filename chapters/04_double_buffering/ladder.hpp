@@ -3,15 +3,7 @@
 #pragma once
 
 #include "chapters/02_tiling/level_5_vectorised.cuh"
-#include "chapters/04_double_buffering/exercises/exercise_1_three_stages.cuh"
-#include "chapters/04_double_buffering/exercises/exercise_2_early_fill.cuh"
-#include "chapters/04_double_buffering/level_1_register_prefetch.cuh"
-#include "chapters/04_double_buffering/level_2_async_copy.cuh"
-#include "chapters/04_double_buffering/level_3_multistage.cuh"
-#include "chapters/04_double_buffering/level_4_warp_tile.cuh"
-#include "chapters/04_double_buffering/level_5_wide_tile.cuh"
-#include "chapters/04_double_buffering/level_6_fragment_prefetch.cuh"
-#include "chapters/04_double_buffering/level_7_block_order.cuh"
+#include "generated/chapter_4_levels.hpp"
 
 namespace cookbook {
 

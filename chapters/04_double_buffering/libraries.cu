@@ -8,7 +8,7 @@
 
 namespace cookbook {
 
-std::vector<std::pair<std::string, ReferenceEntry>> chapter_4_libraries() {
+Libraries chapter_4_libraries() {
   return {{"sgemm", make_level<sgemm::CuBlas>()}};
 }
 

@@ -2,22 +2,9 @@
 // Chapter 5: its ladders and their levels.
 #pragma once
 
-#include "chapters/05_tensor_cores/exercises/exercise_1_fragments.cuh"
-#include "chapters/05_tensor_cores/exercises/exercise_2_pipeline.cuh"
-#include "chapters/05_tensor_cores/exercises/exercise_3_epilogue.cuh"
-#include "chapters/05_tensor_cores/level_0_simt.cuh"
-#include "chapters/05_tensor_cores/level_1_wmma_global.cuh"
-#include "chapters/05_tensor_cores/level_2_wmma_shared.cuh"
-#include "chapters/05_tensor_cores/level_3_mma_ldmatrix.cuh"
-#include "chapters/05_tensor_cores/level_4_swizzled.cuh"
-#include "chapters/05_tensor_cores/level_5_multistage.cuh"
-#include "chapters/05_tensor_cores/level_6_wide_tiles.cuh"
-#include "chapters/05_tensor_cores/level_7_fragments_ahead.cuh"
-#include "chapters/05_tensor_cores/level_8_coalesced_epilogue.cuh"
-#include "chapters/05_tensor_cores/level_9_hoisted_addresses.cuh"
 #include "chapters/05_tensor_cores/problem.hpp"
-#include "chapters/05_tensor_cores/sidebar_tf32.cuh"
 #include "common/harness/level.hpp"
+#include "generated/chapter_5_levels.hpp"
 
 namespace cookbook {
 

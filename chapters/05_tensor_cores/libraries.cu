@@ -7,7 +7,7 @@
 
 namespace cookbook {
 
-std::vector<std::pair<std::string, ReferenceEntry>> chapter_5_libraries() {
+Libraries chapter_5_libraries() {
   return {{"gemm", gemm::cublas_gemm<bf16>()}, {"hgemm", gemm::cublas_gemm<half>()}};
 }
 

@@ -3,16 +3,7 @@
 #pragma once
 
 #include "chapters/05_tensor_cores/level_9_hoisted_addresses.cuh"
-#include "chapters/06_tma/exercises/exercise_1_descriptor.cuh"
-#include "chapters/06_tma/exercises/exercise_2_release.cuh"
-#include "chapters/06_tma/level_1_tma_tiles.cuh"
-#include "chapters/06_tma/level_2_wgmma.cuh"
-#include "chapters/06_tma/level_3_swizzle_128.cuh"
-#include "chapters/06_tma/level_4_pipeline.cuh"
-#include "chapters/06_tma/level_5_warp_specialised.cuh"
-#include "chapters/06_tma/level_6_two_consumers.cuh"
-#include "chapters/06_tma/level_7_one_in_flight.cuh"
-#include "chapters/06_tma/level_8_tma_store.cuh"
+#include "generated/chapter_6_levels.hpp"
 
 namespace cookbook {
 

@@ -7,7 +7,7 @@
 
 namespace cookbook {
 
-std::vector<std::pair<std::string, ReferenceEntry>> chapter_6_libraries() {
+Libraries chapter_6_libraries() {
   return {{"gemm", gemm::cublas_gemm<bf16>()},
           {"gemm_nt", gemm::cublas_gemm<bf16>()},
           {"gemm_tn", gemm::cublas_gemm<bf16>()},

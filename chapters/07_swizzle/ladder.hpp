@@ -3,16 +3,7 @@
 #pragma once
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
-#include "chapters/07_swizzle/exercises/exercise_1_swizzle.cuh"
-#include "chapters/07_swizzle/exercises/exercise_2_groups.cuh"
-#include "chapters/07_swizzle/level_0_no_swizzle.cuh"
-#include "chapters/07_swizzle/level_1_swizzle_32.cuh"
-#include "chapters/07_swizzle/level_2_swizzle_64.cuh"
-#include "chapters/07_swizzle/level_3_swizzle_128.cuh"
-#include "chapters/07_swizzle/level_4_wgmma.cuh"
-#include "chapters/07_swizzle/level_5_grouped.cuh"
-#include "chapters/07_swizzle/level_6_hilbert.cuh"
-#include "chapters/07_swizzle/level_7_multicast.cuh"
+#include "generated/chapter_7_levels.hpp"
 
 namespace cookbook {
 

@@ -7,7 +7,7 @@
 
 namespace cookbook {
 
-std::vector<std::pair<std::string, ReferenceEntry>> chapter_7_libraries() {
+Libraries chapter_7_libraries() {
   return {{"smem_swizzle", gemm::cublas_gemm<bf16>()},
           {"wgmma_swizzle", gemm::cublas_gemm<bf16>()},
           {"l2_order", gemm::cublas_gemm<bf16>()}};

@@ -3,14 +3,7 @@
 #pragma once
 
 #include "chapters/07_swizzle/level_7_multicast.cuh"
-#include "chapters/08_persistent/exercises/exercise_1_pad_rows.cuh"
-#include "chapters/08_persistent/exercises/exercise_2_boxes.cuh"
-#include "chapters/08_persistent/level_1_static.cuh"
-#include "chapters/08_persistent/level_2_dynamic.cuh"
-#include "chapters/08_persistent/level_3_hidden_epilogue.cuh"
-#include "chapters/08_persistent/level_4_ping_pong.cuh"
-#include "chapters/08_persistent/level_5_stream_k.cuh"
-#include "chapters/08_persistent/level_6_any_shape.cuh"
+#include "generated/chapter_8_levels.hpp"
 
 namespace cookbook {
 

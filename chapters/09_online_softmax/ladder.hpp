@@ -2,23 +2,8 @@
 // Chapter 9: its ladders and their levels. The last seven are sidebars.
 #pragma once
 
-#include "chapters/09_online_softmax/exercises/exercise_1_one_read.cuh"
-#include "chapters/09_online_softmax/exercises/exercise_2_reused_table.cuh"
-#include "chapters/09_online_softmax/level_0_three_passes.cuh"
-#include "chapters/09_online_softmax/level_1_block_per_row.cuh"
-#include "chapters/09_online_softmax/level_2_online.cuh"
-#include "chapters/09_online_softmax/level_3_warp_shuffles.cuh"
-#include "chapters/09_online_softmax/level_4_vectorised.cuh"
-#include "chapters/09_online_softmax/level_5_on_chip.cuh"
-#include "chapters/09_online_softmax/level_6_cluster.cuh"
-#include "chapters/09_online_softmax/level_7_signals.cuh"
-#include "chapters/09_online_softmax/level_8_in_shared.cuh"
-#include "chapters/09_online_softmax/sidebar_prefetched.cuh"
-#include "chapters/09_online_softmax/rms_level_0_two_passes.cuh"
-#include "chapters/09_online_softmax/sidebar_divergence.cuh"
-#include "chapters/09_online_softmax/sidebar_fast_math.cuh"
-#include "chapters/09_online_softmax/sidebar_one_fma.cuh"
 #include "common/harness/claiming.hpp"
+#include "generated/chapter_9_levels.hpp"
 
 namespace cookbook {
 

@@ -2,25 +2,8 @@
 // Chapter 10: its ladders and their levels.
 #pragma once
 
-#include "chapters/10_flash_attention/decode_level_0_block_per_head.cuh"
-#include "chapters/10_flash_attention/decode_level_1_split.cuh"
-#include "chapters/10_flash_attention/decode_level_2_gqa_packed.cuh"
-#include "chapters/10_flash_attention/exercises/exercise_1_rescale.cuh"
-#include "chapters/10_flash_attention/exercises/exercise_2_early_release.cuh"
-#include "chapters/10_flash_attention/level_0_unfused.cuh"
-#include "chapters/10_flash_attention/level_10_persistent.cuh"
-#include "chapters/10_flash_attention/sidebar_multicast.cuh"
-#include "chapters/10_flash_attention/level_1_fused.cuh"
-#include "chapters/10_flash_attention/level_2_tiled.cuh"
-#include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
-#include "chapters/10_flash_attention/level_4_wgmma.cuh"
-#include "chapters/10_flash_attention/level_5_specialised.cuh"
-#include "chapters/10_flash_attention/level_6_registers_p.cuh"
-#include "chapters/10_flash_attention/level_7_ping_pong.cuh"
-#include "chapters/10_flash_attention/level_8_overlapped.cuh"
-#include "chapters/10_flash_attention/level_9_lazy_rescale.cuh"
-
 #include "chapters/10_flash_attention/masks.cuh"
+#include "generated/chapter_10_levels.hpp"
 
 namespace cookbook {
 

@@ -5,13 +5,9 @@
 #include "chapters/05_tensor_cores/problem.hpp"
 #include "chapters/09_online_softmax/problem.hpp"
 #include "chapters/11_autotuning/attention_problem.hpp"
-#include "chapters/11_autotuning/exercises/exercise_1_table.cuh"
-#include "chapters/11_autotuning/exercises/exercise_2_in_place.cuh"
-#include "chapters/11_autotuning/level_0_untuned.cuh"
-#include "chapters/11_autotuning/level_1_best_fixed.cuh"
-#include "chapters/11_autotuning/level_2_tuned.cuh"
 #include "chapters/11_autotuning/rope_problem.hpp"
 #include "chapters/11_autotuning/spaces.hpp"
+#include "generated/chapter_11_levels.hpp"
 
 namespace cookbook {
 namespace autotuning {

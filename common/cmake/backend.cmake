@@ -7,7 +7,7 @@ if(NOT COOKBOOK_BACKEND MATCHES "^(simt|cuda)$")
 endif()
 
 add_library(cookbook_options INTERFACE)
-target_include_directories(cookbook_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(cookbook_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_options(cookbook_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-std=c++20;-Wall;-Wextra;-Wno-unknown-pragmas;-Wno-psabi>")
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 
 # cookbook_chapter(<number> <folder>): the executable chapter-<number> from a chapter's folder.
-#   levels.cu      all kernels; compiled once per backend and mode into an object library that the
-#                  executable and the tests link
-#   main.cu        the command line
-#   libraries.cu   what a user would pick instead (CUDA only, optional)
-#                  (neither holds a kernel: g++ compiles them once, nvcc would for each GPU)
+#   *level_*.cuh, sidebar_*.cuh, exercises/exercise_*.cuh
+#                  what ladder.hpp includes as "generated/chapter_<number>_levels.hpp"
+#   ladder.hpp     the chapter: chapter_<number>(). It is compiled once per backend and mode, into an
+#                  object library that the executable and the tests link
+#   libraries.cu   what a user would pick instead (CUDA only, optional). It holds no kernel: g++
+#                  compiles it once, nvcc would for each GPU
+#   levels.cu, main.cu   in place of what common/cmake/levels.cu.in and common/harness/main.cpp say
+#                  (optional)
 #   sidebar_*.cu   experiments, each an executable chapter-<number>-<name>; with the line
 #                  "// needs: cuda" only for that backend, and with "// needs: cuda sm_90a" not for
 #                  older GPUs besides: that kernels compile for them, if only to a trap, the
@@ -15,23 +18,42 @@ function(cookbook_chapter number folder)
   set(name chapter-${number})
   set_property(GLOBAL APPEND PROPERTY COOKBOOK_CHAPTERS ${number})
   set_property(GLOBAL PROPERTY COOKBOOK_CHAPTER_${number} ${source})
-  cookbook_kernel_sources(${source}/levels.cu)
+
+  file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${source}/*level_*.cuh
+    ${source}/sidebar_*.cuh ${source}/exercises/exercise_*.cuh)
+  list(TRANSFORM headers REPLACE "(.+)" "#include \"\\1\"" OUTPUT_VARIABLE includes)
+  list(JOIN includes "\n" includes)
+  set(generated ${PROJECT_BINARY_DIR}/generated/chapter_${number})
+  configure_file(${PROJECT_SOURCE_DIR}/common/cmake/levels.hpp.in ${generated}_levels.hpp @ONLY)
+  set(levels ${source}/levels.cu)
+  if(NOT EXISTS ${levels})
+    set(levels ${generated}_levels.cu)
+    configure_file(${PROJECT_SOURCE_DIR}/common/cmake/levels.cu.in ${levels} @ONLY)
+  endif()
+  set(main ${source}/main.cu)
+  if(NOT EXISTS ${main})
+    set(main ${PROJECT_SOURCE_DIR}/common/harness/main.cpp)
+  endif()
+  cookbook_kernel_sources(${levels})
   set_source_files_properties(${source}/main.cu ${source}/libraries.cu PROPERTIES LANGUAGE CXX)
 
-  add_library(${name}-levels OBJECT ${source}/levels.cu)
+  add_library(${name}-levels OBJECT ${levels})
   target_link_libraries(${name}-levels PUBLIC cookbook_kernel)
-  add_executable(${name} ${source}/main.cu)
+  add_executable(${name} ${main})
+  target_compile_definitions(${name} PRIVATE COOKBOOK_CHAPTER=chapter_${number}_entry)
   target_link_libraries(${name} PRIVATE ${name}-levels cookbook_runner)
   if(COOKBOOK_BACKEND STREQUAL "cuda" AND EXISTS ${source}/libraries.cu)
     add_library(${name}-libraries OBJECT ${source}/libraries.cu)
     target_link_libraries(${name}-libraries PUBLIC cookbook_kernel cookbook_libraries)
     target_link_libraries(${name} PRIVATE ${name}-libraries)
+    target_compile_definitions(${name} PRIVATE COOKBOOK_LIBRARIES=chapter_${number}_libraries)
   endif()
 
   if(COOKBOOK_BACKEND STREQUAL "simt")
-    add_library(${name}-levels-traced OBJECT ${source}/levels.cu)
+    add_library(${name}-levels-traced OBJECT ${levels})
     target_link_libraries(${name}-levels-traced PUBLIC cookbook_kernel_traced)
-    add_executable(${name}-traced ${source}/main.cu)
+    add_executable(${name}-traced ${main})
+    target_compile_definitions(${name}-traced PRIVATE COOKBOOK_CHAPTER=chapter_${number}_entry)
     target_link_libraries(${name}-traced PRIVATE ${name}-levels-traced cookbook_runner_traced)
     add_dependencies(${name} ${name}-traced)
   endif()

@@ -11,6 +11,7 @@ Usage: check_sources.py [FILE...]   (default: every tracked or new source of the
 import re
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,13 +42,23 @@ LAYERS = [(re.compile(r"common/"), "chapters/"),
 CHAPTER_TARGET = re.compile(r"\bchapter-\d+")
 
 
+def is_compiled_by_nvcc(path):
+    """CMake writes the levels.cu of most chapters: it includes the chapter's ladder.hpp and its .cuh files."""
+    return path.suffix == ".cuh" or path.name == "ladder.hpp" or path.suffix == ".cu" and path.name not in HOST_SOURCES
+
+
+@lru_cache(maxsize=None)
+def includes(file):
+    return INCLUDE.findall(file.read_text(encoding="utf-8"))
+
+
 def host_libraries(path, root=ROOT):
-    """Each of HOST_LIBRARIES that a .cu file includes, with the file of ours that says so."""
+    """Each of HOST_LIBRARIES that a file includes, with the file of ours that says so."""
     seen, found = set(), []
 
     def visit(file):
         seen.add(file)
-        for kind, name in INCLUDE.findall(file.read_text(encoding="utf-8")):
+        for kind, name in includes(file):
             if kind == "<" and name.startswith(HOST_LIBRARIES):
                 found.append((name, file))
             beside, below = file.parent / name, root / name
@@ -96,7 +107,7 @@ def problems(path, name):
         for match in BY_INDEX.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
             yield f"{name}:{line}: a level is changed by its index: {match.group()}; what it claims stands in its level"
-    if path.suffix == ".cu" and path.name not in HOST_SOURCES:
+    if is_compiled_by_nvcc(path):
         for library, file in host_libraries(path):
             yield f"{name}: nvcc compiles this, and {file.name} includes <{library}>"
 

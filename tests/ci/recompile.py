@@ -17,12 +17,12 @@ import sys
 import time
 from pathlib import Path
 
-# Files of these names say the same in every chapter: the first and the last stand for all.
+# Files of these names say the same in every chapter: the first and the last stand for all. (Chapter 0 has no library.)
 ALIKE = ("main.cu", "libraries.cu", "main.cpp")
 
 
 def commands(build):
-    """(file, is_cuda, arguments without launcher and output, folder) of every file, each once."""
+    """(file, is_cuda, arguments without launcher and output, folder) of every file, each once for all its arguments."""
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         arguments = shlex.split(entry["command"])
@@ -35,22 +35,27 @@ def commands(build):
             del arguments[at:at + 2]
         arguments = [each for each in arguments if each != "-MD"]
         is_cuda = "nvcc" in Path(arguments[0]).name
-        found.setdefault(entry["file"], (entry["file"], is_cuda, arguments, entry["directory"]))
+        found.setdefault(tuple(arguments), (entry["file"], is_cuda, arguments, entry["directory"]))
     return list(found.values())
 
 
 def chosen_for_host(files):
     """What a second host compiler compiles: all host files, but only two of those that are alike. Of the
     files with kernels those of the tests and of the backend, whose host code differs by chapter."""
-    alike = {}
-    for file, is_cuda, *_ in files:
-        path = Path(file)
-        if not is_cuda and (path.name in ALIKE or "generated" in path.parts):
-            alike.setdefault(path.name if path.name in ALIKE else "generated", []).append(file)
-    kept = {file for group in alike.values() for file in (group[0], group[-1])}
-    dropped = {file for group in alike.values() for file in group} - kept
-    return [each for each in files
-            if each[0] not in dropped and not (each[1] and "chapters" in Path(each[0]).parts)]
+    alike, kept = {}, []
+    for each in files:
+        path, is_cuda = Path(each[0]), each[1]
+        is_generated = "generated" in path.parts
+        if is_cuda:
+            if not is_generated and "chapters" not in path.parts:
+                kept.append(each)
+        elif path.name in ALIKE or is_generated:
+            alike.setdefault(path.name if path.name in ALIKE else "generated", []).append(each)
+        else:
+            kept.append(each)
+    for group in alike.values():
+        kept += [group[0], group[-1]] if len(group) > 1 else group
+    return kept
 
 
 def host_command(file, is_cuda, arguments, compiler):

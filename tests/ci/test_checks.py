@@ -216,7 +216,8 @@ class HostLibraries(unittest.TestCase):
 
     def test_a_file_that_nvcc_compiles_fails_and_one_of_the_host_compiler_does_not(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name, problems in (("levels.cu", 1), ("main.cu", 0), ("a_test.cpp", 0)):
+            for name, problems in (("levels.cu", 1), ("level_1_tile.cuh", 1), ("ladder.hpp", 1), ("main.cu", 0),
+                                   ("main.cpp", 0), ("a_test.cpp", 0)):
                 path = Path(folder) / name
                 path.write_text("// SPDX-License-Identifier: MIT\n#include <gtest/gtest.h>\n")
                 self.assertEqual(len(list(check_sources.problems(path, name))), problems, name)

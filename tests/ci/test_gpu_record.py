@@ -195,16 +195,20 @@ class Recompile(Folder):
 
     def book(self):
         for chapter in ("a", "b", "c"):
-            self.add(f"chapters/{chapter}/main.cu", "g++ -x c++")
-            self.add(f"chapters/{chapter}/levels.cu", f"{self.bin}/nvcc --generate-code=arch=compute_80,code=[sm_80]")
+            self.add("common/harness/main.cpp", f"g++ -DCOOKBOOK_CHAPTER={chapter}")
+            self.add(f"chapters/{chapter}/libraries.cu", "g++ -x c++")
+            self.add(f"build/generated/chapter_{chapter}_levels.cu", f"{self.bin}/nvcc --generate-code=arch=compute_80,code=[sm_80]")
         self.add("tests/a_test.cpp", "g++ -Wall -MD -MT a.o -MF a.d")
         self.add("tests/planted.cu", f"{self.bin}/nvcc --generate-code=arch=compute_80,code=[sm_80]")
 
     def test_host_code_is_compiled_by_the_other_compiler(self):
         self.book()
         status, out, called = self.recompile("--host-compiler", "clang++")
-        self.assertEqual((status, out), (0, "4 files compile, 0 do not\n"))
-        self.assertEqual(called.count("chapters/"), 2)  # the first and the last main.cu, no kernels
+        self.assertEqual((status, out), (0, "6 files compile, 0 do not\n"))
+        self.assertEqual(called.count("main.cpp -W"), 2)  # the first and the last
+        self.assertIn("-DCOOKBOOK_CHAPTER=c", called)
+        self.assertEqual(called.count("chapters/"), 2)  # the first and the last libraries.cu
+        self.assertNotIn("levels.cu", called)
         test = next(line for line in called.splitlines() if "a_test.cpp" in line)
         self.assertRegex(test, r"^clang\+\+ -Wall -c \S+ -Werror -fsyntax-only$")
         planted = next(line for line in called.splitlines() if "planted.cu" in line)
@@ -218,7 +222,7 @@ class Recompile(Folder):
         status, out, _ = self.recompile("--host-compiler", "clang++")
         self.assertEqual(status, 1)
         self.assertIn("b_test.cpp: error: bad", out)
-        self.assertIn("4 files compile, 1 do not\n", out)
+        self.assertIn("6 files compile, 1 do not\n", out)
 
     def test_device_code_of_every_kernel_file(self):
         self.book()

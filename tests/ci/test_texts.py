@@ -84,15 +84,33 @@ def misnamed(stem, names):
     return None
 
 
+def unlisted(level, ladder):
+    """The levels of a file that its chapter's ladder.hpp does not list. CMake includes the file all the same."""
+    made = [name for name, own in re.findall(r"^struct (\w+)[^;{]*\{\n(.*?)^\};", level, re.MULTILINE | re.DOTALL)
+            if 'name = "' in own]
+    made += re.findall(r"^inline LevelEntry (\w+)\(const tune::Space", level, re.MULTILINE)
+    ladder = re.sub(r"//[^\n]*", "", ladder)
+    return [name for name in made if not re.search(rf"\b{name}\b", ladder)]
+
+
 class LevelFiles(unittest.TestCase):
     def test_a_file_is_called_by_its_level(self):
         files = sorted(ROOT.glob("chapters/*/*level_*.cuh"))
-        files = [file for file in files if not file.name.startswith(("hopper_", "tma_"))]
         self.assertTrue(files)
         for file in files:
             with self.subTest(file.name):
                 names = re.findall(r'\bname = "([^"]*)"', file.read_text())
                 self.assertIsNone(misnamed(file.stem, names))
+
+    def test_a_ladder_lists_every_level(self):
+        for file in sorted(ROOT.glob("chapters/*/*level_*.cuh")):
+            with self.subTest(file.name):
+                self.assertEqual(unlisted(file.read_text(), (file.parent / "ladder.hpp").read_text()), [])
+
+    def test_a_level_that_no_ladder_lists_is_found(self):
+        level = 'struct Config {};\nstruct Tile : Level {\n  static constexpr const char* name = "tile";\n};\n'
+        self.assertEqual(unlisted(level, "rows<Naive, Tile>()"), [])
+        self.assertEqual(unlisted(level, "rows<Naive, Tiled>()  // Tile"), ["Tile"])
 
     def test_another_name_is_found(self):
         self.assertIsNone(misnamed("level_5_grouped", ["grouped_4", "grouped_8"]))
