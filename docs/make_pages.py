@@ -48,9 +48,9 @@ def included(file, seen=None):
     return list(seen)
 
 
-def string_constant(text, name):
-    """The value of `static constexpr const char* name = "..." "...";` or of a conditional's first branch."""
-    match = re.search(rf"\bchar\*\s+{name}\s*=(.*?);\n", text, re.DOTALL)
+def level_text(text, name):
+    """What a level's text has as `.name = "..." "...",` or as a conditional's first branch."""
+    match = re.search(rf"^ +\.{name} =(.*?),\n(?=\s*(?:\.\w+ =|\}};))", text, re.DOTALL | re.MULTILINE)
     parts = re.findall(r'"((?:[^"\\]|\\.)*)"', match[1]) if match else []
     if match and "?" in match[1]:
         parts = parts[:1]
@@ -67,7 +67,7 @@ def find_struct(name, files):
         if match := pattern.search(text):
             own = text[match.start():]
             own = own[:own.index("\n};")] if "\n};" in own else own
-            base = match[1] and not re.search(r"\bname = ", own) and find_struct(match[1], files)
+            base = match[1] and not re.search(r"\bLevelText text\b", own) and find_struct(match[1], files)
             return base or (file, own)
         if match := alias.search(text):
             return find_struct(match[1], files)
@@ -108,8 +108,8 @@ def ladders(info):
             name = re.sub(r"<.*", "", argument, flags=re.DOTALL).split("::")[-1].strip()
             if where := find_struct(name, files):
                 file, body = where
-                levels.append(Level(string_constant(body, "name") or file.stem, file, string_constant(body, "changed"),
-                                    string_constant(body, "expect"), string_constant(body, "cost")))
+                levels.append(Level(level_text(body, "name") or file.stem, file, level_text(body, "changed"),
+                                    level_text(body, "expect"), level_text(body, "cost")))
         if levels:
             found.append(Ladder(made[-1] if made else None, levels))
     if not found:  # a chapter whose ladder is put together in another way: its level files, in order
@@ -117,8 +117,9 @@ def ladders(info):
         own.sort(key=lambda file: [int(part) if part.isdigit() else -1 for part in file.stem.split("_")])
         levels = []
         for file in own:
-            texts = re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r"#include[^\n]*", "", file.read_text()))
-            levels.append(Level(re.sub(r".*level_(\d+_)?", "", file.stem), file, texts[1] if len(texts) > 1 else "", "", ""))
+            text = file.read_text()
+            levels.append(Level(re.sub(r".*level_(\d+_)?", "", file.stem), file,
+                                *(level_text(text, name) for name in ("changed", "expect", "cost"))))
         found = [Ladder(None, levels)] if levels else []
     return found
 

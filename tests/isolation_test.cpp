@@ -62,11 +62,12 @@ __global__ void reverse(const float* in, float* out, int cols, volatile int* fla
 
 template <Hazard kHazard>
 struct Hazardous : planted::Level {
-  static constexpr const char* name = "?";
-  static constexpr const char* changed = "one hazard";
-  static constexpr const char* expect = "to be named";
-  static constexpr const char* cost = "none";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "?",
+      .changed = "one hazard",
+      .expect = "to be named",
+      .cost = "none",
+  };
   static void run(const Plan& plan, Stream stream) {
     const planted::Problem& p = plan.problem;
     static volatile int flag = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -258,6 +259,11 @@ class NamesTest : public testing::Test {
     }
     for (const LevelEntry& exercise : tested_chapter().exercises) {
       EXPECT_TRUE(is_identifier(exercise.name)) << exercise.name;
+      const auto& ladders = tested_chapter().ladders;
+      EXPECT_TRUE(exercise.ladder.empty() ||
+                  std::any_of(ladders.begin(), ladders.end(),
+                              [&](const Ladder& each) { return each.name == exercise.ladder; }))
+          << exercise.name << ": no ladder is called " << exercise.ladder;
     }
   }
 };

@@ -53,8 +53,6 @@ inline Chapter chapter_0() {
   mma.dtype = wgmma.dtype = "bf16";
   chapter.ladders = {copy, read, l2, shared, fma, mma, wgmma};
   chapter.exercises = {make_level<Passes>(), make_level<Words>()};
-  chapter.exercises[0].ladder = l2.name;
-  chapter.exercises[1].ladder = shared.name;
   return chapter;
 }
 

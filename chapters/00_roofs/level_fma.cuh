@@ -32,11 +32,12 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Fma : LevelOf<FmaProblem, FmaBuffers> {
   using Config = FmaConfig;
-  static constexpr const char* name = "fma";
-  static constexpr const char* changed = "16 independent FMA chains per thread, no memory";
-  static constexpr const char* expect = "two FLOPs per clock on each of an SM's FP32 lanes";
-  static constexpr const char* cost = "17 registers";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "fma",
+      .changed = "16 independent FMA chains per thread, no memory",
+      .expect = "two FLOPs per clock on each of an SM's FP32 lanes",
+      .cost = "17 registers",
+  };
   static Claims claims(const Problem& p) {
     return {global_loads("a").bytes(p.bytes()), global_stores("out").coalesced()};
   }

@@ -69,11 +69,12 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Mma : LevelOf<MmaProblem, ProductBuffers> {
   using Config = MmaConfig;
-  static constexpr const char* name = "mma_sync";
-  static constexpr const char* changed = "m16n8k16 on bf16 fragments that never leave registers";
-  static constexpr const char* expect = "less than wgmma: a warp's operands pass through registers";
-  static constexpr const char* cost = "88 registers of fragments and accumulators";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "mma_sync",
+      .changed = "m16n8k16 on bf16 fragments that never leave registers",
+      .expect = "less than wgmma: a warp's operands pass through registers",
+      .cost = "88 registers of fragments and accumulators",
+  };
   static Support supports(const Problem&, const DeviceInfo& device) {
     return device.cc() >= 80 ? Support::yes() : Support::no("bf16 mma.sync needs sm_80");
   }

@@ -61,12 +61,12 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Read : LevelOf<ReadProblem, ReadBuffers> {
   using Config = ReadConfig;
-  static constexpr const char* name = "read";
-  static constexpr const char* changed = "16-byte loads, eight in flight per thread, no stores";
-  static constexpr const char* expect =
-      "the memory's rate when the bus never switches from reads to writes";
-  static constexpr const char* cost = "32 registers of loads in flight";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "read",
+      .changed = "16-byte loads, eight in flight per thread, no stores",
+      .expect = "the memory's rate when the bus never switches from reads to writes",
+      .cost = "32 registers of loads in flight",
+  };
   static Claims claims(const Problem& p) {
     return {global_loads("in").sectors_per_request(16), global_loads("in").coalesced(),
             global_loads("in").bytes(p.bytes())};

@@ -34,11 +34,12 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct SharedRead : LevelOf<SharedProblem, SharedBuffers> {
   using Config = SharedConfig;
-  static constexpr const char* name = "shared";
-  static constexpr const char* changed = "conflict-free 16-byte loads from shared memory";
-  static constexpr const char* expect = "128 bytes per clock and SM";
-  static constexpr const char* cost = "4 KB of shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "shared",
+      .changed = "conflict-free 16-byte loads from shared memory",
+      .expect = "128 bytes per clock and SM",
+      .cost = "4 KB of shared memory",
+  };
   static Claims claims(const Problem&) {
     return {shared_loads().on("load").conflict_free(),
             shared_loads().on("load").wavefronts_per_request(4)};

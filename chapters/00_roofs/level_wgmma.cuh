@@ -64,13 +64,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 struct Wgmma : LevelOf<WgmmaProblem, ProductBuffers> {
   using Config = WgmmaConfig;
-  static constexpr const char* name = "wgmma";
-  static constexpr const char* changed =
-      "m64n256k16 on shared-memory operands, two warpgroups per SM";
-  static constexpr const char* expect =
-      "the whole tensor core: no operand passes through registers";
-  static constexpr const char* cost = "128 accumulators per thread, 48 KB of shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wgmma",
+      .changed = "m64n256k16 on shared-memory operands, two warpgroups per SM",
+      .expect = "the whole tensor core: no operand passes through registers",
+      .cost = "128 accumulators per thread, 48 KB of shared memory",
+  };
   struct Plan {
     Problem problem;
     Buffers buffers;

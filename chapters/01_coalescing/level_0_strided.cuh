@@ -28,12 +28,13 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Strided : Level {
   using Config = StridedConfig;
-  static constexpr const char* name = "strided";
-  static constexpr const char* changed = "start: every thread copies 32 consecutive elements";
-  static constexpr const char* expect =
-      "a warp touches 32 sectors for 128 bytes, 8 times what it needs: far below the roof";
-  static constexpr const char* cost = "nothing";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "strided",
+      .changed = "start: every thread copies 32 consecutive elements",
+      .expect =
+          "a warp touches 32 sectors for 128 bytes, 8 times what it needs: far below the roof",
+      .cost = "nothing",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").sectors_per_request(32), global_loads("in").sectors_over_ideal(8),

@@ -28,13 +28,12 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Coalesced : Level {
   using Config = CoalescedConfig;
-  static constexpr const char* name = "coalesced";
-  static constexpr const char* changed =
-      "lane l reads word l: the loop strides over the block, not over the thread";
-  static constexpr const char* expect =
-      "4 sectors per request instead of 32: an eighth of the traffic between SM and L2";
-  static constexpr const char* cost = "nothing";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "coalesced",
+      .changed = "lane l reads word l: the loop strides over the block, not over the thread",
+      .expect = "4 sectors per request instead of 32: an eighth of the traffic between SM and L2",
+      .cost = "nothing",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").sectors_per_request(4), global_loads("in").coalesced(),

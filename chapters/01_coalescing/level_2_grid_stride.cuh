@@ -25,13 +25,12 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct GridStride : Level {
   using Config = GridStrideConfig;
-  static constexpr const char* name = "grid_stride";
-  static constexpr const char* changed =
-      "a grid that fits on the GPU at once, looping over the array";
-  static constexpr const char* expect =
-      "nearly the same: the sectors do not change, but the launch no longer depends on n";
-  static constexpr const char* cost = "a loop counter in 64 bits; blocks drift apart (see level 6)";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "grid_stride",
+      .changed = "a grid that fits on the GPU at once, looping over the array",
+      .expect = "nearly the same: the sectors do not change, but the launch no longer depends on n",
+      .cost = "a loop counter in 64 bits; blocks drift apart (see level 6)",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").sectors_per_request(4), global_loads("in").coalesced(),

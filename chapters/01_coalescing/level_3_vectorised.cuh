@@ -33,12 +33,13 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Vectorised : Level {
   using Config = VectorisedConfig;
-  static constexpr const char* name = "vectorised";
-  static constexpr const char* changed = "float4: 16 bytes per load and store";
-  static constexpr const char* expect =
-      "a quarter of the instructions and four times the bytes in flight: 1.3 times or more";
-  static constexpr const char* cost = "3 more registers; a head and a tail of single elements";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "vectorised",
+      .changed = "float4: 16 bytes per load and store",
+      .expect =
+          "a quarter of the instructions and four times the bytes in flight: 1.3 times or more",
+      .cost = "3 more registers; a head and a tail of single elements",
+  };
 
   static Claims claims(const Problem& p) {
     return {global_loads("in").on("load").sectors_per_request(16),

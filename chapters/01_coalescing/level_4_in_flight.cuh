@@ -46,12 +46,13 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct InFlight : Level {
   using Config = InFlightConfig;
-  static constexpr const char* name = "in_flight";
-  static constexpr const char* changed = "4 independent 16-byte loads before the first store";
-  static constexpr const char* expect =
-      "no gain: at full occupancy level 3 has enough in flight, and the window grows fourfold";
-  static constexpr const char* cost = "12 more registers";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "in_flight",
+      .changed = "4 independent 16-byte loads before the first store",
+      .expect =
+          "no gain: at full occupancy level 3 has enough in flight, and the window grows fourfold",
+      .cost = "12 more registers",
+  };
 
   static Claims claims(const Problem& p) {
     return {global_loads("in").on("load").sectors_per_request(16),

@@ -47,14 +47,14 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Streaming : Level {
   using Config = StreamingConfig;
-  static constexpr const char* name = "streaming";
-  static constexpr const char* changed =
-      "loads allocate no line in L1, L2 evicts stored lines first";
-  static constexpr const char* expect =
-      "the same or a little less: nothing is reused, and a cache that evicts early merges fewer "
-      "writes";
-  static constexpr const char* cost = "wrong if a kernel reads the data again soon";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "streaming",
+      .changed = "loads allocate no line in L1, L2 evicts stored lines first",
+      .expect =
+          "the same or a little less: nothing is reused, and a cache that evicts early merges "
+          "fewer writes",
+      .cost = "wrong if a kernel reads the data again soon",
+  };
 
   static Claims claims(const Problem& p) {
     return {

@@ -33,12 +33,13 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct InOrder : Level {
   using Config = InOrderConfig;
-  static constexpr const char* name = "in_order";
-  static constexpr const char* changed = "one vector per thread and no loop: blocks run in order";
-  static constexpr const char* expect =
-      "as much in flight, from one sliding window: fewer DRAM pages opened, up to cudaMemcpy";
-  static constexpr const char* cost = "one block start per 4 KB";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "in_order",
+      .changed = "one vector per thread and no loop: blocks run in order",
+      .expect =
+          "as much in flight, from one sliding window: fewer DRAM pages opened, up to cudaMemcpy",
+      .cost = "one block start per 4 KB",
+  };
 
   static Claims claims(const Problem& p) {
     return {global_loads("in").on("load").sectors_per_request(16),

@@ -9,11 +9,11 @@ namespace cookbook {
 namespace {
 
 struct CudaMemcpy : coalescing::Level {
-  static constexpr const char* name = "cudaMemcpy";
-  static constexpr const char* changed = "cudaMemcpyAsync, device to device";
-  static constexpr const char* expect = "the driver's own copy kernel";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "cudaMemcpy",
+      .changed = "cudaMemcpyAsync, device to device",
+      .expect = "the driver's own copy kernel",
+  };
 
   static void run(const Plan& plan, Stream stream) {
     const std::size_t bytes = static_cast<std::size_t>(plan.problem.n) * sizeof(float);

@@ -22,12 +22,11 @@ __global__ void __launch_bounds__(C::kThreads)
 template <int kOffset>
 struct Offset : Level {
   using Config = OffsetConfig<kOffset>;
-  static constexpr const char* name = "offset";
-  static constexpr const char* changed = "every warp starts this much before a line boundary";
-  static constexpr const char* expect =
-      "5 sectors per request instead of 4, unless the offset is whole sectors";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "offset",
+      .changed = "every warp starts this much before a line boundary",
+      .expect = "5 sectors per request instead of 4, unless the offset is whole sectors",
+  };
 
   static Claims claims(const Problem&) {
     // The array's ends cut off the first and the last warp: hence the tolerance.

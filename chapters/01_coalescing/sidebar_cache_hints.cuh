@@ -74,11 +74,11 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class Access>
 struct Hint : Level {
   using Config = HintConfig<Access>;
-  static constexpr const char* name = Access::name;
-  static constexpr const char* changed = "cache operator only";
-  static constexpr const char* expect = "the same: a copy reuses nothing that a cache could keep";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = Access::name,
+      .changed = "cache operator only",
+      .expect = "the same: a copy reuses nothing that a cache could keep",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced()};

@@ -111,13 +111,11 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class Table>
 struct Knots : KnotLevel {
   using Config = KnotConfig<Table>;
-  static constexpr const char* name = Table::name;
-  static constexpr const char* changed =
-      "where the 32 knots lie and in which order lanes visit them";
-  static constexpr const char* expect =
-      "constant memory: one word for all lanes is free, 32 different words take 32 turns";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = Table::name,
+      .changed = "where the 32 knots lie and in which order lanes visit them",
+      .expect = "constant memory: one word for all lanes is free, 32 different words take 32 turns",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced()};

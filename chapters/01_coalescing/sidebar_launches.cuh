@@ -10,14 +10,14 @@ namespace cookbook::coalescing {
 template <int kLaunches>
 struct Launches : Level {
   using Config = GridStrideConfig;
-  static constexpr const char* name = kLaunches == 1 ? "one_launch" : "sixteen_launches";
-  static constexpr const char* changed =
-      kLaunches == 1 ? "the grid-stride copy, once" : "the same kernel on sixteen slices";
-  static constexpr const char* expect =
-      kLaunches == 1 ? "at this size the time is one launch's latency, not bandwidth"
-                     : "up to 16 times slower: a kernel costs microseconds before it moves a byte";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = kLaunches == 1 ? "one_launch" : "sixteen_launches",
+      .changed =
+          kLaunches == 1 ? "the grid-stride copy, once" : "the same kernel on sixteen slices",
+      .expect = kLaunches == 1
+                    ? "at this size the time is one launch's latency, not bandwidth"
+                    : "up to 16 times slower: a kernel costs microseconds before it moves a byte",
+  };
 
   static Claims claims(const Problem&) {
     Claims claims = {global_loads("in").coalesced(), global_stores("out").coalesced()};

@@ -20,11 +20,11 @@ struct ShapeConfig {
 template <int kThreads, int kLoads, int kBlocksPerSm>
 struct Shape : Level {
   using Config = ShapeConfig<kThreads, kLoads, kBlocksPerSm>;
-  static constexpr const char* name = "shape";
-  static constexpr const char* changed = "launch shape only";
-  static constexpr const char* expect = "bytes in flight decide, however they are reached";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "shape",
+      .changed = "launch shape only",
+      .expect = "bytes in flight decide, however they are reached",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced()};

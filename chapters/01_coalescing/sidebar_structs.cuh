@@ -91,12 +91,12 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct ArrayOfStructs : ParticleLevel {
   using Config = ParticleConfig;
-  static constexpr const char* name = "array_of_structs";
-  static constexpr const char* changed = "start: the eight fields of a particle are contiguous";
-  static constexpr const char* expect =
-      "32 sectors per request: 32 bytes per particle are moved for the 8 that are used";
-  static constexpr const char* cost = "nothing";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "array_of_structs",
+      .changed = "start: the eight fields of a particle are contiguous",
+      .expect = "32 sectors per request: 32 bytes per particle are moved for the 8 that are used",
+      .cost = "nothing",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("structs").sectors_per_request(32), global_stores("next_x").coalesced()};
@@ -112,12 +112,12 @@ struct ArrayOfStructs : ParticleLevel {
 
 struct StructOfArrays : ParticleLevel {
   using Config = ParticleConfig;
-  static constexpr const char* name = "struct_of_arrays";
-  static constexpr const char* changed = "each field has its own array";
-  static constexpr const char* expect =
-      "12 bytes per particle through memory instead of 36: up to 3 times as fast";
-  static constexpr const char* cost = "a particle's fields are n elements apart";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "struct_of_arrays",
+      .changed = "each field has its own array",
+      .expect = "12 bytes per particle through memory instead of 36: up to 3 times as fast",
+      .cost = "a particle's fields are n elements apart",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("arrays").sectors_per_request(4), global_loads("arrays").coalesced(),

@@ -17,11 +17,11 @@ inline void check(cublasStatus_t status) {
 }
 
 struct CuBlas : Level {
-  static constexpr const char* name = "cuBLAS";
-  static constexpr const char* changed = "cublasSgemm, CUBLAS_DEFAULT_MATH: fp32 FMAs, no TF32";
-  static constexpr const char* expect = "the vendor's kernel for this shape";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "cuBLAS",
+      .changed = "cublasSgemm, CUBLAS_DEFAULT_MATH: fp32 FMAs, no TF32",
+      .expect = "the vendor's kernel for this shape",
+  };
 
   struct Destroy {
     void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }

@@ -31,14 +31,14 @@ __global__ void __launch_bounds__(C::kM* C::kN)
 }
 
 struct Naive : Level {
-  static constexpr const char* name = "naive";
-  static constexpr const char* changed =
-      "one thread per element of C, lanes along a column (on purpose)";
-  static constexpr const char* expect =
-      "every warp-wide load of A touches 32 rows, so 32 sectors for 128 useful bytes: far below "
-      "both roofs";
-  static constexpr const char* cost = "nothing: no shared memory, few registers";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "naive",
+      .changed = "one thread per element of C, lanes along a column (on purpose)",
+      .expect =
+          "every warp-wide load of A touches 32 rows, so 32 sectors for 128 useful bytes: far "
+          "below both roofs",
+      .cost = "nothing: no shared memory, few registers",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("a").sectors_per_request(32), global_loads("b").sectors_per_request(1),

@@ -31,13 +31,13 @@ __global__ void __launch_bounds__(C::kM* C::kN)
 }
 
 struct Coalesced : Level {
-  static constexpr const char* name = "coalesced";
-  static constexpr const char* changed =
-      "threadIdx.x runs along a row of C, no longer down a column";
-  static constexpr const char* expect =
-      "A is one broadcast sector, B and C four full sectors: 5 sectors per step instead of 33";
-  static constexpr const char* cost = "nothing: two indices are swapped";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "coalesced",
+      .changed = "threadIdx.x runs along a row of C, no longer down a column",
+      .expect =
+          "A is one broadcast sector, B and C four full sectors: 5 sectors per step instead of 33",
+      .cost = "nothing: two indices are swapped",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("a").sectors_per_request(1), global_loads("b").sectors_per_request(4),

@@ -49,14 +49,14 @@ __global__ void __launch_bounds__(C::kM* C::kN)
 }
 
 struct SharedTile : Level {
-  static constexpr const char* name = "shared_tile";
-  static constexpr const char* changed =
-      "tiles of A and B in shared memory: each global word is read once per block";
-  static constexpr const char* expect =
-      "32 times fewer global loads; now bound by two shared loads per FMA, so little more than "
-      "coalesced";
-  static constexpr const char* cost = "8 KB of shared memory, two barriers per tile";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "shared_tile",
+      .changed = "tiles of A and B in shared memory: each global word is read once per block",
+      .expect =
+          "32 times fewer global loads; now bound by two shared loads per FMA, so little more than "
+          "coalesced",
+      .cost = "8 KB of shared memory, two barriers per tile",
+  };
 
   static Claims claims(const Problem& p) {
     using C = SharedTileConfig;

@@ -59,13 +59,14 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct Register1d : Level {
-  static constexpr const char* name = "register_1d";
-  static constexpr const char* changed = "8 elements of C per thread, a column, in registers";
-  static constexpr const char* expect =
-      "9 shared words for 8 FMAs instead of 16, and A's come four at a time: about twice "
-      "shared_tile";
-  static constexpr const char* cost = "8 accumulators; the tile grows to 64 x 64";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "register_1d",
+      .changed = "8 elements of C per thread, a column, in registers",
+      .expect =
+          "9 shared words for 8 FMAs instead of 16, and A's come four at a time: about twice "
+          "shared_tile",
+      .cost = "8 accumulators; the tile grows to 64 x 64",
+  };
 
   static Claims claims(const Problem& p) {
     using C = Register1dConfig;

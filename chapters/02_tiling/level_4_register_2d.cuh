@@ -76,15 +76,14 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct Register2d : Level {
-  static constexpr const char* name = "register_2d";
-  static constexpr const char* changed =
-      "8 x 8 elements of C per thread: an outer product per step of k";
-  static constexpr const char* expect =
-      "16 shared words for 64 FMAs instead of 9 for 8: shared memory is no longer the limit, "
-      "instructions are";
-  static constexpr const char* cost =
-      "64 accumulators and 16 fragments: over 100 registers per thread";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "register_2d",
+      .changed = "8 x 8 elements of C per thread: an outer product per step of k",
+      .expect =
+          "16 shared words for 64 FMAs instead of 9 for 8: shared memory is no longer the limit, "
+          "instructions are",
+      .cost = "64 accumulators and 16 fragments: over 100 registers per thread",
+  };
 
   static Claims claims(const Problem& p) {
     using C = Register2dConfig;

@@ -122,15 +122,14 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct Vectorised : Level {
-  static constexpr const char* name = "vectorised";
-  static constexpr const char* changed =
-      "16-byte global and shared accesses; A is transposed into shared memory";
-  static constexpr const char* expect =
-      "4 load instructions per 64 FMAs instead of 16: FMAs take 94 % of the inner loop's issue "
-      "slots";
-  static constexpr const char* cost =
-      "transposing stores, and padding against their bank conflicts";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "vectorised",
+      .changed = "16-byte global and shared accesses; A is transposed into shared memory",
+      .expect =
+          "4 load instructions per 64 FMAs instead of 16: FMAs take 94 % of the inner loop's issue "
+          "slots",
+      .cost = "transposing stores, and padding against their bank conflicts",
+  };
 
   static Claims claims(const Problem& p) {
     using C = VectorisedConfig;

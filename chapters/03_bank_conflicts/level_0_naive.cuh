@@ -31,12 +31,12 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 
 struct Naive : Level {
   using Config = NaiveConfig;
-  static constexpr const char* name = "naive";
-  static constexpr const char* changed = "start: loads along rows, stores along columns";
-  static constexpr const char* expect =
-      "stores touch 32 sectors for 128 bytes: eight times the write traffic into L2";
-  static constexpr const char* cost = "nothing";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "naive",
+      .changed = "start: loads along rows, stores along columns",
+      .expect = "stores touch 32 sectors for 128 bytes: eight times the write traffic into L2",
+      .cost = "nothing",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(), global_stores("out").sectors_per_request(32),

@@ -41,12 +41,14 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 
 struct Tile : Level {
   using Config = TileConfig;
-  static constexpr const char* name = "tile";
-  static constexpr const char* changed = "a 32 x 32 tile in shared memory: stores along rows too";
-  static constexpr const char* expect =
-      "ideal global traffic on both sides; but a column of the tile is in one bank: 32 wavefronts";
-  static constexpr const char* cost = "4 KB of shared memory, a barrier";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "tile",
+      .changed = "a 32 x 32 tile in shared memory: stores along rows too",
+      .expect =
+          "ideal global traffic on both sides; but a column of the tile is in one bank: 32 "
+          "wavefronts",
+      .cost = "4 KB of shared memory, a barrier",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced(),

@@ -41,12 +41,13 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 
 struct Padded : Level {
   using Config = PaddedConfig;
-  static constexpr const char* name = "padded";
-  static constexpr const char* changed = "tile[32][33]: each row starts one bank further on";
-  static constexpr const char* expect =
-      "reading a column takes 1 wavefront instead of 32: shared memory is no longer the limit";
-  static constexpr const char* cost = "128 unused bytes of shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "padded",
+      .changed = "tile[32][33]: each row starts one bank further on",
+      .expect =
+          "reading a column takes 1 wavefront instead of 32: shared memory is no longer the limit",
+      .cost = "128 unused bytes of shared memory",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(),           global_stores("out").coalesced(),

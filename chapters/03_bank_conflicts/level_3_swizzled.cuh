@@ -41,13 +41,14 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 
 struct Swizzled : Level {
   using Config = SwizzledConfig;
-  static constexpr const char* name = "swizzled";
-  static constexpr const char* changed = "tile[r][c ^ r] instead of a padded row";
-  static constexpr const char* expect =
-      "the same wavefronts in less space, rows 16-byte aligned; slightly slower because of its "
-      "addresses";
-  static constexpr const char* cost = "an XOR per address, where padding has constant offsets";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "swizzled",
+      .changed = "tile[r][c ^ r] instead of a padded row",
+      .expect =
+          "the same wavefronts in less space, rows 16-byte aligned; slightly slower because of its "
+          "addresses",
+      .cost = "an XOR per address, where padding has constant offsets",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(),

@@ -71,12 +71,14 @@ __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY)
 
 struct InFlight : Level {
   using Config = InFlightConfig;
-  static constexpr const char* name = "in_flight";
-  static constexpr const char* changed = "64 x 64 tiles: 8 independent loads per thread";
-  static constexpr const char* expect =
-      "all loads in flight at once, and rows of 256 bytes on both sides: closer to the copy roof";
-  static constexpr const char* cost = "16 KB of shared memory, 8 registers for the tile";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "in_flight",
+      .changed = "64 x 64 tiles: 8 independent loads per thread",
+      .expect =
+          "all loads in flight at once, and rows of 256 bytes on both sides: closer to the copy "
+          "roof",
+      .cost = "16 KB of shared memory, 8 registers for the tile",
+  };
 
   static Claims claims(const Problem& p) {
     Claims claims = {shared_stores().conflict_free(), shared_loads().conflict_free()};

@@ -58,13 +58,13 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Vectorised : Level {
   using Config = VectorisedConfig;
-  static constexpr const char* name = "vectorised";
-  static constexpr const char* changed = "16-byte loads and stores, through the tile as well";
-  static constexpr const char* expect =
-      "a quarter of the memory instructions for the same sectors: only issue slots are saved";
-  static constexpr const char* cost =
-      "a 4 x 4 transpose in registers; odd shapes fall back to level 4";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "vectorised",
+      .changed = "16-byte loads and stores, through the tile as well",
+      .expect =
+          "a quarter of the memory instructions for the same sectors: only issue slots are saved",
+      .cost = "a 4 x 4 transpose in registers; odd shapes fall back to level 4",
+  };
 
   static Claims claims(const Problem& p) {
     const double quads = static_cast<double>(p.shape.rows * p.shape.cols / 4);

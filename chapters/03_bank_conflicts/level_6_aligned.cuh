@@ -116,13 +116,13 @@ dim3 aligned_grid(const Shape& shape) {
 struct Aligned : Level {
   using Config = AlignedConfig<32, 128, 64, 16, 3>;  // lines of 128 bytes
   using OnLines = AlignedConfig<1, 64, 64, 16, 3>;   // level 4: no shift
-  static constexpr const char* name = "aligned";
-  static constexpr const char* changed = "each row of out starts its windows on a line boundary";
-  static constexpr const char* expect =
-      "odd pitches: no sector is written in two parts by two blocks. Even ones: as level 4";
-  static constexpr const char* cost =
-      "some loads need one of two rows of in; 4-byte loads for any shape";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "aligned",
+      .changed = "each row of out starts its windows on a line boundary",
+      .expect =
+          "odd pitches: no sector is written in two parts by two blocks. Even ones: as level 4",
+      .cost = "some loads need one of two rows of in; 4-byte loads for any shape",
+  };
 
   static Claims claims(const Problem& p) {
     Claims claims = {global_stores("out").coalesced(), shared_stores().conflict_free(),

@@ -11,11 +11,11 @@ namespace cookbook {
 namespace {
 
 struct CublasGeam : transpose::Level {
-  static constexpr const char* name = "cublasSgeam";
-  static constexpr const char* changed = "cublasSgeam with beta = 0";
-  static constexpr const char* expect = "the library's transpose";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "cublasSgeam",
+      .changed = "cublasSgeam with beta = 0",
+      .expect = "the library's transpose",
+  };
 
   static Support supports(const Problem& p, const DeviceInfo&) {
     const std::int64_t limit = std::numeric_limits<int>::max();

@@ -81,11 +81,11 @@ __global__ void __launch_bounds__(C::kThreads)
 template <int kWidth, int kStride>
 struct Exchange : ExchangeLevel {
   using Config = ExchangeConfig<kWidth, kStride>;
-  static constexpr const char* name = "exchange";
-  static constexpr const char* changed = "width of an access, distance between lanes";
-  static constexpr const char* expect = "wavefronts = words per lane x lanes that share a bank";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exchange",
+      .changed = "width of an access, distance between lanes",
+      .expect = "wavefronts = words per lane x lanes that share a bank",
+  };
 
   /// Lanes whose first word is in the same bank, of those that one wavefront could otherwise serve.
   static constexpr int conflict_degree() {

@@ -86,15 +86,16 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 template <bool kTransposed>
 struct Product : ProductLevel {
   using Config = ProductConfig<kTransposed>;
-  static constexpr const char* name = kTransposed ? "b_at_lane_k" : "b_at_k_lane";
-  static constexpr const char* changed =
-      kTransposed ? "start: every thread reads along a row of b transposed, as one would on a CPU"
-                  : "b not transposed: neighbouring lanes read neighbouring words";
-  static constexpr const char* expect =
-      kTransposed ? "32 lanes, 32 words, one bank: 32 wavefronts for each load of b"
-                  : "1 wavefront each: a row for b, a broadcast for a";
-  static constexpr const char* cost = "8 KB of shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = kTransposed ? "b_at_lane_k" : "b_at_k_lane",
+      .changed =
+          kTransposed
+              ? "start: every thread reads along a row of b transposed, as one would on a CPU"
+              : "b not transposed: neighbouring lanes read neighbouring words",
+      .expect = kTransposed ? "32 lanes, 32 words, one bank: 32 wavefronts for each load of b"
+                            : "1 wavefront each: a row for b, a broadcast for a",
+      .cost = "8 KB of shared memory",
+  };
 
   static Claims claims(const Problem&) {
     Claims claims = {

@@ -94,11 +94,11 @@ template <int kTileRows, int kTileCols, int kThreads, int kMinBlocks, int kGroup
           bool kStreaming = false>
 struct TileShape : Level {
   using Config = TileShapeConfig<kTileRows, kTileCols, kThreads, kMinBlocks, kGroup, kStreaming>;
-  static constexpr const char* name = "tile_shape";
-  static constexpr const char* changed = "tile, threads and order only";
-  static constexpr const char* expect = "the same sectors and wavefronts, in another order";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "tile_shape",
+      .changed = "tile, threads and order only",
+      .expect = "the same sectors and wavefronts, in another order",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced(),
@@ -143,11 +143,11 @@ __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY, C::kMinBlocks)
 template <int kTileRows, int kTileCols, int kThreadsY, int kLine, int kMinBlocks, int kGroup = 1>
 struct Words : Level {
   using Config = WordsConfig<kTileRows, kTileCols, kThreadsY, kLine, kMinBlocks, kGroup>;
-  static constexpr const char* name = "words";
-  static constexpr const char* changed = "tile, threads, boundary and order only";
-  static constexpr const char* expect = "the same wavefronts, by more threads or in another order";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "words",
+      .changed = "tile, threads, boundary and order only",
+      .expect = "the same wavefronts, by more threads or in another order",
+  };
 
   static Claims claims(const Problem& p) {
     Claims claims = {shared_stores().conflict_free(), shared_loads().conflict_free()};

@@ -96,15 +96,15 @@ struct RegisterPrefetchConfig : VectorisedConfig {
 };
 
 struct RegisterPrefetch : Level {
-  static constexpr const char* name = "register_prefetch";
-  static constexpr const char* changed =
-      "the next tile is loaded into registers during this one's FMAs; two shared buffers";
-  static constexpr const char* expect =
-      "one block hides its own latency, but two blocks no longer fit on an SM: about the same, "
-      "often a loss";
-  static constexpr const char* cost =
-      "8 registers and predicates live during the FMAs, twice the shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "register_prefetch",
+      .changed =
+          "the next tile is loaded into registers during this one's FMAs; two shared buffers",
+      .expect =
+          "one block hides its own latency, but two blocks no longer fit on an SM: about the same, "
+          "often a loss",
+      .cost = "8 registers and predicates live during the FMAs, twice the shared memory",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads().coalesced(),

@@ -160,14 +160,14 @@ inline bool in_16_byte_pieces(const Problem& p, const Buffers& at) {
 }
 
 struct AsyncCopy : Level {
-  static constexpr const char* name = "async_copy";
-  static constexpr const char* changed =
-      "cp.async straight to shared memory, two stages; A transposed by 4-byte copies";
-  static constexpr const char* expect =
-      "the prefetch of level 1 without its registers: two blocks per SM again, so faster than both";
-  static constexpr const char* cost =
-      "cp.async for A moves 4 bytes per lane; two barriers per tile again";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "async_copy",
+      .changed = "cp.async straight to shared memory, two stages; A transposed by 4-byte copies",
+      .expect =
+          "the prefetch of level 1 without its registers: two blocks per SM again, so faster than "
+          "both",
+      .cost = "cp.async for A moves 4 bytes per lane; two barriers per tile again",
+  };
 
   static Claims claims(const Problem&) {
     Claims claims = copy_claims();

@@ -78,13 +78,12 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct Multistage : Level {
-  static constexpr const char* name = "multistage";
-  static constexpr const char* changed =
-      "four stages instead of two, and one barrier per tile instead of two";
-  static constexpr const char* expect =
-      "there is no wait for memory left to hide; half of the barriers go: a few per cent";
-  static constexpr const char* cost = "twice the shared memory of two stages";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "multistage",
+      .changed = "four stages instead of two, and one barrier per tile instead of two",
+      .expect = "there is no wait for memory left to hide; half of the barriers go: a few per cent",
+      .cost = "twice the shared memory of two stages",
+  };
 
   static Claims claims(const Problem&) {
     Claims claims = copy_claims();

@@ -108,15 +108,16 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct WarpTile : Level {
-  static constexpr const char* name = "warp_tile";
-  static constexpr const char* changed =
-      "a warp computes 32 x 64 of C instead of 16 x 128 in four strips; lanes numbered in pairs";
-  static constexpr const char* expect =
-      "12 wavefronts per step of k become 8: shared memory is busy half of the time instead of "
-      "three quarters";
-  static constexpr const char* cost =
-      "only a less obvious numbering: the same registers and shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "warp_tile",
+      .changed =
+          "a warp computes 32 x 64 of C instead of 16 x 128 in four strips; lanes numbered in "
+          "pairs",
+      .expect =
+          "12 wavefronts per step of k become 8: shared memory is busy half of the time instead of "
+          "three quarters",
+      .cost = "only a less obvious numbering: the same registers and shared memory",
+  };
 
   static Claims claims(const Problem&) {
     Claims claims = copy_claims();

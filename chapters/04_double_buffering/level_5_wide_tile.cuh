@@ -113,15 +113,15 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct WideTile : Level {
-  static constexpr const char* name = "wide_tile";
-  static constexpr const char* changed =
-      "16 x 8 elements of C per thread; the block computes 128 x 256";
-  static constexpr const char* expect =
-      "6 loads per 128 FMAs instead of 8: FMAs take 95.5 % of the issue slots, shared memory idles "
-      "60 % of the time";
-  static constexpr const char* cost =
-      "128 accumulators: one block of 8 warps per SM, so each warp must hide its own latency";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wide_tile",
+      .changed = "16 x 8 elements of C per thread; the block computes 128 x 256",
+      .expect =
+          "6 loads per 128 FMAs instead of 8: FMAs take 95.5 % of the issue slots, shared memory "
+          "idles 60 % of the time",
+      .cost =
+          "128 accumulators: one block of 8 warps per SM, so each warp must hide its own latency",
+  };
 
   static Support supports(const Problem&, const DeviceInfo& device) {
     return enough_shared_memory<WideTileConfig>(device);

@@ -85,14 +85,14 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct FragmentPrefetch : Level {
-  static constexpr const char* name = "fragment_prefetch";
-  static constexpr const char* changed =
-      "fragments are double-buffered in registers, also across tiles";
-  static constexpr const char* expect =
-      "shared-memory latency leaves the critical path, especially after each barrier: a few per "
-      "cent";
-  static constexpr const char* cost = "24 more registers per thread";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "fragment_prefetch",
+      .changed = "fragments are double-buffered in registers, also across tiles",
+      .expect =
+          "shared-memory latency leaves the critical path, especially after each barrier: a few "
+          "per cent",
+      .cost = "24 more registers per thread",
+  };
 
   static Support supports(const Problem&, const DeviceInfo& device) {
     return enough_shared_memory<FragmentPrefetchConfig>(device);

@@ -106,15 +106,16 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct BlockOrder : Level {
-  static constexpr const char* name = "block_order";
-  static constexpr const char* changed =
-      "blocks that run together compute a compact patch of C: groups of 16 tile rows, column by "
-      "column";
-  static constexpr const char* expect =
-      "less traffic between L2 and memory, which hardly matters to an fp32 GEMM: the same, a "
-      "little at 8192";
-  static constexpr const char* cost = "two divisions per block";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "block_order",
+      .changed =
+          "blocks that run together compute a compact patch of C: groups of 16 tile rows, column "
+          "by column",
+      .expect =
+          "less traffic between L2 and memory, which hardly matters to an fp32 GEMM: the same, a "
+          "little at 8192",
+      .cost = "two divisions per block",
+  };
 
   static Support supports(const Problem&, const DeviceInfo& device) {
     return enough_shared_memory<BlockOrderConfig>(device);

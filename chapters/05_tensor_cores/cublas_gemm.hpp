@@ -19,11 +19,11 @@ inline void check_cublas(cublasStatus_t status) {
 /// cuBLAS on ProblemT<T>, any of the four layouts, fp32 accumulators.
 template <class T>
 struct CublasGemm : LevelT<T> {
-  static constexpr const char* name = "cuBLAS";
-  static constexpr const char* changed = "cublasGemmEx, CUBLAS_COMPUTE_32F";
-  static constexpr const char* expect = "the vendor's kernel for this shape";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "cuBLAS",
+      .changed = "cublasGemmEx, CUBLAS_COMPUTE_32F",
+      .expect = "the vendor's kernel for this shape",
+  };
 
   struct Destroy {
     void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }

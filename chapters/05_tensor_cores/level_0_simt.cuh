@@ -42,12 +42,12 @@ __global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Elemen
 template <class T>
 struct SimtCores : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "simt";
-  static constexpr const char* changed = "one thread per element of C, on CUDA cores";
-  static constexpr const char* expect =
-      "a few per cent of the FP32 roof: two loads and two conversions for every FMA";
-  static constexpr const char* cost = "nothing: 256 threads, no shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "simt",
+      .changed = "one thread per element of C, on CUDA cores",
+      .expect = "a few per cent of the FP32 roof: two loads and two conversions for every FMA",
+      .cost = "nothing: 256 threads, no shared memory",
+  };
 
   static Claims claims(const ProblemT<T>&) {
     return {global_loads("a").sectors_per_request(1),  // a broadcast

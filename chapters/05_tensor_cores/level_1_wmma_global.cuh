@@ -82,13 +82,14 @@ __global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Elemen
 template <class T>
 struct WmmaGlobal : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "wmma_global";
-  static constexpr const char* changed = "one warp per 16x16 tile, multiplied by WMMA";
-  static constexpr const char* expect =
-      "a warp loads 1 KB for 4,096 FMAs instead of 66 bytes for 32: eight times less traffic to L1 "
-      "per FMA, which is still the limit";
-  static constexpr const char* cost = "8 KB of shared memory for edges and the conversion of C";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wmma_global",
+      .changed = "one warp per 16x16 tile, multiplied by WMMA",
+      .expect =
+          "a warp loads 1 KB for 4,096 FMAs instead of 66 bytes for 32: eight times less traffic "
+          "to L1 per FMA, which is still the limit",
+      .cost = "8 KB of shared memory for edges and the conversion of C",
+  };
 
   static Claims claims(const ProblemT<T>& p) {
     // Every tile of A is read once per 16 columns of C, every tile of B once per 16 rows.

@@ -118,14 +118,14 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
 template <class T>
 struct WmmaShared : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "wmma_shared";
-  static constexpr const char* changed = "128x128 tiles in shared memory, 64x32 of C per warp";
-  static constexpr const char* expect =
-      "a tile is read once per 128 columns or rows instead of 16: an eighth of the traffic; bank "
-      "conflicts of the tiles become the limit";
-  static constexpr const char* cost =
-      "32 KB of shared memory, 64 accumulators per thread, two barriers per tile";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wmma_shared",
+      .changed = "128x128 tiles in shared memory, 64x32 of C per warp",
+      .expect =
+          "a tile is read once per 128 columns or rows instead of 16: an eighth of the traffic; "
+          "bank conflicts of the tiles become the limit",
+      .cost = "32 KB of shared memory, 64 accumulators per thread, two barriers per tile",
+  };
 
   static Claims claims(const ProblemT<T>& p) {
     using C = wmma_shared::Config<T>;

@@ -120,13 +120,14 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
 template <class T>
 struct MmaLdmatrix : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "mma_ldmatrix";
-  static constexpr const char* changed = "mma.sync and ldmatrix in place of WMMA";
-  static constexpr const char* expect =
-      "the same conflicts, now countable: an 8x8 matrix has its eight rows in the same four banks, "
-      "8 wavefronts each; C is stored directly from registers";
-  static constexpr const char* cost = "the code must know which lane holds which element";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "mma_ldmatrix",
+      .changed = "mma.sync and ldmatrix in place of WMMA",
+      .expect =
+          "the same conflicts, now countable: an 8x8 matrix has its eight rows in the same four "
+          "banks, 8 wavefronts each; C is stored directly from registers",
+      .cost = "the code must know which lane holds which element",
+  };
 
   static Claims claims(const ProblemT<T>& p) {
     return {shared_loads().on("a").wavefronts_per_request(32),  // four matrices, 8-way conflicts

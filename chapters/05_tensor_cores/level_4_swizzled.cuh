@@ -123,12 +123,12 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
 template <class T>
 struct Swizzled : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "swizzled";
-  static constexpr const char* changed = "XOR swizzle: chunk c of row r lies at c ^ (r & 7)";
-  static constexpr const char* expect =
-      "no bank conflict on either side: 4 wavefronts per ldmatrix.x4 instead of 32";
-  static constexpr const char* cost = "one XOR per address, no shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "swizzled",
+      .changed = "XOR swizzle: chunk c of row r lies at c ^ (r & 7)",
+      .expect = "no bank conflict on either side: 4 wavefronts per ldmatrix.x4 instead of 32",
+      .cost = "one XOR per address, no shared memory",
+  };
 
   static Claims claims(const ProblemT<T>& p) {
     return {shared_loads().on("a").wavefronts_per_request(4),

@@ -139,12 +139,14 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
 template <class T>
 struct Multistage : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "multistage";
-  static constexpr const char* changed = "cp.async into three stages, one barrier per tile";
-  static constexpr const char* expect =
-      "global latency leaves the loop: two tiles are always in flight while a third is multiplied";
-  static constexpr const char* cost = "96 KB of shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "multistage",
+      .changed = "cp.async into three stages, one barrier per tile",
+      .expect =
+          "global latency leaves the loop: two tiles are always in flight while a third is "
+          "multiplied",
+      .cost = "96 KB of shared memory",
+  };
 
   static Claims claims(const ProblemT<T>& p) {
     Claims claims = async_copy_claims();

@@ -139,14 +139,14 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
 template <class T>
 struct WideTiles : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "wide_tiles";
-  static constexpr const char* changed = "128x256 tiles, eight warps of 64x64, four stages";
-  static constexpr const char* expect =
-      "a third less ldmatrix traffic: 8 pieces of 512 bytes for 32 mma.sync instead of 6 for 16; a "
-      "small gain, because only two warps per scheduler are left to hide latency";
-  static constexpr const char* cost =
-      "128 accumulators per thread, 192 KB: one block of 8 warps per SM";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wide_tiles",
+      .changed = "128x256 tiles, eight warps of 64x64, four stages",
+      .expect =
+          "a third less ldmatrix traffic: 8 pieces of 512 bytes for 32 mma.sync instead of 6 for "
+          "16; a small gain, because only two warps per scheduler are left to hide latency",
+      .cost = "128 accumulators per thread, 192 KB: one block of 8 warps per SM",
+  };
 
   static Claims claims(const ProblemT<T>& p) {
     Claims claims = async_copy_claims();

@@ -155,14 +155,14 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
 template <class T>
 struct FragmentsAhead : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "fragments_ahead";
-  static constexpr const char* changed =
-      "ldmatrix of k step s + 1, and the copies, between the mma.sync of step s";
-  static constexpr const char* expect =
-      "ldmatrix runs during mma.sync whose operands are loaded; its addresses, computed in the "
-      "same place, take back part of the gain";
-  static constexpr const char* cost = "a second set of fragments: 32 registers, close to the limit";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "fragments_ahead",
+      .changed = "ldmatrix of k step s + 1, and the copies, between the mma.sync of step s",
+      .expect =
+          "ldmatrix runs during mma.sync whose operands are loaded; its addresses, computed in the "
+          "same place, take back part of the gain",
+      .cost = "a second set of fragments: 32 registers, close to the limit",
+  };
 
   static Claims claims(const ProblemT<T>& p) {
     Claims claims = async_copy_claims();

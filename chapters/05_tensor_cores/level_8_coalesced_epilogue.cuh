@@ -171,13 +171,14 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
 template <class T>
 struct CoalescedEpilogue : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "coalesced_epilogue";
-  static constexpr const char* changed = "C through shared memory, stored with 16 bytes per thread";
-  static constexpr const char* expect =
-      "half the sectors written, all of them whole; little time where K is large, more where small";
-  static constexpr const char* cost =
-      "two barriers per block, 64 KB of the tiles' own shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "coalesced_epilogue",
+      .changed = "C through shared memory, stored with 16 bytes per thread",
+      .expect =
+          "half the sectors written, all of them whole; little time where K is large, more where "
+          "small",
+      .cost = "two barriers per block, 64 KB of the tiles' own shared memory",
+  };
 
   static Claims claims(const ProblemT<T>&) {
     Claims claims = async_copy_claims();

@@ -203,14 +203,14 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
 template <class T>
 struct HoistedAddresses : NnLevel<T> {
   using Plan = typename NnLevel<T>::Plan;
-  static constexpr const char* name = "hoisted_addresses";
-  static constexpr const char* changed = "addresses before the loop, constants inside it";
-  static constexpr const char* expect =
-      "a quarter fewer instructions per tile, and no chain of them in front of an ldmatrix: "
-      "mma.sync follow each other more closely";
-  static constexpr const char* cost =
-      "eight pointers per thread; every pass must have the same swizzle";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "hoisted_addresses",
+      .changed = "addresses before the loop, constants inside it",
+      .expect =
+          "a quarter fewer instructions per tile, and no chain of them in front of an ldmatrix: "
+          "mma.sync follow each other more closely",
+      .cost = "eight pointers per thread; every pass must have the same swizzle",
+  };
 
   static Claims claims(const ProblemT<T>&) {
     Claims claims = async_copy_claims();

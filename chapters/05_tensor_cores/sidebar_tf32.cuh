@@ -178,14 +178,14 @@ __global__ void __launch_bounds__(C::kThreads)
 }  // namespace tf32
 
 struct Tf32 : LevelOf<Tf32Problem, Tf32Buffers> {
-  static constexpr const char* name = "tf32";
-  static constexpr const char* changed = "fp32 inputs, rounded to tf32 on their way to mma.sync";
-  static constexpr const char* expect =
-      "half the roof of bf16 (m16n8k8 in the time of m16n8k16), above every fp32 GEMM on CUDA "
-      "cores; three decimal digits";
-  static constexpr const char* cost =
-      "half the flops per byte of shared memory; no transposing ldmatrix";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "tf32",
+      .changed = "fp32 inputs, rounded to tf32 on their way to mma.sync",
+      .expect =
+          "half the roof of bf16 (m16n8k8 in the time of m16n8k16), above every fp32 GEMM on CUDA "
+          "cores; three decimal digits",
+      .cost = "half the flops per byte of shared memory; no transposing ldmatrix",
+  };
 
   static Support supports(const Tf32Problem&, const DeviceInfo& device) {
     return device.cc() < 80 ? Support::no("needs sm_80 (tf32 mma)") : Support::yes();

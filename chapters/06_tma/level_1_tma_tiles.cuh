@@ -176,14 +176,14 @@ struct LevelOn : LevelT<bf16> {
 }  // namespace tma_tiles
 
 struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
-  static constexpr const char* name = "tma_tiles";
-  static constexpr const char* changed =
-      "TMA loads whole tiles, mbarriers say when they have arrived";
-  static constexpr const char* expect =
-      "about the level below: the same tensor core instructions, only without address arithmetic";
-  static constexpr const char* cost =
-      "one tensor map per operand; sm_90; pitches that are multiples of 16 bytes";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "tma_tiles",
+      .changed = "TMA loads whole tiles, mbarriers say when they have arrived",
+      .expect =
+          "about the level below: the same tensor core instructions, only without address "
+          "arithmetic",
+      .cost = "one tensor map per operand; sm_90; pitches that are multiples of 16 bytes",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),  // one instruction per 16 KB

@@ -112,13 +112,14 @@ struct LevelOn : WgmmaLevel<C> {
 }  // namespace wgmma_tiles
 
 struct WgmmaTiles : wgmma_tiles::LevelOn<wgmma_tiles::Config> {
-  static constexpr const char* name = "wgmma";
-  static constexpr const char* changed =
-      "wgmma: one instruction multiplies 64 x 128 x 16 from shared memory";
-  static constexpr const char* expect =
-      "slower: the tensor cores are faster, but an unswizzled tile needs 24 boxes of 16-byte rows";
-  static constexpr const char* cost = "128 accumulators per thread; sm_90a only";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wgmma",
+      .changed = "wgmma: one instruction multiplies 64 x 128 x 16 from shared memory",
+      .expect =
+          "slower: the tensor cores are faster, but an unswizzled tile needs 24 boxes of 16-byte "
+          "rows",
+      .cost = "128 accumulators per thread; sm_90a only",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),

@@ -15,13 +15,13 @@ struct Config : wgmma_tiles::Config {
 }  // namespace wgmma_swizzled
 
 struct WgmmaSwizzled : wgmma_tiles::LevelOn<wgmma_swizzled::Config> {
-  static constexpr const char* name = "swizzle_128";
-  static constexpr const char* changed =
-      "tiles in panels of 128 bytes, swizzled by TMA (chapter 7)";
-  static constexpr const char* expect =
-      "2x or more: 3 boxes per tile instead of 24, whole cache lines instead of half sectors";
-  static constexpr const char* cost = "tiles aligned to 1,024 bytes";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "swizzle_128",
+      .changed = "tiles in panels of 128 bytes, swizzled by TMA (chapter 7)",
+      .expect =
+          "2x or more: 3 boxes per tile instead of 24, whole cache lines instead of half sectors",
+      .cost = "tiles aligned to 1,024 bytes",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.2)};

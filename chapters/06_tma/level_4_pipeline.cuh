@@ -112,13 +112,13 @@ struct LevelOn : WgmmaLevel<C> {
 }  // namespace pipeline
 
 struct WgmmaPipeline : pipeline::LevelOn<pipeline::Config> {
-  static constexpr const char* name = "pipeline";
-  static constexpr const char* changed =
-      "three stages between loads and wgmma: full and empty barriers";
-  static constexpr const char* expect =
-      "1.2x: a load has two rounds of wgmma to arrive in, where other blocks hid part of it";
-  static constexpr const char* cost = "96 KB of shared memory per block";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "pipeline",
+      .changed = "three stages between loads and wgmma: full and empty barriers",
+      .expect =
+          "1.2x: a load has two rounds of wgmma to arrive in, where other blocks hid part of it",
+      .cost = "96 KB of shared memory per block",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.0)};

@@ -69,13 +69,12 @@ struct LevelOn : WgmmaLevel<C> {
 }  // namespace warp_specialised
 
 struct WarpSpecialised : warp_specialised::LevelOn<warp_specialised::Config> {
-  static constexpr const char* name = "warp_specialised";
-  static constexpr const char* changed = "a producer warp loads, a consumer warpgroup multiplies";
-  static constexpr const char* expect =
-      "1.05x: no thread does both, so the next load starts as soon as a stage is empty";
-  static constexpr const char* cost =
-      "128 more threads; they give most of their registers to the consumers";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "warp_specialised",
+      .changed = "a producer warp loads, a consumer warpgroup multiplies",
+      .expect = "1.05x: no thread does both, so the next load starts as soon as a stage is empty",
+      .cost = "128 more threads; they give most of their registers to the consumers",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.0)};

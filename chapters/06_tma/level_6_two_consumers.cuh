@@ -20,14 +20,14 @@ struct Config : DefaultOperands {
 }  // namespace two_consumers
 
 struct TwoConsumers : warp_specialised::LevelOn<two_consumers::Config> {
-  static constexpr const char* name = "two_consumers";
-  static constexpr const char* changed =
-      "128 x 256 tiles: two consumer warpgroups with 64 rows each";
-  static constexpr const char* expect =
-      "1.2x: 43 multiplications per byte loaded instead of 32, and one warpgroup computes while "
-      "one waits";
-  static constexpr const char* cost = "192 KB of shared memory: one block per SM";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "two_consumers",
+      .changed = "128 x 256 tiles: two consumer warpgroups with 64 rows each",
+      .expect =
+          "1.2x: 43 multiplications per byte loaded instead of 32, and one warpgroup computes "
+          "while one waits",
+      .cost = "192 KB of shared memory: one block per SM",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.02)};

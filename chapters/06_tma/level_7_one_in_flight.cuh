@@ -78,14 +78,14 @@ struct LevelOn : WgmmaLevel<C> {
 }  // namespace one_in_flight
 
 struct OneInFlight : one_in_flight::LevelOn<one_in_flight::Config> {
-  static constexpr const char* name = "one_in_flight";
-  static constexpr const char* changed =
-      "wait<1>: a batch of wgmma stays in flight while the next is issued";
-  static constexpr const char* expect =
-      "1.03x: no gap between batches; before, the other of the two warpgroups filled most of it";
-  static constexpr const char* cost =
-      "a stage is released one round later: one stage less of prefetch";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "one_in_flight",
+      .changed = "wait<1>: a batch of wgmma stays in flight while the next is issued",
+      .expect =
+          "1.03x: no gap between batches; before, the other of the two warpgroups filled most of "
+          "it",
+      .cost = "a stage is released one round later: one stage less of prefetch",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),

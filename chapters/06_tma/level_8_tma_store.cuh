@@ -155,14 +155,13 @@ struct LayoutLevel : LevelT<bf16> {
 }  // namespace tma_store
 
 struct TmaStore : tma_store::LayoutLevel<tma_store::Config> {
-  static constexpr const char* name = "tma_store";
-  static constexpr const char* changed =
-      "C: stmatrix to shared memory, then one TMA store per warp and box; any layout";
-  static constexpr const char* expect =
-      "1.03x: whole 128-byte lines of C instead of 16-byte pieces, and no address arithmetic";
-  static constexpr const char* cost =
-      "32 KB for the boxes; C's pitch must be a multiple of 16 bytes as well";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "tma_store",
+      .changed = "C: stmatrix to shared memory, then one TMA store per warp and box; any layout",
+      .expect =
+          "1.03x: whole 128-byte lines of C instead of 16-byte pieces, and no address arithmetic",
+      .cost = "32 KB for the boxes; C's pitch must be a multiple of 16 bytes as well",
+  };
 
   static Claims claims(const Problem& p) {
     const double tiles = blocks_for(p.m, p.n, Config::kBlockM, Config::kBlockN);

@@ -17,13 +17,14 @@ struct Config : tma_tiles::Config {
 }  // namespace smem_swizzle
 
 struct NoSwizzle : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::none>> {
-  static constexpr const char* name = "no_swizzle";
-  static constexpr const char* changed = "tiles of 128-byte rows, not swizzled";
-  static constexpr const char* expect =
-      "all eight rows of a matrix lie in the same four banks: ldmatrix takes eight times as long";
-  static constexpr const char* cost =
-      "nothing: the chunks of 16 bytes lie where a plain copy would put them";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "no_swizzle",
+      .changed = "tiles of 128-byte rows, not swizzled",
+      .expect =
+          "all eight rows of a matrix lie in the same four banks: ldmatrix takes eight times as "
+          "long",
+      .cost = "nothing: the chunks of 16 bytes lie where a plain copy would put them",
+  };
 
   static Claims claims(const Problem& p) {
     return {shared_loads().on("a").wavefronts_per_request(32),

@@ -7,13 +7,13 @@
 namespace cookbook::gemm {
 
 struct Swizzle32 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b32>> {
-  static constexpr const char* name = "swizzle_32";
-  static constexpr const char* changed =
-      "panels of 32 bytes; the 16-byte chunk index is XORed with address bit 7";
-  static constexpr const char* expect =
-      "2x or more: no bank conflicts. But a tile is four panels: four boxes of 32-byte rows";
-  static constexpr const char* cost = "tiles aligned to 256 bytes";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "swizzle_32",
+      .changed = "panels of 32 bytes; the 16-byte chunk index is XORed with address bit 7",
+      .expect =
+          "2x or more: no bank conflicts. But a tile is four panels: four boxes of 32-byte rows",
+      .cost = "tiles aligned to 256 bytes",
+  };
 
   static Claims claims(const Problem& p) {
     return {shared_loads().on("a").wavefronts_per_request(4),

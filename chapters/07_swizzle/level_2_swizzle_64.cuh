@@ -7,12 +7,12 @@
 namespace cookbook::gemm {
 
 struct Swizzle64 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b64>> {
-  static constexpr const char* name = "swizzle_64";
-  static constexpr const char* changed =
-      "panels of 64 bytes; two bits of the chunk index are XORed";
-  static constexpr const char* expect = "slightly faster: half as many boxes, rows of two sectors";
-  static constexpr const char* cost = "tiles aligned to 512 bytes";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "swizzle_64",
+      .changed = "panels of 64 bytes; two bits of the chunk index are XORed",
+      .expect = "slightly faster: half as many boxes, rows of two sectors",
+      .cost = "tiles aligned to 512 bytes",
+  };
 
   static Claims claims(const Problem& p) {
     return {shared_loads().on("a").wavefronts_per_request(4),

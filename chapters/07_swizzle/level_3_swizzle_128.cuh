@@ -7,13 +7,12 @@
 namespace cookbook::gemm {
 
 struct Swizzle128 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b128>> {
-  static constexpr const char* name = "swizzle_128";
-  static constexpr const char* changed =
-      "panels of 128 bytes; all three bits of the chunk index are XORed";
-  static constexpr const char* expect =
-      "slightly faster again: one box of A, and TMA reads whole cache lines";
-  static constexpr const char* cost = "tiles aligned to 1024 bytes";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "swizzle_128",
+      .changed = "panels of 128 bytes; all three bits of the chunk index are XORed",
+      .expect = "slightly faster again: one box of A, and TMA reads whole cache lines",
+      .cost = "tiles aligned to 1024 bytes",
+  };
 
   static Claims claims(const Problem& p) {
     return {shared_loads().on("a").wavefronts_per_request(4),

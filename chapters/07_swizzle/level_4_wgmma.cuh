@@ -17,11 +17,12 @@ struct Config : wgmma_tiles::Config {
 }  // namespace wgmma_swizzle
 
 struct Wgmma32 : wgmma_tiles::LevelOn<wgmma_swizzle::Config<Swizzle::b32>> {
-  static constexpr const char* name = "wgmma_32";
-  static constexpr const char* changed = "panels of 32 bytes instead of 16-byte rows";
-  static constexpr const char* expect = "faster: half as many boxes, whole sectors";
-  static constexpr const char* cost = "tiles aligned to 256 bytes";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wgmma_32",
+      .changed = "panels of 32 bytes instead of 16-byte rows",
+      .expect = "faster: half as many boxes, whole sectors",
+      .cost = "tiles aligned to 256 bytes",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.1)};
@@ -29,11 +30,12 @@ struct Wgmma32 : wgmma_tiles::LevelOn<wgmma_swizzle::Config<Swizzle::b32>> {
 };
 
 struct Wgmma64 : wgmma_tiles::LevelOn<wgmma_swizzle::Config<Swizzle::b64>> {
-  static constexpr const char* name = "wgmma_64";
-  static constexpr const char* changed = "panels of 64 bytes";
-  static constexpr const char* expect = "faster again, by less";
-  static constexpr const char* cost = "tiles aligned to 512 bytes";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wgmma_64",
+      .changed = "panels of 64 bytes",
+      .expect = "faster again, by less",
+      .cost = "tiles aligned to 512 bytes",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.0)};

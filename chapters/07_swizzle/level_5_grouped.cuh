@@ -89,13 +89,13 @@ struct LevelOn : tma_store::LayoutLevel<ConfigOf<Order>::template Layout> {
 }  // namespace l2_order
 
 struct Grouped4 : l2_order::LevelOn<GroupedOrder<4>> {
-  static constexpr const char* name = "grouped_4";
-  static constexpr const char* changed =
-      "group size 4: blocks go down four rows of tiles, then to the next column";
-  static constexpr const char* expect =
-      "a wave covers 4 x 33 tiles: less of A, but most of B; at 4096 both fit L2 in any order";
-  static constexpr const char* cost = "two divisions per block";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "grouped_4",
+      .changed = "group size 4: blocks go down four rows of tiles, then to the next column",
+      .expect =
+          "a wave covers 4 x 33 tiles: less of A, but most of B; at 4096 both fit L2 in any order",
+      .cost = "two divisions per block",
+  };
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),
             at_least_previous(0.97, "the worst order asks HBM for a third of what it gives")};
@@ -103,11 +103,12 @@ struct Grouped4 : l2_order::LevelOn<GroupedOrder<4>> {
 };
 
 struct Grouped8 : l2_order::LevelOn<GroupedOrder<8>> {
-  static constexpr const char* name = "grouped_8";
-  static constexpr const char* changed = "group size 8: eight rows of tiles at a time";
-  static constexpr const char* expect = "8 x 16.5 tiles of 128 x 256: 1,024 rows by 4,224 columns";
-  static constexpr const char* cost = "two divisions per block";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "grouped_8",
+      .changed = "group size 8: eight rows of tiles at a time",
+      .expect = "8 x 16.5 tiles of 128 x 256: 1,024 rows by 4,224 columns",
+      .cost = "two divisions per block",
+  };
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),
             at_least_previous(0.97, "the height matters only once operands exceed L2")};
@@ -115,12 +116,13 @@ struct Grouped8 : l2_order::LevelOn<GroupedOrder<8>> {
 };
 
 struct Grouped16 : l2_order::LevelOn<GroupedOrder<16>> {
-  static constexpr const char* name = "grouped_16";
-  static constexpr const char* changed = "group size 16: sixteen rows of tiles at a time";
-  static constexpr const char* expect =
-      "16 x 8.25 tiles: 2,048 rows by 2,112 columns, the squarest patch and the fewest bytes";
-  static constexpr const char* cost = "two divisions per block";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "grouped_16",
+      .changed = "group size 16: sixteen rows of tiles at a time",
+      .expect =
+          "16 x 8.25 tiles: 2,048 rows by 2,112 columns, the squarest patch and the fewest bytes",
+      .cost = "two divisions per block",
+  };
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),
             at_least_previous(0.97, "the height matters only once operands exceed L2")};

@@ -7,12 +7,13 @@
 namespace cookbook::gemm {
 
 struct Hilbert : l2_order::LevelOn<HilbertOrder> {
-  static constexpr const char* name = "hilbert";
-  static constexpr const char* changed = "tiles along Hilbert's curve";
-  static constexpr const char* expect =
-      "as the best group size: a patch is compact at every scale, so no height must be chosen";
-  static constexpr const char* cost = "one loop per block, and idle blocks where C is no square";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "hilbert",
+      .changed = "tiles along Hilbert's curve",
+      .expect =
+          "as the best group size: a patch is compact at every scale, so no height must be chosen",
+      .cost = "one loop per block, and idle blocks where C is no square",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a(p)),

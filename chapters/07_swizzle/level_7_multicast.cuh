@@ -95,12 +95,12 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 }  // namespace multicast
 
 struct Multicast : tma_store::LayoutLevel<multicast::Config> {
-  static constexpr const char* name = "multicast";
-  static constexpr const char* changed = "clusters of two: each block loads half of B for both";
-  static constexpr const char* expect =
-      "1.1x: 32 KB per k-block come from L2 instead of 48, and L2 was the limit";
-  static constexpr const char* cost = "two blocks run in step; a cluster must fit two neighbours";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "multicast",
+      .changed = "clusters of two: each block loads half of B for both",
+      .expect = "1.1x: 32 KB per k-block come from L2 instead of 48, and L2 was the limit",
+      .cost = "two blocks run in step; a cluster must fit two neighbours",
+  };
 
   static Claims claims(const Problem& p) {
     const double blocks =

@@ -29,7 +29,7 @@ PlannedRun prepare(const std::string& level, const cookbook_gemm_problem& c, con
   problem.ldc = pitch(c.ldc, problem.n);
   const Buffers buffers{static_cast<const bf16*>(a), static_cast<const bf16*>(b),
                         static_cast<bf16*>(out)};
-  if (level == AnyShape::name) return prepare_level<AnyShape>(problem, buffers);
+  if (level == AnyShape::text.name) return prepare_level<AnyShape>(problem, buffers);
   throw std::invalid_argument("no level is called " + level);
 }
 
@@ -55,7 +55,7 @@ void cookbook_gemm_destroy(void* plan) { delete static_cast<PlannedRun*>(plan); 
 const char* cookbook_gemm_error(void) { return last_error.c_str(); }
 
 const char* cookbook_gemm_levels(void) {
-  static const std::string names = std::string(AnyShape::name) + "\n";
+  static const std::string names = std::string(AnyShape::text.name) + "\n";
   return names.c_str();
 }
 

@@ -110,14 +110,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }  // namespace persistent_static
 
 struct PersistentStatic : tma_store::LayoutLevel<persistent_static::Config> {
-  static constexpr const char* name = "static";
-  static constexpr const char* changed = "one block per SM, tiles assigned round-robin";
-  static constexpr const char* expect =
-      "1.03x: no launch between tiles, and the next tile's first stages load while this one is "
-      "stored";
-  static constexpr const char* cost =
-      "a loop around everything; no other kernel gets an SM in between";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "static",
+      .changed = "one block per SM, tiles assigned round-robin",
+      .expect =
+          "1.03x: no launch between tiles, and the next tile's first stages load while this one is "
+          "stored",
+      .cost = "a loop around everything; no other kernel gets an SM in between",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)), faster_than_previous(1.0)};

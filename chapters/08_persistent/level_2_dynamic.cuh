@@ -114,15 +114,16 @@ struct PersistentDynamic : LevelT<bf16> {
     TmaPlan tma;
     DeviceMemory next;  // the counter, and the number of finished clusters
   };
-  static constexpr const char* name = "dynamic";
-  static constexpr const char* changed =
-      "a counter in global memory assigns the tiles; one scheduler thread per cluster fetches "
-      "ahead";
-  static constexpr const char* expect =
-      "the same: all tiles of a GEMM take equally long. It pays where they do not (grouped "
-      "GEMM)";
-  static constexpr const char* cost = "one atomic per tile, and a queue in shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "dynamic",
+      .changed =
+          "a counter in global memory assigns the tiles; one scheduler thread per cluster fetches "
+          "ahead",
+      .expect =
+          "the same: all tiles of a GEMM take equally long. It pays where they do not (grouped "
+          "GEMM)",
+      .cost = "one atomic per tile, and a queue in shared memory",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)), global_loads().requests(0),

@@ -63,13 +63,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }  // namespace hidden_epilogue
 
 struct HiddenEpilogue : tma_store::LayoutLevel<hidden_epilogue::Config> {
-  static constexpr const char* name = "hidden_epilogue";
-  static constexpr const char* changed =
-      "no wait and no barrier after a tile: TMA stores it during the next tile's wgmma";
-  static constexpr const char* expect =
-      "1.02x: the warpgroups drift apart, so one packs C while the other uses the tensor cores";
-  static constexpr const char* cost = "nothing: a warp waits for a box only when it packs it again";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "hidden_epilogue",
+      .changed = "no wait and no barrier after a tile: TMA stores it during the next tile's wgmma",
+      .expect =
+          "1.02x: the warpgroups drift apart, so one packs C while the other uses the tensor cores",
+      .cost = "nothing: a warp waits for a box only when it packs it again",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)),

@@ -75,14 +75,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }  // namespace ping_pong
 
 struct PingPong : tma_store::LayoutLevel<ping_pong::Config> {
-  static constexpr const char* name = "ping_pong";
-  static constexpr const char* changed =
-      "one tile per warpgroup, in turns: the tensor cores never wait for an epilogue";
-  static constexpr const char* expect =
-      "as level 3 or better: the whole epilogue is hidden, but tiles of 128 x 192 load more per "
-      "multiplication";
-  static constexpr const char* cost = "192 accumulators per thread";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "ping_pong",
+      .changed = "one tile per warpgroup, in turns: the tensor cores never wait for an epilogue",
+      .expect =
+          "as level 3 or better: the whole epilogue is hidden, but tiles of 128 x 192 load more "
+          "per multiplication",
+      .cost = "192 accumulators per thread",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)),

@@ -81,14 +81,12 @@ struct StreamK : LevelT<bf16> {
     int clusters = 0;
     DeviceMemory sums{}, flags{};
   };
-  static constexpr const char* name = "stream_k";
-  static constexpr const char* changed =
-      "the last wave's tiles are cut into k-blocks, and each cluster gets equally many";
-  static constexpr const char* expect =
-      "the idle SMs of one wave are put to work; the same where waves are full";
-  static constexpr const char* cost =
-      "partial sums go through L2: 128 KB per block, written and read";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "stream_k",
+      .changed = "the last wave's tiles are cut into k-blocks, and each cluster gets equally many",
+      .expect = "the idle SMs of one wave are put to work; the same where waves are full",
+      .cost = "partial sums go through L2: 128 KB per block, written and read",
+  };
 
   static Claims claims(const Problem& p) {
     const double all = 1.0 * ceil_div(static_cast<int>(p.k), Config::kBlockK) * Config::kCluster *

@@ -187,13 +187,13 @@ Plan prepare_best(const Problem& p, const Buffers& at) {
 
 struct AnyShape : LevelT<bf16> {
   using Plan = any_shape::Plan;
-  static constexpr const char* name = "any_shape";
-  static constexpr const char* changed =
-      "tiles and schedule chosen by shape; operands with odd pitches are copied to padded rows";
-  static constexpr const char* expect =
-      "the best level below at every size; 3.5x and more of cuBLAS where a pitch is odd";
-  static constexpr const char* cost = "three configurations compiled; workspace for odd pitches";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "any_shape",
+      .changed =
+          "tiles and schedule chosen by shape; operands with odd pitches are copied to padded rows",
+      .expect = "the best level below at every size; 3.5x and more of cuBLAS where a pitch is odd",
+      .cost = "three configurations compiled; workspace for odd pitches",
+  };
 
   static Claims claims(const Problem&) {
     return {shared_stores().on("stage").conflict_free(), against_library("cuBLAS", 0.97)};

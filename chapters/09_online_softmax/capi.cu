@@ -29,8 +29,8 @@ PlannedRun prepare(const std::string& level, const cookbook_softmax_problem& c, 
   const Buffers<T> buffers{static_cast<const T*>(in), static_cast<T*>(out)};
   using Blocks = OnChip<Softmax<T>>;
   using Shared = InShared<Softmax<T>>;
-  if (level == Blocks::name) return prepare_level<Blocks>(problem, buffers);
-  if (level == Shared::name) return prepare_level<Shared>(problem, buffers);
+  if (level == Blocks::text.name) return prepare_level<Blocks>(problem, buffers);
+  if (level == Shared::text.name) return prepare_level<Shared>(problem, buffers);
   throw std::invalid_argument("no level is called " + level);
 }
 
@@ -59,8 +59,8 @@ void cookbook_softmax_destroy(void* plan) { delete static_cast<PlannedRun*>(plan
 const char* cookbook_softmax_error(void) { return last_error.c_str(); }
 
 const char* cookbook_softmax_levels(void) {
-  static const std::string names =
-      std::string(OnChip<Softmax<float>>::name) + "\n" + InShared<Softmax<float>>::name + "\n";
+  static const std::string names = std::string(OnChip<Softmax<float>>::text.name) + "\n" +
+                                   InShared<Softmax<float>>::text.name + "\n";
   return names.c_str();
 }
 

@@ -47,12 +47,14 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class T>
 struct ThreePasses : Level<T> {
   using Config = ThreePassesConfig<T>;
-  static constexpr const char* name = "three_passes";
-  static constexpr const char* changed = "start: one thread per row reads it three times";
-  static constexpr const char* expect =
-      "every lane reads its own sector, and there are only rows x 1 threads: far below any roof";
-  static constexpr const char* cost = "nothing";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "three_passes",
+      .changed = "start: one thread per row reads it three times",
+      .expect =
+          "every lane reads its own sector, and there are only rows x 1 threads: far below any "
+          "roof",
+      .cost = "nothing",
+  };
 
   static Claims claims(const Problem<T>& p) {
     const double lanes = p.shape.rows < 32 ? static_cast<double>(p.shape.rows) : 32;

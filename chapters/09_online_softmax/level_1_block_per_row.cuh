@@ -59,13 +59,12 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class T>
 struct BlockPerRow : Level<T> {
   using Config = BlockPerRowConfig<T>;
-  static constexpr const char* name = "block_per_row";
-  static constexpr const char* changed =
-      "one block per row: coalesced, two reduction trees in shared memory";
-  static constexpr const char* expect =
-      "an eighth of the sectors and 256 times the threads; still three reads of the row";
-  static constexpr const char* cost = "1 KB of shared memory, 19 barriers per row";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "block_per_row",
+      .changed = "one block per row: coalesced, two reduction trees in shared memory",
+      .expect = "an eighth of the sectors and 256 times the threads; still three reads of the row",
+      .cost = "1 KB of shared memory, 19 barriers per row",
+  };
 
   static Claims claims(const Problem<T>& p) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced(),

@@ -50,13 +50,14 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class T>
 struct Online : Level<T> {
   using Config = OnlineConfig<T>;
-  static constexpr const char* name = "online";
-  static constexpr const char* changed =
-      "maximum and sum in one pass, merged as pairs in one reduction tree";
-  static constexpr const char* expect =
-      "two reads instead of three where rows exceed the caches; a second exponential per element";
-  static constexpr const char* cost = "2 KB of shared memory, 9 barriers per row";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "online",
+      .changed = "maximum and sum in one pass, merged as pairs in one reduction tree",
+      .expect =
+          "two reads instead of three where rows exceed the caches; a second exponential per "
+          "element",
+      .cost = "2 KB of shared memory, 9 barriers per row",
+  };
 
   static Claims claims(const Problem<T>& p) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced(),

@@ -45,13 +45,14 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class T>
 struct WarpShuffles : Level<T> {
   using Config = WarpShufflesConfig<T>;
-  static constexpr const char* name = "warp_shuffles";
-  static constexpr const char* changed = "reductions by shuffle; one barrier per row";
-  static constexpr const char* expect =
-      "8 stores to shared memory per row instead of 20, one barrier instead of nine: matters to "
-      "short rows only";
-  static constexpr const char* cost = "64 bytes of shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "warp_shuffles",
+      .changed = "reductions by shuffle; one barrier per row",
+      .expect =
+          "8 stores to shared memory per row instead of 20, one barrier instead of nine: matters "
+          "to short rows only",
+      .cost = "64 bytes of shared memory",
+  };
 
   static Claims claims(const Problem<T>& p) {
     return {global_loads("in").coalesced(),

@@ -73,13 +73,12 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class T>
 struct Vectorised : Level<T> {
   using Config = VectorisedConfig<T>;
-  static constexpr const char* name = "vectorised";
-  static constexpr const char* changed =
-      "16-byte accesses; one rescaling per access, not per element";
-  static constexpr const char* expect =
-      "a quarter (bf16: an eighth) of the requests, that many times the bytes in flight";
-  static constexpr const char* cost = "single elements before the first 16-byte boundary";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "vectorised",
+      .changed = "16-byte accesses; one rescaling per access, not per element",
+      .expect = "a quarter (bf16: an eighth) of the requests, that many times the bytes in flight",
+      .cost = "single elements before the first 16-byte boundary",
+  };
 
   static Claims claims(const Problem<T>& p) {
     const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;

@@ -88,14 +88,14 @@ auto pick_on_chip(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream)
 template <class Client>
 struct OnChip : Client::Level {
   using Plan = RowPlan<Client>;
-  static constexpr const char* name = "on_chip";
-  static constexpr const char* changed =
-      "the row stays in registers: one read, 32 elements per thread";
-  static constexpr const char* expect =
-      "the minimum of bytes, every load in flight at once; rows up to 32,768 elements, and the "
-      "longest leave an SM no work while they wait";
-  static constexpr const char* cost = "32 registers; one kernel per range of row lengths";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "on_chip",
+      .changed = "the row stays in registers: one read, 32 elements per thread",
+      .expect =
+          "the minimum of bytes, every load in flight at once; rows up to 32,768 elements, and the "
+          "longest leave an SM no work while they wait",
+      .cost = "32 registers; one kernel per range of row lengths",
+  };
 
   static Claims claims(const typename Client::Level::Problem& p) {
     using T = typename Client::T;

@@ -100,16 +100,16 @@ struct Cluster : Client::Level {
   using Plan = RowPlan<Client>;
   template <bool kAligned>
   using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks per SM
-  static constexpr const char* name = "cluster";
-  static constexpr const char* changed =
-      "2 to 16 blocks together hold a row of over 16,384 elements, and exchange (max, sum) "
-      "directly";
-  static constexpr const char* expect =
-      "two rows' slices per SM: one loads while the other stores; rows up to 262,144 elements are "
-      "read once";
-  static constexpr const char* cost =
-      "one cluster barrier per row; Hopper only, other GPUs fall back to level 5";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "cluster",
+      .changed =
+          "2 to 16 blocks together hold a row of over 16,384 elements, and exchange (max, sum) "
+          "directly",
+      .expect =
+          "two rows' slices per SM: one loads while the other stores; rows up to 262,144 elements "
+          "are read once",
+      .cost = "one cluster barrier per row; Hopper only, other GPUs fall back to level 5",
+  };
 
   static Claims claims(const typename Client::Level::Problem& p) {
     using T = typename Client::T;

@@ -80,14 +80,14 @@ struct Signals : Client::Level {
   using Plan = RowPlan<Client>;
   template <bool kAligned>
   using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks per SM
-  static constexpr const char* name = "signals";
-  static constexpr const char* changed =
-      "st.async sends (max, sum) and signals their arrival: no second cluster barrier";
-  static constexpr const char* expect =
-      "no release at cluster scope, which is a full memory barrier, between a row's loads and its "
-      "stores: the more blocks share a row, the more is gained";
-  static constexpr const char* cost = "one mbarrier per block, and bytes to count";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "signals",
+      .changed = "st.async sends (max, sum) and signals their arrival: no second cluster barrier",
+      .expect =
+          "no release at cluster scope, which is a full memory barrier, between a row's loads and "
+          "its stores: the more blocks share a row, the more is gained",
+      .cost = "one mbarrier per block, and bytes to count",
+  };
 
   static Claims claims(const typename Client::Level::Problem& p) {
     using T = typename Client::T;

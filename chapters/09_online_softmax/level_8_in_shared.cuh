@@ -140,15 +140,17 @@ void start_in_shared(const RowPlan<typename C::Client>& plan, Stream stream) {
 template <class Client>
 struct InShared : Client::Level {
   using Plan = RowPlan<Client>;
-  static constexpr const char* name = "in_shared";
-  static constexpr const char* changed =
-      "bulk copies load the row into shared memory: 192 KB per SM, started at once by one thread";
-  static constexpr const char* expect =
-      "small blocks, 32 KB of a row each, four or more per SM: one is always loading, and rows up "
-      "to 524,288 elements are read once. The copy hides two exponentials per element";
-  static constexpr const char* cost =
-      "the exponentials again for the output; rows off 16-byte boundaries fall back to level 7";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "in_shared",
+      .changed =
+          "bulk copies load the row into shared memory: 192 KB per SM, started at once by one "
+          "thread",
+      .expect =
+          "small blocks, 32 KB of a row each, four or more per SM: one is always loading, and rows "
+          "up to 524,288 elements are read once. The copy hides two exponentials per element",
+      .cost =
+          "the exponentials again for the output; rows off 16-byte boundaries fall back to level 7",
+  };
 
   static Claims claims(const typename Client::Level::Problem& p) {
     using T = typename Client::T;

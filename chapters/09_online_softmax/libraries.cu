@@ -83,11 +83,11 @@ class RowsDescriptor {
 
 template <class T>
 struct CudnnSoftmax : softmax::Level<T> {
-  static constexpr const char* name = "cuDNN";
-  static constexpr const char* changed = "cudnnSoftmaxForward, ACCURATE, each row is one instance";
-  static constexpr const char* expect = "the library's softmax";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "cuDNN",
+      .changed = "cudnnSoftmaxForward, ACCURATE, each row is one instance",
+      .expect = "the library's softmax",
+  };
 
   static Support supports(const softmax::Problem<T>& p, const DeviceInfo&) {
     if (!Cudnn::get().missing.empty()) return Support::no(Cudnn::get().missing);

@@ -46,12 +46,14 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class T>
 struct RmsTwoPasses : RmsLevel<T> {
   using Config = RmsTwoPassesConfig<T>;
-  static constexpr const char* name = "two_passes";
-  static constexpr const char* changed = "start: one block per row, shuffles, two passes";
-  static constexpr const char* expect =
-      "one read, one write and one more read, from L1 or L2 while those hold the rows in flight";
-  static constexpr const char* cost = "nothing";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "two_passes",
+      .changed = "start: one block per row, shuffles, two passes",
+      .expect =
+          "one read, one write and one more read, from L1 or L2 while those hold the rows in "
+          "flight",
+      .cost = "nothing",
+  };
 
   static Claims claims(const RmsProblem<T>& p) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced(),

@@ -81,11 +81,12 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class Update>
 struct Updated : Level<float> {
   using Config = UpdateConfig<Update>;
-  static constexpr const char* name = Update::name;
-  static constexpr const char* changed = Update::changed;
-  static constexpr const char* expect = Update::expect;
-  static constexpr const char* cost = "nothing";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = Update::name,
+      .changed = Update::changed,
+      .expect = Update::expect,
+      .cost = "nothing",
+  };
 
   static Claims claims(const Problem& p) {
     return {global_stores("out").coalesced(),

@@ -33,12 +33,12 @@ struct FlushedExp {
 
 template <class Exp>
 struct Exponential : OnChip<Softmax<float, Exp>> {
-  static constexpr const char* name = Exp::name;
-  static constexpr const char* changed = Exp::changed;
-  static constexpr const char* expect =
-      "the same time: a kernel that waits for memory has idle clocks for exactness";
-  static constexpr const char* cost = "an error of some units in the last place, see README";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = Exp::name,
+      .changed = Exp::changed,
+      .expect = "the same time: a kernel that waits for memory has idle clocks for exactness",
+      .cost = "an error of some units in the last place, see README",
+  };
 
   static Claims claims(const Problem<float>& p) {
     return {global_loads("in").coalesced(), global_loads("in").bytes(pass_bytes<float>(p.shape))};

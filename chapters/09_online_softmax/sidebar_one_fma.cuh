@@ -65,14 +65,14 @@ template <class T>
 struct OneFma : Level<T> {
   using Client = OneFmaSoftmax<T>;
   using Plan = RowPlan<Client>;
-  static constexpr const char* name = "one_fma";
-  static constexpr const char* changed =
-      "e^(x - m) is one FMA and one ex2: the FMA multiplies by log2 e and subtracts";
-  static constexpr const char* expect =
-      "two instructions fewer per element: matters where blocks wait for each other and the "
-      "elements are many, in long bf16 rows; nothing elsewhere";
-  static constexpr const char* cost = "a correction for the rounded m log2 e; a branch for huge m";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "one_fma",
+      .changed = "e^(x - m) is one FMA and one ex2: the FMA multiplies by log2 e and subtracts",
+      .expect =
+          "two instructions fewer per element: matters where blocks wait for each other and the "
+          "elements are many, in long bf16 rows; nothing elsewhere",
+      .cost = "a correction for the rounded m log2 e; a branch for huge m",
+  };
 
   static Claims claims(const Problem<T>& p) {
     return {

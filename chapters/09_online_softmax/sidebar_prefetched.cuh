@@ -140,13 +140,14 @@ template <class Client>
 struct Prefetched : Client::Level {
   using Plan = RowPlan<Client>;
   static constexpr int kWaves = 4;  // enough that SMs which finish early get more blocks
-  static constexpr const char* name = "prefetched";
-  static constexpr const char* changed =
-      "each block computes several rows; cp.async loads the next while one is reduced and stored";
-  static constexpr const char* expect =
-      "a full load of bytes in flight at all times, not only between two rows";
-  static constexpr const char* cost = "128 KB of shared memory per SM; 16-byte boundaries";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "prefetched",
+      .changed =
+          "each block computes several rows; cp.async loads the next while one is reduced and "
+          "stored",
+      .expect = "a full load of bytes in flight at all times, not only between two rows",
+      .cost = "128 KB of shared memory per SM; 16-byte boundaries",
+  };
 
   static Claims claims(const typename Client::Level::Problem& p) {
     using T = typename Client::T;

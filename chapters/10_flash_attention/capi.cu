@@ -40,7 +40,7 @@ struct NamedLevel {
 
 template <class L>
 NamedLevel named() {
-  return {L::name, prepare_level<L, Problem, Buffers>};
+  return {L::text.name, prepare_level<L, Problem, Buffers>};
 }
 
 template <class... Levels>

@@ -141,13 +141,14 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct BlockPerHead : Level {
-  static constexpr const char* name = "block_per_head";
-  static constexpr const char* changed = "one block per query and head; its warps split the keys";
-  static constexpr const char* expect =
-      "every query head reads its KV head again: heads_q / heads_kv times the bytes, mostly from "
-      "L2 when neighbouring heads run together";
-  static constexpr const char* cost = "with few sequences, few blocks: most SMs idle";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "block_per_head",
+      .changed = "one block per query and head; its warps split the keys",
+      .expect =
+          "every query head reads its KV head again: heads_q / heads_kv times the bytes, mostly "
+          "from L2 when neighbouring heads run together",
+      .cost = "with few sequences, few blocks: most SMs idle",
+  };
 
   static Claims claims(const Problem& p) {
     const double keys = p.visible_pairs() * p.shape.batch * p.shape.heads_q;

@@ -102,14 +102,12 @@ struct SharedOut {
 };
 
 struct Split : Level {
-  static constexpr const char* name = "split";
-  static constexpr const char* changed =
-      "keys divided among several blocks; a second kernel merges";
-  static constexpr const char* expect =
-      "one sequence: all SMs read instead of heads_q of them; many sequences: no gain";
-  static constexpr const char* cost =
-      "workspace of 4 (d + 2) bytes per share and query row, a second launch";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "split",
+      .changed = "keys divided among several blocks; a second kernel merges",
+      .expect = "one sequence: all SMs read instead of heads_q of them; many sequences: no gain",
+      .cost = "workspace of 4 (d + 2) bytes per share and query row, a second launch",
+  };
 
   struct Plan {
     Problem problem;

@@ -171,14 +171,14 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct GqaPacked : Level {
-  static constexpr const char* name = "gqa_packed";
-  static constexpr const char* changed =
-      "query heads of one KV head as rows of one tensor-core tile";
-  static constexpr const char* expect =
-      "K and V are read once: heads_q / heads_kv times fewer bytes, at the speed at which memory "
-      "streams";
-  static constexpr const char* cost = "half of the tile's rows idle when 8 heads share";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "gqa_packed",
+      .changed = "query heads of one KV head as rows of one tensor-core tile",
+      .expect =
+          "K and V are read once: heads_q / heads_kv times fewer bytes, at the speed at which "
+          "memory streams",
+      .cost = "half of the tile's rows idle when 8 heads share",
+  };
 
   struct Plan {
     Problem problem;

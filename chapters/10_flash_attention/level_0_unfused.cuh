@@ -126,13 +126,14 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct Unfused : Level {
-  static constexpr const char* name = "unfused";
-  static constexpr const char* changed = "three kernels: scores, softmax, output; scores in memory";
-  static constexpr const char* expect =
-      "memory-bound at long sequences: the scores are written once, read three times and "
-      "written twice by the softmax, and read once more, 4 bytes each";
-  static constexpr const char* cost = "4 * batch * heads_q * seq_q * seq_k bytes of workspace";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "unfused",
+      .changed = "three kernels: scores, softmax, output; scores in memory",
+      .expect =
+          "memory-bound at long sequences: the scores are written once, read three times and "
+          "written twice by the softmax, and read once more, 4 bytes each",
+      .cost = "4 * batch * heads_q * seq_q * seq_k bytes of workspace",
+  };
 
   struct Plan {
     Problem problem;

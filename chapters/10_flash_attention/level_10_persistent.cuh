@@ -159,15 +159,15 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct Persistent : Level {
-  static constexpr const char* name = "persistent";
-  static constexpr const char* changed =
-      "one block per SM; a counter assigns tiles, longest first; tuned tile sizes";
-  static constexpr const char* expect =
-      "causal: no SM idles while others finish their long rows; full: the next tile's copies run "
-      "during this one's output, and larger tiles read K and V less often from shared memory";
-  static constexpr const char* cost =
-      "8 bytes of counters; the raster order differs from run to run";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "persistent",
+      .changed = "one block per SM; a counter assigns tiles, longest first; tuned tile sizes",
+      .expect =
+          "causal: no SM idles while others finish their long rows; full: the next tile's copies "
+          "run during this one's output, and larger tiles read K and V less often from shared "
+          "memory",
+      .cost = "8 bytes of counters; the raster order differs from run to run",
+  };
 
   struct Plan {
     Problem problem;

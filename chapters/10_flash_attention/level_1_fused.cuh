@@ -71,13 +71,14 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct Fused : Level {
-  static constexpr const char* name = "fused";
-  static constexpr const char* changed = "one kernel, a warp per query, online softmax";
-  static constexpr const char* expect =
-      "no score goes to memory, yet every query reads every key: 4 d bytes through L1 and L2 per "
-      "score, five shuffles for one dot product";
-  static constexpr const char* cost = "no workspace; the warp's lanes idle in the softmax";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "fused",
+      .changed = "one kernel, a warp per query, online softmax",
+      .expect =
+          "no score goes to memory, yet every query reads every key: 4 d bytes through L1 and L2 "
+          "per score, five shuffles for one dot product",
+      .cost = "no workspace; the warp's lanes idle in the softmax",
+  };
 
   static Claims claims(const Problem& p) {
     const double keys = p.visible_pairs() * p.shape.batch * p.shape.heads_q;

@@ -122,13 +122,14 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct Tiled : Level {
-  static constexpr const char* name = "tiled";
-  static constexpr const char* changed = "64 queries share each tile of 32 keys in shared memory";
-  static constexpr const char* expect =
-      "64 times fewer key bytes through L2, no shuffle per score: bound by FMA and shared memory, "
-      "the CUDA cores' ceiling";
-  static constexpr const char* cost = "two barriers per tile; fp32 copies of the tiles, 80 KB";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "tiled",
+      .changed = "64 queries share each tile of 32 keys in shared memory",
+      .expect =
+          "64 times fewer key bytes through L2, no shuffle per score: bound by FMA and shared "
+          "memory, the CUDA cores' ceiling",
+      .cost = "two barriers per tile; fp32 copies of the tiles, 80 KB",
+  };
 
   static Support supports(const Problem& p, const DeviceInfo& device) {
     const size_t bytes = p.head_dim == 64 ? sizeof(TiledConfig<Case<half, 64>>::Smem)

@@ -151,14 +151,14 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct TensorCores : Level {
-  static constexpr const char* name = "tensor_cores";
-  static constexpr const char* changed =
-      "mma.sync for both matrix multiplications, 16-bit tiles by cp.async";
-  static constexpr const char* expect =
-      "compute-bound on mma.sync at about half of its roof: between two matrix multiplications the "
-      "tensor cores wait for a warp's softmax";
-  static constexpr const char* cost = "all 255 registers; head dimension 64 or 128, 16-byte rows";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "tensor_cores",
+      .changed = "mma.sync for both matrix multiplications, 16-bit tiles by cp.async",
+      .expect =
+          "compute-bound on mma.sync at about half of its roof: between two matrix multiplications "
+          "the tensor cores wait for a warp's softmax",
+      .cost = "all 255 registers; head dimension 64 or 128, 16-byte rows",
+  };
 
   static Support supports(const Problem& p, const DeviceInfo& device) {
     if (device.cc() < 80) return Support::no("needs mma.sync m16n8k16: compute capability 8.0");

@@ -97,13 +97,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct Wgmma : HopperLevel<WgmmaConfig> {
-  static constexpr const char* name = "wgmma";
-  static constexpr const char* changed = "TMA loads, wgmma from shared memory";
-  static constexpr const char* expect =
-      "no fragment loads and half of the instructions gone, matrix multiplications at wgmma's "
-      "rate; still one step after another, so their time and the softmax's add up";
-  static constexpr const char* cost = "compute capability 9.0a; P goes through shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wgmma",
+      .changed = "TMA loads, wgmma from shared memory",
+      .expect =
+          "no fragment loads and half of the instructions gone, matrix multiplications at wgmma's "
+          "rate; still one step after another, so their time and the softmax's add up",
+      .cost = "compute capability 9.0a; P goes through shared memory",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("k").bytes(key_bytes(p)), shared_stores().on("weights").conflict_free()};

@@ -94,14 +94,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct Specialised : HopperLevel<SpecialisedConfig> {
-  static constexpr const char* name = "specialised";
-  static constexpr const char* changed =
-      "one producer warp and two consumer warpgroups, two stages";
-  static constexpr const char* expect =
-      "copies never stall a consumer, and the two warpgroups fill each other's gaps when they "
-      "happen to be out of step";
-  static constexpr const char* cost = "one more warpgroup for the producer; registers 24 / 240";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "specialised",
+      .changed = "one producer warp and two consumer warpgroups, two stages",
+      .expect =
+          "copies never stall a consumer, and the two warpgroups fill each other's gaps when they "
+          "happen to be out of step",
+      .cost = "one more warpgroup for the producer; registers 24 / 240",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("k").bytes(key_bytes(p)), shared_stores().on("weights").conflict_free(),

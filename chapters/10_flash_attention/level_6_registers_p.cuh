@@ -92,14 +92,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct RegistersP : HopperLevel<RegistersPConfig> {
-  static constexpr const char* name = "registers_p";
-  static constexpr const char* changed =
-      "P from accumulators to A registers, not through shared memory";
-  static constexpr const char* expect =
-      "a store, a fence and a barrier fewer per tile, and a third less operand traffic from shared "
-      "memory in P V";
-  static constexpr const char* cost = "kBlockN / 4 more registers per thread while P is in use";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "registers_p",
+      .changed = "P from accumulators to A registers, not through shared memory",
+      .expect =
+          "a store, a fence and a barrier fewer per tile, and a third less operand traffic from "
+          "shared memory in P V",
+      .cost = "kBlockN / 4 more registers per thread while P is in use",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("k").bytes(key_bytes(p)), tma_loads("v").bytes(key_bytes(p)),

@@ -102,14 +102,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct PingPong : HopperLevel<PingPongConfig> {
-  static constexpr const char* name = "ping_pong";
-  static constexpr const char* changed =
-      "named barriers: one's softmax runs during the other's wgmma";
-  static constexpr const char* expect =
-      "max(wgmma, softmax) instead of their sum: at head dimension 128 the wgmma of one warpgroup "
-      "cover the exponentials of the other";
-  static constexpr const char* cost = "two named-barrier operations per tile and warpgroup";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "ping_pong",
+      .changed = "named barriers: one's softmax runs during the other's wgmma",
+      .expect =
+          "max(wgmma, softmax) instead of their sum: at head dimension 128 the wgmma of one "
+          "warpgroup cover the exponentials of the other",
+      .cost = "two named-barrier operations per tile and warpgroup",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("k").bytes(key_bytes(p)), tma_loads("v").bytes(key_bytes(p)),

@@ -128,14 +128,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct Overlapped : HopperLevel<OverlappedConfig> {
-  static constexpr const char* name = "overlapped";
-  static constexpr const char* changed = "softmax of the next tile during P V of this one";
-  static constexpr const char* expect =
-      "the tensor cores have work queued from both warpgroups nearly all the time; what remains "
-      "is the first and the last tile of a block, where nothing overlaps";
-  static constexpr const char* cost =
-      "S, P and O in registers at once: kBlockN * 3 / 4 + d / 2 registers";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "overlapped",
+      .changed = "softmax of the next tile during P V of this one",
+      .expect =
+          "the tensor cores have work queued from both warpgroups nearly all the time; what "
+          "remains is the first and the last tile of a block, where nothing overlaps",
+      .cost = "S, P and O in registers at once: kBlockN * 3 / 4 + d / 2 registers",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("k").bytes(key_bytes(p)), tma_loads("v").bytes(key_bytes(p)),

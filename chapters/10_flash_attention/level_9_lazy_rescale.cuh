@@ -126,14 +126,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct Lazy : HopperLevel<LazyConfig> {
-  static constexpr const char* name = "lazy_rescale";
-  static constexpr const char* changed =
-      "the output is rescaled only when the maximum has grown 2^8-fold";
-  static constexpr const char* expect =
-      "d / 2 of some 500 instructions per tile and thread disappear, from the stretch where this "
-      "warpgroup has no wgmma in flight";
-  static constexpr const char* cost = "a vote per tile; weights up to 256 instead of 1";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "lazy_rescale",
+      .changed = "the output is rescaled only when the maximum has grown 2^8-fold",
+      .expect =
+          "d / 2 of some 500 instructions per tile and thread disappear, from the stretch where "
+          "this warpgroup has no wgmma in flight",
+      .cost = "a vote per tile; weights up to 256 instead of 1",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("k").bytes(key_bytes(p)), tma_loads("v").bytes(key_bytes(p)),

@@ -147,7 +147,6 @@ __global__ void __launch_bounds__(C::kThreads)
 template <class Keys>
 struct MaskedLevel : LevelOf<MaskedProblem, MaskedBuffers> {
   static constexpr const char* cost = "tiles of 64 queries; the list is read through L1";
-  static constexpr const char* source = __FILE__;
   static Support supports(const MaskedProblem& p, const DeviceInfo& device) {
     return TensorCores::supports(p.dense, device);
   }
@@ -168,21 +167,28 @@ struct MaskedLevel : LevelOf<MaskedProblem, MaskedBuffers> {
 };
 
 struct VariableLengths : MaskedLevel<PackedKeys> {
-  static constexpr const char* name = "variable_lengths";
-  static constexpr const char* changed =
-      "packed sequences: a block looks up where its sequence begins";
-  static constexpr const char* expect = "work in proportion to the sum of squares of the lengths";
+  static constexpr LevelText text{
+      .name = "variable_lengths",
+      .changed = "packed sequences: a block looks up where its sequence begins",
+      .expect = "work in proportion to the sum of squares of the lengths",
+      .cost = cost,
+  };
 };
 struct BlockSparse : MaskedLevel<ListedTiles> {
-  static constexpr const char* name = "block_sparse";
-  static constexpr const char* changed = "tiles of keys from a list instead of all";
-  static constexpr const char* expect = "time in proportion to the listed tiles";
+  static constexpr LevelText text{
+      .name = "block_sparse",
+      .changed = "tiles of keys from a list instead of all",
+      .expect = "time in proportion to the listed tiles",
+      .cost = cost,
+  };
 };
 struct IndexList : MaskedLevel<ListedKeys> {
-  static constexpr const char* name = "index_list";
-  static constexpr const char* changed = "single keys from a list, gathered row by row";
-  static constexpr const char* expect =
-      "a row of K is 128 or 256 contiguous bytes: gathering costs indices, not sectors";
+  static constexpr LevelText text{
+      .name = "index_list",
+      .changed = "single keys from a list, gathered row by row",
+      .expect = "a row of K is 128 or 256 contiguous bytes: gathering costs indices, not sectors",
+      .cost = cost,
+  };
 };
 
 }  // namespace cookbook::attention

@@ -201,15 +201,15 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct Multicast : Level {
-  static constexpr const char* name = "multicast";
-  static constexpr const char* changed = "clusters of two blocks share every tile of K and V";
-  static constexpr const char* expect =
-      "half of the bytes from L2; with 132 SMs reading every key tile for each 128 queries L2 is "
-      "near its limit, and what it does not move costs no power";
-  static constexpr const char* cost =
-      "blocks of a pair advance together; under a causal mask the "
-      "shorter one idles for a tile";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "multicast",
+      .changed = "clusters of two blocks share every tile of K and V",
+      .expect =
+          "half of the bytes from L2; with 132 SMs reading every key tile for each 128 queries L2 "
+          "is near its limit, and what it does not move costs no power",
+      .cost =
+          "blocks of a pair advance together; under a causal mask the shorter one idles for a tile",
+  };
 
   struct Plan {
     Problem problem;

@@ -75,11 +75,10 @@ struct Config {
 template <class C>
 struct Tuned : LevelOf<Problem, Buffers> {
   static constexpr bool kShares = C::kBlockCount > 1;  // tiles of keys and values, in a cluster
-  static constexpr const char* name = "attention";
-  static constexpr const char* changed = "one configuration of the space";
-  static constexpr const char* expect = "";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "attention",
+      .changed = "one configuration of the space",
+  };
 
   struct Plan {
     Problem problem;

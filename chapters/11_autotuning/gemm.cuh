@@ -56,11 +56,10 @@ struct Tuned : LevelT<bf16> {
   using Plan = any_shape::Plan;
   using Tile = typename C::Tile;
   using Traits = any_shape::Traits<Tile, Major::k, Major::mn>;
-  static constexpr const char* name = "gemm";
-  static constexpr const char* changed = "one configuration of the space";
-  static constexpr const char* expect = "";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "gemm",
+      .changed = "one configuration of the space",
+  };
 
   static Claims claims(const Problem&) { return {shared_stores().on("stage").conflict_free()}; }
 

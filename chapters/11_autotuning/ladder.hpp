@@ -91,7 +91,6 @@ inline Chapter chapter_11() {
       with_levels(gemm_ladder(), gemm_space()), with_levels(rmsnorm_ladder(), rmsnorm_space()),
       with_levels(rope_ladder(), rope_space()), with_levels(attention_ladder(), attention_space())};
   chapter.exercises = {make_level<rope::ExerciseTable>(), make_level<rope::ExerciseInPlace>()};
-  for (LevelEntry& exercise : chapter.exercises) exercise.ladder = "rope";
   return chapter;
 }
 

@@ -8,10 +8,12 @@ namespace cookbook::autotuning {
 
 /// The first configuration of the space that supports the problem.
 inline LevelEntry untuned(const tune::Space& space) {
-  const tune::LevelText text{.name = "untuned",
-                             .changed = "nothing: the configuration its author would have picked",
-                             .expect = "right everywhere, best somewhere",
-                             .cost = "one kernel in the binary"};
+  const tune::LevelText text{
+      .name = "untuned",
+      .changed = "nothing: the configuration its author would have picked",
+      .expect = "right everywhere, best somewhere",
+      .cost = "one kernel in the binary",
+  };
   return tune::level_over(space, text, [&space](const AnyProblem& problem, const DevicePointers&) {
     return tune::require_legal(space, problem, device_info());
   });

@@ -21,7 +21,8 @@ inline LevelEntry best_fixed(const tune::Space& space) {
       .name = "best_fixed",
       .changed = "the one configuration that does best over all training shapes",
       .expect = "what an honest author ships: it loses where shapes need different tiles",
-      .cost = "one kernel in the binary, an afternoon of measuring"};
+      .cost = "one kernel in the binary, an afternoon of measuring",
+  };
   return tune::level_over(space, text, [&space](const AnyProblem& problem, const DevicePointers&) {
     return tune::with_fallbacks(best_fixed_configuration(space), space, problem);
   });

@@ -11,7 +11,8 @@ inline LevelEntry tuned(const tune::Space& space) {
       .name = "tuned",
       .changed = "chosen by a search on this GPU for this shape; remembered in the user's cache",
       .expect = "never slower than the best fixed one beyond noise; faster where shapes differ",
-      .cost = "every survivor in the binary; seconds, once per shape"};
+      .cost = "every survivor in the binary; seconds, once per shape",
+  };
   return tune::level_over(
       space, text,
       [&space](const AnyProblem& problem, const DevicePointers& at) {

@@ -73,11 +73,10 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 
 template <class C>
 struct Tuned : LevelOf<Problem, Buffers> {
-  static constexpr const char* name = "rmsnorm";
-  static constexpr const char* changed = "one configuration of the space";
-  static constexpr const char* expect = "";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "rmsnorm",
+      .changed = "one configuration of the space",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(), global_loads("in").sectors_per_request(16),

@@ -70,11 +70,10 @@ template <class C, bool kSplit>
 struct TunedT : LevelOf<ProblemT<kSplit>, BuffersT<kSplit>> {
   using Problem = ProblemT<kSplit>;
   using Plan = typename LevelOf<Problem, BuffersT<kSplit>>::Plan;
-  static constexpr const char* name = "rope";
-  static constexpr const char* changed = "one configuration of the space";
-  static constexpr const char* expect = "";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "rope",
+      .changed = "one configuration of the space",
+  };
 
   static Claims claims(const Problem&) {
     const char* const in = kSplit ? "in" : "x";

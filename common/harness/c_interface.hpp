@@ -22,7 +22,7 @@ using PlannedRun = std::function<void(Stream)>;
 template <class L, class Problem, class Buffers>
 PlannedRun prepare_level(const Problem& problem, const Buffers& buffers) {
   if (const Support support = L::supports(problem, device_info()); !support) {
-    throw std::invalid_argument(std::string(L::name) + ": " + support.reason);
+    throw std::invalid_argument(std::string(L::text.name) + ": " + support.reason);
   }
   using Plan = decltype(L::prepare(problem, buffers));
   auto plan = std::make_shared<Plan>(L::prepare(problem, buffers));

@@ -20,11 +20,12 @@
 // A level is a struct that derives from it:
 //
 //   struct Padded : Level {
-//     static constexpr const char* name = "padded";
-//     static constexpr const char* changed = "...";   // the one idea
-//     static constexpr const char* expect = "...";    // the prediction, written before measuring
-//     static constexpr const char* cost = "...";      // what it takes: registers, shared memory
-//     static constexpr const char* source = __FILE__;
+//     static constexpr LevelText text{
+//         .name = "padded",     // as in its file's name
+//         .changed = "...",     // the one idea
+//         .expect = "...",      // the prediction, written before measuring
+//         .cost = "...",        // what it takes: registers, shared memory
+//     };
 //
 //     static Claims claims(const Problem& trace_problem);
 //
@@ -100,6 +101,16 @@ struct DevicePointers {
   }
 };
 
+/// What a level says about itself, and the file that says it.
+struct LevelText {
+  const char* name;  ///< lower_snake_case
+  const char* changed = "";
+  const char* expect = "";
+  const char* cost = "";
+  const char* ladder = "";  ///< exercises only: the ladder whose problem they solve; else the first
+  const char* source = __builtin_FILE();
+};
+
 /// What a level inherits: the default plan (problem and buffers), support and claims.
 template <class ProblemT, class BuffersT>
 struct LevelOf {
@@ -154,7 +165,7 @@ class ProblemHolder final : public AnyProblem {
 /// A level with its types erased. `prepare` returns what one call of the level needs.
 struct LevelEntry {
   std::string name, changed, expect, cost, source;
-  std::string ladder;  ///< exercises only: the ladder whose problem they solve; empty: the first
+  std::string ladder;  ///< of an exercise, as in LevelText
   std::function<Support(const AnyProblem&, const DeviceInfo&)> supports;
   std::function<std::function<void(Stream)>(const AnyProblem&, const DevicePointers&)> prepare;
   std::function<Claims(const AnyProblem&)> claims;
@@ -165,11 +176,12 @@ LevelEntry make_level() {
   using P = typename L::Problem;
   using B = typename L::Buffers;
   LevelEntry entry;
-  entry.name = L::name;
-  entry.changed = L::changed;
-  entry.expect = L::expect;
-  entry.cost = L::cost;
-  entry.source = L::source;
+  entry.name = L::text.name;
+  entry.changed = L::text.changed;
+  entry.expect = L::text.expect;
+  entry.cost = L::text.cost;
+  entry.ladder = L::text.ladder;
+  entry.source = L::text.source;
   entry.supports = [](const AnyProblem& problem, const DeviceInfo& device) {
     return L::supports(*static_cast<const P*>(problem.get()), device);
   };

@@ -72,6 +72,10 @@ class Operators(unittest.TestCase):
     def test_what_is_left_alone(self):
         source = """// if (a < b) return;
   static constexpr const char* name = "a < b";
+  static constexpr LevelText text{
+      .name = kTransposed < 1 ? "a < b" : "c;",
+      .cost = "a < b",
+  };
   static_assert(kTile < 3, "b");
   throw BadSize("a < b");
 #if COOKBOOK_CUDA
@@ -83,7 +87,7 @@ class Operators(unittest.TestCase):
 #endif
   return {faster_than_previous(1.5)};
 """
-        self.assertEqual([m.id for m in operators.mutants("a", source)], ["a:10:drop-statement:1"])
+        self.assertEqual([m.id for m in operators.mutants("a", source)], ["a:14:drop-statement:1"])
 
 
 class Toy(unittest.TestCase):

@@ -108,7 +108,7 @@ class LevelFiles(unittest.TestCase):
                 self.assertEqual(unlisted(file.read_text(), (file.parent / "ladder.hpp").read_text()), [])
 
     def test_a_level_that_no_ladder_lists_is_found(self):
-        level = 'struct Config {};\nstruct Tile : Level {\n  static constexpr const char* name = "tile";\n};\n'
+        level = 'struct Config {};\nstruct Tile : Level {\n  static constexpr LevelText text{\n      .name = "tile",\n  };\n};\n'
         self.assertEqual(unlisted(level, "rows<Naive, Tile>()"), [])
         self.assertEqual(unlisted(level, "rows<Naive, Tiled>()  // Tile"), ["Tile"])
 

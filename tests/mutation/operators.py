@@ -33,7 +33,7 @@ LITERAL = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|
 # Calls whose arguments are texts, checks at compile time, or speeds that only a GPU can judge.
 IGNORED_CALL = re.compile(r"\b(?:static_assert|fmt::(?:print|format|runtime)|\w+_than_previous|at_least_previous"
                           r"|__attribute__|alignas|assert|asm volatile|asm|__launch_bounds__)\s*\(")
-IGNORED_DECLARATION = re.compile(r"\bstatic constexpr const char\s*\*\s*\w+\s*=[^;]*;|\b(?:using|namespace) [^;{]*[;{]")
+IGNORED_DECLARATION = re.compile(r"\bstatic constexpr (?:const char\s*\*|LevelText)\s*\w+\s*[={][^;]*;|\b(?:using|namespace) [^;{]*[;{]")
 # What the preprocessor knows when the SIMT backend compiles; anything else may be either.
 DEFINED = {"COOKBOOK_SIMT": 1, "__cplusplus": 202002, "__x86_64__": 1}
 UNDEFINED = {"COOKBOOK_CUDA", "__CUDACC__", "__CUDA_ARCH__", "__CUDA_ARCH_FEAT_SM90_ALL", "__clang__",

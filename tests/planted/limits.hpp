@@ -29,11 +29,12 @@ struct Wrong {
 template <class P>
 struct WrongInPlaces : LevelOf<P, Buffers> {
   using Plan = typename LevelOf<P, Buffers>::Plan;
-  static constexpr const char* name = "wrong_in_places";
-  static constexpr const char* changed = "some elements";
-  static constexpr const char* expect = "to be caught";
-  static constexpr const char* cost = "none";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "wrong_in_places",
+      .changed = "some elements",
+      .expect = "to be caught",
+      .cost = "none",
+  };
   static inline Wrong wrong;
   static void run(const Plan& plan, Stream stream);  // limits.cu
 };
@@ -55,11 +56,12 @@ struct Unbounded : Problem {
 };
 
 struct FourValues : LevelOf<Unbounded, Buffers> {
-  static constexpr const char* name = "four_values";
-  static constexpr const char* changed = "what is written";
-  static constexpr const char* expect = "to be caught";
-  static constexpr const char* cost = "none";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "four_values",
+      .changed = "what is written",
+      .expect = "to be caught",
+      .cost = "none",
+  };
   static inline float values[4];
   static inline int first = 0;                       ///< elements before this one are not written
   static void run(const Plan& plan, Stream stream);  // limits.cu

@@ -17,11 +17,12 @@ enum class ProductBug {
 
 template <ProductBug kBug>
 struct Product : gemm::LevelT<bf16> {
-  static constexpr const char* name = "product";
-  static constexpr const char* changed = "one planted bug";
-  static constexpr const char* expect = "to be caught";
-  static constexpr const char* cost = "none";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "product",
+      .changed = "one planted bug",
+      .expect = "to be caught",
+      .cost = "none",
+  };
   static Claims claims(const gemm::ProblemT<bf16>&) { return {}; }
   static void run(const Plan& plan, Stream stream);  // product.cu
 };

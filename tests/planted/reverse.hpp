@@ -69,11 +69,12 @@ enum class Bug {
 /// A level with one bug; `call` counts how often it ran, for bugs that depend on it.
 template <Bug kBug>
 struct Reverse : Level {
-  static constexpr const char* name = "reverse";
-  static constexpr const char* changed = "one planted bug";
-  static constexpr const char* expect = "to be caught";
-  static constexpr const char* cost = "none";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "reverse",
+      .changed = "one planted bug",
+      .expect = "to be caught",
+      .cost = "none",
+  };
   static inline int calls = 0;
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(), shared_loads().conflict_free()};

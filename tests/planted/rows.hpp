@@ -53,11 +53,12 @@ enum class Bug {
 
 template <Bug kBug>
 struct CopyRows : LevelOf<Problem, Buffers> {
-  static constexpr const char* name = "copy_rows";
-  static constexpr const char* changed = "one planted bug";
-  static constexpr const char* expect = "to be caught";
-  static constexpr const char* cost = "none";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "copy_rows",
+      .changed = "one planted bug",
+      .expect = "to be caught",
+      .cost = "none",
+  };
 
   struct Plan {
     Problem problem;

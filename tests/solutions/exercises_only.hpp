@@ -31,11 +31,11 @@ namespace cookbook {
 /// The entry of an exercise; for another level one that has a name and cannot run.
 template <class L>
 LevelEntry make_level() {
-  if constexpr (std::string_view(L::source).find("/exercises/") != std::string_view::npos) {
+  if constexpr (std::string_view(L::text.source).find("/exercises/") != std::string_view::npos) {
     return make_any_level<L>();
   } else {
     LevelEntry entry;
-    entry.name = L::name;
+    entry.name = L::text.name;
     return entry;
   }
 }

@@ -27,11 +27,11 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Pairs : Level {
   using Config = PairsConfig;
-  static constexpr const char* name = "pairs";
-  static constexpr const char* changed = "float2: 8 bytes per load and store";
-  static constexpr const char* expect = "half the requests of the scalar copy";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "pairs",
+      .changed = "float2: 8 bytes per load and store",
+      .expect = "half the requests of the scalar copy",
+  };
 
   static Claims claims(const Problem& p) {
     return {global_loads("in").requests(static_cast<double>(p.n) / 64 + 32, Relation::at_most),

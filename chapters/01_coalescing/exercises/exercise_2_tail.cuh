@@ -33,11 +33,11 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Tail : Level {
   using Config = TailConfig;
-  static constexpr const char* name = "tail";
-  static constexpr const char* changed = "one block per batch of 16-byte accesses; has a bug";
-  static constexpr const char* expect = "every element written, wherever the array begins and ends";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "tail",
+      .changed = "one block per batch of 16-byte accesses; has a bug",
+      .expect = "every element written, wherever the array begins and ends",
+  };
 
   static Claims claims(const Problem&) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced()};

@@ -56,13 +56,12 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct RowTile : Level {
-  static constexpr const char* name = "row_tile";
-  static constexpr const char* changed = "8 elements of a row of C per thread instead of a column";
-  static constexpr const char* expect =
-      "the same shared traffic as register_1d: 9 words for 8 FMAs";
-  static constexpr const char* cost =
-      "one warp now spans four rows of C: stores of 32 bytes per row";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "row_tile",
+      .changed = "8 elements of a row of C per thread instead of a column",
+      .expect = "the same shared traffic as register_1d: 9 words for 8 FMAs",
+      .cost = "one warp now spans four rows of C: stores of 32 bytes per row",
+  };
 
   static Claims claims(const Problem& p) {
     using C = RowTileConfig;

@@ -43,11 +43,11 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 
 struct Edges : Level {
   using Config = EdgesConfig;
-  static constexpr const char* name = "edges";
-  static constexpr const char* changed = "the padded transpose, with a bug";
-  static constexpr const char* expect = "every element written, whatever the shape";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "edges",
+      .changed = "the padded transpose, with a bug",
+      .expect = "every element written, whatever the shape",
+  };
 
   static Claims claims(const Problem&) {
     return {shared_loads().conflict_free(), global_loads("in").coalesced(),

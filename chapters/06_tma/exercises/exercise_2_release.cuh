@@ -55,11 +55,11 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 }  // namespace exercise_release
 
 struct ExerciseRelease : WgmmaLevel<exercise_release::Config> {
-  static constexpr const char* name = "exercise_release";
-  static constexpr const char* changed = "level 5 with one line moved";
-  static constexpr const char* expect = "as level 5, as long as loads happen to be late";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exercise_release",
+      .changed = "level 5 with one line moved",
+      .expect = "as level 5, as long as loads happen to be late",
+  };
 
   static Claims claims(const Problem& p) { return {tma_loads("a").requests(boxes_of_a(p))}; }
   static void run(const Plan& plan, Stream stream) {

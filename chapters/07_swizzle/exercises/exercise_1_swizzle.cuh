@@ -35,11 +35,11 @@ struct tma_tiles::Traits<exercise_swizzle::Config>
 };
 
 struct ExerciseSwizzle : tma_tiles::LevelOn<exercise_swizzle::Config> {
-  static constexpr const char* name = "exercise_swizzle";
-  static constexpr const char* changed = "the 64-byte swizzle, undone by hand";
-  static constexpr const char* expect = "four wavefronts per ldmatrix, as level 2";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exercise_swizzle",
+      .changed = "the 64-byte swizzle, undone by hand",
+      .expect = "four wavefronts per ldmatrix, as level 2",
+  };
 
   static Claims claims(const Problem&) { return {shared_loads().conflict_free()}; }
 };

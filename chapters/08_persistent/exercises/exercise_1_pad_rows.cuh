@@ -40,11 +40,11 @@ struct ExercisePadRows : LevelT<bf16> {
     Buffers buffers;
     DeviceMemory a{}, b{};
   };
-  static constexpr const char* name = "exercise_pad_rows";
-  static constexpr const char* changed = "operands copied to padded rows, 16 bytes per store";
-  static constexpr const char* expect = "an eighth of the store instructions";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exercise_pad_rows",
+      .changed = "operands copied to padded rows, 16 bytes per store",
+      .expect = "an eighth of the store instructions",
+  };
 
   static std::int64_t padded(std::int64_t cols) { return (cols + 7) / 8 * 8; }
   /// Warps that store: one for every 256 elements or part of them.

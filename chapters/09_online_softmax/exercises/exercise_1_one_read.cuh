@@ -78,11 +78,11 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct OneRead : Level<float> {
   using Config = OneReadConfig;
-  static constexpr const char* name = "one_read";
-  static constexpr const char* changed = "your own running pair: maximum and sum in one pass";
-  static constexpr const char* expect = "two reads of the row instead of three";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "one_read",
+      .changed = "your own running pair: maximum and sum in one pass",
+      .expect = "two reads of the row instead of three",
+  };
 
   static Claims claims(const Problem& p) {
     return {global_loads("in").bytes(2 * pass_bytes<float>(p.shape)),

@@ -47,11 +47,11 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct ReusedTable : Level<float> {
   using Config = ReusedTableConfig;
-  static constexpr const char* name = "reused_table";
-  static constexpr const char* changed = "one table for two reductions; has a bug";
-  static constexpr const char* expect = "no race, and no more shared memory traffic";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "reused_table",
+      .changed = "one table for two reductions; has a bug",
+      .expect = "no race, and no more shared memory traffic",
+  };
 
   static Claims claims(const Problem& p) {
     return {global_loads("in").bytes(3 * pass_bytes<float>(p.shape)),

@@ -75,11 +75,11 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct Rescale : Level {
-  static constexpr const char* name = "rescale";
-  static constexpr const char* changed = "exercise: the online softmax, by you";
-  static constexpr const char* expect = "the counters of level 1: K is read once per query";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "rescale",
+      .changed = "exercise: the online softmax, by you",
+      .expect = "the counters of level 1: K is read once per query",
+  };
 
   static Claims claims(const Problem& p) {
     const double keys = p.visible_pairs() * p.shape.batch * p.shape.heads_q;

@@ -40,11 +40,12 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct ExerciseTable : LevelOf<ProblemT<false>, BuffersT<false>> {
   using Config = TableConfig;
-  static constexpr const char* name = "table";
-  static constexpr const char* changed = "a thread rotates a pair of every head";
-  static constexpr const char* expect = "the tables are read once, not once per head";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "table",
+      .changed = "a thread rotates a pair of every head",
+      .expect = "the tables are read once, not once per head",
+      .ladder = "rope",
+  };
 
   static Claims claims(const ProblemT<false>& p) {
     const double table = 4.0 * static_cast<double>(p.shape.tokens * p.shape.half);

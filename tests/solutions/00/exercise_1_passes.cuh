@@ -52,11 +52,13 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Passes : LevelOf<ReadProblem, ReadBuffers> {
   using Config = PassesConfig;
-  static constexpr const char* name = "passes";
-  static constexpr const char* changed = "an L2 roof";
-  static constexpr const char* expect = "every pass reads every row";
-  static constexpr const char* cost = "32 registers of loads in flight";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "passes",
+      .changed = "an L2 roof",
+      .expect = "every pass reads every row",
+      .cost = "32 registers of loads in flight",
+      .ladder = "l2",
+  };
 
   static Claims claims(const Problem& p) {
     return {global_loads("in").bytes(p.bytes()), global_loads("in").sectors_per_request(16),

@@ -39,11 +39,13 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct Words : LevelOf<SharedProblem, SharedBuffers> {
   using Config = WordsConfig;
-  static constexpr const char* name = "words";
-  static constexpr const char* changed = "4-byte loads, every eight lanes one element on";
-  static constexpr const char* expect = "128 bytes a wavefront: four times as many loads, no more";
-  static constexpr const char* cost = "4 KB of shared memory, four load instructions for one";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "words",
+      .changed = "4-byte loads, every eight lanes one element on",
+      .expect = "128 bytes a wavefront: four times as many loads, no more",
+      .cost = "4 KB of shared memory, four load instructions for one",
+      .ladder = "shared",
+  };
 
   static Claims claims(const Problem& p) {
     return {shared_loads().wavefronts_per_request(1), shared_loads().requests(p.bytes() / 128),

@@ -41,11 +41,12 @@ __global__ void __launch_bounds__(C::kM* C::kN)
 }
 
 struct MissingBarrier : Level {
-  static constexpr const char* name = "missing_barrier";
-  static constexpr const char* changed = "a 16 x 32 tile of C per block, and a bug";
-  static constexpr const char* expect = "right results, no race, no bank conflict - once repaired";
-  static constexpr const char* cost = "6 KB of shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "missing_barrier",
+      .changed = "a 16 x 32 tile of C per block, and a bug",
+      .expect = "right results, no race, no bank conflict - once repaired",
+      .cost = "6 KB of shared memory",
+  };
 
   static Claims claims(const Problem& p) {
     using C = MissingBarrierConfig;

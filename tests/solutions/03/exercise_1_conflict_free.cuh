@@ -49,11 +49,12 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 
 struct ConflictFree : Level {
   using Config = ConflictFreeConfig;
-  static constexpr const char* name = "conflict_free";
-  static constexpr const char* changed = "row r rotated by r words";
-  static constexpr const char* expect = "1 wavefront per load and per store";
-  static constexpr const char* cost = "4 KB of shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "conflict_free",
+      .changed = "row r rotated by r words",
+      .expect = "1 wavefront per load and per store",
+      .cost = "4 KB of shared memory",
+  };
 
   static Claims claims(const Problem&) {
     return {shared_loads().conflict_free(), shared_stores().conflict_free(),

@@ -79,12 +79,12 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct ThreeStages : Level {
-  static constexpr const char* name = "three_stages";
-  static constexpr const char* changed = "three stages, counted by you";
-  static constexpr const char* expect =
-      "right under all three schedules of the SIMT backend: late, early and random";
-  static constexpr const char* cost = "25 KB of shared memory";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "three_stages",
+      .changed = "three stages, counted by you",
+      .expect = "right under all three schedules of the SIMT backend: late, early and random",
+      .cost = "25 KB of shared memory",
+  };
 
   static Claims claims(const Problem&) {
     Claims claims = copy_claims();

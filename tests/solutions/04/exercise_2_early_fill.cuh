@@ -79,13 +79,12 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 }
 
 struct EarlyFill : Level {
-  static constexpr const char* name = "early_fill";
-  static constexpr const char* changed =
-      "the next copies start before the barrier, to give them more time - and a bug";
-  static constexpr const char* expect =
-      "right under all three schedules of the SIMT backend, once repaired";
-  static constexpr const char* cost = "as much shared memory as multistage";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "early_fill",
+      .changed = "the next copies start before the barrier, to give them more time - and a bug",
+      .expect = "right under all three schedules of the SIMT backend, once repaired",
+      .cost = "as much shared memory as multistage",
+  };
 
   static Claims claims(const Problem&) {
     Claims claims = copy_claims();

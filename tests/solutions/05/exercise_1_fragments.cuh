@@ -83,11 +83,11 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
 }  // namespace exercise_fragments
 
 struct ExerciseFragments : NnLevel<bf16> {
-  static constexpr const char* name = "exercise_fragments";
-  static constexpr const char* changed = "ldmatrix of B, by you";
-  static constexpr const char* expect = "as level 4: right, and without bank conflicts";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exercise_fragments",
+      .changed = "ldmatrix of B, by you",
+      .expect = "as level 4: right, and without bank conflicts",
+  };
 
   static Claims claims(const Problem& p) {
     return {shared_loads().on("b").wavefronts_per_request(4),

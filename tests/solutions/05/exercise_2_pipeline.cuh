@@ -73,11 +73,11 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
 }  // namespace exercise_pipeline
 
 struct ExercisePipeline : NnLevel<bf16> {
-  static constexpr const char* name = "exercise_pipeline";
-  static constexpr const char* changed = "level 5 with a mistake in its pipeline";
-  static constexpr const char* expect = "as level 5, whenever the copies happen to land";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exercise_pipeline",
+      .changed = "level 5 with a mistake in its pipeline",
+      .expect = "as level 5, whenever the copies happen to land",
+  };
 
   static Claims claims(const Problem&) {
     Claims claims = async_copy_claims();

@@ -77,12 +77,11 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
 }  // namespace exercise_epilogue
 
 struct ExerciseEpilogue : NnLevel<bf16> {
-  static constexpr const char* name = "exercise_epilogue";
-  static constexpr const char* changed = "level 4, C through shared memory";
-  static constexpr const char* expect =
-      "whole sectors to global memory, and no bank conflict on the way";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exercise_epilogue",
+      .changed = "level 4, C through shared memory",
+      .expect = "whole sectors to global memory, and no bank conflict on the way",
+  };
 
   static Claims claims(const Problem&) {
     return {global_stores("c").coalesced(), shared_stores().on("gather").conflict_free(),

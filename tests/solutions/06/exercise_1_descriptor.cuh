@@ -30,11 +30,11 @@ struct Stage<exercise_descriptor::Config> : Stage<wgmma_swizzled::Config> {
 };
 
 struct ExerciseDescriptor : wgmma_tiles::LevelOn<exercise_descriptor::Config> {
-  static constexpr const char* name = "exercise_descriptor";
-  static constexpr const char* changed = "the strides and steps of B's descriptor, by hand";
-  static constexpr const char* expect = "as level 3: one box a panel, no byte moved twice";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exercise_descriptor",
+      .changed = "the strides and steps of B's descriptor, by hand",
+      .expect = "as level 3: one box a panel, no byte moved twice",
+  };
 
   static Claims claims(const Problem& p) { return {tma_loads("a").requests(boxes_of_a(p))}; }
 };

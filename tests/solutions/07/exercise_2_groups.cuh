@@ -24,12 +24,12 @@ struct Order : GroupedOrder<kRows> {
 }  // namespace exercise_groups
 
 struct ExerciseGroups : l2_order::LevelOn<exercise_groups::Order<4>> {
-  static constexpr const char* name = "exercise_groups";
-  static constexpr const char* ladder = "l2_order";
-  static constexpr const char* changed = "grouped order, wrong for some shapes";
-  static constexpr const char* expect = "every tile of C computed once, whatever the shape";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exercise_groups",
+      .changed = "grouped order, wrong for some shapes",
+      .expect = "every tile of C computed once, whatever the shape",
+      .ladder = "l2_order",
+  };
 
   static Claims claims(const Problem& p) { return {tma_loads("a").requests(boxes_of_a(p))}; }
 };

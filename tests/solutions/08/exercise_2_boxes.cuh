@@ -96,11 +96,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 struct ExerciseBoxes : LevelT<bf16> {
   using Config = exercise_boxes::Config<>;
   using Plan = TmaPlan;
-  static constexpr const char* name = "exercise_boxes";
-  static constexpr const char* changed = "level 3 with a mistake in how its boxes are used again";
-  static constexpr const char* expect = "as level 3, whenever stores happen to be quick";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "exercise_boxes",
+      .changed = "level 3 with a mistake in how its boxes are used again",
+      .expect = "as level 3, whenever stores happen to be quick",
+  };
 
   static Claims claims(const Problem& p) {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)),

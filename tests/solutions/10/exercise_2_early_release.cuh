@@ -91,11 +91,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 struct EarlyRelease : Level {
-  static constexpr const char* name = "early_release";
-  static constexpr const char* changed = "exercise: find the release that comes too early";
-  static constexpr const char* expect = "right under every schedule of the asynchronous units";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "early_release",
+      .changed = "exercise: find the release that comes too early",
+      .expect = "right under every schedule of the asynchronous units",
+  };
 
   struct Plan {
     Problem problem;

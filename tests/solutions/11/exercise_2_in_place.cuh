@@ -29,11 +29,12 @@ __global__ void __launch_bounds__(C::kThreads)
 
 struct ExerciseInPlace : LevelOf<ProblemT<false>, BuffersT<false>> {
   using Config = InPlaceConfig;
-  static constexpr const char* name = "in_place";
-  static constexpr const char* changed = "has a bug that a search on split buffers cannot see";
-  static constexpr const char* expect = "no element is written while another thread still needs it";
-  static constexpr const char* cost = "";
-  static constexpr const char* source = __FILE__;
+  static constexpr LevelText text{
+      .name = "in_place",
+      .changed = "has a bug that a search on split buffers cannot see",
+      .expect = "no element is written while another thread still needs it",
+      .ladder = "rope",
+  };
 
   static Claims claims(const ProblemT<false>&) {
     return {global_loads("x").coalesced(), global_stores("x").coalesced()};
