@@ -8,8 +8,6 @@
 
 namespace cookbook {
 
-Libraries chapter_4_libraries() {
-  return {{"sgemm", make_level<sgemm::CuBlas>()}};
-}
+Libraries chapter_4_libraries() { return {{"sgemm", make_level<sgemm::CuBlas>()}}; }
 
 }  // namespace cookbook
