@@ -21,10 +21,10 @@
 #include "chapters/11_autotuning/attention_problem.hpp"
 #include "chapters/11_autotuning/level_1_best_fixed.cuh"
 #include "chapters/11_autotuning/spaces.hpp"
-#include "common/harness/process.hpp"
-#include "common/harness/statistics.hpp"
 #include "chapters/11_autotuning/tuner/cli.hpp"
 #include "chapters/11_autotuning/tuner/levels.hpp"
+#include "common/harness/process.hpp"
+#include "common/harness/statistics.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
@@ -1676,6 +1676,9 @@ TEST(CommandLine, MergesReplaysAndRefuses) {
           "tune: a shard is i/n with 0 <= i < n, such as 0/4; got '5/4'");
   refused({"tune", "--colour", "blue"}, "--colour");
   refused({"merge", folder / "out.json"}, "merge: IN is required");
+  refused({"record"}, "record: FOLDER is required");
+  refused({"record", folder / "new", "nobody"}, "record: no kernel `nobody`; there are: synthetic");
+  refused({"record", folder / "r.json"}, "record: cannot write");
   testing::internal::CaptureStdout();
   EXPECT_EQ(run({"tune", "--help"}), 0);
   EXPECT_NE(testing::internal::GetCapturedStdout().find("--shard"), std::string::npos);

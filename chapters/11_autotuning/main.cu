@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tunes (or replays a recording), runs the ladders, and then says whether tuning paid. `chapter-11
-// tune|merge|replay` does only that.
+// tune|merge|replay|record` does only that.
 #include <unistd.h>
 
 #include <cstdio>
@@ -27,14 +27,12 @@ Libraries chapter_11_libraries();
 namespace {
 
 #if !COOKBOOK_TRACED
-// Options with which no user waits for a search.
-bool only_looks(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    for (const char* flag : {"--list", "--check", "--explain", "--exercise"}) {
-      if (std::string(argv[i]).rfind(flag, 0) == 0) return true;
-    }
-  }
-  return false;
+Libraries libraries() {
+#if COOKBOOK_CUDA
+  return chapter_11_libraries();
+#else
+  return {};
+#endif
 }
 
 // On a GPU: the configuration tuned for each ladder's size, with a search if the cache has none.
@@ -44,10 +42,7 @@ void tune_first(const Options& options) {
   for (const tune::Space* space : autotuning::all_spaces()) {
     if (!options.ladder.empty() && options.ladder != space->kernel) continue;
     if (device_info().is_simt) {
-      char program[] = "chapter-11", verb[] = "replay", name[] = "--kernel";
-      std::string kernel = space->kernel;
-      char* arguments[] = {program, verb, name, kernel.data()};
-      tune::command({space}, 4, arguments);
+      tune::print_recorded(*space);
       continue;
     }
     const tune::Mode mode = tune::mode_from_environment();
@@ -71,12 +66,8 @@ void tune_first(const Options& options) {
 // Runs the ladders, and prints over several sizes what they prove.
 int run_and_judge(const Options& options, int argc, char** argv) {
   const auto run = [](std::vector<char*> words) {
-    const int count = static_cast<int>(words.size());
-#if COOKBOOK_CUDA
-    return run_chapter(chapter_11_entry(), chapter_11_libraries(), count, words.data());
-#else
-    return run_chapter(chapter_11_entry(), count, words.data());
-#endif
+    return run_chapter(chapter_11_entry(), libraries(), static_cast<int>(words.size()),
+                       words.data());
   };
   std::vector<char*> words(argv, argv + argc);
   if (options.sizes.size() < 2) return run(words);
@@ -103,7 +94,9 @@ int run_and_judge(const Options& options, int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace cookbook;
 #if !COOKBOOK_TRACED
-  if (const auto status = tune::command(autotuning::all_spaces(), argc, argv)) return *status;
+  if (const auto status = tune::command(autotuning::all_spaces(), argc, argv, libraries())) {
+    return *status;
+  }
   Options options;
   if (const auto status = parse_options(chapter_11_entry(), argc, argv, options)) {
     if (*status == 0) std::printf("\nIn place of options:\n%s", tune::kCommands);  // it was --help
@@ -116,7 +109,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    if (!only_looks(argc, argv)) tune_first(options);
+    // With these no user waits for a search.
+    const bool only_looks =
+        options.list || options.check || options.explain || options.exercise != 0;
+    if (!only_looks) tune_first(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "chapter-11: %s\n", error.what());
   }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -19,36 +18,15 @@
 #include "common/harness/sha256.hpp"
 
 namespace cookbook::tune {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Key, kernel, source_sha256, space_sha256, shape, dtype, layout,
+                                   gpu, cc, driver, toolkit, sm_count, l2_bytes)
+
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // sorted keys: equal contents are equal bytes
 constexpr const char* kSchema = "kernel-cookbook tuning cache 3";
-
-Json to_json(const Key& k) {
-  return {{"kernel", k.kernel},
-          {"source_sha256", k.source_sha256},
-          {"space_sha256", k.space_sha256},
-          {"shape", k.shape},
-          {"dtype", k.dtype},
-          {"layout", k.layout},
-          {"gpu", k.gpu},
-          {"cc", k.cc},
-          {"sm_count", k.sm_count},
-          {"l2_bytes", k.l2_bytes},
-          {"driver", k.driver},
-          {"toolkit", k.toolkit}};
-}
-
-Key key_from(const Json& j) {
-  Key k;
-  k.kernel = j.at("kernel"), k.source_sha256 = j.at("source_sha256");
-  k.space_sha256 = j.at("space_sha256"), k.shape = j.at("shape"), k.dtype = j.at("dtype");
-  k.layout = j.at("layout"), k.gpu = j.at("gpu"), k.cc = j.at("cc");
-  k.sm_count = j.at("sm_count"), k.l2_bytes = j.at("l2_bytes");
-  k.driver = j.at("driver"), k.toolkit = j.at("toolkit");
-  return k;
-}
 
 Json to_json(const Entry& entry) {
   Json measured = Json::object();
@@ -60,7 +38,7 @@ Json to_json(const Entry& entry) {
                                            {"rounds", m.rounds}}
                                     : Json{{"failed", m.failed}};
   }
-  return {{"key", to_json(entry.key)},
+  return {{"key", entry.key},
           {"default", entry.default_id},
           {"best_fixed", entry.fixed_id},
           {"measured", measured},
@@ -69,7 +47,7 @@ Json to_json(const Entry& entry) {
 
 Entry entry_from(const Json& json) {
   Entry entry;
-  entry.key = key_from(json.at("key"));
+  entry.key = json.at("key");
   entry.default_id = json.at("default");
   entry.fixed_id = json.at("best_fixed");
   for (const auto& [id, m] : json.at("measured").items()) {
@@ -160,7 +138,7 @@ int alignment(std::int64_t elements) {
 
 std::string Key::digest() const {
   Sha256 hash;
-  hash.update(to_json(*this).dump());
+  hash.update(Json(*this).dump());
   return hash.hex().substr(0, 32);
 }
 

@@ -30,6 +30,8 @@ struct Arguments {
   std::string recording, json;                // replay
   std::string merged;                         // merge
   std::vector<std::string> parts;             // merge
+  std::string folder;                         // record
+  std::vector<std::string> kernels;           // record; empty: all
 };
 
 std::vector<const Space*> chosen(const std::vector<const Space*>& spaces,
@@ -180,24 +182,62 @@ int run_replay(const std::vector<const Space*>& spaces, const Arguments& argumen
   if (!arguments.recording.empty()) given = read_recording(arguments.recording);
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const Space* space : chosen(spaces, given ? given->kernel : arguments.kernel)) {
-    const std::optional<Recording> recording =
-        given ? given : find_recording(*space, device_info().cc());
-    if (!recording) {
-      fmt::print(
-          "\n{}: not recorded yet on compute capability {}.{}; on such a GPU, "
-          "`chapter-11-record {} {}` writes it.\n",
-          space->kernel, device_info().cc_major, device_info().cc_minor, space->recordings,
-          space->kernel);
-      continue;
+    if (given) print_replay(*space, *given);
+    const std::optional<Recording> recording = given ? given : print_recorded(*space);
+    if (recording && !arguments.json.empty()) {
+      json.push_back(searchers_json(*space, *recording));
     }
-    print_replay(*space, *recording);
-    if (!arguments.json.empty()) json.push_back(searchers_json(*space, *recording));
   }
   if (!json.empty()) write_file(arguments.json, json.dump(1) + "\n");
   return 0;
 }
 
+// Measures whole spaces on this GPU into FOLDER/KERNEL_GPU.json.
+int run_record(const std::vector<const Space*>& spaces, const Arguments& arguments,
+               const Libraries& libraries) {
+  std::vector<const Space*> wanted;
+  for (const std::string& kernel : arguments.kernels) wanted.push_back(chosen(spaces, kernel)[0]);
+  std::string gpu = device_info().name;
+  for (char& c : gpu) c = c == ' ' ? '_' : static_cast<char>(std::tolower(c));
+  for (const Space* space : wanted.empty() ? spaces : wanted) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto seconds = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    const std::string file = fmt::format("{}/{}_{}.json", arguments.folder, space->kernel, gpu);
+    require_writable(file);
+    std::vector<ReferenceEntry> beside;
+    for (const auto& [kernel, library] : libraries) {
+      if (kernel == space->kernel) beside.push_back(library);
+    }
+    constexpr int kRounds = 15;
+    Progress progress;
+    const Recording recording = record(*space, beside, kRounds, [&](const std::string& text) {
+      progress.show(fmt::format("{:.0f} s  {}", seconds(), text));
+    });
+    write_recording(recording, file);
+    progress.clear();
+    fmt::print("{}: {:.1f} s\n", file, seconds());
+    print_replay(*space, recording);
+  }
+  return 0;
+}
+
 }  // namespace
+
+std::optional<Recording> print_recorded(const Space& space) {
+  std::optional<Recording> recording = find_recording(space, device_info().cc());
+  if (recording) {
+    print_replay(space, *recording);
+  } else {
+    fmt::print(
+        "\n{}: not recorded yet on compute capability {}.{}; on such a GPU, "
+        "`chapter-11 record {} {}` writes it.\n",
+        space.kernel, device_info().cc_major, device_info().cc_minor, space.recordings,
+        space.kernel);
+  }
+  return recording;
+}
 
 bool tune_and_print(const Space& space, const Size& size, const TuneOptions& options,
                     const Cache& cache) {
@@ -464,9 +504,8 @@ void print(const Proof& proof) {
   }
 }
 
-std::optional<int> command(const std::vector<const Space*>& spaces, int argc, char** argv) {
-  const std::string verb = argc > 1 ? argv[1] : "";
-  if (verb != "tune" && verb != "merge" && verb != "replay") return std::nullopt;
+std::optional<int> command(const std::vector<const Space*>& spaces, int argc, char** argv,
+                           const Libraries& libraries) {
   Arguments arguments;
   CLI::App app{"Searches configurations, and keeps what it finds in a cache.", "chapter-11"};
   app.require_subcommand(1);
@@ -486,9 +525,16 @@ std::optional<int> command(const std::vector<const Space*>& spaces, int argc, ch
   replay->add_option("--recording", arguments.recording, "this recording, not the chapter's own")
       ->excludes(kernel);
   replay->add_option("--json", arguments.json, "write how the searchers did to this file");
+  CLI::App* record = app.add_subcommand("record", "measure whole spaces on this GPU, for replays");
+  record->add_option("FOLDER", arguments.folder, "gets a file KERNEL_GPU.json each")->required();
+  record->add_option("KERNEL", arguments.kernels, "only these kernels");
+  const std::string verb = argc > 1 ? argv[1] : "";
+  const auto is_verb = [&](const CLI::App* each) { return each->get_name() == verb; };
+  if (app.get_subcommands(is_verb).empty()) return std::nullopt;
   try {
     app.parse(argc, argv);
     if (*tune) return run_tune(spaces, arguments);
+    if (*record) return run_record(spaces, arguments, libraries);
     return *merge ? run_merge(arguments) : run_replay(spaces, arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help

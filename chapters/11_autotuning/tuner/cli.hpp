@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// What a person types: tune, merge, replay - and the tables they read.
+/// What a person types: tune, merge, replay, record - and the tables they read.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/result.hpp"
 #include "chapters/11_autotuning/tuner/tuner.hpp"
+#include "common/harness/result.hpp"
 
 namespace cookbook::tune {
 
@@ -17,11 +17,14 @@ namespace cookbook::tune {
 constexpr const char* kCommands =
     "  tune [--kernel K] [--size 4096x4096x4096]... [--shard i/n] [--cache FILE]\n"
     "  merge OUT IN...\n"
-    "  replay [--kernel K | --recording FILE] [--json FILE]\n";
+    "  replay [--kernel K | --recording FILE] [--json FILE]\n"
+    "  record FOLDER [K]...\n";
 
-/// Handles `tune`, `merge` and `replay` as the first argument (kCommands); nothing for other
-/// command lines. The result is the exit status: 0, 1 when something failed, 2 for bad usage.
-std::optional<int> command(const std::vector<const Space*>& spaces, int argc, char** argv);
+/// Handles the commands of kCommands as the first argument; nothing for other command lines.
+/// `libraries` are recorded beside the space of that name. The result is the exit status: 0, 1 when
+/// something failed, 2 for bad usage.
+std::optional<int> command(const std::vector<const Space*>& spaces, int argc, char** argv,
+                           const Libraries& libraries = {});
 
 /// Tunes `space` for one size where the cache has nothing, and prints what it found; else prints
 /// the entry. Returns false when no configuration is right.
@@ -78,6 +81,9 @@ struct Proof {
 std::vector<Proof> proofs(const nlohmann::ordered_json& document,
                           const std::vector<const Space*>& spaces);
 void print(const Proof& proof);
+
+/// Prints the recording of `space` for this device, or that there is none. Returns it.
+std::optional<Recording> print_recorded(const Space& space);
 
 /// Prints a recording: every shape's winner against the default, the best fixed configuration and
 /// the library, the survivors, the searchers compared.

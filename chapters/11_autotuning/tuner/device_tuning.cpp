@@ -7,10 +7,10 @@
 #include <ctime>
 #include <thread>
 
+#include "chapters/11_autotuning/tuner/tuner.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
-#include "chapters/11_autotuning/tuner/tuner.hpp"
 
 namespace cookbook::tune {
 namespace {

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "chapters/11_autotuning/tuner/tuner.hpp"

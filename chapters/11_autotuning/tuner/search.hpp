@@ -5,12 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "chapters/11_autotuning/tuner/timer.hpp"
 #include "chapters/11_autotuning/tuner/space.hpp"
+#include "chapters/11_autotuning/tuner/timer.hpp"
 
 namespace cookbook::tune {
 

@@ -3,7 +3,6 @@
 /// How a search looks at a configuration: through samples, taken now or replayed.
 #pragma once
 
-#include <cmath>
 #include <string>
 #include <vector>
 

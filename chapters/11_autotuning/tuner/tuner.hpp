@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/bench.hpp"
-#include "common/harness/check.hpp"
 #include "chapters/11_autotuning/tuner/cache.hpp"
 #include "chapters/11_autotuning/tuner/recording.hpp"
 #include "chapters/11_autotuning/tuner/search.hpp"
+#include "common/bench/bench.hpp"
+#include "common/harness/check.hpp"
 
 namespace cookbook::tune {
 
