@@ -15,7 +15,7 @@
 #include "chapters/03_bank_conflicts/problem.hpp"
 #include "chapters/05_tensor_cores/problem.hpp"
 #include "chapters/09_online_softmax/problem.hpp"
-#include "chapters/10_flash_attention/masks.hpp"
+#include "chapters/10_flash_attention/sidebar_masks.hpp"
 #include "chapters/11_autotuning/attention_problem.hpp"
 #include "chapters/11_autotuning/rope_problem.hpp"
 #include "tests/references.hpp"

@@ -25,9 +25,9 @@
 #include "chapters/11_autotuning/gemm.cuh"
 #include "chapters/11_autotuning/rmsnorm.cuh"
 #include "chapters/11_autotuning/rope.cuh"
+#include "chapters/11_autotuning/tuner/recording.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
-#include "chapters/11_autotuning/tuner/recording.hpp"
 
 namespace cookbook {
 namespace {
@@ -80,11 +80,10 @@ NamedOrder of_chapter_4(const char* name) {
           },
           all_tiles};
 }
-template <int kGroup>
-NamedOrder of_chapter_5(const char* name) {
+NamedOrder of_chapter_5(const char* name, int group) {
   return {name,
-          [](int index, int m, int n) {
-            const gemm::TileIndex tile = gemm::grouped_tile<kGroup>(index, m, n);
+          [group](int index, int m, int n) {
+            const gemm::TileIndex tile = gemm::grouped_tile(index, m, n, group);
             return Tile(tile.m, tile.n);
           },
           all_tiles};
@@ -93,7 +92,7 @@ NamedOrder of_chapter_5(const char* name) {
 const NamedOrder kRowByRow = {
     "row by row", [](int index, int, int n) { return Tile(index / n, index % n); }, all_tiles};
 const std::vector<NamedOrder> kOrders = {of_chapter_4<sgemm::BlockOrderConfig>("chapter 4"),
-                                         of_chapter_5<8>("chapter 5"),
+                                         of_chapter_5("chapter 5", 8),
                                          of_chapter_7<gemm::GroupedOrder<4>>("groups of 4"),
                                          of_chapter_7<gemm::GroupedOrder<8>>("groups of 8"),
                                          of_chapter_7<gemm::GroupedOrder<16>>("groups of 16"),
@@ -131,7 +130,7 @@ TEST(Orders, AsTheirPicturesShow) {
   const Grid pairs = {{0, 2, 4, 6}, {1, 3, 5, 7}};
   EXPECT_EQ(numbers(of_chapter_7<gemm::GroupedOrder<2>>(""), 2, 4), pairs);
   EXPECT_EQ(numbers(of_work("", 2), 2, 4), pairs);
-  EXPECT_EQ(numbers(of_chapter_5<2>(""), 2, 4), pairs);
+  EXPECT_EQ(numbers(of_chapter_5("", 2), 2, 4), pairs);
   const Grid with_a_rest = {{0, 2, 4}, {1, 3, 5}, {6, 7, 8}};
   EXPECT_EQ(numbers(of_chapter_4<Groups<2>>(""), 3, 3), with_a_rest);
   EXPECT_EQ(numbers(of_chapter_7<gemm::GroupedOrder<2>>(""), 3, 3), with_a_rest);
@@ -527,7 +526,7 @@ std::vector<QueryTile> in_order(const attention::Problem& p, int block_m, size_t
   const attention::Schedule schedule = attention::make_schedule(p, block_m, l2_bytes);
   std::vector<QueryTile> tiles;
   for (int t = 0; t < schedule.tiles; ++t) {
-    const attention::TileIndex at = schedule.at(t, block_m, p.shape.heads_q);
+    const attention::QueryTile at = schedule.at(t, block_m, p.shape.heads_q);
     tiles.push_back({at.batch, at.head, at.first_query});
   }
   return tiles;
@@ -646,7 +645,7 @@ TEST(Schedule, KeyTilesOfAQueryTile) {
 TEST(Schedule, BlocksThatRunTogetherReadTheSameKeys) {
   std::vector<QueryTile> tiles;
   for (int block = 0; block < 8; ++block) {
-    const attention::TileIndex at = attention::tile_index(block, 2, 64, 2);
+    const attention::QueryTile at = attention::tile_index(block, 2, 64, 2);
     tiles.push_back({at.batch, at.head, at.first_query});
   }
   EXPECT_EQ(tiles, (std::vector<QueryTile>{{0, 0, 0},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chapters/00_roofs/problem.hpp"
+#include "common/device/ceil_div.cuh"
 #include "common/device/mma.cuh"
 
 namespace cookbook::roofs {
@@ -81,11 +82,11 @@ struct Mma : LevelOf<MmaProblem, ProductBuffers> {
   static Claims claims(const Problem& p) { return {global_stores("out").bytes(p.bytes())}; }
   static void run(const Plan& plan, Stream stream) {
     const std::int64_t warps = Config::kThreads / 32;
-    launch(mma_registers<Config>,
-           {dim3(static_cast<unsigned>((plan.problem.units + warps - 1) / warps)),
-            dim3(Config::kThreads)},
-           stream, plan.buffers.a, plan.buffers.b, plan.buffers.out, plan.problem.units,
-           static_cast<int>(plan.problem.repeats));
+    launch(
+        mma_registers<Config>,
+        {dim3(static_cast<unsigned>(ceil_div(plan.problem.units, warps))), dim3(Config::kThreads)},
+        stream, plan.buffers.a, plan.buffers.b, plan.buffers.out, plan.problem.units,
+        static_cast<int>(plan.problem.repeats));
   }
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "chapters/00_roofs/problem.hpp"
+#include "common/device/ceil_div.cuh"
 
 namespace cookbook::roofs {
 
@@ -75,8 +76,7 @@ struct Read : LevelOf<ReadProblem, ReadBuffers> {
     const auto [rows, repeats] = plan.problem;
     const bool aligned = reinterpret_cast<std::uintptr_t>(plan.buffers.in) % 16 == 0;
     launch(aligned ? read_rows<Config, true> : read_rows<Config, false>,
-           {dim3(static_cast<unsigned>((rows + Config::kRows - 1) / Config::kRows)),
-            dim3(Config::kThreads)},
+           {dim3(static_cast<unsigned>(ceil_div(rows, Config::kRows))), dim3(Config::kThreads)},
            stream, plan.buffers.in, plan.buffers.out, rows, static_cast<int>(repeats));
   }
 };

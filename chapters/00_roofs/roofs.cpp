@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/roofs.hpp"
 
-#include <algorithm>
 #include <memory>
 
 #include "common/bench/bench.hpp"

@@ -11,7 +11,6 @@
 #include <exception>
 #include <functional>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "common/bench/bench.hpp"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chapters/01_coalescing/reference.hpp"
+#include "common/device/ceil_div.cuh"
 #include "common/device/cuda.cuh"
 #include "common/harness/level.hpp"
 
@@ -51,8 +52,6 @@ struct Buffers {
 };
 
 using Level = LevelOf<Problem, Buffers>;
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Blocks for `work` units of one block each, but at most as many as fit on the GPU at once; one
 /// block per unit if `blocks_per_sm` is 0.

@@ -4,7 +4,6 @@
 // array stores neighbours in both directions close together, so a warp that moves across the rows
 // still finds its neighbours in the same sectors. Along rows a texture gains nothing. The SIMT
 // backend does not model the texture unit: this program runs on a GPU only.
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "chapters/02_tiling/reference.hpp"
+#include "common/device/ceil_div.cuh"
 #include "common/device/cuda.cuh"
 #include "common/harness/level.hpp"
 
@@ -61,11 +62,6 @@ struct Buffers {
 };
 
 using Level = LevelOf<Problem, Buffers>;
-
-template <class T>
-__host__ __device__ constexpr T ceil_div(T a, T b) {
-  return (a + b - 1) / b;
-}
 
 /// One block per C::kM x C::kN tile of C, in a one-dimensional grid, because blockIdx.y ends at
 /// 65,535. No blocks if C is empty.

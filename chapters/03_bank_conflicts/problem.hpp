@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "chapters/03_bank_conflicts/reference.hpp"
+#include "common/device/ceil_div.cuh"
 #include "common/device/cuda.cuh"
 #include "common/harness/level.hpp"
 
@@ -60,7 +61,7 @@ using Level = LevelOf<Problem, Buffers>;
 
 /// Tiles of `tile` elements that cover `extent`.
 __host__ __device__ constexpr unsigned tiles(std::int64_t extent, int tile) {
-  return static_cast<unsigned>((extent + tile - 1) / tile);
+  return static_cast<unsigned>(ceil_div(extent, tile));
 }
 
 /// One block per tile, numbered row by row. Only x is used, because a grid's y ends at 65,535.

@@ -20,8 +20,8 @@ struct Config {
 template <class C, bool kVector>
 __global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
   using T = typename C::Element;
-  const TileIndex tile = grouped_tile<C::kGroup>(
-      static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM), ceil_div(p.n, C::kBlockN));
+  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
+                                      ceil_div(p.n, C::kBlockN), C::kGroup);
   const int row = tile.m * C::kBlockM + static_cast<int>(threadIdx.x / 32);
   const int col = tile.n * C::kBlockN + static_cast<int>(threadIdx.x % 32);
   if (row >= p.m || col >= p.n) return;

@@ -45,8 +45,8 @@ __device__ __forceinline__ void load_fragment(Fragment& fragment, T* staging, co
 template <class C, bool kVector>
 __global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
   using T = typename C::Element;
-  const TileIndex tile = grouped_tile<C::kGroup>(
-      static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM), ceil_div(p.n, C::kBlockN));
+  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
+                                      ceil_div(p.n, C::kBlockN), C::kGroup);
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int row0 = tile.m * C::kBlockM + warp / C::kWarpsN * 16;
   const int col0 = tile.n * C::kBlockN + warp % C::kWarpsN * 16;

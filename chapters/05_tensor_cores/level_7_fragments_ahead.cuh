@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
   T* b_tiles = a_tiles + C::kStages * kATile;  // (kStages, kBlockK, kBlockN)
 
-  const TileIndex tile = grouped_tile<C::kGroup>(
-      static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM), ceil_div(p.n, C::kBlockN));
+  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
+                                      ceil_div(p.n, C::kBlockN), C::kGroup);
   const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;

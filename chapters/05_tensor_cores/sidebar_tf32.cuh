@@ -123,8 +123,8 @@ __global__ void __launch_bounds__(C::kThreads)
   alignas(128) __shared__ float a_tile[C::kBlockM * C::kBlockK];  // (kBlockM, kBlockK), swizzled
   alignas(128) __shared__ float b_tile[C::kBlockK * C::kPitchB];  // (kBlockK, kBlockN), padded
 
-  const TileIndex tile = grouped_tile<C::kGroup>(static_cast<int>(blockIdx.x),
-                                                 ceil_div(m, C::kBlockM), ceil_div(n, C::kBlockN));
+  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(m, C::kBlockM),
+                                      ceil_div(n, C::kBlockN), C::kGroup);
   const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;

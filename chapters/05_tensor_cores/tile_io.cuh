@@ -78,6 +78,7 @@ Claim pair_stores(const ProblemT<T>& p) {
   return global_stores("c").requests(static_cast<double>(p.m) * p.n / 2 / 32);
 }
 
+/// Here extents go up to 2^31 - 1, where the sum in cookbook::ceil_div would overflow.
 __host__ __device__ constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
 
 /// Blocks of kBlockM x kBlockN that cover an m x n matrix; none when it is empty.
@@ -89,13 +90,13 @@ struct TileIndex {
   int m, n;
 };
 
-/// The tile that block `block` computes: down groups of kGroup tile rows, then to the next column.
+/// The tile that block `block` computes: down groups of `group` tile rows, then to the next column.
 /// Blocks that run at the same time share rows of A and columns of B in L2 (chapter 4).
-template <int kGroup>
-__device__ __forceinline__ TileIndex grouped_tile(int block, int tiles_m, int tiles_n) {
-  const int per_group = kGroup * tiles_n;
-  const int first = block / per_group * kGroup;
-  const int height = min(kGroup, tiles_m - first);
+__host__ __device__ __forceinline__ TileIndex grouped_tile(int block, int tiles_m, int tiles_n,
+                                                           int group) {
+  const int per_group = group * tiles_n;
+  const int first = block / per_group * group;
+  const int height = group < tiles_m - first ? group : tiles_m - first;
   const int within = block % per_group;
   return {first + within % height, within / height};
 }

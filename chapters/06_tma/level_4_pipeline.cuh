@@ -3,28 +3,9 @@
 #pragma once
 
 #include "chapters/06_tma/level_2_wgmma.cuh"
+#include "chapters/06_tma/stage_cursor.cuh"
 
 namespace cookbook::gemm {
-
-/// A stage of a ring of kStages, and the parity of the phase that its barriers are in.
-template <int kStages>
-struct StageCursor {
-  int stage = 0;
-  uint32_t phase = 0;
-
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      phase ^= 1;
-    }
-  }
-  /// Advances by `count` steps.
-  __device__ __forceinline__ void advance(int count) {
-    stage += count;
-    phase ^= static_cast<uint32_t>(stage / kStages) & 1;
-    stage %= kStages;
-  }
-};
 
 /// Initialises the barriers of all stages. One thread calls; a barrier of the block must follow.
 /// `full` completes when the producer's loads have arrived, `empty` when `readers` warps have read

@@ -3,7 +3,6 @@
 // Sidebar: three ways to copy into shared memory: plain loads through registers, cp.async and TMA.
 // Boxes have 1 to 12 KB. It shows when TMA does not pay. Usage: chapter-6-copy-engines
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <vector>
 

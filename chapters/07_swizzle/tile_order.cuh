@@ -18,10 +18,7 @@ struct GroupedOrder {
   }
   /// The tile of block `block`; false if it has none.
   static __host__ __device__ bool tile(int block, int tiles_m, int tiles_n, TileIndex& tile) {
-    const int per_group = kRows * tiles_n;
-    const int first = block / per_group * kRows;
-    const int height = kRows < tiles_m - first ? kRows : tiles_m - first;
-    tile = {first + block % per_group % height, block % per_group / height};
+    tile = grouped_tile(block, tiles_m, tiles_n, kRows);
     return true;
   }
 };

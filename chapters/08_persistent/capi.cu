@@ -2,7 +2,6 @@
 // The C interface; plots/contestants/libraries.py has the command that builds the library.
 #include "chapters/08_persistent/capi.hpp"
 
-#include <functional>
 #include <stdexcept>
 #include <string>
 

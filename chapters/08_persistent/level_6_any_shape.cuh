@@ -107,61 +107,64 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
   if constexpr (C::kCluster > 1) cluster_sync();  // no block exits while another sends to it
 }
 
-/// The GEMM with one configuration: level 6 chooses among some, chapter 11 tunes over many.
+/// Launches a plan of configuration C and operands of these layouts.
+template <class C, Major kMajorA, Major kMajorB>
+void launch_product(const Plan& plan, Stream stream) {
+  using T = Traits<C, kMajorA, kMajorB>;
+  launch_padding(plan.a, stream);
+  launch_padding(plan.b, stream);
+  LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(T::kThreads), T::kSmemBytes};
+  config.cluster = C::kCluster;
+  launch(kernel<C, kMajorA, kMajorB>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c, plan.out,
+         extents_of(plan.tma.problem), plan.work,
+         PartialSums{plan.sums.as<float>(), plan.flags.as<int>()});
+}
+
+/// The plan of a GEMM with one configuration, for operands of these layouts: level 6 chooses among
+/// some, chapter 11 tunes over many. tiles_to_share: the number of cluster tiles to cut into
+/// k-blocks (stream-K). group: the group size of the raster order, in rows of cluster tiles.
+template <class C, Major kMajorA, Major kMajorB>
+Plan prepare_in(const Problem& p, const Buffers& at, int tiles_to_share, int group = C::kGroup) {
+  using T = Traits<C, kMajorA, kMajorB>;
+  Plan plan{TmaPlan{p, at}};
+  plan.launch_product = launch_product<C, kMajorA, kMajorB>;
+  plan.tma.plain = p.k == 0;
+  if (plan.tma.is_empty() || plan.tma.plain) return plan;
+
+  plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
+  plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
+  plan.tma.a = T::A::map(plan.a.base(), p.a_rows(), p.a_cols(), plan.a.base_pitch());
+  plan.tma.b = T::B::map(plan.b.base(), p.b_rows(), p.b_cols(), plan.b.base_pitch());
+  if (rows_are_16_byte_aligned(at.c, p.ldc)) {
+    plan.tma.c = tma_store::output_map(p, at.c);
+  } else {
+    plan.out = {at.c, p.ldc};
+  }
+  if (!T::kGeneral && (plan.out.c != nullptr || tiles_to_share > 0)) {
+    throw std::invalid_argument("these tiles leave no registers for odd pitches or stream-K");
+  }
+
+  plan.work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, group);
+  const int clusters = grid_blocks<C>() / C::kCluster;
+  if (tiles_to_share > 0) {
+    share_tiles(plan.work, tiles_to_share, clusters);
+    plan.blocks = clusters * C::kCluster;
+    const size_t sums = size_t(plan.blocks) * C::kBlockM * C::kBlockN;
+    plan.sums = DeviceMemory(sums * sizeof(float), "partial sums");
+    plan.flags = DeviceMemory(size_t(plan.blocks) * 8 * sizeof(int), "partial flags");
+    plan.flags.fill(0);
+  } else {
+    plan.blocks = std::min(clusters, plan.work.tiles()) * C::kCluster;
+  }
+  return plan;
+}
+
+/// The same for operands of the problem's layout.
 template <class C>
-struct Tuned {
-  static void run(const Plan& plan, Stream stream) {
-    launch_padding(plan.a, stream);
-    launch_padding(plan.b, stream);
-    with_majors(plan.tma.problem, [&](auto a, auto b) {
-      using T = Traits<C, a.value, b.value>;
-      LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(T::kThreads),
-                          T::kSmemBytes};
-      config.cluster = C::kCluster;
-      launch(kernel<C, a.value, b.value>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c,
-             plan.out, extents_of(plan.tma.problem), plan.work,
-             PartialSums{plan.sums.as<float>(), plan.flags.as<int>()});
-    });
-  }
-
-  /// tiles_to_share: the number of cluster tiles to cut into k-blocks (stream-K).
-  static Plan prepare(const Problem& p, const Buffers& at, int tiles_to_share) {
-    Plan plan{TmaPlan{p, at}};
-    plan.launch_product = run;
-    plan.tma.plain = p.k == 0;
-    if (plan.tma.is_empty() || plan.tma.plain) return plan;
-
-    plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
-    plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
-    with_majors(p, [&](auto a, auto b) {
-      using T = Traits<C, a.value, b.value>;
-      plan.tma.a = T::A::map(plan.a.base(), p.a_rows(), p.a_cols(), plan.a.base_pitch());
-      plan.tma.b = T::B::map(plan.b.base(), p.b_rows(), p.b_cols(), plan.b.base_pitch());
-    });
-    if (rows_are_16_byte_aligned(at.c, p.ldc)) {
-      plan.tma.c = tma_store::output_map(p, at.c);
-    } else {
-      plan.out = {at.c, p.ldc};
-    }
-    if (!Traits<C, Major::k, Major::k>::kGeneral && (plan.out.c != nullptr || tiles_to_share > 0)) {
-      throw std::invalid_argument("these tiles leave no registers for odd pitches or stream-K");
-    }
-
-    plan.work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, C::kGroup);
-    const int clusters = grid_blocks<C>() / C::kCluster;
-    if (tiles_to_share > 0) {
-      share_tiles(plan.work, tiles_to_share, clusters);
-      plan.blocks = clusters * C::kCluster;
-      const size_t sums = size_t(plan.blocks) * C::kBlockM * C::kBlockN;
-      plan.sums = DeviceMemory(sums * sizeof(float), "partial sums");
-      plan.flags = DeviceMemory(size_t(plan.blocks) * 8 * sizeof(int), "partial flags");
-      plan.flags.fill(0);
-    } else {
-      plan.blocks = std::min(clusters, plan.work.tiles()) * C::kCluster;
-    }
-    return plan;
-  }
-};
+Plan prepare_with(const Problem& p, const Buffers& at, int tiles_to_share) {
+  return with_majors(
+      p, [&](auto a, auto b) { return prepare_in<C, a.value, b.value>(p, at, tiles_to_share); });
+}
 
 //                           M    N    K  stages  cluster  group
 using Large = Config<128, 256, 64, 4, 2, 8, Schedule::cooperative>;   // many tiles
@@ -173,7 +176,7 @@ using Small = Config<128, 64, 64, 8, 1, 8, Schedule::cooperative>;    // if thos
 template <class... Configs>
 Plan prepare_best(const Problem& p, const Buffers& at) {
   const Prediction guesses[] = {predict<Configs>(p)...};
-  Plan (*const prepare[])(const Problem&, const Buffers&, int) = {&Tuned<Configs>::prepare...};
+  Plan (*const prepare[])(const Problem&, const Buffers&, int) = {&prepare_with<Configs>...};
   const auto clocks = [](const Prediction& guess) { return std::min(guess.whole, guess.shared); };
   size_t best = 0;
   for (size_t i = 1; i < sizeof...(Configs); ++i) {
@@ -205,7 +208,7 @@ struct AnyShape : LevelT<bf16> {
 
   static Plan prepare(const Problem& p, const Buffers& at) {
     using namespace any_shape;
-    if (p.m == 0 || p.n == 0 || p.k == 0) return Tuned<Large>::prepare(p, at, 0);
+    if (p.m == 0 || p.n == 0 || p.k == 0) return prepare_with<Large>(p, at, 0);
     return prepare_best<Large, Medium, Small>(p, at);
   }
   static void run(const Plan& plan, Stream stream) {

@@ -4,7 +4,6 @@
 /// padded rows, and stores of C that need no alignment.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "chapters/06_tma/level_8_tma_store.cuh"

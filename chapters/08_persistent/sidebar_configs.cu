@@ -17,7 +17,6 @@ namespace {
 
 using any_shape::Config;
 using any_shape::Schedule;
-using any_shape::Tuned;
 
 constexpr Schedule kCoop = Schedule::cooperative, kPing = Schedule::ping_pong;
 
@@ -35,7 +34,7 @@ Candidate candidate(bool share, int group = C::kGroup) {
                 C::kStages, C::kCluster, group, share ? ", stream-K" : "");
   return {name, [=](const Problem& p, const Buffers& at) {
             const int tiles = share ? any_shape::predict<C>(p).tiles_to_share : 0;
-            any_shape::Plan plan = Tuned<C>::prepare(p, at, tiles);
+            any_shape::Plan plan = any_shape::prepare_with<C>(p, at, tiles);
             plan.work.group = group;
             return plan;
           }};

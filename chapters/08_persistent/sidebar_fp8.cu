@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            const __grid_constant__ TensorMap map_c, Extents e) {
   auto& smem = *dynamic_shared<Smem<C>>();
-  const TileIndex tile = grouped_tile<16>(static_cast<int>(blockIdx.x), ceil_div(e.m, C::kBlockM),
-                                          ceil_div(e.n, C::kBlockN));
+  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(e.m, C::kBlockM),
+                                      ceil_div(e.n, C::kBlockN), 16);
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 

@@ -29,7 +29,8 @@ struct Work {
 
   __host__ __device__ int tiles() const { return tiles_m * tiles_n; }
 
-  /// Position of tile `index`: as grouped_tile, with a group size known only at run time.
+  /// Position of tile `index`: as grouped_tile, written out because passing the members by value
+  /// changes the order in which the kernels load them.
   __device__ __forceinline__ TileIndex at(int index) const {
     const int per_group = group * tiles_n;
     const int first = index / per_group * group;

@@ -2,7 +2,6 @@
 // The C interface; plots/contestants/libraries.py has the command that builds the library.
 #include "chapters/09_online_softmax/capi.hpp"
 
-#include <functional>
 #include <stdexcept>
 #include <string>
 

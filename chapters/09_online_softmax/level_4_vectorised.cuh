@@ -2,8 +2,6 @@
 // Level 4: 16 bytes per access, and one rescaling per access instead of one per element.
 #pragma once
 
-#include <algorithm>
-
 #include "chapters/09_online_softmax/partial.cuh"
 #include "chapters/09_online_softmax/problem.hpp"
 #include "chapters/09_online_softmax/row_io.cuh"

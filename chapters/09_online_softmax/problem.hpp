@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "chapters/09_online_softmax/reference.hpp"
+#include "common/device/ceil_div.cuh"
 #include "common/device/cuda.cuh"
 #include "common/harness/level.hpp"
 
@@ -141,8 +142,6 @@ template <class T>
 using Level = LevelOf<Problem<T>, Buffers<T>>;
 template <class T>
 using PlanOf = typename Level<T>::Plan;
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Blocks of a grid in which each computes `rows_per_block` rows; none for a matrix without
 /// elements.

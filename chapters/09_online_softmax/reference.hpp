@@ -2,7 +2,6 @@
 // The expected result of every level in fp64, and the error bound of fp32 arithmetic.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <stdexcept>
 #include <vector>
 
 #include "chapters/09_online_softmax/partial.cuh"

@@ -3,21 +3,12 @@
 // consumers, and the host side. The README explains each at the first level that needs it.
 #pragma once
 
+#include "chapters/06_tma/stage_cursor.cuh"
 #include "chapters/10_flash_attention/problem.hpp"
 #include "chapters/10_flash_attention/softmax.cuh"
 #include "chapters/10_flash_attention/wgmma_tile.cuh"
 
 namespace cookbook::attention {
-
-/// Position in a ring of kStages stages; `phase` is the parity of the stage's barriers.
-template <int kStages>
-struct Ring {
-  int stage = 0;
-  uint32_t phase = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) stage = 0, phase ^= 1;
-  }
-};
 
 /// Initialises the barriers of Q and of the stages of K and V (from level 5 on). One thread calls;
 /// a barrier of the block must follow. A stage is empty when `readers` warps have read it.
@@ -37,8 +28,9 @@ __device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
 /// copy of tile n of one head's keys or values into it. Called by one thread.
 template <class C>
 __device__ __forceinline__ void load_next(unsigned char (&stages)[C::kStages][C::kTileBytes],
-                                          uint64_t* full, uint64_t* empty, Ring<C::kStages>& ring,
-                                          const TensorMap* map, int kv_head, int n, int batch) {
+                                          uint64_t* full, uint64_t* empty,
+                                          StageCursor<C::kStages>& ring, const TensorMap* map,
+                                          int kv_head, int n, int batch) {
   mbarrier_wait(&empty[ring.stage], ring.phase ^ 1);  // returns at once if the stage was never used
   mbarrier_arrive_expect_tx(&full[ring.stage], C::kTileBytes);
   load_tile<C::kHeadDim, C::kBlockN>(stages[ring.stage], map, &full[ring.stage], kv_head,

@@ -2,7 +2,6 @@
 // Chapter 10: its ladders and their levels.
 #pragma once
 
-#include "chapters/10_flash_attention/masks.cuh"
 #include "generated/chapter_10_levels.hpp"
 
 namespace cookbook {

@@ -34,9 +34,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one()) {
-      Ring<C::kStages> k_ring, v_ring;
-      Ring<2> slot;
-      Ring<1> q_ring;
+      StageCursor<C::kStages> k_ring, v_ring;
+      StageCursor<2> slot;
+      StageCursor<1> q_ring;
       int next = blockIdx.x;
       for (;;) {
         // Step 1: tell the consumers which tile comes next.
@@ -85,9 +85,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const auto release = [lane](uint64_t* empty) {
       if (lane == 0) mbarrier_arrive(empty);
     };
-    Ring<C::kStages> k_ring, v_ring;
-    Ring<2> slot;
-    Ring<1> q_ring;
+    StageCursor<C::kStages> k_ring, v_ring;
+    StageCursor<2> slot;
+    StageCursor<1> q_ring;
     const Turns<C::kConsumers> turns{consumer};
     turns.open();
     for (;;) {

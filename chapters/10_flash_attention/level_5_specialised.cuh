@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
       load_queries<C>(smem, &q_map, head, first_query, batch);
-      Ring<C::kStages> k_ring, v_ring;
+      StageCursor<C::kStages> k_ring, v_ring;
       for (int n = tiles - 1; n >= 0; --n) {
         load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, kv_head, n, batch);
         load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, kv_head, n, batch);
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const int warp_query = first_query + (warp - 4) * 16;
     float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
     RowStates rows;
-    Ring<C::kStages> ring;
+    StageCursor<C::kStages> ring;
     if (tiles > 0) mbarrier_wait(&smem.q_full, 0);
     for (int n = tiles - 1; n >= 0; --n, ring.advance()) {
       // Step 1: scores.

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
-      Ring<C::kStages> k_ring, v_ring;
+      StageCursor<C::kStages> k_ring, v_ring;
       const auto load_k = [&](int n) {
         load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, kv_head, n, batch);
       };
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const int warp_query = first_query + (warp - 4) * 16;
     float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
     RowStates rows;
-    Ring<C::kStages> k_ring, v_ring;
+    StageCursor<C::kStages> k_ring, v_ring;
     const Turns<C::kConsumers> turns{consumer};
     turns.open();
     if (tiles > 0) {

@@ -20,6 +20,7 @@
 #include "chapters/10_flash_attention/reference.hpp"
 #include "common/backend/backend.hpp"
 #include "common/backend/tensor_map.hpp"
+#include "common/device/ceil_div.cuh"
 #include "common/device/cuda.cuh"
 #include "common/harness/level.hpp"
 
@@ -190,8 +191,6 @@ void dispatch(const Problem& problem, const Buffers& at, Launcher&& launcher) {
     is_bf16 ? with(Case<bf16, 128>{}) : with(Case<half, 128>{});
   }
 }
-
-inline int ceil_div(int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
 /// What TMA and 16-byte copies require of the operands.
 inline Support supports_aligned_rows(const Problem& problem) {

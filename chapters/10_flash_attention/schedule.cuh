@@ -36,7 +36,7 @@ struct Schedule {
   int heads_per_group;  // heads whose tiles are interleaved
   bool longest_first;
 
-  __device__ __forceinline__ TileIndex at(int tile, int block_m, int heads_q) const {
+  __device__ __forceinline__ QueryTile at(int tile, int block_m, int heads_q) const {
     const int group = tile / (query_tiles * heads_per_group);
     const int within = tile - group * query_tiles * heads_per_group;
     const int in_group = min(heads_per_group, heads - group * heads_per_group);

@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one()) {
-      Ring<C::kStages> k_ring, v_ring;
-      Ring<1> q_ring;
+      StageCursor<C::kStages> k_ring, v_ring;
+      StageCursor<1> q_ring;
       for (int pair = first_pair; pair < schedule.tiles; pair += clusters) {
         const auto [first_query, head, batch] = schedule.at(pair, kPairM, shape.heads_q);
         const int tiles =
@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const auto release_q = [&] {
       if (lane == 0) mbarrier_arrive(&smem.q_empty);
     };
-    Ring<C::kStages> k_ring, v_ring;
-    Ring<1> q_ring;
+    StageCursor<C::kStages> k_ring, v_ring;
+    StageCursor<1> q_ring;
     const Turns<C::kConsumers> turns{consumer};
     turns.open();
     for (int pair = first_pair; pair < schedule.tiles; pair += clusters) {

@@ -27,10 +27,10 @@ __device__ __forceinline__ uint32_t tile_offset(int row, int column) {
 
 /// The query tile and the head that a block computes. Consecutive blocks compute tiles of the same
 /// head, so blocks that run at the same time read the same keys.
-struct TileIndex {
+struct QueryTile {
   int first_query, head, batch;
 };
-__device__ __forceinline__ TileIndex tile_index(int64_t index, int query_tiles, int block_m,
+__device__ __forceinline__ QueryTile tile_index(int64_t index, int query_tiles, int block_m,
                                                 int heads) {
   const int head_index = static_cast<int>(index / query_tiles);
   return {static_cast<int>(index % query_tiles) * block_m, head_index % heads, head_index / heads};

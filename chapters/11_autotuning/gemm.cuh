@@ -77,46 +77,10 @@ struct Tuned : LevelT<bf16> {
   }
 
   static Plan prepare(const Problem& p, const Buffers& at) {
-    Plan plan{TmaPlan{p, at}};
-    plan.launch_product = product;
-    plan.tma.plain = p.k == 0;
-    if (plan.tma.is_empty() || plan.tma.plain) return plan;
-    plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
-    plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
-    plan.tma.a = Traits::A::map(plan.a.base(), p.a_rows(), p.a_cols(), plan.a.base_pitch());
-    plan.tma.b = Traits::B::map(plan.b.base(), p.b_rows(), p.b_cols(), plan.b.base_pitch());
-    if (rows_are_16_byte_aligned(at.c, p.ldc)) {
-      plan.tma.c = tma_store::output_map(p, at.c);
-    } else if (Traits::kGeneral) {
-      plan.out = {at.c, p.ldc};
-    } else {
-      throw std::invalid_argument("no registers left to store rows that begin anywhere");
-    }
-    plan.work = work_of(p, Tile::kBlockM * Tile::kCluster, Tile::kBlockN, Tile::kBlockK, C::kGroup);
-    const int clusters = std::max(1, device_info().sm_count / Tile::kCluster);
-    const int rest = plan.work.tiles() % clusters;
-    if (C::kShare && rest > 0) {
-      share_tiles(plan.work, rest, clusters);
-      plan.blocks = clusters * Tile::kCluster;
-      const size_t sums = size_t(plan.blocks) * Tile::kBlockM * Tile::kBlockN;
-      plan.sums = DeviceMemory(sums * sizeof(float), "partial sums");
-      plan.flags = DeviceMemory(size_t(plan.blocks) * 8 * sizeof(int), "partial flags");
-      plan.flags.fill(0);
-    } else {
-      plan.blocks = std::min(clusters, plan.work.tiles()) * Tile::kCluster;
-    }
-    return plan;
-  }
-
-  static void product(const Plan& plan, Stream stream) {
-    launch_padding(plan.a, stream);
-    launch_padding(plan.b, stream);
-    LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(Traits::kThreads),
-                        Traits::kSmemBytes};
-    config.cluster = Tile::kCluster;
-    launch(any_shape::kernel<Tile, Major::k, Major::mn>, config, stream, plan.tma.a, plan.tma.b,
-           plan.tma.c, plan.out, extents_of(plan.tma.problem), plan.work,
-           PartialSums{plan.sums.as<float>(), plan.flags.as<int>()});
+    const int clusters = any_shape::grid_blocks<Tile>() / Tile::kCluster;
+    const Work work = work_of(p, Tile::kBlockM * Tile::kCluster, Tile::kBlockN, Tile::kBlockK, 1);
+    return any_shape::prepare_in<Tile, Major::k, Major::mn>(
+        p, at, C::kShare ? work.tiles() % clusters : 0, C::kGroup);
   }
   static void run(const Plan& plan, Stream stream) {
     if (!launched_plain(plan.tma, stream)) plan.launch_product(plan, stream);

@@ -8,9 +8,9 @@
 
 #include "chapters/09_online_softmax/problem.hpp"
 #include "chapters/09_online_softmax/row_io.cuh"
+#include "chapters/11_autotuning/tuner/space.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/warp.cuh"
-#include "chapters/11_autotuning/tuner/space.hpp"
 
 namespace cookbook::rmsnorm {
 

@@ -6,9 +6,10 @@
 #include <algorithm>
 
 #include "chapters/11_autotuning/rope_problem.hpp"
+#include "chapters/11_autotuning/tuner/space.hpp"
+#include "common/device/ceil_div.cuh"
 #include "common/device/math.cuh"
 #include "common/device/vector.cuh"
-#include "chapters/11_autotuning/tuner/space.hpp"
 
 namespace cookbook::rope {
 
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(C::kThreads)
     kernel(const bf16* in, bf16* out, const float* __restrict__ cos, const float* __restrict__ sin,
            Shape shape) {
   const std::int64_t packs = shape.half / kPack;
-  const std::int64_t groups = (shape.heads + C::kHeads - 1) / C::kHeads;
+  const std::int64_t groups = ceil_div(shape.heads, C::kHeads);
   const std::int64_t index = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   const std::int64_t token = index / (groups * packs);
   if (token >= shape.tokens) return;
@@ -90,10 +91,10 @@ struct TunedT : LevelOf<ProblemT<kSplit>, BuffersT<kSplit>> {
     };
     const bool wide = aligned(at.in) && aligned(at.out) && aligned(at.cos) && aligned(at.sin) &&
                       shape.half % 8 == 0 && shape.pitch % 8 == 0 && shape.table_pitch % 4 == 0;
-    const std::int64_t threads = shape.tokens * ((shape.heads + C::kHeads - 1) / C::kHeads) *
-                                 (wide ? shape.half / 8 : shape.half);
-    const LaunchConfig config{
-        dim3(static_cast<unsigned>((threads + C::kThreads - 1) / C::kThreads)), dim3(C::kThreads)};
+    const std::int64_t threads =
+        shape.tokens * ceil_div(shape.heads, C::kHeads) * (wide ? shape.half / 8 : shape.half);
+    const LaunchConfig config{dim3(static_cast<unsigned>(ceil_div(threads, C::kThreads))),
+                              dim3(C::kThreads)};
     launch(wide ? kernel<C, 8> : kernel<C, 1>, config, stream, at.in, at.out, at.cos, at.sin,
            shape);
   }

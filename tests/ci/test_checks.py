@@ -140,7 +140,7 @@ class Sources(unittest.TestCase):
     def test_no_chapter_before_11_includes_the_tuner(self):
         include = self.LICENCE + '#include "chapters/11_autotuning/tuner/space.hpp"\n'
         self.assertEqual(self.check(include, "chapters/11_autotuning/gemm.cuh"), [])
-        for name in ("chapters/08_persistent/plan.cuh", "chapters/10_flash_attention/masks.hpp"):
+        for name in ("chapters/08_persistent/plan.cuh", "chapters/10_flash_attention/problem.hpp"):
             self.assertEqual(len(self.check(include, name)), 1, name)
 
     def test_a_ladder_that_changes_a_level_by_its_index_fails(self):

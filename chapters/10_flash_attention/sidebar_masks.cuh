@@ -5,7 +5,7 @@
 #pragma once
 
 #include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
-#include "chapters/10_flash_attention/masks.hpp"
+#include "chapters/10_flash_attention/sidebar_masks.hpp"
 
 namespace cookbook::attention {
 

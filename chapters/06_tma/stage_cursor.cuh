@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/device/cuda.cuh"
+
+namespace cookbook {
+
+/// A stage of a ring of kStages, and the parity of the phase that its barriers are in.
+template <int kStages>
+struct StageCursor {
+  int stage = 0;
+  uint32_t phase = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+  /// Advances by `count` steps.
+  __device__ __forceinline__ void advance(int count) {
+    stage += count;
+    phase ^= static_cast<uint32_t>(stage / kStages) & 1;
+    stage %= kStages;
+  }
+};
+
+}  // namespace cookbook
