@@ -94,12 +94,6 @@ void bf16_product(float* out) {
   mma_m16n8k16<bf16>(d, a, b);
   out[threadIdx.x] = d[0];
 }
-void fp8_product(float* out) {
-  const uint32_t a[4] = {}, b[2] = {};
-  float d[4] = {};
-  mma_m16n8k32_e4m3(d, a, b);
-  out[threadIdx.x] = d[0];
-}
 void barrier(float*) {
   auto* bar = dynamic_shared<uint64_t>();
   if (threadIdx.x == 0) mbarrier_init(bar, blockDim.x);
@@ -148,7 +142,6 @@ TEST(DeviceTable, AnInstructionThatTheDeviceLacksIsNamed) {
   };
   for (const Instruction& i : {
            Instruction{bf16_product, "a100", "t4", "needs sm_80; this is the SIMT model of T4"},
-           Instruction{fp8_product, "rtx4090", "rtx3090", "needs sm_89"},
            Instruction{barrier, "a100", "t4", "mbarrier_init needs sm_80"},
            Instruction{transaction, "h100", "rtx4090", "mbarrier_arrive_expect_tx needs sm_90"},
            Instruction{bulk_copy, "rtx5090", "rtx4090", "bulk_store needs sm_90"},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The CUDA side of backend.hpp.
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <mutex>

@@ -16,12 +16,6 @@
 #define COOKBOOK_ASM_SM80(...) __trap()
 #endif
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-#define COOKBOOK_ASM_SM89(...) asm volatile(__VA_ARGS__)
-#else
-#define COOKBOOK_ASM_SM89(...) __trap()
-#endif
-
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define COOKBOOK_ASM_SM90(...) asm volatile(__VA_ARGS__)
 #else

@@ -6,14 +6,14 @@
 /// Fragment layouts, with g = lane / 4 and t = lane % 4. A 32-bit register holds two neighbouring
 /// columns of A (rows of B), the lower index in the lower half:
 ///
-///     m16n8k16, 16-bit                     m16n8k8, tf32           m16n8k32, e4m3 (4 per register)
-///     a[0] = A[g    ][2t, 2t+1]            a[0] = A[g    ][t    ]  a[0] = A[g    ][4t ..+3]
-///     a[1] = A[g + 8][2t, 2t+1]            a[1] = A[g + 8][t    ]  a[1] = A[g + 8][4t ..+3]
-///     a[2] = A[g    ][2t + 8, 2t + 9]      a[2] = A[g    ][t + 4]  a[2] = A[g    ][4t + 16 ..+3]
-///     a[3] = A[g + 8][2t + 8, 2t + 9]      a[3] = A[g + 8][t + 4]  a[3] = A[g + 8][4t + 16 ..+3]
-///     b[0] = B[2t, 2t + 1    ][g]          b[0] = B[t    ][g]      b[0] = B[4t ..+3     ][g]
-///     b[1] = B[2t + 8, 2t + 9][g]          b[1] = B[t + 4][g]      b[1] = B[4t + 16 ..+3][g]
-///     d[0], d[1] = D[g][2t, 2t + 1]        d[2], d[3] = D[g + 8][2t, 2t + 1]   (all three shapes)
+///     m16n8k16, 16-bit                     m16n8k8, tf32
+///     a[0] = A[g    ][2t, 2t+1]            a[0] = A[g    ][t    ]
+///     a[1] = A[g + 8][2t, 2t+1]            a[1] = A[g + 8][t    ]
+///     a[2] = A[g    ][2t + 8, 2t + 9]      a[2] = A[g    ][t + 4]
+///     a[3] = A[g + 8][2t + 8, 2t + 9]      a[3] = A[g + 8][t + 4]
+///     b[0] = B[2t, 2t + 1    ][g]          b[0] = B[t    ][g]
+///     b[1] = B[2t + 8, 2t + 9][g]          b[1] = B[t + 4][g]
+///     d[0], d[1] = D[g][2t, 2t + 1]        d[2], d[3] = D[g + 8][2t, 2t + 1]   (both shapes)
 #pragma once
 
 #include <type_traits>
@@ -27,17 +27,9 @@
 
 namespace cookbook {
 
-/// Loads one 8x8 matrix of 16-bit elements from shared memory (PTX ISA, "ldmatrix"). Lanes 0..7
-/// give the addresses of its rows, 16 bytes each, 16-byte aligned. Lane l receives
-/// M[l / 4][2 (l % 4), +1] in r[0]. All 32 lanes of the warp must call.
-__device__ __forceinline__ void ldmatrix_x1(uint32_t (&r)[1], const void* smem_row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
-               : "=r"(r[0])
-               : "r"(shared_address(smem_row))
-               : "memory");
-}
-
-/// Two matrices: lanes 8i..8i+7 give the rows of matrix i, which goes to r[i].
+/// Loads two 8x8 matrices of 16-bit elements from shared memory (PTX ISA, "ldmatrix"). Lanes
+/// 8i..8i+7 give the addresses of the rows of matrix i, 16 bytes each, 16-byte aligned. Lane l
+/// receives M_i[l / 4][2 (l % 4), +1] in r[i]. All 32 lanes of the warp must call.
 __device__ __forceinline__ void ldmatrix_x2(uint32_t (&r)[2], const void* smem_row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                : "=r"(r[0]), "=r"(r[1])
@@ -45,18 +37,10 @@ __device__ __forceinline__ void ldmatrix_x2(uint32_t (&r)[2], const void* smem_r
                : "memory");
 }
 
-/// Four matrices: lanes 8i..8i+7 give the rows of matrix i, which goes to r[i].
+/// The same for four matrices.
 __device__ __forceinline__ void ldmatrix_x4(uint32_t (&r)[4], const void* smem_row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(smem_row))
-               : "memory");
-}
-
-/// As ldmatrix_x1, each matrix transposed: lane l receives M[2 (l % 4), +1][l / 4].
-__device__ __forceinline__ void ldmatrix_x1_trans(uint32_t (&r)[1], const void* smem_row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
-               : "=r"(r[0])
                : "r"(shared_address(smem_row))
                : "memory");
 }
@@ -77,34 +61,10 @@ __device__ __forceinline__ void ldmatrix_x4_trans(uint32_t (&r)[4], const void* 
                : "memory");
 }
 
-/// Stores two 8x8 matrices of 16-bit elements to shared memory, sm_90 (PTX ISA, "stmatrix"): the
-/// inverse of ldmatrix_x2. All 32 lanes of the warp must call.
-__device__ __forceinline__ void stmatrix_x2(void* smem_row, const uint32_t (&r)[2]) {
-  COOKBOOK_ASM_SM90(
-      "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(shared_address(smem_row)),
-      "r"(r[0]), "r"(r[1])
-      : "memory");
-}
-
-/// Stores four matrices: the inverse of ldmatrix_x4.
+/// Stores four 8x8 matrices of 16-bit elements to shared memory, sm_90 (PTX ISA, "stmatrix"): the
+/// inverse of ldmatrix_x4. All 32 lanes of the warp must call.
 __device__ __forceinline__ void stmatrix_x4(void* smem_row, const uint32_t (&r)[4]) {
   COOKBOOK_ASM_SM90("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                        shared_address(smem_row)),
-                    "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-                    : "memory");
-}
-
-/// As stmatrix_x2, each matrix transposed: the inverse of ldmatrix_x2_trans.
-__device__ __forceinline__ void stmatrix_x2_trans(void* smem_row, const uint32_t (&r)[2]) {
-  COOKBOOK_ASM_SM90("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(
-                        shared_address(smem_row)),
-                    "r"(r[0]), "r"(r[1])
-                    : "memory");
-}
-
-/// As stmatrix_x4, each matrix transposed: the inverse of ldmatrix_x4_trans.
-__device__ __forceinline__ void stmatrix_x4_trans(void* smem_row, const uint32_t (&r)[4]) {
-  COOKBOOK_ASM_SM90("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
                         shared_address(smem_row)),
                     "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
                     : "memory");
@@ -148,17 +108,6 @@ __device__ __forceinline__ uint32_t to_tf32(float value) {
   uint32_t bits = 0;
   COOKBOOK_ASM_SM80("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
-}
-
-/// d += a * b, 16x8x32, FP8 e4m3 inputs, fp32 accumulators (PTX ISA, "mma.sync", m16n8k32). sm_89.
-/// All 32 lanes of the warp must call.
-__device__ __forceinline__ void mma_m16n8k32_e4m3(float (&d)[4], const uint32_t (&a)[4],
-                                                  const uint32_t (&b)[2]) {
-  COOKBOOK_ASM_SM89(
-      "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 }  // namespace cookbook

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Synchronisation of part of a block or of a grid, register reallocation, dependent launches.
+/// Synchronisation of part of a block or of a grid, register reallocation.
 #pragma once
 
 #include <type_traits>
@@ -96,22 +96,6 @@ __device__ __forceinline__ void store_release(T* address, T value) {
 
 /// Lets other threads run inside a spin loop.
 __device__ __forceinline__ void spin_pause() { __nanosleep(20); }
-
-/// Allows the next kernel in the stream to start if it was launched as a dependent (PTX ISA,
-/// "griddepcontrol.launch_dependents"). Does nothing before sm_90.
-__device__ __forceinline__ void grid_launch_dependents() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
-/// Waits until the kernels that this one depends on have finished and their writes are visible (PTX
-/// ISA, "griddepcontrol.wait"). Does nothing before sm_90.
-__device__ __forceinline__ void grid_wait_dependencies() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
 
 }  // namespace cookbook
 

@@ -19,7 +19,6 @@ struct alignas(sizeof(T) * kCount) Pack {
   __host__ __device__ const T& operator[](int i) const { return values[i]; }
 };
 
-using bf16x8 = Pack<bf16, 8>;
 using floatx2 = Pack<float, 2>;
 using floatx4 = Pack<float, 4>;
 

@@ -66,21 +66,4 @@ __device__ __forceinline__ T block_sum(T value, T* scratch) {
   return value;
 }
 
-/// Maximum over a block of `kThreads` threads (a multiple of 32), in every thread. Scratch and
-/// participation as for block_sum.
-template <int kThreads, class T>
-__device__ __forceinline__ T block_max(T value, T* scratch) {
-  static_assert(kThreads % kWarpSize == 0, "whole warps");
-  value = warp_max(value);
-  if constexpr (kThreads > kWarpSize) {
-    if (lane_idx() == 0) scratch[warp_idx()] = value;
-    __syncthreads();
-    value = scratch[0];
-#pragma unroll
-    for (int i = 1; i < kThreads / kWarpSize; ++i) value = max(value, scratch[i]);
-    __syncthreads();  // all threads must have read scratch before it is overwritten
-  }
-  return value;
-}
-
 }  // namespace cookbook

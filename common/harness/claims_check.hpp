@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include "common/backend/simt/trace.hpp"
 #include "common/harness/result.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/result.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -6,8 +6,8 @@
 #include "common/harness/check.hpp"
 #include "common/harness/console.hpp"
 #include "common/harness/execute.hpp"
-#include "common/harness/statistics.hpp"
 #include "common/harness/roofs.hpp"
+#include "common/harness/statistics.hpp"
 
 namespace cookbook {
 

@@ -12,14 +12,12 @@
 // for its fence_mbarrier_init: see Knowledge.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "common/backend/simt/internal.hpp"

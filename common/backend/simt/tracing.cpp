@@ -9,12 +9,10 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <tuple>
-#include <unordered_map>
 
 #include "common/backend/simt/counters.hpp"
 #include "common/backend/simt/library_code.hpp"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "common/backend/simt/units/mbarrier.hpp"
 
-#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <string>
 
 #include "common/backend/simt/units/state.hpp"

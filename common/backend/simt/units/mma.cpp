@@ -60,15 +60,14 @@ int unpack(uint32_t bits, Format format, float* values) {
       values[0] = half_value(static_cast<uint16_t>(bits));
       values[1] = half_value(static_cast<uint16_t>(bits >> 16));
       return 2;
-    case Format::e4m3: break;
+    case Format::e4m3: break;  // wgmma only
   }
-  for (int i = 0; i < 4; ++i) values[i] = e4m3_value(static_cast<uint8_t>(bits >> (8 * i)));
-  return 4;
+  return 0;
 }
 
 using Row = float __attribute__((vector_size(32), may_alias));  // eight columns, added side by side
 
-COOKBOOK_SIMT_WIDE void multiply_rows(const float (*a)[32], const Row* b, int depth, Row* d) {
+COOKBOOK_SIMT_WIDE void multiply_rows(const float (*a)[16], const Row* b, int depth, Row* d) {
   for (int row = 0; row < 16; ++row) {
     Row sum = d[row];
     for (int k = 0; k < depth; ++k) sum += a[row][k] * b[k];
@@ -77,14 +76,14 @@ COOKBOOK_SIMT_WIDE void multiply_rows(const float (*a)[32], const Row* b, int de
 }
 
 void multiply(const std::array<MmaLane*, kWarpSize>& lanes, Format format) {
-  float a[16][32];
-  alignas(32) float b[32][8];
-  const int per_register = format == Format::tf32 ? 1 : format == Format::e4m3 ? 4 : 2;
+  float a[16][16];
+  alignas(32) float b[16][8];
+  const int per_register = format == Format::tf32 ? 1 : 2;
   const int half_k = 4 * per_register;
   for (int lane = 0; lane < 32; ++lane) {
     const int group = lane / 4;
     const int first = lane % 4 * per_register;
-    float values[4];
+    float values[2];
     for (int r = 0; r < 4; ++r) {
       unpack(lanes[static_cast<size_t>(lane)]->a[r], format, values);
       for (int i = 0; i < per_register; ++i) {
@@ -130,17 +129,17 @@ void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed) 
   });
 }
 
-void stmatrix(const uint32_t* r, int matrices, void* smem_row, bool transposed) {
+void stmatrix(const uint32_t* r, void* smem_row) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(90, "stmatrix", pc);
-  require_rows(smem_row, matrices, true, "stmatrix", pc);
+  require_rows(smem_row, 4, true, "stmatrix", pc);
   MatrixLane mine{nullptr, r, static_cast<char*>(smem_row), false};
-  warp_collective(mine, "stmatrix", pc, [=](const Lanes& lanes) {
-    for (uint32_t matrix = 0; matrix < static_cast<uint32_t>(matrices); ++matrix) {
+  warp_collective(mine, "stmatrix", pc, [](const Lanes& lanes) {
+    for (uint32_t matrix = 0; matrix < 4; ++matrix) {
       for (uint32_t row = 0; row < 8; ++row) {
         uint16_t elements[8];
         for (uint32_t column = 0; column < 8; ++column) {
-          const MatrixElement from = element_holder(row, column, transposed);
+          const MatrixElement from = element_holder(row, column, false);
           elements[column] =
               static_cast<uint16_t>(lanes[from.lane]->store[matrix] >> (16 * from.half));
         }
@@ -152,7 +151,7 @@ void stmatrix(const uint32_t* r, int matrices, void* smem_row, bool transposed) 
 
 void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format) {
   void* const pc = COOKBOOK_SIMT_PC;
-  require_capability(format == Format::e4m3 ? 89 : 80, "mma.sync of this type and shape", pc);
+  require_capability(80, "mma.sync of this type and shape", pc);
   MmaLane mine{d, a, b, false};
   warp_collective(mine, "mma.sync", pc,
                   [=](const std::array<MmaLane*, kWarpSize>& lanes) { multiply(lanes, format); });

@@ -13,22 +13,16 @@ namespace cookbook {
 namespace simt {
 
 void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed);
-void stmatrix(const uint32_t* r, int matrices, void* smem_row, bool transposed);
+void stmatrix(const uint32_t* r, void* smem_row);
 void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format);
 
 }  // namespace simt
 
-__forceinline__ void ldmatrix_x1(uint32_t (&r)[1], const void* smem_row) {
-  simt::ldmatrix(r, 1, smem_row, false);
-}
 __forceinline__ void ldmatrix_x2(uint32_t (&r)[2], const void* smem_row) {
   simt::ldmatrix(r, 2, smem_row, false);
 }
 __forceinline__ void ldmatrix_x4(uint32_t (&r)[4], const void* smem_row) {
   simt::ldmatrix(r, 4, smem_row, false);
-}
-__forceinline__ void ldmatrix_x1_trans(uint32_t (&r)[1], const void* smem_row) {
-  simt::ldmatrix(r, 1, smem_row, true);
 }
 __forceinline__ void ldmatrix_x2_trans(uint32_t (&r)[2], const void* smem_row) {
   simt::ldmatrix(r, 2, smem_row, true);
@@ -37,17 +31,8 @@ __forceinline__ void ldmatrix_x4_trans(uint32_t (&r)[4], const void* smem_row) {
   simt::ldmatrix(r, 4, smem_row, true);
 }
 
-__forceinline__ void stmatrix_x2(void* smem_row, const uint32_t (&r)[2]) {
-  simt::stmatrix(r, 2, smem_row, false);
-}
 __forceinline__ void stmatrix_x4(void* smem_row, const uint32_t (&r)[4]) {
-  simt::stmatrix(r, 4, smem_row, false);
-}
-__forceinline__ void stmatrix_x2_trans(void* smem_row, const uint32_t (&r)[2]) {
-  simt::stmatrix(r, 2, smem_row, true);
-}
-__forceinline__ void stmatrix_x4_trans(void* smem_row, const uint32_t (&r)[4]) {
-  simt::stmatrix(r, 4, smem_row, true);
+  simt::stmatrix(r, smem_row);
 }
 
 template <class T>
@@ -59,11 +44,6 @@ __forceinline__ void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], const u
 __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4],
                                       const uint32_t (&b)[2]) {
   simt::mma_m16n8(d, a, b, simt::Format::tf32);
-}
-
-__forceinline__ void mma_m16n8k32_e4m3(float (&d)[4], const uint32_t (&a)[4],
-                                       const uint32_t (&b)[2]) {
-  simt::mma_m16n8(d, a, b, simt::Format::e4m3);
 }
 
 uint32_t to_tf32(float value);

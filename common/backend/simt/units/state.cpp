@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "common/backend/simt/units/state.hpp"
 
-#include <cstring>
 #include <string>
 
 #include "common/backend/simt/units/wgmma_state.hpp"

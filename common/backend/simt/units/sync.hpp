@@ -46,8 +46,4 @@ __forceinline__ void store_release(T* address, T value) {
   simt::store_release(address, static_cast<uint64_t>(value), sizeof(T));
 }
 
-// Launches do not overlap on the CPU: there is nothing to start early or to wait for.
-__forceinline__ void grid_launch_dependents() {}
-__forceinline__ void grid_wait_dependencies() {}
-
 }  // namespace cookbook
