@@ -35,8 +35,10 @@ if(COOKBOOK_BACKEND STREQUAL "simt")
   # unlikely side of a branch behind the end of the kernel.
   # Statement frontiers, which -g implies and -g1 does not: without them, a few accesses get the line
   # of the previous statement.
+  # A volatile access may be a flag between blocks, so it has hooks of its own.
   set(COOKBOOK_TRACED_OPTIONS
-    -fsanitize=thread -fsanitize-coverage=trace-pc -gstatement-frontiers
+    -fsanitize=thread --param=tsan-distinguish-volatile=1
+    -fsanitize-coverage=trace-pc -gstatement-frontiers
     -fno-reorder-blocks -fno-reorder-blocks-and-partition -fsanitize=signed-integer-overflow)
   target_compile_options(cookbook_kernel_traced INTERFACE ${COOKBOOK_TRACED_OPTIONS})
 else()

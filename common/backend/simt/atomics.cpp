@@ -40,6 +40,7 @@ T modify(T* address, void* pc, Update update) {
     std::memcpy(&new_bits, static_cast<const void*>(&new_value), sizeof(T));
   } while (!__atomic_compare_exchange_n(word, &old_bits, new_bits, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED));
+  if (hooks) hooks->atomic_done(address);
   return old_value;
 }
 
@@ -81,7 +82,12 @@ template int atomic_max(int*, int);
 template unsigned atomic_max(unsigned*, unsigned);
 template unsigned long long atomic_max(unsigned long long*, unsigned long long);
 
-void memory_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void memory_fence() {
+  if (hooks && current_thread) hooks->memory_fence();
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void memory_fence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 unsigned long long nanosecond_counter() {
   return static_cast<unsigned long long>(std::chrono::duration_cast<std::chrono::nanoseconds>(

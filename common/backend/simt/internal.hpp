@@ -87,10 +87,12 @@ struct Thread {
   void* wait_pc = nullptr;          // where in the kernel it waits
   uint32_t cluster_arrival = 0;     // 1 + phase of the cluster barrier it arrived at; 0: it waited
   // traced mode only
-  uintptr_t basic_block = 0;  // pc of the basic block it is parked at
-  uint32_t call_depth = 0;    // kept by the tracer (function entry and exit)
-  uint32_t converged = 0;     // lanes released together with this one
-  uint64_t parked_at = 0;     // Warp::instruction when it parked: for fairness
+  uintptr_t basic_block = 0;        // pc of the basic block it is parked at
+  uint32_t call_depth = 0;          // kept by the tracer (function entry and exit)
+  uint32_t converged = 0;           // lanes released together with this one
+  uint64_t parked_at = 0;           // Warp::instruction when it parked: for fairness
+  const void* flag_read = nullptr;  // a volatile load that it was about to execute ...
+  uint32_t flag_clock = 0;          // ... and its clock then, for the tracer
   LanePath path;
   std::unique_ptr<UnitState> unit_state;
 };
@@ -372,6 +374,17 @@ struct Hooks {
   // An atomic read-modify-write that the runtime performs for the current thread (those that g++
   // has no builtin for).
   virtual void atomic_access(const void* /*address*/, int /*bytes*/, void* /*pc*/) {}
+  // The same one has been performed.
+  virtual void atomic_done(const void* /*address*/) {}
+  // load_acquire() or store_release() by the current thread comes next.
+  virtual void flag_access(const void* /*address*/, int /*bytes*/, bool /*is_write*/,
+                           void* /*pc*/) {}
+  // load_acquire() by the current thread has been performed.
+  virtual void flag_acquire(const void* /*address*/) {}
+  // The volatile load that Thread::flag_read names has been performed.
+  virtual void flag_was_read(Thread&) {}
+  // A fence by the current thread that orders its accesses for other blocks.
+  virtual void memory_fence() {}
   // A synchronous access that a unit performs for the current thread (ldmatrix, stmatrix, wmma, mma
   // helpers): counted and checked as an ordinary load or store.
   virtual void unit_access(const void* /*address*/, int /*bytes*/, bool /*is_write*/,

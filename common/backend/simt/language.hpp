@@ -79,6 +79,7 @@ void* dynamic_shared_memory();
 uint32_t shared_address(const void* pointer);
 void* shared_pointer(uint32_t address);
 void memory_fence();
+void memory_fence_block();
 void nap();
 [[noreturn]] void trap();
 long long cycle_counter();
@@ -130,7 +131,7 @@ __forceinline__ int __syncthreads_or(int predicate) {
 }
 __forceinline__ void __syncwarp(unsigned mask = 0xffffffffu) { cookbook::simt::sync_warp(mask); }
 __forceinline__ void __threadfence() { cookbook::simt::memory_fence(); }
-__forceinline__ void __threadfence_block() { cookbook::simt::memory_fence(); }
+__forceinline__ void __threadfence_block() { cookbook::simt::memory_fence_block(); }
 __forceinline__ void __threadfence_system() { cookbook::simt::memory_fence(); }
 
 // ---- shuffles: `width` splits the warp into segments of that many lanes ----

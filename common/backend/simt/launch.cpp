@@ -7,15 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/crash.hpp"
 #include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/watchdog.hpp"
@@ -46,35 +49,42 @@ struct Settings {
   int workers = 1;
   RunBlocks blocks = RunBlocks::all;
 
+  StartOrder order = StartOrder::forward;
+  uint64_t order_seed = 1;
+
   Settings() {
     const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
     workers = static_cast<int>(
         environment_number("COOKBOOK_SIMT_WORKERS", std::min<uint64_t>(2, cores), 1, kMaxWorkers));
-    const char* text = std::getenv("COOKBOOK_SIMT_ASYNC");
-    if (!text || !*text) return;
+    schedule = static_cast<AsyncSchedule>(
+        choice_from_environment("COOKBOOK_SIMT_ASYNC", {"late", "early", "random"}, &seed));
+    order = static_cast<StartOrder>(choice_from_environment(
+        "COOKBOOK_SIMT_ORDER", {"forward", "reverse", "random"}, &order_seed));
+  }
+
+ private:
+  // The index of the variable's value among `names`; 0 if it is unset. The last one may have a
+  // seed.
+  static size_t choice_from_environment(const char* variable,
+                                        const std::array<std::string_view, 3>& names,
+                                        uint64_t* seed) {
+    const char* text = std::getenv(variable);
+    if (!text || !*text) return 0;
     const std::string_view value = text;
     const size_t colon = value.find(':');
-    const std::string_view name = value.substr(0, colon);
-    bool right = true;
-    if (name == "late") {
-      schedule = AsyncSchedule::late;
-    } else if (name == "early") {
-      schedule = AsyncSchedule::early;
-    } else if (name == "random") {
-      schedule = AsyncSchedule::random;
-      if (colon != std::string_view::npos) {
-        const auto number = whole_number<uint64_t>(value.substr(colon + 1));
-        right = number.has_value();
-        seed = number.value_or(1);
-      }
-    } else {
-      right = false;
+    const auto found = std::find(names.begin(), names.end(), value.substr(0, colon));
+    bool right = found != names.end();
+    if (colon != std::string_view::npos) {
+      const auto number = whole_number<uint64_t>(value.substr(colon + 1));
+      right = found + 1 == names.end() && number.has_value();
+      *seed = number.value_or(1);
     }
-    // Only a random schedule has a seed.
-    if (!right || (colon != std::string_view::npos && name != "random")) {
-      throw std::runtime_error("COOKBOOK_SIMT_ASYNC takes late, early or random[:seed]; got '" +
-                               std::string(value) + "'");
+    if (!right) {
+      throw std::runtime_error(std::string(variable) + " takes " + std::string(names[0]) + ", " +
+                               std::string(names[1]) + " or " + std::string(names[2]) +
+                               "[:seed]; got '" + std::string(value) + "'");
     }
+    return static_cast<size_t>(found - names.begin());
   }
 };
 
@@ -162,23 +172,41 @@ class FirstError {
 
 // The groups that run, in order: `count` of them, `group(i)` the i-th.
 struct ChosenGroups {
-  explicit ChosenGroups(uint64_t group_count) : of(group_count), count(group_count) {
+  explicit ChosenGroups(const Launch& launch)
+      : of(launch.group_count), count(of), order(settings().order) {
     constexpr uint64_t kSample = 4;
     if (settings().blocks == RunBlocks::sample) count = std::min(count, kSample);
+    if (of * launch.blocks_per_group <= static_cast<uint64_t>(device_info().sm_count)) {
+      order = StartOrder::forward;
+    }
+    if (order != StartOrder::random || count < 2) return;
+    // i * factor + shift modulo count: every group once.
+    uint64_t state = settings().order_seed;
+    shift = mix_bits(state++) % count;
+    do {
+      factor = 1 + mix_bits(state++) % (count - 1);
+    } while (std::gcd(factor, count) != 1);
   }
   uint64_t group(uint64_t i) const {
+    if (order == StartOrder::reverse) i = count - 1 - i;
+    if (order == StartOrder::random) {
+      i = static_cast<uint64_t>((static_cast<unsigned __int128>(factor) * i + shift) % count);
+    }
     if (count == of) return i;
     return static_cast<uint64_t>(static_cast<unsigned __int128>(of - 1) * i / (count - 1));
   }
   uint64_t of, count;
+  StartOrder order;
+  uint64_t factor = 1, shift = 0;
 };
 
 void run_launch(const Launch& launch) {
-  const ChosenGroups chosen(launch.group_count);
+  const ChosenGroups chosen(launch);
   const int workers =
       static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(settings().workers), chosen.count));
   LaunchState state(static_cast<size_t>(workers));
   state.launch = &launch;
+  state.group_total = chosen.count;
   state.schedule = settings().schedule;
   state.seed = settings().seed;
   state.running_workers = workers;
@@ -308,6 +336,11 @@ void check_environment() {
 void set_async_schedule(AsyncSchedule schedule, uint64_t seed) {
   settings().schedule = schedule;
   settings().seed = seed;
+}
+
+void set_start_order(StartOrder order, uint64_t seed) {
+  settings().order = order;
+  settings().order_seed = seed;
 }
 
 // Within a launch, that launch's.

@@ -26,6 +26,15 @@ enum class AsyncSchedule { late, early, random };
 void set_async_schedule(AsyncSchedule schedule, uint64_t seed = 1);
 AsyncSchedule async_schedule();
 
+/// In which order the blocks of a launch start (clusters, where blocks form them). A GPU promises
+/// none. A grid of no more blocks than the device has SMs starts forward whatever is asked for:
+/// there all are resident at once, and persistent kernels wait for each other.
+enum class StartOrder { forward, reverse, random };
+
+/// Takes effect with the next launch. The initial value is
+/// COOKBOOK_SIMT_ORDER=forward|reverse|random[:seed], or forward.
+void set_start_order(StartOrder order, uint64_t seed = 1);
+
 /// Number of OS threads that blocks are assigned to; at least 1. The initial value is
 /// COOKBOOK_SIMT_WORKERS, or 2 if there are that many cores. Results do not depend on it, except
 /// for the order of atomics.

@@ -98,6 +98,17 @@ class RaceDetector {
   /// `thread` executes fence.mbarrier_init.
   void barrier_init_fence(Actor thread);
 
+  /// The clock of `thread` up to which `by` knows what it did.
+  uint32_t known(Actor by, uint32_t thread) const { return known_clock(view(by), thread); }
+  uint32_t clock_of(Actor thread) const { return clock_[static_cast<uint32_t>(thread)]; }
+  /// Returns the clock of `thread` and advances it: what it does next is told from what it did.
+  uint32_t tick(Actor thread) { return clock_[static_cast<uint32_t>(thread)]++; }
+  /// What `thread` knows has changed if one of these has.
+  std::shared_ptr<const void> row_of(Actor thread) const {
+    return thread_clocks_[static_cast<uint32_t>(thread)].row;
+  }
+  uint32_t interval() const { return interval_; }
+
   /// All threads have exited: reports what nobody waited for.
   void check_exits();
 

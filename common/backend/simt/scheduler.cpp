@@ -67,8 +67,11 @@ Activity activity_of(const Thread& thread, const RunningThread* running) {
   const auto pc = static_cast<void* const volatile&>(thread.wait_pc);
   if (state == ThreadState::exited) return {true, false, false, nullptr, nullptr};
   if (running && running->thread == &thread) return {false, true, false, nullptr, nullptr};
-  const bool spins = thread.spinning && state == ThreadState::ready;
-  return {false, false, spins, spins ? nullptr : waits_in, spins || waits_in ? pc : nullptr};
+  const bool spins = thread.spinning && state != ThreadState::blocked;
+  if (spins || waits_in) return {false, false, spins, spins ? nullptr : waits_in, pc};
+  // A lane that waits for others of its warp is on its way to this basic block.
+  const auto block = static_cast<const volatile uintptr_t&>(thread.basic_block);
+  return {false, false, false, nullptr, reinterpret_cast<void*>(block)};
 }
 
 // "threads 0..31 wait in __syncthreads at sgemm.cuh:40; threads 32..63 exited"
@@ -112,7 +115,10 @@ std::string describe_group(const Group& group, const RunningThread* running) {
   std::vector<void*> pcs;
   for (uint32_t b = 0; b < group.block_count; ++b) {
     const Block& block = *group.blocks[b];
-    for (uint32_t t = 0; t < block.thread_count; ++t) pcs.push_back(block.threads[t].wait_pc);
+    for (uint32_t t = 0; t < block.thread_count; ++t) {
+      pcs.push_back(block.threads[t].wait_pc);
+      pcs.push_back(reinterpret_cast<void*>(block.threads[t].basic_block));
+    }
   }
   std::sort(pcs.begin(), pcs.end());
   pcs.erase(std::unique(pcs.begin(), pcs.end()), pcs.end());
@@ -130,6 +136,15 @@ std::string describe_group(const Group& group, const RunningThread* running) {
   return text;
 }
 
+std::string describe_waiting_blocks(const LaunchState& state) {
+  const uint64_t started = state.next_group.load();
+  if (started >= state.group_total) return "";
+  const uint64_t blocks = (state.group_total - started) * state.launch->blocks_per_group;
+  return "; " + std::to_string(blocks) + (blocks == 1 ? " block has" : " blocks have") +
+         " not started, and none will before another ends: a block may wait only for blocks that "
+         "started before it";
+}
+
 namespace {
 
 [[noreturn]] void report_deadlock(Worker& worker) {
@@ -138,8 +153,8 @@ namespace {
 }
 
 [[noreturn]] void report_livelock(Worker& worker) {
-  abandon(kernel_name(worker.group.launch->kernel) +
-          ": no progress, every thread only spins: " + describe_group(worker.group));
+  abandon(kernel_name(worker.group.launch->kernel) + ": no progress, every thread only spins: " +
+          describe_group(worker.group) + describe_waiting_blocks(*worker.state));
 }
 
 // ---- switching ----
@@ -345,6 +360,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
     thread.call_depth = 0;
     thread.converged = thread.warp->lanes;
     thread.parked_at = 0;
+    thread.flag_read = nullptr;
     thread.path = {};
   }
 }
@@ -502,6 +518,7 @@ void bb_park(void* pc) {
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
   Warp& warp = *self.warp;
+  if (self.flag_read != nullptr) hooks->flag_was_read(self);
   self.basic_block = reinterpret_cast<uintptr_t>(pc);
   if (warp.running == 1 && warp.parked == 0 && !self.spinning) {
     // The only lane left: nobody to wait for.

@@ -24,6 +24,17 @@ extern TracerBackend* tracer_backend;
 void trace_access(Thread& thread, uintptr_t address, unsigned bytes, Op op, bool natural_alignment,
                   void* pc, unsigned part = 0);
 
+/// How blocks may agree through an access. Two accesses that are not `none` never race.
+enum class FlagUse : uint8_t { none, volatile_access, atomic_load, atomic };
+
+/// An atomic or a volatile access by instrumented code on `thread`, which comes next. `fenced`: it
+/// writes with release semantics.
+void trace_flag_access(Thread& thread, uintptr_t address, unsigned bytes, Op op, FlagUse use,
+                       bool fenced, void* pc);
+
+/// `thread` has performed an atomic on `address`, which may have read what another block wrote.
+void trace_flag_read(Thread& thread, uintptr_t address);
+
 /// One lane's part of a warp-wide asynchronous copy (cp.async): counted as a lane of a request.
 void trace_lane_access(Thread& thread, const void* address, unsigned bytes, Op op, void* pc,
                        Actor actor);

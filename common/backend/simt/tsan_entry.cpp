@@ -13,6 +13,7 @@
 
 namespace {
 
+using cookbook::simt::FlagUse;
 using cookbook::simt::Op;
 using cookbook::simt::Thread;
 
@@ -25,6 +26,29 @@ inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc
   if (!tracing(pc)) return;
   cookbook::simt::trace_access(*cookbook::simt::current_thread,
                                reinterpret_cast<uintptr_t>(address), bytes, op, natural, pc);
+}
+
+/// A volatile access of a naturally aligned type: a flag, if it is in global memory.
+inline void flag(const volatile void* address, unsigned bytes, Op op, void* pc) {
+  if (!tracing(pc)) return;
+  cookbook::simt::trace_flag_access(*cookbook::simt::current_thread,
+                                    reinterpret_cast<uintptr_t>(address), bytes, op,
+                                    FlagUse::volatile_access, false, pc);
+}
+
+/// An atomic, which `perform` performs.
+template <class F>
+auto atomic(const volatile void* address, unsigned bytes, int order, void* pc, F&& perform,
+            FlagUse use = FlagUse::atomic) {
+  if (!tracing(pc)) return perform();
+  Thread& thread = *cookbook::simt::current_thread;
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const bool releases =
+      order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+  cookbook::simt::trace_flag_access(thread, at, bytes, Op::atomic, use, releases, pc);
+  const auto result = perform();
+  cookbook::simt::trace_flag_read(thread, at);
+  return result;
 }
 
 /// An access of a type less aligned than its size. One of at most 16 bytes counts as a whole, a
@@ -92,51 +116,53 @@ T update(volatile T* p, F&& f) {
     scalar(p, N, Op::load, CALLER, false);                                                     \
     scalar(p, N, Op::store, CALLER, false);                                                    \
   }                                                                                            \
-  void __tsan_volatile_read##N(void* p) { scalar(p, N, Op::load, CALLER, true); }              \
-  void __tsan_volatile_write##N(void* p) { scalar(p, N, Op::store, CALLER, true); }            \
+  void __tsan_volatile_read##N(void* p) { flag(p, N, Op::load, CALLER); }                      \
+  void __tsan_volatile_write##N(void* p) { flag(p, N, Op::store, CALLER); }                    \
   void __tsan_unaligned_volatile_read##N(void* p) { scalar(p, N, Op::load, CALLER, false); }   \
   void __tsan_unaligned_volatile_write##N(void* p) { scalar(p, N, Op::store, CALLER, false); } \
   void __tsan_read##N##_pc(void* p, void* pc) { scalar(p, N, Op::load, pc, true); }            \
   void __tsan_write##N##_pc(void* p, void* pc) { scalar(p, N, Op::store, pc, true); }
 
-#define FETCH(BITS, T, NAME, EXPRESSION)                                     \
-  T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int) {        \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                           \
-    return update(p, [value](T old) { return static_cast<T>(EXPRESSION); }); \
+#define FETCH(BITS, T, NAME, EXPRESSION)                                       \
+  T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int order) {    \
+    return atomic(p, BITS / 8, order, CALLER, [=] {                            \
+      return update(p, [value](T old) { return static_cast<T>(EXPRESSION); }); \
+    });                                                                        \
   }
 
-#define ATOMIC(BITS, T)                                                                            \
-  T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                         \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
-    return load_value(p);                                                                          \
-  }                                                                                                \
-  void __tsan_atomic##BITS##_store(volatile T* p, T value, int) {                                  \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
-    update(p, [value](T) { return value; });                                                       \
-  }                                                                                                \
-  T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int) {                                  \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
-    return update(p, [value](T) { return value; });                                                \
-  }                                                                                                \
-  FETCH(BITS, T, add, old + value)                                                                 \
-  FETCH(BITS, T, sub, old - value)                                                                 \
-  FETCH(BITS, T, and, old& value)                                                                  \
-  FETCH(BITS, T, or, old | value)                                                                  \
-  FETCH(BITS, T, xor, old ^ value)                                                                 \
-  FETCH(BITS, T, nand, ~(old & value))                                                             \
-  int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T value, int,      \
-                                                    int) {                                         \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
-    return compare_exchange(p, expected, value);                                                   \
-  }                                                                                                \
-  int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T value, int, int) { \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
-    return compare_exchange(p, expected, value);                                                   \
-  }                                                                                                \
-  T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T expected, T value, int, int) {     \
-    scalar(p, BITS / 8, Op::atomic, CALLER, true);                                                 \
-    compare_exchange(p, &expected, value);                                                         \
-    return expected;                                                                               \
+#define COMPARE_EXCHANGE(BITS, T, NAME)                                                  \
+  int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* p, T* expected, T value, \
+                                                    int order, int) {                    \
+    return atomic(p, BITS / 8, order, CALLER,                                            \
+                  [=] { return compare_exchange(p, expected, value); });                 \
+  }
+
+#define ATOMIC(BITS, T)                                                                          \
+  T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                       \
+    return atomic(                                                                               \
+        p, BITS / 8, __ATOMIC_RELAXED, CALLER, [=] { return load_value(p); },                    \
+        FlagUse::atomic_load);                                                                   \
+  }                                                                                              \
+  void __tsan_atomic##BITS##_store(volatile T* p, T value, int order) {                          \
+    atomic(p, BITS / 8, order, CALLER, [=] { return update(p, [value](T) { return value; }); }); \
+  }                                                                                              \
+  T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int order) {                          \
+    return atomic(p, BITS / 8, order, CALLER,                                                    \
+                  [=] { return update(p, [value](T) { return value; }); });                      \
+  }                                                                                              \
+  FETCH(BITS, T, add, old + value)                                                               \
+  FETCH(BITS, T, sub, old - value)                                                               \
+  FETCH(BITS, T, and, old& value)                                                                \
+  FETCH(BITS, T, or, old | value)                                                                \
+  FETCH(BITS, T, xor, old ^ value)                                                               \
+  FETCH(BITS, T, nand, ~(old & value))                                                           \
+  COMPARE_EXCHANGE(BITS, T, strong)                                                              \
+  COMPARE_EXCHANGE(BITS, T, weak)                                                                \
+  T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T expected, T value, int order,    \
+                                               int) {                                            \
+    atomic(p, BITS / 8, order, CALLER,                                                           \
+           [=, &expected] { return compare_exchange(p, &expected, value); });                    \
+    return expected;                                                                             \
   }
 
 extern "C" {
@@ -175,7 +201,10 @@ ATOMIC(16, uint16_t)
 ATOMIC(32, uint32_t)
 ATOMIC(64, uint64_t)
 ATOMIC(128, unsigned __int128)
-void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_thread_fence(int) {
+  if (tracing(CALLER)) cookbook::simt::hooks->memory_fence();
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 void __tsan_atomic_signal_fence(int) {}
 
 // g++ leaves memcpy and its kin alone; clang calls these.

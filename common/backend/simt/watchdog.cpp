@@ -67,7 +67,8 @@ std::string describe_worker(LaunchState::Slot& slot) {
   }
   end_hung_process(kernel_name(state.launch->kernel) + ": no thread has finished for " +
                    std::to_string(seconds) +
-                   " s (COOKBOOK_TIME_LIMIT or --time-limit sets this): " + text);
+                   " s (COOKBOOK_TIME_LIMIT or --time-limit sets this): " + text +
+                   describe_waiting_blocks(state));
 }
 
 class Watchdog {

@@ -53,7 +53,8 @@ struct LaunchState {
   const Launch* launch = nullptr;
   AsyncSchedule schedule = AsyncSchedule::late;
   uint64_t seed = 1;
-  std::atomic<uint64_t> next_group{0};
+  std::atomic<uint64_t> next_group{0};  // groups that have started; beyond group_total: all
+  uint64_t group_total = 0;
   std::atomic<bool> abandoned{false};
   std::atomic<int> running_workers{0};
   std::atomic<int> spinning_workers{0};  // whose threads have all been spinning for a while
@@ -122,6 +123,9 @@ struct RunningThread {
 // "block (0,0,0): threads 0..31 wait in __syncthreads at sgemm.cuh:40; ...". From another OS thread
 // too, as long as the group lasts: what then changes is described as before or after.
 std::string describe_group(const Group& group, const RunningThread* running = nullptr);
+
+// "; 5 blocks have not started", or nothing if all have.
+std::string describe_waiting_blocks(const LaunchState& state);
 
 // The T of this process, made on first use; one caller at a time. A forked process gets its own,
 // since threads do not survive a fork. Never destroyed: it may be in use when the process ends.

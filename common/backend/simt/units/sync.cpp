@@ -71,8 +71,8 @@ uint64_t load_acquire(const void* address, int bytes) {
       bytes == 4 ? __atomic_load_n(static_cast<const uint32_t*>(address), __ATOMIC_ACQUIRE)
                  : __atomic_load_n(static_cast<const uint64_t*>(address), __ATOMIC_ACQUIRE);
   if (hooks != nullptr) {
-    hooks->unit_access(address, bytes, false, pc);
-    hooks->acquire(address, current_thread->actor);
+    hooks->flag_access(address, bytes, false, pc);
+    hooks->flag_acquire(address);
   }
   return value;
 }
@@ -80,8 +80,7 @@ uint64_t load_acquire(const void* address, int bytes) {
 void store_release(void* address, uint64_t value, int bytes) {
   void* const pc = COOKBOOK_SIMT_PC;
   if (hooks != nullptr) {
-    hooks->unit_access(address, bytes, true, pc);
-    hooks->release(address, current_thread->actor);
+    hooks->flag_access(address, bytes, true, pc);
   }
   if (bytes == 4) {
     __atomic_store_n(static_cast<uint32_t*>(address), static_cast<uint32_t>(value),
