@@ -500,6 +500,7 @@ TEST(CommandLine, ARefusedCommandLeavesItsFileAsItWas) {
 TEST(CommandLine, ABadEnvironmentIsNoFaultOfAKernel) {
   const std::pair<const char*, std::vector<const char*>> wrong[] = {
       {"COOKBOOK_SIMT_ASYNC", {"foo", "random:", "random:x", "random:1x", "late:1"}},
+      {"COOKBOOK_SIMT_ORDER", {"backward", "random:", "random:x", "random:1x", "reverse:1"}},
       {"COOKBOOK_SIMT_WORKERS", {"abc", "0", "257", "-1", "2x", " 2"}},
       {"COOKBOOK_SIMT_DEVICE", {"x", "rtx", "rtx 4090"}},
       {"COOKBOOK_SIMT_SMS", {"0", "x"}},
@@ -521,8 +522,10 @@ TEST(CommandLine, ABadEnvironmentIsNoFaultOfAKernel) {
     setenv(name, before.c_str(), 1);  // empty is as good as unset
   }
   setenv("COOKBOOK_SIMT_ASYNC", "random:7", 1);
+  setenv("COOKBOOK_SIMT_ORDER", "random:7", 1);
   EXPECT_EQ(chapter({"--list"}).status, 0);
   unsetenv("COOKBOOK_SIMT_ASYNC");
+  unsetenv("COOKBOOK_SIMT_ORDER");
 }
 #endif
 

@@ -298,11 +298,33 @@ TEST(PlantedUnderAnInfiniteBound, NanMustBeNan) {
   expect_caught(check_four(0, kInf, 7, 1), "out[0][2]: got 7, expected nan");
 }
 
+// ---- results that depend on the order of blocks ----
+
+// A level may say so: then another right result is right, and a wrong one is still wrong.
+TEST(PlantedOrderDependent, ADifferentResultPassesOnlyWithinItsBound) {
+  const auto check_twice = [](Ladder ladder, bool same_every_run, InputKind kind) {
+    LevelEntry level = ladder.levels[0];
+    level.same_every_run = same_every_run;
+    Instance instance(ladder, {4, 64}, kind, 1);
+    return check_level(level, instance, 2);
+  };
+  const auto sign = [&](bool same) {
+    return check_twice(reverse_ladder<Bug::sign_of_zero_later>(), same, InputKind::signed_zeros);
+  };
+  expect_caught(sign(true), "two runs on the same inputs differ");
+  EXPECT_EQ(sign(false).status, CheckResult::Status::ok);
+  for (const bool same : {true, false}) {
+    expect_caught(check_twice(reverse_ladder<Bug::differs_between_runs>(), same, InputKind::normal),
+                  "right on the first run only: out[0][3]: got ");
+  }
+}
+
 // ---- after timing -----------------------------------------------------------------------------
 
 // Right when it was checked; then run again and again, and checked once more as after timing.
 template <Bug kBug>
-std::string check_after_runs(InputKind kind = InputKind::normal, const Variant& variant = {}) {
+std::string check_after_runs(InputKind kind = InputKind::normal, const Variant& variant = {},
+                             bool same_every_run = true) {
   const Ladder ladder = reverse_ladder<kBug>();
   Instance instance(ladder, {4, 64}, kind, 1, variant);
   const CheckResult before = check_level(ladder.levels[0], instance, 1);
@@ -310,7 +332,7 @@ std::string check_after_runs(InputKind kind = InputKind::normal, const Variant& 
   const std::uint64_t hash = instance.output_hash();
   const auto run = ladder.levels[0].prepare(instance.problem(), instance.pointers());
   for (int i = 0; i < 5; ++i) run(Stream{});
-  return check_again(run, instance, hash);
+  return check_again(run, instance, hash, same_every_run);
 }
 
 TEST(PlantedAfterTiming, TheRightKernelPasses) { EXPECT_EQ(check_after_runs<Bug::none>(), ""); }
@@ -319,11 +341,15 @@ TEST(PlantedAfterTiming, StaleOutput) {
 }
 TEST(PlantedAfterTiming, AnotherResultInALaterRun) {
   EXPECT_EQ(check_after_runs<Bug::differs_between_runs>().rfind("out[0][3]: got ", 0), 0u);
+  EXPECT_EQ(check_after_runs<Bug::differs_between_runs>(InputKind::normal, {}, false)
+                .rfind("out[0][3]: got ", 0),
+            0u);
 }
 // Within its bound, but not as before: the hash shows it.
 TEST(PlantedAfterTiming, AnotherRightResultInALaterRun) {
   EXPECT_EQ(check_after_runs<Bug::sign_of_zero_later>(InputKind::signed_zeros),
             "the output differs from before");
+  EXPECT_EQ(check_after_runs<Bug::sign_of_zero_later>(InputKind::signed_zeros, {}, false), "");
 }
 TEST(PlantedAfterTiming, OutOfBoundsInALaterRun) {
   EXPECT_EQ(check_after_runs<Bug::out_of_bounds_later>(), "wrote outside `in`: guard band changed");

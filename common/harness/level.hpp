@@ -31,7 +31,8 @@
 //
 //     static void run(const Plan& plan, Stream stream);  // only launches
 //
-//     // optional: static Support supports(const Problem&, const DeviceInfo&);
+//     // optional: static constexpr bool same_every_run = false;  // see LevelEntry
+//     //           static Support supports(const Problem&, const DeviceInfo&);
 //     //           struct Plan + static Plan prepare(const Problem&, const Buffers&);
 //   };
 //
@@ -166,6 +167,9 @@ class ProblemHolder final : public AnyProblem {
 struct LevelEntry {
   std::string name, changed, expect, cost, source;
   std::string ladder;  ///< of an exercise, as in LevelText
+  /// Whether two runs on the same inputs give the same bytes. False where blocks add in the order
+  /// in which they come, by atomics or a look-back: then each run must only be within its bound.
+  bool same_every_run = true;
   std::function<Support(const AnyProblem&, const DeviceInfo&)> supports;
   std::function<std::function<void(Stream)>(const AnyProblem&, const DevicePointers&)> prepare;
   std::function<Claims(const AnyProblem&)> claims;
@@ -182,6 +186,9 @@ LevelEntry make_level() {
   entry.cost = L::text.cost;
   entry.ladder = L::text.ladder;
   entry.source = L::text.source;
+  /// Whether two runs on the same inputs give the same bytes. False where blocks add in the order
+  /// in which they come, by atomics or a look-back: then each run must only be within its bound.
+  bool same_every_run = true;
   entry.supports = [](const AnyProblem& problem, const DeviceInfo& device) {
     return L::supports(*static_cast<const P*>(problem.get()), device);
   };

@@ -106,7 +106,9 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
     if (row_of[c] < 0 || !measured[c].error.empty()) continue;
     LevelResult& row = result.levels[row_of[c]];
     show(fmt::format("checking {} after timing", row.name));
-    const std::string wrong = check_again(contenders[c].run, instance, checked_hash[c]);
+    const bool same_every_run = ladder.levels[levels[row_of[c]]].same_every_run;
+    const std::string wrong =
+        check_again(contenders[c].run, instance, checked_hash[c], same_every_run);
     if (wrong.empty()) continue;
     row.status = "mismatch";
     row.reason = "after timing: " + wrong;
