@@ -5,6 +5,7 @@
 
 #include "common/bench/bench.hpp"
 #include "common/harness/check.hpp"
+#include "common/harness/rates.hpp"
 
 namespace cookbook {
 
@@ -41,20 +42,7 @@ Roofs measure_roofs(const std::function<void(const std::string&)>& progress) {
     if (progress) progress("measuring this GPU's roofs: " + entry.contender.name);
     const Measurement m = measure({entry.contender}, options, nullptr).front();
     if (!m.error.empty()) continue;
-    // HBM roofs are measured cold; the others must not include the loads of flushed data.
-    const bool cold = entry.roof == Roof::hbm_copy || entry.roof == Roof::hbm_read;
-    const double us = cold ? m.cold.median : m.hot.median;
-    const double rate =
-        roof_is_bandwidth(entry.roof) ? entry.bytes / us * 1e-3 : entry.flops / us * 1e-6;
-    switch (entry.roof) {
-      case Roof::hbm_copy: roofs.hbm_copy_gbps = rate; break;
-      case Roof::hbm_read: roofs.hbm_read_gbps = rate; break;
-      case Roof::l2: roofs.l2_gbps = rate; break;
-      case Roof::shared: roofs.shared_gbps = rate; break;
-      case Roof::fp32: roofs.fp32_tflops = rate; break;
-      case Roof::mma_bf16: roofs.mma_bf16_tflops = rate; break;
-      case Roof::wgmma_bf16: roofs.wgmma_bf16_tflops = rate; break;
-    }
+    enter_roof(entry.roof, entry.bytes, entry.flops, m.cold, m.hot, roofs);
   }
   return roofs;
 }

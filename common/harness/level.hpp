@@ -186,9 +186,7 @@ LevelEntry make_level() {
   entry.cost = L::text.cost;
   entry.ladder = L::text.ladder;
   entry.source = L::text.source;
-  /// Whether two runs on the same inputs give the same bytes. False where blocks add in the order
-  /// in which they come, by atomics or a look-back: then each run must only be within its bound.
-  bool same_every_run = true;
+  if constexpr (requires { L::same_every_run; }) entry.same_every_run = L::same_every_run;
   entry.supports = [](const AnyProblem& problem, const DeviceInfo& device) {
     return L::supports(*static_cast<const P*>(problem.get()), device);
   };

@@ -6,8 +6,8 @@
 #include "common/harness/check.hpp"
 #include "common/harness/console.hpp"
 #include "common/harness/execute.hpp"
+#include "common/harness/rates.hpp"
 #include "common/harness/roofs.hpp"
-#include "common/harness/statistics.hpp"
 
 namespace cookbook {
 
@@ -23,90 +23,49 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
 
   Instance instance(ladder, result.size, InputKind::normal, options.seed);
   std::vector<Contender> contenders;
-  std::vector<int> row_of;                  // contender -> level row, or -1 - reference row
+  std::vector<TimedContender> timed;        // in the order of contenders
   std::vector<std::uint64_t> checked_hash;  // of each contender's right output
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    const LevelEntry& level = ladder.levels[levels[i]];
-    LevelResult& row = result.levels[i];
-    if (is_failure(row.status)) continue;
+  // Checks `level`, and adds it to what is timed when it is right.
+  const auto enter = [&](const LevelEntry& level, int number, std::size_t index, auto& row) {
     show(fmt::format("checking {} at {}", level.name, size_text(result.size)));
     const CheckResult check = check_level(level, instance, 1);
     row.status = status_name(check.status);
     row.reason = check.reason;
-    if (check.status != CheckResult::Status::ok) continue;
+    if (check.status != CheckResult::Status::ok) return;
     checked_hash.push_back(instance.output_hash());
     contenders.push_back({level.name, level.prepare(instance.problem(), instance.pointers())});
-    row_of.push_back(static_cast<int>(i));
+    TimedContender one;
+    one.number = number, one.row = index, one.name = level.name;
+    timed.push_back(std::move(one));
+  };
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    if (is_failure(result.levels[i].status)) continue;
+    enter(ladder.levels[levels[i]], levels[i], i, result.levels[i]);
   }
   for (const auto& [ladder_name, library] : libraries) {
     if (ladder_name != ladder.name) continue;
     ReferenceResult row;
     row.name = library.name;
-    show(fmt::format("checking {} at {}", library.name, size_text(result.size)));
-    const CheckResult check = check_level(library, instance, 1);
-    row.status = status_name(check.status);
-    row.reason = check.reason;
-    if (check.status == CheckResult::Status::ok) {
-      contenders.push_back(
-          {library.name, library.prepare(instance.problem(), instance.pointers())});
-      row_of.push_back(-1 - static_cast<int>(result.references.size()));
-      checked_hash.push_back(0);
-    }
+    enter(library, TimedContender::kLibrary, result.references.size(), row);
     result.references.push_back(std::move(row));
   }
 
   BenchOptions bench;
   bench.progress = show;
   const std::vector<Measurement> measured = measure(contenders, bench, &result.clocks);
-  auto gbps = [&](const Timing& t) { return result.bytes / t.median * 1e-3; };
-  auto tflops = [&](const Timing& t) { return result.flops / t.median * 1e-6; };
-  const std::optional<double> roof = roof_value(*result.roofs, result.roof);
-  int reference = -1;
-  for (std::size_t c = 0; c < contenders.size(); ++c) {
-    if (row_of[c] < 0 && measured[c].error.empty() && reference < 0)
-      reference = static_cast<int>(c);
+  for (std::size_t c = 0; c < timed.size(); ++c) {
+    timed[c].cold = measured[c].cold, timed[c].hot = measured[c].hot;
+    timed[c].cold_us = measured[c].cold_us;
+    timed[c].error = measured[c].error;
   }
-  int previous = -1;
-  for (std::size_t c = 0; c < contenders.size(); ++c) {
-    const Measurement& m = measured[c];
-    if (row_of[c] < 0) {
-      ReferenceResult& row = result.references[-1 - row_of[c]];
-      if (!m.error.empty()) {
-        row.status = "skipped", row.reason = m.error;
-        continue;
-      }
-      row.cold = m.cold, row.hot = m.hot;
-      row.gbps = gbps(m.cold);
-      if (result.flops > 0) row.tflops = tflops(m.cold);
-      continue;
-    }
-    LevelResult& row = result.levels[row_of[c]];
-    if (!m.error.empty()) {
-      row.status = "mismatch", row.reason = m.error;
-      continue;
-    }
-    row.cold = m.cold, row.hot = m.hot;
-    row.gbps = gbps(m.cold);
-    if (result.flops > 0) row.tflops = tflops(m.cold);
-    if (roof)
-      row.roof_fraction = (roof_is_bandwidth(result.roof) ? *row.gbps : *row.tflops) / *roof;
-    // The previous level of the ladder: not the last one that was selected, or could run.
-    if (previous >= 0 && levels[row_of[previous]] + 1 == levels[row_of[c]]) {
-      row.vs_previous = paired_ratio(measured[previous].cold_us, m.cold_us);
-    }
-    previous = static_cast<int>(c);
-    if (reference >= 0) {
-      row.vs_reference = paired_ratio(measured[reference].cold_us, m.cold_us);
-      row.reference_name = contenders[reference].name;
-    }
-  }
+  enter_times(timed, result);
   // Checked after timing as well: a level that wrote a wrong output while it was timed is wrong,
   // not fast.
-  for (std::size_t c = 0; c < contenders.size(); ++c) {
-    if (row_of[c] < 0 || !measured[c].error.empty()) continue;
-    LevelResult& row = result.levels[row_of[c]];
+  for (std::size_t c = 0; c < timed.size(); ++c) {
+    if (timed[c].number == TimedContender::kLibrary || !timed[c].error.empty()) continue;
+    LevelResult& row = result.levels[timed[c].row];
     show(fmt::format("checking {} after timing", row.name));
-    const bool same_every_run = ladder.levels[levels[row_of[c]]].same_every_run;
+    const bool same_every_run = ladder.levels[timed[c].number].same_every_run;
     const std::string wrong =
         check_again(contenders[c].run, instance, checked_hash[c], same_every_run);
     if (wrong.empty()) continue;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "common/harness/rates.hpp"
+
+#include <algorithm>
+
+#include "common/harness/statistics.hpp"
+
+namespace cookbook {
+namespace {
+
+double gbps(double bytes, const Timing& timing) { return bytes / timing.median * 1e-3; }
+double tflops(double flops, const Timing& timing) { return flops / timing.median * 1e-6; }
+
+template <class Row>
+void enter_rates(const TimedContender& from, const LadderResult& result, Row& row) {
+  row.cold = from.cold, row.hot = from.hot;
+  row.gbps = gbps(result.bytes, from.cold);
+  if (result.flops > 0) row.tflops = tflops(result.flops, from.cold);
+}
+
+}  // namespace
+
+void enter_times(const std::vector<TimedContender>& contenders, LadderResult& result) {
+  const auto library =
+      std::find_if(contenders.begin(), contenders.end(), [](const TimedContender& one) {
+        return one.number == TimedContender::kLibrary && one.error.empty();
+      });
+  const std::optional<double> roof = roof_value(*result.roofs, result.roof);
+  const TimedContender* previous = nullptr;
+  for (const TimedContender& one : contenders) {
+    if (one.number == TimedContender::kLibrary) {
+      ReferenceResult& row = result.references[one.row];
+      if (one.error.empty()) {
+        enter_rates(one, result, row);
+      } else {
+        row.status = "skipped", row.reason = one.error;
+      }
+      continue;
+    }
+    LevelResult& row = result.levels[one.row];
+    if (!one.error.empty()) {
+      row.status = "mismatch", row.reason = one.error;
+      continue;
+    }
+    enter_rates(one, result, row);
+    if (roof) {
+      row.roof_fraction = (roof_is_bandwidth(result.roof) ? *row.gbps : *row.tflops) / *roof;
+    }
+    // The level below in the ladder: not the last one that was selected, or could run.
+    if (previous != nullptr && previous->number + 1 == one.number) {
+      row.vs_previous = paired_ratio(previous->cold_us, one.cold_us);
+    }
+    previous = &one;
+    if (library != contenders.end()) {
+      row.vs_reference = paired_ratio(library->cold_us, one.cold_us);
+      row.reference_name = library->name;
+    }
+  }
+}
+
+void enter_roof(Roof roof, double bytes, double flops, const Timing& cold, const Timing& hot,
+                Roofs& roofs) {
+  switch (roof) {
+    case Roof::hbm_copy: roofs.hbm_copy_gbps = gbps(bytes, cold); break;
+    case Roof::hbm_read: roofs.hbm_read_gbps = gbps(bytes, cold); break;
+    case Roof::l2: roofs.l2_gbps = gbps(bytes, hot); break;
+    case Roof::shared: roofs.shared_gbps = gbps(bytes, hot); break;
+    case Roof::fp32: roofs.fp32_tflops = tflops(flops, hot); break;
+    case Roof::mma_bf16: roofs.mma_bf16_tflops = tflops(flops, hot); break;
+    case Roof::wgmma_bf16: roofs.wgmma_bf16_tflops = tflops(flops, hot); break;
+  }
+}
+
+}  // namespace cookbook

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// From samples to rates, ratios and roofs, with numbers that can be checked by hand.
+#include "common/harness/rates.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace cookbook {
+namespace {
+
+Timing all(double us) { return {us, us, us, 9}; }
+
+TimedContender contender(int number, std::size_t row, const char* name, double us,
+                         double hot_us = 1) {
+  TimedContender one;
+  one.number = number, one.row = row, one.name = name;
+  one.cold = all(us), one.hot = all(hot_us);
+  one.cold_us.assign(9, us);
+  return one;
+}
+
+TimedContender library(std::size_t row, const char* name, double us) {
+  return contender(TimedContender::kLibrary, row, name, us);
+}
+
+/// Moves 4 MB with 8 GFLOP, under roofs of 2,000 GB/s and 100 TFLOP/s.
+LadderResult ladder_of(std::size_t levels, std::size_t references, Roof roof = Roof::hbm_copy) {
+  LadderResult result;
+  result.bytes = 4e6, result.flops = 8e9;
+  result.roof = roof;
+  result.roofs = Roofs{};
+  result.roofs->hbm_copy_gbps = 2000;
+  result.roofs->fp32_tflops = 100;
+  result.levels.resize(levels);
+  result.references.resize(references);
+  for (LevelResult& level : result.levels) level.status = "ok";
+  for (ReferenceResult& reference : result.references) reference.status = "ok";
+  return result;
+}
+
+TEST(Rates, AreWorkOverTheColdMedian) {
+  LadderResult result = ladder_of(1, 1);
+  enter_times({contender(0, 0, "naive", 4, 2), library(0, "memcpy", 5)}, result);
+  EXPECT_DOUBLE_EQ(*result.levels[0].gbps, 1000);
+  EXPECT_DOUBLE_EQ(*result.levels[0].tflops, 2000);
+  EXPECT_DOUBLE_EQ(result.levels[0].cold->median, 4);
+  EXPECT_DOUBLE_EQ(result.levels[0].hot->median, 2);
+  EXPECT_DOUBLE_EQ(*result.references[0].gbps, 800);
+  EXPECT_DOUBLE_EQ(*result.references[0].tflops, 1600);
+  EXPECT_DOUBLE_EQ(result.references[0].hot->median, 1);
+}
+
+TEST(Rates, WithoutFlopsThereAreNone) {
+  LadderResult result = ladder_of(1, 1);
+  result.flops = 0;
+  enter_times({contender(0, 0, "naive", 4), library(0, "memcpy", 5)}, result);
+  EXPECT_EQ(result.levels[0].tflops, std::nullopt);
+  EXPECT_EQ(result.references[0].tflops, std::nullopt);
+}
+
+TEST(Rates, TheRoofIsOfBytesOrOfFlops) {
+  LadderResult bytes = ladder_of(1, 0), flops = ladder_of(1, 0, Roof::fp32);
+  enter_times({contender(0, 0, "naive", 4)}, bytes);
+  enter_times({contender(0, 0, "naive", 160)}, flops);
+  EXPECT_DOUBLE_EQ(*bytes.levels[0].roof_fraction, 0.5);
+  EXPECT_DOUBLE_EQ(*flops.levels[0].roof_fraction, 0.5);
+  LadderResult unknown = ladder_of(1, 0, Roof::wgmma_bf16);
+  enter_times({contender(0, 0, "naive", 4)}, unknown);
+  EXPECT_EQ(unknown.levels[0].roof_fraction, std::nullopt);
+}
+
+TEST(Rates, AFasterLevelHasARatioAboveOne) {
+  LadderResult result = ladder_of(2, 1);
+  enter_times({contender(0, 0, "slow", 6), contender(1, 1, "fast", 2), library(0, "lib", 3)},
+              result);
+  EXPECT_EQ(result.levels[0].vs_previous, std::nullopt);
+  EXPECT_DOUBLE_EQ(result.levels[1].vs_previous->ratio, 3);
+  EXPECT_DOUBLE_EQ(result.levels[0].vs_reference->ratio, 0.5);
+  EXPECT_DOUBLE_EQ(result.levels[1].vs_reference->ratio, 1.5);
+  EXPECT_EQ(result.levels[1].reference_name, "lib");
+}
+
+TEST(Rates, ThePreviousLevelIsTheOneBelowInTheLadder) {
+  // Levels 0, 2 and 3 were selected; 3 stands above 2, and 2 does not stand above 0.
+  LadderResult result = ladder_of(3, 0);
+  enter_times({contender(0, 0, "zero", 8), contender(2, 1, "two", 4), contender(3, 2, "three", 2)},
+              result);
+  EXPECT_EQ(result.levels[1].vs_previous, std::nullopt);
+  EXPECT_DOUBLE_EQ(result.levels[2].vs_previous->ratio, 2);
+  EXPECT_EQ(result.levels[2].vs_reference, std::nullopt);
+}
+
+TEST(Rates, ALevelWithAnErrorIsWrongAndNobodysPrevious) {
+  LadderResult result = ladder_of(3, 2);
+  auto broken = contender(1, 1, "broken", 1), absent = library(0, "absent", 1);
+  broken.error = "launch failure", absent.error = "not installed";
+  enter_times({contender(0, 0, "zero", 8), broken, contender(2, 2, "two", 4), absent,
+               library(1, "second", 2)},
+              result);
+  EXPECT_EQ(result.levels[1].status, "mismatch");
+  EXPECT_EQ(result.levels[1].reason, "launch failure");
+  EXPECT_EQ(result.levels[1].cold, std::nullopt);
+  EXPECT_EQ(result.levels[2].vs_previous, std::nullopt);
+  EXPECT_EQ(result.references[0].status, "skipped");
+  EXPECT_EQ(result.references[0].reason, "not installed");
+  EXPECT_EQ(result.references[0].cold, std::nullopt);
+  EXPECT_EQ(result.levels[2].reference_name, "second");
+  EXPECT_DOUBLE_EQ(result.levels[2].vs_reference->ratio, 0.5);
+}
+
+TEST(Rates, TheFirstLibraryIsTheReference) {
+  LadderResult result = ladder_of(1, 2);
+  enter_times({contender(0, 0, "zero", 8), library(0, "first", 4), library(1, "second", 2)},
+              result);
+  EXPECT_EQ(result.levels[0].reference_name, "first");
+  EXPECT_DOUBLE_EQ(result.levels[0].vs_reference->ratio, 0.5);
+}
+
+TEST(Rates, EachRoofIsItsOwnAndOnlyDeviceMemorysAreCold) {
+  const double bytes = 4e6, flops = 8e9;
+  const struct {
+    Roof roof;
+    double expected;
+  } roofs[] = {{Roof::hbm_copy, 1000},  {Roof::hbm_read, 1000}, {Roof::l2, 2000},
+               {Roof::shared, 2000},    {Roof::fp32, 4000},     {Roof::mma_bf16, 4000},
+               {Roof::wgmma_bf16, 4000}};
+  for (const auto& one : roofs) {
+    Roofs measured;
+    enter_roof(one.roof, bytes, flops, all(4), all(2), measured);
+    for (const auto& other : roofs) {
+      const std::optional<double> value = roof_value(measured, other.roof);
+      if (other.roof == one.roof) {
+        EXPECT_DOUBLE_EQ(value.value(), one.expected) << static_cast<int>(one.roof);
+      } else {
+        EXPECT_EQ(value, std::nullopt) << static_cast<int>(one.roof);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cookbook
