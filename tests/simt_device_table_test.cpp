@@ -177,8 +177,7 @@ struct Out {
 
 template <bool kChecks>
 struct Greedy : LevelOf<Nothing, Out> {
-  static constexpr const char *name = "greedy", *changed = "", *expect = "", *cost = "",
-                              *source = __FILE__;
+  static constexpr LevelText text{.name = "greedy"};
   static constexpr std::size_t kBytes = 128 << 10;
   static Support supports(const Nothing&, const DeviceInfo& device) {
     if (!kChecks || device.smem_per_block_bytes >= kBytes) return Support::yes();
@@ -191,8 +190,7 @@ struct Greedy : LevelOf<Nothing, Out> {
 
 template <bool kChecks>
 struct Product : LevelOf<Nothing, Out> {
-  static constexpr const char *name = "product", *changed = "", *expect = "", *cost = "",
-                              *source = __FILE__;
+  static constexpr LevelText text{.name = "product"};
   static Support supports(const Nothing&, const DeviceInfo& device) {
     return !kChecks || device.cc() >= 80 ? Support::yes() : Support::no("needs sm_80");
   }
