@@ -8,7 +8,7 @@
 
 #include "common/backend/simt/launch.hpp"
 #include "common/backend/simt/trace.hpp"
-#include "common/backend/simt/watchdog.hpp"
+#include "common/backend/simt/crash.hpp"
 #include "common/harness/process.hpp"
 #include "tests/planted/lookback.hpp"
 
@@ -115,6 +115,15 @@ TEST_F(LookBack, AnUnpublishedPrefixHangsAndTheSpinIsNamed) {
     EXPECT_NE(outcome.error.find("no progress"), std::string::npos) << outcome.error;
     EXPECT_TRUE(names(outcome.error, "spin")) << outcome.error;
   }
+}
+
+// It never gives way, so nothing but the watchdog sees it.
+TEST_F(LookBack, ASpinWithoutAPauseIsNamedByTheWatchdog) {
+  simt::set_time_limit(2);
+  EXPECT_EXIT(run(Protocol::volatiles, LookbackBug::never_published, false),
+              testing::ExitedWithCode(3),
+              "no thread has finished for 2 s.*lookback[.]cu:[0-9]+.*have not started");
+  simt::set_time_limit(60);
 }
 
 TEST_F(LookBack, MissingFencesAndWrongOrdersAreRaces) {
