@@ -177,9 +177,9 @@ def build_program(compiler, sources, folder, jobs):
 
 # ---- running ----
 
-def run_program(program, arguments, report, limit, quiet, stdin, caller):
+def run_program(program, arguments, report, limit, quiet, stdin, caller, budget):
     """(exit status or minus the signal, the last lines of standard error, the report or None, whether it hung)"""
-    environment = dict(os.environ, COOKBOOK_CHECK_REPORT=str(report), COOKBOOK_TIME_LIMIT=str(limit))
+    environment = dict(os.environ, COOKBOOK_CHECK_REPORT=str(report), COOKBOOK_TIME_LIMIT=str(limit), **budget)
     report.unlink(missing_ok=True)
     sys.stdout.flush()
     process = subprocess.Popen([str(program), *arguments], env=environment, cwd=caller,
@@ -320,6 +320,17 @@ def collect(plain, traced, ignored, limit):
     return out
 
 
+def architecture_notes(sources):
+    """Lines that ask for __CUDA_ARCH__, which is not defined: host and device are compiled together."""
+    rows = []
+    for source in sources:
+        for number, line in enumerate(source.read_text(errors="replace").split("\n"), 1):
+            if re.match(r"\s*#\s*(if|ifdef|ifndef|elif)\b.*__CUDA_ARCH__", line):
+                rows.append(f"{source.name}:{number}: tests __CUDA_ARCH__, which is not defined here: the host's side "
+                            "is compiled")
+    return rows
+
+
 def exit_status(out):
     if out["crashed"]:
         return CRASHED
@@ -357,6 +368,8 @@ def parse_arguments(argv):
     parser.add_argument("-D", action="append", default=[], metavar="NAME[=VALUE]", help="macro (repeatable)")
     parser.add_argument("--time-limit", type=int, default=60, metavar="S",
                         help="seconds without a finished thread that count as a hang; 0: none (default: 60)")
+    parser.add_argument("--full", action="store_true", help="look at every access of every launch: by default of a "
+                        "kernel's first 4 launches, and of each the blocks with 16,384 threads")
     parser.add_argument("--quiet", action="store_true", help="no table of memory accesses")
     parser.add_argument("--json", metavar="FILE", help="also write the findings as JSON")
     arguments = parser.parse_args(own)
@@ -384,15 +397,17 @@ def main(argv):
     except CannotCheck as reason:
         print(f"check: {reason}", file=sys.stderr)
         return CANNOT
+    budget = {} if arguments.full else {"COOKBOOK_CHECK_THREADS": "16384", "COOKBOOK_CHECK_LAUNCHES": "4"}
     stdin = None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
     with tempfile.TemporaryDirectory() as temporary:
         report = Path(temporary) / "report.json"
         run = lambda mode, quiet: run_program(programs[mode], arguments.given, report, arguments.time_limit, quiet,
-                                              stdin, caller)
+                                              stdin, caller, budget)
         plain = run("plain", False)
         hung = any(" no thread has finished " in row for row in plain[1]) or plain[3]
         traced = None if hung else run("traced", True)
     out = collect(plain, traced, ignored, arguments.time_limit)
+    out["notes"] += architecture_notes(sources)
     print_report(out, arguments.quiet)
     if arguments.json:
         (caller / arguments.json).write_text(json.dumps(dict(out, exit_status=exit_status(out)), indent=1) + "\n")

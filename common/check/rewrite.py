@@ -12,6 +12,7 @@ from pathlib import Path
 BACKEND = str(Path(__file__).resolve().parents[1]) + "/"  # the book's own headers, which need no rewriting
 RUNTIME = "::cookbook::simt::program::"
 UNTRACED = '__attribute__((no_sanitize("thread"), no_sanitize_coverage))'
+NOINLINE = "__attribute__((noinline))"
 RED_ZONE_BYTES = 256  # as in common/backend/simt/language.hpp
 
 TOKEN = re.compile(r"""
@@ -27,7 +28,8 @@ TOKEN = re.compile(r"""
 """, re.VERBOSE | re.MULTILINE | re.DOTALL)
 MARKER = re.compile(r'#\s*(\d+)\s+"((?:\\.|[^"\\])*)"((?:\s+\d)*)')
 
-WORDS = {"__global__", "__device__", "__host__", "__shared__", "__constant__", "__managed__"}
+WORDS = {"__global__", "__device__", "__host__", "__shared__", "__constant__", "__managed__", "__noinline__"}
+COOPERATIVE = {"cudaLaunchCooperativeKernel", "cudaLaunchAttributeCooperative"}
 OPENING, CLOSING = "([{", ")]}"
 
 # What has no equivalent, by name: the first group that matches says why.
@@ -61,7 +63,9 @@ INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
 def foreign_header(name):
-    """What a header such as "curand_kernel.h" stands for; None if it is not on the list."""
+    """What a header such as "curand_kernel.h" stands for; None if it is not on the list, or is here."""
+    if (Path(BACKEND) / "backend/simt/program/include" / name).is_file():
+        return None
     return next((what for prefix, what in HEADERS if name.startswith(prefix)), None)
 
 
@@ -147,6 +151,8 @@ class Rewriter:
         self.red_zones = 0
         self.variables = 0
         self.host_words = {}  # where declarations with __host__ begin
+        # All blocks of a cooperative launch share a thread's storage: their variables lie elsewhere.
+        self.cooperative = any(t.own and t.text in COOPERATIVE for t in self.tokens)
         # Indices of what counts: neither spaces nor line markers nor system headers.
         self.solid = [i for i, t in enumerate(self.tokens) if t.own and t.kind not in ("space", "marker")]
         self.before = {}  # text put in front of a token
@@ -341,7 +347,10 @@ class Rewriter:
         return at
 
     def declared_names(self, first, end):
-        """The names of `first ... ;` at `end`: the last name before `[`, `=`, `{`, `,` or `;`."""
+        return [self.text(i) for i in self.declarator_names(first, end)]
+
+    def declarator_names(self, first, end):
+        """Where the names of `first ... ;` at `end` are: the last name before `[`, `=`, `{`, `,` or `;`."""
         names, name, taken, at = [], None, False, first
         while at <= end:
             text = self.text(at)
@@ -350,7 +359,7 @@ class Rewriter:
             elif text == "<" and not taken:
                 at = self.match_angle(at) or at
             elif text in (",", ";"):
-                if name:
+                if name is not None:
                     names.append(name)
                 name, taken = None, False
             elif text in ("=", "[", "{", "("):
@@ -358,7 +367,7 @@ class Rewriter:
                 if text != "=":
                     at = self.match(at)
             elif self.token(at).kind == "name" and not taken:
-                name = text
+                name = at
             at += 1
         return names
 
@@ -386,8 +395,19 @@ class Rewriter:
         for i in range(start, end):
             if self.text(i) in ("static", "__shared__", "__device__", "inline"):
                 self.erase(i)
-        if self.traced:
-            self.red_zones += 1
+        self.red_zones += 1
+        if self.cooperative:
+            if scope != "function":
+                self.unsupported(at, "a __shared__ variable outside of functions is not supported in a program "
+                                 "with cooperative launches")
+            self.put_before(start, "typedef ")
+            for i in self.declarator_names(start, end):
+                name, number = self.text(i), self.red_zones
+                kind = f"cookbook_shared_{number}_{name}"
+                self.token(i).text = kind
+                self.put_after(end, f" {kind}& {name} = *({kind}*){RUNTIME}cooperative_shared("
+                                    f'"{kind}", sizeof({kind}), alignof({kind}));')
+        elif self.traced:
             self.put_before(start, f"static thread_local char cookbook_red_zone_{self.red_zones}"
                                    f"[{RED_ZONE_BYTES}] __attribute__((used, aligned(128))); "
                                    "static thread_local __attribute__((aligned(128))) ")
@@ -477,12 +497,16 @@ class Rewriter:
             at += 1
         for i, token in enumerate(self.tokens):
             if token.own and token.kind == "name" and token.text in WORDS:
-                token.text = "__attribute__((noinline))" if token.text == "__global__" else ""
+                token.text = NOINLINE if token.text in ("__global__", "__noinline__") else ""
+        if self.cooperative:
+            self.tokens[-1].text += f"\nstatic {RUNTIME}CooperativeProgram cookbook_cooperative;\n"
         return "".join(self.before.get(i, "") + token.text + self.after.get(i, "")
                        for i, token in enumerate(self.tokens))
 
     def name(self, at, text, scope):
-        if text in WORDS:
+        if text == "__noinline__" and self.text(at - 1) == "(":
+            self.token(at).text = "noinline"  # in __attribute__((...))
+        elif text in WORDS:
             if text == "__global__":
                 self.kernel(at)
             elif text == "__shared__":

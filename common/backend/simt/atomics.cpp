@@ -78,9 +78,11 @@ template __nv_bfloat162 atomic_add(__nv_bfloat162*, __nv_bfloat162);
 template int atomic_min(int*, int);
 template unsigned atomic_min(unsigned*, unsigned);
 template unsigned long long atomic_min(unsigned long long*, unsigned long long);
+template long long atomic_min(long long*, long long);
 template int atomic_max(int*, int);
 template unsigned atomic_max(unsigned*, unsigned);
 template unsigned long long atomic_max(unsigned long long*, unsigned long long);
+template long long atomic_max(long long*, long long);
 
 void memory_fence() {
   if (hooks && current_thread) hooks->memory_fence();

@@ -184,6 +184,7 @@ struct Group {
   uint32_t block_count = 0;
   std::vector<std::unique_ptr<Block>> blocks;  // the first block_count are in use
   uint32_t thread_count = 0;                   // of all blocks
+  bool traced = true;  // a launch may be too large to look at every access: set_trace_budget()
   uint32_t alive = 0;
   struct ClusterBarrier {  // barrier.cluster: one phase at a time
     uint32_t arrived = 0;  // threads that have not exited
@@ -296,7 +297,8 @@ struct Allocation {
   uintptr_t begin = 0;  // exactly the bytes that the user asked for, without guard bands
   size_t bytes = 0;
   std::string name;
-  uint64_t serial = 0;  // unique over the process
+  uint64_t serial = 0;               // unique over the process
+  unsigned char* written = nullptr;  // where track_writes() was called: 1 for each byte written
 };
 // The DeviceMemory that contains `address`, or null. The pointer is valid until that allocation is
 // freed.
@@ -308,6 +310,11 @@ const Allocation* find_nearest_allocation(uintptr_t address, size_t distance);
 // Memory of the program that kernels may use as if it were a DeviceMemory: a `__device__` variable.
 void register_memory(const void* begin, size_t bytes, const std::string& name);
 void unregister_memory(const void* begin);
+// From now on the tracer reports reads of this allocation that nothing has written before: neither
+// a kernel nor, by mark_written(), the host. Until the allocation is freed.
+void track_writes(const void* begin);
+void mark_written(const void* address, size_t bytes);
+void mark_all_written();
 
 // The block of the current group whose dynamic shared memory contains `address`, or null.
 Block* find_shared_block(const void* address);

@@ -458,3 +458,5 @@ __forceinline__ T* dynamic_shared() {
 }
 
 }  // namespace cookbook
+
+#include "common/backend/simt/intrinsics.hpp"

@@ -32,12 +32,31 @@ class Registry {
   void add(const void* data, size_t bytes, const std::string& name) {
     const std::unique_lock<std::shared_mutex> lock(mutex_);
     const auto begin = reinterpret_cast<uintptr_t>(data);
-    allocations_[begin] = Allocation{begin, bytes, name, next_serial_++};
+    allocations_[begin] = Allocation{begin, bytes, name, next_serial_++, nullptr};
   }
 
   void remove(const void* data) {
     const std::unique_lock<std::shared_mutex> lock(mutex_);
-    allocations_.erase(reinterpret_cast<uintptr_t>(data));
+    const auto at = allocations_.find(reinterpret_cast<uintptr_t>(data));
+    if (at == allocations_.end()) return;
+    if (at->second.written) munmap(at->second.written, at->second.bytes);
+    allocations_.erase(at);
+  }
+
+  void track(const void* data) {
+    const std::unique_lock<std::shared_mutex> lock(mutex_);
+    Allocation& allocation = allocations_.at(reinterpret_cast<uintptr_t>(data));
+    void* memory = mmap(nullptr, allocation.bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED) allocation.written = static_cast<unsigned char*>(memory);
+  }
+
+  void mark_all() {
+    const std::unique_lock<std::shared_mutex> lock(mutex_);
+    for (auto& [begin, allocation] : allocations_) {
+      if (allocation.written) munmap(allocation.written, allocation.bytes);
+      allocation.written = nullptr;
+    }
   }
 
   // The allocation that contains `address` or is nearest to it, at most `distance` bytes away.
@@ -100,6 +119,17 @@ void register_memory(const void* begin, size_t bytes, const std::string& name) {
   registry().add(begin, bytes, name);
 }
 void unregister_memory(const void* begin) { registry().remove(begin); }
+
+void track_writes(const void* begin) { registry().track(begin); }
+
+void mark_written(const void* address, size_t bytes) {
+  const Allocation* allocation = find_allocation(reinterpret_cast<uintptr_t>(address));
+  if (!allocation || !allocation->written) return;
+  const size_t offset = reinterpret_cast<uintptr_t>(address) - allocation->begin;
+  std::memset(allocation->written + offset, 1, std::min(bytes, allocation->bytes - offset));
+}
+
+void mark_all_written() { registry().mark_all(); }
 
 void refresh_static_shared_ranges() {
   static_shared_ranges.clear();

@@ -408,8 +408,9 @@ uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op) {
 // the same basic block. The plain build runs lane by lane, and the calling lane alone is a valid
 // answer, too.
 uint32_t active_mask() {
-  return hooks ? current_thread->converged & current_thread->warp->alive
-               : 1u << current_thread->lane;
+  return hooks && current_thread->block->group->traced
+             ? current_thread->converged & current_thread->warp->alive
+             : 1u << current_thread->lane;
 }
 
 uint32_t lane_id() { return current_thread->lane; }

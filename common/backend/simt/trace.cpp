@@ -12,6 +12,7 @@
 namespace cookbook::simt {
 
 TracerBackend* tracer_backend = nullptr;
+TraceBudget trace_budget;
 
 bool tracing_available() { return tracer_backend != nullptr; }
 
@@ -21,6 +22,8 @@ void start_trace() {
   }
   tracer_backend->start();
 }
+
+void set_trace_budget(uint64_t threads, uint64_t launches) { trace_budget = {threads, launches}; }
 
 Trace stop_trace() { return tracer_backend != nullptr ? tracer_backend->stop() : Trace{}; }
 
@@ -114,8 +117,12 @@ std::string explain(const Trace& trace) {
   SourceText source;
   for (const KernelTotals& kernel : trace.kernels) {
     out += kernel.kernel + "  - model of the source as written\n";
-    out += "  " + with_commas(kernel.blocks) + " blocks, " + with_commas(kernel.basic_blocks) +
-           " basic blocks issued, " + format("%.1f", kernel.mean_active_lanes) +
+    out += "  " + with_commas(kernel.blocks) + " blocks" +
+           (kernel.traced_blocks < kernel.blocks
+                ? " (" + with_commas(kernel.traced_blocks) + " traced)"
+                : "") +
+           ", " + with_commas(kernel.basic_blocks) + " basic blocks issued, " +
+           format("%.1f", kernel.mean_active_lanes) +
            " lanes active on average; global memory: " + with_commas(kernel.bytes_requested) +
            " bytes asked for, " + with_commas(kernel.distinct_bytes) + " distinct\n";
     std::vector<std::vector<std::string>> rows = {{"line", "memory", "op", "bytes", "buffer",

@@ -49,6 +49,7 @@ struct KernelTotals {
   std::string kernel;
   uint64_t launches = 0;
   uint64_t blocks = 0;
+  uint64_t traced_blocks = 0;    ///< Fewer than `blocks` where set_trace_budget() says so.
   uint64_t basic_blocks = 0;     ///< Basic blocks issued, counted once per group of lanes.
   double mean_active_lanes = 0;  ///< Lanes per issued basic block.
   uint64_t bytes_requested = 0;  ///< Global memory, sum over lanes.
@@ -63,6 +64,11 @@ struct Trace {
 
 /// True in executables whose kernels were compiled for tracing, false in plain ones.
 bool tracing_available();
+
+/// How much of large launches is traced, initially all: of each launch as many blocks as have
+/// `threads` threads, the first ones, the last and some between; of each kernel the first
+/// `launches` launches. 0: no limit. The other blocks run, and nothing looks at their accesses.
+void set_trace_budget(uint64_t threads, uint64_t launches);
 
 /// Discards what was gathered and records every launch until stop_trace(). Throws
 /// std::runtime_error in a plain executable.

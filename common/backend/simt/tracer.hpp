@@ -18,6 +18,12 @@ struct TracerBackend {
 };
 extern TracerBackend* tracer_backend;
 
+/// What set_trace_budget() was told.
+struct TraceBudget {
+  uint64_t threads = 0, launches = 0;
+};
+extern TraceBudget trace_budget;
+
 /// An access by instrumented code on `thread`. `natural_alignment`: of a type aligned to its size,
 /// so that a GPU would fail on another address. `part` distinguishes the pieces of one large
 /// access.

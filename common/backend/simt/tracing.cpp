@@ -39,8 +39,16 @@ class TracingHooks final : public Hooks {
     if (state.kernels.find(launch.kernel) == state.kernels.end()) {
       state.kernel_order.push_back(launch.kernel);
     }
-    ++state.kernels[launch.kernel].launches;
+    const uint64_t number = ++state.kernels[launch.kernel].launches;
     launch_ = &launch;
+    const bool late = trace_budget.launches != 0 && number > trace_budget.launches;
+    const uint64_t per_group =
+        uint64_t{launch.block.x} * launch.block.y * launch.block.z * launch.blocks_per_group;
+    traced_groups_ = late ? 0
+                     : trace_budget.threads == 0
+                         ? launch.group_count
+                         : std::max<uint64_t>(trace_budget.threads / per_group, 4);
+    if (traced_groups_ < launch.group_count) mark_all_written();  // by whom, nobody sees
     if (launch.group_count > kComparedGroups) {
       std::fprintf(stderr,
                    "note: %s runs %llu blocks; races between them are looked for among the first "
@@ -79,6 +87,7 @@ class TracingHooks final : public Hooks {
       this_tracer_launch = state.launch_number;
       this_tracer->begin_launch(*launch_);
     }
+    group.traced = is_traced(group.id);
     this_tracer->begin_group(group);
   }
   void group_end(Group&) override {
@@ -128,16 +137,16 @@ class TracingHooks final : public Hooks {
     }
   }
   void atomic_access(const void* address, int bytes, void* pc) override {
-    if (current_thread == nullptr) return;
+    if (current_thread == nullptr || !current_thread->block->group->traced) return;
     trace_flag_access(*current_thread, reinterpret_cast<uintptr_t>(address),
                       static_cast<unsigned>(bytes), Op::atomic, FlagUse::atomic, false, pc);
   }
   void atomic_done(const void* address) override {
-    if (current_thread == nullptr) return;
+    if (current_thread == nullptr || !current_thread->block->group->traced) return;
     trace_flag_read(*current_thread, reinterpret_cast<uintptr_t>(address));
   }
   void unit_access(const void* address, int bytes, bool is_write, void* pc) override {
-    if (current_thread == nullptr || bytes <= 0) return;
+    if (current_thread == nullptr || bytes <= 0 || !current_thread->block->group->traced) return;
     this_tracer->lane_access(
         *current_thread, reinterpret_cast<uintptr_t>(address), static_cast<unsigned>(bytes),
         is_write ? Op::store : Op::load, SharedRule::load_store,
@@ -179,7 +188,17 @@ class TracingHooks final : public Hooks {
   }
 
  private:
+  /// Half of the traced groups come first, since neighbours are the likeliest to meet.
+  bool is_traced(uint64_t group) const {
+    const uint64_t all = launch_->group_count;
+    if (traced_groups_ >= all) return true;
+    if (traced_groups_ == 0) return false;
+    return group < traced_groups_ / 2 || group + 1 == all ||
+           group % (all / (traced_groups_ / 2) + 1) == 0;
+  }
+
   const Launch* launch_ = nullptr;
+  uint64_t traced_groups_ = 0;
 };
 
 TracingHooks tracing_hooks;

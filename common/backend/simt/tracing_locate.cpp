@@ -148,6 +148,7 @@ void WorkerTracer::use_buffer(const Allocation& allocation) {
     buffer->end = allocation.begin + allocation.bytes;
     buffer->serial = allocation.serial;
     buffer->name = allocation.name;
+    buffer->written = allocation.written;
     const uintptr_t sectors = buffer->end / kSectorBytes - buffer->begin / kSectorBytes + 1;
     buffer->sectors.resize(sectors / 64 + 1);
     if (launch_->group_count > 1) {

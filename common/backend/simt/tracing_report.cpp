@@ -23,7 +23,8 @@ std::string name_static(size_t offset) {
 
 const char* kind_name(Kind kind) {
   switch (kind) {
-    case Kind::uninitialised: return "uninitialised";
+    case Kind::uninitialised:
+    case Kind::global_uninitialised: return "uninitialised";
     case Kind::proxy_load:
     case Kind::proxy_store:
     case Kind::barrier_unfenced: return "proxy";
@@ -85,6 +86,9 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
     case Kind::uninitialised:
       return text + later + " reads " + memory + " at " + later_line +
              ", which nothing has written" + in_block;
+    case Kind::global_uninitialised:
+      return text + later + " reads byte offset " + std::to_string(found.offset) + " of '" +
+             found.detail + "' at " + later_line + ", which nothing has written" + in_block;
     case Kind::proxy_load:
     case Kind::proxy_store:
       return text + actor(found.earlier_thread, false) + " wrote " + memory + " at " +
@@ -239,6 +243,7 @@ Trace make_trace(const Shared& state) {
     totals.kernel = kernel_name(kernel);
     totals.launches = counts.launches;
     totals.blocks = counts.blocks;
+    totals.traced_blocks = counts.traced_blocks;
     totals.basic_blocks = counts.basic_blocks;
     if (counts.basic_blocks != 0) {
       totals.mean_active_lanes =

@@ -64,6 +64,7 @@ enum class Kind : uint8_t {
   acted_alone,
   waited_alone,
   overflow,
+  global_uninitialised,
 };
 
 /// The first occurrence of a mistake, and how often it was seen.
@@ -132,7 +133,7 @@ struct OpenRequest {
 };
 
 struct KernelCounts {
-  uint64_t launches = 0, blocks = 0, basic_blocks = 0, active_lanes = 0;
+  uint64_t launches = 0, blocks = 0, traced_blocks = 0, basic_blocks = 0, active_lanes = 0;
   uint64_t bytes_requested = 0, distinct_bytes = 0;
 };
 

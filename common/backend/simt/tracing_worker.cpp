@@ -2,6 +2,7 @@
 // Requests and their cost; what a worker hands over when a launch ends.
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "common/backend/simt/tracing_worker.hpp"
 
@@ -50,6 +51,7 @@ void WorkerTracer::end_group() {
 
 void WorkerTracer::end_block(const Block& block) {
   ++counts_.blocks;
+  if (block.group->traced) ++counts_.traced_blocks;
   for (uint32_t i = 0; i < block.warp_count; ++i) {
     counts_.basic_blocks += block.warps[i].basic_blocks;
     counts_.active_lanes += block.warps[i].active_lanes;
@@ -60,6 +62,7 @@ void WorkerTracer::merge_into(Shared& sums) {
   end_group();
   KernelCounts& kernel = sums.kernels[launch_->kernel];
   kernel.blocks += counts_.blocks;
+  kernel.traced_blocks += counts_.traced_blocks;
   kernel.basic_blocks += counts_.basic_blocks;
   kernel.active_lanes += counts_.active_lanes;
   for (const Site& site : sites_) {
@@ -111,6 +114,7 @@ void WorkerTracer::lane_access(Thread& thread, uintptr_t address, unsigned bytes
   }
   Buffer& buffer = *recent_[0];
   mark_sectors(buffer, address, bytes);
+  check_written(buffer, address, bytes, op, pc, thread);
   const size_t site =
       count_lane(thread, {token, part, Space::global, op, bytes, buffer.serial}, rule, address);
   if (buffer.cells == nullptr) return;
@@ -156,6 +160,7 @@ void WorkerTracer::bulk_access(Thread& thread, uintptr_t address, size_t bytes, 
   site.next_sector = last + 1;
   site.counts.ideal += (bytes + kSectorBytes - 1) / kSectorBytes;
   mark_sectors(*recent_[0], address, bytes);
+  check_written(*recent_[0], address, bytes, op, pc, thread);
   check_global(*recent_[0], address, bytes, op, index, FlagUse::none, thread);
 }
 
@@ -166,6 +171,27 @@ void WorkerTracer::barrier_init(const Thread& thread, const uint64_t* bar, void*
 void WorkerTracer::barrier_use(const uint64_t* bar, Actor actor, bool async_proxy, void* pc) {
   detector_.barrier_use(bar, {actor, token_of(pc), false, false, async_proxy},
                         owner_of(barrier_offset(bar)));
+}
+
+void WorkerTracer::check_written(const Buffer& buffer, uintptr_t address, size_t bytes, Op op,
+                                 void* pc, Thread& thread) {
+  if (buffer.written == nullptr) return;
+  // Fresh memory holds 0xFF: what holds anything else was written, if only by code that is not
+  // traced.
+  const auto is = [](const unsigned char* begin, size_t count, unsigned char value) {
+    return std::all_of(begin, begin + count, [value](unsigned char c) { return c == value; });
+  };
+  unsigned char* written = buffer.written + (address - buffer.begin);
+  const bool reads = op == Op::load || op == Op::async_load || op == Op::atomic;
+  if (reads && is(written, bytes, 0) &&
+      is(reinterpret_cast<const unsigned char*>(address), bytes, 0xff)) {
+    Occurrence& found = note(Kind::global_uninitialised, 0, pc, thread, op);
+    if (found.count == 1) {
+      found.offset = address - buffer.begin;
+      found.detail = buffer.name;
+    }
+  }
+  if (op == Op::store || op == Op::async_store || op == Op::atomic) std::memset(written, 1, bytes);
 }
 
 void WorkerTracer::mark_sectors(Buffer& buffer, uintptr_t address, size_t bytes) {

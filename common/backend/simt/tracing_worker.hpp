@@ -77,6 +77,7 @@ class WorkerTracer {
     std::string name;
     std::vector<uint64_t> sectors;  // a bit per sector
     GlobalCell* cells = nullptr;
+    unsigned char* written = nullptr;  // as in Allocation
   };
 
   struct TableEntry {
@@ -108,6 +109,10 @@ class WorkerTracer {
   void use_buffer(const Allocation& allocation);
 
   static void mark_sectors(Buffer& buffer, uintptr_t address, size_t bytes);
+
+  /// Of an allocation whose writes are tracked: reports a read of what nothing has written.
+  void check_written(const Buffer& buffer, uintptr_t address, size_t bytes, Op op, void* pc,
+                     Thread& thread);
 
   size_t site_index(const SiteKey& key);
 

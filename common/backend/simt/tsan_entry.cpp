@@ -18,7 +18,8 @@ using cookbook::simt::Op;
 using cookbook::simt::Thread;
 
 inline bool tracing(const void* pc) {
-  return cookbook::simt::current_thread != nullptr && cookbook::simt::hooks != nullptr &&
+  const Thread* thread = cookbook::simt::current_thread;
+  return thread != nullptr && cookbook::simt::hooks != nullptr && thread->block->group->traced &&
          !cookbook::simt::library_code.contains(pc);
 }
 

@@ -123,6 +123,14 @@ struct DynamicShared {
   __forceinline__ operator T*() const { return dynamic_shared<T>(); }
 };
 
+/// Where the `__shared__` variable `name` of the current block lies in a cooperative launch.
+void* cooperative_shared(const char* name, size_t bytes, size_t alignment);
+
+/// rewrite.py defines one in a program with cooperative launches.
+struct CooperativeProgram {
+  CooperativeProgram();
+};
+
 /// A `__device__`, `__managed__` or `__constant__` variable: rewrite.py defines one behind each.
 struct DeviceVariable {
   DeviceVariable(const void* address, size_t bytes, const char* name, bool is_constant);

@@ -17,8 +17,10 @@
 #include "common/backend/simt/crash.hpp"
 #include "common/backend/simt/internal.hpp"
 #include "common/backend/simt/program/asking.hpp"
+#include "common/backend/simt/program/include/cooperative_groups.h"
 #include "common/backend/simt/program/include/cuda_runtime.h"
 #include "common/backend/simt/program/report.hpp"
+#include "common/backend/simt/settings.hpp"
 
 struct CUstream_st {};
 struct CUevent_st {
@@ -28,6 +30,10 @@ struct CUevent_st {
 
 namespace cookbook::simt::program {
 namespace {
+
+// In programs with cooperative launches: room for the `__shared__` variables of a block, which then
+// follow its dynamic shared memory.
+constexpr size_t kCooperativeSharedBytes = 48 << 10;
 
 // Dynamic shared memory that a kernel gets without asking for more by cudaFuncSetAttribute().
 constexpr size_t kDefaultSharedBytes = 48 << 10;
@@ -61,6 +67,9 @@ struct State {
   std::set<std::string> large_shared;      // kernels that may have more than kDefaultSharedBytes
   int open = 0;                            // who needs the device's memory now
   cudaError_t last = cudaSuccess, fatal = cudaSuccess, of_launch = cudaSuccess;
+  std::mutex cooperative_mutex;
+  std::map<std::pair<std::string, size_t>, size_t> cooperative_offsets;  // of this launch
+  size_t cooperative_end = 0;
   Report report;
   std::set<std::string> damaged;  // buffers whose guard bands were found written
 };
@@ -265,6 +274,8 @@ cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* func
     Buffer buffer{DeviceMemory(bytes, name), owner, function, place};
     *pointer = buffer.memory.data();
     const auto address = reinterpret_cast<uintptr_t>(*pointer);
+    // What the host writes into the others nobody sees.
+    if (tracing_available() && owner == Owner::device) track_writes(*pointer);
     if (state().open == 0) set_protection(buffer, PROT_NONE);
     state().buffers.emplace(address, std::move(buffer));
   } catch (const std::bad_alloc&) {
@@ -341,10 +352,15 @@ std::string wrong_argument(const void* pointer) {
   return freed.empty() ? "a pointer to host memory" : freed;
 }
 
+// Set by what rewrite.py puts in front of a program with cooperative launches.
+bool uses_cooperative_shared = false;
+
 void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
                  const PointerArgument* pointers, int pointer_count) {
   [[maybe_unused]] static const bool tracing = [] {
     if (!tracing_available()) return false;
+    set_trace_budget(environment_number("COOKBOOK_CHECK_THREADS", 0, 0, ~uint64_t{0}),
+                     environment_number("COOKBOOK_CHECK_LAUNCHES", 0, 0, ~uint64_t{0}));
     start_trace();
     std::atexit(&end_tracing);
     return true;
@@ -371,6 +387,12 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
   LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes, static_cast<int>(sizes.cluster),
                       sizes.cooperative};
   const OpenMemory open;
+  state().cooperative_offsets.clear();
+  state().cooperative_end = (config.smem_bytes + 15) / 16 * 16;
+  if (uses_cooperative_shared) {
+    config.smem_bytes = std::min(state().cooperative_end + kCooperativeSharedBytes,
+                                 device_info().smem_per_block_bytes);
+  }
   detail::launch_kernel(kernel, config, call);
   // A traced run names the access itself.
   if (!tracing_available()) check_guards("a kernel launched at " + describe(place));
@@ -457,6 +479,62 @@ void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
   }
 }
 
+namespace {
+
+// Of the cooperative launch under way, all of whose threads run on this OS thread.
+struct GridBarrier {
+  uint64_t launch = 0;
+  uint32_t arrived = 0, phase = 0;
+  std::vector<Thread*> waiting;
+  char objects[2];  // for Hooks::release and acquire, by parity of the phase
+};
+
+}  // namespace
+
+void sync_grid() {
+  void* const pc = __builtin_return_address(0);
+  static thread_local GridBarrier barrier;
+  Thread& self = *current_thread;
+  Group& group = *self.block->group;
+  if (!group.launch->cooperative) {
+    fail("grid.sync() needs a launch by cudaLaunchCooperativeKernel", pc);
+  }
+  if (barrier.launch != state().report.launches) {
+    barrier = {};
+    barrier.launch = state().report.launches;
+  }
+  const uint32_t phase = barrier.phase;
+  char* const object = &barrier.objects[phase % 2];
+  if (hooks) hooks->release(object, self.actor);
+  if (++barrier.arrived == group.alive) {
+    barrier.arrived = 0;
+    ++barrier.phase;
+    for (Thread* thread : barrier.waiting) make_ready(thread);
+    barrier.waiting.clear();
+  } else {
+    barrier.waiting.push_back(&self);
+    while (barrier.phase == phase) block_current("grid.sync()", object, pc);
+  }
+  if (hooks) hooks->acquire(object, self.actor);
+  lane_met();
+}
+
+void* cooperative_shared(const char* name, size_t bytes, size_t alignment) {
+  const std::lock_guard<std::mutex> lock(state().cooperative_mutex);
+  const Block& block = *current_thread->block;
+  const auto [at, is_new] = state().cooperative_offsets.try_emplace({name, bytes}, 0);
+  if (is_new) {
+    at->second = (state().cooperative_end + alignment - 1) / alignment * alignment;
+    state().cooperative_end = at->second + bytes;
+  }
+  if (at->second + bytes > block.shared_bytes) {
+    fail("the __shared__ variables of a kernel have more than 48 KB", __builtin_return_address(0));
+  }
+  return block.shared + at->second;
+}
+
+bool is_cooperative() { return current_thread->block->group->launch->cooperative; }
+
 cudaError_t launch_result(Place) { return state().of_launch; }
 
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes,
@@ -521,6 +599,8 @@ int resident_blocks(int threads, size_t shared_bytes) {
   const auto by_shared = static_cast<unsigned>(all / (shared_bytes + sm.reserved_shared_bytes + 1));
   return static_cast<int>(std::min({sm.threads / (warps * kWarpSize), by_shared, sm.blocks}));
 }
+
+CooperativeProgram::CooperativeProgram() { uses_cooperative_shared = true; }
 
 DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* name,
                                bool is_constant) {
@@ -600,6 +680,7 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
   for (size_t row = 0; row < height; ++row) {
     std::memmove(static_cast<char*>(to) + row * to_pitch,
                  static_cast<const char*>(from) + row * from_pitch, width);
+    simt::mark_written(static_cast<char*>(to) + row * to_pitch, width);
   }
   return cudaSuccess;
 }
@@ -616,6 +697,7 @@ cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t hei
   const OpenMemory open;
   for (size_t row = 0; row < height; ++row) {
     std::memset(static_cast<char*>(to) + row * pitch, value, width);
+    simt::mark_written(static_cast<char*>(to) + row * pitch, width);
   }
   return cudaSuccess;
 }
