@@ -1313,40 +1313,6 @@ TEST(Committed, ASpaceThatIsNotRecordedYetSaysSoAndGoesByItsModel) {
   }
 }
 
-// On the SIMT backend nothing is timed: the recording's winner is taken, if it can run here.
-TEST(Device, WhatWasRecordedIsTakenOnlyWhereItCanRun) {
-  if (!device_info().is_simt) GTEST_SKIP() << "a GPU searches";
-  Folder folder;
-  fs::create_directories(folder / "recorded");
-  const Space space = synthetic_space(4, 1);
-  Recording recording = synthetic_recording(space);
-  recording.device.name = "another GPU";
-  write_recording(recording, folder / "recorded/synthetic.json");
-  const Size size = {16, 128};
-  const std::size_t best = truly_best(space, size);
-  ASSERT_NE(best, 0u) << "the default would hide what is tested here";
-  const auto problem = space.problem.make_problem(size, {});
-  DevicePointers nowhere;
-  for (const TensorSpec& spec : problem->tensors()) nowhere.by_name[spec.name] = nullptr;
-  for (const bool can_run : {true, false}) {
-    Space here = synthetic_space(0, 0);
-    here.recordings = folder / "recorded";
-    for (std::size_t c = 0; c < space.candidates().size(); ++c) {
-      Candidate each = space[c];
-      if (c == best && !can_run) {
-        each.level.supports = each.search.supports = [](const AnyProblem&, const DeviceInfo&) {
-          return Support::no("not here");
-        };
-      }
-      here.add(std::move(each));
-    }
-    const Decision decision = decide(here, *problem, nowhere);
-    EXPECT_EQ(decision.candidate, can_run ? best : 0);
-    EXPECT_EQ(decision.why, can_run ? "recorded on another GPU"
-                                    : "the default: what was recorded cannot run here");
-  }
-}
-
 // What a run over three sizes would write.
 TEST(Committed, TheProofIsReadFromTheLadder) {
   const auto level = [](const char* name, double us, double over_previous) {
