@@ -24,7 +24,7 @@ TimedContender library(std::size_t row, const char* name, double us) {
   return contender(TimedContender::kLibrary, row, name, us);
 }
 
-/// Moves 4 MB with 8 GFLOP, under roofs of 2,000 GB/s and 100 TFLOP/s.
+/// One launch of bytes and flops, with a roof of device memory and one of FP32.
 LadderResult ladder_of(std::size_t levels, std::size_t references, Roof roof = Roof::hbm_copy) {
   LadderResult result;
   result.bytes = 4e6, result.flops = 8e9;

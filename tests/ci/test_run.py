@@ -280,7 +280,13 @@ class Run(Scripts):
         done = subprocess.run([self.root / "run", *arguments], env=self.environment("simt"), cwd=self.root, stdin=end,
                               stdout=subprocess.DEVNULL, stderr=end, check=False)
         os.close(end)
-        return done.returncode, os.read(terminal, 65536).decode()
+        shown = b""
+        try:
+            while part := os.read(terminal, 65536):  # it comes in parts
+                shown += part
+        except OSError:  # how Linux says that the other end is closed
+            pass
+        return done.returncode, shown.decode()
 
     def test_on_a_terminal_sudo_is_asked_for(self):
         self.missing()
