@@ -3,7 +3,7 @@
 """The record of the last runs on a GPU: tests/gpu_record.json. tests/gpu.sh calls this on a machine with one.
 
 Steps, each of which replaces its own entry of the record:
-  run            ./run, from a clean copy of the tree
+  run            ./run, from a clean copy of the tree; its results in build/gpu-record/results
   test           ./run test there, compute-sanitizer included
   parity         Nsight Compute on tests/parity, compared with the committed counts
   architectures  device code for every architecture: all of them, or architectures:75,80
@@ -176,7 +176,8 @@ def run_step(step, tree, work, commit, limit):
              **machine(), "fresh": not (tree / "build/cuda").exists()}
     log, began, counts = work / f"{name}.log", time.monotonic(), {}
     if name == "run":
-        status = run_limited(["./run"], tree, log, limit, environment)
+        (work / "results").mkdir(exist_ok=True)  # book-0.json ...: what the tables can be made from
+        status = run_limited(["./run", "--json", str(work / "results/book.json")], tree, log, limit, environment)
         counts = {"chapters": len(re.findall(r"^Chapter \d+", log.read_text(errors="replace"), re.MULTILINE))}
     elif name == "test":
         status = run_limited(["./run", "test"], tree, log, limit, environment)

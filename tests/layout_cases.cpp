@@ -74,6 +74,15 @@ class Cases {
     return problem->bytes() + problem->flops();
   }
 
+  /// Whether every output's rows are whole units of 16 bytes.
+  bool has_whole_rows(const Size& size) const {
+    const auto specs = ladder_.make_problem(size, {})->tensors();
+    return std::all_of(specs.begin(), specs.end(), [](const TensorSpec& spec) {
+      return spec.role == Role::input ||
+             spec.cols * static_cast<std::int64_t>(dtype_bytes(spec.dtype)) % 16 == 0;
+    });
+  }
+
   const std::vector<Size>& small() const { return small_; }
   const std::vector<Size>& large() const { return large_; }
   const std::vector<Factor>& tensors() const { return tensors_; }
@@ -105,17 +114,22 @@ class Cases {
       if (std::find(list.begin(), list.end(), size) == list.end()) list.push_back(size);
     };
     for (const Size& size : ladder_.test_sizes) add(size);
+    // Odd extents; for every other size only those that leave the outputs' rows whole, because a
+    // level that stores by TMA supports no others.
+    bool keep_rows = false;
     for (const Size& size : ladder_.test_sizes) {
       Size odd = size;
       for (std::size_t dim = 0; dim < size.size(); ++dim) {
         if (size[dim] < 4 || size[dim] % 2 != 0) continue;
         --odd[dim];
         try {
-          ladder_.make_problem(odd, {});
+          const bool whole = has_whole_rows(odd);
+          if (keep_rows && has_whole_rows(size) && !whole) ++odd[dim];
         } catch (const BadSize&) {
           ++odd[dim];
         }
       }
+      keep_rows = !keep_rows;
       if (work(odd) <= limit) add(odd);
     }
     if (small_.empty()) std::swap(small_, large_);
@@ -290,20 +304,27 @@ std::vector<LayoutCase> far_row_cases(const Ladder& ladder) {
     }
     return std::pair{-least, cases.work(size)};
   };
-  const Size size =
-      *std::min_element(cases.small().begin(), cases.small().end(),
-                        [&](const Size& a, const Size& b) { return rank(a) < rank(b); });
-  const auto specs = ladder.make_problem(size, {})->tensors();
+  // One size with and one without whole rows: both paths of a level compute addresses.
   std::vector<LayoutCase> result;
-  for (const Factor& factor : cases.pitched()) {
-    result.push_back(cases.make(size, std::vector<Pitch>(cases.pitched().size(), Pitch::aligned),
-                                std::vector<Base>(cases.tensors().size(), Base::aligned),
-                                InputKind::normal, 4, 0));
-    const auto spec = std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& other) {
-      return other.name == factor.tensor;
-    });
-    result.back().variant.tensors[factor.tensor].extra_pitch =
-        (std::int64_t{1} << 31) + 8 - spec->cols;
+  for (const bool whole : {false, true}) {
+    std::vector<Size> sizes;
+    std::copy_if(cases.small().begin(), cases.small().end(), std::back_inserter(sizes),
+                 [&](const Size& size) { return cases.has_whole_rows(size) == whole; });
+    if (sizes.empty()) continue;
+    const Size size =
+        *std::min_element(sizes.begin(), sizes.end(),
+                          [&](const Size& a, const Size& b) { return rank(a) < rank(b); });
+    const auto specs = ladder.make_problem(size, {})->tensors();
+    for (const Factor& factor : cases.pitched()) {
+      result.push_back(cases.make(size, std::vector<Pitch>(cases.pitched().size(), Pitch::aligned),
+                                  std::vector<Base>(cases.tensors().size(), Base::aligned),
+                                  InputKind::normal, 4, 0));
+      const auto spec = std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& other) {
+        return other.name == factor.tensor;
+      });
+      result.back().variant.tensors[factor.tensor].extra_pitch =
+          (std::int64_t{1} << 31) + 8 - spec->cols;
+    }
   }
   return result;
 }
@@ -321,7 +342,10 @@ std::vector<LayoutCase> traced_layout_cases(const Ladder& ladder) {
   std::sort(sizes.begin(), sizes.end(),
             [&](const Size& a, const Size& b) { return rank(a) > rank(b); });
   const Size& first = sizes.front();
-  const Size& second = sizes[sizes.size() > 1];
+  // The next, with whole rows if any other has them.
+  const auto next = std::find_if(sizes.begin() + (sizes.size() > 1), sizes.end(),
+                                 [&](const Size& size) { return cases.has_whole_rows(size); });
+  const Size& second = next != sizes.end() ? *next : sizes[sizes.size() > 1];
   const auto all = [&](Pitch pitch, Base base, const Size& size) {
     return cases.make(size, std::vector<Pitch>(cases.pitched().size(), pitch),
                       std::vector<Base>(cases.tensors().size(), base), InputKind::normal, 7, 0);

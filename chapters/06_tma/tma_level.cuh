@@ -56,10 +56,18 @@ inline Support supports_wgmma(const Problem& p, const DeviceInfo& device, bool a
   return supports_tma(p, device, any_layout);
 }
 
+/// Whether TMA can store rows of n elements: it writes whole units of 16 bytes, so that a row of
+/// another length would change what follows it.
+inline bool tma_stores_rows_of(std::int64_t n) { return n % 8 == 0; }
+
 /// The same for kernels that also store C by TMA.
 inline Support supports_tma_store(const Problem& p, const DeviceInfo& device,
                                   bool any_layout = false) {
   if (auto why = tma_pitch_problem("ldc", p.ldc); !why.empty()) return Support::no(why);
+  if (!tma_stores_rows_of(p.n)) {
+    return Support::no("TMA stores whole units of 16 bytes: n = " + std::to_string(p.n) +
+                       " is no multiple of 8");
+  }
   return supports_wgmma(p, device, any_layout);
 }
 

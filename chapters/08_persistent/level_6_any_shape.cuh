@@ -135,13 +135,13 @@ Plan prepare_in(const Problem& p, const Buffers& at, int tiles_to_share, int gro
   plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
   plan.tma.a = T::A::map(plan.a.base(), p.a_rows(), p.a_cols(), plan.a.base_pitch());
   plan.tma.b = T::B::map(plan.b.base(), p.b_rows(), p.b_cols(), plan.b.base_pitch());
-  if (rows_are_16_byte_aligned(at.c, p.ldc)) {
+  if (rows_are_16_byte_aligned(at.c, p.ldc) && tma_stores_rows_of(p.n)) {
     plan.tma.c = tma_store::output_map(p, at.c);
   } else {
     plan.out = {at.c, p.ldc};
   }
   if (!T::kGeneral && (plan.out.c != nullptr || tiles_to_share > 0)) {
-    throw std::invalid_argument("these tiles leave no registers for odd pitches or stream-K");
+    throw std::invalid_argument("these tiles leave no registers for rows that TMA cannot store, or for stream-K");
   }
 
   plan.work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, group);

@@ -70,8 +70,9 @@ struct Tuned : LevelT<bf16> {
       return Support::no(tune::too_much_shared_memory(
           Traits::kSmemBytes, static_cast<std::int64_t>(device.smem_per_block_bytes)));
     }
-    if (!Traits::kGeneral && p.ldc % 8 != 0) {
-      return Support::no("no registers left to store rows of ldc = " + std::to_string(p.ldc));
+    if (!Traits::kGeneral && (p.ldc % 8 != 0 || !tma_stores_rows_of(p.n))) {
+      return Support::no("no registers left to store rows of n = " + std::to_string(p.n) +
+                         ", ldc = " + std::to_string(p.ldc) + " without TMA");
     }
     return Support::yes();
   }

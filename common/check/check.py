@@ -17,7 +17,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from rewrite import Unsupported, foreign_header, rewrite, source_line
+from rewrite import BACKEND, Unsupported, foreign_header, rewrite, source_line
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN, FOUND, CANNOT, CRASHED = 0, 1, 2, 3
@@ -133,6 +133,10 @@ def explain_errors(diagnostics):
     for entry in diagnostics:
         if not entry["kind"].endswith("error"):
             continue
+        # In a header of the backend: the program's line is where it came from.
+        callers = [caret for caret, _ in entry["notes"] if not caret["file"].startswith(BACKEND)]
+        if entry["file"].startswith(BACKEND) and callers:
+            entry = dict(entry, file=callers[0]["file"], line=callers[0]["line"])
         place = f"{short(entry['file'])}:{entry['line']}"
         unknown = re.match(r"'(\w+)' (?:was not declared|is not a member|has not been declared|does not name a type)",
                            entry["message"])
@@ -273,7 +277,7 @@ def crash_line(last, status, hung, limit):
 
 
 def is_crash(status, result, hung):
-    return hung or status < 0 or result is None
+    return hung or status < 0 or result is None or result["crash"] != ""
 
 
 def collect(plain, traced, ignored, limit):
@@ -287,7 +291,7 @@ def collect(plain, traced, ignored, limit):
             text = crash_line(traced_last, traced_status, traced_hung, limit)
             if not is_crash(status, result, hung):
                 out["findings"].append({"kind": "crash", "message": f"the traced run ended early: {text}", "count": 1})
-        else:
+        if traced_result:
             for finding in traced_result["findings"]:
                 kinds.add(finding["kind"])
                 out["findings"].append(finding)

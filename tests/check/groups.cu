@@ -25,7 +25,8 @@ __global__ void sum(const int* x, int* result, int n) {
   cg::thread_group quad = cg::tiled_partition(block, 4);
   auto half = cg::tiled_partition<16>(warp);
   const int last = half.shfl(static_cast<int>(threadIdx.x), 15);
-  if (threadIdx.x == 20) result[1] = last + (quad.size() != 4);
+  const uint4 wide = half.shfl(make_uint4(threadIdx.x, 1, 2, 3), 4);  // 16 bytes
+  if (threadIdx.x == 20) result[1] = last + (quad.size() != 4) + (wide.x != 20 || wide.w != 3);
   if (threadIdx.x < 32 && threadIdx.x % 2 == 0) {
     // The lanes that are here together are any of those 16.
     cg::coalesced_group here = cg::coalesced_threads();

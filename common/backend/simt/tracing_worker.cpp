@@ -102,6 +102,7 @@ void WorkerTracer::lane_access(Thread& thread, uintptr_t address, unsigned bytes
   if (where == Where::ignored) return;
   const uint32_t token = token_of(pc);
   if (where == Where::shared) {
+    if (!thread.block->group->traced) return;  // an atomic: only those of global memory order
     const bool is_copy = op == Op::async_store && copy_source_.actor == actor;
     count_lane(thread, {token, part, Space::shared, op, bytes, 0}, rule, address,
                is_copy ? copy_source_.address : 0);

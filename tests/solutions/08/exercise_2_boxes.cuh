@@ -109,8 +109,8 @@ struct ExerciseBoxes : LevelT<bf16> {
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return AnyShape::supports(p, device);
   }
-  static Plan prepare(const Problem& p, const Buffers& at) {  // odd pitches: not what this is about
-    if (p.lda % 8 != 0 || p.ldb % 8 != 0 || p.ldc % 8 != 0) {
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    if (!Multicast::supports(p, device_info())) {  // rows that TMA cannot copy
       TmaPlan plan{p, at};
       plan.plain = true;
       return plan;

@@ -71,6 +71,7 @@ void write(const Report& report) {
   FILE* file = path ? std::fopen(path, "w") : nullptr;
   if (!file) return;
   std::string text = "{\"status\":" + std::to_string(report.status) +
+                     ",\"crash\":" + quoted(report.crash) +
                      ",\"launches\":" + std::to_string(report.launches);
   text += ",\n\"findings\":" + list(report.findings, [](const Finding& finding) {
             return "{\"kind\":" + quoted(finding.kind) + ",\"message\":" + quoted(finding.message) +

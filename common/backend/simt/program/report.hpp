@@ -25,7 +25,8 @@ struct Report {
   Trace trace;
   std::string explanation;
   uint64_t launches = 0;
-  int status = 0;  ///< That the program exits with.
+  int status = 0;     ///< That the program exits with.
+  std::string crash;  ///< How host code ended the program, if it did.
 };
 
 /// "prog.cu:12"

@@ -309,6 +309,9 @@ cudaError_t release(void* pointer, bool pinned, const char* function, Place plac
 
 // Before the tracer's own objects are destroyed.
 void end_tracing() {
+  static bool ended = false;
+  if (ended) return;
+  ended = true;
   Report& report = state().report;
   report.trace = stop_trace();
   report.findings.insert(report.findings.begin(), report.trace.findings.begin(),
@@ -418,8 +421,8 @@ void explain_crash(int signal, siginfo_t* info, void*) {
   void* frames[CrashRecord::kMaxFrames];
   const int count = walk_stack(frames, CrashRecord::kMaxFrames, true);
   ::signal(SIGALRM, SIG_DFL);
-  alarm(5);  // finding the line allocates memory, which a crash may have left locked
-  std::string text = "error: ";
+  alarm(10);  // finding the line allocates memory, which a crash may have left locked
+  std::string text;
   const Buffer* buffer = find_buffer(info->si_addr);
   const std::string freed = describe_freed(info->si_addr);
   if (buffer) {
@@ -428,12 +431,17 @@ void explain_crash(int signal, siginfo_t* info, void*) {
   } else if (!freed.empty()) {
     text += "host code uses " + freed;
   } else {
-    text += signal == SIGFPE ? "integer division by zero in host code"
-                             : "host code uses an address that is not mapped";
+    text += signal == SIGFPE    ? "integer division by zero in host code"
+            : signal == SIGABRT ? "abort or failed assertion in host code"
+                                : "host code uses an address that is not mapped";
   }
   const std::string line = describe_stack(frames, count);
   if (!line.empty()) text += ", at " + line;
-  text += "\n";
+  // What the kernels did wrong before may be why.
+  if (tracing_available() && state().report.launches > 0) end_tracing();
+  state().report.crash = text;
+  write(state().report);
+  text = "error: " + text + "\n";
   const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
   _exit(written > 0 ? kCrashStatus : 2);
 }
@@ -445,7 +453,7 @@ void explain_crash(int signal, siginfo_t* info, void*) {
   action.sa_sigaction = &explain_crash;
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
   on_exit([](int status, void*) { state().report.status = status; }, nullptr);
 }
 

@@ -66,6 +66,16 @@ Row row_of(const Box& box, uint32_t row) {
           static_cast<uint32_t>(end - first) * map.element_bytes};
 }
 
+// A row as a store writes it: in whole units of 16 bytes, so that a row of another length is
+// followed by up to 15 bytes of what the box has next. Measured on an H200, for elements of 1, 2
+// and 4 bytes and every swizzle; PTX says that bytes out of bounds are not written.
+Row stored_row_of(const Box& box, uint32_t row) {
+  Row result = row_of(box, row);
+  const uint32_t units = (result.bytes + 15) / 16;
+  result.bytes = std::min(units * 16, box.row_bytes() - result.skip);
+  return result;
+}
+
 // Shared memory of byte `offset` (a multiple of 16) of a tile that begins at `smem`. Dynamic shared
 // memory is aligned so that host addresses have the bits that matter of shared addresses.
 template <class T>
@@ -150,7 +160,7 @@ void write_global(BulkStore& store) {
   read_shared(store);
   const Box& box = store.box;
   for (uint32_t r = 0; r < box.rows(); ++r) {
-    const Row row = row_of(box, r);
+    const Row row = stored_row_of(box, r);
     if (row.bytes == 0) continue;
     const char* from = store.data.data() + size_t{r} * box.row_bytes() + row.skip;
     if (store.add) {
@@ -212,7 +222,7 @@ void require_tile(const Box& box, const void* smem, unsigned alignment, const ch
 // Tells the tracer about the global side of an operation, row by row.
 void record_global(const Box& box, bool is_write, void* pc, Actor actor) {
   for (uint32_t r = 0; r < box.rows(); ++r) {
-    const Row row = row_of(box, r);
+    const Row row = is_write ? stored_row_of(box, r) : row_of(box, r);
     if (row.bytes == 0) continue;
     hooks->async_access(row.global, row.bytes, is_write, *current_thread, pc, actor,
                         AsyncKind::bulk);

@@ -34,6 +34,19 @@ __forceinline__ unsigned to_ranks(unsigned lanes, unsigned mask) {
   }
   return result;
 }
+/// __shfl_sync() of a type of any size, in words of 8 bytes.
+template <class T>
+__forceinline__ T shuffle(unsigned mask, T value, unsigned from) {
+  if constexpr (sizeof(T) <= 8) {
+    return __shfl_sync(mask, value, static_cast<int>(from));
+  } else {
+    unsigned long long words[(sizeof(T) + 7) / 8] = {};
+    __builtin_memcpy(words, static_cast<const void*>(&value), sizeof(T));
+    for (unsigned long long& word : words) word = __shfl_sync(mask, word, static_cast<int>(from));
+    __builtin_memcpy(static_cast<void*>(&value), words, sizeof(T));
+    return value;
+  }
+}
 /// The part of `mask` with as many members as `size`, that the calling lane is in.
 __forceinline__ unsigned part_of(unsigned mask, unsigned size) {
   const unsigned first = rank_in(mask) / size * size;
@@ -126,22 +139,22 @@ class lane_group : public thread_group {
   __forceinline__ void sync() const { __syncwarp(mask_); }
   template <class T>
   __forceinline__ T shfl(T value, int rank) const {
-    return __shfl_sync(mask_, value, static_cast<int>(detail::member(mask_, rank % size())));
+    return detail::shuffle(mask_, value, detail::member(mask_, rank % size()));
   }
   template <class T>
   __forceinline__ T shfl_down(T value, unsigned delta) const {
     const unsigned rank = thread_rank() + delta < size() ? thread_rank() + delta : thread_rank();
-    return __shfl_sync(mask_, value, static_cast<int>(detail::member(mask_, rank)));
+    return detail::shuffle(mask_, value, detail::member(mask_, rank));
   }
   template <class T>
   __forceinline__ T shfl_up(T value, unsigned delta) const {
     const unsigned rank = thread_rank() >= delta ? thread_rank() - delta : thread_rank();
-    return __shfl_sync(mask_, value, static_cast<int>(detail::member(mask_, rank)));
+    return detail::shuffle(mask_, value, detail::member(mask_, rank));
   }
   template <class T>
   __forceinline__ T shfl_xor(T value, unsigned bits) const {
     const unsigned rank = (thread_rank() ^ bits) < size() ? thread_rank() ^ bits : thread_rank();
-    return __shfl_sync(mask_, value, static_cast<int>(detail::member(mask_, rank)));
+    return detail::shuffle(mask_, value, detail::member(mask_, rank));
   }
   __forceinline__ int any(int predicate) const { return __any_sync(mask_, predicate); }
   __forceinline__ int all(int predicate) const { return __all_sync(mask_, predicate); }
