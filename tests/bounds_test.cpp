@@ -135,8 +135,8 @@ class BoundsTest : public testing::Test {
 const bool kRegistered = [] {
   const Chapter& chapter = tested_chapter();
   for (const Ladder& ladder : chapter.ladders) {
-    testing::RegisterTest(fmt::format("chapter_{}_bounds", chapter.number).c_str(),
-                          ladder.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+    testing::RegisterTest(fmt::format("{}_bounds", tested_prefix()).c_str(), ladder.name.c_str(),
+                          nullptr, nullptr, __FILE__, __LINE__,
                           [&ladder]() -> testing::Test* { return new BoundsTest(ladder); });
   }
   return true;

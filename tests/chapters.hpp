@@ -2,6 +2,7 @@
 // The chapter that a test executable is linked with: there is one executable per chapter.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace cookbook {
 
-/// Defined in a file that CMake writes for each chapter (tests/chapter_entry.cpp.in).
+/// Defined in a file that CMake writes for each chapter (common/cmake/chapter_entry.cpp.in).
 extern Chapter (*const tested_chapter_entry)();
 
 inline const Chapter& tested_chapter() {
@@ -19,15 +20,21 @@ inline const Chapter& tested_chapter() {
   return chapter;
 }
 
-/// The list of skips.hpp for the tested chapter.
-inline std::string skip_list() {
-  return source_path("tests/skips/chapter_" + std::to_string(tested_chapter().number) + ".txt");
+/// What the names of the chapter's tests begin with: "chapter_3" or "capstone_scan".
+inline std::string tested_prefix() {
+  std::string name = tested_chapter().program();
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
-/// Whether the chapter is tested with all of layout_cases.hpp. One without a list, such as a new
-/// one, is tested with a few layouts only.
+/// The list of skips.hpp for the tested chapter. A capstone has none: its levels may skip any case.
+inline std::string skip_list() { return source_path("tests/skips/" + tested_prefix() + ".txt"); }
+
+/// Whether the chapter is tested with all of layout_cases.hpp. A chapter without a list, such as a
+/// new one, is tested with a few layouts only.
 inline bool has_all_layouts() {
-  return std::filesystem::exists(skip_list()) || std::getenv("COOKBOOK_WRITE_SKIPS");
+  return tested_chapter().is_capstone() || std::filesystem::exists(skip_list()) ||
+         std::getenv("COOKBOOK_WRITE_SKIPS");
 }
 
 }  // namespace cookbook

@@ -616,7 +616,7 @@ TEST(CommandLine, RightIsExit0AndJsonHasTheKeys) {
 TEST(CommandLine, AMismatchIsExit1AndNamed) {
   const Outcome outcome = chapter<Bug::off_by_one>({"--check", "--no-trace"});
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.err.find("chapter 99: level reverse: out[0][0]: got "), std::string::npos)
+  EXPECT_NE(outcome.err.find("Chapter 99: level reverse: out[0][0]: got "), std::string::npos)
       << outcome.err;
 }
 

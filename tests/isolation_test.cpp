@@ -143,7 +143,7 @@ void expect_level(const Ended& ended, const std::string& name, const std::string
   }
   if (status == "ok") return;
 #if !COOKBOOK_TRACED  // which leaves this to the program that started it
-  EXPECT_NE(ended.err.find("chapter 99: level " + name + ": "), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("Chapter 99: level " + name + ": "), std::string::npos) << ended.err;
 #endif
 }
 
@@ -261,7 +261,7 @@ TEST(Isolation, ExplainNamesAMismatch) {
   const Ended ended = run(chapter_of<Hazard::mismatch>({"wrong"}), {"--explain"});
   EXPECT_EQ(ended.status, 1);
   EXPECT_NE(ended.out.find("      out[0][0]: got "), std::string::npos) << ended.out;
-  EXPECT_NE(ended.err.find("chapter 99: level wrong: out[0][0]: got "), std::string::npos)
+  EXPECT_NE(ended.err.find("Chapter 99: level wrong: out[0][0]: got "), std::string::npos)
       << ended.err;
 }
 #endif

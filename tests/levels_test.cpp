@@ -278,12 +278,11 @@ class NamesTest : public testing::Test {
 
 const bool kRegistered = [] {
   const Chapter& chapter = tested_chapter();
-  testing::RegisterTest(fmt::format("chapter_{}", chapter.number).c_str(),
-                        "EveryLevelSaysWhatItChangesExpectsAndCosts", nullptr, nullptr, __FILE__,
-                        __LINE__, []() -> testing::Test* { return new TextsTest; });
-  testing::RegisterTest(fmt::format("chapter_{}", chapter.number).c_str(), "NamesAreIdentifiers",
+  testing::RegisterTest(tested_prefix().c_str(), "EveryLevelSaysWhatItChangesExpectsAndCosts",
                         nullptr, nullptr, __FILE__, __LINE__,
-                        []() -> testing::Test* { return new NamesTest; });
+                        []() -> testing::Test* { return new TextsTest; });
+  testing::RegisterTest(tested_prefix().c_str(), "NamesAreIdentifiers", nullptr, nullptr, __FILE__,
+                        __LINE__, []() -> testing::Test* { return new NamesTest; });
   for (const Ladder& ladder : chapter.ladders) {
     const bool has_far_rows = has_all_layouts() && !far_row_cases(ladder).empty();
     for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,
@@ -295,7 +294,7 @@ const bool kRegistered = [] {
         if (matrix == Matrix::schedules && !device_info().is_simt) continue;
         if (matrix == Matrix::far_rows && (!device_info().is_simt || !has_far_rows)) continue;
         if (matrix == Matrix::repeats && (device_info().is_simt || !is_last)) continue;
-        testing::RegisterTest(fmt::format("chapter_{}_{}", chapter.number, ladder.name).c_str(),
+        testing::RegisterTest(fmt::format("{}_{}", tested_prefix(), ladder.name).c_str(),
                               fmt::format("{}_{}_{}", i, level.name, matrix_name(matrix)).c_str(),
                               nullptr, nullptr, __FILE__, __LINE__,
                               [&ladder, &level, matrix]() -> testing::Test* {

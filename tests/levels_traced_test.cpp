@@ -70,12 +70,12 @@ const bool kRegistered = [] {
     for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
       const LevelEntry& level = ladder.levels[i];
       testing::RegisterTest(
-          fmt::format("traced_chapter_{}_{}", chapter.number, ladder.name).c_str(),
+          fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),
           fmt::format("{}_{}", i, level.name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
           [&ladder, &level]() -> testing::Test* { return new TracedLevelTest(ladder, level); });
       if (!has_all_layouts()) continue;
       testing::RegisterTest(
-          fmt::format("traced_chapter_{}_{}", chapter.number, ladder.name).c_str(),
+          fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),
           fmt::format("{}_{}_layouts", i, level.name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
           [&ladder, &level]() -> testing::Test* { return new TracedLayoutsTest(ladder, level); });
     }

@@ -68,12 +68,3 @@ else()
     target_compile_options(cookbook_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>")
   endif()
 endif()
-
-# Marks files with kernels as what the backend compiles them as, whatever their ending.
-function(cookbook_kernel_sources)
-  if(COOKBOOK_BACKEND STREQUAL "simt")
-    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
-  else()
-    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
-  endif()
-endfunction()

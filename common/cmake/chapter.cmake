@@ -1,59 +1,103 @@
 # SPDX-License-Identifier: MIT
 
-# cookbook_chapter(<number> <folder>): the executable chapter-<number> from a chapter's folder.
+# A chapter of the book and a reader's capstone are one thing: a folder with
 #   *level_*.cuh, sidebar_*.cuh, exercises/exercise_*.cuh
-#                  what ladder.hpp includes as "generated/chapter_<number>_levels.hpp"
-#   ladder.hpp     the chapter: chapter_<number>(). It is compiled once per backend and mode, into an
-#                  object library that the executable and the tests link
-#   libraries.cu   what a user would pick instead (CUDA only, optional). It holds no kernel: g++
-#                  compiles it once, nvcc would for each GPU
+#                  what ladder.hpp includes as "generated/chapter_<number>_levels.hpp", or in a
+#                  capstone as "generated/levels.hpp"
+#   ladder.hpp     the ladders: chapter_<number>() or capstone(). It is compiled once per backend and
+#                  mode, into an object library that the executable and the tests link
+#   libraries.cu   what a user would pick instead (CUDA only, optional). If it holds no kernel, g++
+#                  compiles it once; nvcc would for each GPU. With the line "// needs: nvcc" nvcc
+#                  compiles it, which CUB needs
 #   levels.cu, main.cu   in place of what common/cmake/levels.cu.in and common/harness/main.cpp say
 #                  (optional)
-#   sidebar_*.cu   experiments, each an executable chapter-<number>-<name>; with the line
+#   sidebar_*.cu   experiments, each an executable <program>-<name>; with the line
 #                  "// needs: cuda" only for that backend, and with "// needs: cuda sm_90a" not for
 #                  older GPUs besides: that kernels compile for them, if only to a trap, the
 #                  levels show
+
+# cookbook_chapter(<number> <folder>): the executable chapter-<number>.
 function(cookbook_chapter number folder)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
-  set(name chapter-${number})
   set_property(GLOBAL APPEND PROPERTY COOKBOOK_CHAPTERS ${number})
   set_property(GLOBAL PROPERTY COOKBOOK_CHAPTER_${number} ${source})
-
-  file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${source}/*level_*.cuh
-    ${source}/sidebar_*.cuh ${source}/exercises/exercise_*.cuh)
-  list(TRANSFORM headers REPLACE "(.+)" "#include \"\\1\"" OUTPUT_VARIABLE includes)
-  list(JOIN includes "\n" includes)
   set(generated ${PROJECT_BINARY_DIR}/generated/chapter_${number})
-  configure_file(${PROJECT_SOURCE_DIR}/common/cmake/levels.hpp.in ${generated}_levels.hpp @ONLY)
+  set(headers ${generated}_levels.hpp)
+  set(make "return chapter_${number}();")
+  set(libraries chapter_${number}_libraries)
+  # Relative, because solutions of exercises stand in for files of the source tree.
+  cookbook_ladders(chapter-${number} ${source} ${PROJECT_SOURCE_DIR})
+endfunction()
+
+# cookbook_capstone(<name> <folder>): the executable capstone-<name>. `folder` may be anywhere.
+function(cookbook_capstone name folder)
+  get_filename_component(source ${folder} ABSOLUTE)
+  set_property(GLOBAL APPEND PROPERTY COOKBOOK_CAPSTONES ${name})
+  set(generated ${PROJECT_BINARY_DIR}/generated/capstone_${name})
+  # In a folder of its own: every capstone includes the same name.
+  set(headers ${generated}/generated/levels.hpp)
+  set(make "Chapter made = capstone();\n  made.capstone = \"${name}\";\n  return made;")
+  set(libraries capstone_libraries)
+  cookbook_ladders(capstone-${name} ${source} "")
+  target_include_directories(capstone-${name}-levels PRIVATE ${generated})
+  if(TARGET capstone-${name}-levels-traced)
+    target_include_directories(capstone-${name}-levels-traced PRIVATE ${generated})
+  endif()
+endfunction()
+
+# cookbook_ladders(<program> <source> <root>): what both have in common. Generated files include
+# those of `source` relative to `root`; by their full paths if it is empty. The caller sets
+# `generated`, how the names of generated files begin, `headers`, the file that includes the levels,
+# `make`, the statements that return the Chapter, and `libraries`, the function of libraries.cu.
+function(cookbook_ladders name source root)
+  set(book ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../..)
+  string(REPLACE "-" "_" identifier ${name})
+  set(entry ${identifier}_entry)
+  file(GLOB includes CONFIGURE_DEPENDS ${source}/*level_*.cuh ${source}/sidebar_*.cuh
+    ${source}/exercises/exercise_*.cuh)
+  set(folder ${source})
+  set(ladder ${source}/ladder.hpp)
+  if(root)
+    list(TRANSFORM includes REPLACE "^${root}/" "")
+    string(REPLACE "${root}/" "" folder ${source})
+    set(ladder ${folder}/ladder.hpp)
+  endif()
+  list(TRANSFORM includes REPLACE "(.+)" "#include \"\\1\"")
+  list(JOIN includes "\n" includes)
+  configure_file(${book}/common/cmake/levels.hpp.in ${headers} @ONLY)
   set(levels ${source}/levels.cu)
   if(NOT EXISTS ${levels})
     set(levels ${generated}_levels.cu)
-    configure_file(${PROJECT_SOURCE_DIR}/common/cmake/levels.cu.in ${levels} @ONLY)
+    configure_file(${book}/common/cmake/levels.cu.in ${levels} @ONLY)
   endif()
   set(main ${source}/main.cu)
   if(NOT EXISTS ${main})
-    set(main ${PROJECT_SOURCE_DIR}/common/harness/main.cpp)
+    set(main ${book}/common/harness/main.cpp)
   endif()
   cookbook_kernel_sources(${levels})
-  set_source_files_properties(${source}/main.cu ${source}/libraries.cu PROPERTIES LANGUAGE CXX)
+  set_source_files_properties(${source}/main.cu PROPERTIES LANGUAGE CXX)
 
   add_library(${name}-levels OBJECT ${levels})
   target_link_libraries(${name}-levels PUBLIC cookbook_kernel)
   add_executable(${name} ${main})
-  target_compile_definitions(${name} PRIVATE COOKBOOK_CHAPTER=chapter_${number}_entry)
+  target_compile_definitions(${name} PRIVATE COOKBOOK_CHAPTER=${entry})
   target_link_libraries(${name} PRIVATE ${name}-levels cookbook_runner)
   if(COOKBOOK_BACKEND STREQUAL "cuda" AND EXISTS ${source}/libraries.cu)
+    file(STRINGS ${source}/libraries.cu needs_nvcc REGEX "^// needs: nvcc" LIMIT_COUNT 1)
+    if(NOT needs_nvcc)
+      set_source_files_properties(${source}/libraries.cu PROPERTIES LANGUAGE CXX)
+    endif()
     add_library(${name}-libraries OBJECT ${source}/libraries.cu)
     target_link_libraries(${name}-libraries PUBLIC cookbook_kernel cookbook_libraries)
     target_link_libraries(${name} PRIVATE ${name}-libraries)
-    target_compile_definitions(${name} PRIVATE COOKBOOK_LIBRARIES=chapter_${number}_libraries)
+    target_compile_definitions(${name} PRIVATE COOKBOOK_LIBRARIES=${libraries})
   endif()
 
   if(COOKBOOK_BACKEND STREQUAL "simt")
     add_library(${name}-levels-traced OBJECT ${levels})
     target_link_libraries(${name}-levels-traced PUBLIC cookbook_kernel_traced)
     add_executable(${name}-traced ${main})
-    target_compile_definitions(${name}-traced PRIVATE COOKBOOK_CHAPTER=chapter_${number}_entry)
+    target_compile_definitions(${name}-traced PRIVATE COOKBOOK_CHAPTER=${entry})
     target_link_libraries(${name}-traced PRIVATE ${name}-levels-traced cookbook_runner_traced)
     add_dependencies(${name} ${name}-traced)
   endif()

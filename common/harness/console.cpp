@@ -229,8 +229,8 @@ void print_ladder(const LadderResult& result) {
   for (const LevelResult& level : result.levels) width = std::max(width, level.name.size());
   for (const ReferenceResult& row : result.references) width = std::max(width, row.name.size());
   const bool gpu = result.backend == "cuda";
-  fmt::print("\n{}\n", bold(fmt::format("Chapter {} · {} · {}", result.chapter, result.ladder,
-                                        result.title)));
+  fmt::print("\n{}\n",
+             bold(fmt::format("{} · {} · {}", result.heading, result.ladder, result.title)));
   fmt::print(
       "{}\n",
       dim(fmt::format("  {}, {} {}{}, seed {}{}", device_info().name, size_text(result.size),
@@ -258,7 +258,7 @@ void print_explained(const Ladder& ladder, const LevelResult& level, const std::
 void print_failures(const LadderResult& result) {
   for (const LevelResult& level : result.levels) {
     if (!is_failure(level.status)) continue;
-    fmt::print(stderr, "chapter {}: level {}: {}{}\n", result.chapter, level.name,
+    fmt::print(stderr, "{}: level {}: {}{}\n", result.heading, level.name,
                level.status == "mismatch" ? "" : level.status + ": ", level.reason);
   }
 }

@@ -41,6 +41,9 @@ LadderResult begin(const Chapter& chapter, const LadderRun& run, const Options& 
   const Size& size = run.size;
   LadderResult result;
   result.chapter = chapter.number;
+  result.capstone = chapter.capstone;
+  result.program = chapter.program();
+  result.heading = chapter.heading();
   result.ladder = ladder.name;
   result.title = ladder.title;
   result.backend = kBackend;
@@ -116,12 +119,12 @@ void check_levels(const LadderRun& run, const Options& options, LadderResult& re
 void run_traced(const Chapter& chapter, const Ladder& ladder, const Options& options,
                 LadderResult& result) {
   if (options.no_trace) return;
-  const std::string program = traced_program(chapter.number);
+  const std::string program = traced_program(chapter.program());
   if (program.empty()) {
     fmt::print(stderr,
-               "chapter-{}: mechanism claims are not checked: build the SIMT backend as well "
-               "(make chapter-{} BACKEND=simt)\n",
-               chapter.number, chapter.number);
+               "{}: mechanism claims are not checked: build the SIMT backend as well "
+               "(make {} BACKEND=simt)\n",
+               chapter.program(), chapter.program());
     return;
   }
   Progress progress;
@@ -145,7 +148,7 @@ void run_traced(const Chapter& chapter, const Ladder& ladder, const Options& opt
   } catch (const std::exception& error) {  // times that were measured are kept
     progress.clear();
     result.trace_error = error.what();
-    fmt::print(stderr, "chapter-{}: mechanism claims are not checked: {}\n", chapter.number,
+    fmt::print(stderr, "{}: mechanism claims are not checked: {}\n", chapter.program(),
                error.what());
   }
 }

@@ -106,7 +106,7 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
     }
   }
 #else
-  fmt::print("Exercise {}.{} · {}\n", chapter.number, options.exercise, level.changed);
+  fmt::print("Exercise {} · {}\n", chapter.exercise_text(options.exercise), level.changed);
   int wrong = 0;
   bool hung = false;  // each further try would take the time limit
   auto grade = [&](const Size& size, InputKind kind, const Variant& variant, const char* what,
@@ -145,7 +145,7 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
     grade(size, InputKind::integers, {}, schedules[schedule], 1);
   }
 #endif
-  const std::string program = traced_program(chapter.number);
+  const std::string program = traced_program(chapter.program());
   complete = options.sizes.empty() && !program.empty() && !hung;
   if (!program.empty() && !hung) {
     // The traced grader prints its own lines.
@@ -163,20 +163,17 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
                               : !options.sizes.empty()
                                   ? "right at these sizes; run without --size for the grade"
                                   : fmt::format(
-                                        "right without the tracer; build chapter-{}-traced for "
-                                        "the grade",
-                                        chapter.number);
-  fmt::print("exercise {}.{}: {}\n", chapter.number, options.exercise, verdict);
+                                        "right without the tracer; build {}-traced for the "
+                                        "grade",
+                                        chapter.program());
+  fmt::print("exercise {}: {}\n", chapter.exercise_text(options.exercise), verdict);
 #endif
   const bool passed = right && complete;
   if (!options.json.empty()) {
     const nlohmann::ordered_json document{
-        {"schema", 1},
-        {"exercise", fmt::format("{}.{}", chapter.number, options.exercise)},
-        {"name", level.name},
-        {"passed", passed},
-        {"complete", complete},
-        {"checks", checks}};
+        {"schema", 1},          {"exercise", chapter.exercise_text(options.exercise)},
+        {"name", level.name},   {"passed", passed},
+        {"complete", complete}, {"checks", checks}};
     write_file(options.json, document.dump(1) + "\n");
   }
   return passed ? 0 : 1;

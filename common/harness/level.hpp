@@ -250,11 +250,27 @@ using ReferenceEntry = LevelEntry;
 /// Ladder name and its library.
 using Libraries = std::vector<std::pair<std::string, ReferenceEntry>>;
 
+/// A chapter of the book, or a reader's capstone: the ladders of one folder.
 struct Chapter {
-  int number = 0;
+  int number = 0;        ///< of a chapter
+  std::string capstone;  ///< of a capstone: its name, such as "scan"; empty for a chapter
   std::string title;
   std::vector<Ladder> ladders;
   std::vector<LevelEntry> exercises;  ///< graded by `./run exercise N.M`
+
+  bool is_capstone() const { return !capstone.empty(); }
+  /// What its executable is called: "chapter-3" or "capstone-scan".
+  std::string program() const {
+    return is_capstone() ? "capstone-" + capstone : "chapter-" + std::to_string(number);
+  }
+  /// The same for people: "Chapter 3" or "Capstone scan".
+  std::string heading() const {
+    return is_capstone() ? "Capstone " + capstone : "Chapter " + std::to_string(number);
+  }
+  /// An exercise as people write it: "3.1" or "scan.1".
+  std::string exercise_text(int exercise) const {
+    return (is_capstone() ? capstone : std::to_string(number)) + "." + std::to_string(exercise);
+  }
 };
 
 }  // namespace cookbook

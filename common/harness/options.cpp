@@ -36,10 +36,10 @@ std::string why_no_exercise(const Chapter& chapter, const std::string& text) {
 std::string size_text(const Size& size) { return fmt::format("{}", fmt::join(size, "x")); }
 
 std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, Options& options) {
-  CLI::App app{fmt::format("Chapter {}: {}. Checks every level, benchmarks it on a GPU, checks its "
+  CLI::App app{fmt::format("{}: {}. Checks every level, benchmarks it on a GPU, checks its "
                            "claims and prints the ladder.",
-                           chapter.number, chapter.title),
-               fmt::format("chapter-{}", chapter.number)};
+                           chapter.heading(), chapter.title),
+               chapter.program()};
   app.add_flag("--list", options.list, "list the levels with what each changes");
   app.add_option("--level", options.levels, "only this level, by number or name (repeatable)")
       ->expected(1)
@@ -104,7 +104,7 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    fmt::print(stderr, "chapter-{}: {} (see --help)\n", chapter.number, error.what());
+    fmt::print(stderr, "{}: {} (see --help)\n", chapter.program(), error.what());
     return 2;
   }
   return std::nullopt;

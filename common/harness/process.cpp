@@ -35,13 +35,13 @@ int run_program(const std::vector<std::string>& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-std::string traced_program(int chapter) {
+std::string traced_program(const std::string& program) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   for (const std::filesystem::path& folder :
        {self.parent_path(), self.parent_path().parent_path() / "simt"}) {
-    const auto program = folder / fmt::format("chapter-{}-traced", chapter);
-    if (std::filesystem::exists(program, error)) return program;
+    const auto traced = folder / (program + "-traced");
+    if (std::filesystem::exists(traced, error)) return traced;
   }
   return {};
 }

@@ -12,9 +12,9 @@ namespace cookbook {
 /// started.
 int run_program(const std::vector<std::string>& arguments);
 
-/// The traced executable of a chapter (beside this one, or in the SIMT build folder beside the CUDA
-/// one), or an empty string when it was not built.
-std::string traced_program(int chapter);
+/// The traced executable of `program`, such as "chapter-3" (beside this one, or in the SIMT build
+/// folder beside the CUDA one), or an empty string when it was not built.
+std::string traced_program(const std::string& program);
 
 /// Runs the traced executable with `arguments` and returns the JSON it wrote, as text.
 /// Throws std::runtime_error when it cannot be started, ends with anything but 0, 1 or 3, or writes

@@ -148,7 +148,9 @@ nlohmann::ordered_json roofs_json(const std::optional<Roofs>& roofs) {
 
 nlohmann::ordered_json to_json(const LadderResult& result) {
   const DeviceInfo& device = device_info();
-  Json run{{"chapter", result.chapter},
+  const bool is_capstone = !result.capstone.empty();
+  Json run{{"chapter", is_capstone ? Json(nullptr) : Json(result.chapter)},
+           {"capstone", text_or_null(result.capstone)},
            {"ladder", result.ladder},
            {"title", result.title},
            {"backend", result.backend},

@@ -69,6 +69,7 @@ struct ClockSample {
 
 struct LadderResult {
   int chapter = 0;
+  std::string capstone, program, heading;  ///< as in Chapter
   std::string ladder, title, backend, date, dtype, layout;
   std::optional<std::string> commit;
   std::uint64_t seed = 0;

@@ -53,10 +53,10 @@ void take_benchmark_options(const Options& options) {
 }
 
 int explain(const Chapter& chapter, const Options& options) {
-  const std::string program = traced_program(chapter.number);
+  const std::string program = traced_program(chapter.program());
   if (program.empty()) {
-    throw UsageError(fmt::format("--explain needs the SIMT backend: make chapter-{} BACKEND=simt",
-                                 chapter.number));
+    throw UsageError(
+        fmt::format("--explain needs the SIMT backend: make {} BACKEND=simt", chapter.program()));
   }
   std::vector<std::string> arguments = {program, "--explain", "--seed",
                                         std::to_string(options.seed)};
@@ -87,7 +87,7 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
                                                         : Purpose::check);
   require_writable(options.json);
   for (const std::string& line : plan.left_out) {
-    fmt::print(stderr, "chapter-{}: {}\n", chapter.number, line);
+    fmt::print(stderr, "{}: {}\n", chapter.program(), line);
   }
   nlohmann::ordered_json document{{"schema", 1}, {"runs", nlohmann::ordered_json::array()}};
   auto save = [&] {
@@ -102,8 +102,8 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
     save();
     if (!kTraced || options.explain) print_failures(result);
     if (result.device_lost) {
-      fmt::print(stderr, "chapter-{}: the GPU cannot be used any more; nothing else is run\n",
-                 chapter.number);
+      fmt::print(stderr, "{}: the GPU cannot be used any more; nothing else is run\n",
+                 chapter.program());
       return status;
     }
   }
@@ -136,13 +136,13 @@ int run_chapter(const Chapter& chapter, const Libraries& libraries, int argc, ch
 #endif
     return run(chapter, libraries, options);
   } catch (const UsageError& error) {
-    fmt::print(stderr, "chapter-{}: {}\n", chapter.number, error.what());
+    fmt::print(stderr, "{}: {}\n", chapter.program(), error.what());
     return 2;
   } catch (const BadSize& error) {
-    fmt::print(stderr, "chapter-{}: {}\n", chapter.number, error.what());
+    fmt::print(stderr, "{}: {}\n", chapter.program(), error.what());
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "chapter-{}: {}\n", chapter.number, error.what());
+    fmt::print(stderr, "{}: {}\n", chapter.program(), error.what());
     return 1;
   }
 }

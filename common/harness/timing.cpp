@@ -75,8 +75,8 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
   progress.clear();
   if (!options.benchmark_arguments.empty()) {
     register_google_benchmark(
-        fmt::format("chapter-{}/{}/{}", result.chapter, ladder.name, size_text(result.size)),
-        contenders, measured, result.bytes, result.flops);
+        fmt::format("{}/{}/{}", result.program, ladder.name, size_text(result.size)), contenders,
+        measured, result.bytes, result.flops);
   }
 }
 

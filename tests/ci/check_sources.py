@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("*.hpp", "*.cpp", "*.cu", "*.cuh", "*.cmake", "CMakeLists.txt", "*.py", "*.sh", "run",
            ".ci/run", "Makefile", "docs/*.css", "docs/*.js", "docs/Doxyfile", "Containerfile",
-           "tests/suites.cmake.in", "tests/mutate")
+           "common/cmake/suites.cmake.in", "tests/mutate")
 C_FAMILY = {".hpp", ".cpp", ".cu", ".cuh"}
 LICENCE = "SPDX-License-Identifier: MIT"
 

@@ -168,7 +168,7 @@ class Sources(unittest.TestCase):
         self.assertEqual(self.listed(("a.hpp", self.LICENCE)), (0, "1 sources checked, 0 problems\n"))
 
     def test_every_kind_of_source_needs_its_licence(self):
-        for name in ("a.cuh", "b.py", "run", "docs/a.js", "docs/Doxyfile", "Containerfile", "tests/suites.cmake.in"):
+        for name in ("a.cuh", "b.py", "run", "docs/a.js", "docs/Doxyfile", "Containerfile", "common/cmake/suites.cmake.in"):
             with self.subTest(name):
                 status, out = self.listed((name, "text\n"))
                 self.assertEqual(status, 1)

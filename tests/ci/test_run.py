@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./run`, the Makefile, tests/sanitize.sh, docs/build.sh and .ci/run, with stand-ins for all that they call."""
+import hashlib
 import os
 import pty
 import shutil
@@ -175,7 +176,7 @@ class Run(Scripts):
 
     def test_what_is_not_there_is_refused_in_one_line(self):
         for arguments, line in ((("12",), "run: no chapter 12; there are: 0 11 "),
-                                (("teh",), "run: no 'teh' here; ./run help lists what there is"),
+                                (("teh",), "run: no 'teh' here: neither a command nor a folder (./run help lists what there is)"),
                                 (("exercise", "3"), "run: exercise takes CHAPTER.NUMBER, such as 3.1")):
             done = self.run_it(*arguments)
             self.assertEqual((done.returncode, done.stderr), (2, line + "\n"))
@@ -321,6 +322,119 @@ class Run(Scripts):
             self.assertEqual((self.root / "ctest.log").read_text(),
                              f"--test-dir build/simt -j 2 --output-on-failure {tests}".rstrip() + "\n")
             (self.root / "ctest.log").unlink()
+
+
+
+class Capstones(Scripts):
+    """Folders outside the book. What CMake would build is there already."""
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(ROOT / "common/capstone", self.root / "common/capstone")
+        self.outside = self.root / "outside"
+        self.outside.mkdir()
+
+    def refusal(self, *arguments):
+        done = self.run_it(*arguments, cwd=self.outside)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        return done.stderr
+
+    def built(self, folder, program, text):
+        name = program.removeprefix("capstone-")
+        key = hashlib.sha256(f"{folder.resolve()}\n".encode()).hexdigest()[:8]
+        for kind in ("simt", "cuda"):
+            self.script(f"build/capstones/{name}-{key}/{kind}/{program}", text)
+        return f"build/capstones/{name}-{key}"
+
+    def test_every_template_has_what_a_capstone_needs_and_its_name(self):
+        for template in ("vector", "rows", "matrix", "gemm"):
+            done = self.run_it("new", f"My {template}", "--from", template, cwd=self.outside)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            made = self.outside / f"My {template}"
+            levels = sorted(file.name for file in made.glob("level_*.cuh"))
+            self.assertEqual(len(levels), 2)
+            self.assertEqual(levels[0], "level_0_naive.cuh")
+            self.assertEqual(sorted(file.name for file in made.iterdir() if file.name != ".git"),
+                             ["README.md", "ladder.hpp", *levels, "problem.hpp"])
+            ladder = (made / "ladder.hpp").read_text()
+            self.assertIn(f'"my_{template}"', ladder)
+            self.assertTrue((made / "README.md").read_text().startswith(f"# my_{template}\n"))
+            for file in (made / name for name in os.listdir(made) if name != ".git"):
+                self.assertNotIn("capstone_name", file.read_text())
+            self.assertIn(f"Made My {template}.", done.stderr)
+        self.assertEqual(self.run_it("new", "plain", cwd=self.outside).returncode, 0)
+        for name in ("problem.hpp", "level_0_naive.cuh"):
+            self.assertEqual((self.outside / "plain" / name).read_text(),
+                             (ROOT / "common/capstone/templates/vector" / name).read_text())
+
+    def test_it_is_a_repository_of_its_own_unless_it_lies_in_one(self):
+        self.run_it("new", "alone", cwd=self.outside)
+        self.assertTrue((self.outside / "alone/.git").is_dir())
+        self.run_it("new", "alone/within", cwd=self.outside)
+        self.assertFalse((self.outside / "alone/within/.git").exists())
+        self.script("bin/git", "exit 127")
+        self.assertEqual(self.run_it("new", "without", cwd=self.outside).returncode, 0)
+
+    def test_what_new_cannot_make_is_refused_in_one_line(self):
+        (self.outside / "full").mkdir()
+        (self.outside / "full/kept").write_text("mine")
+        (self.outside / "empty").mkdir()
+        for arguments, why in ((("full",), "full is there already, and is not empty"),
+                               (("full/kept",), "full/kept is there already, and is no folder"),
+                               (("full/kept/below",), "cannot make the folder full/kept/below"),
+                               ((), "new takes the folder to make, such as ~/my_scan"),
+                               (("a", "b"), "new takes one folder: not 'a' and 'b'"),
+                               (("a", "--from", "scan"), "--from takes vector, rows, matrix or gemm; got 'scan'"),
+                               (("a", "--from"), "--from takes vector, rows, matrix or gemm"),
+                               (("a", "--form", "rows"),
+                                "new takes no '--form' (./run new PATH [--from vector|rows|matrix|gemm])"),
+                               (("3d",), "the folder of a capstone needs a name that begins with a letter: not 3d")):
+            self.assertEqual(self.refusal("new", *arguments), f"run: {why}\n")
+        self.assertEqual(sorted(os.listdir(self.outside)), ["empty", "full"])
+        self.assertEqual(os.listdir(self.outside / "full"), ["kept"])
+        self.assertEqual(self.run_it("new", "empty", cwd=self.outside).returncode, 0)
+
+    def test_it_runs_with_every_option_and_the_book_is_not_built(self):
+        self.run_it("new", "my-scan", cwd=self.outside)
+        folder = self.outside / "my-scan"
+        build = self.built(folder, "capstone-my_scan", 'echo "ran $*"')
+        for path, cwd in (("my-scan", self.outside), ("./my-scan/", self.outside), (".", folder), (folder, self.root)):
+            (self.root / "cmake.log").unlink(missing_ok=True)
+            done = self.run_it(str(path), "--level", "1", "--explain", cwd=cwd)
+            self.assertEqual((done.returncode, done.stdout), (0, "ran --level 1 --explain\n"))
+            log = (self.root / "cmake.log").read_text().splitlines()
+            self.assertEqual(log[0], "--build build/simt -j 2 --target kit")
+            self.assertEqual(log[-1], f"--build {build}/simt -j 2 --target capstone-my_scan")
+            self.assertIn(f"-DCOOKBOOK_CAPSTONE={folder.resolve()}", log[1])
+        self.gpu("release 12.8, V12.8.93")
+        (self.root / "cmake.log").unlink()
+        self.assertEqual(self.run_it("my-scan", "--list", backend="cuda", cwd=self.outside).stdout, "ran --list\n")
+        log = [line for line in (self.root / "cmake.log").read_text().splitlines() if line.startswith("--build")]
+        self.assertEqual(log, [f"--build build/{kind} -j 2 --target kit" if of == "kit" else
+                               f"--build {build}/{kind} -j 2 --target capstone-my_scan"
+                               for kind in ("simt", "cuda") for of in ("kit", "program")])
+
+    def test_its_tests_are_its_own(self):
+        self.run_it("new", "scan", cwd=self.outside)
+        build = self.built(self.outside / "scan", "capstone-scan", "exit 1")
+        self.script("bin/ctest", 'echo "ctest $*"')
+        done = self.run_it("test", "scan", "-R", "bounds", cwd=self.outside)
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, f"ctest --test-dir {build}/simt -j 2 --output-on-failure -R bounds\n"))
+        self.assertIn(f"--build {build}/simt -j 2 --target capstone-scan levels-test-capstone-scan "
+                      "levels-traced-test-capstone-scan\n", (self.root / "cmake.log").read_text())
+
+    def test_a_folder_that_holds_none_is_refused_in_one_line(self):
+        (self.outside / "other").mkdir()
+        (self.root / "chapters/03_a").mkdir()
+        (self.root / "chapters/03_a/ladder.hpp").touch()
+        for verb in ((), ("test",), ("build",)):
+            self.assertEqual(self.refusal(*verb, "other"),
+                             "run: other holds no capstone: it has no ladder.hpp (./run new makes one)\n")
+            self.assertEqual(self.refusal(*verb, "nothing"),
+                             "run: no 'nothing' here: neither a command nor a folder (./run help lists what there is)\n")
+            self.assertEqual(self.refusal(*verb, str(self.root / "chapters/03_a")),
+                             f"run: {self.root}/chapters/03_a is a chapter: name it by its number, as in ./run 3\n")
+        self.assertFalse((self.root / "cmake.log").exists())
 
 
 class Make(Scripts):
