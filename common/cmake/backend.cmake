@@ -56,6 +56,8 @@ else()
     set(CMAKE_CUDA_ARCHITECTURES ${capability} CACHE STRING "GPU architectures")
     message(STATUS "Compiling kernels for: ${CMAKE_CUDA_ARCHITECTURES}")
   endif()
+  # For what only Hopper runs: 90a, or 90a-real as the preset cuda-ci says it. Empty if not wanted.
+  string(REGEX MATCH "90a(-real)?" COOKBOOK_HOPPER "${CMAKE_CUDA_ARCHITECTURES}")
   enable_language(CUDA)
   find_package(CUDAToolkit 12.8 REQUIRED)
   target_compile_definitions(cookbook_options INTERFACE COOKBOOK_CUDA=1)

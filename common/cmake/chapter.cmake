@@ -113,8 +113,10 @@ function(cookbook_ladders name source root)
     endif()
     cookbook_kernel_sources(${file})
     add_executable(${target} ${file})
-    if(cuda_only MATCHES "sm_90a" AND "90a" IN_LIST CMAKE_CUDA_ARCHITECTURES)
-      set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90a)
+    # A compile check (COOKBOOK_PTXAS_REPORT) takes each sidebar for one GPU: its kernels are levels,
+    # or variants of them.
+    if(COOKBOOK_HOPPER AND (cuda_only MATCHES "sm_90a" OR COOKBOOK_PTXAS_REPORT))
+      set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES ${COOKBOOK_HOPPER})
     endif()
     target_link_libraries(${target} PRIVATE cookbook_kernel cookbook_harness)
     if(COOKBOOK_BACKEND STREQUAL "cuda")
