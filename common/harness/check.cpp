@@ -171,6 +171,7 @@ const Instance::Reference& Instance::reference(const TensorSpec& spec) {
     const auto count = static_cast<std::int64_t>(reference.rows.size());
     reference.value.resize(static_cast<std::size_t>(count * spec.cols));
     reference.bound.resize(reference.value.size());
+    problem_->begin_reference(tensors_);
     parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         problem_->reference_row(tensors_, spec.name, reference.rows[i],

@@ -11,6 +11,7 @@
 //     void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
 //                        double* value, double* bound) const;   // fp64 result, allowed error
 //     static constexpr bool kExactOnIntegers = false;   // optional, see AnyProblem
+//     void begin_reference(const HostTensors& tensors);   // optional, see AnyProblem
 //   };
 //   struct Buffers {                       // typed device pointers to the tensors
 //     static Buffers bind(const DevicePointers& at);
@@ -135,6 +136,10 @@ class AnyProblem {
   virtual double flops() const = 0;
   virtual void reference_row(const HostTensors& tensors, const std::string& output,
                              std::int64_t row, double* value, double* bound) const = 0;
+  /// Called before rows of new inputs are asked for: for what all rows need, such as the sums of all
+  /// rows before each one. Other inputs may have been asked for before, and reference_row may be
+  /// called without it.
+  virtual void begin_reference(const HostTensors& /*tensors*/) {}
   /// Whether fp32 arithmetic makes no error where all inputs are small whole numbers, so that the
   /// output must be the correctly rounded result. True unless the problem says kExactOnIntegers =
   /// false, because it holds a division, a root, an exponential, or inputs that it fills itself.
@@ -152,6 +157,11 @@ class ProblemHolder final : public AnyProblem {
   void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
                      double* value, double* bound) const override {
     problem_.reference_row(tensors, output, row, value, bound);
+  }
+  void begin_reference([[maybe_unused]] const HostTensors& tensors) override {
+    if constexpr (requires { problem_.begin_reference(tensors); }) {
+      problem_.begin_reference(tensors);
+    }
   }
   bool exact_on_integers() const override {
     if constexpr (requires { P::kExactOnIntegers; }) return P::kExactOnIntegers;
