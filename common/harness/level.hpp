@@ -136,9 +136,9 @@ class AnyProblem {
   virtual double flops() const = 0;
   virtual void reference_row(const HostTensors& tensors, const std::string& output,
                              std::int64_t row, double* value, double* bound) const = 0;
-  /// Called before rows of new inputs are asked for: for what all rows need, such as the sums of all
-  /// rows before each one. Other inputs may have been asked for before, and reference_row may be
-  /// called without it.
+  /// Called before rows of new inputs are asked for: for what all rows need, such as the sums of
+  /// all rows before each one. Other inputs may have been asked for before, and reference_row may
+  /// be called without it.
   virtual void begin_reference(const HostTensors& /*tensors*/) {}
   /// Whether fp32 arithmetic makes no error where all inputs are small whole numbers, so that the
   /// output must be the correctly rounded result. True unless the problem says kExactOnIntegers =

@@ -81,9 +81,35 @@ def ladder(run, theme):
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(f"{run.unit}   (bar: median; whisker: quartiles; 1.5x: against the level above)", fontsize=9)
-    figure.suptitle(f"Chapter {run.chapter} · {run.ladder}", x=0.012, y=1 - 0.08 / figure.get_figheight(),
+    figure.suptitle(f"{run.heading} · {run.ladder}", x=0.012, y=1 - 0.08 / figure.get_figheight(),
                     ha="left", va="top", fontsize=12, fontweight="bold")
     style.conditions(figure, theme, foot(run))
+    return figure
+
+
+def traffic_bars(run, theme):
+    """Bytes that each level's accesses ask for, over the fewest that the problem needs. Needs no GPU."""
+    rows = [(level, *traffic(run, level)) for level in run.levels]
+    rows = [(level, factor, origin) for level, factor, origin in rows if factor]
+    figure, axes = plt.subplots(figsize=(8.6, 1.75 + 0.40 * len(rows)))
+    height = figure.get_figheight()
+    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.62 / height, bottom=0.80 / height)
+    for y, (level, factor, _) in enumerate(rows):
+        axes.barh(y, factor, height=0.68, color=theme.first, alpha=0.55 if level.stale else 1)
+        axes.annotate(significant(factor), (factor, y), xytext=(7, 0), textcoords="offset points", va="center",
+                      fontsize=9)
+    axes.axvline(1, color=theme.roof, linewidth=1.5)
+    axes.set_xlim(0, 1.16 * max(factor for _, factor, _ in rows))
+    axes.set_yticks(range(len(rows)), [label(level) for level, _, _ in rows], color=theme.text)
+    axes.set_ylim(len(rows) - 0.45, -0.55)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("bytes asked for, per byte that the problem needs   (line at 1: each byte once)", fontsize=9)
+    figure.suptitle(f"{run.heading} · {run.ladder}: traffic", x=0.012, y=1 - 0.08 / height, ha="left", va="top",
+                    fontsize=12, fontweight="bold")
+    style.conditions(figure, theme, f"{rows[0][2]} at {size_text(rows[0][0].counted.trace_size)} · "
+                     f"{run.json['date'][:10]}")
     return figure
 
 
@@ -299,7 +325,7 @@ def roofline(run, theme):
                       bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.6, "alpha": 0.8})
     plain_ticks(axes, x_range, y_range)
     axis_labels(axes, chart)
-    figure.suptitle(f"Chapter {run.chapter} · {run.ladder} under its roofs", x=0.012, y=0.975, ha="left",
+    figure.suptitle(f"{run.heading} · {run.ladder} under its roofs", x=0.012, y=0.975, ha="left",
                     fontsize=12, fontweight="bold")
 
     # The list beside the panel: number, name, fraction of the roof, and what the level changed.
@@ -486,7 +512,7 @@ def sweep(runs, theme, compared=None, beside=None):
     axes.set_ylim(bottom=0)
     axes.set_xlim(-0.2, len(runs) - 0.8)
     at_ends(axes, ends)
-    axes.set_title(f"Chapter {runs[0].chapter} · {runs[0].ladder} over size")
+    axes.set_title(f"{runs[0].heading} · {runs[0].ladder} over size")
     text = f"{runs[0].json['device']['name']} · {runs[-1].json['date'][:10]}"
     if beside:
         text += f" · {', '.join(beside)}: another run, ./run compare, {compared.text()}"

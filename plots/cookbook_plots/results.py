@@ -75,6 +75,10 @@ class Run:
         return self.json["chapter"]
 
     @property
+    def heading(self):
+        return f"Capstone {self.json['capstone']}" if self.json.get("capstone") else f"Chapter {self.chapter}"
+
+    @property
     def ladder(self):
         return self.json["ladder"]
 

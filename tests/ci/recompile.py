@@ -47,7 +47,7 @@ def chosen_for_host(files):
         path, is_cuda = Path(each[0]), each[1]
         is_generated = "generated" in path.parts
         if is_cuda:
-            if not is_generated and "chapters" not in path.parts:
+            if not is_generated and not {"chapters", "capstones"} & set(path.parts):
                 kept.append(each)
         elif path.name in ALIKE or is_generated:
             alike.setdefault(path.name if path.name in ALIKE else "generated", []).append(each)

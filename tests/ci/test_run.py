@@ -423,6 +423,23 @@ class Capstones(Scripts):
         self.assertIn(f"--build {build}/simt -j 2 --target capstone-scan levels-test-capstone-scan "
                       "levels-traced-test-capstone-scan\n", (self.root / "cmake.log").read_text())
 
+    def test_plots_and_report_are_its_own(self):
+        self.script("plots/run.sh", 'echo "plots $*"')
+        self.run_it("new", "scan", cwd=self.outside)
+        folder = self.outside / "scan"
+        self.built(folder, "capstone-scan", 'echo "ran $*"; echo "{}" >"$2"; exit "${STATUS:-0}"')
+        drawn = f"plots --capstone plots {folder.resolve()}\n"
+        self.assertEqual(self.run_it("plots", "scan", cwd=self.outside).stdout, drawn)
+        self.assertEqual(self.run_it("plots", "--check").stdout, "plots --check\n")
+        self.assertIn("plots takes one capstone", self.refusal("plots", "scan", "--check"))
+        self.assertIn("report takes one capstone", self.refusal("report"))
+        # The first time it runs the ladder, whatever that finds.
+        reported = f"plots --capstone report {folder.resolve()}\n"
+        results = folder.resolve() / "results/simt.json"
+        done = self.run_it("report", "scan", cwd=self.outside, STATUS="1")
+        self.assertEqual((done.returncode, done.stdout), (0, f"ran --json {results}\n{reported}"))
+        self.assertEqual(self.run_it("report", "scan", cwd=self.outside).stdout, reported)
+
     def test_a_folder_that_holds_none_is_refused_in_one_line(self):
         (self.outside / "other").mkdir()
         (self.root / "chapters/03_a").mkdir()

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: MIT
+"""The figures and the report of a capstone, from the results in its own folder.
+
+  plots FOLDER    FOLDER/figures: the ladder, the roofline and the sweep of what a GPU timed, and the traffic that
+                  the SIMT backend counted
+  report FOLDER   FOLDER/report.html, one page that prints well: the ladder, each level's prediction beside what was
+                  measured, counters, figures, and what is still unexplained; report.pdf where a browser is installed
+
+Results are FOLDER/results/*.json, as `./run FOLDER --json FOLDER/results/NAME.json` writes them.
+"""
+import argparse
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import book, cli, tables
+from .results import Counted, ResultError, Results, read_run, traffic
+from .staging import Staging
+
+PDF_TOOLS = {  # program: its arguments for a page and a PDF
+    **{name: lambda page, pdf: ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
+                                f"--print-to-pdf={pdf}", page.resolve().as_uri()]
+       for name in ("chromium", "chromium-browser", "google-chrome")},
+    "weasyprint": lambda page, pdf: [str(page), str(pdf)],
+    "wkhtmltopdf": lambda page, pdf: ["--quiet", str(page), str(pdf)],
+}
+
+
+@dataclass
+class LadderResults:
+    """What is known of one ladder: what a GPU timed, what the SIMT backend counted; either may be None."""
+
+    name: str
+    timed: object
+    counted: object
+
+    @property
+    def newest(self):
+        return self.timed or self.counted
+
+
+class Capstone:
+    def __init__(self, folder):
+        self.folder = folder
+        results = folder / "results"
+        hashes = frozenset(book.source_hash(file) for pattern in ("*.cuh", "*.hpp", "exercises/*.cuh")
+                           for file in folder.glob(pattern))
+        if not any(results.glob("*.json")):
+            raise ResultError(f"{results} holds no results (./run {folder} --json {results}/NAME.json writes some)")
+        try:
+            self.gpu = Results(results, hashes)
+            self.counted = self.runs_of_the_simt_backend(results, hashes)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ResultError(f"{results}: a file there is not a result: {type(error).__name__}: {error}") from error
+        names = dict.fromkeys([ladder for _, ladder in self.gpu.headline] + list(self.counted))
+        if not names:
+            raise ResultError(f"{results} holds no run of a ladder")
+        timed = {ladder: run for (_, ladder), run in self.gpu.headline.items()}
+        self.ladders = [LadderResults(name, timed.get(name), self.counted.get(name)) for name in names]
+        self.heading = self.ladders[0].newest.heading
+
+    @staticmethod
+    def runs_of_the_simt_backend(results, hashes):
+        """Ladder -> its newest run with most levels."""
+        found = {}
+        for file, raw in all_runs(results):
+            if raw["backend"] == "cuda":
+                continue
+            run = read_run(file, raw, hashes)
+            for level in run.levels:
+                counters = level.json.get("counters")
+                level.counted = counters and Counted(counters, tuple(run.json["problem"]["trace_size"]),
+                                                     level.json.get("source_sha256"))
+            before = found.get(run.ladder)
+            if not before or (len(run.levels), run.json["date"]) >= (len(before.levels), before.json["date"]):
+                found[run.ladder] = run
+        return found
+
+    def figures(self):
+        """Name -> what to draw, as cli.figure_names; "traffic" besides."""
+        names = {}
+        for ladder in self.ladders:
+            if ladder.timed and len(ladder.timed.timed) > 1:
+                names[f"{ladder.name}-ladder"] = ("ladder", ladder.timed)
+                names[f"{ladder.name}-roofline"] = ("roofline", ladder.timed)
+            counted = next((run for run in (ladder.counted, ladder.timed) if run
+                            and any(traffic(run, level)[0] for level in run.levels)), None)
+            if counted:
+                names[f"{ladder.name}-traffic"] = ("traffic", counted)
+        for (_, name), runs in self.gpu.sweeps.items():
+            names[f"{name}-sweep"] = ("sweep", runs)
+        return names
+
+
+def all_runs(results):
+    """(file, run) of every run in a folder of results."""
+    for file in sorted(results.glob("*.json")):
+        try:
+            document = json.loads(file.read_text())
+        except json.JSONDecodeError as error:
+            raise ResultError(f"{file}: not JSON: {error}") from error
+        for raw in document.get("runs", []):
+            yield file, raw
+
+
+def figure_of(kind, what, theme):
+    from . import figures
+    if kind == "traffic":
+        return figures.traffic_bars(what, theme)
+    if kind == "sweep":
+        return figures.sweep(what, theme)
+    return cli.figure_of(kind, what, None, [], theme)
+
+
+def draw(capstone):
+    from . import style
+    names = capstone.figures()
+    folder = capstone.folder / "figures"
+    with Staging() as files:
+        for theme_name in style.THEMES:
+            with style.Theme(theme_name) as theme:
+                for name, (kind, what) in names.items():
+                    style.save(figure_of(kind, what, theme), files, folder, folder, name, theme, cli.digest(what))
+    print(f"drew {len(names)} figures in {folder}: {', '.join(names)}")
+    if not any(kind == "ladder" for kind, _ in names.values()):
+        print("No GPU has timed it: the ladder and the roofline need results of one.")
+
+
+# --- the report ------------------------------------------------------------------------------------
+STYLE = """
+body { font: 11pt/1.45 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24 }
+h1, h2, h3 { line-height: 1.2; break-after: avoid } h3 code { font-size: 1em }
+table { border-collapse: collapse; margin: 0.8rem 0; font-size: 9.5pt; break-inside: avoid }
+th, td { border-bottom: 1px solid #d8dee4; padding: 0.25rem 0.7rem 0.25rem 0; text-align: left; vertical-align: top }
+td.number { text-align: right; font-variant-numeric: tabular-nums } .bad { color: #b3261e; font-weight: 600 }
+.small { color: #57606a; font-size: 9pt } svg { max-width: 100%; height: auto } figure { margin: 1rem 0; break-inside: avoid }
+section.level { break-inside: avoid }
+@page { margin: 18mm } @media print { body { margin: 0; max-width: none } }
+"""
+
+
+def text(value):
+    return html.escape(str(value), quote=False)
+
+
+def html_table(header, rows):
+    def cell(value):
+        is_number = re.fullmatch(r"[\d,.+]+( ?(%|x|[µnm]?s))?", str(value)) is not None
+        return f'<td class="number">{text(value)}</td>' if is_number else f"<td>{value}</td>"
+    head = "".join(f"<th>{text(name)}</th>" for name in header)
+    return (f"<table><tr>{head}</tr>" + "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows)
+            + "</table>")
+
+
+def ratio(amount, of):
+    return f"{amount / of:.2f}" if of else "-"
+
+
+def ladder_rows(run):
+    rows = []
+    for level in run.levels:
+        cells = [level.index, f"<code>{text(level.name)}</code>"]
+        if level.timed:
+            cells += [tables.duration(level.time()), tables.significant(run.speed(level)), tables.percent(level.fraction),
+                      tables.against_previous(level), tables.against_reference(level)]
+        else:
+            cells += ["-"] * 5
+        rows.append([*cells, text(level.json["status"])])
+    for other in run.references:
+        speed = run.speed_of_time(other["time_us"]["median"])
+        rows.append(["", text(other["name"]), tables.duration(other["time_us"]["median"]), tables.significant(speed),
+                     tables.percent(speed / run.roof_value) if run.roof_value else "-", "", "", text(other["status"])])
+    return rows
+
+
+def counter_rows(run):
+    rows = []
+    for level in run.levels:
+        if not level.counted:
+            continue
+        value = level.counted.values.get
+        factor, _ = traffic(run, level)
+        rows.append([level.index, f"<code>{text(level.name)}</code>",
+                     ratio(value("global_load_sectors") or 0, value("global_load_requests") or 0),
+                     ratio(value("global_store_sectors") or 0, value("global_store_requests") or 0),
+                     f"{value('shared_load_wavefronts') or 0:,.0f}", f"{value('shared_store_wavefronts') or 0:,.0f}",
+                     tables.significant(factor) if factor else "-"])
+    return rows
+
+
+def verdict(claim):
+    return {True: "holds", False: '<span class="bad">is false</span>', None: "not checked"}[claim["holds"]]
+
+
+def level_section(level, before, run, timed):
+    """One level: the prediction beside what was measured."""
+    parts = [f'<section class="level"><h3>{level.index} · <code>{text(level.name)}</code></h3>',
+             html_table(["", ""], [["changed", text(level.json["changed"])], ["predicted", text(level.json["expect"])],
+                                   ["measured", measured_text(level, before, run, timed)]])]
+    rows = [[text(claim["text"]), verdict(claim), text(claim.get("measured") or ""), text(claim.get("checked_by") or "")]
+            for claim in level.json["claims"]]
+    if rows:
+        parts.append(html_table(["claim", "", "measured", "checked by"], rows))
+    return "".join(parts) + "</section>"
+
+
+def measured_text(level, before, run, timed):
+    found = []
+    if level.json["status"] != "ok":
+        found.append(f'<span class="bad">{text(level.json["status"])}</span>: {text(level.json.get("reason") or "")}')
+    if timed and level.timed:
+        found.append(f"{tables.significant(run.speed(level))} {run.unit}"
+                     + (f", {tables.percent(level.fraction)} of the roof" if level.fraction else ""))
+        if level.json.get("vs_previous"):
+            found.append(f"{level.json['vs_previous']['ratio']:.2f} times the speed of the level before")
+    factor = traffic(run, level)[0]
+    if factor:
+        was = traffic(run, before)[0] if before else None
+        found.append(f"{tables.significant(factor)} bytes asked for per byte needed"
+                     + (f" (before: {tables.significant(was)})" if was else ""))
+    return "; ".join(found) or "nothing yet"
+
+
+def unexplained(ladder):
+    """Sentences: what contradicts a prediction, and what nothing has checked."""
+    found = []
+    run = ladder.newest
+    for level in run.levels:
+        name = f"{run.ladder} / {level.name}"
+        if level.json["status"] != "ok":
+            found.append(f"{name}: {level.json['status']}: {level.json.get('reason') or ''}")
+        found += [f"{name}: {finding}" for finding in level.json["findings"]]
+        for claim in level.json["claims"]:
+            if claim["holds"] is False:
+                found.append(f"{name}: predicted \"{claim['text']}\", measured {claim.get('measured')}")
+            elif claim["holds"] is None:
+                found.append(f"{name}: \"{claim['text']}\" was not checked")
+        if level.stale:
+            found.append(f"{name}: its source changed after these results were written")
+    if ladder.timed is None:
+        found.append(f"{run.ladder}: no GPU has timed it")
+    elif ladder.timed.timed:
+        last = ladder.timed.timed[-1]
+        if last.fraction and last.fraction < 0.95:
+            found.append(f"{run.ladder} / {last.name}: {tables.percent(last.fraction)} of {run.json['roof']}; "
+                         "what limits the rest?")
+    return found
+
+
+def own_words(folder):
+    """The capstone's README, below its heading with "unexplained"; HTML."""
+    readme = folder / "README.md"
+    if not readme.exists():
+        return ""
+    match = re.search(r"^#+ [^\n]*unexplained[^\n]*\n(.*?)(?=^#|\Z)", readme.read_text(), re.MULTILINE | re.DOTALL
+                      | re.IGNORECASE)
+    paragraphs = [part.strip() for part in re.split(r"\n\s*\n", match[1]) if part.strip()] if match else []
+    return "".join(f"<p>{text(' '.join(part.split()))}</p>" for part in paragraphs)
+
+
+def inline_svg(figure):
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "figure.svg"
+        figure.savefig(file)
+        return file.read_text()[file.read_text().index("<svg"):]
+
+
+def conditions(run):
+    problem, device = run.json["problem"], run.json["device"]
+    parts = [device["name"], f"{' x '.join(problem['dims'])} = {'x'.join(map(str, problem['size']))}", problem["dtype"],
+             f"seed {run.json['seed']}", run.json["date"][:10]]
+    if run.roof_value:
+        parts.append(f"roof: {run.json['roof']} {tables.significant(run.roof_value)} {run.unit}")
+    return " · ".join(parts)
+
+
+def page(capstone):
+    from . import style
+    parts = [f"<h1>{text(capstone.heading)}</h1>"]
+    drawn = {}
+    with style.Theme("light") as theme:
+        for name, (kind, what) in capstone.figures().items():
+            drawn[name] = inline_svg(figure_of(kind, what, theme))
+            style.plt.close("all")
+    for ladder in capstone.ladders:
+        run, timed = ladder.newest, ladder.timed is not None
+        parts += [f"<h2>{text(ladder.name)}: {text(run.json['title'])}</h2>",
+                  f'<p class="small">{text(conditions(run))}</p>']
+        if timed:
+            parts.append(html_table(["", "level", "time", run.unit, "of roof", "vs previous", "vs library", "check"],
+                                    ladder_rows(run)))
+        else:
+            parts.append(html_table(["", "level", "check"], [[level.index, f"<code>{text(level.name)}</code>",
+                                                              text(level.json["status"])] for level in run.levels]))
+        for kind in ("ladder", "roofline", "sweep", "traffic"):
+            if f"{ladder.name}-{kind}" in drawn:
+                parts.append(f"<figure>{drawn[f'{ladder.name}-{kind}']}</figure>")
+        parts.append("<h2>Predicted and measured</h2>")
+        before = None
+        for level in run.levels:
+            parts.append(level_section(level, before, run, timed))
+            before = level
+        counted = ladder.counted or run
+        rows = counter_rows(counted)
+        if rows:
+            size = next(level.counted.trace_size for level in counted.levels if level.counted)
+            parts += ["<h2>Counters</h2>",
+                      html_table(["", "level", "sectors per load", "sectors per store", "wavefronts of shared loads",
+                                  "of shared stores", "bytes asked for per byte needed"], rows),
+                      f'<p class="small">Counted by the SIMT backend at {"x".join(map(str, size))}.</p>']
+    parts.append("<h2>Still unexplained</h2>")
+    open_points = [sentence for ladder in capstone.ladders for sentence in unexplained(ladder)]
+    if open_points:
+        parts.append("<ul>" + "".join(f"<li>{text(sentence)}</li>" for sentence in open_points) + "</ul>")
+    else:
+        parts.append("<p>Every claim was checked and holds.</p>")
+    parts.append(own_words(capstone.folder))
+    return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{text(capstone.heading)}</title>'
+            f"<style>{STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n")
+
+
+def write_pdf(file, pdf):
+    """The program that wrote it, or None."""
+    for name, arguments in PDF_TOOLS.items():
+        if not shutil.which(name):
+            continue
+        try:
+            done = subprocess.run([name, *arguments(file, pdf)], capture_output=True, timeout=120)
+        except subprocess.TimeoutExpired:
+            continue
+        if done.returncode == 0 and pdf.exists():
+            return name
+    return None
+
+
+def report(capstone):
+    file, pdf = capstone.folder / "report.html", capstone.folder / "report.pdf"
+    with Staging() as files:
+        files.write_text(file, page(capstone))
+    print(f"wrote {file}")
+    pdf.unlink(missing_ok=True)  # one of older results would be taken for this one's
+    if tool := write_pdf(file, pdf):
+        print(f"wrote {pdf} ({tool})")
+    else:
+        print("no PDF: no chromium, google-chrome, weasyprint or wkhtmltopdf here; a browser can print the page")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="capstone", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=("plots", "report"))
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        capstone = Capstone(options.folder)
+        {"plots": draw, "report": report}[options.verb](capstone)
+    except ResultError as error:
+        print(f"{options.verb}: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{options.verb}: cannot write: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

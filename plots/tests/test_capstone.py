@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""Figures and report of a capstone, from results like the book's."""
+import contextlib
+import copy
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from cookbook_plots import book, capstone
+
+LEVELS = ("naive", "coalesced")
+
+
+def timed_run():
+    """A run of a capstone on a GPU: that of chapter 1 under other names."""
+    run = json.loads((book.ROOT / "plots/results/h200/chapter-1.json").read_text())["runs"][0]
+    run |= {"chapter": None, "capstone": "mine", "ladder": "mine"}
+    run["levels"] = run["levels"][:2]
+    for level, name in zip(run["levels"], LEVELS):
+        level["name"] = name
+    return run
+
+
+def counted_run():
+    """The same without a GPU."""
+    run = timed_run() | {"backend": "simt", "roofs": None, "roofs_after": None, "references": [], "clocks": None}
+    for level in run["levels"]:
+        level |= {"time_us": None, "time_hot_us": None, "gbps": None, "roof_fraction": None, "vs_previous": None,
+                  "vs_reference": None}
+        for claim in level["claims"]:
+            if claim["checked_by"] == "cuda":
+                claim |= {"holds": None, "measured": None}
+    return run
+
+
+class Capstone(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name) / "mine"
+        (self.folder / "results").mkdir(parents=True)
+
+    def write(self, name, *runs):
+        (self.folder / "results" / name).write_text(json.dumps({"schema": 1, "runs": runs}))
+
+    def call(self, verb):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
+                mock.patch.object(capstone.shutil, "which", return_value=None):
+            status = capstone.main([verb, str(self.folder)])
+        return status, out.getvalue(), err.getvalue()
+
+    def report(self):
+        self.assertEqual(self.call("report")[::2], (0, ""))
+        return (self.folder / "report.html").read_text()
+
+    def drawn(self):
+        status, out, err = self.call("plots")
+        self.assertEqual((status, err), (0, ""))
+        return sorted({file.stem.rsplit("-", 1)[0] for file in (self.folder / "figures").glob("*.svg")}), out
+
+    def test_a_gpu_s_results_give_every_figure_and_only_in_the_capstone(self):
+        self.write("gpu.json", timed_run())
+        names, _ = self.drawn()
+        self.assertEqual(names, ["mine-ladder", "mine-roofline", "mine-traffic"])
+        self.assertEqual(sorted(file.name for file in self.folder.iterdir()), ["figures", "results"])
+        self.assertIn("Capstone mine · mine", (self.folder / "figures/mine-ladder-light.svg").read_text())
+
+    def test_three_sizes_give_a_sweep(self):
+        runs = []
+        for extent in (1 << 20, 1 << 24, 1 << 28):
+            runs.append(timed_run())
+            runs[-1]["problem"] |= {"size": [extent], "bytes": 8 * extent}
+        self.write("gpu.json", *runs)
+        self.assertIn("mine-sweep", self.drawn()[0])
+
+    def test_without_a_gpu_there_is_the_traffic_and_no_time(self):
+        self.write("simt.json", counted_run())
+        names, out = self.drawn()
+        self.assertEqual(names, ["mine-traffic"])
+        self.assertIn("No GPU has timed it", out)
+        page = self.report()
+        self.assertIn("mine: no GPU has timed it", page)
+        self.assertIn("was not checked", page)
+        self.assertNotIn("GB/s", page.split("<svg")[0])
+
+    def test_the_report_has_prediction_and_measurement_of_every_level(self):
+        run = timed_run()
+        run["levels"][1]["expect"] = "an eighth of the traffic, a < b & c"
+        self.write("gpu.json", run)
+        page = self.report()
+        for expected in ("<h1>Capstone mine</h1>", "an eighth of the traffic, a &lt; b &amp; c", "cudaMemcpy",
+                         "16.32 times the speed of the level before", "8 bytes asked for per byte needed",
+                         "sectors per request = 32"):
+            self.assertIn(expected, page)
+        self.assertEqual(page.count("<svg"), 3)
+        self.assertEqual(page.count('<section class="level">'), 2)
+
+    def test_what_is_unexplained_is_listed(self):
+        run = timed_run()
+        run["levels"][1]["claims"][0] |= {"holds": False, "measured": "31"}
+        run["levels"][0]["findings"] = ["race: here"]
+        run["levels"][1]["roof_fraction"] = 0.5
+        self.write("gpu.json", run)
+        (self.folder / "README.md").write_text("# mine\n\n## 4. Other\n\nno\n\n## 5. What is still unexplained?\n\n"
+                                               "Why the first\nrun is slower.\n\n## 6. More\n\nno\n")
+        page = self.report().split("Still unexplained")[1]
+        for expected in ('predicted "global loads of `in`: sectors per request = 4", measured 31', "race: here",
+                         "50 % of HBM copy; what limits the rest?", "its source changed after",
+                         "<p>Why the first run is slower.</p>"):
+            self.assertIn(expected, page)
+        self.assertNotIn("no</p>", page)
+
+    def test_a_source_as_it_was_measured_is_not_called_old(self):
+        level = self.folder / "level_0_naive.cuh"
+        level.write_text('#include "problem.hpp"\n')
+        (self.folder / "problem.hpp").write_text("// the problem\n")
+        run = timed_run()
+        for each in run["levels"]:
+            each["source_sha256"] = book.source_hash(level)
+        self.write("gpu.json", run)
+        self.assertNotIn("its source changed after", self.report())
+        (self.folder / "problem.hpp").write_text("// another problem\n")
+        self.assertIn("its source changed after", self.report())
+
+    def test_of_two_runs_the_newer_counts(self):
+        old, new = counted_run(), counted_run()
+        old["date"], new["date"] = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+        new["levels"][0]["expect"], old["levels"][0]["expect"] = "the newer", "the older"
+        self.write("a.json", new)
+        self.write("b.json", old)
+        self.assertIn("the newer", self.report())
+
+    def test_bad_results_are_refused_in_one_line(self):
+        for text, why in ((None, "holds no results"), ("{", "not JSON"), ('{"runs": []}', "holds no run of a ladder"),
+                          ('{"runs": [{"levels": []}]}', "a file there is not a result"), ("[]", "not a result")):
+            if text is not None:
+                (self.folder / "results/a.json").write_text(text)
+            for verb in ("plots", "report"):
+                status, out, err = self.call(verb)
+                self.assertEqual((status, out), (2, ""), text)
+                self.assertIn(why, err)
+                self.assertEqual(err.count("\n"), 1)
+        self.assertEqual([file.name for file in self.folder.iterdir()], ["results"])
+
+    def test_a_pdf_is_written_by_what_is_installed_and_an_old_one_is_not_kept(self):
+        self.write("gpu.json", timed_run())
+        (self.folder / "report.pdf").write_text("old")
+        self.report()
+        self.assertFalse((self.folder / "report.pdf").exists())
+        started = []
+
+        def print_it(command, **_):
+            started.append(command[0])
+            if command[0] == "weasyprint":
+                Path(command[2]).write_text("pdf")
+            return mock.Mock(returncode=0)
+        with mock.patch.object(capstone.shutil, "which", side_effect=lambda name: name in ("chromium", "weasyprint")), \
+                mock.patch.object(capstone.subprocess, "run", side_effect=print_it):
+            self.assertEqual(capstone.write_pdf(self.folder / "report.html", self.folder / "report.pdf"), "weasyprint")
+        self.assertEqual(started, ["chromium", "weasyprint"])  # the first said that it was done and wrote nothing
+
+    def test_results_are_not_changed(self):
+        run = timed_run()
+        self.write("gpu.json", copy.deepcopy(run))
+        self.report()
+        self.assertEqual(json.loads((self.folder / "results/gpu.json").read_text())["runs"], [run])
+
+
+if __name__ == "__main__":
+    unittest.main()
