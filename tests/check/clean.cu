@@ -69,6 +69,11 @@ int main(int argc, char** argv) {
   CHECK(cudaMalloc((void**)&result, sizeof(int)));
   for (int i = 0; i < n; ++i) host[i] = i;
   CHECK(cudaMemcpy(device, host, n * sizeof(int), cudaMemcpyHostToDevice));
+  int* copy = nullptr;
+  CHECK(cudaMalloc(&copy, n * sizeof(int)));
+  CHECK(cudaMemcpy(copy, device, n * sizeof(int), cudaMemcpyDeviceToDevice));
+  CHECK(cudaMemcpy(device, copy, n * sizeof(int), cudaMemcpyDefault));
+  CHECK(cudaFree(copy));
   CHECK(cudaMemset(result, 0, sizeof(int)));
   cudaStream_t stream;
   CHECK(cudaStreamCreate(&stream));
