@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import contestants  # noqa: E402
-from contestants import libraries, timing  # noqa: E402
+from contestants import flash_attention_3, libraries, timing  # noqa: E402
 
 ALL = ["softmax", "gemm", "attention"]
 
@@ -69,6 +69,7 @@ def describe():
                        "driver": driver.stdout.split("\n")[0].strip() or None},
             "versions": {"torch": torch.__version__, "cuda": torch.version.cuda,
                          "cudnn": torch.backends.cudnn.version(), "triton": version("triton"),
+                         "flash_attention_3": flash_attention_3.version(),
                          "cutlass": version("cutlass_cppgen") or version("cutlass")}}
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch) and Triton.
+"""Chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch), FlashAttention-3 and Triton.
 
 `./run compare attention` times the last level. On its own, this times any levels over many sizes: one
 process, one set of tensors, the contestants interleaved: every round times each of them once, in an order
@@ -10,7 +10,8 @@ that rotates, and ratios are formed within a round. Writes one JSON file and pri
     python3 plots/compare_attention.py --levels persistent,multicast --sizes 8192 --dims 128
     python3 plots/compare_attention.py --decode --out plots/results/h200/attention-decode.json
 
-Needs PyTorch with CUDA and an sm_90 GPU. Builds libcookbook_attention.so with nvcc when it is missing or
+Needs PyTorch with CUDA and an sm_90 GPU. FlashAttention-3 takes part where it is installed: see
+contestants/flash_attention_3.py. Builds libcookbook_attention.so with nvcc when it is missing or
 older than its sources.
 """
 import argparse
@@ -21,6 +22,7 @@ import statistics
 import sys
 
 import contestants
+from contestants import flash_attention_3
 from contestants.libraries import AttentionProblem, Library, build
 from contestants.timing import Budget, quartiles, time_all
 
@@ -33,7 +35,7 @@ DECODE = ["block_per_head", "split", "gqa_packed"]
 def source_of(level):
     """The file that defines a level, by the name in it; None: there is none."""
     files = sorted((contestants.book.ROOT / "chapters/10_flash_attention").glob("*.cuh"))
-    return next((file for file in files if f' name = "{level}";' in file.read_text()), None)
+    return next((file for file in files if f'.name = "{level}",' in file.read_text()), None)
 
 
 def visible_pairs(seq_q, seq_k, causal):
@@ -129,6 +131,13 @@ def cases(options, flush, budget):
                 returned[name] = sdpa(backend, qt, kt, vt, causal)
 
             running[name] = call
+        running[flash_attention_3.NAME] = call = flash_attention_3.make(q, k, v, out, lse, causal)
+        if not isinstance(call, str):
+            def call_fa3(call=call):
+                if (new := call()) is not None:
+                    returned[flash_attention_3.NAME] = new.transpose(1, 2)
+
+            running[flash_attention_3.NAME] = call_fa3
         if triton:
             running["Triton"] = choose_triton(triton, q, k, v, out, lse, causal, options.quick, flush, budget)
 
@@ -215,6 +224,16 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats):
             continue
         if right(name, o):
             running[name] = call
+    name = flash_attention_3.NAME
+    o, lse = torch.full_like(q, float("nan")), torch.empty((b, hq, sq), device="cuda")
+    call = flash_attention_3.make(q, k, v, o, lse, causal)
+    if isinstance(call, str):
+        skipped[name] = call
+    else:
+        new = call()
+        torch.cuda.synchronize()
+        if right(name, o if new is None else new):
+            running[name] = call
     triton = sq > 1 and contestants.Triton.load()
     if triton:
         o, lse = torch.full_like(q, float("nan")), torch.empty((b, hq, sq), device="cuda")
@@ -241,11 +260,13 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats):
                  "max_error": errors.get(name)}
         if source := source_of(name):
             entry["source_sha256"] = contestants.book.source_hash(source)
-        if "cuDNN" in times:
-            low, ratio, high = quartiles([c / m for c, m in zip(times["cuDNN"], ms)])
-            entry["vs_cudnn"] = {"ratio": ratio, "low": low, "high": high}
+        for other, key in (("cuDNN", "vs_cudnn"), (flash_attention_3.NAME, "vs_fa3")):
+            if other in times:
+                low, ratio, high = quartiles([c / m for c, m in zip(times[other], ms)])
+                entry[key] = {"ratio": ratio, "low": low, "high": high}
         result["levels"].append(entry)
-        versus = f"{entry['vs_cudnn']['ratio']:6.3f}x cuDNN" if "vs_cudnn" in entry else ""
+        versus = "".join(f"{entry[key]['ratio']:6.3f}x {other}  " for other, key in
+                         (("cuDNN", "vs_cudnn"), (flash_attention_3.NAME, "vs_fa3")) if key in entry)
         print(f"  {name:18s} {median:9.4f} ms {entry['tflops']:8.1f} TFLOP/s {entry['gbps']:8.0f} GB/s(KV) {versus}"
               + (f"  error {errors[name]:.2e}" if name in errors else ""))
     for name, why in skipped.items():

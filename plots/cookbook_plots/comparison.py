@@ -8,7 +8,8 @@ from . import book
 
 ATTENTION = 10  # the chapter
 SWEEP = f"chapter-{ATTENTION}-sweep-attention"
-ATTENTION_LIBRARIES = ("cuDNN", "FlashAttention-2", "Triton")  # in compare_attention.py's files; all else is the book's
+# In compare_attention.py's files; all else is the book's.
+ATTENTION_LIBRARIES = ("cuDNN", "FlashAttention-2", "FlashAttention-3", "Triton")
 DTYPES = {"bfloat16": "bf16", "float16": "f16"}
 LEAST = 3  # sizes that make a curve
 

@@ -14,13 +14,36 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import compare  # noqa: E402
 import contestants  # noqa: E402
-from contestants import libraries, timing  # noqa: E402
+from contestants import flash_attention_3, libraries, timing  # noqa: E402
 from cookbook_plots import book  # noqa: E402
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "triton"))
 if INSTALLED:
     os.environ.setdefault("TRITON_INTERPRET", "1")
 FILE = "chapters/09_online_softmax/level_6_cluster.cuh"
+
+
+class FlashAttention3(unittest.TestCase):
+    """Where it cannot run, the reason is given, and nothing else is lost."""
+
+    def make(self, path, dtype="bfloat16", seq=4):
+        torch = mock.Mock(bfloat16="bfloat16")
+        q = mock.Mock(dtype=dtype, shape=(1, seq, 2, 64))
+        with mock.patch.dict(sys.modules, torch=torch, flash_attn_interface=None), \
+                mock.patch.dict(os.environ, COOKBOOK_FA3_LIBRARY=path):
+            return flash_attention_3.make(q, q, q, q, q, False)
+
+    def test_reasons(self):
+        self.assertEqual(self.make(""), "not installed")
+        self.assertIn("COOKBOOK_FA3_LIBRARY=/nowhere.so: ", self.make("/nowhere.so"))
+        self.assertIn("bf16 only", self.make("/nowhere.so", dtype="float16"))
+        self.assertIn("no split kernels", self.make("/nowhere.so", seq=1))
+        self.assertIn("COOKBOOK_FA3_LIBRARY=libm.so.6: ", self.make("libm.so.6"))  # without the function
+
+    def test_the_source_of_a_level_is_found(self):
+        import compare_attention
+        for level, file in compare_attention.LEVELS.items():
+            self.assertEqual(compare_attention.source_of(level), book.ROOT / file)
 
 
 class Output:
