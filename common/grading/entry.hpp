@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What an object file of a submission or of a teacher's file offers: its level, and the problem
+// that it solves. Included after that file.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "common/harness/level.hpp"
+
+namespace cookbook::grading {
+
+/// A level and what makes its problem, with the types erased.
+struct Entry {
+  LevelEntry level;
+  std::function<std::shared_ptr<AnyProblem>(const Size&, const Variant&)> make_problem;
+};
+
+/// Defined by COOKBOOK_GRADED_LEVEL, once per executable.
+Entry entry();
+
+template <class L>
+Entry entry_of() {
+  auto ladder = ladder_over<typename L::Problem>("graded", "", {});
+  return {make_level<L>(), std::move(ladder.make_problem)};
+}
+
+}  // namespace cookbook::grading
+
+#define COOKBOOK_GRADED_LEVEL(level) \
+  cookbook::grading::Entry cookbook::grading::entry() { return entry_of<level>(); }
