@@ -104,6 +104,14 @@ def score(assignment, outcome):
                 part, feedback = 0.0, outcome["rejected"]
         elif step == "claims":
             part, feedback = score_claims(assignment, mine)
+            # A mechanism is worth as much as the results that it gives.
+            sizes = by_step["public_sizes"] + by_step["hidden_sizes"]
+            right = sum(check["passed"] for check in sizes) / len(sizes) if sizes else 0.0
+            if right < 1:
+                part *= right
+                feedback = "; ".join(filter(None, [feedback, f"{100 * right:.0f} % of the sizes are right"]))
+            if any(not check["passed"] for check in by_step["races"]):
+                part, feedback = 0.0, "not counted: the tracer finds a fault"
         elif wrong:
             # They come from the smallest size on.
             part = 0.0 if step == "races" else 1 - len(wrong) / len(mine)
@@ -180,7 +188,8 @@ class Class:
             old = json.loads(path.read_text())
         except (OSError, ValueError):
             return None
-        return dict(old, kept=True) if old.get("digest") == self.digest and old.get("text") == text else None
+        same = old.get("digest") == self.digest and old.get("text") == text and not old["outcome"].get("trouble")
+        return dict(old, kept=True) if same else None
 
     def run(self, spliced):
         with self.lock:

@@ -7,7 +7,7 @@ add_library(cookbook_grading_worker STATIC grading/worker.cpp grading/message.cp
 target_link_libraries(cookbook_grading_worker PUBLIC cookbook_harness)
 add_library(cookbook_grading_grader STATIC grading/grader.cpp grading/message.cpp)
 target_link_libraries(cookbook_grading_grader PUBLIC cookbook_harness)
-add_custom_target(grading DEPENDS cookbook_grading_worker cookbook_grading_grader)
+add_custom_target(grading ALL DEPENDS cookbook_grading_worker cookbook_grading_grader)
 set_source_files_properties(grading/worker.cpp grading/message.cpp grading/grader.cpp
   PROPERTIES COMPILE_OPTIONS -O1)
 

@@ -19,7 +19,7 @@ WORDS = {
     "Instance": "a name of the harness", "DeviceMemory": "allocation",
     "new": "allocation", "delete": "allocation", "malloc": "allocation", "calloc": "allocation",
     "realloc": "allocation", "aligned_alloc": "allocation", "free": "allocation", "alloca": "allocation",
-    "mmap": "allocation", "vector": "allocation", "make_unique": "allocation", "make_shared": "allocation",
+    "mmap": "allocation", "make_unique": "allocation", "make_shared": "allocation",
     "_Pragma": "a pragma", "operator": None, "typeid": "`typeid`",
     "exit": "ending the process", "_exit": "ending the process", "abort": "ending the process",
     "quick_exit": "ending the process", "fork": "a process", "system": "a process", "popen": "a process",

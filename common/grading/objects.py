@@ -73,6 +73,23 @@ def writable_data(path):
             and not name.startswith(("DW.ref.", ".L", "_ZGVZ"))}
 
 
+# What a block may have of static shared memory: CUDA's own limit.
+MOST_SHARED_BYTES = 48 << 10
+
+
+def too_much_shared(path):
+    """A kernel whose `__shared__` variables take more than a block has, or ""."""
+    of_kernel = {}
+    for row in output_of(["nm", "-SC", "--defined-only", str(path)]).splitlines():
+        match = re.match(r"[0-9a-f]+ ([0-9a-f]+) [bBuvV] (.*)::(\w+)$", row)
+        if match and not match[3].startswith("cookbook_red_zone_"):
+            of_kernel[match[2]] = of_kernel.get(match[2], 0) + int(match[1], 16)
+    for kernel, size in of_kernel.items():
+        if size > MOST_SHARED_BYTES:
+            return f"a block of `{readable(kernel)}` takes {size:,} bytes of static shared memory; at most {MOST_SHARED_BYTES:,}"
+    return ""
+
+
 def sections_of(path):
     """[(name, type, size)], from the file's own header."""
     raw = path.read_bytes()
@@ -106,12 +123,14 @@ def check_object(path, teacher):
         runs_itself = kind in (14, 15, 16) or re.match(r"\.(ctors|dtors|init|fini)\b", name)
         if runs_itself and size > 0 and (name != OWN_CONSTRUCTOR or size > 8):
             return "the code has a static initialiser: it would run before the grader"
-    if re.search(r" i .*\*ABS\*|^\S+ .i", output_of(["objdump", "-t", str(path)]), re.MULTILINE):
+    if re.search(r"^[0-9a-f]* *i ", output_of(["nm", str(path)]), re.MULTILINE):
         return "the code has an indirect function: it would run before the grader"
     more = writable_data(path) - writable_data(teacher)
     if more:
         name = output_of(["c++filt", sorted(more)[0]]).strip()
         return f"the variable `{readable(name)}` keeps a value from one launch to the next"
+    if wrong := too_much_shared(path):
+        return wrong
     for row in output_of(["objdump", "-d", "--no-show-raw-insn", "-w", str(path)]).splitlines():
         match = re.match(r"\s+[0-9a-f]+:\s+(?:(?:lock|rep\w*|notrack|bnd|data16|cs)\s+)*(\w+)", row)
         if match and FORBIDDEN_INSTRUCTIONS.match(match[1]):

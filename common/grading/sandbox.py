@@ -34,18 +34,13 @@ class Limits:
                 f"--fsize={self.file_mb << 20}", "--core=0", "--nofile=256"]
 
 
-def bubblewrap(mounts, writable=None, hidden=()):
-    """The start of a command line. `mounts`: (outside, inside), read-only; `hidden`: empty folders over them."""
+def bubblewrap(mounts):
+    """The start of a command line. `mounts`: (outside, inside), read-only."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--setenv", "PATH",
                "/usr/bin:/bin", "--setenv", "LC_ALL", "C"]
     for outside, inside in mounts:
         command += ["--ro-bind", outside, inside]
-    for folder in hidden:
-        command += ["--tmpfs", folder]
-    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
-    if writable:
-        command += ["--bind", writable, writable]
-    return command + ["--chdir", writable or "/tmp"]
+    return command + ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"]
 
 
 def system_mounts():
@@ -80,6 +75,8 @@ cd "$root"
 pivot_root . old
 umount -l /old
 rmdir /old
+mount -t tmpfs -o size=64m none /tmp
+mount -o remount,ro /
 cd /tmp
 exec "$@"
 """
