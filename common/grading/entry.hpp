@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "common/harness/level.hpp"
@@ -21,6 +22,8 @@ Entry entry();
 
 template <class L>
 Entry entry_of() {
+  static_assert(std::is_base_of_v<LevelOf<typename L::Problem, typename L::Buffers>, L>,
+                "the level must keep its problem and its buffers");
   auto ladder = ladder_over<typename L::Problem>("graded", "", {});
   return {make_level<L>(), std::move(ladder.make_problem)};
 }

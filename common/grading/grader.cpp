@@ -22,7 +22,6 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -83,7 +82,8 @@ class Worker {
   int to_ = -1, from_ = -1;
 };
 
-/// What went wrong, in words that name no size, index or value. `place`: file and line, if any.
+/// What went wrong, in words that name no size, index, value or line: a submission could choose the
+/// line to tell a size.
 std::string property_of(const std::string& reason) {
   struct Words {
     const char *part, *property;
@@ -106,17 +106,10 @@ std::string property_of(const std::string& reason) {
       {": got ", "the result is wrong"},
       {"unsupported", "this problem is said to be unsupported"},
   };
-  std::string property = "the kernel fails";
   for (const Words& words : kWords) {
-    if (reason.find(words.part) != std::string::npos) {
-      property = words.property;
-      break;
-    }
+    if (reason.find(words.part) != std::string::npos) return words.property;
   }
-  static const std::regex kPlace(R"(([A-Za-z0-9_]+\.(cuh|cu|hpp):[0-9]+))");
-  std::smatch found;
-  if (std::regex_search(reason, found, kPlace)) property += " (" + found[1].str() + ")";
-  return property;
+  return "the kernel fails";
 }
 
 simt::Trace trace_of(const json& from) {

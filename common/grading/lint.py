@@ -7,7 +7,7 @@ and the sandbox (sandbox.py) hold where it is evaded.
 import re
 
 # A word, a number, a string, or one other character.
-TOKEN = re.compile(r'[A-Za-z_]\w*|\d[\w.\']*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\S')
+TOKEN = re.compile(r'[A-Za-z_]\w*|\d(?:\'?[\w.])*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\S')
 
 WORDS = {
     "asm": "inline assembly", "__asm": "inline assembly", "__asm__": "inline assembly",
@@ -39,7 +39,8 @@ ATTRIBUTES = {"maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough", 
 def blank_comments(text):
     """The text without comments, lines kept. Also the line comments as (line, text)."""
     out, comments, at, line = [], [], 0, 1
-    pattern = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+    # Names and numbers too: the ' of 1'000 begins no character.
+    pattern = re.compile(r'[A-Za-z_]\w*|\.?\d(?:\'?[\w.])*|//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
     for match in pattern.finditer(text):
         out.append(text[at:match.start()])
         line += text.count("\n", at, match.start())
@@ -54,6 +55,12 @@ def blank_comments(text):
         at = match.end()
     out.append(text[at:])
     return "".join(out), comments
+
+
+def ends_in_comment(text):
+    """Whether a comment is open at the end: what follows the region would be in it."""
+    marker = "cookbook_region_ends_here"
+    return marker not in blank_comments(text + "\n" + marker)[0]
 
 
 def tags_of(text):
@@ -72,8 +79,9 @@ def lint(text, first_line=1, region=True, includes=(), own_tags=()):
     def note(line, message):
         found.append((first_line + line - 1, message))
 
-    if "\\\n" in text or "\\\r" in text:
-        note(text.count("\n", 0, text.find("\\")) + 1, "a line that ends in a backslash is not allowed")
+    spliced = re.search(r"\\\s*?$", text, re.MULTILINE)
+    if spliced:
+        note(text.count("\n", 0, spliced.start()) + 1, "a line that ends in a backslash is not allowed")
     if re.search(r'\b(u8|u|U|L)?R"', text):
         note(1, "raw strings are not allowed")
     if "??" in text or "%:" in text or "<%" in text or "<:" in text:
@@ -84,6 +92,8 @@ def lint(text, first_line=1, region=True, includes=(), own_tags=()):
         if any(ord(c) > 126 or (ord(c) < 32 and c not in "\n\t\r") for c in blank_comments(text)[0]):
             note(line, "characters other than ASCII are allowed in comments only")
     code, _ = blank_comments(text)
+    if ends_in_comment(text):
+        note(text.count("\n") + 1, "a comment that begins with `/*` is not closed")
     extra = [tag for tag in tags_of(text) if tag not in own_tags] if region else []
     if extra:
         note(1, f"a claim refers to the mark `// [{extra[0]}]`; do not add one")

@@ -51,7 +51,8 @@ class Lint(unittest.TestCase):
                 "{": "missing", "(]": "closes", "int* p = new int;": "allocation", "void* operator new(long);": "allocation",
                 "DeviceMemory m;": "allocation", "simt::start_trace();": "backend", "int x = COOKBOOK_TRACED;": "build",
                 "const char* f = __FILE__;": "which file", "__builtin_trap();": "builtin", 'R"(a)"': "raw",
-                "a \\\nb": "backslash", "%: define": "digraph", "??=define": "digraph", "namespace a = b;": "namespace",
+                "a \\\nb": "backslash", "a \\ \nb": "backslash", "/* a": "not closed", "f(1'0, \"' // \"); asm();": "assembly",
+                "int a = 1'0; exit(0); int b = 1'0;": "ending", "%: define": "digraph", "??=define": "digraph", "namespace a = b;": "namespace",
                 "thread_local int a;": "thread_local", "int \u0430;": "ASCII", "x;  // [mine]": "mark",
                 "exit(0);": "ending", "detail::launch_kernel(0)": "backend"}.items():
             found = lint.lint(text)
@@ -139,7 +140,7 @@ class Objects(unittest.TestCase):
                 "static initialiser ": "volatile int* p; __attribute__((destructor)) static void f() { *p = 1; }",
                 "indirect function": "extern \"C\" { typedef void t(); static void h() {}\nstatic t* r() { return h; }\n"
                                      "void f() __attribute__((ifunc(\"r\"))); }",
-                "shared memory": "void f(int i) { static thread_local float t[20000]; t[i] = 1; }",
+                "shared memory": "float f(int i) { static thread_local float t[20000]; return ++t[i]; }",
                 "keeps a value": "int counter; int f() { return ++counter; }",
                 "keeps a value ": "int f() { static int n; return ++n; }",
                 "instruction `syscall`": 'void f() { asm volatile("syscall"); }',
