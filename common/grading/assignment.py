@@ -40,7 +40,7 @@ class Assignment:
         data = self.data
         unknown = set(data) - {"title", "exercise", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes",
                                "hidden_trace_sizes", "seeds", "points", "claim_points", "limits", "whole_file",
-                               "includes"}
+                               "includes", "files"}
         if unknown:
             raise BadAssignment(f"{path}: unknown field '{sorted(unknown)[0]}'")
         for field in ("title", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes", "seeds"):
@@ -61,11 +61,17 @@ class Assignment:
             raise BadAssignment(f"{path}: level is the name of a type, such as cookbook::transpose::ConflictFree")
         self.points = {**STEPS, **data.get("points", {})}
         self.limits = {**LIMITS, **data.get("limits", {})}
-        self.includes = INCLUDES + data.get("includes", [])
+        self.includes = INCLUDES + data.get("includes", []) + data.get("files", [])
         self.file = self.folder / data["file"]
         if not self.file.is_file():
             raise BadAssignment(f"{path}: there is no file {data['file']}")
         self.text = self.file.read_text()
+        # The teacher's own headers, such as problem.hpp: beside the file, in every compilation.
+        self.files = {}
+        for name in data.get("files", []):
+            if "/" in name or not (self.folder / name).is_file():
+                raise BadAssignment(f"{path}: there is no file {name} beside it")
+            self.files[name] = (self.folder / name).read_text()
         self.regions = None if data.get("whole_file") else find_regions(self.text)
         if self.regions == []:
             raise BadAssignment(f"{self.file}: no line '{BEGIN}'; mark the student's part, or say \"whole_file\": true")

@@ -44,7 +44,7 @@ class Builder:
                                      cpu_seconds=assignment.limits["compile_seconds"], memory_mb=6144, file_mb=256)
         libraries = [Path(name) for key in ("link_worker", "link_grader") for name in self.flags[key]
                      if name.endswith(".a")]
-        state = [self.flags, assignment.text, assignment.level,
+        state = [self.flags, assignment.text, assignment.files, assignment.level,
                  [(str(path), path.stat().st_mtime_ns) for path in libraries]]
         self.digest = hashlib.sha256(json.dumps(state).encode()).hexdigest()[:16]
         self.folder = self.build / "grading" / self.digest
@@ -55,7 +55,8 @@ class Builder:
                 "-c", str(source), "-o", str(target)]
 
     def write_unit(self, folder, text):
-        (folder / self.assignment.file.name).write_text(text)
+        for name, content in {**self.assignment.files, self.assignment.file.name: text}.items():
+            (folder / name).write_text(content)
         unit = folder / "unit.cu"
         unit.write_text(UNIT.format(file=self.assignment.file.name, level=self.assignment.level))
         return unit

@@ -22,6 +22,7 @@ import build
 import lint
 import report
 import sandbox
+import slurm
 from assignment import BadAssignment, BadSubmission
 
 MOST_BYTES = 256 << 10
@@ -149,15 +150,13 @@ class Class:
         self.assignment, self.builder, self.out, self.jobs, self.again = assignment, builder, out, jobs, again
         self.lock = threading.Lock()
         self.slots = list(range(jobs))
-        self.first_with = {}  # of equal texts: who was first
-        self.stop = threading.Event()
-        state = [assignment.data, assignment.text, builder.digest]
+        state = [assignment.data, builder.digest]
         self.digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
 
     def grade(self, name, path):
         """The result of one submission; from the file of an earlier run where nothing has changed."""
         began = time.monotonic()
-        result = {"name": name, "digest": self.digest}
+        result = {"name": name, "digest": self.digest, "text": hashlib.sha256(b"").hexdigest()[:16]}
         try:
             text = read_submission(path, self.assignment)
             result["text"] = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -217,6 +216,38 @@ class Class:
             with self.lock:
                 self.slots.append(slot)
 
+    def grade_by_slurm(self, found, jobs, options, command):
+        """Each submission in a task of a job array; then what the tasks have written."""
+        waiting = {name: path for name, path in found.items() if self.again or not self.has_result(name, path)}
+        if waiting:
+            for name in waiting:
+                (self.out / "results" / f"{name}.json").unlink(missing_ok=True)
+            report.write_json(self.out / "slurm" / "tasks.json", list(waiting))
+            job = slurm.submit(self.out, len(waiting), jobs, options, command)
+            count = lambda: sum((self.out / "results" / f"{name}.json").exists() for name in waiting)
+            slurm.wait(job, count, len(waiting))
+        results = []
+        for done, (name, path) in enumerate(found.items(), 1):
+            result = self.has_result(name, path)
+            if not result:
+                log = self.out / "slurm" / f"{list(waiting).index(name)}.log" if name in waiting else ""
+                result = self.trouble(name, f"its Slurm task left no result; see {log}")
+            results.append(result)
+            print(progress(done, len(found), result), flush=True)
+        return results
+
+    def has_result(self, name, path):
+        """The result of an earlier run, where nothing has changed."""
+        try:
+            text = read_submission(path, self.assignment)
+        except BadSubmission:
+            text = ""
+        return self.old_result(name, hashlib.sha256(text.encode()).hexdigest()[:16])
+
+    def trouble(self, name, why):
+        return {"name": name, "score": 0, "of": sum(self.assignment.points.values()), "steps": [], "seconds": 0,
+                "trouble": why}
+
     def grade_all(self, found):
         results, done = {}, 0
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
@@ -227,8 +258,7 @@ class Class:
                     try:
                         results[name] = future.result()
                     except Exception as error:  # of the grader: the others are graded all the same
-                        results[name] = {"name": name, "score": 0, "of": sum(self.assignment.points.values()),
-                                         "steps": [], "seconds": 0, "trouble": f"{type(error).__name__}: {error}"}
+                        results[name] = self.trouble(name, f"{type(error).__name__}: {error}")
                     print(progress(done, len(found), results[name]), flush=True)
             except KeyboardInterrupt:
                 for future in waiting:
@@ -252,7 +282,7 @@ def progress(done, of, result):
 
 
 def mark_equal(results):
-    """Parts that are equal to the letter, except what nobody has written: flagged, for a person to look at."""
+    """Submissions that are equal to the letter are marked, for a person to look at."""
     by_text = {}
     for result in results:
         if result.get("text") and not result.get("outcome", {}).get("rejected"):
@@ -274,9 +304,16 @@ def parse_arguments(argv):
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="submissions at a time "
                         "(default: one per core)")
     parser.add_argument("--again", action="store_true", help="grade everything again, also what has a result")
+    parser.add_argument("--slurm", action="store_true", help="as a Slurm job array, --jobs tasks at a time; GRADES "
+                        "must lie where all nodes see it")
+    parser.add_argument("--sbatch", action="append", default=[], metavar="OPTION", help="an option for sbatch, such as "
+                        "--sbatch=--partition=cpu (repeatable)")
+    parser.add_argument("--task", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.jobs < 1:
         parser.error("--jobs takes a number of submissions, 1 or more")
+    if arguments.slurm and not arguments.out:
+        parser.error("--slurm needs --out")
     return arguments
 
 
@@ -304,10 +341,23 @@ def main(argv):
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
         out = caller / arguments.out if arguments.out else Path(temporary)
+        graders = Class(assignment, builder, out, arguments.jobs, arguments.again)
+        if arguments.task is not None:
+            name = json.loads((out / "slurm" / "tasks.json").read_text())[arguments.task]
+            print(progress(1, 1, graders.grade(name, found[name])))
+            return 0
         print(f"{assignment.title}: {len(found)} submissions, {arguments.jobs} at a time, in "
               f"{sandbox.describe()}", flush=True)
         try:
-            results = Class(assignment, builder, out, arguments.jobs, arguments.again).grade_all(found)
+            if arguments.slurm:
+                command = ["--build", Path(arguments.build).resolve(), assignment.folder, submissions.resolve(), "--out",
+                           out.resolve(), "--jobs", "1"]
+                results = graders.grade_by_slurm(found, arguments.jobs, arguments.sbatch, command)
+            else:
+                results = graders.grade_all(found)
+        except slurm.NoSlurm as reason:
+            print(f"grade: {reason}", file=sys.stderr)
+            return 2
         except KeyboardInterrupt:
             print("\nInterrupted: the same command grades the rest.", file=sys.stderr)
             return 130

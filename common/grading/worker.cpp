@@ -18,6 +18,7 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/device_bytes.hpp"
+#include "common/backend/simt/launch_observer.hpp"
 #include "common/backend/simt/trace.hpp"
 #include "common/grading/entry.hpp"
 #include "common/grading/message.hpp"

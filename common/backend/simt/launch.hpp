@@ -52,10 +52,6 @@ enum class RunBlocks { all, sample, none };
 /// Takes effect with the next launch; initially all.
 void set_run_blocks(RunBlocks blocks);
 
-/// Called with true before each launch runs and with false after it, also where it fails; null: no
-/// one is. For a grader, which closes device memory to host code in between.
-void set_launch_observer(void (*observer)(bool begins));
-
 // The arguments of one launch, copied once. Plain nested members instead of std::tuple: its
 // accessors would be compiled, and traced, as part of the kernel.
 template <class... P>
