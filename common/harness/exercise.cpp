@@ -51,14 +51,27 @@ Size layout_size(const Ladder& ladder) {
   return chosen;
 }
 
+const Ladder& ladder_of(const Chapter& chapter, const LevelEntry& exercise) {
+  for (const Ladder& ladder : chapter.ladders) {
+    if (ladder.name == exercise.ladder) return ladder;
+  }
+  return chapter.ladders.front();
+}
+
 }  // namespace
+
+void describe_exercise(const Chapter& chapter, const Options& options) {
+  const LevelEntry& level = chapter.exercises[options.exercise - 1];
+  const Ladder& ladder = ladder_of(chapter, level);
+  const nlohmann::ordered_json document{
+      {"file", level.source}, {"title", level.changed},          {"ladder", ladder.name},
+      {"dims", ladder.dims},  {"test_sizes", ladder.test_sizes}, {"trace_size", ladder.trace_size}};
+  fmt::print("{}\n", document.dump(1));
+}
 
 int grade_exercise(const Chapter& chapter, const Options& options) {
   const LevelEntry& level = chapter.exercises[options.exercise - 1];
-  const Ladder* ladder = &chapter.ladders.front();
-  for (const Ladder& other : chapter.ladders) {
-    if (other.name == level.ladder) ladder = &other;
-  }
+  const Ladder* ladder = &ladder_of(chapter, level);
   // Everything is parsed before anything runs.
   std::vector<Size> sizes = ladder->test_sizes;
   if (!options.sizes.empty()) {

@@ -28,6 +28,10 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance);
 /// The same in a child process; its check has Status::crashed or hung where that did not return.
 TracedRun trace_isolated(const LevelEntry& level, Instance& instance, const Isolation& isolation);
 
+/// Prints as JSON what a teacher's assignment takes from exercise `options.exercise`: its file and
+/// title, and the extents and sizes of its ladder.
+void describe_exercise(const Chapter& chapter, const Options& options);
+
 /// Grades exercise `options.exercise` of `chapter`: every test shape (or those of --size), then at
 /// the traced size every kind of input, layouts and schedules of asynchronous copies; then claims
 /// and findings under the tracer. Prints one line per check, writes --json, and returns the exit

@@ -55,6 +55,9 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   CLI::Option* exercise =
       app.add_option("--exercise", options.exercise, "grade exercise K of this chapter")
           ->check([&chapter](const std::string& text) { return why_no_exercise(chapter, text); });
+  app.add_flag("--describe", options.describe,
+               "print an exercise's file and sizes as JSON and run nothing (for ./run assignment)")
+      ->needs(exercise);
   // These options choose levels and what is done with them. They must not be ignored silently.
   for (const char* other :
        {"--list", "--level", "--ladder", "--check", "--explain", "--no-trace"}) {

@@ -17,7 +17,8 @@ struct Options {
   std::vector<std::string> levels;  ///< names or numbers; empty: all
   std::vector<std::string> sizes;   ///< as typed; each becomes a run
   std::string ladder, json;
-  int exercise = 0;  ///< 1, 2 ... ; 0: none
+  int exercise = 0;       ///< 1, 2 ... ; 0: none
+  bool describe = false;  ///< with `exercise`: only say what it is
   std::uint64_t seed = 1;
   bool in_process = false;                       ///< kernels in this process
   std::optional<std::uint64_t> time_limit;       ///< seconds; 0: none

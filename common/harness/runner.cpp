@@ -79,6 +79,10 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
     return 0;
   }
   take_benchmark_options(options);
+  if (options.describe) {
+    describe_exercise(chapter, options);
+    return 0;
+  }
   if (options.exercise > 0) return grade_exercise(chapter, options);
   if (options.explain && !kTraced) return explain(chapter, options);
   const Plan plan = make_plan(chapter, options,

@@ -20,6 +20,7 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/crash.hpp"
+#include "common/backend/simt/launch_observer.hpp"
 #include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/watchdog.hpp"
 #include "common/backend/simt/worker.hpp"
@@ -92,6 +93,25 @@ Settings& settings() {
   static Settings values;
   return values;
 }
+
+using LaunchObserver = void (*)(bool begins);
+LaunchObserver& launch_observer() {
+  static LaunchObserver observer = nullptr;
+  return observer;
+}
+
+// Tells the observer that a launch begins, and at the end of the scope that it is over.
+class Observed {
+ public:
+  Observed() {
+    if (launch_observer()) launch_observer()(true);
+  }
+  ~Observed() {
+    if (launch_observer()) launch_observer()(false);
+  }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+};
 
 // ---- worker threads ----
 
@@ -343,6 +363,8 @@ void set_start_order(StartOrder order, uint64_t seed) {
   settings().order_seed = seed;
 }
 
+void set_launch_observer(void (*observer)(bool begins)) { launch_observer() = observer; }
+
 // Within a launch, that launch's.
 AsyncSchedule async_schedule() {
   return current_worker ? current_worker->state->schedule : settings().schedule;
@@ -382,6 +404,7 @@ void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt:
 
   static std::mutex one_launch_at_a_time;
   const std::lock_guard<std::mutex> lock(one_launch_at_a_time);
+  const simt::Observed observed;
   if (simt::hooks) simt::hooks->launch_begin(launch);
   simt::run_launch(launch);
 }

@@ -13,10 +13,12 @@ struct ConflictFreeConfig {
 };
 
 /// Where element (row, col) of the tile is kept within row `row`.
+// >>> your part
 template <class C>
 __device__ __forceinline__ int slot(int row, int col) {
   return (col + row) % C::kTile;
 }
+// <<< your part
 
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""An assignment: a folder with assignment.json and the teacher's file, and how a submission gets into it."""
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BEGIN, END = "// >>> your part", "// <<< your part"
+STEPS = {  # in the order of grading, with what a new assignment gives for each
+    "compiles": 0, "public_sizes": 20, "hidden_sizes": 20, "inputs": 10, "layouts": 10, "schedules": 10, "races": 10,
+    "claims": 20,
+}
+LIMITS = {"seconds": 240, "cpu_seconds": 120, "memory_mb": 4096, "processes": 32, "output_mb": 64,
+          "kernel_seconds": 10, "compile_seconds": 120}
+# A whole file may include these; a prefix ends in a slash.
+INCLUDES = ["common/device/", "cstdint", "cmath", "limits", "type_traits"]
+
+
+class BadAssignment(Exception):
+    """One line for the teacher."""
+
+
+class BadSubmission(Exception):
+    """One line for the student."""
+
+
+class Assignment:
+    """The fields of assignment.json, checked; `text` is the teacher's file and `regions` its lines
+    (first, last) that are the student's, from 0, without the marks. None: the whole file is."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder).resolve()
+        path = self.folder / "assignment.json"
+        if not path.is_file():
+            raise BadAssignment(f"{folder} has no assignment.json (./run assignment new makes one)")
+        try:
+            self.data = json.loads(path.read_text())
+        except ValueError as error:
+            raise BadAssignment(f"{path}: {error}") from None
+        data = self.data
+        unknown = set(data) - {"title", "exercise", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes",
+                               "hidden_trace_sizes", "seeds", "points", "claim_points", "limits", "whole_file",
+                               "includes", "files"}
+        if unknown:
+            raise BadAssignment(f"{path}: unknown field '{sorted(unknown)[0]}'")
+        for field in ("title", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes", "seeds"):
+            if not data.get(field):
+                raise BadAssignment(f"{path}: the field '{field}' is missing or empty")
+        for field in ("public_sizes", "hidden_sizes", "trace_sizes", "hidden_trace_sizes"):
+            for size in data.get(field, []):
+                if not (isinstance(size, list) and all(isinstance(n, int) and n >= 0 for n in size)):
+                    raise BadAssignment(f"{path}: {field} has {size}; a size is a list of whole numbers")
+        if set(data.get("points", {})) - set(STEPS):
+            wrong = sorted(set(data["points"]) - set(STEPS))[0]
+            raise BadAssignment(f"{path}: no step '{wrong}'; points are given for {', '.join(STEPS)}")
+        if set(data.get("limits", {})) - set(LIMITS):
+            wrong = sorted(set(data["limits"]) - set(LIMITS))[0]
+            raise BadAssignment(f"{path}: no limit '{wrong}'; limits are {', '.join(LIMITS)}")
+        self.title, self.level = data["title"], data["level"]
+        if not re.fullmatch(r"[A-Za-z_:][\w:<>, ]*", self.level):
+            raise BadAssignment(f"{path}: level is the name of a type, such as cookbook::transpose::ConflictFree")
+        self.points = {**STEPS, **data.get("points", {})}
+        self.limits = {**LIMITS, **data.get("limits", {})}
+        self.includes = INCLUDES + data.get("includes", []) + data.get("files", [])
+        self.file = self.folder / data["file"]
+        if not self.file.is_file():
+            raise BadAssignment(f"{path}: there is no file {data['file']}")
+        self.text = self.file.read_text()
+        # The teacher's own headers, such as problem.hpp: beside the file, in every compilation.
+        self.files = {}
+        for name in data.get("files", []):
+            if "/" in name or not (self.folder / name).is_file():
+                raise BadAssignment(f"{path}: there is no file {name} beside it")
+            self.files[name] = (self.folder / name).read_text()
+        self.regions = None if data.get("whole_file") else find_regions(self.text)
+        if self.regions == []:
+            raise BadAssignment(f"{self.file}: no line '{BEGIN}'; mark the student's part, or say \"whole_file\": true")
+
+    def plan(self):
+        """What the grader reads (grader.cpp)."""
+        return {**{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
+                                                           "hidden_trace_sizes", "seeds")},
+                "seconds": self.limits["kernel_seconds"]}
+
+
+def is_mark(row, mark):
+    return row.strip() == mark
+
+
+def find_regions(text):
+    """[(first, last)]: lines between the marks, from 0, last exclusive."""
+    rows, regions, begin = text.split("\n"), [], None
+    for number, row in enumerate(rows):
+        if is_mark(row, BEGIN):
+            if begin is not None:
+                raise BadSubmission(f"line {number + 1}: '{BEGIN}' again, before '{END}'")
+            begin = number + 1
+        elif is_mark(row, END):
+            if begin is None:
+                raise BadSubmission(f"line {number + 1}: '{END}' without '{BEGIN}' before it")
+            regions.append((begin, number))
+            begin = None
+    if begin is not None:
+        raise BadSubmission(f"line {begin}: '{BEGIN}' without '{END}' after it")
+    return regions
+
+
+def region_texts(text):
+    rows = text.split("\n")
+    return ["\n".join(rows[begin:end]) for begin, end in find_regions(text)]
+
+
+def splice(assignment, submitted):
+    """The teacher's file with the student's regions in it: (text, [(first line, region, teacher's region)]).
+    Nothing else of what was submitted gets in."""
+    submitted = submitted.replace("\r\n", "\n")
+    if assignment.regions is None:
+        return submitted, [(1, submitted, assignment.text)]
+    theirs = region_texts(submitted)
+    if len(theirs) != len(assignment.regions):
+        raise BadSubmission(f"has {len(theirs)} parts between '{BEGIN}' and '{END}'; the assignment has "
+                            f"{len(assignment.regions)}")
+    rows, out, parts, at = assignment.text.split("\n"), [], [], 0
+    for (begin, end), region in zip(assignment.regions, theirs):
+        out += rows[at:begin]
+        parts.append((len(out) + 1, region, "\n".join(rows[begin:end])))
+        out += region.split("\n") if region else []
+        at = end
+    out += rows[at:]
+    return "\n".join(out), parts

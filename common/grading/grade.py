@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: MIT
+"""./run grade ASSIGNMENT SUBMISSIONS --out GRADES: grades a class, unattended (docs/teaching.md).
+
+Exit status: 0 everything was graded, 1 something could not be (it is in the list), 2 wrong arguments.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import assignment as assignments
+import build
+import lint
+import report
+import sandbox
+import slurm
+from assignment import BadAssignment, BadSubmission
+
+MOST_BYTES = 256 << 10
+ENDINGS = (".cuh", ".cu", ".hpp", ".h", ".cpp", ".txt")
+
+
+def submissions_in(folder, assignment):
+    """{name: path}: a file per student, or a folder per student with the file in it."""
+    if folder.is_file():
+        return {folder.stem: folder}
+    found = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.is_symlink():
+            continue
+        if path.is_file() and path.suffix in ENDINGS:
+            found[path.stem] = path
+        elif path.is_dir():
+            found[path.name] = path
+    return found
+
+
+def read_submission(path, assignment):
+    """The text of what was submitted."""
+    if path.is_dir():
+        files = [file for file in sorted(path.rglob("*"))
+                 if file.is_file() and not file.is_symlink() and file.suffix in ENDINGS]
+        named = [file for file in files if file.name == assignment.file.name]
+        if len(named) != 1 and len(files) != 1:
+            raise BadSubmission(f"the folder has no {assignment.file.name}" if not named else
+                                f"the folder has {len(named)} files {assignment.file.name}")
+        path = (named or files)[0]
+    if path.stat().st_size > MOST_BYTES:
+        raise BadSubmission(f"the file has more than {MOST_BYTES >> 10} KiB")
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadSubmission("the file is not UTF-8 text") from None
+
+
+def admit(text, assignment):
+    """The text that is compiled, or BadSubmission with the line that must go."""
+    spliced, parts = assignments.splice(assignment, text)
+    whole = assignment.regions is None
+    for first, part, own in parts:
+        found = lint.lint(part, first, region=not whole, includes=assignment.includes, own_tags=lint.tags_of(own))
+        if found:
+            line, message = found[0]
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            raise BadSubmission(f"{assignment.file.name}:{line}: {message}{more}")
+    return spliced
+
+
+def for_student(check):
+    """Why a check failed: without anything that is hidden, and without advice to whom runs the grader."""
+    text = check["property"] if check["hidden"] else check["reason"]
+    return re.sub(r" \(COOKBOOK_TIME_LIMIT or --time-limit sets this\)", "", text)
+
+
+def score(assignment, outcome):
+    """[{step, points, of, passed, feedback}], from what the grader found. Each step needs the ones before it:
+    without a right size that was handed out, and one that was not, nothing else counts."""
+    checks = outcome.get("checks", [])
+    by_step = {step: [check for check in checks if check["step"] == step] for step in assignments.STEPS}
+    any_right = {step: any(check["passed"] for check in mine) for step, mine in by_step.items()}
+    missing = ""  # why nothing more counts
+    if outcome.get("rejected"):
+        missing = "not admitted"
+    elif outcome.get("ended"):
+        missing = outcome["ended"]
+    elif not any_right["public_sizes"]:
+        missing = "no size is right"
+    elif assignment.data.get("hidden_sizes") and not any_right["hidden_sizes"]:
+        missing = "right at some sizes that were handed out, and at no other size"
+    rows = []
+    for step, mine in by_step.items():
+        wrong = [check for check in mine if not check["passed"]]
+        part, feedback = 1.0, ""
+        if step == "compiles":
+            if outcome.get("rejected"):
+                part, feedback = 0.0, outcome["rejected"]
+        elif step == "claims":
+            part, feedback = score_claims(assignment, mine)
+            # A mechanism is worth as much as the results that it gives.
+            sizes = by_step["public_sizes"] + by_step["hidden_sizes"]
+            right = sum(check["passed"] for check in sizes) / len(sizes) if sizes else 0.0
+            if right < 1:
+                part *= right
+                feedback = "; ".join(filter(None, [feedback, f"{100 * right:.0f} % of the sizes are right"]))
+            if any(not check["passed"] for check in by_step["races"]):
+                part, feedback = 0.0, "not counted: the tracer finds a fault"
+        elif wrong:
+            # They come from the smallest size on.
+            part = 0.0 if step == "races" else 1 - len(wrong) / len(mine)
+            place = f"{len(wrong)} of {len(mine)} hidden sizes" if step == "hidden_sizes" else wrong[0]["what"]
+            feedback = f"{place}: {for_student(wrong[0])}"
+        if missing and step != "compiles":
+            part = 0.0
+            if step == "public_sizes":
+                feedback = "; ".join(text for text in (feedback, missing) if text)
+            elif not (step == "races" and wrong):
+                feedback = ""
+        rows.append({"step": step, "points": round(part * assignment.points[step], 2), "of": assignment.points[step],
+                     "passed": part == 1.0, "feedback": feedback})
+    return rows
+
+
+def score_claims(assignment, checks):
+    """A claim holds where it holds at every size that is counted, and where the result is right there."""
+    weights, held, why = assignment.data.get("claim_points", {}), {}, {}
+    for check in checks:
+        held[check["what"]] = held.get(check["what"], True) and check["passed"]
+        if not check["passed"] and check["what"] not in why:
+            why[check["what"]] = for_student(check) + (" at a hidden size" if check["hidden"] else "")
+    if not held:
+        return 1.0, ""
+    total = sum(weights.get(claim, 1) for claim in held)
+    got = sum(weights.get(claim, 1) for claim, holds in held.items() if holds)
+    return got / total if total else 1.0, "; ".join(f"{claim}: {text}" for claim, text in why.items())
+
+
+class Class:
+    """The grading of all submissions."""
+
+    def __init__(self, assignment, builder, out, jobs, again):
+        self.assignment, self.builder, self.out, self.jobs, self.again = assignment, builder, out, jobs, again
+        self.lock = threading.Lock()
+        self.slots = list(range(jobs))
+        state = [assignment.data, builder.digest]
+        self.digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
+
+    def grade(self, name, path):
+        """The result of one submission; from the file of an earlier run where nothing has changed."""
+        began = time.monotonic()
+        result = {"name": name, "digest": self.digest, "text": hashlib.sha256(b"").hexdigest()[:16]}
+        try:
+            text = read_submission(path, self.assignment)
+            result["text"] = hashlib.sha256(text.encode()).hexdigest()[:16]
+            if not self.again:
+                old = self.old_result(name, result["text"])
+                if old:
+                    return old
+            spliced = admit(text, self.assignment)
+            if self.assignment.regions is not None and \
+                    assignments.region_texts(spliced) == assignments.region_texts(self.assignment.text):
+                raise BadSubmission("the part is as it was handed out")
+            outcome = self.run(spliced)
+        except BadSubmission as reason:
+            outcome = {"rejected": str(reason)}
+        except build.DoesNotCompile as reason:
+            outcome = {"rejected": f"does not compile:\n{reason}"}
+        result["outcome"] = outcome
+        result["steps"] = score(self.assignment, outcome)
+        result["score"] = round(sum(row["points"] for row in result["steps"]), 2)
+        result["of"] = sum(row["of"] for row in result["steps"])
+        result["seconds"] = round(time.monotonic() - began, 1)
+        report.write_json(self.out / "results" / f"{name}.json", result)
+        return result
+
+    def old_result(self, name, text):
+        path = self.out / "results" / f"{name}.json"
+        try:
+            old = json.loads(path.read_text())
+        except (OSError, ValueError):
+            return None
+        same = old.get("digest") == self.digest and old.get("text") == text and not old["outcome"].get("trouble")
+        return dict(old, kept=True) if same else None
+
+    def run(self, spliced):
+        with self.lock:
+            slot = self.slots.pop()
+        folder = Path(tempfile.mkdtemp(prefix="cookbook-grade-"))
+        folder.chmod(0o755)
+        try:
+            box = self.builder.worker(spliced, folder)
+            limits = self.assignment.limits
+            of_worker = sandbox.Limits(limits["seconds"], limits["cpu_seconds"], limits["memory_mb"],
+                                       limits["processes"], limits["output_mb"])
+            (folder / "plan.json").write_text(json.dumps(self.assignment.plan()))
+            command = [str(self.builder.folder / "grader"), str(folder / "plan.json"), str(folder / "out.json"),
+                       *sandbox.worker_command(sandbox.kind_of_sandbox(), box, of_worker, slot)]
+            try:
+                status, said = sandbox.run(command, limits["seconds"])
+            except sandbox.TooMuch as reason:
+                return {"checks": [], "ended": f"grading {reason}"}
+            if status != 0 or not (folder / "out.json").exists():
+                return {"checks": [], "ended": f"the grader ended with status {status}: {said.strip()[-300:]}",
+                        "trouble": True}
+            return json.loads((folder / "out.json").read_text())
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            with self.lock:
+                self.slots.append(slot)
+
+    def grade_by_slurm(self, found, jobs, options, command):
+        """Each submission in a task of a job array; then what the tasks have written."""
+        waiting = {name: path for name, path in found.items() if self.again or not self.has_result(name, path)}
+        if waiting:
+            for name in waiting:
+                (self.out / "results" / f"{name}.json").unlink(missing_ok=True)
+            report.write_json(self.out / "slurm" / "tasks.json", list(waiting))
+            job = slurm.submit(self.out, len(waiting), jobs, options, command)
+            count = lambda: sum((self.out / "results" / f"{name}.json").exists() for name in waiting)
+            slurm.wait(job, count, len(waiting))
+        results = []
+        for done, (name, path) in enumerate(found.items(), 1):
+            result = self.has_result(name, path)
+            if not result:
+                log = self.out / "slurm" / f"{list(waiting).index(name)}.log" if name in waiting else ""
+                result = self.trouble(name, f"its Slurm task left no result; see {log}")
+            results.append(result)
+            print(progress(done, len(found), result), flush=True)
+        return results
+
+    def has_result(self, name, path):
+        """The result of an earlier run, where nothing has changed."""
+        try:
+            text = read_submission(path, self.assignment)
+        except BadSubmission:
+            text = ""
+        return self.old_result(name, hashlib.sha256(text.encode()).hexdigest()[:16])
+
+    def trouble(self, name, why):
+        return {"name": name, "score": 0, "of": sum(self.assignment.points.values()), "steps": [], "seconds": 0,
+                "trouble": why}
+
+    def grade_all(self, found):
+        results, done = {}, 0
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            waiting = {pool.submit(self.grade, name, path): name for name, path in found.items()}
+            try:
+                for future in concurrent.futures.as_completed(waiting):
+                    name, done = waiting[future], done + 1
+                    try:
+                        results[name] = future.result()
+                    except Exception as error:  # of the grader: the others are graded all the same
+                        results[name] = self.trouble(name, f"{type(error).__name__}: {error}")
+                    print(progress(done, len(found), results[name]), flush=True)
+            except KeyboardInterrupt:
+                for future in waiting:
+                    future.cancel()
+                raise
+        return [results[name] for name in found]
+
+
+def first_trouble(result):
+    if result.get("trouble"):
+        return "NOT GRADED: " + result["trouble"]
+    wrong = next((row for row in result["steps"] if not row["passed"]), None)
+    return f"{wrong['step']}: {wrong['feedback'].splitlines()[0] if wrong['feedback'] else 'not passed'}" if wrong else ""
+
+
+def progress(done, of, result):
+    width = len(str(of))
+    text = f"[{done:{width}}/{of}] {result['name']:<28} {result['score']:6.1f} of {result['of']}"
+    time_taken = "kept" if result.get("kept") else f"{result['seconds']:.0f} s"
+    return f"{text}  {time_taken:>5}  {first_trouble(result)}"[:200]
+
+
+def mark_equal(results):
+    """Submissions that are equal to the letter are marked, for a person to look at."""
+    by_text = {}
+    for result in results:
+        if result.get("text") and not result.get("outcome", {}).get("rejected"):
+            by_text.setdefault(result["text"], []).append(result["name"])
+    for result in results:
+        same = [name for name in by_text.get(result.get("text"), []) if name != result["name"]]
+        if same:
+            result["same_as"] = same
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(prog="./run grade", description="Grades submissions to an assignment, each in a "
+                                     "sandbox (docs/teaching.md).")
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("assignment", metavar="ASSIGNMENT", help="folder with assignment.json")
+    parser.add_argument("submissions", metavar="SUBMISSIONS", help="folder with a file or a folder per student, or one "
+                        "file")
+    parser.add_argument("--out", metavar="GRADES", help="folder for the results (default: print only)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="submissions at a time "
+                        "(default: one per core)")
+    parser.add_argument("--again", action="store_true", help="grade everything again, also what has a result")
+    parser.add_argument("--slurm", action="store_true", help="as a Slurm job array, --jobs tasks at a time; GRADES "
+                        "must lie where all nodes see it")
+    parser.add_argument("--sbatch", action="append", default=[], metavar="OPTION", help="an option for sbatch, such as "
+                        "--sbatch=--partition=cpu (repeatable)")
+    parser.add_argument("--task", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args(argv)
+    if arguments.jobs < 1:
+        parser.error("--jobs takes a number of submissions, 1 or more")
+    if arguments.slurm and not arguments.out:
+        parser.error("--slurm needs --out")
+    return arguments
+
+
+def main(argv):
+    arguments = parse_arguments(argv)
+    caller = Path(os.environ.get("COOKBOOK_CALLER", os.getcwd()))
+    submissions = caller / arguments.submissions
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        assignment = assignments.Assignment(caller / arguments.assignment)
+        if not submissions.exists():
+            raise BadAssignment(f"there is no {arguments.submissions}")
+        found = submissions_in(submissions, assignment)
+        if not found:
+            raise BadAssignment(f"{arguments.submissions} has no submissions (files {', '.join(ENDINGS)}, or folders)")
+        bad = next((name for name in found if not re.fullmatch(r"[\w.,@+= -]+", name)), None)
+        if bad:
+            raise BadAssignment(f"the name {bad!r} cannot be a file's name in the results")
+        hidden = [assignment.folder] + ([submissions] if submissions.is_dir() else [])
+        builder = build.Builder(arguments.build, assignment, hidden)
+        builder.prepare()
+    except (BadAssignment, BadSubmission) as reason:
+        print(f"grade: {reason}", file=sys.stderr)
+        return 2
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as temporary:
+        out = caller / arguments.out if arguments.out else Path(temporary)
+        graders = Class(assignment, builder, out, arguments.jobs, arguments.again)
+        if arguments.task is not None:
+            name = json.loads((out / "slurm" / "tasks.json").read_text())[arguments.task]
+            print(progress(1, 1, graders.grade(name, found[name])))
+            return 0
+        print(f"{assignment.title}: {len(found)} submissions, {arguments.jobs} at a time, in "
+              f"{sandbox.describe()}", flush=True)
+        try:
+            if arguments.slurm:
+                command = ["--build", Path(arguments.build).resolve(), assignment.folder, submissions.resolve(), "--out",
+                           out.resolve(), "--jobs", "1"]
+                results = graders.grade_by_slurm(found, arguments.jobs, arguments.sbatch, command)
+            else:
+                results = graders.grade_all(found)
+        except slurm.NoSlurm as reason:
+            print(f"grade: {reason}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            print("\nInterrupted: the same command grades the rest.", file=sys.stderr)
+            return 130
+        mark_equal(results)
+        if arguments.out:
+            report.write_all(out, assignment, results)
+    if len(results) == 1:
+        print(report.feedback(results[0]))
+    print(f"{len(results)} graded in {time.monotonic() - began:.0f} s" +
+          (f"; open {arguments.out}/index.html" if arguments.out else ""))
+    return 1 if any(result.get("trouble") or result.get("outcome", {}).get("trouble") for result in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

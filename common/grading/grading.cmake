@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# What ./run grade links submissions and teachers' files with, and how it compiles them: the target
+# `grading`, and grading.json for common/grading/*.py.
+# Whole: the linker must keep the tracer's constructors and hooks.
+add_library(cookbook_grading_worker STATIC grading/worker.cpp grading/message.cpp
+  $<TARGET_OBJECTS:cookbook_tracing>)
+target_link_libraries(cookbook_grading_worker PUBLIC cookbook_harness)
+add_library(cookbook_grading_grader STATIC grading/grader.cpp grading/message.cpp)
+target_link_libraries(cookbook_grading_grader PUBLIC cookbook_harness)
+add_custom_target(grading ALL DEPENDS cookbook_grading_worker cookbook_grading_grader)
+set_source_files_properties(grading/worker.cpp grading/message.cpp grading/grader.cpp
+  PROPERTIES COMPILE_OPTIONS -O1)
+
+cookbook_json(common -std=c++20 -DCOOKBOOK_SIMT=1 -w -fno-gnu-unique -I${PROJECT_SOURCE_DIR}
+  -I${PROJECT_BINARY_DIR})
+cookbook_json(teacher -O1)
+cookbook_json(submission ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS}
+  -DCOOKBOOK_TRACED=1)
+set(rest $<TARGET_FILE:cookbook_harness> $<TARGET_FILE:cookbook_backend>
+  $<TARGET_FILE:fmt::fmt> -pthread -l${CMAKE_DL_LIBS})
+cookbook_json(link_worker ${whole} $<TARGET_FILE:cookbook_grading_worker> ${parts} ${rest})
+cookbook_json(link_grader ${whole} $<TARGET_FILE:cookbook_grading_grader> ${parts} ${rest})
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/grading.json CONTENT
+"{\"compiler\": \"${CMAKE_CXX_COMPILER}\",
+ \"source\": \"${PROJECT_SOURCE_DIR}\",
+ \"common\": ${common},
+ \"teacher\": ${teacher},
+ \"submission\": ${submission},
+ \"link_worker\": ${link_worker},
+ \"link_grader\": ${link_grader}}
+")

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""./run assignment new DIR --from 3.1: an assignment from an exercise of the book (docs/teaching.md).
+
+Marks the student's part, draws hidden sizes and seeds, and grades the book's solution: a size at which the
+solution is not right, or does not do what it claims, is not kept.
+"""
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import assignment as assignments
+import build
+import grade
+import report
+import sandbox
+from assignment import BEGIN, END, ROOT, BadAssignment, BadSubmission
+
+
+def describe(program, number):
+    """What the chapter's program says about an exercise."""
+    done = subprocess.run([str(program), "--exercise", str(number), "--describe"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise BadAssignment(done.stderr.strip() or f"{program} --describe failed")
+    found = json.loads(done.stdout)
+    found["file"] = ROOT / found["file"][found["file"].index("chapters/"):]
+    return found
+
+
+def level_in(text):
+    """The type that the file defines as its level, and the line of its struct: the one with a LevelText."""
+    rows = text.split("\n")
+    spaces = []
+    at = next((i for i, row in enumerate(rows) if "LevelText text" in row), None)
+    if at is None:
+        raise BadAssignment("the file defines no level: it has no `static constexpr LevelText text`")
+    for row in rows[:at]:
+        opened, closed = re.match(r"namespace ([\w:]+) \{", row), re.match(r"\}  // namespace", row)
+        if opened:
+            spaces.append(opened[1])
+        elif closed:
+            spaces.pop()
+    begin = max(i for i in range(at) if re.match(r"struct \w+", rows[i]))
+    return "::".join([*spaces, re.match(r"struct (\w+)", rows[begin])[1]]), begin
+
+
+def mark(text):
+    """The file with marks around what precedes its level: the code inside the innermost namespace."""
+    rows = text.split("\n")
+    if assignments.find_regions(text):
+        return text
+    _, struct = level_in(text)
+    while struct > 0 and re.match(r"(///|template)", rows[struct - 1]):
+        struct -= 1
+    begin = max(i for i in range(struct) if re.match(r"namespace [\w:]+ \{", rows[i])) + 1
+    # Above all there may be a namespace that ends before the level.
+    end = next((i for i in range(begin, struct) if re.match(r"\}  // namespace", rows[i])), struct)
+    while begin < end and (not rows[begin].strip() or re.match(r"using ", rows[begin])):
+        begin += 1
+    while end > begin and not rows[end - 1].strip():
+        end -= 1
+    if begin >= end:
+        raise BadAssignment(f"cannot tell which part is the student's: write '{BEGIN}' and '{END}' around it")
+    return "\n".join([*rows[:begin], BEGIN, *rows[begin:end], END, *rows[end:]])
+
+
+def near(size, draw):
+    """A size of the same kind: each extent changed by up to a half. Half of them stay the multiples of powers
+    of two that they were: what is right only there is right somewhere."""
+    found, keep = [], draw.random() < 0.5
+    for extent in size:
+        step = min(extent & -extent, 64) if keep and extent > 0 else 1
+        low, high = max(1, extent // 2 // step), max(2, extent * 3 // 2 // step)
+        found.append(draw.randint(low, high) * step if extent > 1 else draw.choice([1, 1, 2, 3, 5]))
+    return found
+
+
+def hidden_sizes(known, draw, count):
+    """Sizes drawn around those that everyone knows, none of them among these."""
+    found = []
+    for _ in range(20 * count):
+        size = near(draw.choice(known), draw)
+        if size not in known and size not in found:
+            found.append(size)
+        if len(found) == count:
+            break
+    return found
+
+
+def scaled(size, draw):
+    """Sizes like the traced one, at which the same claims may be made: extents times whole numbers."""
+    found = []
+    for factors in ([1.25] * len(size), [0.75] * len(size), [0.5] * len(size), *([2 if i == j else 1
+                    for i in range(len(size))] for j in range(len(size)))):
+        other = [int(extent * factor) for extent, factor in zip(size, factors)]
+        if other != list(size) and all(other):
+            found.append(other)
+    draw.shuffle(found)
+    return found
+
+
+def solution_of(file):
+    path = ROOT / "tests/solutions" / file.parent.parent.name[:2] / file.name
+    return path if path.is_file() else None
+
+
+def try_solution(folder, text, build_folder):
+    """What the grader finds in the solution."""
+    assignment = assignments.Assignment(folder)
+    builder = build.Builder(build_folder, assignment)
+    builder.prepare()
+    with tempfile.TemporaryDirectory() as out:
+        graded = grade.Class(assignment, builder, Path(out), 1, True)
+        outcome = graded.run(grade.admit(text, assignment))
+    if outcome.get("ended"):
+        raise BadAssignment(f"the solution: {outcome['ended']}")
+    return assignment, outcome["checks"]
+
+
+def new(arguments, caller):
+    match = re.fullmatch(r"(\d+)\.(\d+)", arguments.exercise)
+    if not match:
+        raise BadAssignment("--from takes CHAPTER.NUMBER, such as 3.1")
+    folder = caller / arguments.folder
+    if (folder / "assignment.json").exists():
+        raise BadAssignment(f"{arguments.folder} has an assignment.json already")
+    found = describe(Path(arguments.build) / f"chapter-{match[1]}", match[2])
+    source = found["file"].read_text()
+    solution = Path(caller / arguments.solution) if arguments.solution else solution_of(found["file"])
+    if solution is None or not solution.is_file():
+        raise BadAssignment("there is no solution to try the sizes with: --solution names its file")
+    level, _ = level_in(source)
+    name = re.sub(r"^exercise_\d+_", "", found["file"].name)
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(arguments.seed) if arguments.seed is not None else random.SystemRandom()
+    known = found["test_sizes"]
+    data = {
+        "title": f"Exercise {arguments.exercise}: {found['title']}", "exercise": arguments.exercise, "file": name,
+        "level": level, "public_sizes": known,
+        "hidden_sizes": hidden_sizes(known, draw, max(6, len(known) // 2)), "trace_sizes": [found["trace_size"]],
+        "hidden_trace_sizes": scaled(found["trace_size"], draw),
+        "seeds": [draw.randint(1, 2**62) for _ in range(8)], "points": dict(assignments.STEPS),
+        "limits": dict(assignments.LIMITS),
+    }
+    (folder / name).write_text(mark(source))
+    path = folder / "assignment.json"
+    report.write_json(path, data)
+    try:
+        print("Grading the solution, to choose sizes ...", file=sys.stderr, flush=True)
+        assignment, checks = try_solution(folder, mark(solution.read_text()), arguments.build)
+        choose(data, checks)
+        report.write_json(path, data)
+        assignment, checks = try_solution(folder, mark(solution.read_text()), arguments.build)
+        wrong = [check for check in checks if not check["passed"]]
+        if wrong:
+            raise BadAssignment(f"the solution does not pass: {wrong[0]['what']}: {wrong[0]['reason']}")
+        weigh(data, try_solution(folder, assignment.text, arguments.build)[1])
+        report.write_json(path, data)
+    except (BadAssignment, BadSubmission, build.DoesNotCompile):
+        path.unlink()
+        (folder / name).unlink()
+        raise
+    print(f"{arguments.folder}: {len(data['hidden_sizes'])} hidden sizes, {sum(data['points'].values())} points")
+    print(f"  hand out  {arguments.folder}/{name}")
+    print(f"  keep      {arguments.folder}/assignment.json (hidden sizes and seeds)")
+    print(f"  grade     ./run grade {arguments.folder} SUBMISSIONS --out GRADES")
+
+
+def choose(data, checks):
+    """Keeps the hidden sizes at which the solution passed, one hidden traced size, and points for steps that
+    check something."""
+    sizes = sorted(data["hidden_sizes"])
+    # The grader goes from small to large and says only that a size is hidden: by its order there.
+    mine = [check for check in checks if check["step"] == "hidden_sizes"]
+    by_size = {tuple(check["size"]): check["passed"] for check in mine}
+    data["hidden_sizes"] = [size for size in sizes if by_size.get(tuple(size))]
+    traced = [check for check in checks if check["hidden"] and check["step"] in ("races", "claims") and "size" in check]
+    bad = {tuple(check["size"]) for check in traced if not check["passed"]}
+    data["hidden_trace_sizes"] = [size for size in data["hidden_trace_sizes"] if tuple(size) not in bad][:1]
+    if len(data["hidden_sizes"]) < 3:
+        raise BadAssignment("the solution is right at too few of the sizes that were drawn: name hidden sizes by hand")
+    for step in ("layouts", "claims"):
+        if not any(check["step"] == step for check in checks) and data["points"][step]:
+            data["points"]["hidden_sizes"] += data["points"][step]
+            data["points"][step] = 0
+
+
+def weigh(data, checks):
+    """Most points for what the file does not do as it is handed out."""
+    claims = {check["what"] for check in checks if check["step"] == "claims"}
+    missed = {check["what"] for check in checks if check["step"] == "claims" and not check["passed"]}
+    if all(check["passed"] for check in checks if check["step"] == "public_sizes") and missed:
+        others = {step: 5 for step in data["points"] if data["points"][step] > 0}
+        data["points"].update(others, claims=0)
+        data["points"]["claims"] = 100 - sum(data["points"].values())
+        if claims - missed:
+            data["claim_points"] = {claim: 3 * len(claims) if claim in missed else 1 for claim in sorted(claims)}
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(prog="./run assignment", description="Makes an assignment for a class "
+                                     "(docs/teaching.md).")
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("verb", choices=["new"], help="make the folder of an assignment")
+    parser.add_argument("folder", metavar="DIR")
+    parser.add_argument("--from", dest="exercise", required=True, metavar="CHAPTER.NUMBER", help="the exercise of the "
+                        "book, such as 3.1")
+    parser.add_argument("--solution", metavar="FILE", help="a solution, instead of the book's: it must pass")
+    parser.add_argument("--seed", type=int, help="draw the same hidden sizes again (default: others each time)")
+    return parser.parse_args(argv)
+
+
+def main(argv):
+    arguments = parse_arguments(argv)
+    caller = Path(os.environ.get("COOKBOOK_CALLER", os.getcwd()))
+    try:
+        new(arguments, caller)
+    except (BadAssignment, BadSubmission, build.DoesNotCompile, sandbox.TooMuch) as reason:
+        print(f"assignment: {reason}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

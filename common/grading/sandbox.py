@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Runs a command with limits, in a sandbox of the distribution.
+
+bubblewrap where it is installed: no network, no process but its own, nothing writable but memory, and
+of the machine's files only those of the system. Where it is missing, namespaces by unshare(1), and
+rlimits. Where even these are not allowed, rlimits alone; describe() says which.
+"""
+import functools
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import time
+
+SYSTEM = [folder for folder in ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/alternatives")
+          if os.path.exists(folder)]
+# Above the users of any distribution: a limit on processes counts those of one user.
+FIRST_UID = 61000
+
+
+class Limits:
+    """seconds of wall-clock time, cpu_seconds, memory_mb (address space) and processes of one command;
+    file_mb: the largest file that it may write."""
+
+    def __init__(self, seconds=60, cpu_seconds=60, memory_mb=4096, processes=32, file_mb=64):
+        self.seconds, self.cpu_seconds, self.memory_mb = seconds, cpu_seconds, memory_mb
+        self.processes, self.file_mb = processes, file_mb
+
+    def as_options(self):
+        """For prlimit(1), which sets them inside the sandbox: there processes are counted from zero."""
+        return [f"--nproc={self.processes}", f"--as={self.memory_mb << 20}", f"--cpu={self.cpu_seconds}",
+                f"--fsize={self.file_mb << 20}", "--core=0", "--nofile=256"]
+
+
+def bubblewrap(mounts):
+    """The start of a command line. `mounts`: (outside, inside), read-only."""
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--setenv", "PATH",
+               "/usr/bin:/bin", "--setenv", "LC_ALL", "C"]
+    for outside, inside in mounts:
+        command += ["--ro-bind", outside, inside]
+    return command + ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"]
+
+
+def system_mounts():
+    return [(folder, folder) for folder in SYSTEM]
+
+
+def as_other_user(slot):
+    """As root, limits on processes do not hold: so another user runs what was submitted."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        return []
+    uid = str(FIRST_UID + slot)
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
+
+
+# Builds the same root as bubblewrap does, as far as mount(8) can: run by unshare(1), in new namespaces.
+UNSHARED = r"""
+set -e
+root=$1 folder=$2; shift 2
+mount -t tmpfs -o size=64m,mode=755 none "$root"
+mkdir -p "$root/tmp" "$root/proc" "$root/dev" "$root/work" "$root/old"
+for from in $1; do
+  if [ -d "$from" ]; then mkdir -p "$root$from"; else mkdir -p "$root$(dirname "$from")"; : > "$root$from"; fi
+  mount --rbind "$from" "$root$from"
+  mount -o remount,bind,ro "$root$from" 2>/dev/null || true
+done
+shift
+mount --bind "$folder" "$root/work"
+mount -o remount,bind,ro "$root/work" 2>/dev/null || true
+for device in null zero urandom; do : > "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"; done
+mount -t proc proc "$root/proc" 2>/dev/null || mount --rbind /proc "$root/proc"
+cd "$root"
+pivot_root . old
+umount -l /old
+rmdir /old
+mount -t tmpfs -o size=64m none /tmp
+mount -o remount,ro /
+cd /tmp
+exec "$@"
+"""
+
+
+def worker_command(kind, folder, limits, slot):
+    """How to start the program /work/worker of `folder`, which everyone can read."""
+    inside = ["prlimit", *limits.as_options(), "/work/worker"]
+    if kind == "bubblewrap":
+        return [*as_other_user(slot), *bubblewrap([*system_mounts(), (str(folder), "/work")]), *inside]
+    if kind == "namespaces":
+        root = folder / "root"
+        return [*as_other_user(slot), "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "unshare", "--user",
+                "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--net", "--uts", "sh", "-c",
+                UNSHARED, "sh", str(root), str(folder), " ".join(SYSTEM), *inside]
+    return [*as_other_user(slot), "env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "prlimit", *limits.as_options(),
+            str(folder / "worker")]
+
+
+@functools.lru_cache
+def kind_of_sandbox():
+    """"bubblewrap", "namespaces" or "limits": the best that works here."""
+    wanted = os.environ.get("COOKBOOK_SANDBOX")
+    if wanted:
+        return wanted
+    import pathlib
+    import tempfile
+    for kind in ("bubblewrap", "namespaces"):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            folder.chmod(0o755)
+            (folder / "root").mkdir()
+            shutil.copy("/bin/true", folder / "worker")
+            try:
+                done = subprocess.run(worker_command(kind, folder, Limits(), 0), capture_output=True, timeout=20)
+            except (OSError, subprocess.TimeoutExpired):
+                continue
+            if done.returncode == 0:
+                return kind
+    return "limits"
+
+
+def describe():
+    return {"bubblewrap": "bubblewrap (no network, own processes, nothing writable but its memory)",
+            "namespaces": "namespaces by unshare (no network, own processes, nothing writable but its memory)",
+            "limits": "limits only: NO sandbox works here; install bubblewrap"}[kind_of_sandbox()]
+
+
+class TooMuch(Exception):
+    """A limit was reached; the message says which."""
+
+
+def end_group(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def run(command, seconds, output_bytes=1 << 20, before=None, **more):
+    """Runs a command in a process group of its own; (exit status, what it wrote). Whatever it started is
+    ended with it. Throws TooMuch after `seconds`, or when it writes more than `output_bytes`."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               start_new_session=True, preexec_fn=before, **more)
+    text, until = b"", time.monotonic() + seconds
+    try:
+        while True:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TooMuch(f"took more than {seconds} s")
+            ready, _, _ = select.select([process.stdout], [], [], min(left, 1))
+            if not ready:
+                if process.poll() is not None:
+                    break
+                continue
+            piece = os.read(process.stdout.fileno(), 1 << 16)
+            if not piece:
+                break
+            text += piece
+            if len(text) > output_bytes:
+                raise TooMuch(f"wrote more than {output_bytes >> 20} MiB")
+        process.wait(max(0.1, until - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise TooMuch(f"took more than {seconds} s") from None
+    finally:
+        end_group(process)
+        process.wait()
+        process.stdout.close()
+    return process.returncode, text.decode(errors="replace")
+
+
+def limit_this_process(limits):
+    """For a child that becomes a compiler: rlimits before it starts."""
+    for what, value in ((resource.RLIMIT_CPU, limits.cpu_seconds), (resource.RLIMIT_AS, limits.memory_mb << 20),
+                        (resource.RLIMIT_FSIZE, limits.file_mb << 20), (resource.RLIMIT_CORE, 0)):
+        resource.setrlimit(what, (value, value))

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// The process of a submission, which runs in a sandbox: it reads tasks from standard input, runs
+// the submission's kernels and answers on standard output with the bytes of every tensor and with
+// what the tracer counted. It has no reference, no claim, and no say in the verdict.
+//
+// Each task is run by a child process. The submission's code runs in children only: what it does
+// to its process ends with the task.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/backend/backend.hpp"
+#include "common/backend/device_bytes.hpp"
+#include "common/backend/simt/launch_observer.hpp"
+#include "common/backend/simt/trace.hpp"
+#include "common/grading/entry.hpp"
+#include "common/grading/message.hpp"
+#include "common/harness/inputs.hpp"
+#include "common/harness/isolate.hpp"
+
+namespace cookbook::grading {
+namespace {
+
+using nlohmann::json;
+
+// The buffers of a problem. Host code can touch them only while they are open.
+class Buffers {
+ public:
+  Buffers(const AnyProblem& problem, const Variant& variant) : specs_(problem.tensors()) {
+    for (const TensorSpec& spec : specs_) {
+      const std::size_t shift =
+          static_cast<std::size_t>(variant.misalign_elements) * dtype_bytes(spec.dtype);
+      memory_.push_back(std::make_unique<DeviceMemory>(spec.bytes(), spec.name, shift));
+      pointers_.by_name[spec.name] = memory_.back()->data();
+    }
+  }
+
+  const DevicePointers& pointers() const { return pointers_; }
+
+  // Fresh inputs; outputs are poisoned.
+  void fill(const json& inputs) {
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      const TensorSpec& spec = specs_[i];
+      if (spec.role == Role::output) {
+        fill_elements(memory_[i]->data(), static_cast<std::size_t>(spec.elements()),
+                      dtype_bytes(spec.dtype), poison_bits(spec.dtype));
+      } else {
+        const auto& bytes = inputs.at(spec.name).get_binary();
+        memory_[i]->copy_from_host(bytes.data(), bytes.size());
+      }
+    }
+  }
+
+  // All tensors as they are now, and the first one whose guard band was written.
+  json contents() const {
+    json result{{"tensors", json::object()}, {"outside", ""}};
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      result["tensors"][specs_[i].name] = bytes_value(memory_[i]->data(), memory_[i]->bytes());
+      if (!memory_[i]->guards_intact() && result["outside"] == "") {
+        result["outside"] = specs_[i].name;
+      }
+    }
+    return result;
+  }
+
+  void protect(bool open) const {
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    for (const auto& memory : memory_) {
+      const auto data = reinterpret_cast<std::uintptr_t>(memory->data());
+      const std::uintptr_t begin = data / page * page;  // guard bands fill the rest of the pages
+      const std::uintptr_t end = (data + memory->bytes() + page - 1) / page * page;
+      mprotect(reinterpret_cast<void*>(begin), end - begin,
+               open ? PROT_READ | PROT_WRITE : PROT_NONE);
+    }
+  }
+
+ private:
+  std::vector<TensorSpec> specs_;
+  std::vector<std::unique_ptr<DeviceMemory>> memory_;
+  DevicePointers pointers_;
+};
+
+// The buffers of this process's task.
+Buffers* buffers = nullptr;
+
+json trace_json(const simt::Trace& trace) {
+  json sites = json::array(), findings = json::array();
+  for (const simt::AccessSite& site : trace.sites) {
+    sites.push_back({{"kernel", site.kernel},
+                     {"file", site.file},
+                     {"line", site.line},
+                     {"space", site.space},
+                     {"op", site.op},
+                     {"buffer", site.buffer},
+                     {"requests", site.requests},
+                     {"sectors", site.sectors},
+                     {"ideal_sectors", site.ideal_sectors},
+                     {"wavefronts", site.wavefronts},
+                     {"ideal_wavefronts", site.ideal_wavefronts},
+                     {"bytes", site.bytes}});
+  }
+  for (const simt::Finding& finding : trace.findings) {
+    findings.push_back({{"kind", finding.kind}, {"message", finding.message}});
+  }
+  return {{"sites", sites}, {"findings", findings}};
+}
+
+// In the child: the submission's own code runs from here on.
+json run_task(const json& task) {
+  const Entry submitted = entry();
+  const Variant variant{task.at("pitch"), task.at("shift")};
+  const auto problem = submitted.make_problem(task.at("size").get<Size>(), variant);
+  simt::set_async_schedule(task.at("schedule").get<simt::AsyncSchedule>(), task.at("order_seed"));
+  simt::set_start_order(task.at("order").get<simt::StartOrder>(), task.at("order_seed"));
+  if (const Support support = submitted.level.supports(*problem, device_info()); !support) {
+    return {{"skipped", support.reason}};
+  }
+  Buffers own(*problem, variant);
+  buffers = &own;
+  simt::set_launch_observer([](bool begins) { buffers->protect(begins); });
+  own.protect(false);
+  json result{{"runs", json::array()}};
+  bool recording = false;
+  try {
+    std::function<void(Stream)> run;
+    try {
+      // Nothing has been drawn yet: a plan cannot hold results.
+      run = submitted.level.prepare(*problem, own.pointers());
+    } catch (const std::invalid_argument& rule) {
+      return {{"skipped", rule.what()}};
+    }
+    if (task.at("traced")) {
+      simt::start_trace();
+      recording = true;
+    }
+    for (const json& inputs : task.at("runs")) {
+      own.protect(true);
+      own.fill(inputs);
+      own.protect(false);
+      run(Stream{});
+      synchronize();
+      own.protect(true);
+      result["runs"].push_back(own.contents());
+      if (recording) result["trace"] = trace_json(simt::stop_trace());  // the first run's
+      recording = false;
+    }
+  } catch (const std::exception& error) {
+    result["error"] = error.what();
+    if (recording) result["trace"] = trace_json(simt::stop_trace());
+  }
+  own.protect(true);
+  buffers = nullptr;
+  simt::set_launch_observer(nullptr);
+  return result;
+}
+
+int serve() {
+  // The pipes get other numbers, so that what a kernel prints is no answer.
+  const int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100);
+  const int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
+  const int nothing = open("/dev/null", O_RDWR);
+  if (in < 0 || out < 0 || nothing < 0) return 1;
+  dup2(nothing, STDIN_FILENO);
+  dup2(nothing, STDOUT_FILENO);
+  dup2(nothing, STDERR_FILENO);
+  signal(SIGPIPE, SIG_IGN);
+  json task;
+  while (receive(in, std::uint64_t{1} << 32, task)) {
+    Isolation isolation;
+    isolation.seconds = task.at("seconds");
+    json result, answer{{"end", "done"}, {"reason", ""}};
+    try {
+      const Outcome outcome = run_isolated(
+          isolation,
+          [&] {
+            close(in);
+            close(out);
+            return run_task(task);
+          },
+          result);
+      answer["result"] = result;
+      answer["reason"] = outcome.reason;
+      if (outcome.end == Outcome::End::crashed) answer["end"] = "crashed";
+      if (outcome.end == Outcome::End::hung) answer["end"] = "hung";
+    } catch (const std::exception& error) {
+      answer["end"] = "crashed";
+      answer["reason"] = error.what();
+    }
+    send(out, answer);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace cookbook::grading
+
+int main() {
+  try {
+    return cookbook::grading::serve();
+  } catch (const std::exception&) {
+    return 1;  // the grader is gone
+  }
+}

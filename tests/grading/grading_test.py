@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""./run grade: its fences one by one, and a small class.
+
+Usage: grading_test.py BUILD [unittest arguments]
+"""
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "common/grading")]
+import assignment as assignments  # noqa: E402
+import grade  # noqa: E402
+import lint  # noqa: E402
+import make  # noqa: E402
+import museum  # noqa: E402
+import objects  # noqa: E402
+import report  # noqa: E402
+import sandbox  # noqa: E402
+
+BUILD = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
+# Of each fence some: a right one, one that the tracer's counts reject, one that hidden sizes do, one that device
+# memory does, closed to the host, and those that are not even compiled.
+SAMPLE = ["right_in_a_folder", "cheat_host_computation", "cheat_public_sizes_only", "cheat_prints_passed",
+          "cheat_no_claims", "cheat_closes_the_scope"]
+
+
+def compile_object(folder, name, source, *options):
+    target = Path(folder) / f"{name}.o"
+    subprocess.run(["g++", "-x", "c++", "-std=c++20", "-O1", *options, "-c", "-", "-o", str(target)], input=source,
+                   text=True, check=True)
+    return target
+
+
+class Lint(unittest.TestCase):
+    def test_what_is_not_allowed(self):
+        for text, part in {
+                '#include "a.hpp"': "#include", "#define X 1": "#define", "  #  if A": "#if", "#pragma GCC poison a": "pragma",
+                '_Pragma("once")': "pragma", "extern int a;": "extern", 'asm("nop");': "assembly",
+                "__asm__ volatile(\"nop\");": "assembly", "[[gnu::constructor]] void f();": "attribute",
+                "[ [gnu::used]] int a;": "attribute", "int a __attribute__((used));": "attribute", "}": "closes",
+                "{": "missing", "(]": "closes", "int* p = new int;": "allocation", "void* operator new(long);": "allocation",
+                "DeviceMemory m;": "allocation", "simt::start_trace();": "backend", "int x = COOKBOOK_TRACED;": "build",
+                "const char* f = __FILE__;": "which file", "__builtin_trap();": "builtin", 'R"(a)"': "raw",
+                "a \\\nb": "backslash", "a \\ \nb": "backslash", "/* a": "not closed", "f(1'0, \"' // \"); asm();": "assembly",
+                "int a = 1'0; exit(0); int b = 1'0;": "ending", "%: define": "digraph", "??=define": "digraph", "namespace a = b;": "namespace",
+                "thread_local int a;": "thread_local", "int \u0430;": "ASCII", "x;  // [mine]": "mark",
+                "exit(0);": "ending", "detail::launch_kernel(0)": "backend"}.items():
+            found = lint.lint(text)
+            self.assertTrue(found and part in found[0][1], f"{text!r}: {found}")
+
+    def test_what_is_allowed(self):
+        for text in ("#pragma unroll\nfor (;;) {}", "#pragma unroll 4", "// exit(0) asm #include \u00e4", "/* new\n } */",
+                     'f("asm { new");', "[[maybe_unused]] int a;", "__shared__ float t[32];", "char c = '{';",
+                     "std::int64_t n{1};", "a[b[0]] = 1;", "int news, external, exits;"):
+            self.assertEqual(lint.lint(text), [], text)
+
+    def test_lines_are_those_of_the_file(self):
+        self.assertEqual(lint.lint("/* \n\n */ int a;\nasm();", 10)[0][0], 13)
+
+    def test_a_whole_file_includes_what_is_listed(self):
+        text = '#pragma once\n#include "common/device/math.cuh"\nnamespace a {\n}\n'
+        self.assertEqual(lint.lint(text, region=False, includes=["common/device/"]), [])
+        for header in ("/etc/passwd", "common/device/../harness/x.hpp", "common/harness/check.hpp"):
+            self.assertTrue(lint.lint(f'#include "{header}"\n', region=False, includes=["common/device/"]), header)
+
+
+class Splice(unittest.TestCase):
+    def setUp(self):
+        self.assignment = assignments.Assignment(HERE / "transpose")
+
+    def test_only_the_parts_get_in(self):
+        text = "#error\n" + museum.RIGHT.replace("Claims claims(const Problem&) {", "Claims claims(const Problem&) { no;")
+        spliced, parts = assignments.splice(self.assignment, text)
+        self.assertEqual(spliced, museum.RIGHT)
+        self.assertEqual(len(parts), 2)
+        first, region, _ = parts[1]
+        self.assertEqual(spliced.split("\n")[first - 1], region.split("\n")[0])
+
+    def test_marks_must_match(self):
+        for text in ("", museum.GIVEN.replace(assignments.END, ""), museum.GIVEN.replace(assignments.BEGIN, "", 1)):
+            with self.assertRaises(assignments.BadSubmission):
+                assignments.splice(self.assignment, text)
+
+
+class AssignmentFile(unittest.TestCase):
+    def wrong(self, **change):
+        with tempfile.TemporaryDirectory() as name:
+            shutil.copytree(HERE / "transpose", Path(name) / "a")
+            path = Path(name) / "a/assignment.json"
+            data = {**json.loads(path.read_text()), **change}
+            path.write_text(json.dumps({key: value for key, value in data.items() if value is not None}))
+            with self.assertRaises(assignments.BadAssignment) as caught:
+                assignments.Assignment(Path(name) / "a")
+            return str(caught.exception)
+
+    def test_mistakes_are_named(self):
+        self.assertIn("'title'", self.wrong(title=None))
+        self.assertIn("'colour'", self.wrong(colour="red"))
+        self.assertIn("no step 'speed'", self.wrong(points={"speed": 3}))
+        self.assertIn("no limit 'time'", self.wrong(limits={"time": 3}))
+        self.assertIn("whole numbers", self.wrong(hidden_sizes=[[1.5, 2]]))
+        self.assertIn("no file", self.wrong(file="other.cuh"))
+        self.assertIn("name of a type", self.wrong(level="x; int main"))
+
+
+class Objects(unittest.TestCase):
+    TEACHER = "int f(int x) { return x; }"
+
+    def check(self, source, *options, teacher=TEACHER):
+        with tempfile.TemporaryDirectory() as folder:
+            return objects.check_object(compile_object(folder, "s", source, *options),
+                                        compile_object(folder, "t", teacher))
+
+    def test_what_a_kernel_needs(self):
+        self.assertEqual(self.check('#include <math.h>\nfloat f(float x) { return sinf(x) + powf(x, 3); }'), "")
+        self.assertEqual(self.check("namespace cookbook::simt { void sync_threads(); }\n"
+                                    "void f() { cookbook::simt::sync_threads(); }"), "")
+        # The instrumentation's own constructor, and shared memory.
+        self.assertEqual(self.check("int f(int* x) { static thread_local int t[9]; return t[*x]; }",
+                                    "-fsanitize=thread"), "")
+
+    def test_what_it_may_not(self):
+        for part, source in {
+                "`exit`": 'extern "C" void exit(int); void f() { exit(0); }',
+                "`write`": 'extern "C" long write(int, const void*, long); void f() { write(1, "passed", 6); }',
+                "start_trace": "namespace cookbook::simt { void start_trace(); }\nvoid f() { cookbook::simt::start_trace(); }",
+                "set_async": "namespace cookbook::simt { void set_async_schedule(int); }\n"
+                             "void f() { cookbook::simt::set_async_schedule(1); }",
+                "static initialiser": "void g(int) {} volatile int* p; __attribute__((constructor)) static void f() { *p = 1; }",
+                "static initialiser ": "volatile int* p; __attribute__((destructor)) static void f() { *p = 1; }",
+                "indirect function": "extern \"C\" { typedef void t(); static void h() {}\nstatic t* r() { return h; }\n"
+                                     "void f() __attribute__((ifunc(\"r\"))); }",
+                "shared memory": "float f(int i) { static thread_local float t[20000]; return ++t[i]; }",
+                "keeps a value": "int counter; int f() { return ++counter; }",
+                "keeps a value ": "int f() { static int n; return ++n; }",
+                "instruction `syscall`": 'void f() { asm volatile("syscall"); }',
+                "instruction `int`": 'void f() { asm volatile("int $0x80"); }',
+                "instruction `rdtsc`": 'long f() { return __builtin_ia32_rdtsc(); }'}.items():
+            if "instruction" in part and os.uname().machine != "x86_64":
+                continue
+            self.assertIn(part.strip(), self.check(source))
+
+    def test_the_teachers_imports_are_allowed(self):
+        source = 'extern "C" int abs_of(int); int f(int x) { return abs_of(x); }'
+        self.assertIn("abs_of", self.check(source))
+        self.assertEqual(self.check(source, teacher=source), "")
+
+    def test_no_definition_takes_anothers_place(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = compile_object(folder, "s", "namespace cookbook { namespace grading { int entry() { return 1; } }\n"
+                                  "int synchronize() { return 2; } inline int weak() { return 3; }\n"
+                                  "int (*use)() = weak; }\n__attribute__((constructor)) static void early() {}")
+            confined = Path(folder) / "confined.o"
+            objects.confine(made, confined)
+            names = [row.split()[-1] for row in objects.output_of(["nm", "-g", "--defined-only", str(confined)]).splitlines()]
+            self.assertEqual(names, [objects.ENTRY])
+            self.assertFalse([name for name, kind, size in objects.sections_of(confined) if kind in (14, 15, 16) and size])
+
+
+class Sandbox(unittest.TestCase):
+    """Programs in the place of the worker, in the best sandbox that this machine has."""
+    PROGRAM = r"""
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main() {
+  int made = 0;
+  for (int i = 0; i < 100; ++i) {
+    pid_t child = fork();
+    if (child == 0) { sleep(20); _exit(0); }
+    made += child > 0;
+  }
+  void* memory = mmap(0, 1L << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const char* files[] = {"/usr/bin/cookbook-was-here", "/work/worker", "/etc/cookbook-was-here", PLACE};
+  int written = 0, there = access(PLACE, F_OK) == 0, secret = access("/etc/shadow", R_OK) == 0;
+  for (int i = 0; i < 4; ++i) { FILE* f = fopen(files[i], "a"); if (f) { written++; fclose(f); } }
+  unlink(PLACE);
+  struct sockaddr_in to; memset(&to, 0, sizeof to);
+  to.sin_family = AF_INET; to.sin_port = htons(PORT); to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  int connected = connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr*)&to, sizeof to) == 0;
+  printf("{\"made\": %d, \"memory\": %d, \"written\": %d, \"there\": %d, \"secret\": %d, \"connected\": %d, "
+         "\"home\": %d}\n",
+         made, memory != MAP_FAILED, written, there, secret, connected, getenv("HOME") != 0);
+  fflush(stdout);
+  if (ENDLESS) for (;;) {}
+  return 0;
+}
+"""
+
+    def run_in(self, kind, endless=False, seconds=10):
+        import socket
+        listener = socket.create_server(("127.0.0.1", 0))
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            (folder / "root").mkdir()
+            victim = folder / "victim"
+            victim.write_text("here")
+            victim.chmod(0o666)
+            subprocess.run(["gcc", "-x", "c", "-", "-o", str(folder / "worker"), f'-DPLACE="{victim}"',
+                            f"-DPORT={listener.getsockname()[1]}", f"-DENDLESS={int(endless)}"], input=self.PROGRAM,
+                           text=True, check=True)
+            limits = sandbox.Limits(processes=20, cpu_seconds=1)
+            try:
+                status, said = sandbox.run(sandbox.worker_command(kind, folder, limits, 7), seconds)
+            finally:
+                listener.close()
+            self.assertTrue(victim.exists() and victim.read_text() == "here")
+            self.assertFalse(self.processes_of(folder), "a process was left behind")
+        return status, json.loads(said.splitlines()[0]) if said.strip() else said
+
+    @staticmethod
+    def processes_of(folder):
+        left = []
+        for entry in Path("/proc").glob("[0-9]*/exe"):
+            try:
+                if os.readlink(entry).startswith((str(folder), "/work/worker")):
+                    left.append(entry)
+            except OSError:
+                pass
+        return left
+
+    def test_what_it_keeps_out(self):
+        kinds = [kind for kind in ("bubblewrap", "namespaces") if self.works(kind)]
+        if not kinds:
+            self.skipTest("no sandbox works on this machine")
+        for kind in kinds:
+            with self.subTest(kind):
+                status, found = self.run_in(kind)
+                self.assertEqual(status, 0)
+                self.assertLess(found.pop("made"), 20)
+                self.assertEqual(found, dict.fromkeys(found, 0))
+
+    @staticmethod
+    def works(kind):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            (folder / "root").mkdir()
+            shutil.copy("/bin/true", folder / "worker")
+            try:
+                return subprocess.run(sandbox.worker_command(kind, folder, sandbox.Limits(), 7), capture_output=True,
+                                      timeout=20).returncode == 0
+            except (OSError, subprocess.TimeoutExpired):
+                return False
+
+    def test_it_ends(self):
+        began = time.monotonic()
+        status, _ = self.run_in(sandbox.kind_of_sandbox(), endless=True)  # one second of CPU time
+        self.assertNotEqual(status, 0)
+        with self.assertRaises(sandbox.TooMuch):
+            sandbox.run(["sleep", "30"], 0.3)
+        with self.assertRaises(sandbox.TooMuch):
+            sandbox.run(["yes"], 20, output_bytes=1 << 16)
+        self.assertLess(time.monotonic() - began, 15)
+
+
+class Score(unittest.TestCase):
+    def setUp(self):
+        self.assignment = assignments.Assignment(HERE / "transpose")
+
+    def of(self, *checks):
+        """`checks`: (step, what, passed, hidden)"""
+        rows = grade.score(self.assignment, {"checks": [
+            {"step": step, "what": what, "passed": passed, "hidden": hidden, "reason": "" if passed else "SECRET 77x99",
+             "property": "" if passed else "wrong"} for step, what, passed, hidden in checks]})
+        return {row["step"]: row for row in rows}
+
+    def test_hidden_values_stay_hidden(self):
+        rows = self.of(("public_sizes", "1x1", True, False), ("hidden_sizes", "a hidden size", True, True),
+                       ("hidden_sizes", "a hidden size", False, True), ("races", "race", False, True),
+                       ("claims", "coalesced", False, True))
+        self.assertNotIn("SECRET", json.dumps(rows))
+        self.assertIn("1 of 2 hidden sizes: wrong", rows["hidden_sizes"]["feedback"])
+
+    def test_steps_need_the_ones_before(self):
+        rows = self.of(("public_sizes", "1x1", True, False), ("hidden_sizes", "a hidden size", False, True),
+                       ("inputs", "x", True, False), ("claims", "coalesced", True, False))
+        self.assertEqual(sum(row["points"] for row in rows.values()), 0)
+        self.assertIn("no other size", rows["public_sizes"]["feedback"])
+
+    def test_a_claim_is_worth_as_much_as_the_results(self):
+        right = [("public_sizes", "1x1", True, False), ("hidden_sizes", "h", True, True), ("claims", "c", True, False)]
+        full = self.of(*right)["claims"]["points"]
+        half = self.of(*right, ("public_sizes", "2x2", False, False), ("hidden_sizes", "h", False, True))
+        self.assertEqual(half["claims"]["points"], full / 2)
+        racy = self.of(*right, ("races", "the tracer finds no fault", False, True))
+        self.assertEqual(racy["claims"]["points"], 0)
+
+    def test_without_an_answer_there_are_no_points(self):
+        rows = grade.score(self.assignment, {"checks": [], "ended": "grading took more than 60 s"})
+        self.assertEqual(sum(row["points"] for row in rows), 0)
+
+
+class Reports(unittest.TestCase):
+    def test_cells_and_xml_are_harmless(self):
+        self.assertEqual(report.cell("=1+1"), "'=1+1")
+        self.assertEqual(report.printable("a\x00\x1bb"), "a??b")
+
+
+class NewAssignment(unittest.TestCase):
+    def test_every_exercise_has_a_part_to_mark(self):
+        found = sorted((HERE.parents[1] / "chapters").glob("*/exercises/*.cuh"))
+        self.assertGreater(len(found), 20)
+        for path in found:
+            with self.subTest(path.name):
+                text = make.mark(path.read_text())
+                self.assertEqual(len(assignments.find_regions(text)), 1)
+                self.assertIn("::", make.level_in(text)[0])
+                for first, part in zip([1], assignments.region_texts(text)):
+                    own = lint.tags_of(part)
+                    self.assertEqual(lint.lint(part, first, own_tags=own), [])
+
+
+@unittest.skipIf(BUILD is None, "needs a build folder")
+class SmallClass(unittest.TestCase):
+    def test_each_gets_what_it_deserves(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            museum.write(folder / "submissions", SAMPLE)
+            command = [sys.executable, "-B", str(HERE.parents[1] / "common/grading/grade.py"), "--build", str(BUILD),
+                       str(HERE / "transpose"), str(folder / "submissions"), "--out", str(folder / "grades")]
+            subprocess.run([*command, "--jobs", "2"], check=True, stdout=subprocess.DEVNULL)
+            grades = folder / "grades"
+            results = [json.loads(path.read_text()) for path in sorted((grades / "results").glob("*.json"))]
+            self.assertEqual(sorted(result["name"] for result in results), sorted(SAMPLE))
+            self.assertEqual(museum.unlike_expected(results), [])
+            with open(grades / "grades.csv", newline="") as file:
+                rows = list(csv.DictReader(file))
+            self.assertEqual({row["name"]: float(row["score"]) for row in rows},
+                             {result["name"]: result["score"] for result in results})
+            suites = ElementTree.parse(grades / "junit.xml").getroot().findall("testsuite")
+            self.assertEqual(len(suites), len(SAMPLE))
+            self.check_gradescope(json.loads((grades / "gradescope/right_in_a_folder/results.json").read_text()))
+            self.assertIn("right_in_a_folder", (grades / "index.html").read_text())
+            # Interrupted: what has a result is not graded again.
+            (grades / "results/cheat_no_claims.json").unlink()
+            again = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            self.assertEqual(again.count(" kept "), len(SAMPLE) - 1, again)
+            # Nothing of what was hidden is in what students read.
+            data = json.loads((HERE / "transpose/assignment.json").read_text())
+            for text in (path.read_text() for path in (grades / "feedback").glob("*.txt")):
+                for size in data["hidden_sizes"] + data["hidden_trace_sizes"]:
+                    self.assertNotIn("x".join(map(str, size)), text)
+
+    def check_gradescope(self, document):
+        """https://gradescope-autograders.readthedocs.io/en/latest/specs/#output-format"""
+        self.assertLessEqual(set(document), {"score", "execution_time", "output", "output_format", "test_output_format",
+                                             "test_name_format", "visibility", "stdout_visibility", "extra_data",
+                                             "tests", "leaderboard"})
+        self.assertEqual(document["score"], 100)
+        self.assertIsInstance(document["execution_time"], int)
+        for test in document["tests"]:
+            self.assertLessEqual(set(test), {"score", "max_score", "status", "name", "name_format", "number", "output",
+                                             "output_format", "tags", "visibility", "extra_data"})
+            self.assertIn(test["visibility"], ("hidden", "after_due_date", "after_published", "visible"))
+            self.assertIn(test["status"], ("passed", "failed"))
+            self.assertLessEqual(test["score"], test["max_score"])
+        self.assertAlmostEqual(sum(test["score"] for test in document["tests"]), document["score"])
+        self.assertEqual([set(row) for row in document["leaderboard"]], [{"name", "value"}])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

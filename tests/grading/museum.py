@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A class of synthetic submissions to tests/grading/transpose: right, wrong, racy, slow, and cheats.
+
+  tests/grading/museum.py BUILD              grades all and says whether each got what it deserves
+  tests/grading/museum.py --write FOLDER     only writes them
+
+Every cheat is bounded: on a machine without any sandbox it does no harm, either.
+"""
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "common/grading"))
+
+GIVEN = (HERE / "transpose/transpose.cuh").read_text()
+BOUNDS = "if (row < shape.rows && col < shape.cols)"
+KERNEL_BODY = "  const unsigned tiles_across"
+RUN_BODY = "    const Shape& shape = plan.problem.shape;"
+RUN = GIVEN[GIVEN.index("  static void run("):GIVEN.rindex("  // <<< your part")]
+
+
+def change(text, *pairs):
+    """The text with each (old, new); one that is not found would test nothing."""
+    for old, new in pairs:
+        if old not in text:
+            raise ValueError(f"nothing to change: {old}")
+        text = text.replace(old, new)
+    return text
+
+
+RIGHT = change(GIVEN, ("int /*row*/, int col", "int row, int col"), ("return col;", "return (col + row) % C::kTile;"))
+HOST_LOOP = """    for (std::int64_t r = 0; r < shape.rows; ++r) {
+      for (std::int64_t c = 0; c < shape.cols; ++c) {
+        plan.buffers.out[c * shape.out_pitch + r] = plan.buffers.in[r * shape.in_pitch + c];
+      }
+    }
+"""
+
+
+def with_run(body, text=RIGHT, before=""):
+    """`body` at the start of run(), `before` in front of the function."""
+    return change(text, ("  static void run(", before + "  static void run("), (RUN_BODY, RUN_BODY + "\n" + body))
+
+
+def with_kernel(body, text=RIGHT):
+    """`body` at the start of the kernel."""
+    return change(text, (KERNEL_BODY, body + "\n" + KERNEL_BODY))
+
+
+ONLY = "if (!({})) return;\n"  # a run() that launches only there
+PLAN = "  struct Plan {\n    Problem problem;\n    Buffers buffers;\n    %s\n  };\n"
+
+# name: (text or {file: text}, least points, most points, part of what is said first)
+HONEST = {
+    "right": (RIGHT, 100, 100, ""),
+    "right_xor": (change(GIVEN, ("int /*row*/, int col", "int row, int col"), ("return col;", "return col ^ row;")),
+                  100, 100, ""),
+    "right_padded": (change(GIVEN, ("tile[C::kTile][C::kTile];", "tile[C::kTile][C::kTile + 1];")), 100, 100, ""),
+    "right_four_rows": (change(RIGHT, ("kThreadsY = 8", "kThreadsY = 4")), 100, 100, ""),
+    "right_sixteen_rows": (change(RIGHT, ("kThreadsY = 8", "kThreadsY = 16")), 100, 100, ""),
+    "right_commented": (change(RIGHT, ("__syncthreads();", "__syncthreads();  // schön: hier \"exit(0)\" und asm")),
+                        100, 100, ""),
+    "right_in_a_folder": ({"transpose.cuh": change(RIGHT, ("% C::kTile", "& (C::kTile - 1)")), "notes.txt": "hello"},
+                          100, 100, ""),
+    "right_windows": (RIGHT.replace("\n", "\r\n"), 100, 100, ""),
+    "as_handed_out": (GIVEN, 0, 0, "as it was handed out"),
+    "still_conflicts": (change(GIVEN, ("return col;", "return (col + 1) % C::kTile;")), 30, 60, "wavefronts = ideal"),
+    "half_the_conflicts": (change(GIVEN, ("int /*row*/, int col", "int row, int col"),
+                                  ("return col;", "return (col + row / 2) % C::kTile;")), 30, 60, "measured 2"),
+    "no_bounds": (change(RIGHT, (BOUNDS, "if (row >= 0)")), 0, 40, "1x1"),
+    "wrong_index": (change(RIGHT, ("out[col * shape.out_pitch + row]", "out[row * shape.out_pitch + col]")), 0, 40,
+                    "never written"),
+    "tail_unwritten": (change(RIGHT, ("row < shape.rows && col < shape.cols) {\n      out",
+                                      "row + 1 < shape.rows && col < shape.cols) {\n      out")), 0, 0, "never written"),
+    "no_barrier": (change(RIGHT, ("__syncthreads();", "")), 0, 40, ""),
+    "warp_barrier": (change(RIGHT, ("__syncthreads();", "__syncwarp();")), 0, 40, ""),
+    "ignores_pitch": (change(RIGHT, ("row * shape.in_pitch", "row * shape.cols")), 60, 99, "rows 1 elements longer"),
+    "uncoalesced": (change(GIVEN, ("tile[x][slot<C>(x, y)]", "in[row * shape.in_pitch + col]")), 0, 60, "no such access"),
+    "early_return": (change(RIGHT, ("const int x = threadIdx.x;", "const int x = threadIdx.x;\n  "
+                                     "if (row0 + threadIdx.y >= shape.rows || col0 + x >= shape.cols) return;")), 0, 40,
+                     "was never written"),
+    "one_thread": (change(RIGHT, ("const int x = threadIdx.x;", "const int x = threadIdx.x;\n  if (x > 0) return;")),
+                   0, 20, ""),
+    "missing_semicolon": (change(RIGHT, ("% C::kTile;", "% C::kTile")), 0, 0, "expected"),
+    "empty": ("", 0, 0, "0 parts"),
+    "one_part_only": (GIVEN[:GIVEN.index("  // >>> your part")], 0, 0, "1 parts"),
+    "unbalanced": (change(RIGHT, ("__syncthreads();", "__syncthreads(); }")), 0, 0, "closes what was not opened"),
+}
+CHEATS = {
+    "precomputed_in_prepare": (with_run("", before="""  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    Plan plan{problem, buffers};
+    run(plan, Stream{});
+    return plan;
+  }
+""", text=change(RIGHT, (RUN_BODY, RUN_BODY + "\n    if (plan.buffers.out[0] == plan.buffers.out[0]) return;"))), 0, 0,
+                               "host code"),
+    "computed_only_in_prepare": (change(RIGHT, (RUN, """  static void run(const Plan&, Stream) {}
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    const Shape& shape = problem.shape;
+    launch(conflict_free_transpose<Config>,
+           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
+           Stream{}, buffers.in, buffers.out, shape);
+    return {problem, buffers};
+  }
+""")), 0, 0, "never written"),
+    "runs_once": (with_run("    if (*plan.done) return;\n    *plan.done = true;", before=(PLAN % "bool* done;") + """
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    static bool done;
+    done = false;
+    return {problem, buffers, &done};
+  }
+"""), 0, 0, "keeps a value"),
+    "replays_its_output": (with_run("    static int runs = 0;\n    if (runs++ > 0) return;"), 0, 0, "keeps a value"),
+    "keeps_in_shared": (with_kernel("  __shared__ int runs;\n  if (runs++ > 0 && threadIdx.x > 900) return;"), 0, 40,
+                        "no race"),
+    "public_sizes_only": (with_run("    const std::int64_t n = shape.rows * 10000 + shape.cols;\n    " + ONLY.format(
+        " || ".join(f"n == {r * 10000 + c}" for r, c in [(1, 1), (1, 32), (31, 33), (32, 32), (33, 65), (64, 64),
+                                                         (97, 101), (3, 1021), (256, 192)]))), 0, 0, "no other size"),
+    "traced_size_only": (change(GIVEN, ("int /*row*/, int col", "int row, int col, bool well"),
+                                ("return col;", "return well ? (col + row) % C::kTile : col;"),
+                                ("slot<C>(y, x)", "slot<C>(y, x, shape.rows == 256 && shape.cols == 192)"),
+                                ("slot<C>(x, y)", "slot<C>(x, y, shape.rows == 256 && shape.cols == 192)")), 0, 60,
+                         "at a hidden size"),
+    "reads_which_build": (change(RIGHT, ("__syncthreads();", "\n#if COOKBOOK_TRACED\n  __syncthreads();\n#endif")), 0, 0,
+                          "`#if` is not allowed"),
+    "weaker_claims": (change(GIVEN, ("shared_loads().conflict_free(), ", "")), 0, 0, "as it was handed out"),
+    "no_claims": (change(GIVEN, ("static Claims claims(const Problem&) {", "static Claims claims(const Problem&) {\n"
+                                 "    if (true) return {};")), 0, 0, "as it was handed out"),
+    "claims_in_the_part": (with_run("", before="  static Claims claims(const Problem&) { return {}; }\n"), 0, 0,
+                           "overloaded"),
+    "other_claims_type": (with_run("", text=GIVEN, before="  template <int> static Claims claims(int) { return {}; }\n"),
+                          0, 60, "wavefronts = ideal"),
+    "host_computation": (change(RIGHT, (RUN_BODY, RUN_BODY + "\n" + HOST_LOOP + "    if (true) return;")), 0, 0,
+                         "host code"),
+    "own_launch": (change(RIGHT, ("struct ConflictFreeConfig", """template <class K, class G>
+void launch(K, G, Stream, const float* in, float* out, const Shape& shape) {
+  for (std::int64_t r = 0; r < shape.rows; ++r) {
+    for (std::int64_t c = 0; c < shape.cols; ++c) out[c * shape.out_pitch + r] = in[r * shape.in_pitch + c];
+  }
+}
+struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0, ""),
+    "lower_precision": (change(RIGHT, ("out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)]",
+                                       "out[col * shape.out_pitch + row] = __half2float(__float2half("
+                                       "tile[x][slot<C>(x, y)]))")), 0, 0, "got"),
+    "ends_in_a_kernel": (with_kernel("  std::exit(0);"), 0, 0, "ending the process"),
+    "ends_in_run": (with_run("    quick_exit(0);"), 0, 0, "ending the process"),
+    "traps": (with_kernel("  __builtin_trap();"), 0, 0, "builtin"),
+    "prints_passed": (with_run('    printf("passed\\n100 of 100\\n");'), 0, 0, "output"),
+    "writes_a_result": (with_run('    if (auto* f = fopen("out.json", "w")) fclose(f);'), 0, 0, "a file"),
+    "static_initialiser": (change(RIGHT, ("struct ConflictFreeConfig", "inline const int begun = [] { return "
+                                          "threadIdx.x > 99 ? 1 : 2; }();\nstruct ConflictFreeConfig")), 0, 0,
+                           "static initialiser"),
+    "constructor": (change(RIGHT, ("struct ConflictFreeConfig", "__attribute__((constructor)) void begin() {}\n"
+                                   "struct ConflictFreeConfig")), 0, 0, "attribute"),
+    "assembly": (with_kernel('  asm volatile("nop");'), 0, 0, "inline assembly"),
+    "declares_exit": (change(RIGHT, ("struct ConflictFreeConfig", 'extern "C" void _Exit(int);\n'
+                                     "struct ConflictFreeConfig")), 0, 0, "extern"),
+    "endless_loop": (with_kernel("  for (volatile int i = 0; i < 1; i = 0) {\n  }"), 0, 0, ""),
+    "endless_run": (with_run("    for (volatile int i = 0; i < 1; i = 0) {\n    }"), 0, 0, ""),
+    "endless_compilation": (change(RIGHT, ("struct ConflictFreeConfig", "constexpr long slow(long n) { long s = 0; for "
+                                           "(long i = 0; i < n; ++i) s += i; return s; }\n"
+                                           "static_assert(slow(1L << 60) != 1);\nstruct ConflictFreeConfig")), 0, 0,
+                            "constexpr"),
+    "many_processes": (with_run("    for (int i = 0; i < 200; ++i) fork();"), 0, 0, "a process"),
+    "huge_allocation": (with_run("    new char[1L << 40]();"), 0, 0, "allocation"),
+    "huge_shared": (change(RIGHT, ("tile[C::kTile][C::kTile];", "tile[C::kTile][C::kTile * 4096];")), 0, 0,
+                    "shared memory"),
+    "deletes_files": (with_run('    std::remove("grades.csv");'), 0, 0, "`remove`"),
+    "writes_past_the_buffer": (with_kernel("  if (threadIdx.x == 0 && threadIdx.y == 0) out[shape.cols * shape.out_pitch "
+                                           "+ 8] = 1;"), 0, 0, "1x1"),
+    "writes_everywhere": (with_kernel("  for (long i = 0; i < 1 << 22; ++i) out[i * 1024] = 1;"), 0, 0, ""),
+    "changes_the_input": (with_kernel("  const_cast<float*>(in)[0] = 0;"), 0, 0, ""),
+    "includes_the_solution": (change(RIGHT, ("struct ConflictFreeConfig", '#include "tests/solutions/03/'
+                                             'exercise_1_conflict_free.cuh"\nstruct ConflictFreeConfig')), 0, 0,
+                              "#include"),
+    "brings_a_ladder": ({"transpose.cuh": change(GIVEN, ("return col;", "return (col + 2) % C::kTile;")),
+                         "ladder.hpp": "#error not taken\n", "level.hpp": "#error not taken\n"}, 30, 60,
+                        "wavefronts = ideal"),
+    "says_unsupported": (with_run("", before="  static Support supports(const Problem& p, const DeviceInfo&) {\n    return "
+                                  'p.shape.rows % 32 ? Support::no("no") : Support::yes();\n  }\n'), 0, 60,
+                         "unsupported"),
+    "prepare_throws": (with_run("", before="""  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    if (problem.shape.in_pitch != problem.shape.cols) throw std::invalid_argument("rows");
+    return {problem, buffers};
+  }
+"""), 0, 0, "invalid_argument"),
+    "unsupported_layouts": (with_run("", before="  static Support supports(const Problem& p, const DeviceInfo&) {\n    return "
+                                     'p.shape.in_pitch != p.shape.cols ? Support::no("no") : Support::yes();\n  }\n'), 60,
+                            99, "unsupported: no"),
+    "closes_the_scope": (change(RIGHT, ("struct ConflictFreeConfig", "}\nnamespace cookbook::simt { int mine; }\n"
+                                        "namespace cookbook::transpose {\nstruct ConflictFreeConfig")), 0, 0,
+                         "closes what was not opened"),
+    "hides_a_directive": (change(RIGHT, ("struct ConflictFreeConfig", "/**/ %: define C_ 1\n"
+                                         "struct ConflictFreeConfig")), 0, 0, "digraphs"),
+    "opens_a_comment": (change(RIGHT, ("// <<< your part\n\nstruct", "/*\n// <<< your part\n\nstruct")), 0, 0,
+                        "not closed"),
+    "hides_in_a_number": (with_kernel("  int a = 1'0;\n  const char* b = \"' // \"; asm(\"nop\");"), 0, 0,
+                          "inline assembly"),
+    "own_problem": (with_run("", before="  struct Problem : transpose::Problem {};\n"), 0, 0, "must keep its problem"),
+    "adds_a_mark": (change(RIGHT, ("= tile[x][slot<C>(x, y)];", "= tile[x][slot<C>(x, y)];  // [tile]")), 0, 0,
+                    "do not add"),
+    "too_large": (RIGHT + "//" + "x" * (300 << 10), 0, 0, "KiB"),
+}
+MUSEUM = {**HONEST, **{f"cheat_{name}": row for name, row in CHEATS.items()}}
+
+
+def write(folder, names=None):
+    for name in names or MUSEUM:
+        text = MUSEUM[name][0]
+        files = text if isinstance(text, dict) else {f"{name}.cuh": text}
+        place = folder / name if isinstance(text, dict) else folder
+        place.mkdir(parents=True, exist_ok=True)
+        for file, content in files.items():
+            (place / file).write_bytes(content.encode())
+
+
+def said_first(result):
+    """What a student reads, in one text."""
+    import report
+    return report.feedback(result)
+
+
+def unlike_expected(results):
+    """[(name, what is wrong)] of results that are not what the table says."""
+    wrong = []
+    for result in results:
+        _, least, most, part = MUSEUM[result["name"]]
+        text = said_first(result)
+        if not least <= result["score"] <= most:
+            wrong.append((result["name"], f"{result['score']} points, not {least} to {most}\n{text}"))
+        elif part not in text:
+            wrong.append((result["name"], f"says nothing of '{part}':\n{text}"))
+    return wrong
+
+
+def grade_all(build, names=None, jobs=2, show=False):
+    """(results, seconds, what the command said)"""
+    import json
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder / "submissions", names)
+        began = time.monotonic()
+        done = subprocess.run([sys.executable, "-B", str(ROOT / "common/grading/grade.py"), "--build", str(build),
+                               str(HERE / "transpose"), str(folder / "submissions"), "--out", str(folder / "grades"),
+                               "--jobs", str(jobs)], text=True, stdout=None if show else subprocess.PIPE)
+        seconds = time.monotonic() - began
+        results = [json.loads(path.read_text()) for path in sorted((folder / "grades/results").glob("*.json"))]
+        return results, seconds, done.stdout or ""
+
+
+def main(argv):
+    if argv[:1] == ["--write"]:
+        write(Path(argv[1]))
+        return 0
+    results, seconds, _ = grade_all(argv[0], argv[1:] or None, show=True)
+    wrong = unlike_expected(results)
+    for name, text in wrong:
+        print(f"\n{name}: {text}")
+    print(f"{len(results)} submissions in {seconds:.0f} s; {len(wrong)} not as expected")
+    return 1 if wrong or len(results) != len(argv[1:] or MUSEUM) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
