@@ -163,7 +163,7 @@ def forgetting(returned, calls, rounds, flush):
     return times
 
 
-def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats):
+def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats, with_triton=True):
     import torch
     from torch.nn.attention import SDPBackend
     b, hq, hk, sq, sk, d = shape
@@ -234,7 +234,7 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats):
         torch.cuda.synchronize()
         if right(name, o if new is None else new):
             running[name] = call
-    triton = sq > 1 and contestants.Triton.load()
+    triton = with_triton and sq > 1 and contestants.Triton.load()
     if triton:
         o, lse = torch.full_like(q, float("nan")), torch.empty((b, hq, sq), device="cuda")
         call = choose_triton(triton, q, k, v, o, lse, causal, False, flush, Budget(60))
@@ -287,6 +287,7 @@ def main():
     parser.add_argument("--dtype", default="bf16", choices=["bf16", "fp16"])
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3, help="runs compared bit for bit")
+    parser.add_argument("--no-triton", action="store_true", help="leave out Triton, whose tuning takes longest")
     parser.add_argument("--decode", action="store_true", help="decode instead of prefill")
     parser.add_argument("--out", default="")
     args = parser.parse_args()
@@ -311,7 +312,7 @@ def main():
                 for mask in args.masks.split(","):
                     shape = (max(1, args.tokens // s), heads, heads, s, s, d)
                     results.append(run_case(lib, levels, shape, mask == "causal", dtype, args.rounds, flush,
-                                            args.repeats))
+                                            args.repeats, not args.no_triton))
     if args.out:
         import compare
         described = compare.describe()
