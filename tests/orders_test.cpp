@@ -583,13 +583,15 @@ TEST(Schedule, LongestFirstUnderAMaskAndHeadAfterHeadWithout) {
                    {0, 3, 128}}));
 }
 
-TEST(Schedule, AGroupOfHeadsFitsIntoHalfOfL2) {
+TEST(Schedule, AGroupOfHeadsNeedsAboutHalfOfL2) {
   const auto group = [](const Size& size, bool causal, size_t l2_bytes) {
     return attention::make_schedule(attention_of(size, causal), 128, l2_bytes).heads_per_group;
   };
   // 4 MB of keys and values per KV head.
-  EXPECT_EQ(group({2, 16, 16, 8192, 8192, 128}, true, size_t{60} << 20), 7);
-  EXPECT_EQ(group({2, 16, 4, 8192, 8192, 128}, true, size_t{60} << 20), 28);
+  EXPECT_EQ(group({2, 16, 16, 8192, 8192, 128}, true, size_t{60} << 20), 8);  // 7 fit: four groups
+  EXPECT_EQ(group({2, 16, 4, 8192, 8192, 128}, true, size_t{60} << 20), 32);
+  EXPECT_EQ(group({1, 28, 28, 8192, 8192, 128}, true, size_t{60} << 20), 7);
+  EXPECT_EQ(group({1, 29, 29, 8192, 8192, 128}, true, size_t{60} << 20), 8);
   EXPECT_EQ(group({2, 16, 16, 8192, 8192, 128}, true, size_t{1} << 20), 1);
   EXPECT_EQ(group({2, 16, 16, 8192, 8192, 128}, false, size_t{60} << 20), 1);
   EXPECT_EQ(group({2, 16, 4, 8192, 8192, 128}, false, size_t{60} << 20), 4);
@@ -618,6 +620,19 @@ TEST(Schedule, LongestFirstEndsSooner) {
   const int shortest_first = makespan(p, tiles, 132);
   EXPECT_EQ(longest_first, 65);  // 16 heads of 32 * 33 / 2 key tiles: 64 per SM at best
   EXPECT_GT(shortest_first, 1.1 * longest_first);
+}
+
+// A last group of few heads would keep a few SMs busy with its longest tiles.
+TEST(Schedule, TheLastGroupOfHeadsIsAsLargeAsTheOthers) {
+  for (const int seq : {2048, 4096, 8192, 16384}) {
+    const attention::Problem p = attention_of({16384 / seq, 16, 16, seq, seq, 128}, true);
+    const std::vector<QueryTile> tiles = in_order(p, 128, size_t{60} << 20);
+    int work = 0;
+    for (const auto& [batch, head, query] : tiles) {
+      work += attention::key_tiles<128, 128>(p.shape, query);
+    }
+    EXPECT_LT(makespan(p, tiles, 132), 1.02 * work / 132) << seq;
+  }
 }
 
 TEST(Schedule, TilesThatThePersistentLevelsTake) {

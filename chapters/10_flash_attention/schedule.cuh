@@ -72,9 +72,12 @@ inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
   const int sharing = s.heads_q / s.heads_kv;  // query heads per KV head
   const size_t kv_bytes = 4 * size_t(p.head_dim) * std::max(s.seq_k, 1);
   // Without a mask all tiles take equally long: one head after the other. With a mask: the long
-  // tiles of as many heads as fit into half of L2, then their shorter ones.
-  const int kv_heads = s.causal ? static_cast<int>(l2_bytes / 2 / kv_bytes) : 1;
-  const int group = std::max(1, std::min(heads, std::max(kv_heads, 1) * sharing));
+  // tiles of as many heads as fit into half of L2, then their shorter ones. A small last group
+  // would end the launch with its longest tiles, so groups are equal, and larger if need be.
+  const int kv_heads = s.batch * s.heads_kv;
+  const int fit = s.causal ? std::max(1, static_cast<int>(l2_bytes / 2 / kv_bytes)) : 1;
+  const int groups = std::max(1, kv_heads / fit);
+  const int group = std::max(1, ceil_div(kv_heads, groups) * sharing);
   return {query_tiles * heads, query_tiles, heads, group, s.causal};
 }
 
