@@ -702,6 +702,24 @@ TEST(InputKinds, AFillComesFirst) {
   EXPECT_EQ(tensor.at(0, 1), 0);
 }
 
+TEST(InputKinds, IntegersAreSmallWholeNumbersWhateverTheKind) {
+  HostTensor tensor(TensorSpec{"x", DType::i32, 5, 40, 40, Role::input});
+  for (const InputKind kind : all_input_kinds()) {
+    draw(tensor, kind, 3);
+    int others = 0;  // than zero
+    for (std::int64_t i = 0; i < 200; ++i) {
+      const double x = tensor.at(i / 40, i % 40);
+      EXPECT_LE(std::fabs(x), 3) << input_kind_name(kind);
+      others += x != 0;
+    }
+    if (kind == InputKind::one_hot) {
+      EXPECT_EQ(others, 1);
+    } else {
+      EXPECT_GT(others, 100) << input_kind_name(kind);
+    }
+  }
+}
+
 // ---- claims ------------------------------------------------------------------------------------
 
 bool satisfied(Relation relation, double value, double tolerance, double measured) {

@@ -99,6 +99,8 @@ void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
     spec.fill(tensor, seed);
     return;
   }
+  // An i32 has neither NaN nor infinity: what they convert to is no number that a problem has.
+  if (spec.dtype == DType::i32 && kind != InputKind::one_hot) kind = InputKind::integers;
   for (char c : spec.name) seed = mix_bits(seed ^ static_cast<unsigned char>(c));
   if (spec.rows == 0 || spec.cols == 0) return;
   parallel_for(spec.rows * spec.cols, 1 << 16, [&](std::int64_t begin, std::int64_t end) {

@@ -25,7 +25,8 @@ enum class InputKind {
 const std::vector<InputKind>& all_input_kinds();
 const char* input_kind_name(InputKind kind);
 
-/// Fills `tensor` (its padding between rows with NaN, so that reading it changes the result).
+/// Fills `tensor` (its padding between rows with NaN, so that reading it changes the result). A
+/// tensor of i32 gets small whole numbers whatever the kind, or the single 1 of one_hot.
 void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed);
 
 /// The bit pattern that marks an element as never written: a NaN no arithmetic produces.

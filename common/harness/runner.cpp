@@ -84,7 +84,9 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
     return 0;
   }
   if (options.exercise > 0) return grade_exercise(chapter, options);
-  if (options.explain && !kTraced) return explain(chapter, options);
+  // With --check, the check comes first: it is at another size, and its mismatches are kept.
+  const bool checks_too = options.check && options.explain && !kTraced;
+  if (options.explain && !kTraced && !checks_too) return explain(chapter, options);
   const Plan plan = make_plan(chapter, options,
                               kTraced                   ? Purpose::trace
                               : kCuda && !options.check ? Purpose::time
@@ -110,6 +112,11 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
                  chapter.program());
       return status;
     }
+  }
+  if (checks_too) {
+    Options counts = options;
+    counts.json.clear();  // the check has written it
+    return std::max(status, explain(chapter, counts));
   }
 #if COOKBOOK_CUDA
   if (!options.check) {
