@@ -572,6 +572,73 @@ TEST(NarrowTypes, Fp32AndIntegers) {
   EXPECT_STREQ(dtype_name(DType::i32), "i32");
 }
 
+TEST(WideTypes, HalfUlpsNamesAndRounding) {
+  for (const double value : {1.0, 1.5, 3.0, 0x1p-1022, 1e300, 0.1}) {
+    const double gap = std::nextafter(value, 1e308) - value;
+    EXPECT_EQ(half_ulp(DType::f64, value), std::max(gap / 2, 0x1p-1074)) << value;
+    EXPECT_EQ(half_ulp(DType::f64, -value), std::max(gap / 2, 0x1p-1074)) << value;
+  }
+  EXPECT_EQ(half_ulp(DType::f64, 0), 0x1p-1074);
+  EXPECT_EQ(unit_roundoff(DType::f64), 0x1p-53);
+  EXPECT_EQ(rounded(DType::f64, 0.1), 0.1);
+  EXPECT_EQ(rounded(DType::u32, 4294967295.0), 4294967295.0);
+  EXPECT_EQ(rounded(DType::i64, -0x1p62), -0x1p62);
+  EXPECT_EQ(largest(DType::u32), 4294967295.0);
+  EXPECT_EQ(largest(DType::i64), 0x1p63);
+  const std::map<DType, std::pair<std::string, std::size_t>> types = {
+      {DType::f64, {"f64", 8}}, {DType::u32, {"u32", 4}}, {DType::i64, {"i64", 8}}};
+  for (const auto& [dtype, name_and_bytes] : types) {
+    EXPECT_EQ(dtype_name(dtype), name_and_bytes.first);
+    EXPECT_EQ(dtype_bytes(dtype), name_and_bytes.second);
+    EXPECT_EQ(is_integer(dtype), dtype != DType::f64);
+  }
+}
+
+TEST(WideTypes, AreStoredPoisonedAndCompared) {
+  for (const DType dtype : {DType::f64, DType::u32, DType::i64}) {
+    HostTensor tensor({"x", dtype, 3, 4, 7, Role::output});
+    poison(tensor);
+    for (int at = 0; at < 18; ++at) EXPECT_TRUE(is_poison(tensor, 0, at));
+    if (dtype == DType::f64) {
+      EXPECT_TRUE(std::isnan(tensor.at(2, 3)));
+    }
+    tensor.set(2, 3, 3000000000.0);
+    EXPECT_EQ(tensor.at(2, 3), 3000000000.0);
+    EXPECT_FALSE(is_poison(tensor, 2, 3));
+    EXPECT_TRUE(is_poison(tensor, 2, 2));
+
+    // Padding of an input is never the mark of an output's.
+    HostTensor input({"x", dtype, 3, 4, 7, Role::input});
+    draw(input, InputKind::normal, 1);
+    for (int col = 4; col < 7; ++col) {
+      EXPECT_FALSE(is_poison(input, 0, col));
+      EXPECT_TRUE(dtype != DType::f64 || std::isnan(input.at(0, col)));
+    }
+
+    Given given;
+    given.problem->specs = {{"out", dtype, 3, 4, 7, Role::output}};
+    given.problem->row = [](const HostTensors&, const std::string&, std::int64_t row, double* value,
+                            double* bound) {
+      for (int col = 0; col < 4; ++col) value[col] = 1e8 * (row + 1) + col, bound[col] = 0;
+    };
+    const auto write = [&](std::int64_t skipped, double wrong, bool pads) {
+      given.run = [&, skipped, wrong, pads](const DevicePointers& at, int) {
+        for (std::int64_t i = 0; i < 12; ++i) {
+          if (i == skipped) continue;
+          store(at.get<void>("out"), given.problem->specs[0], i / 4 * 7 + i % 4,
+                1e8 * (i / 4 + 1) + i % 4 + (i == 5 ? wrong : 0));
+        }
+        if (pads) store(at.get<void>("out"), given.problem->specs[0], 5, 0);
+      };
+      return given.compare().message;
+    };
+    EXPECT_EQ(write(-1, 0, false), "");
+    EXPECT_EQ(write(7, 0, false), "out[1][3] was never written");
+    EXPECT_EQ(write(-1, 0, true), "out[0][5] is padding between rows and was written");
+    EXPECT_NE(write(-1, 1, false).find("out[1][1]: got 200000002"), std::string::npos);
+  }
+}
+
 TEST(Tensors, ElementsLieAPitchApart) {
   const TensorSpec spec{"x", DType::i32, 3, 4, 7, Role::input};
   EXPECT_EQ(spec.elements(), 18);  // the last row has no padding
@@ -703,19 +770,21 @@ TEST(InputKinds, AFillComesFirst) {
 }
 
 TEST(InputKinds, IntegersAreSmallWholeNumbersWhateverTheKind) {
-  HostTensor tensor(TensorSpec{"x", DType::i32, 5, 40, 40, Role::input});
-  for (const InputKind kind : all_input_kinds()) {
-    draw(tensor, kind, 3);
-    int others = 0;  // than zero
-    for (std::int64_t i = 0; i < 200; ++i) {
-      const double x = tensor.at(i / 40, i % 40);
-      EXPECT_LE(std::fabs(x), 3) << input_kind_name(kind);
-      others += x != 0;
-    }
-    if (kind == InputKind::one_hot) {
-      EXPECT_EQ(others, 1);
-    } else {
-      EXPECT_GT(others, 100) << input_kind_name(kind);
+  for (const DType dtype : {DType::i32, DType::u32, DType::i64}) {
+    HostTensor tensor(TensorSpec{"x", dtype, 5, 40, 40, Role::input});
+    for (const InputKind kind : all_input_kinds()) {
+      draw(tensor, kind, 3);
+      int others = 0;  // than zero
+      for (std::int64_t i = 0; i < 200; ++i) {
+        const double x = tensor.at(i / 40, i % 40);
+        EXPECT_LE(std::fabs(x), dtype == DType::u32 ? 6 : 3) << input_kind_name(kind);
+        others += x != 0;
+      }
+      if (kind == InputKind::one_hot) {
+        EXPECT_EQ(others, 1);
+      } else {
+        EXPECT_GT(others, 100) << input_kind_name(kind);
+      }
     }
   }
 }

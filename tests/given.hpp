@@ -40,9 +40,11 @@ inline void store(void* data, const TensorSpec& spec, std::int64_t index, double
   const auto width = static_cast<std::int64_t>(dtype_bytes(spec.dtype));
   HostTensor element({"", spec.dtype, 1, 1, 1, Role::input});
   element.set(0, 0, value);
-  const std::uint32_t bits =
-      width == 2 ? *element.data<std::uint16_t>() : *element.data<std::uint32_t>();
-  fill_elements(static_cast<char*>(data) + index * width, 1, static_cast<std::size_t>(width), bits);
+  char* to = static_cast<char*>(data) + index * width;
+  if (width == 2) return fill_elements(to, 1, 2, *element.data<std::uint16_t>());
+  for (std::int64_t word = 0; word < width / 4; ++word) {
+    fill_elements(to + 4 * word, 1, 4, element.data<std::uint32_t>()[word]);
+  }
 }
 
 /// One problem and one level that does `run(tensors' addresses, how many runs were before)`.

@@ -45,8 +45,9 @@ void fill_elements(void* data, std::size_t count, std::size_t width, std::uint32
     launch(fill_words<std::uint16_t>, config(count), Stream{}, static_cast<std::uint16_t*>(data),
            count, static_cast<std::uint16_t>(bits));
   } else {
-    launch(fill_words<std::uint32_t>, config(count), Stream{}, static_cast<std::uint32_t*>(data),
-           count, bits);
+    const std::size_t words = count * (width / 4);
+    launch(fill_words<std::uint32_t>, config(words), Stream{}, static_cast<std::uint32_t*>(data),
+           words, bits);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/inputs.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -34,8 +35,10 @@ void fill_padding(HostTensor& tensor) {
   for (std::int64_t row = 0; row + 1 < spec.rows; ++row) {
     for (std::int64_t at = row * spec.pitch + spec.cols; at < (row + 1) * spec.pitch; ++at) {
       const auto bits = static_cast<std::uint32_t>(mix_bits(static_cast<std::uint64_t>(at)));
-      const std::uint32_t nan = 0x7f817f81 | (bits & 0x805e805e);
-      std::memcpy(tensor.storage.data() + at * width, &nan, static_cast<std::size_t>(width));
+      const bool is_wide = width == 8;  // a NaN of 64 bits has more ones at its top
+      const std::uint32_t nan = (is_wide ? 0x7ff17ff1 : 0x7f817f81) | (bits & 0x805e805e);
+      const std::uint64_t twice = std::uint64_t{nan} << 32 | nan;
+      std::memcpy(tensor.storage.data() + at * width, &twice, static_cast<std::size_t>(width));
     }
   }
 }
@@ -49,7 +52,8 @@ double value_of(InputKind kind, DType dtype, std::uint64_t seed, std::int64_t fi
   };
   const std::uint64_t bits = bits_of(first + col);
   switch (kind) {
-    case InputKind::integers: return static_cast<double>(static_cast<int>(bits % 7)) - 3;
+    case InputKind::integers:
+      return static_cast<double>(static_cast<int>(bits % 7)) - (dtype == DType::u32 ? 0 : 3);
     case InputKind::wide: {
       const int range = dtype == DType::f16 ? 6 : 12;
       return std::ldexp(normal(bits), static_cast<int>(mix_bits(bits) % (2 * range + 1)) - range);
@@ -60,7 +64,9 @@ double value_of(InputKind kind, DType dtype, std::uint64_t seed, std::int64_t fi
       return col % 2 ? -x * (1 + 0.01 * uniform(bits)) : x;
     }
     case InputKind::denormals: {
-      const double smallest_normal = dtype == DType::f16 ? 0x1p-14 : 0x1p-126;
+      const double smallest_normal = dtype == DType::f16   ? 0x1p-14
+                                     : dtype == DType::f64 ? 0x1p-1022
+                                                           : 0x1p-126;
       return bits % 4 == 0 ? normal(bits) : normal(bits) * smallest_normal * 0.25;
     }
     case InputKind::signed_zeros:
@@ -99,8 +105,8 @@ void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
     spec.fill(tensor, seed);
     return;
   }
-  // An i32 has neither NaN nor infinity: what they convert to is no number that a problem has.
-  if (spec.dtype == DType::i32 && kind != InputKind::one_hot) kind = InputKind::integers;
+  // Integers have neither NaN nor infinity: what these convert to is no number that a problem has.
+  if (is_integer(spec.dtype) && kind != InputKind::one_hot) kind = InputKind::integers;
   for (char c : spec.name) seed = mix_bits(seed ^ static_cast<unsigned char>(c));
   if (spec.rows == 0 || spec.cols == 0) return;
   parallel_for(spec.rows * spec.cols, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
@@ -127,14 +133,17 @@ std::uint32_t poison_bits(DType dtype) {
     case DType::f16: return 0x7dad;
     case DType::bf16: return 0x7fad;
     case DType::f32:
-    case DType::i32: return 0x7fadbeef;
+    case DType::i32:
+    case DType::u32: return 0x7fadbeef;
+    case DType::f64:
+    case DType::i64: return 0x7ff4beef;
   }
   return 0;
 }
 
 void poison(HostTensor& tensor) {
   const std::uint32_t bits = poison_bits(tensor.spec.dtype);
-  const std::size_t width = dtype_bytes(tensor.spec.dtype);
+  const std::size_t width = std::min<std::size_t>(dtype_bytes(tensor.spec.dtype), 4);
   for (std::size_t at = 0; at + width <= tensor.storage.size(); at += width) {
     std::memcpy(tensor.storage.data() + at, &bits, width);
   }
@@ -142,9 +151,10 @@ void poison(HostTensor& tensor) {
 
 bool is_poison(const HostTensor& tensor, std::int64_t row, std::int64_t col) {
   const std::size_t width = dtype_bytes(tensor.spec.dtype);
-  std::uint32_t bits = 0;
+  std::uint64_t bits = 0;
   std::memcpy(&bits, tensor.storage.data() + (row * tensor.spec.pitch + col) * width, width);
-  return bits == poison_bits(tensor.spec.dtype);
+  const std::uint64_t mark = poison_bits(tensor.spec.dtype);
+  return bits == (width == 8 ? mark << 32 | mark : mark);
 }
 
 }  // namespace cookbook

@@ -26,10 +26,12 @@ const std::vector<InputKind>& all_input_kinds();
 const char* input_kind_name(InputKind kind);
 
 /// Fills `tensor` (its padding between rows with NaN, so that reading it changes the result). A
-/// tensor of i32 gets small whole numbers whatever the kind, or the single 1 of one_hot.
+/// tensor of integers gets small whole numbers whatever the kind, or the single 1 of one_hot. Those
+/// of u32 are not negative.
 void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed);
 
-/// The bit pattern that marks an element as never written: a NaN no arithmetic produces.
+/// The bit pattern that marks an element as never written: a NaN no arithmetic produces. An element
+/// of eight bytes has it twice.
 std::uint32_t poison_bits(DType dtype);
 /// Sets every element and all padding of `tensor` to the poison pattern.
 void poison(HostTensor& tensor);

@@ -86,7 +86,22 @@ T load(const std::byte* from) {
 
 }  // namespace
 
-std::size_t dtype_bytes(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? 2 : 4; }
+std::size_t dtype_bytes(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+    case DType::bf16: return 2;
+    case DType::f32:
+    case DType::i32:
+    case DType::u32: return 4;
+    case DType::f64:
+    case DType::i64: return 8;
+  }
+  return 0;
+}
+
+bool is_integer(DType dtype) {
+  return dtype == DType::i32 || dtype == DType::u32 || dtype == DType::i64;
+}
 
 const char* dtype_name(DType dtype) {
   switch (dtype) {
@@ -94,6 +109,9 @@ const char* dtype_name(DType dtype) {
     case DType::f16: return "f16";
     case DType::bf16: return "bf16";
     case DType::i32: return "i32";
+    case DType::f64: return "f64";
+    case DType::u32: return "u32";
+    case DType::i64: return "i64";
   }
   return "?";
 }
@@ -103,7 +121,10 @@ double unit_roundoff(DType dtype) {
     case DType::f32: return std::ldexp(1.0, -24);
     case DType::f16: return std::ldexp(1.0, -11);
     case DType::bf16: return std::ldexp(1.0, -8);
-    case DType::i32: return 0;
+    case DType::f64: return std::ldexp(1.0, -53);
+    case DType::i32:
+    case DType::u32:
+    case DType::i64: return 0;
   }
   return 0;
 }
@@ -114,7 +135,12 @@ double half_ulp(DType dtype, double value) {
     case DType::f32: return 0.5 * spacing({23, -126, 0}, value);
     case DType::f16: return 0.5 * spacing(kHalf, value);
     case DType::bf16: return 0.5 * spacing(kBfloat, value);
-    case DType::i32: return 0;
+    case DType::f64:  // half the smallest denormal is no double: the whole of it
+      return std::max(std::ldexp(1.0, std::max(exponent_of(value), -1022) - 53),
+                      std::numeric_limits<double>::denorm_min());
+    case DType::i32:
+    case DType::u32:
+    case DType::i64: return 0;
   }
   return 0;
 }
@@ -125,6 +151,9 @@ double largest(DType dtype) {
     case DType::f16: return kHalf.largest;
     case DType::bf16: return kBfloat.largest;
     case DType::i32: return std::numeric_limits<std::int32_t>::max();
+    case DType::f64: return std::numeric_limits<double>::max();
+    case DType::u32: return std::numeric_limits<std::uint32_t>::max();
+    case DType::i64: return static_cast<double>(std::numeric_limits<std::int64_t>::max());
   }
   return 0;
 }
@@ -135,6 +164,9 @@ double rounded(DType dtype, double value) {
     case DType::f16: return decode_half(encode(kHalf, value));
     case DType::bf16: return decode_bfloat(encode(kBfloat, value));
     case DType::i32: return static_cast<double>(static_cast<std::int32_t>(value));
+    case DType::f64: return value;
+    case DType::u32: return static_cast<double>(static_cast<std::uint32_t>(value));
+    case DType::i64: return static_cast<double>(static_cast<std::int64_t>(value));
   }
   return value;
 }
@@ -150,21 +182,25 @@ double HostTensor::at(std::int64_t row, std::int64_t col) const {
     case DType::f16: return decode_half(load<std::uint16_t>(base + index * 2));
     case DType::f32: return static_cast<double>(load<float>(base + index * 4));
     case DType::i32: return static_cast<double>(load<std::int32_t>(base + index * 4));
+    case DType::f64: return load<double>(base + index * 8);
+    case DType::u32: return static_cast<double>(load<std::uint32_t>(base + index * 4));
+    case DType::i64: return static_cast<double>(load<std::int64_t>(base + index * 8));
   }
   return 0;
 }
 
 void HostTensor::set(std::int64_t row, std::int64_t col, double value) {
   std::byte* to = storage.data() + (row * spec.pitch + col) * dtype_bytes(spec.dtype);
-  if (dtype_bytes(spec.dtype) == 2) {
-    const std::uint16_t bits = encode(spec.dtype == DType::f16 ? kHalf : kBfloat, value);
-    std::memcpy(to, &bits, 2);
-    return;
+  const auto store = [to](auto element) { std::memcpy(to, &element, sizeof element); };
+  switch (spec.dtype) {
+    case DType::f32: return store(static_cast<float>(value));
+    case DType::f16: return store(encode(kHalf, value));
+    case DType::bf16: return store(encode(kBfloat, value));
+    case DType::i32: return store(static_cast<std::int32_t>(value));
+    case DType::f64: return store(value);
+    case DType::u32: return store(static_cast<std::uint32_t>(value));
+    case DType::i64: return store(static_cast<std::int64_t>(value));
   }
-  const std::uint32_t bits = spec.dtype == DType::f32
-                                 ? std::bit_cast<std::uint32_t>(static_cast<float>(value))
-                                 : std::bit_cast<std::uint32_t>(static_cast<std::int32_t>(value));
-  std::memcpy(to, &bits, 4);
 }
 
 const HostTensor& HostTensors::operator[](const std::string& name) const {

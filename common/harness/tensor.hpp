@@ -10,12 +10,14 @@
 
 namespace cookbook {
 
-enum class DType { f32, f16, bf16, i32 };
+/// References are doubles: an i64 beyond 2^53 is compared after rounding to one.
+enum class DType { f32, f16, bf16, i32, f64, u32, i64 };
 
 /// Bytes of one element.
 std::size_t dtype_bytes(DType dtype);
-/// "f32", "f16", "bf16" or "i32", as written in the JSON.
+/// "f32", "f16", "bf16", "i32" and so on, as written in the JSON.
 const char* dtype_name(DType dtype);
+bool is_integer(DType dtype);
 /// Distance from 1 to the next larger value divided by two: the relative error of one rounding.
 double unit_roundoff(DType dtype);
 /// Half the distance between `value` and its neighbour in `dtype` (denormals included).

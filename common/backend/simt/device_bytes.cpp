@@ -11,7 +11,7 @@ void fill_elements(void* data, std::size_t count, std::size_t width, std::uint32
   if (width == 2) {
     std::fill_n(static_cast<std::uint16_t*>(data), count, static_cast<std::uint16_t>(bits));
   } else {
-    std::fill_n(static_cast<std::uint32_t*>(data), count, bits);
+    std::fill_n(static_cast<std::uint32_t*>(data), count * (width / 4), bits);
   }
 }
 
