@@ -141,7 +141,8 @@ Plan prepare_in(const Problem& p, const Buffers& at, int tiles_to_share, int gro
     plan.out = {at.c, p.ldc};
   }
   if (!T::kGeneral && (plan.out.c != nullptr || tiles_to_share > 0)) {
-    throw std::invalid_argument("these tiles leave no registers for rows that TMA cannot store, or for stream-K");
+    throw std::invalid_argument(
+        "these tiles leave no registers for rows that TMA cannot store, or for stream-K");
   }
 
   plan.work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, group);
