@@ -127,8 +127,9 @@ __device__ __forceinline__ void tma_load_4d_multicast(
                     : "memory")
 
 /// Copies the box in `smem` to (x, y) of the tensor. The calling thread also calls
-/// tma_store_commit() and the waits. Rows are written in whole units of 16 bytes: where the tensor's
-/// rows have another length, up to 15 bytes after each are overwritten (measured on an H200).
+/// tma_store_commit() and the waits. Rows are written in whole units of 16 bytes: where the
+/// tensor's rows have another length, up to 15 bytes after each are overwritten (measured on an
+/// H200).
 __device__ __forceinline__ void tma_store_2d(const TensorMap* map, const void* smem, int x, int y) {
   COOKBOOK_TMA_STORE("2d", "%2, %3", "r"(x), "r"(y));
 }
