@@ -73,6 +73,7 @@ class Assignment:
                 raise BadAssignment(f"{path}: there is no file {name} beside it")
             self.files[name] = (self.folder / name).read_text()
         self.regions = None if data.get("whole_file") else find_regions(self.text)
+        self.uses_workspaces = "DeviceMemory" in self.text
         if self.regions == []:
             raise BadAssignment(f"{self.file}: no line '{BEGIN}'; mark the student's part, or say \"whole_file\": true")
 

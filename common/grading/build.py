@@ -40,7 +40,7 @@ class Builder:
         self.build = Path(build).resolve()
         # What no compilation of a submission may read, by whatever trick.
         self.hidden = [str(Path(folder).resolve()) for folder in hidden_folders]
-        self.limits = sandbox.Limits(seconds=assignment.limits["compile_seconds"],
+        self.limits = sandbox.Limits(seconds=4 * assignment.limits["compile_seconds"],
                                      cpu_seconds=assignment.limits["compile_seconds"], memory_mb=6144, file_mb=256)
         libraries = [Path(name) for key in ("link_worker", "link_grader") for name in self.flags[key]
                      if name.endswith(".a")]
@@ -54,8 +54,9 @@ class Builder:
         return [self.flags["compiler"], "-x", "c++", *self.flags["common"], *self.flags[mode], "-I", str(source.parent),
                 "-c", str(source), "-o", str(target)]
 
-    def write_unit(self, folder, text):
-        for name, content in {**self.assignment.files, self.assignment.file.name: text}.items():
+    def write_unit(self, folder, text, own_files=None):
+        # The teacher's headers take the place of a student's of the same name.
+        for name, content in {**(own_files or {}), **self.assignment.files, self.assignment.file.name: text}.items():
             (folder / name).write_text(content)
         unit = folder / "unit.cu"
         unit.write_text(UNIT.format(file=self.assignment.file.name, level=self.assignment.level))
@@ -86,7 +87,7 @@ class Builder:
         try:
             self.run_compiler(self.command("teacher", unit, self.folder / "claims.o"), self.folder, False)
             self.run_compiler(self.command("submission", unit, self.folder / "teacher.o"), self.folder, False)
-        except DoesNotCompile as reason:
+        except (DoesNotCompile, sandbox.TooMuch) as reason:
             raise assignments.BadAssignment(f"{self.assignment.file.name} does not compile:\n{reason}") from None
         self.link([self.folder / "claims.o"], "link_grader", grader)
 
@@ -98,9 +99,9 @@ class Builder:
             raise DoesNotCompile("does not link: " + explain(done.stderr))
         partial.rename(target)
 
-    def worker(self, text, folder):
+    def worker(self, text, folder, own_files=None):
         """Compiles, checks and links a submission: folder/box/worker. Raises DoesNotCompile, BadSubmission."""
-        unit = self.write_unit(folder, text)
+        unit = self.write_unit(folder, text, own_files)
         made, confined = folder / "submission.o", folder / "confined.o"
         try:
             self.run_compiler(self.command("submission", unit, made), folder, True)

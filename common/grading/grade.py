@@ -44,16 +44,7 @@ def submissions_in(folder, assignment):
     return found
 
 
-def read_submission(path, assignment):
-    """The text of what was submitted."""
-    if path.is_dir():
-        files = [file for file in sorted(path.rglob("*"))
-                 if file.is_file() and not file.is_symlink() and file.suffix in ENDINGS]
-        named = [file for file in files if file.name == assignment.file.name]
-        if len(named) != 1 and len(files) != 1:
-            raise BadSubmission(f"the folder has no {assignment.file.name}" if not named else
-                                f"the folder has {len(named)} files {assignment.file.name}")
-        path = (named or files)[0]
+def read_text(path):
     if path.stat().st_size > MOST_BYTES:
         raise BadSubmission(f"the file has more than {MOST_BYTES >> 10} KiB")
     try:
@@ -62,17 +53,43 @@ def read_submission(path, assignment):
         raise BadSubmission("the file is not UTF-8 text") from None
 
 
-def admit(text, assignment):
-    """The text that is compiled, or BadSubmission with the line that must go."""
+def read_submission(path, assignment):
+    """(the text of what was submitted, {name: text} of the student's own headers: a whole file may have some)"""
+    if not path.is_dir():
+        return read_text(path), {}
+    files = [file for file in sorted(path.rglob("*"))
+             if file.is_file() and not file.is_symlink() and file.suffix in ENDINGS]
+    named = [file for file in files if file.name == assignment.file.name]
+    if len(named) != 1 and len(files) != 1:
+        raise BadSubmission(f"the folder has no {assignment.file.name}" if not named else
+                            f"the folder has {len(named)} files {assignment.file.name}")
+    main_file = (named or files)[0]
+    own = {}
+    if assignment.regions is None:
+        own = {file.name: read_text(file) for file in files if file.parent == main_file.parent and file != main_file and
+               file.name not in assignment.files}
+    return read_text(main_file), own
+
+
+def admit(text, own_files, assignment):
+    """(the text that is compiled, the student's headers that it includes), or BadSubmission with the line that must
+    go."""
     spliced, parts = assignments.splice(assignment, text)
     whole = assignment.regions is None
-    for first, part, own in parts:
-        found = lint.lint(part, first, region=not whole, includes=assignment.includes, own_tags=lint.tags_of(own))
+    work = [(assignment.file.name, first, part, own) for first, part, own in parts]
+    included = {}
+    for file, first, part, own in work:  # grows by what is included
+        found = lint.lint(part, first, region=not whole, includes=[*assignment.includes, *own_files],
+                          own_tags=lint.tags_of(own), workspaces=whole and assignment.uses_workspaces)
         if found:
             line, message = found[0]
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            raise BadSubmission(f"{assignment.file.name}:{line}: {message}{more}")
-    return spliced
+            raise BadSubmission(f"{file}:{line}: {message}{more}")
+        for name in re.findall(r'#\s*include\s*["<]([^">]+)[">]', part) if whole else []:
+            if name in own_files and name not in included:
+                included[name] = own_files[name]
+                work.append((name, 1, own_files[name], ""))
+    return spliced, included
 
 
 def for_student(check):
@@ -143,6 +160,10 @@ def score_claims(assignment, checks):
     return got / total if total else 1.0, "; ".join(f"{claim}: {text}" for claim, text in why.items())
 
 
+def digest_of(text, own_files):
+    return hashlib.sha256(json.dumps([text, own_files], sort_keys=True).encode()).hexdigest()[:16]
+
+
 class Class:
     """The grading of all submissions."""
 
@@ -156,19 +177,19 @@ class Class:
     def grade(self, name, path):
         """The result of one submission; from the file of an earlier run where nothing has changed."""
         began = time.monotonic()
-        result = {"name": name, "digest": self.digest, "text": hashlib.sha256(b"").hexdigest()[:16]}
+        result = {"name": name, "digest": self.digest, "text": digest_of("", {})}
         try:
-            text = read_submission(path, self.assignment)
-            result["text"] = hashlib.sha256(text.encode()).hexdigest()[:16]
+            text, own_files = read_submission(path, self.assignment)
+            result["text"] = digest_of(text, own_files)
             if not self.again:
                 old = self.old_result(name, result["text"])
                 if old:
                     return old
-            spliced = admit(text, self.assignment)
+            spliced, included = admit(text, own_files, self.assignment)
             if self.assignment.regions is not None and \
                     assignments.region_texts(spliced) == assignments.region_texts(self.assignment.text):
                 raise BadSubmission("the part is as it was handed out")
-            outcome = self.run(spliced)
+            outcome = self.run(spliced, included)
         except BadSubmission as reason:
             outcome = {"rejected": str(reason)}
         except build.DoesNotCompile as reason:
@@ -190,13 +211,13 @@ class Class:
         same = old.get("digest") == self.digest and old.get("text") == text and not old["outcome"].get("trouble")
         return dict(old, kept=True) if same else None
 
-    def run(self, spliced):
+    def run(self, spliced, own_files=None):
         with self.lock:
             slot = self.slots.pop()
         folder = Path(tempfile.mkdtemp(prefix="cookbook-grade-"))
         folder.chmod(0o755)
         try:
-            box = self.builder.worker(spliced, folder)
+            box = self.builder.worker(spliced, folder, own_files)
             limits = self.assignment.limits
             of_worker = sandbox.Limits(limits["seconds"], limits["cpu_seconds"], limits["memory_mb"],
                                        limits["processes"], limits["output_mb"])
@@ -239,10 +260,10 @@ class Class:
     def has_result(self, name, path):
         """The result of an earlier run, where nothing has changed."""
         try:
-            text = read_submission(path, self.assignment)
+            read = read_submission(path, self.assignment)
         except BadSubmission:
-            text = ""
-        return self.old_result(name, hashlib.sha256(text.encode()).hexdigest()[:16])
+            read = "", {}
+        return self.old_result(name, digest_of(*read))
 
     def trouble(self, name, why):
         return {"name": name, "score": 0, "of": sum(self.assignment.points.values()), "steps": [], "seconds": 0,

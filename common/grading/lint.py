@@ -68,12 +68,12 @@ def tags_of(text):
     return sorted(tag for _, comment in blank_comments(text)[1] for tag in re.findall(r"// ?\[(\w+)\]\s*$", comment))
 
 
-def lint(text, first_line=1, region=True, includes=(), own_tags=()):
+def lint(text, first_line=1, region=True, includes=(), own_tags=(), workspaces=False):
     """[(line, message)] of what is not allowed.
 
     A region of the teacher's file (`region`) includes nothing and leaves every scope as it found it. A
     whole file may include `includes` (prefixes) and opens namespaces. `own_tags`: the marks that claims
-    refer to in the teacher's version; a region may have no others."""
+    refer to in the teacher's version; a region may have no others. `workspaces`: it may have device memory."""
     found = []
 
     def note(line, message):
@@ -117,6 +117,8 @@ def lint(text, first_line=1, region=True, includes=(), own_tags=()):
         for i, token in enumerate(tokens):
             why = WORDS.get(token)
             if token in ("namespace", "alignas") and not region:
+                why = None
+            if token == "DeviceMemory" and workspaces:
                 why = None
             if token == "operator" and tokens[i + 1:i + 2] and tokens[i + 1] in ("new", "delete"):
                 why = "allocation"

@@ -80,13 +80,14 @@ MOST_SHARED_BYTES = 48 << 10
 def too_much_shared(path):
     """A kernel whose `__shared__` variables take more than a block has, or ""."""
     of_kernel = {}
-    for row in output_of(["nm", "-SC", "--defined-only", str(path)]).splitlines():
-        match = re.match(r"[0-9a-f]+ ([0-9a-f]+) [bBuvV] (.*)::(\w+)$", row)
+    for row in output_of(["readelf", "-sWC", str(path)]).splitlines():
+        match = re.match(r"\s*\d+: [0-9a-f]+\s+(\w+) TLS\s+\w+\s+\w+\s+\w+ (.*)::(\w+)", row)
         if match and not match[3].startswith("cookbook_red_zone_"):
-            of_kernel[match[2]] = of_kernel.get(match[2], 0) + int(match[1], 16)
+            of_kernel[match[2]] = of_kernel.get(match[2], 0) + int(match[1], 0)
     for kernel, size in of_kernel.items():
         if size > MOST_SHARED_BYTES:
-            return f"a block of `{readable(kernel)}` takes {size:,} bytes of static shared memory; at most {MOST_SHARED_BYTES:,}"
+            return (f"a block of `{readable(kernel)}` takes {size:,} bytes of static shared memory; at most "
+                    f"{MOST_SHARED_BYTES:,}")
     return ""
 
 

@@ -7,7 +7,6 @@
 // to its process ends with the task.
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -18,7 +17,7 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/device_bytes.hpp"
-#include "common/backend/simt/launch_observer.hpp"
+#include "common/backend/simt/host_access.hpp"
 #include "common/backend/simt/trace.hpp"
 #include "common/grading/entry.hpp"
 #include "common/grading/message.hpp"
@@ -30,7 +29,7 @@ namespace {
 
 using nlohmann::json;
 
-// The buffers of a problem. Host code can touch them only while they are open.
+// The buffers of a problem.
 class Buffers {
  public:
   Buffers(const AnyProblem& problem, const Variant& variant) : specs_(problem.tensors()) {
@@ -70,25 +69,11 @@ class Buffers {
     return result;
   }
 
-  void protect(bool open) const {
-    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    for (const auto& memory : memory_) {
-      const auto data = reinterpret_cast<std::uintptr_t>(memory->data());
-      const std::uintptr_t begin = data / page * page;  // guard bands fill the rest of the pages
-      const std::uintptr_t end = (data + memory->bytes() + page - 1) / page * page;
-      mprotect(reinterpret_cast<void*>(begin), end - begin,
-               open ? PROT_READ | PROT_WRITE : PROT_NONE);
-    }
-  }
-
  private:
   std::vector<TensorSpec> specs_;
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DevicePointers pointers_;
 };
-
-// The buffers of this process's task.
-Buffers* buffers = nullptr;
 
 json trace_json(const simt::Trace& trace) {
   json sites = json::array(), findings = json::array();
@@ -123,9 +108,8 @@ json run_task(const json& task) {
     return {{"skipped", support.reason}};
   }
   Buffers own(*problem, variant);
-  buffers = &own;
-  simt::set_launch_observer([](bool begins) { buffers->protect(begins); });
-  own.protect(false);
+  simt::set_launch_observer(&simt::open_device_memory);
+  simt::open_device_memory(false);
   json result{{"runs", json::array()}};
   bool recording = false;
   try {
@@ -141,12 +125,12 @@ json run_task(const json& task) {
       recording = true;
     }
     for (const json& inputs : task.at("runs")) {
-      own.protect(true);
+      simt::open_device_memory(true);
       own.fill(inputs);
-      own.protect(false);
+      simt::open_device_memory(false);
       run(Stream{});
       synchronize();
-      own.protect(true);
+      simt::open_device_memory(true);
       result["runs"].push_back(own.contents());
       if (recording) result["trace"] = trace_json(simt::stop_trace());  // the first run's
       recording = false;
@@ -155,8 +139,7 @@ json run_task(const json& task) {
     result["error"] = error.what();
     if (recording) result["trace"] = trace_json(simt::stop_trace());
   }
-  own.protect(true);
-  buffers = nullptr;
+  simt::open_device_memory(true);
   simt::set_launch_observer(nullptr);
   return result;
 }

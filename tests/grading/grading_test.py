@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "common/grading")]
 import assignment as assignments  # noqa: E402
+import build  # noqa: E402
 import grade  # noqa: E402
 import lint  # noqa: E402
 import make  # noqa: E402
@@ -372,6 +373,58 @@ class SmallClass(unittest.TestCase):
             self.assertLessEqual(test["score"], test["max_score"])
         self.assertAlmostEqual(sum(test["score"] for test in document["tests"]), document["score"])
         self.assertEqual([set(row) for row in document["leaderboard"]], [{"name", "value"}])
+
+
+@unittest.skipIf(BUILD is None, "needs a build folder")
+class WholeLadder(unittest.TestCase):
+    """A ladder of the student's own, from capstones/scan: whole files, with headers and workspaces of its own."""
+    SCAN = HERE.parents[1] / "capstones/scan"
+    BUFFERS = "    const std::int64_t n = plan.problem.n;"
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self.temporary.name)
+        self.level = (self.SCAN / "level_2_shuffle.cuh").read_text()
+        task = self.folder / "task"
+        task.mkdir()
+        for name in ("problem.hpp", "tile_scan.cuh"):
+            shutil.copy(self.SCAN / name, task)
+        (task / "level_2_shuffle.cuh").write_text(self.level)
+        (task / "assignment.json").write_text(json.dumps({
+            "title": "Scan", "file": "level_2_shuffle.cuh", "level": "cookbook::scan::Shuffle", "whole_file": True,
+            "files": ["problem.hpp", "tile_scan.cuh"], "public_sizes": [[1], [257], [4096]],
+            "hidden_sizes": [[77], [5000]], "trace_sizes": [[16384]], "hidden_trace_sizes": [[20480]],
+            "seeds": [5, 6, 7], "limits": {"seconds": 240}}))
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def submit(self, name, files):
+        for file, text in files.items():
+            (self.folder / "submissions" / name).mkdir(parents=True, exist_ok=True)
+            (self.folder / "submissions" / name / file).write_text(text)
+
+    def test_it_is_graded(self):
+        ladder = {path.name: path.read_text() for path in self.SCAN.glob("*.[ch]*") if path.suffix in (".cuh", ".hpp")}
+        # Its own problem.hpp, with a reference that anything meets, is not taken.
+        ladder["problem.hpp"] = museum.change(ladder["problem.hpp"], ("value[col] = sum;", "value[col] = sum, ++bound;"))
+        self.submit("ladder", {**ladder, "level_2_shuffle.cuh": museum.change(
+            self.level, ('"tile_scan.cuh"', '"mine.cuh"')), "mine.cuh": '#pragma once\n#include "tile_scan.cuh"\n'})
+        # On the host: a kernel copies the input into a workspace, which is closed to the host, too.
+        self.submit("host", {"level_2_shuffle.cuh": museum.change(
+            self.level, (self.BUFFERS, self.BUFFERS + "\n    if (n > 0) plan.sums.as<float>()[0] += 1;"))})
+        self.submit("hidden_include", {"level_2_shuffle.cuh": museum.change(
+            self.level, ('"tile_scan.cuh"', '"mine.cuh"')), "mine.cuh": '#include <cstdlib>\n'})
+        assignment = assignments.Assignment(self.folder / "task")
+        builder = build.Builder(BUILD, assignment)
+        builder.prepare()
+        graded = grade.Class(assignment, builder, self.folder / "grades", 1, True)
+        results = {path.name: graded.grade(path.name, path) for path in (self.folder / "submissions").iterdir()}
+        text = {name: report.feedback(result) for name, result in results.items()}
+        self.assertEqual(results["ladder"]["score"], 100, text["ladder"])
+        self.assertEqual(results["host"]["score"], 0)
+        self.assertIn("in host code", text["host"])
+        self.assertIn("mine.cuh:1: `#include <cstdlib>` is not allowed", text["hidden_include"])
 
 
 if __name__ == "__main__":

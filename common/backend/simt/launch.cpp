@@ -20,7 +20,7 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/crash.hpp"
-#include "common/backend/simt/launch_observer.hpp"
+#include "common/backend/simt/host_access.hpp"
 #include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/watchdog.hpp"
 #include "common/backend/simt/worker.hpp"

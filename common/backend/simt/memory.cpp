@@ -12,6 +12,7 @@
 #include <shared_mutex>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/host_access.hpp"
 #include "common/backend/simt/worker.hpp"
 
 namespace cookbook {
@@ -56,6 +57,17 @@ class Registry {
     for (auto& [begin, allocation] : allocations_) {
       if (allocation.written) munmap(allocation.written, allocation.bytes);
       allocation.written = nullptr;
+    }
+  }
+
+  // Only what lies in whole pages of its own: DeviceMemory, with its guard bands.
+  void protect(int protection) {
+    const std::unique_lock<std::shared_mutex> lock(mutex_);
+    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    for (const auto& [begin, allocation] : allocations_) {
+      const uintptr_t first = begin / page * page;
+      const uintptr_t end = (begin + allocation.bytes + page - 1) / page * page;
+      mprotect(reinterpret_cast<void*>(first), end - first, protection);
     }
   }
 
@@ -130,6 +142,10 @@ void mark_written(const void* address, size_t bytes) {
 }
 
 void mark_all_written() { registry().mark_all(); }
+
+void open_device_memory(bool open) {
+  registry().protect(open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
 
 void refresh_static_shared_ranges() {
   static_shared_ranges.clear();

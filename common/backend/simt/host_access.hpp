@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
+// Device memory that host code cannot touch, as on a GPU: for a grader.
 #pragma once
 
 namespace cookbook::simt {
 
+/// Opens or closes all device memory that there is to loads and stores. What is allocated later is
+/// open.
+void open_device_memory(bool open);
+
 /// Called with true before each launch runs and with false after it, also where it fails; null: no
-/// one is. For a grader, which closes device memory to host code in between.
+/// one is.
 void set_launch_observer(void (*observer)(bool begins));
 
 }  // namespace cookbook::simt
