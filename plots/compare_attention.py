@@ -28,7 +28,7 @@ from contestants.timing import Budget, quartiles, time_all
 
 CHAPTER = 10
 NEEDS = ["attention"]
-LEVELS = {"persistent": "chapters/10_flash_attention/level_10_persistent.cuh"}
+LEVELS = {"free_running": "chapters/10_flash_attention/level_12_free_running.cuh"}
 DECODE = ["block_per_head", "split", "gqa_packed"]
 
 
@@ -278,7 +278,7 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats, with_tri
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", help="default: build/compare/libcookbook_attention.so")
-    parser.add_argument("--levels", default="overlapped,lazy_rescale,persistent,multicast",
+    parser.add_argument("--levels", default="lazy_rescale,persistent,seam,free_running,multicast",
                         help="comma-separated, or all")
     parser.add_argument("--dims", default="128,64")
     parser.add_argument("--sizes", default="2048,4096,8192,16384")

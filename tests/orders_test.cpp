@@ -641,6 +641,13 @@ TEST(Schedule, TilesThatThePersistentLevelsTake) {
   EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 64}, true)), Pair(192, 128));
   EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 128}, true)), Pair(128, 128));
   EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 128}, false)), Pair(128, 176));
+  const auto free_running = [](const Size& size, bool causal) {
+    return attention::free_running_tile(attention_of(size, causal));
+  };
+  EXPECT_EQ(free_running({1, 1, 1, 8192, 8192, 64}, true), Pair(192, 128));
+  EXPECT_EQ(free_running({1, 1, 1, 8192, 8191, 128}, true), Pair(128, 128));
+  EXPECT_EQ(free_running({1, 1, 1, 1, 8192, 128}, true), Pair(128, 176));
+  EXPECT_EQ(free_running({1, 1, 1, 1, 1, 128}, false), Pair(128, 176));
 }
 
 // Key tiles up to the last key that a tile's last query sees.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared by levels 4 to 10: the barriers of the stages, the producer's step, the turns of the
+// Shared by levels 4 to 12: the barriers of the stages, the producer's step, the turns of the
 // consumers, and the host side. The README explains each at the first level that needs it.
 #pragma once
 
@@ -10,11 +10,10 @@
 
 namespace cookbook::attention {
 
-/// Initialises the barriers of Q and of the stages of K and V (from level 5 on). One thread calls;
-/// a barrier of the block must follow. A stage is empty when `readers` warps have read it.
+/// Initialises the barriers of the stages of K and V (from level 5 on). One thread calls; a barrier
+/// of the block must follow. A stage is empty when `readers` warps have read it.
 template <int kStages, class Smem>
-__device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
-  mbarrier_init(&smem.q_full, 1);
+__device__ __forceinline__ void init_stage_barriers(Smem& smem, int readers) {
   for (int stage = 0; stage < kStages; ++stage) {
     mbarrier_init(&smem.k_full[stage], 1);
     mbarrier_init(&smem.v_full[stage], 1);
@@ -22,6 +21,13 @@ __device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
     mbarrier_init(&smem.v_empty[stage], readers);
   }
   fence_mbarrier_init();
+}
+
+/// As above, and the barrier of Q.
+template <int kStages, class Smem>
+__device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
+  mbarrier_init(&smem.q_full, 1);
+  init_stage_barriers<kStages>(smem, readers);
 }
 
 /// The producer's step (from level 5 on): waits until the ring's stage is empty, then starts the
@@ -56,6 +62,17 @@ __device__ __forceinline__ void finish_and_store(T* o, float* lse, const Shape& 
   float inverse[2], row_lse[2];
   finish_rows(rows, shape.scale_log2, inverse, row_lse);
   store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+}
+
+/// As above, in pieces of 16 bytes (from level 11 on).
+template <class T, int kCount>
+__device__ __forceinline__ void finish_and_store_wide(T* o, float* lse, const Shape& shape,
+                                                      int batch, int head, int warp_query,
+                                                      const float (&acc)[kCount],
+                                                      const RowStates& rows) {
+  float inverse[2], row_lse[2];
+  finish_rows(rows, shape.scale_log2, inverse, row_lse);
+  store_rows_wide(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
 }
 
 /// The order in which consumers use the tensor cores. Barrier 1 + c starts consumer c's turn: its

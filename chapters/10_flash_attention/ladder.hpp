@@ -58,7 +58,7 @@ inline Chapter chapter_10() {
                      {1, 1, 1, 1000, 1, 64},  {1, 1, 1, 257, 521, 128}, {3, 4, 2, 32, 32, 64},
                      {1, 1, 1, 130, 1000, 64}};
   full.levels = rows<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
-                     Overlapped, Lazy, Persistent>();
+                     Overlapped, Lazy, Persistent, Seam, FreeRunning>();
 
   auto causal = attention_ladder<DType::bf16, true>(
       "prefill_causal", "attention, bf16, causal mask aligned to the bottom right");
@@ -77,7 +77,8 @@ inline Chapter chapter_10() {
                     {2, 2, 2, 129, 65, 64},
                     {1, 1, 1, 255, 257, 128},
                     {1, 2, 1, 193, 385, 64}};
-  f16.levels = rows<Tiled, TensorCores, Wgmma, RegistersP, Overlapped, Lazy, Persistent>();
+  f16.levels = rows<Tiled, TensorCores, Wgmma, RegistersP, Overlapped, Lazy, Persistent, Seam,
+                    FreeRunning>();
 
   auto decode =
       attention_ladder<DType::bf16, false>("decode", "attention, bf16, one query per sequence");

@@ -65,6 +65,13 @@ void with_persistent_config(CaseT, bool causal, F&& f) {
   }
 }
 
+/// As above, for level 12. A long sequence has many tiles of keys per diagonal tile, so that large
+/// tiles pay under a causal mask, too.
+template <class CaseT, class F>
+void with_free_running_config(CaseT c, const Shape& shape, F&& f) {
+  with_persistent_config(c, shape.causal && shape.seq_k < 8192, f);
+}
+
 /// The schedule for tiles of block_m queries on a device with `l2_bytes` of L2.
 inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
   const Shape& s = p.shape;
@@ -81,16 +88,24 @@ inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
   return {query_tiles * heads, query_tiles, heads, group, s.causal};
 }
 
-/// {queries, keys} of the tiles that with_persistent_config picks.
-inline std::pair<int, int> persistent_tile(const Problem& p) {
+/// {queries, keys} of the tiles that with_config(case, f) picks for the problem's head dimension.
+template <class F>
+std::pair<int, int> tile_of(const Problem& p, F&& with_config) {
   std::pair<int, int> tile;
   const auto take = [&](auto config) { tile = {config.kBlockM, config.kBlockN}; };
   if (p.head_dim == 64) {
-    with_persistent_config(Case<bf16, 64>{}, p.shape.causal, take);
+    with_config(Case<bf16, 64>{}, take);
   } else {
-    with_persistent_config(Case<bf16, 128>{}, p.shape.causal, take);
+    with_config(Case<bf16, 128>{}, take);
   }
   return tile;
+}
+/// {queries, keys} of the tiles of levels 10 and 11, and of level 12.
+inline std::pair<int, int> persistent_tile(const Problem& p) {
+  return tile_of(p, [&](auto c, auto f) { with_persistent_config(c, p.shape.causal, f); });
+}
+inline std::pair<int, int> free_running_tile(const Problem& p) {
+  return tile_of(p, [&](auto c, auto f) { with_free_running_config(c, p.shape, f); });
 }
 
 }  // namespace cookbook::attention

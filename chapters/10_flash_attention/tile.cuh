@@ -95,4 +95,48 @@ __device__ __forceinline__ void store_rows(T* o, float* lse, const Shape& shape,
   }
 }
 
+/// Transposes a quad's 4 x 4 words: lane t's word i becomes lane i's word t.
+__device__ __forceinline__ void transpose_quad(uint32_t (&words)[4], int lane) {
+  const auto exchange = [&words](bool second, int i, int distance) {
+    const uint32_t give = second ? words[i] : words[i + distance];
+    const uint32_t got = __shfl_xor_sync(kFullWarp, give, distance);
+    (second ? words[i] : words[i + distance]) = got;
+  };
+  exchange(lane & 1, 0, 1);
+  exchange(lane & 1, 2, 1);
+  exchange(lane & 2, 0, 2);
+  exchange(lane & 2, 1, 2);
+}
+
+/// As store_rows, in pieces of 16 bytes. A quad holds 32 columns of a row as words of two columns.
+/// After the transpose each lane holds four neighbouring words. kCount is a multiple of 16.
+template <class T, int kCount>
+__device__ __forceinline__ void store_rows_wide(T* o, float* lse, const Shape& shape, int batch,
+                                                int head, int first_row, const float (&acc)[kCount],
+                                                const float (&inverse)[2],
+                                                const float (&row_lse)[2]) {
+  const int lane = lane_idx();
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int query = first_row + lane / 4 + 8 * r;
+    T* row = o + shape.q_row(batch, query, head) * shape.pitch + 8 * (lane % 4);
+#pragma unroll
+    for (int j = 0; j < kCount / 4; j += 4) {
+      uint32_t words[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float* pair = acc + 4 * (j + i) + 2 * r;
+        words[i] = pack_pair<T>(pair[0] * inverse[r], pair[1] * inverse[r]);
+      }
+      transpose_quad(words, lane);
+      if (query < shape.seq_q) {
+        store_vector(row + 8 * j, uint4{words[0], words[1], words[2], words[3]});  // [store]
+      }
+    }
+    if (query < shape.seq_q && lane % 4 == 0) {
+      lse[shape.lse_index(batch, query, head)] = row_lse[r];
+    }
+  }
+}
+
 }  // namespace cookbook::attention

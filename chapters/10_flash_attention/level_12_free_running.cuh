@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// Level 12: at head dimension 128 the warpgroups no longer take turns, and the softmax is split. A
+// quarter of the exponentials, and the conversion of the weights, wait until P V is complete, so
+// the first three quarters use fewer registers. Without a named barrier the two warpgroups settle
+// apart by themselves.
+#pragma once
+
+#include "chapters/10_flash_attention/level_11_seam.cuh"
+
+namespace cookbook::attention {
+
+/// What begin_softmax leaves for end_softmax.
+struct SoftmaxState {
+  float offset;  // of the thread's second row
+  bool moved;    // as lazy_softmax returns it
+};
+
+/// Accumulator k of row r (0: g, 1: g + 8) of a thread; see softmax.cuh.
+__device__ constexpr int element_of(int r, int k) { return 4 * (k / 2) + 2 * r + k % 2; }
+
+/// lazy_softmax up to the exponential kHead of the second row. `minus_infinity` is a kernel
+/// parameter, because ptxas must not know it: it makes the second row's maximum depend on the
+/// first's, so that it is computed during the first row's exponentials.
+template <int kSlack, int kHead, int kCount>
+__device__ __forceinline__ SoftmaxState begin_softmax(float (&s)[kCount], RowStates& rows,
+                                                      float (&rescale)[2], float scale_log2,
+                                                      float minus_infinity) {
+  SoftmaxState state{};
+  bool any_moved = false;
+  float after = minus_infinity;  // of the previous row
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    float part[2] = {fmaxf(s[element_of(r, 0)], after), fmaxf(s[element_of(r, 1)], after)};
+#pragma unroll
+    for (int k = 2; k < kCount / 2; ++k) part[k % 2] = fmaxf(part[k % 2], s[element_of(r, k)]);
+    float max = warp_max<4>(fmaxf(part[0], part[1]));
+    after = fminf(max, minus_infinity);
+    const bool moved = (max - rows.max[r]) * scale_log2 > kSlack;  // false for -inf - -inf
+    max = moved ? max : rows.max[r];
+    const float offset = max == kMinusInfinity ? 0.0f : max * scale_log2;
+    rescale[r] = moved ? ex2_approx_ftz(rows.max[r] * scale_log2 - offset) : 1.0f;
+    rows.max[r] = max;
+    any_moved |= moved;
+    float sum = rows.sum[r] * rescale[r];
+#pragma unroll
+    for (int k = 0; k < (r == 0 ? kCount / 2 : kHead); ++k) {
+      float& x = s[element_of(r, k)];
+      x = ex2_approx_ftz(x * scale_log2 - offset);
+      sum += x;
+    }
+    rows.sum[r] = sum;
+    state.offset = offset;
+  }
+  state.moved = __any_sync(kFullWarp, any_moved);
+  return state;
+}
+/// The other exponentials of the second row.
+template <int kHead, int kCount>
+__device__ __forceinline__ void end_softmax(float (&s)[kCount], RowStates& rows,
+                                            const SoftmaxState& state, float scale_log2) {
+  float sum = rows.sum[1];
+#pragma unroll
+  for (int k = kHead; k < kCount / 2; ++k) {
+    float& x = s[element_of(1, k)];
+    x = ex2_approx_ftz(x * scale_log2 - state.offset);
+    sum += x;
+  }
+  rows.sum[1] = sum;
+}
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, 1)
+    free_running_kernel(const __grid_constant__ TensorMap q_map,
+                        const __grid_constant__ TensorMap k_map,
+                        const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
+                        Shape shape, Schedule schedule, TileCounters* counters,
+                        float minus_infinity) {
+  using T = typename C::Element;
+  constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
+  constexpr int kHead = kBlockN / 8;  // half of the second row
+  auto& smem = *dynamic_shared<typename C::Smem>();
+  const int warp = warp_idx_uniform();
+
+  if (threadIdx.x == 0) init_seam<C>(smem);
+  __syncthreads();
+
+  if (warp < 4) {
+    register_dealloc<C::kProducerRegisters>();
+    if (warp == 0 && elect_one()) {
+      produce_tiles<C>(smem, &q_map, &k_map, &v_map, shape, schedule, counters);
+    }
+  } else {
+    register_alloc<C::kConsumerRegisters>();
+    const int consumer = warp / 4 - 1, lane = lane_idx();
+    const unsigned char* q_tile = smem.q + consumer * 64 * 128;  // this warpgroup's rows
+    const auto release = [lane](uint64_t* empty) {
+      if (lane == 0) mbarrier_arrive(empty);
+    };
+    using Slot = StageCursor<C::kSlots>;
+    Slot slot;  // of the query tile whose output accumulates
+    StageCursor<C::kStages> k_ring, v_ring;
+    StageCursor<1> q_ring;
+
+    // What is known about a tile stays in shared memory: registers are scarce.
+    const auto wait_for_tile = [&](const Slot& at) {
+      mbarrier_wait(&smem.tile_full[at.stage], at.phase);
+      return __shfl_sync(kFullWarp, smem.tile[at.stage].key_tiles, 0);
+    };
+    const auto first_row = [&](const Slot& at) {
+      return smem.tile[at.stage].first_query + (warp - 4) * 16;
+    };
+    float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
+    float s[kBlockN / 2];          // (64 queries, keys) per warpgroup
+    uint32_t p[kBlockN / 16][4];   // (64 queries, keys) as A operands of 16 keys
+    float rescale[2];
+    RowStates rows;
+    const auto scores_done = [&](int n) {
+      release(&smem.k_empty[k_ring.stage]);
+      k_ring.advance();
+      if (n == 0) release(&smem.q_empty[consumer]);  // the next tile's queries may be loaded
+    };
+    const auto output_done = [&] {
+      wait_for_batch<0>(acc);
+      release(&smem.v_empty[v_ring.stage]);
+      v_ring.advance();
+    };
+    // Starts the scores of key tile n, and P V of the key tile before it. Returns when the scores
+    // are complete.
+    const auto start_tile = [&](int n) {
+      mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
+      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+      mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
+      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+      wait_for_batch<1>(s);
+      scores_done(n);
+    };
+    // Stores the rows of the tile in `slot`, and starts the next tile's at zero.
+    const auto store = [&] {
+      const SeamTile& tile = smem.tile[slot.stage];
+      finish_and_store_wide(o, lse, shape, tile.batch, tile.head, first_row(slot), acc, rows);
+      __syncwarp();
+      release(&smem.tile_empty[slot.stage]);
+      slot.advance();
+#pragma unroll
+      for (float& x : acc) x = 0;
+    };
+
+    for (int tiles = wait_for_tile(slot); tiles >= 0;) {
+      if (tiles == 0) {  // no key is visible
+        rows = RowStates{};
+        store();
+        tiles = wait_for_tile(slot);
+        continue;
+      }
+      // Step 1: the first scores and softmax of a run of tiles, with nothing to overlap.
+      mbarrier_wait(&smem.q_full[consumer], q_ring.phase);
+      q_ring.advance();
+      mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
+      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+      wait_for_batch<0>(s);
+      scores_done(tiles - 1);
+      mask_tile<kBlockN>(s, shape, first_row(slot), (tiles - 1) * kBlockN);
+      rows = RowStates{};
+      lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
+      pack_weights<T>(p, s);
+      for (;;) {
+        // Step 2: the other tiles of keys, with a split softmax.
+        for (int n = tiles - 2; n >= 0; --n) {
+          start_tile(n);
+          mask_tile<kBlockN>(s, shape, first_row(slot), n * kBlockN);
+          const SoftmaxState state =
+              begin_softmax<C::kSlack, kHead>(s, rows, rescale, shape.scale_log2, minus_infinity);
+          finish_softmax_before_wait(rows);
+          output_done();
+          if (state.moved) scale_rows(acc, rescale);
+          end_softmax<kHead>(s, rows, state, shape.scale_log2);
+          pack_weights<T>(p, s);
+        }
+        // Step 3: the seam: the next query tile's first scores and this one's last P V.
+        Slot next = slot;
+        next.advance();
+        tiles = wait_for_tile(next);
+        if (tiles <= 0) break;
+        mbarrier_wait(&smem.q_full[consumer], q_ring.phase);
+        q_ring.advance();
+        start_tile(tiles - 1);
+        mask_tile<kBlockN>(s, shape, first_row(next), (tiles - 1) * kBlockN);
+        RowStates fresh;
+        lazy_softmax<C::kSlack>(s, fresh, rescale, shape.scale_log2);
+        finish_softmax_before_wait(fresh);
+        output_done();
+        store();
+        rows = fresh;
+        pack_weights<T>(p, s);
+      }
+      // Step 4: the last P V of a run, with nothing to overlap.
+      mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
+      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+      output_done();
+      store();
+    }
+  }
+}
+
+struct FreeRunning : Seam {
+  static constexpr LevelText text{
+      .name = "free_running",
+      .changed =
+          "d 128: no turns, a split softmax, and tiles of 176 keys for long causal sequences",
+      .expect = "no warpgroup waits for the other's turn, and more of the softmax overlaps",
+      .cost = "the overlap of the two warpgroups is no longer enforced; level 11's kernel at d 64",
+  };
+
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    Plan plan = Seam::prepare(p, at);
+    const int block_n = free_running_tile(p).second;
+    plan.k_map = sequence_map(p, at.k, p.shape.heads_kv, p.shape.seq_k, block_n);
+    plan.v_map = sequence_map(p, at.v, p.shape.heads_kv, p.shape.seq_k, block_n);
+    return plan;
+  }
+  static Claims claims(const Problem& p) {
+    const auto [block_m, block_n] = free_running_tile(p);
+    return {tma_loads("k").bytes(p.key_tile_bytes(block_m, block_n)),
+            tma_loads("v").bytes(p.key_tile_bytes(block_m, block_n)),
+            global_stores("o").on("store").coalesced(),
+            faster_than_previous(p.shape.causal ? 1.02 : 1.04)};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& s = plan.problem.shape;
+    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
+      with_free_running_config(c, s, [&](auto config) {
+        using C = SeamConfig<decltype(config)>;
+        const dim3 grid(
+            static_cast<unsigned>(std::min(device_info().sm_count, plan.schedule.tiles)));
+        const LaunchConfig at{grid, C::kThreads, sizeof(typename C::Smem)};
+        auto* counters = plan.counters.template as<TileCounters>();
+        if constexpr (C::kHeadDim == 64) {
+          launch(seam_kernel<C>, at, stream, plan.q_map, plan.k_map, plan.v_map, o,
+                 plan.buffers.lse, s, plan.schedule, counters);
+        } else {
+          launch(free_running_kernel<C>, at, stream, plan.q_map, plan.k_map, plan.v_map, o,
+                 plan.buffers.lse, s, plan.schedule, counters, kMinusInfinity);
+        }
+      });
+    });
+  }
+};
+
+}  // namespace cookbook::attention

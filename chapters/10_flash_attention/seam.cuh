@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Shared by levels 11 and 12: shared memory, barriers and the producer. The first keys of the next
+// query tile are loaded before the last values of the current one.
+#pragma once
+
+#include "chapters/10_flash_attention/hopper_level.cuh"
+#include "chapters/10_flash_attention/schedule.cuh"
+
+namespace cookbook::attention {
+
+/// A query tile, from the producer to the consumers.
+struct SeamTile {
+  int first_query, head, batch;
+  int key_tiles;  // -1: no more query tiles
+};
+
+template <class PersistentC>
+struct SeamConfig : PersistentC {
+  using C = PersistentC;
+  static constexpr int kSlots = 3;  // query tiles announced: finished, computed, next
+  struct Smem {
+    alignas(1024) unsigned char q[C::kBlockM * C::kHeadDim * 2];
+    alignas(1024) unsigned char k[C::kStages][C::kTileBytes];
+    alignas(1024) unsigned char v[C::kStages][C::kTileBytes];
+    uint64_t q_full[C::kConsumers], q_empty[C::kConsumers];
+    uint64_t k_full[C::kStages], k_empty[C::kStages], v_full[C::kStages], v_empty[C::kStages];
+    uint64_t tile_full[kSlots], tile_empty[kSlots];
+    alignas(16) SeamTile tile[kSlots];
+  };
+};
+
+/// Initialises the barriers. One thread calls; a barrier of the block must follow.
+template <class C>
+__device__ __forceinline__ void init_seam(typename C::Smem& smem) {
+  for (int c = 0; c < C::kConsumers; ++c) {
+    mbarrier_init(&smem.q_full[c], 1);
+    mbarrier_init(&smem.q_empty[c], 4);  // readers: the consumer's warps
+  }
+  for (int slot = 0; slot < C::kSlots; ++slot) {
+    mbarrier_init(&smem.tile_full[slot], 1);
+    mbarrier_init(&smem.tile_empty[slot], 4 * C::kConsumers);
+  }
+  init_stage_barriers<C::kStages>(smem, 4 * C::kConsumers);
+}
+
+/// The producer: one thread announces the block's query tiles and loads what they need.
+template <class C>
+__device__ __forceinline__ void produce_tiles(typename C::Smem& smem, const TensorMap* q_map,
+                                              const TensorMap* k_map, const TensorMap* v_map,
+                                              const Shape& shape, const Schedule& schedule,
+                                              TileCounters* counters) {
+  constexpr int kBlockM = C::kBlockM;
+  StageCursor<C::kStages> k_ring, v_ring;
+  StageCursor<C::kSlots> slot;
+  StageCursor<1> q_ring;
+  int v_head = -1, v_batch = 0;  // the query tile whose last values are not loaded yet
+  const auto load_last_values = [&] {
+    if (v_head < 0) return;
+    load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, v_map, v_head, 0, v_batch);
+    v_head = -1;
+  };
+  for (int next = blockIdx.x;;) {
+    // Step 1: tell the consumers which tile comes next. Before one without keys they finish the
+    // previous tile, for which they need its last values.
+    SeamTile tile{0, 0, 0, -1};
+    if (next < schedule.tiles) {
+      const auto [first_query, head, batch] = schedule.at(next, kBlockM, shape.heads_q);
+      tile = {first_query, head, batch, key_tiles<kBlockM, C::kBlockN>(shape, first_query)};
+    }
+    if (tile.key_tiles <= 0) load_last_values();
+    mbarrier_wait(&smem.tile_empty[slot.stage], slot.phase ^ 1);
+    smem.tile[slot.stage] = tile;
+    mbarrier_arrive(&smem.tile_full[slot.stage]);
+    slot.advance();
+    if (tile.key_tiles < 0) break;
+    // Step 2: load its queries, keys and values, in the order in which the consumers use them.
+    // The last values follow the next tile's first keys.
+    if (tile.key_tiles > 0) {
+      const int kv_head = shape.kv_head(tile.head);
+      const auto load_k = [&](int n) {
+        load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, k_map, kv_head, n, tile.batch);
+      };
+      load_k(tile.key_tiles - 1);
+      load_last_values();
+      for (int c = 0; c < C::kConsumers; ++c) {
+        mbarrier_wait(&smem.q_empty[c], q_ring.phase ^ 1);
+        mbarrier_arrive_expect_tx(&smem.q_full[c], 64 * C::kHeadDim * 2);
+        load_tile<C::kHeadDim, 64, kBlockM>(smem.q + c * 64 * 128, q_map, &smem.q_full[c],
+                                            tile.head, tile.first_query + c * 64, tile.batch);
+      }
+      q_ring.advance();
+      for (int n = tile.key_tiles - 2; n >= 0; --n) {
+        load_k(n);
+        load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, v_map, kv_head, n + 1, tile.batch);
+      }
+      v_head = kv_head, v_batch = tile.batch;
+    }
+    next = static_cast<int>(gridDim.x) + atomicAdd(&counters->next, 1);
+  }
+  // Step 3: the last block resets the counters for the next launch.
+  __threadfence();
+  if (atomicAdd(&counters->done, 1) == static_cast<int>(gridDim.x) - 1) {
+    atomicExch(&counters->next, 0);
+    atomicExch(&counters->done, 0);
+  }
+}
+
+}  // namespace cookbook::attention
