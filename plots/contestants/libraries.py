@@ -45,7 +45,7 @@ def sources(name):
     """What is compiled into lib<name>."""
     backend = ROOT / "common/backend"
     return [ROOT / "chapters" / CHAPTERS[name] / "capi.cu", backend / "tensor_map.cpp",
-            backend / "backend_cuda.cu", *sorted((backend / "cuda").glob("*.cpp"))]
+            backend / "device_memory.cpp", backend / "backend_cuda.cu", *sorted((backend / "cuda").glob("*.cpp"))]
 
 
 def digest(name, command):
@@ -60,7 +60,8 @@ def build(name, library=None):
     library = Path(library) if library else FOLDER / f"libcookbook_{name}.so"
     command = ["-shared", "-Xcompiler", "-fPIC", "-O2", "-std=c++20", "-lineinfo",
                "--expt-relaxed-constexpr", "-diag-suppress=186", "-DCOOKBOOK_CUDA=1",
-               "-gencode", "arch=compute_90a,code=sm_90a"]
+               "-gencode", "arch=compute_90a,code=sm_90a",
+               "-Xlinker", "--no-undefined"]
     stamp = library.with_suffix(".sha256")
     now = digest(name, command)
     if library.exists() and stamp.exists() and stamp.read_text() == now:
