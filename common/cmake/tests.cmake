@@ -7,7 +7,8 @@ include(GoogleTest)
 # BY_SUITE: the tests of a suite (the levels of a ladder) share a process, and with it inputs and
 # references; on a GPU each process begins with a second for its context, besides. After an error
 # that ruins the context or the process, the first failure of a suite is the one to believe.
-# MAINTAINER: the tests of this GoogleTest filter hold for the book as it is committed and not for
+# MAINTAINER: the tests of this GoogleTest filter (with BY_SUITE: of the suites that match this
+# regular expression) hold for the book as it is committed and not for
 # every tree that a reader edits. They get the label `maintainer`, which `./run test` leaves out.
 function(cookbook_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED;BY_SUITE" "MAINTAINER" "")
@@ -20,6 +21,7 @@ function(cookbook_test name)
       GTest::gtest_main)
   endif()
   if(arg_BY_SUITE)
+    set(maintainer "${arg_MAINTAINER}")
     configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/suites.cmake.in
       ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake @ONLY)
     set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES
@@ -47,7 +49,7 @@ function(cookbook_levels_test name program)
   set(options BY_SUITE)
   if(name MATCHES "traced")
     set(suffix "-traced")
-    set(options TRACED)
+    list(APPEND options TRACED)
   endif()
   set(source ${PROJECT_BINARY_DIR}/generated/${entry}.cpp)
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/chapter_entry.cpp.in ${source} @ONLY)

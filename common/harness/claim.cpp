@@ -29,42 +29,49 @@ std::string number_text(double value) {
   return text;
 }
 
-Accesses::Accesses(std::string space, std::string op, std::string buffer)
-    : space_(std::move(space)), op_(std::move(op)), buffer_(std::move(buffer)) {}
+Claim::Claim() = default;
+Claim::Claim(const Claim&) = default;
+Claim::Claim(Claim&&) noexcept = default;
+Claim& Claim::operator=(const Claim&) = default;
+Claim& Claim::operator=(Claim&&) noexcept = default;
+Claim::~Claim() = default;
 
-Accesses& Accesses::on(std::string tag) {
-  tag_ = std::move(tag);
+Accesses::Accesses(std::string_view space, std::string_view op, std::string_view buffer) {
+  about_.space = space;
+  about_.op = op;
+  about_.buffer = buffer;
+}
+
+Accesses& Accesses::on(std::string_view tag) {
+  about_.tag = tag;
   return *this;
 }
 
-Accesses& Accesses::in_kernel(std::string part) {
-  kernel_ = std::move(part);
+Accesses& Accesses::in_kernel(std::string_view part) {
+  about_.kernel = part;
   return *this;
 }
 
 std::string Accesses::describe() const {
-  std::string operation = op_;
-  if (op_ == "async_load") operation = space_ == "global" ? "asynchronous load" : "shared read";
-  if (op_ == "async_store") operation = space_ == "global" ? "TMA store" : "shared write";
-  std::string text = op_.rfind("async", 0) == 0 ? operation + "s" : space_ + " " + operation + "s";
-  if (!buffer_.empty()) text += " of `" + buffer_ + "`";
-  if (!tag_.empty()) text += " on line [" + tag_ + "]";
-  if (!kernel_.empty()) text += " in " + kernel_;
+  const std::string &space = about_.space, &op = about_.op, &buffer = about_.buffer;
+  const std::string &tag = about_.tag, &kernel = about_.kernel;
+  std::string operation = op;
+  if (op == "async_load") operation = space == "global" ? "asynchronous load" : "shared read";
+  if (op == "async_store") operation = space == "global" ? "TMA store" : "shared write";
+  std::string text = op.rfind("async", 0) == 0 ? operation + "s" : space + " " + operation + "s";
+  if (!buffer.empty()) text += " of `" + buffer + "`";
+  if (!tag.empty()) text += " on line [" + tag + "]";
+  if (!kernel.empty()) text += " in " + kernel;
   return text;
 }
 
 Claim Accesses::make(Metric metric, double value, Relation relation, std::string what) const {
-  Claim claim;
+  Claim claim = about_;
   claim.text = what.empty() ? describe() : describe() + ": " + what;
   claim.metric = metric;
   claim.relation = relation;
   claim.value = value;
   claim.tolerance = 1e-9;
-  claim.space = space_;
-  claim.op = op_;
-  claim.buffer = buffer_;
-  claim.tag = tag_;
-  claim.kernel = kernel_;
   return claim;
 }
 
@@ -104,12 +111,12 @@ Claim Accesses::bytes(double value, Relation relation) const {
   return make(Metric::bytes, value, relation, "bytes " + compare_words(relation, value));
 }
 
-Accesses global_loads(std::string buffer) { return {"global", "load", std::move(buffer)}; }
-Accesses global_stores(std::string buffer) { return {"global", "store", std::move(buffer)}; }
+Accesses global_loads(std::string_view buffer) { return {"global", "load", buffer}; }
+Accesses global_stores(std::string_view buffer) { return {"global", "store", buffer}; }
 Accesses shared_loads() { return {"shared", "load", ""}; }
 Accesses shared_stores() { return {"shared", "store", ""}; }
-Accesses tma_loads(std::string buffer) { return {"global", "async_load", std::move(buffer)}; }
-Accesses tma_stores(std::string buffer) { return {"global", "async_store", std::move(buffer)}; }
+Accesses tma_loads(std::string_view buffer) { return {"global", "async_load", buffer}; }
+Accesses tma_stores(std::string_view buffer) { return {"global", "async_store", buffer}; }
 
 namespace {
 
@@ -124,7 +131,7 @@ Claim speed_claim(Metric metric, double value, std::string text) {
 
 }  // namespace
 
-Claim faster_than_previous(double ratio, std::string when) {
+Claim faster_than_previous(double ratio, std::string_view when) {
   if (!(ratio >= 1)) {
     throw std::invalid_argument(fmt::format(
         "faster_than_previous({}): a level that may be slower claims at_least_previous", ratio));
@@ -134,7 +141,7 @@ Claim faster_than_previous(double ratio, std::string when) {
                                  when.empty() ? "" : " ", when));
 }
 
-Claim at_least_previous(double ratio, std::string why) {
+Claim at_least_previous(double ratio, std::string_view why) {
   if (!(ratio < 1)) {
     throw std::invalid_argument(fmt::format(
         "at_least_previous({}): a level that must be faster claims faster_than_previous", ratio));
@@ -143,10 +150,10 @@ Claim at_least_previous(double ratio, std::string why) {
                      fmt::format("time: at least {:.3g}x the previous level: {}", ratio, why));
 }
 
-Claim against_library(std::string library, double ratio) {
+Claim against_library(std::string_view library, double ratio) {
   Claim claim = speed_claim(Metric::time_ratio_reference, ratio,
                             fmt::format("time: at least {:.3g}x {}", ratio, library));
-  claim.name = std::move(library);
+  claim.name = library;
   return claim;
 }
 

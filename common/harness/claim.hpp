@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cookbook {
@@ -36,6 +37,15 @@ struct Claim {
   std::string kernel;  ///< part of the kernel's name
   std::string name;    ///< of the library, for time_ratio_reference
 
+  // Defaulted in claim.cpp: a chapter makes hundreds of claims, and seven strings copied and freed
+  // at each would be most of what its compilation takes.
+  Claim();
+  Claim(const Claim&);
+  Claim(Claim&&) noexcept;
+  Claim& operator=(const Claim&);
+  Claim& operator=(Claim&&) noexcept;
+  ~Claim();
+
   bool is_mechanism() const { return metric <= Metric::bytes; }
 };
 
@@ -47,9 +57,9 @@ std::string number_text(double value);
 /// A set of accesses about which something is claimed: `global_loads("in").sectors_per_request(4)`.
 class Accesses {
  public:
-  Accesses(std::string space, std::string op, std::string buffer);
-  Accesses& on(std::string tag);          ///< only the source lines marked `// [tag]`
-  Accesses& in_kernel(std::string part);  ///< only kernels whose name contains `part`
+  Accesses(std::string_view space, std::string_view op, std::string_view buffer);
+  Accesses& on(std::string_view tag);          ///< only the source lines marked `// [tag]`
+  Accesses& in_kernel(std::string_view part);  ///< only kernels whose name contains `part`
 
   Claim sectors_per_request(double value, Relation relation = Relation::equal) const;
   /// Every sector that is moved is wholly used: sectors = ideal.
@@ -66,15 +76,15 @@ class Accesses {
  private:
   Claim make(Metric metric, double value, Relation relation, std::string what) const;
   std::string describe() const;
-  std::string space_, op_, buffer_, tag_, kernel_;
+  Claim about_;  // says which accesses; nothing is claimed about them yet
 };
 
-Accesses global_loads(std::string buffer = "");
-Accesses global_stores(std::string buffer = "");
+Accesses global_loads(std::string_view buffer = "");
+Accesses global_stores(std::string_view buffer = "");
 Accesses shared_loads();
 Accesses shared_stores();
-Accesses tma_loads(std::string buffer = "");  ///< by the bulk copy engine
-Accesses tma_stores(std::string buffer = "");
+Accesses tma_loads(std::string_view buffer = "");  ///< by the bulk copy engine
+Accesses tma_stores(std::string_view buffer = "");
 
 // Speed claims are checked on a GPU at the ladder's `gpu_size`; at any other size they are not
 // checked. Each is a lower bound on the measured median, without a tolerance. None has an upper
@@ -82,12 +92,12 @@ Accesses tma_stores(std::string buffer = "");
 
 /// A level that must be faster: time of the previous level of the ladder / time of this one is at
 /// least `ratio`. Throws std::invalid_argument where `ratio` is below 1.
-Claim faster_than_previous(double ratio, std::string when = "");
+Claim faster_than_previous(double ratio, std::string_view when = "");
 /// A level that need not be faster: the same, with a `ratio` below 1, and `why` it may be slower.
 /// Throws std::invalid_argument where `ratio` is not below 1.
-Claim at_least_previous(double ratio, std::string why);
+Claim at_least_previous(double ratio, std::string_view why);
 /// "at least `ratio` times as fast as `library`".
-Claim against_library(std::string library, double ratio);
+Claim against_library(std::string_view library, double ratio);
 /// "at least `fraction` of the measured roof".
 Claim fraction_of_roof(double fraction);
 

@@ -5,6 +5,28 @@
 
 namespace cookbook {
 
+LevelEntry level_entry(const LevelText& text, bool same_every_run,
+                       const LevelFunctions& functions) {
+  LevelEntry entry;
+  entry.name = text.name;
+  entry.changed = text.changed;
+  entry.expect = text.expect;
+  entry.cost = text.cost;
+  entry.ladder = text.ladder;
+  entry.source = text.source;
+  entry.same_every_run = same_every_run;
+  entry.supports = functions.supports;
+  entry.prepare = functions.prepare;
+  entry.claims = functions.claims;
+  return entry;
+}
+
+std::vector<LevelEntry> made_by(std::initializer_list<LevelEntry (*)()> levels) {
+  std::vector<LevelEntry> entries;
+  for (LevelEntry (*make)() : levels) entries.push_back(make());
+  return entries;
+}
+
 const LevelEntry* Ladder::find(const std::string& level_name) const {
   const auto level = std::find_if(levels.begin(), levels.end(), [&](const LevelEntry& entry) {
     return entry.name == level_name;

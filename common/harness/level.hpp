@@ -45,6 +45,7 @@
 #include <any>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -185,32 +186,47 @@ struct LevelEntry {
   std::function<Claims(const AnyProblem&)> claims;
 };
 
+/// The plan of one level, and the function that runs it.
+struct PlannedLevel {
+  std::shared_ptr<const void> plan;
+  void (*run)(const void* plan, Stream stream);
+  void operator()(Stream stream) const { run(plan.get(), stream); }
+};
+
+// What of a level depends on its types. Plain functions, because each lambda that a std::function
+// holds is compiled with its own copies of std::function's: that would be most of what a chapter's
+// compilation takes.
+template <class L>
+Support level_supports(const AnyProblem& problem, const DeviceInfo& device) {
+  return L::supports(*static_cast<const typename L::Problem*>(problem.get()), device);
+}
+template <class L>
+Claims level_claims(const AnyProblem& problem) {
+  return L::claims(*static_cast<const typename L::Problem*>(problem.get()));
+}
+template <class L>
+PlannedLevel level_prepare(const AnyProblem& problem, const DevicePointers& at) {
+  const auto& own = *static_cast<const typename L::Problem*>(problem.get());
+  using Plan = decltype(L::prepare(own, L::Buffers::bind(at)));
+  // Shared so that a plan may own memory (workspaces) without being copyable.
+  return {std::make_shared<const Plan>(L::prepare(own, L::Buffers::bind(at))),
+          [](const void* plan, Stream stream) { L::run(*static_cast<const Plan*>(plan), stream); }};
+}
+
+/// The same with the types erased.
+struct LevelFunctions {
+  Support (*supports)(const AnyProblem&, const DeviceInfo&);
+  PlannedLevel (*prepare)(const AnyProblem&, const DevicePointers&);
+  Claims (*claims)(const AnyProblem&);
+};
+LevelEntry level_entry(const LevelText& text, bool same_every_run, const LevelFunctions& functions);
+
 template <class L>
 LevelEntry make_level() {
-  using P = typename L::Problem;
-  using B = typename L::Buffers;
-  LevelEntry entry;
-  entry.name = L::text.name;
-  entry.changed = L::text.changed;
-  entry.expect = L::text.expect;
-  entry.cost = L::text.cost;
-  entry.ladder = L::text.ladder;
-  entry.source = L::text.source;
-  if constexpr (requires { L::same_every_run; }) entry.same_every_run = L::same_every_run;
-  entry.supports = [](const AnyProblem& problem, const DeviceInfo& device) {
-    return L::supports(*static_cast<const P*>(problem.get()), device);
-  };
-  entry.prepare = [](const AnyProblem& problem, const DevicePointers& at) {
-    using Plan = decltype(L::prepare(std::declval<const P&>(), std::declval<const B&>()));
-    // Shared so that a plan may own memory (workspaces) without being copyable.
-    auto plan =
-        std::make_shared<Plan>(L::prepare(*static_cast<const P*>(problem.get()), B::bind(at)));
-    return std::function<void(Stream)>([plan](Stream stream) { L::run(*plan, stream); });
-  };
-  entry.claims = [](const AnyProblem& problem) {
-    return L::claims(*static_cast<const P*>(problem.get()));
-  };
-  return entry;
+  bool same_every_run = true;
+  if constexpr (requires { L::same_every_run; }) same_every_run = L::same_every_run;
+  return level_entry(L::text, same_every_run,
+                     {&level_supports<L>, &level_prepare<L>, &level_claims<L>});
 }
 
 /// Which measured roof a ladder is judged against.
@@ -248,10 +264,13 @@ Ladder ladder_over(std::string name, std::string title, std::vector<std::string>
   return ladder;
 }
 
+/// The levels that these functions make, in their order.
+std::vector<LevelEntry> made_by(std::initializer_list<LevelEntry (*)()> levels);
+
 /// The levels of a ladder, in order: `rows<Naive, Tile, Padded>()`.
 template <class... Levels>
 std::vector<LevelEntry> rows() {
-  return {make_level<Levels>()...};
+  return made_by({&make_level<Levels>...});
 }
 
 /// What a user would pick instead (cudaMemcpy, cuBLAS, cuDNN), timed beside the levels. It has the
