@@ -108,6 +108,8 @@ Accesses global_loads(std::string buffer) { return {"global", "load", std::move(
 Accesses global_stores(std::string buffer) { return {"global", "store", std::move(buffer)}; }
 Accesses shared_loads() { return {"shared", "load", ""}; }
 Accesses shared_stores() { return {"shared", "store", ""}; }
+Accesses global_atomics(std::string buffer) { return {"global", "atomic", std::move(buffer)}; }
+Accesses shared_atomics() { return {"shared", "atomic", ""}; }
 Accesses tma_loads(std::string buffer) { return {"global", "async_load", std::move(buffer)}; }
 Accesses tma_stores(std::string buffer) { return {"global", "async_store", std::move(buffer)}; }
 

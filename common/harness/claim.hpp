@@ -73,6 +73,8 @@ Accesses global_loads(std::string buffer = "");
 Accesses global_stores(std::string buffer = "");
 Accesses shared_loads();
 Accesses shared_stores();
+Accesses global_atomics(std::string buffer = "");  ///< read-modify-writes, as by atomicAdd
+Accesses shared_atomics();                    ///< of the lanes on one word, each takes a wavefront
 Accesses tma_loads(std::string buffer = "");  ///< by the bulk copy engine
 Accesses tma_stores(std::string buffer = "");
 
