@@ -868,6 +868,8 @@ TEST(Claims, WhatEachFunctionMakes) {
   EXPECT_EQ(filters(global_loads().bytes(1)), "global|load|||");
   EXPECT_EQ(filters(shared_loads().on("a").bytes(1)), "shared|load||a|");
   EXPECT_EQ(filters(shared_stores().in_kernel("k").bytes(1)), "shared|store|||k");
+  EXPECT_EQ(filters(global_atomics("sums").bytes(1)), "global|atomic|sums||");
+  EXPECT_EQ(filters(shared_atomics().on("a").requests(1)), "shared|atomic||a|");
   EXPECT_EQ(filters(tma_loads("x").bytes(1)), "global|async_load|x||");
   EXPECT_EQ(filters(tma_stores("x").bytes(1)), "global|async_store|x||");
   EXPECT_EQ(tma_loads("x").bytes(1).text, "asynchronous loads of `x`: bytes = 1");
@@ -916,9 +918,12 @@ TEST(Claims, AreCheckedOnTheSitesThatTheyName) {
                  site(Space::global, Op::load, "in", "second_kernel"),
                  site(Space::global, Op::store, "out", "first_kernel"),
                  site(Space::shared, Op::load, "", "first_kernel"),
-                 site(Space::global, Op::async_load, "in", "first_kernel")};
+                 site(Space::global, Op::async_load, "in", "first_kernel"),
+                 site(Space::global, Op::atomic, "sums", "first_kernel"),
+                 site(Space::shared, Op::atomic, "", "first_kernel")};
   trace.sites[1].requests = 30, trace.sites[1].sectors = 400;
   trace.sites[1].bytes = 20, trace.sites[1].line = 1;
+  trace.sites[5].requests = 7;
   const auto measured = [&](const Claim& claim) {
     const ClaimResult result = check_on_trace(claim, trace);
     EXPECT_EQ(result.checked_by, "simt");
@@ -938,6 +943,8 @@ TEST(Claims, AreCheckedOnTheSitesThatTheyName) {
   EXPECT_EQ(measured(shared_loads().wavefronts_over_ideal(2)), "2 holds");
   EXPECT_EQ(measured(shared_loads().wavefronts_per_request(3)), "3 holds");
   EXPECT_EQ(measured(tma_loads("in").requests(10)), "10 requests holds");
+  EXPECT_EQ(measured(global_atomics("sums").requests(7)), "7 requests holds");
+  EXPECT_EQ(measured(shared_atomics().wavefronts_per_request(3)), "3 holds");
   // Accesses that did not happen satisfy no claim, except that there are none.
   EXPECT_EQ(measured(global_loads("i").requests(40)), "no such access fails");
   EXPECT_EQ(measured(global_loads("gone").requests(9, Relation::at_most)), "no such access fails");

@@ -115,6 +115,8 @@ Accesses global_loads(std::string_view buffer) { return {"global", "load", buffe
 Accesses global_stores(std::string_view buffer) { return {"global", "store", buffer}; }
 Accesses shared_loads() { return {"shared", "load", ""}; }
 Accesses shared_stores() { return {"shared", "store", ""}; }
+Accesses global_atomics(std::string_view buffer) { return {"global", "atomic", buffer}; }
+Accesses shared_atomics() { return {"shared", "atomic", ""}; }
 Accesses tma_loads(std::string_view buffer) { return {"global", "async_load", buffer}; }
 Accesses tma_stores(std::string_view buffer) { return {"global", "async_store", buffer}; }
 

@@ -83,6 +83,8 @@ Accesses global_loads(std::string_view buffer = "");
 Accesses global_stores(std::string_view buffer = "");
 Accesses shared_loads();
 Accesses shared_stores();
+Accesses global_atomics(std::string_view buffer = "");  ///< read-modify-writes, as by atomicAdd
+Accesses shared_atomics();  ///< of the lanes on one word, each takes a wavefront
 Accesses tma_loads(std::string_view buffer = "");  ///< by the bulk copy engine
 Accesses tma_stores(std::string_view buffer = "");
 
