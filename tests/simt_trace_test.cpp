@@ -853,6 +853,17 @@ TEST(Async, BulkLoads) {
   simt::set_async_schedule(simt::AsyncSchedule::late);
 }
 
+// The operations of a block are numbered from the same one: one operation per block is still as
+// many requests as there are blocks.
+TEST(Async, BulkLoadsOfBlocksAreCountedApart) {
+  const DeviceMemory in(512, "in"), out(512, "out");
+  const Trace trace = traced([&] {
+    launch(bulk_copy_in<true>, {6, 128, 1024}, {}, in.as<float>(), out.as<float>());
+  });
+  EXPECT_EQ(sum(trace, Space::global, Op::async_load).requests, 6u);
+  EXPECT_EQ(sum(trace, Space::shared, Op::async_store).requests, 6u);
+}
+
 TensorMap map_of(const DeviceMemory& memory) {
   TensorMapSpec spec;
   spec.dtype = TensorType::f32;

@@ -46,6 +46,7 @@ void WorkerTracer::end_group() {
     const size_t sites = std::min(warp.size(), sites_.size());  // a warp's vector has spare ones
     for (size_t i = 0; i < sites; ++i) finish(sites_[i], warp[i]);
   }
+  for (Site& site : sites_) site.has_operation = false;  // the next group numbers its own
   take_hazards();
 }
 

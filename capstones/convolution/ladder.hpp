@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The ladder: its problem, its sizes and its levels, in order.
+#pragma once
+
+#include "generated/levels.hpp"
+
+namespace cookbook {
+
+inline Chapter capstone() {
+  Chapter chapter;
+  chapter.title = "Convolution of an image: windows that overlap";
+
+  auto ladder = ladder_over<convolution::Problem>(
+      "convolution", "5 x 5 filter over an image, fp32, zeros outside", {"rows", "cols"});
+  ladder.roof = Roof::hbm_copy;
+  ladder.gpu_size = {16384, 16384};  // 1 GiB in, 1 GiB out
+  ladder.check_size = {320, 640};
+  ladder.trace_size = {128,
+                       1088};  // 34 tiles: on a device of four SMs the last level's blocks loop
+  // Columns in units of four, which TMA supports; the tests add odd ones and other pitches.
+  ladder.test_sizes = {{1, 4},  {3, 8},   {5, 68},  {64, 64},  {63, 60},
+                       {65, 8}, {2, 260}, {130, 4}, {66, 132}, {2, 580}};
+  ladder.levels = rows<convolution::Naive, convolution::HaloTile, convolution::RegisterColumns,
+                       convolution::Tma>();
+
+  chapter.ladders = {ladder};
+  chapter.exercises = rows<convolution::Release>();
+  return chapter;
+}
+
+}  // namespace cookbook
