@@ -9,12 +9,6 @@ target_link_libraries(cookbook_program_tracing PUBLIC cookbook_backend)
 add_custom_target(check DEPENDS cookbook_backend cookbook_program
   cookbook_program_tracing)
 
-# cookbook_json(<variable> <item>...): the items as a JSON list.
-function(cookbook_json variable)
-  list(JOIN ARGN "\", \"" text)
-  set(${variable} "[\"${text}\"]" PARENT_SCOPE)
-endfunction()
-
 # nvcc lets more pass than the standard; C++20 because the backend needs it.
 cookbook_json(common -std=gnu++20 -DCOOKBOOK_SIMT=1 -fpermissive -Wno-narrowing -Wno-psabi
   -Wno-unknown-pragmas)

@@ -8,11 +8,15 @@ ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "// >>> your part", "// <<< your part"
 STEPS = {  # in the order of grading, with what a new assignment gives for each
     "compiles": 0, "public_sizes": 20, "hidden_sizes": 20, "inputs": 10, "layouts": 10, "schedules": 10, "races": 10,
-    "claims": 20,
+    "claims": 20, "speed": 0,
 }
 LIMITS = {"seconds": 240, "cpu_seconds": 120, "memory_mb": 4096, "processes": 32, "output_mb": 64,
           "kernel_seconds": 10, "compile_seconds": 120}
 # A whole file may include these; a prefix ends in a slash.
+SPEED = {"size", "samples", "baseline", "roof", "tiers"}
+# Of the roofs that a GPU has (common/grading/roofs.cpp): those of memory, and those of arithmetic.
+ROOFS = {"hbm_copy": "roof_bytes", "hbm_read": "roof_bytes", "fp32": "roof_flops", "mma_bf16": "roof_flops",
+         "wgmma_bf16": "roof_flops"}
 INCLUDES = ["common/device/", "cstdint", "cmath", "limits", "type_traits"]
 
 
@@ -40,7 +44,7 @@ class Assignment:
         data = self.data
         unknown = set(data) - {"title", "exercise", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes",
                                "hidden_trace_sizes", "seeds", "points", "claim_points", "limits", "whole_file",
-                               "includes", "files"}
+                               "includes", "files", "speed"}
         if unknown:
             raise BadAssignment(f"{path}: unknown field '{sorted(unknown)[0]}'")
         for field in ("title", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes", "seeds"):
@@ -50,8 +54,11 @@ class Assignment:
             for size in data.get(field, []):
                 if not (isinstance(size, list) and all(isinstance(n, int) and n >= 0 for n in size)):
                     raise BadAssignment(f"{path}: {field} has {size}; a size is a list of whole numbers")
-        if set(data.get("points", {})) - set(STEPS):
-            wrong = sorted(set(data["points"]) - set(STEPS))[0]
+        wrong = sorted(set(data.get("points", {})) - (set(STEPS) - {"speed"}))
+        if wrong == ["speed"]:
+            raise BadAssignment(f"{path}: the points for speed are those of its tiers")
+        if wrong:
+            wrong = wrong[0]
             raise BadAssignment(f"{path}: no step '{wrong}'; points are given for {', '.join(STEPS)}")
         if set(data.get("limits", {})) - set(LIMITS):
             wrong = sorted(set(data["limits"]) - set(LIMITS))[0]
@@ -72,10 +79,46 @@ class Assignment:
             if "/" in name or not (self.folder / name).is_file():
                 raise BadAssignment(f"{path}: there is no file {name} beside it")
             self.files[name] = (self.folder / name).read_text()
+        self.read_speed(path)
         self.regions = None if data.get("whole_file") else find_regions(self.text)
         self.uses_workspaces = "DeviceMemory" in self.text
         if self.regions == []:
             raise BadAssignment(f"{self.file}: no line '{BEGIN}'; mark the student's part, or say \"whole_file\": true")
+
+    def read_speed(self, path):
+        """`speed`: the field with its defaults, or None; `baseline`: (the file's name, its text or None for one of
+        the book, the level)."""
+        self.speed = self.baseline = None
+        if "speed" not in self.data:
+            return
+        speed = {"samples": 11, "roof": "hbm_copy", "baseline": {}, "tiers": [], **self.data["speed"]}
+
+        def need(holds, text):
+            if not holds:
+                raise BadAssignment(f"{path}: speed: {text}")
+        need(set(speed) <= SPEED, f"unknown field '{next(iter(sorted(set(speed) - SPEED)), '')}'")
+        size = speed.get("size")
+        need(isinstance(size, list) and size and all(isinstance(n, int) and n > 0 for n in size),
+             "`size` is a list of whole numbers")
+        need(isinstance(speed["samples"], int) and 5 <= speed["samples"] <= 200, "`samples` is a number from 5 to 200")
+        need(speed["roof"] in ROOFS, f"`roof` is one of {', '.join(ROOFS)}")
+        need(isinstance(speed["tiers"], list), "`tiers` is a list")
+        for tier in speed["tiers"]:
+            need(isinstance(tier, dict) and set(tier) in ({"at_least", "points"}, {"of_roof", "points"}) and
+                 all(isinstance(value, (int, float)) and value > 0 for value in tier.values()),
+                 f"{tier} is no tier, such as {{\"at_least\": 1.5, \"points\": 5}} or {{\"of_roof\": 0.8, \"points\": 5}}")
+        named = speed["baseline"]
+        need(isinstance(named, dict) and set(named) in (set(), {"file", "level"}), "`baseline` has a `file` and a `level`")
+        if named:
+            own = self.folder / named["file"]
+            of_book = (ROOT / named["file"]).resolve()
+            need(own.is_file() or (of_book.is_file() and of_book.is_relative_to(ROOT)),
+                 f"there is no file {named['file']}")
+            self.baseline = (named["file"], own.read_text() if own.is_file() else None, named["level"])
+        else:
+            self.baseline = (self.file.name, self.text, self.level)
+        self.speed = speed
+        self.points["speed"] = sum(tier["points"] for tier in speed["tiers"])
 
     def plan(self):
         """What the grader reads (grader.cpp)."""

@@ -36,13 +36,14 @@ def explain(text, limit=8):
 class Builder:
     def __init__(self, build, assignment, hidden_folders=()):
         self.flags = json.loads((Path(build) / "grading.json").read_text())
+        self.gpu = self.flags.get("language") == "cu"
         self.assignment = assignment
         self.build = Path(build).resolve()
         # What no compilation of a submission may read, by whatever trick.
         self.hidden = [str(Path(folder).resolve()) for folder in hidden_folders]
         self.limits = sandbox.Limits(seconds=4 * assignment.limits["compile_seconds"],
                                      cpu_seconds=assignment.limits["compile_seconds"], memory_mb=6144, file_mb=256)
-        libraries = [Path(name) for key in ("link_worker", "link_grader") for name in self.flags[key]
+        libraries = [Path(name) for key in ("link_worker", "link_grader") for name in self.flags.get(key, [])
                      if name.endswith(".a")]
         state = [self.flags, assignment.text, assignment.files, assignment.level,
                  [(str(path), path.stat().st_mtime_ns) for path in libraries]]
@@ -51,7 +52,7 @@ class Builder:
 
     def command(self, mode, source, target):
         # -ffile-prefix-map: no path of the grader's machine in the file.
-        return [self.flags["compiler"], "-x", "c++", *self.flags["common"], *self.flags[mode], "-I", str(source.parent),
+        return [self.flags["compiler"], "-x", self.flags.get("language", "c++"), *self.flags["common"], *self.flags[mode], "-I", str(source.parent),
                 "-c", str(source), "-o", str(target)]
 
     def write_unit(self, folder, text, own_files=None):
@@ -93,7 +94,7 @@ class Builder:
 
     def link(self, inputs, libraries, target):
         partial = target.with_suffix(".partial")
-        done = subprocess.run([self.flags["compiler"], *map(str, inputs), "-o", str(partial), *self.flags[libraries]],
+        done = subprocess.run([self.flags.get("linker", self.flags["compiler"]), *map(str, inputs), "-o", str(partial), *self.flags[libraries]],
                               capture_output=True, text=True, errors="replace")
         if done.returncode != 0:
             raise DoesNotCompile("does not link: " + explain(done.stderr))
@@ -107,16 +108,47 @@ class Builder:
             self.run_compiler(self.command("submission", unit, made), folder, True)
         except sandbox.TooMuch as reason:
             raise DoesNotCompile(f"compiling {reason}") from None
-        wrong = objects.check_object(made, self.folder / "teacher.o")
+        wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu)
         if wrong:
             raise assignments.BadSubmission(wrong)
-        objects.confine(made, confined)
-        box = folder / "box"
-        (box / "root").mkdir(parents=True)
+        objects.confine(made, confined, self.gpu)
+        return self.link_worker(confined, folder / "box")
+
+    def link_worker(self, confined, box):
+        (box / "root").mkdir(parents=True, exist_ok=True)
         self.link([confined], "link_worker", box / "worker")
         for path in (box, box / "root", box / "worker"):
             path.chmod(0o755)
         return box
+
+
+class GpuBuilder(Builder):
+    """The same with nvcc, for workers that are timed; `build` is the folder of a CUDA build. Builds no grader: that
+    is a program for the CPU."""
+
+    def prepare(self):
+        """Builds the baseline, once, from files of the teacher or of the book."""
+        name, text, level = self.assignment.baseline
+        place = self.folder / hashlib.sha256(json.dumps([name, text, level]).encode()).hexdigest()[:16]
+        self.baseline, teacher = place / "box", self.folder / "teacher.o"
+        if (self.baseline / "worker").exists() and teacher.exists():
+            return
+        place.mkdir(parents=True, exist_ok=True)
+        made = teacher
+        try:
+            unit = self.write_unit(self.folder, self.assignment.text)
+            self.run_compiler(self.command("submission", unit, teacher), self.folder, False)
+            if (name, text, level) != (self.assignment.file.name, self.assignment.text, self.assignment.level):
+                made = place / "baseline.o"
+                unit = self.write_unit(place, self.assignment.text)
+                if text is not None:
+                    (place / name).write_text(text)
+                unit.write_text(UNIT.format(file=name, level=level))
+                self.run_compiler(self.command("submission", unit, made), place, False)
+        except (DoesNotCompile, sandbox.TooMuch) as reason:
+            raise assignments.BadAssignment(f"speed: {name} does not compile for the GPU:\n{reason}") from None
+        objects.confine(made, place / "confined.o", self.gpu)
+        self.link_worker(place / "confined.o", self.baseline)
 
 
 if __name__ == "__main__":

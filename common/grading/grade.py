@@ -23,6 +23,7 @@ import lint
 import report
 import sandbox
 import slurm
+import speed
 from assignment import BadAssignment, BadSubmission
 
 MOST_BYTES = 256 << 10
@@ -115,6 +116,8 @@ def score(assignment, outcome):
         missing = "right at some sizes that were handed out, and at no other size"
     rows = []
     for step, mine in by_step.items():
+        if step == "speed":
+            continue  # the last, and not made of checks
         wrong = [check for check in mine if not check["passed"]]
         part, feedback = 1.0, ""
         if step == "compiles":
@@ -143,6 +146,8 @@ def score(assignment, outcome):
                 feedback = ""
         rows.append({"step": step, "points": round(part * assignment.points[step], 2), "of": assignment.points[step],
                      "passed": part == 1.0, "feedback": feedback})
+    if "speed" in outcome:
+        rows.append(speed.score(assignment, rows, outcome["speed"]))
     return rows
 
 
@@ -171,7 +176,9 @@ class Class:
         self.assignment, self.builder, self.out, self.jobs, self.again = assignment, builder, out, jobs, again
         self.lock = threading.Lock()
         self.slots = list(range(jobs))
-        state = [assignment.data, builder.digest]
+        own = Path(__file__).resolve().parent
+        scripts = [(own / f"{name}.py").read_text() for name in ("assignment", "build", "grade", "lint", "objects", "speed")]
+        state = [assignment.data, builder.digest, scripts]
         self.digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
 
     def grade(self, name, path):
@@ -195,12 +202,35 @@ class Class:
         except build.DoesNotCompile as reason:
             outcome = {"rejected": f"does not compile:\n{reason}"}
         result["outcome"] = outcome
-        result["steps"] = score(self.assignment, outcome)
+        result["seconds"] = round(time.monotonic() - began, 1)
+        return self.enter(result)
+
+    def enter(self, result):
+        """Writes the result with its points."""
+        result["steps"] = score(self.assignment, result["outcome"])
         result["score"] = round(sum(row["points"] for row in result["steps"]), 2)
         result["of"] = sum(row["of"] for row in result["steps"])
-        result["seconds"] = round(time.monotonic() - began, 1)
-        report.write_json(self.out / "results" / f"{name}.json", result)
+        report.write_json(self.out / "results" / f"{result['name']}.json",
+                          {key: value for key, value in result.items() if key != "kept"})
         return result
+
+    def time_all(self, timing, results, found, jobs):
+        """The step `speed`: of those that are right, one after the other."""
+        entries = {}
+        for result in results:
+            if result.get("trouble") or "speed" in result["outcome"]:
+                continue  # not graded, or timed before
+            if speed.may_be_timed(result["steps"]):
+                result["outcome"]["speed"] = {}
+                self.enter(result)
+                continue
+            text, own_files = read_submission(found[result["name"]], self.assignment)
+            entries[result["name"]] = admit(text, own_files, self.assignment)
+        outcomes = timing.run(entries, jobs, lambda row: print(row, flush=True))
+        for result in results:
+            if result["name"] in outcomes:
+                result["outcome"]["speed"] = outcomes[result["name"]]
+                self.enter(result)
 
     def old_result(self, name, text):
         path = self.out / "results" / f"{name}.json"
@@ -208,7 +238,8 @@ class Class:
             old = json.loads(path.read_text())
         except (OSError, ValueError):
             return None
-        same = old.get("digest") == self.digest and old.get("text") == text and not old["outcome"].get("trouble")
+        same = old.get("digest") == self.digest and old.get("text") == text and not old["outcome"].get("trouble") and \
+            not old["outcome"].get("speed", {}).get("trouble")
         return dict(old, kept=True) if same else None
 
     def run(self, spliced, own_files=None):
@@ -318,6 +349,7 @@ def parse_arguments(argv):
     parser = argparse.ArgumentParser(prog="./run grade", description="Grades submissions to an assignment, each in a "
                                      "sandbox (docs/teaching.md).")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--gpu-build", help=argparse.SUPPRESS)
     parser.add_argument("assignment", metavar="ASSIGNMENT", help="folder with assignment.json")
     parser.add_argument("submissions", metavar="SUBMISSIONS", help="folder with a file or a folder per student, or one "
                         "file")
@@ -356,7 +388,10 @@ def main(argv):
         hidden = [assignment.folder] + ([submissions] if submissions.is_dir() else [])
         builder = build.Builder(arguments.build, assignment, hidden)
         builder.prepare()
-    except (BadAssignment, BadSubmission) as reason:
+        timing = None
+        if assignment.speed and arguments.gpu_build:
+            timing = speed.Speed(assignment, arguments.gpu_build, builder.folder / "grader", hidden)
+    except (BadAssignment, BadSubmission, speed.NoGpu) as reason:
         print(f"grade: {reason}", file=sys.stderr)
         return 2
     began = time.monotonic()
@@ -365,17 +400,28 @@ def main(argv):
         graders = Class(assignment, builder, out, arguments.jobs, arguments.again)
         if arguments.task is not None:
             name = json.loads((out / "slurm" / "tasks.json").read_text())[arguments.task]
-            print(progress(1, 1, graders.grade(name, found[name])))
+            result = graders.grade(name, found[name])
+            if timing:
+                graders.time_all(timing, [result], found, 1)
+            print(progress(1, 1, result))
             return 0
         print(f"{assignment.title}: {len(found)} submissions, {arguments.jobs} at a time, in "
               f"{sandbox.describe()}", flush=True)
+        if timing:
+            print(f"Speed: timed on {timing.describe()}", flush=True)
+        elif assignment.speed:
+            print("Speed: not graded, because there is no GPU here; its points are left out", flush=True)
         try:
             if arguments.slurm:
                 command = ["--build", Path(arguments.build).resolve(), assignment.folder, submissions.resolve(), "--out",
                            out.resolve(), "--jobs", "1"]
+                if timing:
+                    command += ["--gpu-build", Path(arguments.gpu_build).resolve()]
                 results = graders.grade_by_slurm(found, arguments.jobs, arguments.sbatch, command)
             else:
                 results = graders.grade_all(found)
+            if timing:
+                graders.time_all(timing, results, found, arguments.jobs)
         except slurm.NoSlurm as reason:
             print(f"grade: {reason}", file=sys.stderr)
             return 2
@@ -385,6 +431,8 @@ def main(argv):
         mark_equal(results)
         if arguments.out:
             report.write_all(out, assignment, results)
+            if timing:
+                report.write_leaderboard(out, assignment, results, timing.roofs["device"])
     if len(results) == 1:
         print(report.feedback(results[0]))
     print(f"{len(results)} graded in {time.monotonic() - began:.0f} s" +

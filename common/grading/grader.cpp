@@ -4,6 +4,7 @@
 // returns outputs and counts.
 //
 //   grader PLAN.json OUT.json WORKER [ARGUMENT...]
+//   grader --speed PLAN.json OUT.json   PLAN and OUT as in speed.hpp
 //
 // PLAN.json: {"public_sizes": [[1, 1], ...], "hidden_sizes": ..., "trace_sizes": ...,
 //             "hidden_trace_sizes": ..., "seeds": [7, ...], "seconds": 10}
@@ -13,11 +14,8 @@
 // `reason` may name hidden values: it is for the teacher. `property` may be shown to anyone.
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -25,8 +23,9 @@
 #include <string>
 #include <vector>
 
+#include "common/grading/child.hpp"
 #include "common/grading/entry.hpp"
-#include "common/grading/message.hpp"
+#include "common/grading/speed.hpp"
 #include "common/harness/check.hpp"
 #include "common/harness/claims_check.hpp"
 #include "common/harness/options.hpp"
@@ -36,51 +35,6 @@ namespace cookbook::grading {
 namespace {
 
 using nlohmann::json;
-
-// More than the tensors of any task and what the tracer says of it.
-constexpr std::uint64_t kMostAnswerBytes = std::uint64_t{2} << 30;
-
-/// The process of the submission, between two pipes.
-class Worker {
- public:
-  explicit Worker(char** command) {
-    int down[2], up[2];
-    if (pipe(down) != 0 || pipe(up) != 0) throw std::runtime_error("no pipe");
-    child_ = fork();
-    if (child_ < 0) throw std::runtime_error("no process");
-    if (child_ == 0) {
-      dup2(down[0], STDIN_FILENO);
-      dup2(up[1], STDOUT_FILENO);
-      for (const int end : {down[0], down[1], up[0], up[1]}) close(end);
-      execvp(command[0], command);
-      _exit(127);
-    }
-    close(down[0]);
-    close(up[1]);
-    to_ = down[1];
-    from_ = up[0];
-  }
-  ~Worker() {
-    close(to_);
-    close(from_);
-    int status = 0;
-    while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {
-    }
-  }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
-
-  json ask(const json& task) {
-    send(to_, task);
-    json answer;
-    if (!receive(from_, kMostAnswerBytes, answer)) throw BrokenPipe("the process has ended");
-    return answer;
-  }
-
- private:
-  pid_t child_ = -1;
-  int to_ = -1, from_ = -1;
-};
 
 /// What went wrong, in words that name no size, index, value or line: a submission could choose the
 /// line to tell a size.
@@ -194,7 +148,7 @@ class Grader {
   char** command_;
   Entry teacher_;
   Ladder ladder_;
-  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<Child> worker_;
   json checks_ = json::array();
   bool hung_ = false;
 };
@@ -292,7 +246,7 @@ void Grader::run(const Task& task) {
   instance.redraw(task.draws.front());
   json answer;
   try {
-    if (!worker_) worker_ = std::make_unique<Worker>(command_);
+    if (!worker_) worker_ = std::make_unique<Child>(command_);
     answer = worker_->ask({{"size", task.size},
                            {"pitch", task.variant.extra_pitch},
                            {"shift", task.variant.misalign_elements},
@@ -411,6 +365,11 @@ int main_of(int argc, char** argv) {
     return 2;
   }
   signal(SIGPIPE, SIG_IGN);
+  if (std::string(argv[1]) == "--speed") {
+    const json found = time_submission(json::parse(std::ifstream(argv[2])), entry());
+    write_file(argv[3], found.dump(1) + "\n");
+    return 0;
+  }
   const json plan = json::parse(std::ifstream(argv[1]));
   const json result = Grader(plan, argv + 3).grade();
   write_file(argv[2], result.dump(1) + "\n");

@@ -5,10 +5,10 @@
 add_library(cookbook_grading_worker STATIC grading/worker.cpp grading/message.cpp
   $<TARGET_OBJECTS:cookbook_tracing>)
 target_link_libraries(cookbook_grading_worker PUBLIC cookbook_harness)
-add_library(cookbook_grading_grader STATIC grading/grader.cpp grading/message.cpp)
+add_library(cookbook_grading_grader STATIC grading/grader.cpp grading/speed.cpp grading/message.cpp)
 target_link_libraries(cookbook_grading_grader PUBLIC cookbook_harness)
 add_custom_target(grading ALL DEPENDS cookbook_grading_worker cookbook_grading_grader)
-set_source_files_properties(grading/worker.cpp grading/message.cpp grading/grader.cpp
+set_source_files_properties(grading/worker.cpp grading/message.cpp grading/grader.cpp grading/speed.cpp
   PROPERTIES COMPILE_OPTIONS -O1)
 
 cookbook_json(common -std=c++20 -DCOOKBOOK_SIMT=1 -w -fno-gnu-unique -I${PROJECT_SOURCE_DIR}

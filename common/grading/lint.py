@@ -26,6 +26,7 @@ WORDS = {
     "syscall": "a system call", "printf": "output", "puts": "output", "fprintf": "output", "fopen": "a file",
 }
 PREFIXES = {"COOKBOOK_": "a name of the build", "__builtin_": "a compiler's builtin",
+            "__cuda": "a name of the compiler", "__device_stub": "a name of the compiler", "__nv": "a name of the compiler",
             "__tsan": "a name of the tracer", "__sanitizer": "a name of the tracer"}
 # Which file and line this is, and with it which build.
 PLACE = {"__FILE__", "__LINE__", "__BASE_FILE__", "__FILE_NAME__", "__COUNTER__", "__DATE__", "__TIME__",

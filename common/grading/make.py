@@ -144,7 +144,8 @@ def new(arguments, caller):
         "level": level, "public_sizes": known,
         "hidden_sizes": hidden_sizes(known, draw, max(6, len(known) // 2)), "trace_sizes": [found["trace_size"]],
         "hidden_trace_sizes": scaled(found["trace_size"], draw),
-        "seeds": [draw.randint(1, 2**62) for _ in range(8)], "points": dict(assignments.STEPS),
+        "seeds": [draw.randint(1, 2**62) for _ in range(8)],
+        "points": {step: points for step, points in assignments.STEPS.items() if step != "speed"},
         "limits": dict(assignments.LIMITS),
     }
     (folder / name).write_text(mark(source))

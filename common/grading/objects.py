@@ -12,15 +12,19 @@ import subprocess
 DEVICE = re.compile(r"""
   (?: threadIdx | blockIdx | blockDim | gridDim
   | cookbook::detail::launch_kernel\(.*
-  | cookbook::LaunchError::.*
+  | cookbook::LaunchError::.* | cookbook::spin_pause\(\)
   | cookbook::simt::(?:
       sync_\w+ | shuffle\w* | vote\w* | ballot\w* | match_\w+ | reduce\w* | active_mask | lane_id | any_of | all_of
     | dynamic_shared_memory | shared_address | shared_pointer | memory_fence\w* | nap | atomic_\w+ | normal_quantile
-    | cycle_counter | nanosecond_counter | trap
+    | cycle_counter | nanosecond_counter | trap | load_acquire | store_release
     | (?:named_)?barrier_\w+ | cluster_\w+ | map_shared_rank | mapa\w*
     )\(.*
   | cookbook::simt::units::.*
   )""", re.VERBOSE)
+# What a level says about itself, which makes data and nothing else.
+CLAIMS = re.compile(r"""cookbook::(?:
+    (?:global|shared|tma)_(?:loads|stores) | Accesses::\w+ | faster_than_previous | at_least_previous | against_library
+  | fraction_of_roof | number_text )(?:\[abi:cxx11\])?\(.*""", re.VERBOSE)
 MATHEMATICS = re.compile(r"""
   (?: a?(?:sin|cos|tan)h? | atan2 | exp2? | expm1 | exp10 | log(?:2|10|1p|b)? | pow | sqrt | cbrt | hypot | fabs | fmod
   | fm(?:a|in|ax) | floor | ceil | trunc | l?l?r(?:ound|int) | nearbyint | ldexp | frexp | modf | scalbl?n | copysign
@@ -31,7 +35,7 @@ COMPILER = re.compile(r"""
   (?: __tsan_(?!acquire|release|mutex|create|switch|set|get|destroy)\w+ | __sanitizer_cov_trace_pc | __ubsan_handle_\w+
   | _Unwind_Resume | __gxx_personality_v0 | __cxa_(?:begin|end)_catch | __cxa_call_terminate | __cxa_guard_\w+
   | _GLOBAL_OFFSET_TABLE_ | __tls_get_addr | __tls_init | mem(?:cpy|set|move|cmp) | __stack_chk_fail
-  | std::terminate\(\) | __assert_fail | __dso_handle )""", re.VERBOSE)
+  | std::terminate\(\) | std::__throw_\w+\(.*\) | __assert_fail | __dso_handle )""", re.VERBOSE)
 ENTRY = "_ZN8cookbook7grading5entryEv"
 # g++ -fsanitize=thread makes one, which calls __tsan_init.
 OWN_CONSTRUCTOR = ".init_array.00099"
@@ -111,22 +115,30 @@ def readable(demangled):
     return demangled if len(demangled) < 100 else demangled[:97] + "..."
 
 
-def check_object(path, teacher):
-    """What is wrong with a submission's object file, or "". `teacher`: the teacher's own, compiled alike."""
+# nvcc's variables of a kernel's handle, and what finds the device code; the lint forbids such names.
+OF_NVCC = re.compile(r"__cudaFatCubinHandle|_ZZ\w*__device_stub_\w+|_ZL20__cudaFatCubinHandle")
+
+
+def check_object(path, teacher, gpu=False):
+    """What is wrong with a submission's object file, or "". `teacher`: the teacher's own, compiled alike. `gpu`:
+    made by nvcc, whose registration of the kernels is one static initialiser."""
     allowed = undefined(teacher)
     for symbol, name in undefined(path).items():
         if symbol in allowed:
             continue
-        if not (DEVICE.fullmatch(name) or MATHEMATICS.fullmatch(name) or COMPILER.fullmatch(name)):
+        if not (DEVICE.fullmatch(name) or CLAIMS.fullmatch(name) or MATHEMATICS.fullmatch(name) or COMPILER.fullmatch(name)):
             return f"the code calls `{readable(name)}`: only kernels, launches and mathematics are allowed"
     for name, kind, size in sections_of(path):
         # INIT_ARRAY, FINI_ARRAY, PREINIT_ARRAY and their older forms.
         runs_itself = kind in (14, 15, 16) or re.match(r"\.(ctors|dtors|init|fini)\b", name)
-        if runs_itself and size > 0 and (name != OWN_CONSTRUCTOR or size > 8):
+        allowed_one = name == (".init_array" if gpu else OWN_CONSTRUCTOR)
+        if runs_itself and size > 0 and (not allowed_one or size > 8):
             return "the code has a static initialiser: it would run before the grader"
     if re.search(r"^[0-9a-f]* *i ", output_of(["nm", str(path)]), re.MULTILINE):
         return "the code has an indirect function: it would run before the grader"
     more = writable_data(path) - writable_data(teacher)
+    if gpu:
+        more = {name for name in more if not OF_NVCC.fullmatch(name)}
     if more:
         name = output_of(["c++filt", sorted(more)[0]]).strip()
         return f"the variable `{readable(name)}` keeps a value from one launch to the next"
@@ -139,12 +151,14 @@ def check_object(path, teacher):
     return ""
 
 
-def confine(path, target):
+def confine(path, target, gpu=False):
     """The object file with every definition local but the entry, and nothing that runs by itself: its
-    functions cannot take the place of the grader's."""
+    functions cannot take the place of the grader's. `gpu`: except nvcc's registration of the kernels."""
     joined = target.with_suffix(".joined.o")
     output_of(["ld", "-r", "--force-group-allocation", str(path), "-o", str(joined)])
-    output_of(["objcopy", f"--keep-global-symbol={ENTRY}", "--remove-section=.init_array*",
-               "--remove-section=.rela.init_array*", "--remove-section=.ctors*", "--remove-section=.fini_array*",
-               "--remove-section=.preinit_array*", "--remove-section=.dtors*", str(joined), str(target)])
+    sections = [".ctors*", ".fini_array*", ".preinit_array*", ".dtors*"]
+    if not gpu:
+        sections += [".init_array*", ".rela.init_array*"]
+    output_of(["objcopy", f"--keep-global-symbol={ENTRY}", *(f"--remove-section={name}" for name in sections),
+               str(joined), str(target)])
     joined.unlink()

@@ -2,14 +2,18 @@
 """What ./run grade writes: grades.csv, index.html, feedback, Gradescope's results.json, JUnit XML."""
 import csv
 import html
+import io
 import json
 import os
+import time
 from xml.etree import ElementTree
+
+import speed
 
 NAMES = {"compiles": "compiles", "public_sizes": "sizes that were handed out", "hidden_sizes": "other sizes",
          "inputs": "kinds of input", "layouts": "rows and bases that start anywhere",
          "schedules": "orders of blocks and of asynchronous copies", "races": "no race, nothing out of bounds",
-         "claims": "mechanism"}
+         "claims": "mechanism", "speed": "speed"}
 
 
 def write_text(path, text):
@@ -44,10 +48,16 @@ def gradescope(result):
     tests = [{"name": NAMES[row["step"]], "number": str(number), "score": row["points"], "max_score": row["of"],
               "status": "passed" if row["passed"] else "failed", "output": row["feedback"], "visibility": "visible"}
              for number, row in enumerate(result["steps"], 1)]
+    board = [{"name": "Score", "value": result["score"]}]
+    measured = result.get("outcome", {}).get("speed", {})
+    if measured.get("ratio"):
+        board += [{"name": "Speed-up", "value": round(measured["ratio"], 3)},
+                  {"name": "95 % interval", "value": f"{measured['low']:.3f} to {measured['high']:.3f}"},
+                  {"name": "Time (us)", "value": round(measured["us"], 1), "order": "asc"}]
     return {"score": result["score"], "execution_time": round(result["seconds"]), "output": feedback(result),
             "output_format": "text", "test_output_format": "text", "visibility": "visible",
             "stdout_visibility": "hidden", "tests": tests,
-            "leaderboard": [{"name": "Score", "value": result["score"]}]}
+            "leaderboard": board}
 
 
 def junit(assignment, results):
@@ -85,10 +95,49 @@ td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}
 .no{color:#b3261e}.yes{color:#1a7f37}pre{white-space:pre-wrap;margin:.3em 0}
 @media(prefers-color-scheme:dark){body{background:#111;color:#ddd}.no{color:#ff8a80}.yes{color:#7ee787}}"""
 
+BARS = """.axis{position:relative;width:16em;height:1em;background:#8882}.bar,.interval{position:absolute;top:0;bottom:0}
+.bar{left:0;background:#3b82f6}.interval{background:#f59e0b}"""
+
+
+def write_leaderboard(out, assignment, results, device):
+    """leaderboard.csv and leaderboard.html: those that were timed, with intervals."""
+    fields = ["place", "name", "speed-up", "low", "high", "us", "baseline us", "of roof", "samples", "least MHz",
+              "most MHz"]
+    rows = []
+    for place, result in speed.leaderboard(results):
+        one = result["outcome"]["speed"]
+        rows.append([place, result["name"], f"{one['ratio']:.3f}", f"{one['low']:.3f}", f"{one['high']:.3f}",
+                     f"{one['us']:.1f}", f"{one['baseline_us']:.1f}", f"{one['of_roof']:.3f}", one["samples"],
+                     one["least_mhz"], one["most_mhz"]])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(fields)
+    writer.writerows([row[0], cell(row[1]), *row[2:]] for row in rows)
+    write_text(out / "leaderboard.csv", text.getvalue())
+    # A bar per submission: its interval, on a common axis from zero.
+    longest = max((float(row[4]) for row in rows), default=1)
+    lines = []
+    for row in rows:
+        low, high = (100 * float(row[i]) / longest for i in (3, 4))
+        bar = (f'<div class="axis"><div class="bar" style="width:{low:.2f}%"></div><div class="interval" '
+               f'style="left:{low:.2f}%;width:{max(high - low, 0.4):.2f}%"></div></div>')
+        lines.append("<tr>" + "".join(f"<td>{html.escape(str(value))}</td>" for value in (
+            row[0], row[1], row[2], f"{row[3]} to {row[4]}", row[5], f"{100 * float(row[7]):.0f} %")) +
+            f"<td>{bar}</td></tr>")
+    heads = "".join(f"<th>{name}</th>" for name in ("place", "submission", "speed-up", "95 % interval", "us",
+                                                    "of roof", "speed-up and its interval"))
+    write_text(out / "leaderboard.html", (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Leaderboard</title><style>{STYLE}{BARS}</style>'
+        f"<h1>{html.escape(assignment.title)}: leaderboard</h1><p>Speed-up over {html.escape(assignment.baseline[2])} "
+        f"at {html.escape(' x '.join(map(str, assignment.speed['size'])))}, on {html.escape(device)}, "
+        f"{time.strftime('%Y-%m-%d')}. Intervals that overlap share a place.</p>"
+        f"<table><tr>{heads}</tr>{''.join(lines)}</table></html>\n"))
+
 
 def page(assignment, results):
     """The overview, without a script: one row per submission, what was said to whom below it."""
     steps = [step for step in NAMES if assignment.points[step] > 0]
+    out_of = max((result["of"] for result in results), default=0)
     rows = []
     for result in results:
         by_step = {row["step"]: row for row in result["steps"]}
@@ -109,7 +158,7 @@ def page(assignment, results):
     heads = "".join(f"<th>{html.escape(NAMES[step])}<br>{assignment.points[step]:g}</th>" for step in steps)
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(assignment.title)}</title>'
             f"<style>{STYLE}</style><h1>{html.escape(assignment.title)}</h1><p>{len(results)} submissions; median "
-            f"{median:g} of {sum(assignment.points.values()):g} points.</p><table><tr><th>submission</th><th>points</th>"
+            f"{median:g} of {out_of:g} points.</p><table><tr><th>submission</th><th>points</th>"
             f"{heads}<th></th></tr>{''.join(rows)}</table></html>\n")
 
 

@@ -6,12 +6,15 @@ of the machine's files only those of the system. Where it is missing, namespaces
 rlimits. Where even these are not allowed, rlimits alone; describe() says which.
 """
 import functools
+import glob
 import os
+import pathlib
 import resource
 import select
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 SYSTEM = [folder for folder in ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/alternatives")
@@ -21,8 +24,8 @@ FIRST_UID = 61000
 
 
 class Limits:
-    """seconds of wall-clock time, cpu_seconds, memory_mb (address space) and processes of one command;
-    file_mb: the largest file that it may write."""
+    """seconds of wall-clock time, cpu_seconds, memory_mb (address space; None: CUDA reserves more than there is) and
+    processes of one command; file_mb: the largest file that it may write."""
 
     def __init__(self, seconds=60, cpu_seconds=60, memory_mb=4096, processes=32, file_mb=64):
         self.seconds, self.cpu_seconds, self.memory_mb = seconds, cpu_seconds, memory_mb
@@ -30,17 +33,23 @@ class Limits:
 
     def as_options(self):
         """For prlimit(1), which sets them inside the sandbox: there processes are counted from zero."""
-        return [f"--nproc={self.processes}", f"--as={self.memory_mb << 20}", f"--cpu={self.cpu_seconds}",
-                f"--fsize={self.file_mb << 20}", "--core=0", "--nofile=256"]
+        memory = [f"--as={self.memory_mb << 20}"] if self.memory_mb else []
+        return [f"--nproc={self.processes}", *memory, f"--cpu={self.cpu_seconds}", f"--fsize={self.file_mb << 20}",
+                "--core=0", "--nofile=256"]
 
 
-def bubblewrap(mounts):
-    """The start of a command line. `mounts`: (outside, inside), read-only."""
+def bubblewrap(mounts, devices=(), variables=()):
+    """The start of a command line. `mounts`: (outside, inside), read-only. `devices`: of /dev, beside the usual."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--setenv", "PATH",
                "/usr/bin:/bin", "--setenv", "LC_ALL", "C"]
     for outside, inside in mounts:
         command += ["--ro-bind", outside, inside]
-    return command + ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"]
+    for name, value in variables:
+        command += ["--setenv", name, value]
+    command += ["--proc", "/proc", "--dev", "/dev"]
+    for device in devices:
+        command += ["--dev-bind", device, device]
+    return command + ["--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"]
 
 
 def system_mounts():
@@ -69,7 +78,10 @@ done
 shift
 mount --bind "$folder" "$root/work"
 mount -o remount,bind,ro "$root/work" 2>/dev/null || true
-for device in null zero urandom; do : > "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"; done
+for device in null zero urandom $COOKBOOK_DEVICES; do
+  if [ -d "/dev/$device" ]; then mkdir -p "$root/dev/$device"; else : > "$root/dev/$device"; fi
+  mount --rbind "/dev/$device" "$root/dev/$device"
+done
 mount -t proc proc "$root/proc" 2>/dev/null || mount --rbind /proc "$root/proc"
 cd "$root"
 pivot_root . old
@@ -82,36 +94,46 @@ exec "$@"
 """
 
 
-def worker_command(kind, folder, limits, slot):
+def worker_command(kind, folder, limits, slot, devices=(), variables=(), mounts=()):
     """How to start the program /work/worker of `folder`, which everyone can read."""
     inside = ["prlimit", *limits.as_options(), "/work/worker"]
+    variables = list(variables)
+    setting = [f"{name}={value}" for name, value in variables]
     if kind == "bubblewrap":
-        return [*as_other_user(slot), *bubblewrap([*system_mounts(), (str(folder), "/work")]), *inside]
+        places = [*system_mounts(), *((place, place) for place in mounts), (str(folder), "/work")]
+        return [*as_other_user(slot), *bubblewrap(places, devices, variables), *inside]
     if kind == "namespaces":
         root = folder / "root"
-        return [*as_other_user(slot), "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "unshare", "--user",
+        return [*as_other_user(slot), "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
+                "COOKBOOK_DEVICES=" + " ".join(device[len("/dev/"):] for device in devices), *setting, "unshare", "--user",
                 "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--net", "--uts", "sh", "-c",
-                UNSHARED, "sh", str(root), str(folder), " ".join(SYSTEM), *inside]
-    return [*as_other_user(slot), "env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "prlimit", *limits.as_options(),
+                UNSHARED, "sh", str(root), str(folder), " ".join([*SYSTEM, *mounts]), *inside]
+    return [*as_other_user(slot), "env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", *setting, "prlimit", *limits.as_options(),
             str(folder / "worker")]
 
 
-@functools.lru_cache
-def kind_of_sandbox():
-    """"bubblewrap", "namespaces" or "limits": the best that works here."""
+def gpu_worker_command(kind, folder, limits, slot):
+    """The same, with the GPU in the sandbox."""
+    devices = sorted(glob.glob("/dev/nvidia*")) + [place for place in ("/dev/dxg",) if os.path.exists(place)]
+    names = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+    variables = [("CUDA_CACHE_DISABLE", "1")] + [(name, os.environ[name]) for name in names if os.environ.get(name)]
+    mounts = [place for place in ("/sys",) if os.path.isdir(place)]
+    return worker_command(kind, folder, limits, slot, devices, variables, mounts)
+
+
+def first_that_works(program, command_of):
+    """"bubblewrap", "namespaces" or "limits": the best in which `program` ends with 0."""
     wanted = os.environ.get("COOKBOOK_SANDBOX")
     if wanted:
         return wanted
-    import pathlib
-    import tempfile
     for kind in ("bubblewrap", "namespaces"):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             folder.chmod(0o755)
             (folder / "root").mkdir()
-            shutil.copy("/bin/true", folder / "worker")
+            shutil.copy(program, folder / "worker")
             try:
-                done = subprocess.run(worker_command(kind, folder, Limits(), 0), capture_output=True, timeout=20)
+                done = subprocess.run(command_of(kind, folder), capture_output=True, timeout=20)
             except (OSError, subprocess.TimeoutExpired):
                 continue
             if done.returncode == 0:
@@ -119,10 +141,25 @@ def kind_of_sandbox():
     return "limits"
 
 
+@functools.lru_cache
+def kind_of_sandbox():
+    return first_that_works("/bin/true", lambda kind, folder: worker_command(kind, folder, Limits(), 0))
+
+
+@functools.lru_cache
+def kind_of_gpu_sandbox(program):
+    """The same for programs that use the GPU; `program --probe` ends with 0 where it can."""
+    limits = Limits(memory_mb=None)
+    return first_that_works(program, lambda kind, folder: [*gpu_worker_command(kind, folder, limits, 0), "--probe"])
+
+
+KINDS = {"bubblewrap": "bubblewrap (no network, own processes, nothing writable but its memory)",
+         "namespaces": "namespaces by unshare (no network, own processes, nothing writable but its memory)",
+         "limits": "limits only: NO sandbox works here; install bubblewrap"}
+
+
 def describe():
-    return {"bubblewrap": "bubblewrap (no network, own processes, nothing writable but its memory)",
-            "namespaces": "namespaces by unshare (no network, own processes, nothing writable but its memory)",
-            "limits": "limits only: NO sandbox works here; install bubblewrap"}[kind_of_sandbox()]
+    return KINDS[kind_of_sandbox()]
 
 
 class TooMuch(Exception):

@@ -16,12 +16,11 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/host_access.hpp"
 #include "common/backend/simt/trace.hpp"
+#include "common/grading/buffers.hpp"
 #include "common/grading/entry.hpp"
 #include "common/grading/message.hpp"
-#include "common/harness/inputs.hpp"
 #include "common/harness/isolate.hpp"
 
 namespace cookbook::grading {
@@ -29,51 +28,15 @@ namespace {
 
 using nlohmann::json;
 
-// The buffers of a problem.
-class Buffers {
- public:
-  Buffers(const AnyProblem& problem, const Variant& variant) : specs_(problem.tensors()) {
-    for (const TensorSpec& spec : specs_) {
-      const std::size_t shift =
-          static_cast<std::size_t>(variant.misalign_elements) * dtype_bytes(spec.dtype);
-      memory_.push_back(std::make_unique<DeviceMemory>(spec.bytes(), spec.name, shift));
-      pointers_.by_name[spec.name] = memory_.back()->data();
-    }
+// All tensors as they are now, and the first one whose guard band was written.
+json contents(Buffers& buffers) {
+  json result{{"tensors", json::object()}, {"outside", buffers.written_outside()}};
+  for (std::size_t i = 0; i < buffers.specs().size(); ++i) {
+    result["tensors"][buffers.specs()[i].name] =
+        bytes_value(buffers.memory(i).data(), buffers.memory(i).bytes());
   }
-
-  const DevicePointers& pointers() const { return pointers_; }
-
-  // Fresh inputs; outputs are poisoned.
-  void fill(const json& inputs) {
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      const TensorSpec& spec = specs_[i];
-      if (spec.role == Role::output) {
-        fill_elements(memory_[i]->data(), static_cast<std::size_t>(spec.elements()),
-                      dtype_bytes(spec.dtype), poison_bits(spec.dtype));
-      } else {
-        const auto& bytes = inputs.at(spec.name).get_binary();
-        memory_[i]->copy_from_host(bytes.data(), bytes.size());
-      }
-    }
-  }
-
-  // All tensors as they are now, and the first one whose guard band was written.
-  json contents() const {
-    json result{{"tensors", json::object()}, {"outside", ""}};
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      result["tensors"][specs_[i].name] = bytes_value(memory_[i]->data(), memory_[i]->bytes());
-      if (!memory_[i]->guards_intact() && result["outside"] == "") {
-        result["outside"] = specs_[i].name;
-      }
-    }
-    return result;
-  }
-
- private:
-  std::vector<TensorSpec> specs_;
-  std::vector<std::unique_ptr<DeviceMemory>> memory_;
-  DevicePointers pointers_;
-};
+  return result;
+}
 
 json trace_json(const simt::Trace& trace) {
   json sites = json::array(), findings = json::array();
@@ -126,12 +89,16 @@ json run_task(const json& task) {
     }
     for (const json& inputs : task.at("runs")) {
       simt::open_device_memory(true);
-      own.fill(inputs);
+      own.fill([&](std::size_t i) {
+        const auto& bytes = inputs.at(own.specs()[i].name).get_binary();
+        if (bytes.size() != own.specs()[i].bytes()) throw std::runtime_error("a wrong input");
+        return bytes.data();
+      });
       simt::open_device_memory(false);
       run(Stream{});
       synchronize();
       simt::open_device_memory(true);
-      result["runs"].push_back(own.contents());
+      result["runs"].push_back(contents(own));
       if (recording) result["trace"] = trace_json(simt::stop_trace());  // the first run's
       recording = false;
     }

@@ -27,6 +27,7 @@ import museum  # noqa: E402
 import objects  # noqa: E402
 import report  # noqa: E402
 import sandbox  # noqa: E402
+import speed  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
 # Of each fence some: a right one, one that the tracer's counts reject, one that hidden sizes do, one that device
@@ -107,7 +108,13 @@ class AssignmentFile(unittest.TestCase):
     def test_mistakes_are_named(self):
         self.assertIn("'title'", self.wrong(title=None))
         self.assertIn("'colour'", self.wrong(colour="red"))
-        self.assertIn("no step 'speed'", self.wrong(points={"speed": 3}))
+        self.assertIn("no step 'style'", self.wrong(points={"style": 3}))
+        self.assertIn("those of its tiers", self.wrong(points={"speed": 3}))
+        for text, speed in {"`size`": {}, "unknown field 'colour'": {"size": [1], "colour": 1},
+                            "`roof`": {"size": [1], "roof": "thatched"}, "is no tier": {"size": [1], "tiers": [{"points": 1}]},
+                            "no file": {"size": [1], "baseline": {"file": "../../etc/passwd", "level": "x"}},
+                            "`samples`": {"size": [1], "samples": 1}}.items():
+            self.assertIn(text, self.wrong(speed=speed))
         self.assertIn("no limit 'time'", self.wrong(limits={"time": 3}))
         self.assertIn("whole numbers", self.wrong(hidden_sizes=[[1.5, 2]]))
         self.assertIn("no file", self.wrong(file="other.cuh"))
@@ -373,6 +380,96 @@ class SmallClass(unittest.TestCase):
             self.assertLessEqual(test["score"], test["max_score"])
         self.assertAlmostEqual(sum(test["score"] for test in document["tests"]), document["score"])
         self.assertEqual([set(row) for row in document["leaderboard"]], [{"name", "value"}])
+
+
+MEASURED = {"refused": "", "property": "", "us": 100, "baseline_us": 200, "ratio": 2.0, "low": 1.9, "high": 2.1,
+            "of_roof": 0.6, "samples": 9, "least_mhz": 1700, "most_mhz": 1900}
+
+
+class SpeedScore(unittest.TestCase):
+    def setUp(self):
+        with tempfile.TemporaryDirectory() as name:
+            shutil.copytree(HERE / "transpose", Path(name) / "a")
+            path = Path(name) / "a/assignment.json"
+            path.write_text(json.dumps({**json.loads(path.read_text()), "speed": {
+                "size": [64, 64], "tiers": [{"at_least": 1.9, "points": 3}, {"at_least": 1.95, "points": 2},
+                                            {"of_roof": 0.5, "points": 4}, {"of_roof": 0.6, "points": 1}]}}))
+            self.assignment = assignments.Assignment(Path(name) / "a")
+        self.right = [{"step": step, "passed": True} for step in speed.BEFORE]
+
+    def test_a_tier_counts_where_the_whole_interval_reaches_it(self):
+        row = speed.score(self.assignment, self.right, MEASURED)
+        self.assertEqual((row["points"], row["of"], row["passed"]), (7, 10, False))
+        self.assertIn("not reached: 1.95 times the baseline, 60% of the roof", row["feedback"])
+        self.assertTrue(speed.score(self.assignment, self.right, {**MEASURED, "low": 2.0})["passed"])
+
+    def test_what_is_refused_or_wrong_gets_nothing(self):
+        for rows, outcome, part in ((self.right, {"refused": "secret 12x34", "property": "its times"}, "its times"),
+                                    ([{"step": "races", "passed": False}], {}, "races did not pass")):
+            row = speed.score(self.assignment, rows, outcome)
+            self.assertEqual((row["points"], row["passed"]), (0, False))
+            self.assertIn(part, row["feedback"])
+            self.assertNotIn("secret", row["feedback"])
+
+    def test_intervals_that_overlap_share_a_place(self):
+        found = [{"name": name, "score": 1, "outcome": {"speed": {**MEASURED, "ratio": (low + high) / 2, "low": low,
+                                                                 "high": high}}, "seconds": 1, "steps": []}
+                 for name, low, high in (("slow", 1, 1.1), ("a", 2, 2.2), ("b", 2.1, 2.3), ("=fast", 3, 3.1))]
+        found.append({"name": "untimed", "outcome": {}})
+        self.assertEqual([(place, one["name"]) for place, one in speed.leaderboard(found)],
+                         [(1, "=fast"), (2, "b"), (2, "a"), (4, "slow")])
+        with tempfile.TemporaryDirectory() as name:
+            report.write_leaderboard(Path(name), self.assignment, found, "a <GPU>")
+            rows = list(csv.DictReader((Path(name) / "leaderboard.csv").read_text().splitlines()))
+            self.assertEqual([(row["name"], row["low"], row["high"]) for row in rows][:2],
+                             [("'=fast", "3.000", "3.100"), ("b", "2.100", "2.300")])
+            self.assertIn("a &lt;GPU&gt;", (Path(name) / "leaderboard.html").read_text())
+
+
+@unittest.skipIf(BUILD is None, "needs a build folder")
+class Speed(unittest.TestCase):
+    """A submission is timed on a stand-in for a GPU (tests/stand_ins/gpu_clock.cpp): the number of its launches
+    says what the stand-in does."""
+
+    def test_what_is_measured_and_what_is_refused(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            folder.chmod(0o755)  # for the user that runs what was submitted
+            shutil.copytree(HERE / "transpose", folder / "task")
+            flags = json.loads((BUILD / "grading.json").read_text())
+            library = next(BUILD.glob("tests/libgrading-speed-stand-in.a"))
+            flags["submission"] = ["-O0"]
+            flags["link_worker"] = [str(library) if "grading_worker" in part else part for part in flags["link_worker"]] + [
+                next(part for part in flags["link_grader"] if "grading_grader" in part)]
+            # 32,768 bytes at 64x64 take 5 ms at least.
+            flags["roofs"] = ["/bin/echo", json.dumps({"device": "stand-in", "hbm_copy": 2 * 4 * 64 * 64 / 5e-3})]
+            (folder / "gpu").mkdir()
+            (folder / "gpu/grading.json").write_text(json.dumps(flags))
+            path = folder / "task/assignment.json"
+            path.write_text(json.dumps({**json.loads(path.read_text()), "speed": {"size": [64, 64], "samples": 7}}))
+            assignment = assignments.Assignment(folder / "task")
+            builder = build.Builder(BUILD, assignment)
+            builder.prepare()
+            timing = speed.Speed(assignment, folder / "gpu", builder.folder / "grader")
+            launches = museum.with_run("    for (int more = static_cast<int>(shape.cols) / 64; more != 1; --more) {\n      "
+                                       "if (more < 1) return;\n      " +
+                                       museum.RUN[museum.RUN.index("launch("):museum.RUN.rindex("  }\n")].strip() + "\n    }")
+            (folder / "made").mkdir()
+            box = timing.make(*grade.admit(launches, {}, assignment), folder / "made")
+
+            def of(cols):
+                assignment.speed["size"] = [64 * 64 // cols, cols]
+                return timing.time(box)
+            one, two = of(64), of(128)
+            self.assertEqual([row["refused"] for row in (one, two)], ["", ""])
+            self.assertEqual((one["us"], one["ratio"], one["low"], one["high"], one["of_roof"]), (1e4, 1, 1, 1, 0.5))
+            self.assertEqual((two["us"], two["ratio"]), (2e4, 0.5))
+            self.assertEqual((one["least_mhz"], one["most_mhz"]), (1000, 1000))  # slow rounds were repeated
+            for cols, part in ((192, "on another stream"), (256, "the grader's clock"), (320, "above the roof"),
+                               (32, "never written")):
+                found = of(cols)
+                self.assertIn(part, found["refused"], found)
+                self.assertNotIn("ratio", found)
 
 
 @unittest.skipIf(BUILD is None, "needs a build folder")
