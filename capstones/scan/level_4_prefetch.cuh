@@ -39,6 +39,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   __shared__ float stages[C::kStages][C::kTile];
   __shared__ float totals[C::kWarps];
   __shared__ unsigned long long tickets[C::kStages];
+  __shared__ unsigned long long next_ticket;
   __shared__ float shared_before;
   unsigned long long* counter = &words[tiles];
   if (threadIdx.x == 0) {
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
       values[k] = stages[stage][first_in_tile<C>() + k * kWarpSize];
     }
     if (threadIdx.x == 0) {
-      tickets[0] = upcoming;
+      next_ticket = upcoming;
       upcoming = atomicAdd(counter, 1ull);
     }
     const float sum = scan_tile<C>(values, totals);  // its barrier also shows the ticket
@@ -71,7 +72,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     }
 #pragma unroll
     for (int s = 0; s + 1 < C::kStages; ++s) ahead[s] = ahead[s + 1];
-    ahead[C::kStages - 1] = static_cast<std::int64_t>(tickets[0]);
+    ahead[C::kStages - 1] = static_cast<std::int64_t>(next_ticket);
     start_tile<C>(in, ahead[C::kStages - 1], n, stages[stage]);
     if (warp_idx() == 0) {
       __syncwarp();
