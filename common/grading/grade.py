@@ -275,9 +275,11 @@ class Class:
             for name in waiting:
                 (self.out / "results" / f"{name}.json").unlink(missing_ok=True)
             report.write_json(self.out / "slurm" / "tasks.json", list(waiting))
-            job = slurm.submit(self.out, len(waiting), jobs, options, command)
+            task = slurm.quoted([sys.executable, "-B", Path(__file__).resolve(), *command])
+            job = slurm.submit(self.out / "slurm", "cookbook-grade", len(waiting), jobs, options,
+                               f"{task} --task $SLURM_ARRAY_TASK_ID")
             count = lambda: sum((self.out / "results" / f"{name}.json").exists() for name in waiting)
-            slurm.wait(job, count, len(waiting))
+            slurm.wait(job, count, len(waiting), "graded")
         results = []
         for done, (name, path) in enumerate(found.items(), 1):
             result = self.has_result(name, path)

@@ -139,6 +139,28 @@ class Slurm(unittest.TestCase):
         _, said = self.grade("slurm", "--slurm")
         self.assertEqual(said.count(" kept "), len(by_slurm.splitlines()) - 1)
 
+    def tune(self, name, *options):
+        """A stand-in for chapter 11's program: each shard keeps its own number, and shard 2 of 4 fails."""
+        program = self.folder / "chapter-11"
+        program.write_text("#!/bin/sh\n"
+                           'if [ "$1" = merge ]; then out=$2; shift 2; cat "$@" > "$out"; exit; fi\n'
+                           'while [ $# -gt 0 ]; do case $1 in --shard) shard=$2;; --cache) cache=$2;; --kernel) kernel=$2;; '
+                           "esac; shift; done\n"
+                           '[ "$shard" != 2/4 ] || exit 1\necho "$kernel $shard" > "$cache"\n')
+        program.chmod(0o755)
+        cache = self.folder / name
+        done = subprocess.run([sys.executable, "-B", str(museum.ROOT / "chapters/11_autotuning/tuner/slurm.py"),
+                               str(program), str(cache), *options, "--sbatch=--time=5", "--", "--kernel", "a b"],
+                              env=self.cluster.environment, capture_output=True, text=True)
+        return done, cache.read_text() if cache.exists() else ""
+
+    def test_the_tuners_shards(self):
+        done, merged = self.tune("all.json", "--shards", "3")
+        self.assertEqual((done.returncode, merged), (0, "a b 0/3\na b 1/3\na b 2/3\n"), done.stdout + done.stderr)
+        done, merged = self.tune("one_fails.json", "--shards", "4")
+        self.assertEqual((done.returncode, merged), (1, "a b 0/4\na b 1/4\na b 3/4\n"), done.stderr)
+        self.assertIn("shard 2 left nothing", done.stderr)
+
     def test_a_task_that_dies(self):
         for path in (self.folder / "submissions").iterdir():
             if path.stem != "right":
