@@ -123,6 +123,7 @@ def try_solution(folder, text, build_folder):
 
 
 def new(arguments, caller):
+    """Makes the folder. Returns what the grader found in the solution and in the file that is handed out."""
     match = re.fullmatch(r"(\d+)\.(\d+)", arguments.exercise)
     if not match:
         raise BadAssignment("--from takes CHAPTER.NUMBER, such as 3.1")
@@ -156,11 +157,13 @@ def new(arguments, caller):
         assignment, checks = try_solution(folder, mark(solution.read_text()), arguments.build)
         choose(data, checks)
         report.write_json(path, data)
-        assignment, checks = try_solution(folder, mark(solution.read_text()), arguments.build)
-        wrong = [check for check in checks if not check["passed"]]
+        kept = data["hidden_sizes"] + data["hidden_trace_sizes"]
+        of_solution = [check for check in checks if not check["hidden"] or check["size"] in kept]
+        wrong = [check for check in of_solution if not check["passed"]]
         if wrong:
             raise BadAssignment(f"the solution does not pass: {wrong[0]['what']}: {wrong[0]['reason']}")
-        weigh(data, try_solution(folder, assignment.text, arguments.build)[1])
+        of_given = try_solution(folder, assignment.text, arguments.build)[1]
+        weigh(data, of_given)
         report.write_json(path, data)
     except (BadAssignment, BadSubmission, build.DoesNotCompile):
         path.unlink()
@@ -170,6 +173,7 @@ def new(arguments, caller):
     print(f"  hand out  {arguments.folder}/{name}")
     print(f"  keep      {arguments.folder}/assignment.json (hidden sizes and seeds)")
     print(f"  grade     ./run grade {arguments.folder} SUBMISSIONS --out GRADES")
+    return of_solution, of_given
 
 
 def choose(data, checks):

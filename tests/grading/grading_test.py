@@ -78,7 +78,7 @@ class Lint(unittest.TestCase):
 
 class Splice(unittest.TestCase):
     def setUp(self):
-        self.assignment = assignments.Assignment(HERE / "transpose")
+        self.assignment = assignments.Assignment(museum.TASK)
 
     def test_only_the_parts_get_in(self):
         text = "#error\n" + museum.RIGHT.replace("Claims claims(const Problem&) {", "Claims claims(const Problem&) { no;")
@@ -97,7 +97,7 @@ class Splice(unittest.TestCase):
 class AssignmentFile(unittest.TestCase):
     def wrong(self, **change):
         with tempfile.TemporaryDirectory() as name:
-            shutil.copytree(HERE / "transpose", Path(name) / "a")
+            shutil.copytree(museum.TASK, Path(name) / "a")
             path = Path(name) / "a/assignment.json"
             data = {**json.loads(path.read_text()), **change}
             path.write_text(json.dumps({key: value for key, value in data.items() if value is not None}))
@@ -279,7 +279,7 @@ int main() {
 
 class Score(unittest.TestCase):
     def setUp(self):
-        self.assignment = assignments.Assignment(HERE / "transpose")
+        self.assignment = assignments.Assignment(museum.TASK)
 
     def of(self, *checks):
         """`checks`: (step, what, passed, hidden)"""
@@ -341,7 +341,7 @@ class SmallClass(unittest.TestCase):
             folder = Path(name)
             museum.write(folder / "submissions", SAMPLE)
             command = [sys.executable, "-B", str(HERE.parents[1] / "common/grading/grade.py"), "--build", str(BUILD),
-                       str(HERE / "transpose"), str(folder / "submissions"), "--out", str(folder / "grades")]
+                       str(museum.TASK), str(folder / "submissions"), "--out", str(folder / "grades")]
             subprocess.run([*command, "--jobs", "2"], check=True, stdout=subprocess.DEVNULL)
             grades = folder / "grades"
             results = [json.loads(path.read_text()) for path in sorted((grades / "results").glob("*.json"))]
@@ -360,7 +360,7 @@ class SmallClass(unittest.TestCase):
             again = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             self.assertEqual(again.count(" kept "), len(SAMPLE) - 1, again)
             # Nothing of what was hidden is in what students read.
-            data = json.loads((HERE / "transpose/assignment.json").read_text())
+            data = json.loads((museum.TASK / "assignment.json").read_text())
             for text in (path.read_text() for path in (grades / "feedback").glob("*.txt")):
                 for size in data["hidden_sizes"] + data["hidden_trace_sizes"]:
                     self.assertNotIn("x".join(map(str, size)), text)
@@ -389,7 +389,7 @@ MEASURED = {"refused": "", "property": "", "us": 100, "baseline_us": 200, "ratio
 class SpeedScore(unittest.TestCase):
     def setUp(self):
         with tempfile.TemporaryDirectory() as name:
-            shutil.copytree(HERE / "transpose", Path(name) / "a")
+            shutil.copytree(museum.TASK, Path(name) / "a")
             path = Path(name) / "a/assignment.json"
             path.write_text(json.dumps({**json.loads(path.read_text()), "speed": {
                 "size": [64, 64], "tiers": [{"at_least": 1.9, "points": 3}, {"at_least": 1.95, "points": 2},
@@ -435,7 +435,7 @@ class Speed(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             folder.chmod(0o755)  # for the user that runs what was submitted
-            shutil.copytree(HERE / "transpose", folder / "task")
+            shutil.copytree(museum.TASK, folder / "task")
             flags = json.loads((BUILD / "grading.json").read_text())
             library = next(BUILD.glob("tests/libgrading-speed-stand-in.a"))
             flags["submission"] = ["-O0"]

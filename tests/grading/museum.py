@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A class of synthetic submissions to tests/grading/transpose: right, wrong, racy, slow, and cheats.
+"""A class of synthetic submissions to a transpose like exercise 3.1: right, wrong, racy, slow, and cheats.
 
   tests/grading/museum.py BUILD              grades all and says whether each got what it deserves
   tests/grading/museum.py --write FOLDER     only writes them
 
 Every cheat is bounded: on a machine without any sandbox it does no harm, either.
 """
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,12 +17,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "common/grading"))
+import assignment as assignments  # noqa: E402
 
-GIVEN = (HERE / "transpose/transpose.cuh").read_text()
-BOUNDS = "if (row < shape.rows && col < shape.cols)"
-KERNEL_BODY = "  const unsigned tiles_across"
-RUN_BODY = "    const Shape& shape = plan.problem.shape;"
-RUN = GIVEN[GIVEN.index("  static void run("):GIVEN.rindex("  // <<< your part")]
 
 
 def change(text, *pairs):
@@ -31,6 +28,30 @@ def change(text, *pairs):
             raise ValueError(f"nothing to change: {old}")
         text = text.replace(old, new)
     return text
+
+
+def given():
+    """What the class gets: exercise 3.1 with more of it to write, all but the level's text and its claims."""
+    text = (ROOT / "chapters/03_bank_conflicts/exercises/exercise_1_conflict_free.cuh").read_text()
+    text = change(text, (assignments.BEGIN + "\n", ""), (assignments.END + "\n", ""))
+    text = change(text, ("struct ConflictFreeConfig {", assignments.BEGIN + "\nstruct ConflictFreeConfig {"),
+                  ("\nstruct ConflictFree :", assignments.END + "\n\nstruct ConflictFree :"),
+                  ("  static void run(", f"  {assignments.BEGIN}\n  static void run("))
+    end = text.rindex("};\n\n}  // namespace")
+    return f"{text[:end]}  {assignments.END}\n{text[end:]}"
+
+
+GIVEN = given()
+# The assignment's folder: transpose.cuh is made, assignment.json is not.
+MADE = tempfile.TemporaryDirectory()
+TASK = Path(MADE.name) / "transpose"
+TASK.mkdir()
+(TASK / "transpose.cuh").write_text(GIVEN)
+shutil.copy(HERE / "transpose.json", TASK / "assignment.json")
+BOUNDS = "if (row < shape.rows && col < shape.cols)"
+KERNEL_BODY = "  const unsigned tiles_across"
+RUN_BODY = "    const Shape& shape = plan.problem.shape;"
+RUN = GIVEN[GIVEN.index("  static void run("):GIVEN.rindex("  // <<< your part")]
 
 
 RIGHT = change(GIVEN, ("int /*row*/, int col", "int row, int col"), ("return col;", "return (col + row) % C::kTile;"))
@@ -246,7 +267,7 @@ def grade_all(build, names=None, jobs=2, show=False):
         write(folder / "submissions", names)
         began = time.monotonic()
         done = subprocess.run([sys.executable, "-B", str(ROOT / "common/grading/grade.py"), "--build", str(build),
-                               str(HERE / "transpose"), str(folder / "submissions"), "--out", str(folder / "grades"),
+                               str(TASK), str(folder / "submissions"), "--out", str(folder / "grades"),
                                "--jobs", str(jobs)], text=True, stdout=None if show else subprocess.PIPE)
         seconds = time.monotonic() - began
         results = [json.loads(path.read_text()) for path in sorted((folder / "grades/results").glob("*.json"))]
