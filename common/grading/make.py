@@ -49,11 +49,27 @@ def level_in(text):
     return "::".join([*spaces, re.match(r"struct (\w+)", rows[begin])[1]]), begin
 
 
-def mark(text):
-    """The file with marks around what precedes its level: the code inside the innermost namespace."""
+def run_of(rows):
+    """(first, last exclusive) of the level's function `run`, or None."""
+    begin = next((i for i, row in enumerate(rows) if row.startswith("  static void run(")), None)
+    return None if begin is None else (begin, next(i for i in range(begin, len(rows)) if rows[i] == "  }") + 1)
+
+
+def run_text(text):
+    rows = text.split("\n")
+    at = run_of(rows)
+    return rows[at[0]:at[1]] if at else []
+
+
+def mark(text, with_run=False):
+    """The file with marks around what precedes its level, the code inside the innermost namespace, and with
+    `with_run` around the level's `run`, too."""
     rows = text.split("\n")
     if assignments.find_regions(text):
         return text
+    if with_run:
+        begin, end = run_of(rows)
+        rows[begin:end] = ["  " + BEGIN, *rows[begin:end], "  " + END]
     _, struct = level_in(text)
     while struct > 0 and re.match(r"(///|template)", rows[struct - 1]):
         struct -= 1
@@ -136,6 +152,9 @@ def new(arguments, caller):
     if solution is None or not solution.is_file():
         raise BadAssignment("there is no solution to try the sizes with: --solution names its file")
     level, _ = level_in(source)
+    # Where the solution launches otherwise, the student has to.
+    with_run = run_text(source) != run_text(solution.read_text())
+    source, solved = mark(source, with_run), mark(solution.read_text(), with_run)
     name = re.sub(r"^exercise_\d+_", "", found["file"].name)
     folder.mkdir(parents=True, exist_ok=True)
     draw = random.Random(arguments.seed) if arguments.seed is not None else random.SystemRandom()
@@ -149,12 +168,12 @@ def new(arguments, caller):
         "points": {step: points for step, points in assignments.STEPS.items() if step != "speed"},
         "limits": dict(assignments.LIMITS),
     }
-    (folder / name).write_text(mark(source))
+    (folder / name).write_text(source)
     path = folder / "assignment.json"
     report.write_json(path, data)
     try:
         print("Grading the solution, to choose sizes ...", file=sys.stderr, flush=True)
-        assignment, checks = try_solution(folder, mark(solution.read_text()), arguments.build)
+        assignment, checks = try_solution(folder, solved, arguments.build)
         choose(data, checks)
         report.write_json(path, data)
         kept = data["hidden_sizes"] + data["hidden_trace_sizes"]

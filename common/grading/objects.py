@@ -20,6 +20,11 @@ DEVICE = re.compile(r"""
     | (?:named_)?barrier_\w+ | cluster_\w+ | map_shared_rank | mapa\w*
     )\(.*
   | cookbook::simt::units::.*
+  # The units of later GPUs: asynchronous copies, tensor cores, barriers in shared memory, clusters, TMA.
+  | cookbook::(?:bulk|cluster|cp_async|fence|mbarrier|named_barrier|tma|wgmma)_\w+\(.*
+  | cookbook::(?:elect_one|to_tf32|make_tensor_map|device_info)\(.*
+  | cookbook::simt::(?:bulk_wait|cp_async\w*|ldmatrix|stmatrix|map_shared|mma_\w+|set_registers|store_async|
+      wgmma_\w+|wmma_\w+)(?:<.*>)?\(.*
   )""", re.VERBOSE)
 # What a level says about itself, which makes data and nothing else.
 CLAIMS = re.compile(r"""cookbook::(?:
