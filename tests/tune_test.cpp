@@ -1361,6 +1361,18 @@ TEST(Committed, TheProofIsReadFromTheLadder) {
   EXPECT_FALSE(slower.kept());
 }
 
+TEST(Proofs, APromiseIsKeptFromItsBoundsOn) {
+  Proof bounds;
+  bounds.over_fixed = 1.05, bounds.worst_over_fixed = 0.98, bounds.worst_over_untuned = 0.98;
+  EXPECT_TRUE(bounds.kept());
+  for (double Proof::*each :
+       {&Proof::over_fixed, &Proof::worst_over_fixed, &Proof::worst_over_untuned}) {
+    Proof below = bounds;
+    below.*each -= 0.001;
+    EXPECT_FALSE(below.kept());
+  }
+}
+
 // --- cache ---------------------------------------------------------------------------------------
 
 Entry entry_of(const std::string& shape, const std::string& id = "tile=32", double ratio = 1.2) {
@@ -1625,6 +1637,20 @@ TEST(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
   EXPECT_THROW(parse_shard("1"), std::invalid_argument);
   EXPECT_THROW(parse_shard("a/b"), std::invalid_argument);
   EXPECT_EQ(parse_shard("2/3").index, 2);
+}
+
+TEST(Tuner, TimesAsManyFinalistsAsItIsAskedToBesideTheDefaultAndTheBestFixed) {
+  const Space space = synthetic_space();
+  const Recording recording = synthetic_recording(space);
+  for (std::size_t finalists : {1, 2, 3}) {
+    TuneOptions options;
+    options.finalists = finalists;
+    const Report report = replay(space, recording, {16, 128}, options);
+    std::size_t timed = 0;
+    for (const Fate& fate : report.fates) timed += fate.stage == Stage::finalist;
+    const bool fixed_is_another = report.entry.fixed_id != report.entry.default_id;
+    EXPECT_EQ(timed, 1 + fixed_is_another + finalists);
+  }
 }
 
 TEST(Statistics, MedianAndPairedRatio) {

@@ -77,7 +77,7 @@ struct RegisterColumns : Level {
     return {global_loads("in").bytes(bytes_of_halos<Config>(p.shape)),
             shared_loads().on("window").requests(window_requests<Config>(p.shape)),
             shared_loads().conflict_free(), global_stores("out").coalesced(),
-            faster_than_previous(1.3)};
+            faster_than_previous(1.2)};
   }
 
   static void run(const Plan& plan, Stream stream) {

@@ -105,8 +105,8 @@ struct Tma : Level {
             shared_loads().on("window").requests(window_requests<Config>(p.shape)),
             shared_loads().on("window").conflict_free(),
             global_stores("out").coalesced(),
-            faster_than_previous(1.1),
-            fraction_of_roof(0.88)};
+            faster_than_previous(1.05),
+            fraction_of_roof(0.68)};
   }
 
   /// Throws std::invalid_argument if the image is not on a 16-byte boundary.

@@ -2,6 +2,7 @@
 // Two ladders of the same levels: random keys, and keys that are all equal.
 #pragma once
 
+#include "common/harness/claiming.hpp"
 #include "generated/levels.hpp"
 
 namespace cookbook {
@@ -30,6 +31,10 @@ inline Chapter capstone() {
   skewed.check_size = {1 << 18, 256, 100};
   skewed.trace_size = {1 << 15, 256, 100};
   skewed.test_sizes = {{33, 256, 100}, {8195, 33, 90}};
+  skewed.levels = {make_level<histogram::GlobalAtomics>(), make_level<histogram::Privatised>(),
+                   claiming(make_level<histogram::LaneCopies>(),
+                            {at_least_previous(0.97, "equal keys need no copies")}),
+                   make_level<histogram::WideLoads>()};
 
   chapter.ladders = {uniform, skewed};
   chapter.exercises = rows<histogram::Packed>();

@@ -66,7 +66,7 @@ struct WideLoads : Level {
             global_loads("keys").requests(n / 4 / kWarpSize),
             shared_atomics().requests(n / kWarpSize),
             shared_atomics().wavefronts_per_request(1),
-            faster_than_previous(1.1),
+            faster_than_previous(1.05),
             fraction_of_roof(0.95),
             against_library("cub::DeviceHistogram", 0.95)};
   }

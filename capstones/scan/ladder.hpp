@@ -17,8 +17,7 @@ inline Chapter capstone() {
   ladder.trace_size = {1 << 15};  // 8 tiles of the last level
   ladder.test_sizes = {{1},    {2},    {31},   {32},   {33},   {255},  {256},   {257},  {1023},
                        {1024}, {1025}, {2049}, {4095}, {4096}, {4097}, {12289}, {40003}};
-  ladder.levels = rows<scan::HillisSteele, scan::WorkEfficient, scan::Shuffle, scan::LookBack,
-                       scan::Prefetch>();
+  ladder.levels = rows<scan::HillisSteele, scan::WorkEfficient, scan::Shuffle, scan::LookBack>();
 
   chapter.ladders = {ladder};
   chapter.exercises = rows<scan::Ticket>();

@@ -45,8 +45,7 @@ struct Vector : Level {
 
   static Claims claims(const Problem& p) {
     return {global_loads("values").bytes(4.0 * static_cast<double>(p.nonzeros)),
-            global_loads("values").sectors_over_ideal(2, Relation::at_most),
-            faster_than_previous(2)};
+            global_loads("values").sectors_over_ideal(2, Relation::at_most)};
   }
 
   template <class C>

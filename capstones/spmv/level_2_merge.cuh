@@ -24,11 +24,7 @@ struct Merge : Level {
     const double nonzeros = static_cast<double>(p.nonzeros);
     return {global_loads("values").bytes(4 * nonzeros),
             global_loads("values").sectors_over_ideal(1.2, Relation::at_most),
-            global_loads("columns").bytes(4 * nonzeros),
-            shared_stores().conflict_free(),
-            faster_than_previous(1.5),
-            fraction_of_roof(0.85),
-            against_library("cuSPARSE", 0.95)};
+            global_loads("columns").bytes(4 * nonzeros), shared_stores().conflict_free()};
   }
 
   static Plan prepare(const Problem& problem, const Buffers& buffers) {

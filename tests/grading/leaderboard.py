@@ -160,7 +160,7 @@ def beyond_the_fences(assignment, gpu_build, folder, make):
              "above the roof"),
             ("forged: a fifth of a slow one's time", forged(gpu_build, places[1] / "confined.o", 0.2, places[1]),
              "the grader's clock"),
-            ("a stream that nobody waits for", stream, "on another stream")]
+            ("a stream that nobody waits for", stream, "above the roof")]
 
 
 def main(argv):
