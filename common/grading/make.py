@@ -6,6 +6,7 @@ solution is not right, or does not do what it claims, is not kept.
 """
 import argparse
 import json
+import math
 import os
 import random
 import re
@@ -85,12 +86,14 @@ def mark(text, with_run=False):
     return "\n".join([*rows[:begin], BEGIN, *rows[begin:end], END, *rows[end:]])
 
 
-def near(size, draw):
+def near(size, draw, common):
     """A size of the same kind: each extent changed by up to a half. Half of them stay the multiples of powers
-    of two that they were: what is right only there is right somewhere."""
+    of two that they were: what is right only there is right somewhere. `common`: what every extent is a multiple of,
+    because the problem asks for it."""
     found, keep = [], draw.random() < 0.5
-    for extent in size:
-        step = min(extent & -extent, 64) if keep and extent > 0 else 1
+    for extent, step in zip(size, common):
+        if keep and extent > 0:
+            step = math.lcm(step, min(extent & -extent, 64))
         low, high = max(1, extent // 2 // step), max(2, extent * 3 // 2 // step)
         found.append(draw.randint(low, high) * step if extent > 1 else draw.choice([1, 1, 2, 3, 5]))
     return found
@@ -98,9 +101,9 @@ def near(size, draw):
 
 def hidden_sizes(known, draw, count):
     """Sizes drawn around those that everyone knows, none of them among these."""
-    found = []
+    found, common = [], [math.gcd(*extents) for extents in zip(*known)]
     for _ in range(20 * count):
-        size = near(draw.choice(known), draw)
+        size = near(draw.choice(known), draw, common)
         if size not in known and size not in found:
             found.append(size)
         if len(found) == count:
