@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A GPU clock for tests/grading/grading_test.py: kernels run on the SIMT backend, and each launch is
-// said to take equally long. More than two launches stand for what a process could do to be called
-// fast:
+// A GPU clock for tests/grading/grading_test.py: kernels run on the SIMT backend, and each launch
+// is said to take equally long. More than two launches stand for what a process could do to be
+// called fast:
 //
 //   3  work on another stream, which the default stream does not wait for
 //   4  a forged clock: less is said than it took
