@@ -63,6 +63,7 @@ class Assignment:
         if set(data.get("limits", {})) - set(LIMITS):
             wrong = sorted(set(data["limits"]) - set(LIMITS))[0]
             raise BadAssignment(f"{path}: no limit '{wrong}'; limits are {', '.join(LIMITS)}")
+        self.drawing = False  # hidden sizes are candidates (make.py)
         self.title, self.level = data["title"], data["level"]
         if not re.fullmatch(r"[A-Za-z_:][\w:<>, ]*", self.level):
             raise BadAssignment(f"{path}: level is the name of a type, such as cookbook::transpose::ConflictFree")
@@ -122,7 +123,7 @@ class Assignment:
 
     def plan(self):
         """What the grader reads (grader.cpp)."""
-        return {**{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
+        return {"drop_bad_sizes": self.drawing, **{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
                                                            "hidden_trace_sizes", "seeds")},
                 "seconds": self.limits["kernel_seconds"]}
 

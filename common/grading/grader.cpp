@@ -7,7 +7,8 @@
 //   grader --speed PLAN.json OUT.json   PLAN and OUT as in speed.hpp
 //
 // PLAN.json: {"public_sizes": [[1, 1], ...], "hidden_sizes": ..., "trace_sizes": ...,
-//             "hidden_trace_sizes": ..., "seeds": [7, ...], "seconds": 10}
+//             "hidden_trace_sizes": ..., "seeds": [7, ...], "seconds": 10}; with "drop_bad_sizes":
+//             true, hidden sizes that the problem cannot have are left out
 // OUT.json:  {"checks": [{"step", "what", "hidden", "size", "passed", "property",
 //              "reason"}, ...],
 //             "complete": true}
@@ -286,6 +287,19 @@ json Grader::grade() {
     const auto problem = ladder_.make_problem(size, {});
     return problem->bytes() + problem->flops();
   };
+  if (plan_.value("drop_bad_sizes", false)) {
+    for (const char* of : {"hidden_sizes", "hidden_trace_sizes"}) {
+      json kept = json::array();
+      for (const Size& size : sizes(of)) {
+        try {
+          ladder_.make_problem(size, {});
+          kept.push_back(size);
+        } catch (const BadSize&) {
+        }
+      }
+      plan_[of] = std::move(kept);
+    }
+  }
   const std::vector<Size> traced = sizes("trace_sizes"),
                           hidden_traced = sizes("hidden_trace_sizes");
   const double budget = work(traced.front());

@@ -92,6 +92,9 @@ def near(size, draw, common):
     because the problem asks for it."""
     found, keep = [], draw.random() < 0.5
     for extent, step in zip(size, common):
+        if draw.random() < 0.3:  # for problems whose extents depend on each other
+            found.append(extent)
+            continue
         if keep and extent > 0:
             step = math.lcm(step, min(extent & -extent, 64))
         low, high = max(1, extent // 2 // step), max(2, extent * 3 // 2 // step)
@@ -131,6 +134,7 @@ def solution_of(file):
 def try_solution(folder, text, build_folder):
     """What the grader finds in the solution."""
     assignment = assignments.Assignment(folder)
+    assignment.drawing = True
     builder = build.Builder(build_folder, assignment)
     builder.prepare()
     with tempfile.TemporaryDirectory() as out:
@@ -176,8 +180,17 @@ def new(arguments, caller):
     report.write_json(path, data)
     try:
         print("Grading the solution, to choose sizes ...", file=sys.stderr, flush=True)
-        assignment, checks = try_solution(folder, solved, arguments.build)
-        choose(data, checks)
+        for attempt in range(3):
+            assignment, checks = try_solution(folder, solved, arguments.build)
+            try:
+                choose(data, checks)
+                break
+            except BadAssignment:
+                if attempt == 2:
+                    raise
+                data["hidden_sizes"] = hidden_sizes(known, draw, max(6, len(known) // 2) << (attempt + 1))
+                data["hidden_trace_sizes"] = scaled(found["trace_size"], draw)
+                report.write_json(path, data)
         report.write_json(path, data)
         kept = data["hidden_sizes"] + data["hidden_trace_sizes"]
         of_solution = [check for check in checks if not check["hidden"] or check["size"] in kept]
@@ -208,7 +221,8 @@ def choose(data, checks):
     data["hidden_sizes"] = [size for size in sizes if by_size.get(tuple(size))]
     traced = [check for check in checks if check["hidden"] and check["step"] in ("races", "claims") and "size" in check]
     bad = {tuple(check["size"]) for check in traced if not check["passed"]}
-    data["hidden_trace_sizes"] = [size for size in data["hidden_trace_sizes"] if tuple(size) not in bad][:1]
+    good = {tuple(check["size"]) for check in traced} - bad
+    data["hidden_trace_sizes"] = [size for size in data["hidden_trace_sizes"] if tuple(size) in good][:1]
     if len(data["hidden_sizes"]) < 3:
         raise BadAssignment("the solution is right at too few of the sizes that were drawn: name hidden sizes by hand")
     for step in ("layouts", "claims"):
