@@ -121,9 +121,10 @@ def run_limited(command, folder, log, limit, environment):
 def test_counts(text):
     """Counts of ./run test: what ctest sums up (once per backend), and compute-sanitizer's steps."""
     counts = {"passed": 0, "failed": 0, "skipped": len(re.findall(r"\*\*\*Skipped", text))}
-    for failed, total in re.findall(r"(\d+) tests failed out of (\d+)", text):
-        counts["failed"] += int(failed)
-        counts["passed"] += int(total) - int(failed)
+    # CMake 4 leaves out "0 tests failed".
+    for failed, total in re.findall(r"% tests passed(?:, (\d+) tests failed)? out of (\d+)", text):
+        counts["failed"] += int(failed or 0)
+        counts["passed"] += int(total) - int(failed or 0)
     counts["passed"] -= counts["skipped"]  # ctest counts them among those that pass
     counts["sanitizer_passed"] = len(re.findall(r"^ok    chapter ", text, re.MULTILINE))
     counts["sanitizer_failed"] = len(re.findall(r"^FAIL  chapter ", text, re.MULTILINE))
