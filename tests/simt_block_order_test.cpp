@@ -100,14 +100,17 @@ __global__ void count_blocks(Memory* m) {
   for (unsigned b = 0; b < gridDim.x; ++b) m->sink[0] += m->data[0][b];
 }
 
-/// All blocks but one add to a sum by atomics. That one, the last, reads it when it likes; or it is
-/// the first, and clears it.
-template <bool kClears>
+enum class Plain { first_reads, last_reads, first_clears, last_clears };
+
+/// All blocks but one add to a sum by atomics. The first or the last reads or clears it when it
+/// likes.
+template <Plain kPlain>
 __global__ void read_a_sum(Memory* m) {
   if (threadIdx.x != 0) return;
-  if (blockIdx.x != (kClears ? 0 : gridDim.x - 1)) {
+  constexpr bool kFirst = kPlain == Plain::first_reads || kPlain == Plain::first_clears;
+  if (blockIdx.x != (kFirst ? 0 : gridDim.x - 1)) {
     atomicAdd(&m->other, 1);
-  } else if (kClears) {
+  } else if (kPlain == Plain::first_clears || kPlain == Plain::last_clears) {
     m->other = 0;
   } else {
     m->sink[0] = m->other;
@@ -210,8 +213,13 @@ TEST(BlockOrder, TheLastBlockToCountReadsWhatAllWrote) {
 }
 
 TEST(BlockOrder, APlainReadOfASumIsARace) {
-  EXPECT_TRUE(races(run(read_a_sum<false>, 8)));
-  EXPECT_TRUE(races(run(read_a_sum<true>, 8)));
+  EXPECT_TRUE(races(run(read_a_sum<Plain::first_reads>, 8)));
+  EXPECT_TRUE(races(run(read_a_sum<Plain::last_reads>, 8)));
+}
+
+TEST(BlockOrder, OnlyABlockThatHasLookedAtACounterMayClearIt) {
+  EXPECT_TRUE(races(run(read_a_sum<Plain::first_clears>, 8)));
+  EXPECT_TRUE(races(run(read_a_sum<Plain::last_clears>, 8)));
 }
 
 TEST(BlockOrder, AFenceOrdersOnlyWhatCameBefore) {

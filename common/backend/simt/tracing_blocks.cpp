@@ -47,6 +47,9 @@ void WorkerTracer::check_global(Buffer& buffer, uintptr_t address, size_t bytes,
                                 FlagUse use, Thread& thread) {
   if (buffer.cells == nullptr || group_id_ >= kComparedGroups) return;
   order_.touch(thread.actor);
+  if (use != FlagUse::none) {
+    for (size_t at = 0; at < bytes; at += 4) flags_used_.insert(address + at);
+  }
   const auto actor = static_cast<uint32_t>(thread.actor);
   const uint32_t place = place_of(sites_[site], use);
   if (place == 0) return;
@@ -100,8 +103,12 @@ void WorkerTracer::report_global(Kind kind, const GlobalAccess& earlier, FlagUse
     place = state.places[earlier.place];
   }
   if (use != FlagUse::none && place.use != FlagUse::none) return;
-  // A block that was the last to count may reset the counter by a plain store.
-  if (place.use == FlagUse::atomic && op == Op::store) return;
+  // A block that was the last to count may reset the counter by a plain store. A block that has
+  // never looked at it cannot know that it is the last.
+  if (place.use == FlagUse::atomic && op == Op::store &&
+      flags_used_.contains(buffer.begin + cell * 4)) {
+    return;
+  }
   if (order_.knows(thread.actor, earlier.group, earlier.thread, earlier.clock)) return;
   Occurrence& found = note(kind, place.token, pc_of(sites_[site].key.pc), thread, op);
   if (found.count != 1) return;

@@ -33,6 +33,7 @@ void WorkerTracer::begin_group(Group& group) {
   detector_.begin_group(group.block_count, threads_per_block_, static_offset_ + static_bytes + 16,
                         launch_->cluster > 1);
   order_.begin_group(group.id, group.thread_count);
+  flags_used_.clear();
   const size_t warps = size_t{warps_per_block_} * group.block_count;
   if (open_.size() < warps) open_.resize(warps);
   group_is_open_ = true;

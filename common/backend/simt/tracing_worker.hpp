@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <unordered_set>
 
 #include "common/backend/simt/tracing_state.hpp"
 
@@ -176,7 +177,8 @@ class WorkerTracer {
   std::map<uint64_t, std::unique_ptr<Buffer>> buffers_;
   std::array<Buffer*, 8> recent_{};  // latest first
   AsyncKind kind_ = AsyncKind::cp_async;
-  unsigned polls_ = 0;  ///< Reads of flags.
+  unsigned polls_ = 0;                        ///< Reads of flags.
+  std::unordered_set<uintptr_t> flags_used_;  ///< Addresses of the group's atomics and flags.
   Findings findings_;
   KernelCounts counts_;
 };
