@@ -400,6 +400,110 @@ TEST(AnyShape, TakesWhatIsPredictedToBeFastest) {
   EXPECT_EQ(chosen(512, 512, 512), "64 whole");
 }
 
+// ---- a product with one row or one column
+// --------------------------------------------------------
+
+using gemm::any_shape::Gemv;
+using gemm::any_shape::gemv_of;
+using gemm::any_shape::loads_vectors;
+using gemm::any_shape::Splits;
+using gemm::any_shape::splits_of;
+
+gemm::Problem vector_product(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed,
+                             bool b_transposed) {
+  return gemm::Problem::make_layout({m, n, k}, {}, a_transposed, b_transposed);
+}
+
+TEST(GemvOf, OneRowReadsB) {
+  const gemm::Buffers at = anywhere();
+  for (const bool a_transposed : {false, true}) {
+    for (const bool b_transposed : {false, true}) {
+      const Gemv g = gemv_of(vector_product(1, 48, 72, a_transposed, b_transposed), at);
+      EXPECT_EQ(g.w, at.b);
+      EXPECT_EQ(g.x, at.a);
+      EXPECT_EQ(g.y, at.c);
+      EXPECT_EQ(g.outputs, 48);
+      EXPECT_EQ(g.depth, 72);
+      EXPECT_EQ(g.pitch, b_transposed ? 72 : 48);
+      EXPECT_EQ(g.w_rows_are_outputs, b_transposed);
+      EXPECT_EQ(g.x_step, 1);  // a row, or a column of one element per row
+      EXPECT_EQ(g.y_step, 1);
+      EXPECT_TRUE(loads_vectors(g));
+    }
+  }
+}
+
+TEST(GemvOf, OneColumnReadsA) {
+  const gemm::Buffers at = anywhere();
+  gemm::Problem p = vector_product(48, 1, 72, false, false);
+  p.ldb = 3, p.ldc = 5;
+  Gemv g = gemv_of(p, at);
+  EXPECT_EQ(g.w, at.a);
+  EXPECT_EQ(g.x, at.b);
+  EXPECT_EQ(g.outputs, 48);
+  EXPECT_EQ(g.depth, 72);
+  EXPECT_EQ(g.pitch, 72);
+  EXPECT_TRUE(g.w_rows_are_outputs);
+  EXPECT_EQ(g.x_step, 3);
+  EXPECT_EQ(g.y_step, 5);
+  EXPECT_FALSE(loads_vectors(g));  // x is scattered
+
+  p = vector_product(48, 1, 72, true, true);
+  p.lda = 64;
+  g = gemv_of(p, at);
+  EXPECT_EQ(g.pitch, 64);
+  EXPECT_FALSE(g.w_rows_are_outputs);
+  EXPECT_EQ(g.x_step, 1);
+  EXPECT_TRUE(loads_vectors(g));
+}
+
+TEST(GemvOf, VectorsNeedWholeOnesAndAlignedRows) {
+  const gemm::Buffers at = anywhere();
+  EXPECT_FALSE(loads_vectors(gemv_of(vector_product(1, 48, 71, false, true), at)));  // depth
+  EXPECT_TRUE(loads_vectors(gemv_of(vector_product(1, 47, 72, false, true), at)));
+  EXPECT_FALSE(loads_vectors(gemv_of(vector_product(1, 47, 72, false, false), at)));  // outputs
+  EXPECT_TRUE(loads_vectors(gemv_of(vector_product(1, 48, 71, false, false), at)));
+  gemm::Problem p = vector_product(1, 48, 72, false, true);
+  p.ldb = 76;
+  EXPECT_FALSE(loads_vectors(gemv_of(p, at)));
+  p.ldb = 80;
+  EXPECT_TRUE(loads_vectors(gemv_of(p, at)));
+  gemm::Buffers odd = at;
+  odd.a += 1;
+  EXPECT_FALSE(loads_vectors(gemv_of(p, odd)));  // x, which is loaded in vectors too
+  p = vector_product(1, 48, 72, false, false);
+  EXPECT_TRUE(loads_vectors(gemv_of(p, odd)));  // x is loaded one by one
+  odd = at;
+  odd.b += 1;
+  EXPECT_FALSE(loads_vectors(gemv_of(p, odd)));
+}
+
+TEST(GemvOf, SplitsFillTheDeviceOnceInWholeRounds) {
+  const auto expect = [](const Splits& splits, int count, std::int64_t depth) {
+    EXPECT_EQ(splits.count, count);
+    EXPECT_EQ(splits.depth, depth);
+  };
+  expect(splits_of(2048, 8192, 2048, 8, 132), 1, 8192);  // enough tiles
+  expect(splits_of(1056, 8192, 2048, 8, 132), 1, 8192);  // just enough
+  expect(splits_of(1055, 8192, 2048, 8, 132), 2, 4096);  // one too few
+  expect(splits_of(32, 8192, 32, 8, 132), 32, 256);      // 33 wanted, of 8 rounds at most
+  expect(splits_of(1, 5000, 2048, 8, 132), 3, 2048);     // no more than there are rounds
+  expect(splits_of(1, 1, 32, 8, 132), 1, 32);
+  expect(splits_of(3, 320, 32, 1, 12), 4, 96);  // 10 rounds: 3, 3, 3, 1
+}
+
+TEST(GemvOf, AnyShapeTakesItForOneRowOrColumnOnly) {
+  const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return gemm::AnyShape::prepare(product(m, n, k), anywhere());
+  };
+  EXPECT_EQ(plan(1, 512, 256).gemv.outputs, 512);
+  EXPECT_EQ(plan(512, 1, 256).gemv.outputs, 512);
+  EXPECT_EQ(plan(1, 1, 256).gemv.outputs, 1);
+  EXPECT_EQ(plan(2, 512, 256).gemv.outputs, 0);
+  EXPECT_EQ(plan(512, 2, 256).gemv.outputs, 0);
+  EXPECT_EQ(plan(1, 512, 0).gemv.outputs, 0);
+}
+
 // ---- predictions against what was measured -----------------------------------------------------
 
 using Model = double (*)(const tune::Parameters&, const Size&, const DeviceInfo&);

@@ -37,14 +37,33 @@ inline Chapter chapter_8() {
     other.gpu_size = ladder.gpu_size;
     other.check_size = {264, 520, 200};
     other.trace_size = {256, 512, 128};
-    other.test_sizes = {{8, 8, 8}, {31, 33, 65}, {136, 264, 72}, {247, 121, 201}, {512, 768, 128}};
+    other.test_sizes = {{8, 8, 8},       {31, 33, 65},   {136, 264, 72}, {247, 121, 201},
+                        {512, 768, 128}, {1, 528, 1304}, {527, 1, 2056}};
     other.levels = rows<AnyShape>();
     return other;
   };
 
-  chapter.ladders = {ladder, in_layout(LayoutProblem<bf16, false, true>{}, "gemm_nt", "NT"),
+  // One row, as when a language model generates one token: bound by reading B.
+  const auto decode = [&](auto problem, const char* name, const char* layout) {
+    auto other = ladder_over<decltype(problem)>(name, "the last level on one row", ladder.dims);
+    other.dtype = ladder.dtype;
+    other.layout = layout;
+    other.roof = Roof::hbm_read;
+    other.gpu_size = {1, 8192, 8192};
+    other.check_size = {1, 520, 1000};
+    other.trace_size = {1, 512, 4096};
+    other.test_sizes = {{1, 1, 1}, {1, 528, 1304}, {527, 1, 2056}, {1, 35, 1001}, {33, 1, 777},
+                        {1, 8, 8}, {1, 3, 20000},  {1, 2100, 9},   {1, 1, 33000}, {2000, 1, 24}};
+    other.levels = rows<AnyShape>();
+    return other;
+  };
+
+  chapter.ladders = {ladder,
+                     in_layout(LayoutProblem<bf16, false, true>{}, "gemm_nt", "NT"),
                      in_layout(LayoutProblem<bf16, true, false>{}, "gemm_tn", "TN"),
-                     in_layout(LayoutProblem<bf16, true, true>{}, "gemm_tt", "TT")};
+                     in_layout(LayoutProblem<bf16, true, true>{}, "gemm_tt", "TT"),
+                     decode(Problem{}, "decode", "NN"),
+                     decode(LayoutProblem<bf16, false, true>{}, "decode_nt", "NT")};
   chapter.exercises = {make_level<ExercisePadRows>(), make_level<ExerciseBoxes>()};
   return chapter;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "chapters/08_persistent/gemv.cuh"
 #include "chapters/08_persistent/pad_rows.cuh"
 #include "chapters/08_persistent/partial_sums.cuh"
 
@@ -57,7 +58,9 @@ struct Plan {
   Output out{};           // c is null where TMA stores C
   Work work{};
   int blocks = 0;
-  DeviceMemory sums{}, flags{};  // stream-K
+  DeviceMemory sums{}, flags{};  // stream-K, or the splits of a product by a vector
+  Gemv gemv{};                   // one row or column of C: everything above but `tma` is unused
+  Splits splits{};
   void (*launch_product)(const Plan&, Stream) = nullptr;
 };
 
