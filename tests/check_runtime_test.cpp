@@ -47,9 +47,11 @@ KERNEL use_shared(int* x, int last) {
   shared[last] = 3;
   x[0] = shared[last];
 }
-KERNEL fails(int* x) {
+constexpr const char* kReasons[] = {"assertion failed: planted", "reads out of bounds: planted",
+                                    "misaligned: planted", "planted"};
+KERNEL fails(int* x, int reason) {
   BEGIN_KERNEL;
-  if (threadIdx.x == 3) simt::fail("assertion failed: planted", __builtin_return_address(0));
+  if (threadIdx.x == 3) simt::fail(kReasons[reason], __builtin_return_address(0));
   x[threadIdx.x] = 1;
 }
 // Every block reads what the next one wrote before the grid's barrier, three times.
@@ -62,6 +64,15 @@ KERNEL pass_on(int* x) {
     grid.sync();
     if (threadIdx.x == 0) x[blockIdx.x] = value + 1;
     grid.sync();
+  }
+}
+// Where two __shared__ variables of a cooperative launch lie behind its dynamic shared memory.
+KERNEL place_shared(int* x, int bytes) {
+  BEGIN_KERNEL;
+  char* const dynamic = simt::program::dynamic_shared<char>();
+  for (const auto& [name, size] : {std::pair("a", 8), {"b", bytes}, {"a", 8}}) {
+    void* const at = simt::program::cooperative_shared(name, static_cast<size_t>(size), 8);
+    *x++ = static_cast<int>(static_cast<char*>(at) - dynamic);
   }
 }
 KERNEL block_of_cluster(int* x) {
@@ -79,7 +90,11 @@ struct OnDevice {
   ~OnDevice() { simt::set_device(""); }
 };
 
-int variable[4];
+struct {
+  int values[4];
+  int not_known;
+} variables;
+auto& variable = variables.values;
 const simt::program::DeviceVariable known(variable, sizeof variable, "variable", false);
 int constant[4];
 const simt::program::DeviceVariable known_too(constant, sizeof constant, "constant", true);
@@ -370,6 +385,7 @@ TEST_F(CheckRuntime, CopiesOfSymbols) {
   EXPECT_EQ(cudaGetSymbolAddress(&address, variable), cudaSuccess);
   EXPECT_EQ(address, variable);
   EXPECT_EQ(cudaGetSymbolAddress(&address, got), cudaErrorInvalidSymbol);
+  EXPECT_EQ(cudaGetSymbolAddress(&address, variables.not_known), cudaErrorInvalidSymbol);
   size_t bytes = 0;
   EXPECT_EQ(cudaGetSymbolSize(&bytes, variable), cudaSuccess);
   EXPECT_EQ(bytes, 16u);
@@ -400,6 +416,8 @@ TEST_F(CheckRuntime, RegisteredMemoryAndPointers) {
   EXPECT_EQ(attributes.devicePointer, x + 1);
   EXPECT_EQ(attributes.hostPointer, nullptr);
   EXPECT_EQ(cudaHostGetDevicePointer(&device, x, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, x + 2), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
   EXPECT_EQ(cudaMallocManaged(&managed, 4), cudaSuccess);
   EXPECT_EQ(cudaPointerGetAttributes(&attributes, managed), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeManaged);
@@ -660,7 +678,18 @@ TEST_F(CheckRuntime, LaunchesThatAGpuRefuses) {
 
 TEST_F(CheckRuntime, AfterAFailedKernelEverythingFails) {
   int* x = allocate(32);
-  void* arguments[] = {&x};
+  int reason = 0;
+  void* arguments[] = {&x, &reason};
+  for (const cudaError_t error : {cudaErrorAssert, cudaErrorIllegalAddress,
+                                  cudaErrorMisalignedAddress, cudaErrorLaunchFailure}) {
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    x = allocate(32);
+    EXPECT_EQ(cudaLaunchKernel(fails, 1, 32, arguments), error);
+    ++reason;
+  }
+  EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+  x = allocate(32);
+  reason = 0;
   EXPECT_EQ(cudaLaunchKernel(fails, 1, 32, arguments), cudaErrorAssert);
   EXPECT_EQ(cudaGetLastError(), cudaErrorAssert);
   EXPECT_EQ(cudaGetLastError(), cudaErrorAssert);  // and stays
@@ -807,23 +836,27 @@ TEST(CheckReportDeathTest, FailedCallsByTheirReasons) {
     int *x = nullptr, *y = nullptr, *pinned = nullptr, host = 0;
     if (cudaMalloc(&x, 32, at(1)) || cudaMalloc(&y, 8, at(2))) return 9;
     if (cudaMallocHost(&pinned, 8, 0, at(3)) || cudaFree(y, at(4))) return 9;
+    int* z = nullptr;  // likely to lie where y did
+    if (cudaMalloc(&z, 8, at(5)) || cudaFree(z, at(6))) return 9;
     bool failed = true;
     const auto fails = [&failed](cudaError_t error) { failed = failed && error != cudaSuccess; };
     fails(cudaFree(&host, at(10)));
     fails(cudaFree(pinned, at(11)));
-    fails(cudaFree(y, at(12)));
+    fails(cudaFree(z, at(12)));
     fails(cudaMemcpy(x, &host, 36, cudaMemcpyHostToDevice, at(13)));
     fails(cudaMemcpy(x + 1, &host, 32, cudaMemcpyHostToDevice, at(14)));
     fails(cudaMemcpy(&host, x, 4, cudaMemcpyHostToHost, at(15)));
     fails(cudaMemcpy(&host, x, 4, cudaMemcpyDeviceToDevice, at(16)));
     fails(cudaMemcpy(x, nullptr, 4, cudaMemcpyDeviceToDevice, at(17)));
-    fails(cudaMemcpy(x, y, 4, cudaMemcpyDeviceToDevice, at(18)));
+    fails(cudaMemcpy(x, z + 1, 4, cudaMemcpyDeviceToDevice, at(18)));
     fails(cudaMemset(variable, 0, 17, at(19)));
     fails(cudaMemcpyToSymbol(variable, &host, 8, 12, cudaMemcpyHostToDevice, at(20)));
     cudaPeekAtLastError();
     fails(cudaMalloc(&y, ~size_t{0}, at(21)));
     fails(cudaMemcpy2D(x, 16, x, 8, 4, 3, cudaMemcpyDeviceToDevice, at(22)));
     fails(cudaMemcpy2D(x, 8, x, 16, 4, 3, cudaMemcpyDeviceToDevice, at(23)));
+    fails(cudaFree(z + 2, at(24)));
+    fails(cudaFree(z, at(25)));
     return failed ? 5 : 9;
   });
   EXPECT_EQ(outcome.status, 5) << outcome.errors;
@@ -832,7 +865,7 @@ TEST(CheckReportDeathTest, FailedCallsByTheirReasons) {
       (std::vector<std::string>{
           "cudaFree: it is given memory that it did not allocate",
           "cudaFree: it is given 'cudaMallocHost at program.cu:3' of cudaMallocHost",
-          "cudaFree: it is given 'cudaMalloc at program.cu:2', which was freed at program.cu:4",
+          "cudaFree: it is given 'cudaMalloc at program.cu:5', which was freed at program.cu:6",
           "cudaMemcpy: it writes 36 bytes at byte offset 0 of 'cudaMalloc at program.cu:1', which "
           "has 32 bytes (cudaMemcpyHostToDevice)",
           "cudaMemcpy: it writes 32 bytes at byte offset 4 of 'cudaMalloc at program.cu:1', which "
@@ -841,7 +874,7 @@ TEST(CheckReportDeathTest, FailedCallsByTheirReasons) {
           "(cudaMemcpyHostToHost)",
           "cudaMemcpy: it writes host memory (cudaMemcpyDeviceToDevice)",
           "cudaMemcpy: it reads a null pointer (cudaMemcpyDeviceToDevice)",
-          "cudaMemcpy: it reads 'cudaMalloc at program.cu:2', which was freed at program.cu:4 "
+          "cudaMemcpy: it reads 'cudaMalloc at program.cu:5', which was freed at program.cu:6 "
           "(cudaMemcpyDeviceToDevice)",
           "cudaMemset: it writes more than 'variable' has",
           "cudaMemcpyToSymbol: it copies 8 bytes at byte offset 12 of 'variable', which has 16 "
@@ -850,7 +883,9 @@ TEST(CheckReportDeathTest, FailedCallsByTheirReasons) {
           "cudaMemcpy2D: it writes 36 bytes at byte offset 0 of 'cudaMalloc at program.cu:1', "
           "which has 32 bytes",
           "cudaMemcpy2D: it reads 36 bytes at byte offset 0 of 'cudaMalloc at program.cu:1', which "
-          "has 32 bytes"}));
+          "has 32 bytes",
+          "cudaFree: it is given memory that it did not allocate",
+          "cudaFree: it is given 'cudaMalloc at program.cu:5', which was freed at program.cu:6"}));
   const auto& calls = outcome.report["failed_calls"];
   for (size_t i = 0; i < calls.size(); ++i) {
     EXPECT_EQ(calls[i]["line"], 10 + i);
@@ -924,11 +959,11 @@ TEST(CheckReportDeathTest, StoresNextToABuffer) {
 
 // Host code that uses device memory ends the program, with a reason.
 TEST(CheckReportDeathTest, HostCodeThatUsesDeviceMemory) {
-  const auto crash = [](const std::function<void(volatile int*)>& use) {
-    return run_program([&use] {
+  const auto crash = [](const std::function<void(volatile int*)>& use, bool launches = true) {
+    return run_program([&use, launches] {
       int* x = nullptr;
       if (cudaMalloc(&x, 8192, Place("program.cu", 1))) return 9;
-      launch_add_one(x, 4);  // after which the memory is closed again
+      if (launches) launch_add_one(x, 4);  // after which the memory is closed again
       use(x);
       return 0;
     });
@@ -943,8 +978,10 @@ TEST(CheckReportDeathTest, HostCodeThatUsesDeviceMemory) {
         << text;
     EXPECT_EQ(reads.errors, "error: " + text + "\n");
   }
-  const Outcome writes = crash([](volatile int* x) { x[5] = 1; });
-  EXPECT_EQ(writes.status, simt::kCrashStatus);
+  for (const bool launches : {false, true}) {
+    const Outcome writes = crash([](volatile int* x) { x[5] = 1; }, launches);
+    EXPECT_EQ(writes.status, simt::kCrashStatus);
+  }
   const Outcome freed = crash([](volatile int* x) {
     if (cudaFree(const_cast<int*>(x), Place("program.cu", 7))) _exit(9);
     x[5] = 1;
@@ -967,6 +1004,23 @@ TEST(CheckReportDeathTest, HostCodeThatUsesDeviceMemory) {
   });
   EXPECT_EQ(divides.report["crash"].get<std::string>().find("integer division by zero in host"),
             0u);
+}
+
+TEST(CheckReportDeathTest, SharedVariablesOfACooperativeLaunch) {
+  const Outcome outcome = run_program([] {
+    const simt::program::CooperativeProgram cooperative;
+    int *x = nullptr, bytes = 16, places[3] = {};
+    void* arguments[] = {&x, &bytes};
+    if (cudaMalloc(&x, 12)) return 9;
+    if (cudaLaunchCooperativeKernel(place_shared, 1, 1, arguments, 20)) return 8;
+    if (cudaMemcpy(places, x, 12, cudaMemcpyDeviceToHost)) return 7;
+    if (places[0] != 32 || places[1] != 40 || places[2] != 32) return 6;
+    bytes = (48 << 10) - 8;  // all there is
+    if (cudaLaunchCooperativeKernel(place_shared, 1, 1, arguments, 20)) return 5;
+    ++bytes;
+    return cudaLaunchCooperativeKernel(place_shared, 1, 1, arguments, 20) ? 4 : 3;
+  });
+  EXPECT_EQ(outcome.status, 4) << outcome.errors;
 }
 
 TEST(CheckReportDeathTest, QuotesWhatJsonNeeds) {
