@@ -8,7 +8,9 @@
     x[i] = 0;  // finds: race, uninitialised
     x[i] = 0;  // unsupported: a part of the message
 
-Usage: check_programs_test.py BUILD [PROGRAM.cu ...]
+Usage: check_programs_test.py BUILD [LIBRARY.a] [PROGRAM.cu ...]
+
+LIBRARY.a is what the programs are linked with: it tells tests/mutate what has to be built.
 """
 import json
 import re
@@ -71,7 +73,7 @@ def problems(build, source):
 
 
 def main(build, names):
-    sources = [FOLDER / name for name in names] or sorted(FOLDER.glob("*.cu"))
+    sources = [FOLDER / name for name in names if not name.endswith(".a")] or sorted(FOLDER.glob("*.cu"))
     failed = 0
     with ThreadPoolExecutor(2) as pool:
         for source, found in zip(sources, pool.map(lambda s: list(problems(build, s)), sources)):

@@ -227,6 +227,8 @@ struct SmLimits {
   size_t reserved_shared_bytes = 0;  // of every block, besides what it asks for
 };
 const SmLimits& sm_limits();
+// Blocks that are resident at once on an SM of the model device; 0 where not even one fits.
+unsigned resident_blocks_per_sm(size_t shared_bytes, unsigned block_threads);
 
 // Fails unless the model device can execute `what`: an instruction of sm_`needed`, or one of the
 // architecture-specific target sm_90a, which later devices do not have.

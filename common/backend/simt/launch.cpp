@@ -273,16 +273,6 @@ void run_launch(const Launch& launch) {
 constexpr unsigned kMaxGridX = 0x7fffffffu, kMaxGridYZ = 65535, kMaxBlockZ = 64;
 constexpr int kMaxCluster = 16;
 
-unsigned resident_blocks_per_sm(const LaunchConfig& config, unsigned block_threads) {
-  const SmLimits& sm = sm_limits();
-  const size_t sm_shared = device_info().smem_per_block_bytes + sm.reserved_shared_bytes;
-  const unsigned warps = (block_threads + kWarpSize - 1) / kWarpSize;
-  const unsigned by_threads = sm.threads / (warps * kWarpSize);
-  const size_t block_shared = std::max<size_t>(config.smem_bytes + sm.reserved_shared_bytes, 1);
-  const auto by_shared = static_cast<unsigned>(sm_shared / block_shared);
-  return std::min({by_threads, by_shared, sm.blocks});
-}
-
 void check_launch(const LaunchConfig& config, const std::string& kernel) {
   const auto refuse = [&kernel](const std::string& why) {
     throw LaunchError("launch of " + kernel + " refused: " + why);
@@ -314,8 +304,9 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
   if (config.cooperative) {
     if (config.cluster > 1) refuse("the SIMT backend has no cooperative launches of clusters");
     const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
-    const uint64_t resident = static_cast<uint64_t>(device.sm_count) *
-                              resident_blocks_per_sm(config, static_cast<unsigned>(block_threads));
+    const uint64_t resident =
+        static_cast<uint64_t>(device.sm_count) *
+        resident_blocks_per_sm(config.smem_bytes, static_cast<unsigned>(block_threads));
     if (blocks > resident) {
       refuse("a cooperative grid of " + std::to_string(blocks) + " blocks; " +
              std::to_string(resident) + " are resident at once on " +
@@ -325,6 +316,16 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
 }
 
 }  // namespace
+
+unsigned resident_blocks_per_sm(size_t shared_bytes, unsigned block_threads) {
+  const SmLimits& sm = sm_limits();
+  const size_t sm_shared = device_info().smem_per_block_bytes + sm.reserved_shared_bytes;
+  const unsigned warps = (block_threads + kWarpSize - 1) / kWarpSize;
+  const unsigned by_threads = sm.threads / (warps * kWarpSize);
+  const size_t block_shared = std::max<size_t>(shared_bytes + sm.reserved_shared_bytes, 1);
+  const auto by_shared = static_cast<unsigned>(sm_shared / block_shared);
+  return std::min({by_threads, by_shared, sm.blocks});
+}
 
 uint64_t environment_number(const char* name, uint64_t otherwise, uint64_t least, uint64_t most) {
   const char* text = std::getenv(name);

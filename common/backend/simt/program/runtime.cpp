@@ -245,13 +245,28 @@ std::string argument_name(const std::string& function, Place place) {
     if (depth == 0 && (c == ',' || c == ')')) break;
     if (c == '(' || c == '[') ++depth;
     if (c == ')' || c == ']') --depth;
-    if (c == ' ') continue;
-    text += c;
-    if (c == ')' && depth == 0 && text[0] == '(') text.clear();  // a cast
+    if (c != ' ') text += c;
   }
-  while (!text.empty() && (text[0] == '&' || text[0] == '(')) text.erase(0, 1);
-  while (!text.empty() && text.back() == ')') text.pop_back();
-  return text;
+  // Without casts, parentheses around all of it, and &.
+  for (;;) {
+    if (text.rfind("reinterpret_cast<", 0) == 0)
+      text.erase(0, std::min(text.size(), text.find('(')));
+    if (text.empty() || (text[0] != '&' && text[0] != '(')) return text;
+    if (text[0] == '&') {
+      text.erase(0, 1);
+      continue;
+    }
+    size_t closing = 0;
+    for (depth = 0; closing < text.size(); ++closing) {
+      if (text[closing] == '(') ++depth;
+      if (text[closing] == ')' && --depth == 0) break;
+    }
+    if (closing + 1 < text.size()) {
+      text.erase(0, closing + 1);
+    } else {
+      text = text.substr(1, closing - 1);
+    }
+  }
 }
 
 cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* function, Place place) {
@@ -561,6 +576,7 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
                          std::to_string(offset) + " of '" + variable->name + "', which has " +
                          std::to_string(symbol_bytes) + " bytes");
   }
+  if (bytes == 0) return cudaSuccess;
   char* inside = static_cast<char*>(symbol) + offset;
   void* const target = from ? inside : to;
   const void* const source = from ? from : inside;
@@ -601,11 +617,8 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void*) {
 }
 
 int resident_blocks(int threads, size_t shared_bytes) {
-  const SmLimits& sm = sm_limits();
-  const size_t all = device_info().smem_per_block_bytes + sm.reserved_shared_bytes;
-  const unsigned warps = (static_cast<unsigned>(std::max(threads, 1)) + kWarpSize - 1) / kWarpSize;
-  const auto by_shared = static_cast<unsigned>(all / (shared_bytes + sm.reserved_shared_bytes + 1));
-  return static_cast<int>(std::min({sm.threads / (warps * kWarpSize), by_shared, sm.blocks}));
+  return static_cast<int>(
+      resident_blocks_per_sm(shared_bytes, static_cast<unsigned>(std::max(threads, 1))));
 }
 
 CooperativeProgram::CooperativeProgram() { uses_cooperative_shared = true; }
