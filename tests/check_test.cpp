@@ -253,6 +253,82 @@ TEST(Compare, InPlace) {
   EXPECT_EQ(given.check().reason, "");  // each run finds the inputs, not the last run's outputs
 }
 
+// A list of four places that holds three numbers, in any order.
+std::string in_any_order(DType dtype, const std::vector<double>& got) {
+  Given given = given_row(dtype, got, {1, 2, 3, 0}, {0, 0, 0, kInf});
+  given.problem->normal_form = [](const HostTensors&, HostTensors& outputs) {
+    sort_elements(outputs["out"], 0, 0, 3);
+    outputs["out"].set(0, 3, 0);
+  };
+  return given.compare().message;
+}
+TEST(Compare, ResultsInAnyOrder) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::f64, DType::i32, DType::i64}) {
+    EXPECT_EQ(in_any_order(dtype, {3, 1, 2}), "") << "the fourth is undefined, and not written";
+    EXPECT_EQ(in_any_order(dtype, {2, 3, 1, 7}), "") << "or anything";
+    EXPECT_EQ(in_any_order(dtype, {1, 1, 2}), "out[0][1]: got 1, expected 2 (error 1, allowed 0)");
+    EXPECT_NE(in_any_order(dtype, {3, 1, 4}), "");
+  }
+  EXPECT_EQ(in_any_order(DType::f32, {3, 2}), "out[0][2] was never written");
+  // Without a normal form order counts, and so does every element.
+  EXPECT_NE(given_row(DType::f32, {2, 1}, {1, 2}, {0, 0}).compare().message, "");
+  EXPECT_EQ(given_row(DType::f32, {1}, {1, 0}, {0, kInf}).compare().message,
+            "out[0][1] was never written");
+}
+
+// Two runs that differ are both right where the level says that they may.
+TEST(CheckLevel, AnotherOrderIsAnotherRun) {
+  Given given = given_row(DType::u32, {}, {1, 2}, {0, 0});
+  given.problem->normal_form = [](const HostTensors&, HostTensors& outputs) {
+    sort_elements(outputs["out"], 0, 0, 2);
+  };
+  given.run = [spec = given.problem->specs[0]](const DevicePointers& at, int before) {
+    store(at.get<void>("out"), spec, before % 2, 1);
+    store(at.get<void>("out"), spec, 1 - before % 2, 2);
+  };
+  EXPECT_EQ(given.check(3).reason, "two runs on the same inputs differ");
+  LevelEntry level = given.level();
+  level.same_every_run = false;
+  Instance instance(given.ladder(), {}, InputKind::normal, 1);
+  EXPECT_EQ(check_level(level, instance, 3).reason, "");
+}
+
+TEST(Tensors, ElementsAreSortedBitForBit) {
+  const auto sorted = [](DType dtype, const std::vector<double>& values) {
+    HostTensor tensor({"x", dtype, 2, static_cast<std::int64_t>(values.size()),
+                       static_cast<std::int64_t>(values.size()) + 1, Role::output});
+    std::vector<double> after(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      tensor.set(1, static_cast<std::int64_t>(i), values[i]);
+    }
+    const auto last = static_cast<std::int64_t>(values.size()) - 1;
+    sort_elements(tensor, 1, 1, last);  // neither the first nor the last
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      after[i] = tensor.at(1, static_cast<std::int64_t>(i));
+    }
+    return after;
+  };
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+    const std::vector<double> after =
+        sorted(dtype, {9, kNan, 2, -kInf, -0.0, -1.5, kInf, 0.0, -2, 1, -9});
+    const std::vector<double> right = {9, -kInf, -2, -1.5, -0.0, 0.0, 1, 2, kInf, kNan, -9};
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      EXPECT_TRUE(after[i] == right[i] || (std::isnan(after[i]) && std::isnan(right[i]))) << i;
+      EXPECT_EQ(std::signbit(after[i]), std::signbit(right[i])) << dtype_name(dtype) << " " << i;
+    }
+  }
+  for (const DType dtype : {DType::i32, DType::i64}) {
+    EXPECT_EQ(sorted(dtype, {0, 7, -3, 0, -1000, 0}), (std::vector<double>{0, -1000, -3, 0, 7, 0}));
+  }
+  EXPECT_EQ(sorted(DType::u32, {0, 4e9, 1, 3e9, 0}), (std::vector<double>{0, 1, 3e9, 4e9, 0}));
+  HostTensor wide({"x", DType::i64, 1, 2, 2, Role::output});  // beyond what a double tells apart
+  wide.data<std::int64_t>()[0] = (std::int64_t{1} << 60) + 1;
+  wide.data<std::int64_t>()[1] = std::int64_t{1} << 60;
+  sort_elements(wide, 0, 0, 2);
+  EXPECT_EQ(wide.data<std::int64_t>()[0], std::int64_t{1} << 60);
+  EXPECT_EQ(wide.data<std::int64_t>()[1], (std::int64_t{1} << 60) + 1);
+}
+
 TEST(Compare, ChangedInputsArePutBackForTheNextRun) {
   Given given = three_tensors();
   Instance instance(given.ladder(), {}, InputKind::normal, 1);

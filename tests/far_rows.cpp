@@ -67,12 +67,17 @@ CheckResult check_far_rows(const LevelEntry& level, const Ladder& ladder,
   } catch (const std::exception& error) {
     return fail(error.what());
   }
+  HostTensors outputs;
   for (std::size_t i = 0; i < near_specs.size(); ++i) {
     const TensorSpec& spec = near_specs[i];
     if (!memory[i].guards_intact()) return fail("wrote outside `" + spec.name + "`");
     if (spec.role == Role::input) continue;
-    HostTensor after(spec);
-    copy_rows(after, memory[i], far_specs[i].pitch, false);
+    outputs.list.emplace_back(spec);
+    copy_rows(outputs.list.back(), memory[i], far_specs[i].pitch, false);
+  }
+  near->normalise(tensors, outputs);
+  for (const HostTensor& after : outputs.list) {
+    const TensorSpec& spec = after.spec;
     std::vector<double> value(static_cast<std::size_t>(spec.cols)), bound(value.size());
     for (std::int64_t row = 0; row < spec.rows; ++row) {
       near->reference_row(tensors, spec.name, row, value.data(), bound.data());

@@ -20,6 +20,7 @@ struct GivenProblem final : AnyProblem {
                                        std::int64_t row, double* value, double* bound)>;
   std::vector<TensorSpec> specs;
   Reference row;
+  std::function<void(const HostTensors&, HostTensors& outputs)> normal_form = nullptr;
   double operations = 0;
   bool exact = true;
 
@@ -29,6 +30,9 @@ struct GivenProblem final : AnyProblem {
   void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t at,
                      double* value, double* bound) const override {
     row(tensors, output, at, value, bound);
+  }
+  void normalise(const HostTensors& tensors, HostTensors& outputs) const override {
+    if (normal_form) normal_form(tensors, outputs);
   }
   bool exact_on_integers() const override { return exact; }
   const void* get() const override { return this; }

@@ -154,13 +154,21 @@ void Instance::reset() {
   inputs_are_as_drawn_ = true;
 }
 
-const HostTensor& Instance::read_back(std::size_t tensor) {
+const HostTensors& Instance::read_back() {
   // Kept from one comparison to the next: for large tensors fresh pages cost more than the copy.
-  read_back_.resize(tensors_.list.size());
-  std::unique_ptr<HostTensor>& now = read_back_[tensor];
-  if (!now) now = std::make_unique<HostTensor>(tensors_.list[tensor].spec);
-  memory_[tensor]->copy_to_host(now->storage.data(), now->storage.size());
-  return *now;
+  if (read_back_.list.empty()) {
+    for (const HostTensor& tensor : tensors_.list) {
+      if (is_output(tensor.spec)) read_back_.list.emplace_back(tensor.spec);
+    }
+  }
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < tensors_.list.size(); ++i) {
+    if (!is_output(tensors_.list[i].spec)) continue;
+    auto& storage = read_back_.list[next++].storage;
+    memory_[i]->copy_to_host(storage.data(), storage.size());
+  }
+  problem_->normalise(tensors_, read_back_);
+  return read_back_;
 }
 
 const Instance::Reference& Instance::reference(const TensorSpec& spec) {
@@ -222,10 +230,9 @@ Instance::Comparison Instance::compare() {
     result.ok = false;
   };
   if (std::string changed = changed_outside(); !changed.empty()) wrong(std::move(changed));
-  for (std::size_t i = 0; i < tensors_.list.size(); ++i) {
-    const TensorSpec& spec = tensors_.list[i].spec;
-    if (!is_output(spec) || spec.rows == 0 || spec.cols == 0) continue;
-    const HostTensor& after = read_back(i);
+  for (const HostTensor& after : read_back().list) {
+    const TensorSpec& spec = after.spec;
+    if (spec.rows == 0 || spec.cols == 0) continue;
     // Unwritten elements and touched padding, everywhere.
     std::mutex mutex;
     std::int64_t unwritten = -1, touched = -1;

@@ -78,9 +78,9 @@ class Instance {
     std::vector<double> value, bound;  // (rows.size(), columns)
   };
   const Reference& reference(const TensorSpec& spec);
-  void forget_references();                         // where they have become many
-  std::uint64_t hash(std::size_t tensor) const;     // of the buffer on the device now
-  const HostTensor& read_back(std::size_t tensor);  // as it is on the device now
+  void forget_references();                      // where they have become many
+  std::uint64_t hash(std::size_t tensor) const;  // of the buffer on the device now
+  const HostTensors& read_back();  // the outputs as they are on the device now, normalised
 
   void note_inputs();  // their hashes as they are on the device now
 
@@ -88,7 +88,7 @@ class Instance {
   Draw drawn_;
   bool exact_;           // on these inputs the output must be the correctly rounded result
   HostTensors tensors_;  // inputs as drawn; outputs have no storage
-  std::vector<std::unique_ptr<HostTensor>> read_back_;  // one for each of tensors_
+  HostTensors read_back_;
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DevicePointers pointers_;
   std::vector<std::uint64_t> as_drawn_;  // the hash of each input as it was at first

@@ -12,6 +12,7 @@
 //                        double* value, double* bound) const;   // fp64 result, allowed error
 //     static constexpr bool kExactOnIntegers = false;   // optional, see AnyProblem
 //     void begin_reference(const HostTensors& tensors);   // optional, see AnyProblem
+//     void normalise(const HostTensors& tensors, HostTensors& outputs) const;   // optional, too
 //   };
 //   struct Buffers {                       // typed device pointers to the tensors
 //     static Buffers bind(const DevicePointers& at);
@@ -141,6 +142,11 @@ class AnyProblem {
   /// all rows before each one. Other inputs may have been asked for before, and reference_row may
   /// be called without it.
   virtual void begin_reference(const HostTensors& /*tensors*/) {}
+  /// For results of which several are right, such as a list in any order: rewrites what a level has
+  /// written to the one form that reference_row states. `outputs` holds the tensors that are not
+  /// inputs. It may hold anything, so extents come from `tensors`, the inputs. What the result
+  /// leaves undefined, and a level need not write, becomes what reference_row says of it.
+  virtual void normalise(const HostTensors& /*tensors*/, HostTensors& /*outputs*/) const {}
   /// Whether fp32 arithmetic makes no error where all inputs are small whole numbers, so that the
   /// output must be the correctly rounded result. True unless the problem says kExactOnIntegers =
   /// false, because it holds a division, a root, an exponential, or inputs that it fills itself.
@@ -162,6 +168,12 @@ class ProblemHolder final : public AnyProblem {
   void begin_reference([[maybe_unused]] const HostTensors& tensors) override {
     if constexpr (requires { problem_.begin_reference(tensors); }) {
       problem_.begin_reference(tensors);
+    }
+  }
+  void normalise([[maybe_unused]] const HostTensors& tensors,
+                 [[maybe_unused]] HostTensors& outputs) const override {
+    if constexpr (requires { problem_.normalise(tensors, outputs); }) {
+      problem_.normalise(tensors, outputs);
     }
   }
   bool exact_on_integers() const override {

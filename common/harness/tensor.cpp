@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/tensor.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -200,6 +201,38 @@ void HostTensor::set(std::int64_t row, std::int64_t col, double value) {
     case DType::f64: return store(value);
     case DType::u32: return store(static_cast<std::uint32_t>(value));
     case DType::i64: return store(static_cast<std::int64_t>(value));
+  }
+}
+
+void sort_elements(HostTensor& tensor, std::int64_t row, std::int64_t begin, std::int64_t end) {
+  if (begin >= end) return;
+  // By keys that sort as unsigned numbers: NaNs have no order that std::sort could use, and an i64
+  // is more than a double holds.
+  const std::size_t width = dtype_bytes(tensor.spec.dtype);
+  const std::uint64_t sign = std::uint64_t{1} << (8 * width - 1);
+  const std::uint64_t all = sign | (sign - 1);
+  const bool is_float = !is_integer(tensor.spec.dtype);
+  const bool is_signed = is_float || tensor.spec.dtype != DType::u32;
+  const auto key = [&](std::uint64_t bits) {
+    if (is_float && (bits & sign) != 0) return bits ^ all;
+    return is_signed ? bits ^ sign : bits;
+  };
+  const auto bits_of = [&](std::uint64_t of) {
+    if (is_float && (of & sign) == 0) return of ^ all;
+    return is_signed ? of ^ sign : of;
+  };
+  std::byte* first =
+      tensor.storage.data() + static_cast<std::size_t>(row * tensor.spec.pitch + begin) * width;
+  std::vector<std::uint64_t> keys(static_cast<std::size_t>(end - begin));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, first + i * width, width);
+    keys[i] = key(bits);
+  }
+  std::sort(keys.begin(), keys.end());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::uint64_t bits = bits_of(keys[i]);
+    std::memcpy(first + i * width, &bits, width);
   }
 }
 

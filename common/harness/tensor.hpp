@@ -70,6 +70,10 @@ struct HostTensor {
   }
 };
 
+/// Sorts the elements [begin, end) of row `row`, bit for bit; NaNs come last. For
+/// Problem::normalise.
+void sort_elements(HostTensor& tensor, std::int64_t row, std::int64_t begin, std::int64_t end);
+
 /// The host copies of a problem's buffers, in the order of `Problem::tensors()`.
 struct HostTensors {
   std::vector<HostTensor> list;

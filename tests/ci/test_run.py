@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`./run`, the Makefile, tests/sanitize.sh, docs/build.sh and .ci/run, with stand-ins for all that they call."""
 import hashlib
+import json
 import os
 import pty
 import shutil
@@ -322,6 +323,52 @@ class Run(Scripts):
             self.assertEqual((self.root / "ctest.log").read_text(),
                              f"--test-dir build/simt -j 2 --output-on-failure {tests}".rstrip() + "\n")
             (self.root / "ctest.log").unlink()
+
+    def chosen(self, *arguments, tests=(), **more):
+        """The targets that `./run test` builds for these arguments, where ctest knows these tests, and how it ends."""
+        shown = self.root / "tests.json"
+        shown.write_text(json.dumps({"tests": list(tests)}))
+        self.script("bin/ctest", f"""echo "$*" >>"{self.root}/ctest.log"
+            case "$*" in *--show-only=json-v1*) cat "{shown}";; esac""")
+        for log in ("cmake.log", "ctest.log"):
+            (self.root / log).unlink(missing_ok=True)
+        done = self.run_it("test", *arguments, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return (self.root / "cmake.log").read_text().splitlines(), (self.root / "ctest.log").read_text(), done.stderr
+
+    def test_only_what_the_chosen_tests_need_is_built(self):
+        build = (self.root / "build/simt").resolve()
+        tests = [{"name": "capstone_scan_scan", "command": [f"{build}/levels-test-capstone-scan", "--gtest_filter=a"]},
+                 {"name": "capstone_scan_bounds", "command": [f"{build}/levels-test-capstone-scan", "-x"]},
+                 {"name": "traced_capstone_scan_NOT_BUILT",
+                  "command": ["/bin/cmake", "-E", "false", "levels-traced-test-capstone-scan"]},
+                 {"name": "harness-test_NOT_BUILT"},
+                 {"name": "check_programs", "command": ["/usr/bin/python3", "-B", "test.py"]}]
+        for choice in (("-R", "scan"), ("-Rscan",), ("--tests-regex=scan",), ("-V", "-L", "x"), ("--label-regex", "x")):
+            built, asked, said = self.chosen(*choice, tests=tests)
+            self.assertEqual(built, ["--build build/simt -j 2 --target harness-test levels-test-capstone-scan "
+                                     "levels-traced-test-capstone-scan needs-check_programs"])
+            words = " ".join(choice)
+            self.assertEqual(asked, f"--test-dir build/simt --show-only=json-v1 -LE ^maintainer$ {words}\n"
+                                    "--test-dir build/simt -j 2 --output-on-failure -LE ^maintainer$ "
+                                    f"--no-tests=error {words}\n")
+            self.assertNotIn("Skipped", said)  # no test was left out that was asked for
+        # Beside a GPU its tests, too.
+        self.gpu("release 12.8, V12.8.93")
+        built, asked, _ = self.chosen("-R", "scan", tests=tests[3:4], backend="cuda")
+        self.assertEqual(built, [f"--build build/{kind} -j 2 --target harness-test" for kind in ("simt", "cuda")])
+        self.assertEqual(asked.splitlines()[-1],
+                         "--test-dir build/cuda -j 8 --output-on-failure -LE ^maintainer$ -R scan")
+
+    def test_everything_is_built_where_no_name_matches_yet_or_none_is_asked_for(self):
+        built, _, said = self.chosen("-R", "Isolation")
+        self.assertEqual(built, ["--build build/simt -j 2"])
+        self.assertIn("No test that is built has such a name: building all (simt).\n", said)
+        for arguments in ((), ("-V",), ("-E", "scan"), ("-LE", "slow")):
+            built, asked, _ = self.chosen(*arguments)
+            self.assertEqual(built, ["--build build/simt -j 2"])
+            self.assertNotIn("--show-only", asked)
+            self.assertNotIn("--no-tests", asked)
 
 
 
