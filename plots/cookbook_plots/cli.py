@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from . import autotuning, book, comparison, tables
+from . import autotuning, book, comparison, memories, tables
 from .results import SIMT, ResultError, Results, Run, gpus, stale_counters, traffic
 from .staging import Staging
 
@@ -43,7 +43,7 @@ def csv_text(results, chapters):
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["chapter", "ladder", "size", "row", "name", "median_us", "q1_us", "q3_us", "speed", "unit",
                      "roof", "roof_value", "roof_fraction", "vs_previous", "vs_reference", "reference",
-                     "traffic_factor", "traffic_from", "stale", "file"])
+                     "traffic_factor", "traffic_from", "limited_by", "stale", "file"])
 
     def number(value):
         return "" if value is None else f"{value:.6g}"
@@ -61,11 +61,12 @@ def csv_text(results, chapters):
                             + [number(run.speed(level)), run.unit] + roof
                             + [number(level.fraction), number(previous.get("ratio")),
                                number(reference.get("ratio")), reference.get("name", ""), number(factor),
-                               origin, "yes" if level.stale else "", run.file.name])
+                               origin, str(memories.binding(run, level) or ""), "yes" if level.stale else "",
+                               run.file.name])
         for other in run.references:
             times = other["time_us"]
             writer.writerow(shared + ["", other["name"]] + [number(times[q]) for q in ("median", "q1", "q3")]
-                            + [number(run.speed_of_time(times["median"])), run.unit] + roof + [""] * 7
+                            + [number(run.speed_of_time(times["median"])), run.unit] + roof + [""] * 8
                             + [run.file.name])
     # What the figures show of comparisons: over the sweeps, then attention.
     shown = [(source, point) for (chapter, _), group in sorted(results.sweeps.items()) if chapter in known
@@ -77,7 +78,7 @@ def csv_text(results, chapters):
         writer.writerow([point.chapter, " ".join(filter(None, [point.ladder, point.variant])),
                          "x".join(map(str, point.size)), "", point.name]
                         + [number(ms and 1e3 * ms) for ms in (point.median, point.q1, point.q3)]
-                        + [number(point.speed), point.unit, "", "", "", "", number(point.ratio), point.library, "", "",
+                        + [number(point.speed), point.unit, "", "", "", "", number(point.ratio), point.library, "", "", "",
                            "yes" if point.stale else "", source.file])
     return out.getvalue()
 
@@ -114,7 +115,9 @@ def digest(data):
     """SHA-256 of a figure's data. A run's include what is derived from others: the traffic, and what is stale."""
     def plain(value):
         if isinstance(value, Run):
-            return [value.json, [[level.name, level.stale, traffic(value, level)] for level in value.levels]]
+            return [value.json, [[level.name, level.stale, traffic(value, level),
+                                  {memory: vars(one) for memory, one in memories.moved(value, level).items()}]
+                                 for level in value.levels]]
         if dataclasses.is_dataclass(value):
             return vars(value)
         raise TypeError(f"a figure's data hold a {type(value).__name__}")

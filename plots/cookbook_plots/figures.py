@@ -6,9 +6,9 @@ from collections import Counter
 
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from . import style
+from . import memories, style
 from .comparison import size_and_mask
-from .results import DEVICE_MEMORY, REQUESTED, size_text, traffic
+from .results import size_text, traffic
 from .style import plt
 from .tables import against_reference, percent, significant
 
@@ -127,18 +127,20 @@ class Chart:
         self.scale = 1e-3 if self.flops else 1.0  # GB/s times FLOP/byte -> TFLOP/s
 
     def x(self, level):
-        """(intensity, traffic factor, its origin); the algorithm's own where nothing was counted."""
-        factor, origin = traffic(self.run, level)
+        """The intensity by the bytes that the level asks for or, where only those are known, that it moves through
+        device memory; the algorithm's own where nothing was counted."""
+        factor, _ = traffic(self.run, level)
         if factor is None:
-            return self.algorithmic, None, ""
-        return self.algorithmic / factor, factor, origin
+            known = memories.moved(self.run, level).get("dram")
+            factor = known.bytes / self.run.json["problem"]["bytes"] if known else 1
+        return self.algorithmic / factor
 
     def diagonals(self):
         roofs = self.run.json.get("roofs") or {}
         memory = ("HBM copy" if self.run.json["roof"] == "HBM copy" else "HBM read")
-        names = [(memory, roofs.get("hbm_copy_gbps" if memory == "HBM copy" else "hbm_read_gbps")),
-                 ("L2", roofs.get("l2_gbps")), ("L1 / shared", roofs.get("shared_gbps"))]
-        return [(name, value * self.scale) for name, value in names if value]
+        names = [(memory, "dram", roofs.get("hbm_copy_gbps" if memory == "HBM copy" else "hbm_read_gbps")),
+                 ("L2", "l2", roofs.get("l2_gbps")), ("L1 / shared", "shared", roofs.get("shared_gbps"))]
+        return [(name, value * self.scale, memory) for name, memory, value in names if value]
 
     def ceiling(self):
         return self.run.roof_value
@@ -151,13 +153,12 @@ class Chart:
         return [(name, roofs[key]) for name, key in names if roofs.get(key)]
 
     def sheet_diagonal(self):
-        peak = self.run.sheet.get("hbm")
-        return peak * self.scale if peak else None
+        return self.run.sheet.dram_gbps * self.scale if self.run.sheet else None
 
     def sheet_ceiling(self):
-        if not self.flops:
+        if not self.flops or not self.run.sheet:
             return None
-        return self.run.sheet.get("fp32" if self.run.json["roof"] == "FP32 FMA" else "tensor")
+        return self.run.sheet.fp32 if self.run.json["roof"] == "FP32 FMA" else self.run.sheet.tensor["bf16"]
 
 
 def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
@@ -167,12 +168,12 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
     ceiling = chart.ceiling()
     sheet_ceiling = chart.sheet_ceiling()
 
-    for order, (name, slope) in enumerate(chart.diagonals()):
+    for order, (name, slope, memory) in enumerate(chart.diagonals()):
         top = ceiling if chart.flops else None
         corner = top / slope if top else high
         end = min(corner, high)
-        axes.plot([low, end], [slope * low, slope * end], color=theme.roof, linewidth=1.9 - 0.45 * order,
-                  alpha=1 - 0.2 * order, zorder=1, label=name if order else "roof")
+        axes.plot([low, end], [slope * low, slope * end], color=theme.memories[memory], linewidth=1.9 - 0.3 * order,
+                  linestyle="-" if chart.run.roofs_measured else (0, (4, 3)), zorder=1, label=name if order else "roof")
         # The label where the line enters the panel.
         start = max(low, y_range[0] / slope)
         stop = min(end, y_range[1] / slope)
@@ -182,11 +183,11 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
         text = f"{name} {significant(slope / chart.scale)} GB/s"
         if math.log10(stop / x) / chart.decades_per_inch / math.cos(math.radians(chart.angle)) < 0.066 * len(text):
             continue
-        below = order == 0 and chart.sheet_diagonal()  # the data sheet's line is just above
+        below = order == 0 and chart.sheet_diagonal() and chart.run.roofs_measured  # the data sheet's line is just above
         axes.annotate(text, (x, slope * x), xytext=(0, -3 if below else 3),
                       textcoords="offset points", rotation=chart.angle, rotation_mode="anchor", fontsize=7.5,
                       color=theme.muted, va="top" if below else "bottom", ha="left")
-    if sheet := chart.sheet_diagonal():
+    if (sheet := chart.sheet_diagonal()) and chart.run.roofs_measured:
         end = min(sheet_ceiling / sheet, high) if sheet_ceiling else high
         axes.plot([low, end], [sheet * low, sheet * end], color=theme.muted, linewidth=1, linestyle=(0, (4, 3)),
                   zorder=0.9, label="data sheet")
@@ -196,7 +197,8 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
             start = value / slopes[-1][1] if slopes else low
             mine = value == ceiling
             axes.plot([max(start, low), high], [value, value], color=theme.roof, linewidth=1.9 if mine else 1,
-                      zorder=1, label="roof" if mine else name)
+                      linestyle="-" if chart.run.roofs_measured else (0, (4, 3)), zorder=1,
+                      label="roof" if mine else name)
             if narrow:
                 continue
             # Above the line; the lower of two below, out of the other's way.
@@ -210,7 +212,7 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
         if narrow:
             text = ", ".join(f"{name} {significant(value)}" for name, value in reversed(chart.ceilings()))
             axes.text(0.02, 0.99, text + " TFLOP/s", transform=axes.transAxes, fontsize=7.5, color=theme.text, va="top")
-    if sheet_ceiling:
+    if sheet_ceiling and chart.run.roofs_measured:
         start = sheet_ceiling / chart.sheet_diagonal() if chart.sheet_diagonal() else low
         axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], color=theme.muted, linewidth=1,
                   linestyle=(0, (4, 3)), zorder=0.9, label="data sheet")
@@ -225,7 +227,7 @@ def ranges(points, charts, algorithm=True):
         if chart.flops and chart.ceiling() and chart.diagonals():
             xs.append(chart.ceiling() / chart.diagonals()[0][1])
     spread = 2.0
-    return (min(xs) / spread, max(xs) * spread), (min(ys) / 1.8, max(ys) * 2.2)
+    return (min(xs) / spread, max(xs) * 1.4 * spread), (min(ys) / 1.8, max(ys) * 2.2)
 
 
 def set_angles(axes, figure, charts, x_range, y_range):
@@ -275,16 +277,63 @@ def apart(axes, points, both_sides=True, distance=17, step=None):
     return {index: tuple(axes.transData.inverted().transform(pixel)) for index, pixel in placed.items()}
 
 
-def roofline(run, theme):
-    """The levels of one ladder as numbered dots under their roofs, and what each changed beside them."""
-    chart = Chart(run)
-    levels = run.timed
-    figure = plt.figure(figsize=(11.2, 5.9))
-    axes = figure.add_axes((0.075, 0.135, 0.525, 0.765))
+MARKS = {"dram": "o", "l2": "s", "shared": "^"}
+ROOM = 12  # points between two numbers beside dots
+
+
+def spread(wanted, room):
+    """Positions near the wanted ones, in their order, at least `room` apart: key -> position."""
+    groups = []  # [keys, sum of (wanted - offset within the group)]
+    for key, value in sorted(wanted.items(), key=lambda item: item[1]):
+        groups.append([[key], value])
+        while len(groups) > 1:
+            (before, low), (after, high) = groups[-2:]
+            if low / len(before) + len(before) * room <= high / len(after):
+                break
+            groups[-2:] = [[before + after, low + high - len(before) * room * len(after)]]
+    return {key: total / len(keys) + i * room for keys, total in groups for i, key in enumerate(keys)}
+
+
+def marks_of(chart, level):
+    """(memory, intensity, where its bytes come from) of a level; the algorithm's own where no bytes are known."""
+    found = [(memory, chart.algorithmic * chart.run.json["problem"]["bytes"] / amount.bytes, amount.origin)
+             for memory, amount in memories.moved(chart.run, level).items()]
+    return found or [(None, chart.algorithmic, "")]
+
+
+def draw_marks(axes, theme, marks, y, colour=None, zorder=4):
+    """The dots of one level, at their true intensities, and a line that holds them together."""
+    axes.plot([x for _, x, _ in marks], [y] * len(marks), color=theme.muted, linewidth=0.7, alpha=0.6, zorder=2)
+    for memory, x, origin in marks:
+        own = colour or theme.memories.get(memory, theme.first)
+        faint = origin == memories.AT_MOST
+        axes.plot([x], [y], marker=MARKS.get(memory, "D"), markersize=7, linestyle="none", markeredgewidth=1.4,
+                  color=own if origin in (memories.NCU, "") else theme.background,
+                  markeredgecolor=theme.muted if faint and not colour else own, zorder=zorder)
+
+
+def number_dots(axes, figure, theme, places):
+    """Numbers and names right of dots, pulled apart, each with a line to its dot. places: key -> (x, y, text, look)."""
+    scale = figure.dpi / 72
+    pixels = {key: axes.transData.transform(place[:2]) for key, place in places.items()}
+    heights = spread({key: y for key, (_, y) in pixels.items()}, ROOM * scale)
+    for key, (x, y, text, look) in places.items():
+        axes.annotate(text, (x, y), xytext=(16, (heights[key] - pixels[key][1]) / scale), textcoords="offset points",
+                      fontsize=8, zorder=6, va="center_baseline", ha="left", **look,
+                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.3, "alpha": 0.75},
+                      arrowprops={"arrowstyle": "-", "color": theme.muted, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4})
+
+
+def anchor_x(marks):
+    """The intensity that a level's number stands beside: of device memory where that is known."""
+    return next((x for memory, x, _ in marks if memory == "dram"), marks[0][1])
+
+
+def roof_panel(figure, axes, theme, chart, xs, ys):
+    """Axes, roofs and the algorithm's intensity, for dots at xs and ys."""
     axes.set_xscale("log")
     axes.set_yscale("log")
-    points = {level.index: (chart.x(level)[0], run.speed(level)) for level in levels}
-    x_range, y_range = ranges(list(points.values()), [chart])
+    x_range, y_range = ranges([(x, ys[0]) for x in xs] + [(xs[0], y) for y in ys], [chart])
     axes.set_xlim(x_range)
     axes.set_ylim(y_range)
     set_angles(axes, figure, [chart], x_range, y_range)
@@ -294,70 +343,87 @@ def roofline(run, theme):
                   else "the algorithm: every byte once",
                   (chart.algorithmic, y_range[0]), xytext=(-5, 4), textcoords="offset points", fontsize=7.5,
                   color=theme.accent, ha="right", va="bottom", zorder=6)
-    # The libraries first, at the algorithm's own intensity: the levels make room for them.
-    stars = {reference["name"]: (chart.algorithmic, run.speed_of_time(reference["time_us"]["median"]))
-             for reference in run.references}
-    drawn = apart(axes, stars | points, both_sides=chart.flops)
-    for before, after in zip(levels, levels[1:]):
-        axes.annotate("", drawn[after.index], drawn[before.index],
-                      arrowprops={"arrowstyle": "-|>", "color": theme.muted, "shrinkA": 7, "shrinkB": 7,
-                                  "linewidth": 1, "mutation_scale": 9}, zorder=2)
-    for level in levels:
-        x, y = drawn[level.index]
-        origin = chart.x(level)[2]
-        axes.errorbar(x, y, yerr=[[max(y - run.speed(level, "q3"), 0)], [max(run.speed(level, "q1") - y, 0)]],
-                      color=theme.first, capsize=3, linewidth=1.2, zorder=3)
-        filled = origin == DEVICE_MEMORY
-        axes.plot([x], [y], marker="o" if origin else "D", markersize=14 if origin else 11.5,
-                  color=theme.first if filled or not origin else theme.background,
-                  markeredgecolor=theme.first, markeredgewidth=1.8, alpha=1, zorder=4)
-        axes.text(x, y, str(level.index), ha="center", va="center_baseline", fontsize=8, fontweight="bold",
-                  color=theme.background if filled or not origin else theme.text, zorder=5)
-    # Names of libraries left of everything that stands beside them.
-    pixels = {key: axes.transData.transform(place) for key, place in drawn.items()}
-    for name, marker in zip(stars, "*PX"):
-        x, y = pixels[name]
-        axes.plot(*drawn[name], marker=marker, markersize=13, color=theme.accent, markeredgecolor=theme.background,
-                  zorder=4.5, label=name)
-        leftmost = min(a for a, b in pixels.values() if abs(b - y) < 14)
-        axes.annotate(name, drawn[name], xytext=((leftmost - x) * 72 / figure.dpi - 10, 0), textcoords="offset points",
-                      fontsize=8.5, color=theme.accent, va="center", ha="right", zorder=4.6,
-                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.6, "alpha": 0.8})
     plain_ticks(axes, x_range, y_range)
     axis_labels(axes, chart)
-    figure.suptitle(f"{run.heading} · {run.ladder} under its roofs", x=0.012, y=0.975, ha="left",
+
+
+def roofs_note(run):
+    if run.roofs_measured:
+        return f"solid: {run.roofs_from}" + ("; dashed: data sheet" if run.sheet else "")
+    return f"roofs: {run.roofs_from}, not measured"
+
+
+def legend_of_marks(origins, known):
+    """What the marks mean, for the foot of a roofline."""
+    names = {"dram": "circle: device memory", "l2": "square: L2", "shared": "triangle: L1 / shared"}
+    notes = ["; ".join(text for memory, text in names.items() if memory in known)] if known - {None} else []
+    if memories.NCU in origins:
+        notes.append("full: bytes measured by ncu")
+    if origins & {memories.COUNTED, memories.AT_MOST, memories.ONCE}:
+        notes.append("open: bytes counted by the SIMT backend"
+                     + ("; grey: at most, L1 may deliver a part" if memories.AT_MOST in origins else ""))
+    if memories.ONCE in origins:
+        notes.append("open circle: each byte that the level touches, once")
+    if None in known:
+        notes.append("diamond: bytes not counted, at the algorithm's own intensity")
+    return notes
+
+
+def roofline(run, theme):
+    """The levels of one ladder under their roofs, a dot per memory whose bytes are known, and beside them what each
+    changed and what binds it."""
+    chart = Chart(run)
+    levels = run.timed
+    two_lines = len(levels) <= 8
+    block = 0.66 if two_lines else 0.53  # inches of a level in the list
+    height = max(5.9, 1.35 + block * len(levels))
+    figure = plt.figure(figsize=(11.2, height))
+    axes = figure.add_axes((0.075, 0.80 / height, 0.525, 1 - 1.38 / height))
+    marks = {level.index: marks_of(chart, level) for level in levels}
+    stars = {reference["name"]: run.speed_of_time(reference["time_us"]["median"]) for reference in run.references}
+    roof_panel(figure, axes, theme, chart, [x for found in marks.values() for _, x, _ in found],
+               [run.speed(level) for level in levels] + list(stars.values()))
+    places = {}
+    for level in levels:
+        y = run.speed(level)
+        x = anchor_x(marks[level.index])
+        axes.errorbar(x, y, yerr=[[max(y - run.speed(level, "q3"), 0)], [max(run.speed(level, "q1") - y, 0)]],
+                      color=theme.first, capsize=3, linewidth=1.2, zorder=3)
+        draw_marks(axes, theme, marks[level.index], y)
+        places[level.index] = (x, y, str(level.index), {"color": theme.text, "fontweight": "bold"})
+    for (name, y), marker in zip(stars.items(), "*PX"):
+        axes.plot([chart.algorithmic], [y], marker=marker, markersize=10, color=theme.accent,
+                  markeredgecolor=theme.background, zorder=4.5, label=name, linestyle="none")
+        places[name] = (chart.algorithmic, y, name, {"color": theme.accent})
+    number_dots(axes, figure, theme, places)
+    figure.suptitle(f"{run.heading} · {run.ladder} under its roofs", x=0.012, y=1 - 0.15 / height, ha="left",
                     fontsize=12, fontweight="bold")
 
-    # The list beside the panel: number, name, fraction of the roof, and what the level changed.
-    origins = {chart.x(level)[2] for level in levels}
-    y, step = 0.90, min(0.098, 0.76 / max(len(levels), 1))
-    wrap_lines = 2 if step > 0.08 else 1
+    # The list beside the panel: number, name, fraction of the roof, what binds, and what the level changed.
+    y = 1 - 0.59 / height
     for level in levels:
-        _, factor, _ = chart.x(level)
         tail = f"{percent(level.fraction)} of {run.json['roof']}" if level.fraction is not None else ""
-        if factor is not None:
-            tail += (f" · {significant(chart.algorithmic / factor)} FLOP/byte" if chart.flops
-                     else f" · {significant(factor)}x traffic")
         figure.text(0.620, y, str(level.index), fontsize=9, fontweight="bold", color=theme.first, va="top")
         figure.text(0.642, y, level.name + (" *" if level.stale else ""), fontsize=9, fontweight="bold", va="top")
         figure.text(0.992, y, tail, fontsize=8, color=theme.text, va="top", ha="right")
+        below = y - 0.175 / height
+        if bound := memories.binding(run, level):
+            figure.text(0.642, below, str(bound), fontsize=7.5, va="top",
+                        color=theme.text if bound.reached else theme.muted, fontweight="bold" if bound.reached else "normal")
+            below -= 0.135 / height
         idea = textwrap.wrap(level.json["changed"], 68)
-        if len(idea) > wrap_lines:
-            idea = idea[:wrap_lines]
+        if len(idea) > 1 + two_lines:
+            idea = idea[:1 + two_lines]
             idea[-1] = idea[-1][:64].rstrip(" ,;:") + " ..."
-        figure.text(0.642, y - 0.030, "\n".join(idea), fontsize=7.5, color=theme.muted, va="top",
-                    linespacing=1.15)
-        y -= step
-    notes = ["solid: measured in the same run; dashed: data sheet"]
-    if REQUESTED in origins:
-        notes.append("open dots: " + REQUESTED)
-    if DEVICE_MEMORY in origins:
-        notes.append("full dots: " + DEVICE_MEMORY)
-    if "" in origins:
-        notes.append("diamonds: bytes not counted, at the algorithm's own intensity")
-    notes.append("side by side: one intensity")
-    figure.text(0.992, 0.008, "\n".join(notes), fontsize=7, color=theme.muted, va="bottom", ha="right")
-    style.conditions(figure, theme, foot(run), width=0.66)
+        figure.text(0.642, below, "\n".join(idea), fontsize=7.5, color=theme.muted, va="top", linespacing=1.15)
+        y -= block / height
+    origins = {origin for found in marks.values() for _, _, origin in found}
+    notes = [roofs_note(run)]
+    notes += legend_of_marks(origins, {memory for found in marks.values() for memory, _, _ in found})
+    if missing := memories.not_measured(run, run.json.get("roofs") or {}):
+        notes.append(f"roof not measured: {', '.join(missing)}")
+    figure.text(0.992, 0.05 / height, "\n".join(notes), fontsize=7, color=theme.muted, va="bottom", ha="right")
+    style.conditions(figure, theme, foot(run), width=0.6)
     return figure
 
 
@@ -395,7 +461,7 @@ def book_roofline(results, chapters, theme):
         axes.set_yscale("log")
         charts = [Chart(run) for _, run in mine]
         # The last levels are placed first; later ones avoid them.
-        places = {(order, i): (chart.x(run.timed[i])[0], run.speed(run.timed[i]))
+        places = {(order, i): (chart.x(run.timed[i]), run.speed(run.timed[i]))
                   for i in (-1, 0) for order, (chart, (_, run)) in enumerate(zip(charts, mine))}
         x_range, y_range = ranges(list(places.values()), charts, algorithm=False)
         if not charts[0].flops:  # room for those that can only be set aside to the right
@@ -445,9 +511,135 @@ def book_roofline(results, chapters, theme):
     if any(level.stale for _, run in runs for level in run.levels):
         text += " · * source changed since"
     style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run; dashed: data sheet; "
-                     "horizontal: bytes as in the chapter's own figure"
+                     "horizontal: bytes asked for; of device memory where ncu measured them, or where only those are counted"
                      + (f"; dots that cover one another: moved sideways, {farthest:.1f}x at most, except the lowest chapter's"
                         if farthest > 1.05 else ""))
+    return figure
+
+
+# --- one's own results -----------------------------------------------------------------------------
+def compared(runs, labels, theme):
+    """Several runs of one ladder: the bars of a level under one another, each over the first run's."""
+    names = list(dict.fromkeys(level.name for run in runs for level in run.timed))
+    height = 1.9 + 0.20 * len(names) * (len(runs) + 0.8) + 0.16 * len(runs)
+    figure, axes = plt.subplots(figsize=(8.6, height))
+    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.62 / height, bottom=(0.85 + 0.16 * len(runs)) / height)
+    speeds = [{level.name: level for level in run.timed} for run in runs]
+    widest = max(run.speed(level) for run in runs for level in run.timed)
+    for row, name in enumerate(names):
+        for order, (run, mine) in enumerate(zip(runs, speeds)):
+            if name not in mine:
+                continue
+            y = row * (len(runs) + 0.8) + order
+            speed = run.speed(mine[name])
+            colour = style.COLOURS[order % len(style.COLOURS)]
+            axes.barh(y, speed, height=0.86, color=colour, label=labels[order] if row == 0 else None)
+            axes.errorbar(speed, y, xerr=[[max(speed - run.speed(mine[name], "q3"), 0)],
+                                          [max(run.speed(mine[name], "q1") - speed, 0)]],
+                          color=theme.text, capsize=2, linewidth=0.9)
+            text = significant(speed)
+            if order and name in speeds[0]:
+                text += f" · {speed / runs[0].speed(speeds[0][name]):.2f}x"
+            axes.annotate(text, (run.speed(mine[name], "q1"), y), xytext=(6, 0), textcoords="offset points", va="center",
+                          fontsize=8)
+    axes.set_xlim(0, 1.22 * widest)
+    axes.set_yticks([row * (len(runs) + 0.8) + (len(runs) - 1) / 2 for row in range(len(names))], names, color=theme.text)
+    axes.set_ylim(len(names) * (len(runs) + 0.8) - 0.6, -0.8)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.set_xlabel(f"{runs[0].unit}   (bar: median; whisker: quartiles; 1.5x: against the first run)", fontsize=9)
+    figure.suptitle(f"{runs[0].heading} · {runs[0].ladder}: {len(runs)} runs", x=0.012, y=1 - 0.08 / height, ha="left",
+                    va="top", fontsize=12, fontweight="bold")
+    own_legend(figure, theme, runs, labels)
+    return figure
+
+
+def own_legend(figure, theme, runs, labels):
+    """A line per run at the foot, in its colour."""
+    height = figure.get_figheight()
+    for order, (run, text) in enumerate(zip(runs, labels)):
+        y = (0.08 + 0.16 * (len(runs) - 1 - order)) / height
+        figure.text(0.008, y, f"{text}:", color=style.COLOURS[order % len(style.COLOURS)], fontsize=8, fontweight="bold")
+        figure.text(0.992, y, foot(run), color=theme.muted, fontsize=7, ha="right")
+
+
+def overlay(runs, labels, theme):
+    """Several runs of one ladder in one roofline, a colour and a line of roofs each."""
+    height = 5.6 + 0.16 * len(runs)
+    figure = plt.figure(figsize=(9.6, height))
+    axes = figure.add_axes((0.085, (0.75 + 0.16 * len(runs)) / height, 0.895, 1 - (1.25 + 0.16 * len(runs)) / height))
+    charts = [Chart(run) for run in runs]
+    marks = [{level.index: marks_of(chart, level) for level in run.timed} for chart, run in zip(charts, runs)]
+    order = max(range(len(runs)), key=lambda i: charts[i].ceiling() or 0)  # whose roofs are highest
+    roof_panel(figure, axes, theme, charts[order], [x for found in marks for one in found.values() for _, x, _ in one],
+               [run.speed(level) for run in runs for level in run.timed])
+    low, high = axes.get_xlim()
+    places = {}
+    for i, (run, chart) in enumerate(zip(runs, charts)):
+        colour = style.COLOURS[i % len(style.COLOURS)]
+        if i != order:
+            for _, slope, _ in chart.diagonals():
+                end = min(high, chart.ceiling() / slope) if chart.flops and chart.ceiling() else high
+                axes.plot([low, end], [slope * low, slope * end], color=colour, linewidth=0.8, zorder=0.9)
+            if chart.flops and chart.ceiling():
+                axes.plot([low, high], [chart.ceiling()] * 2, color=colour, linewidth=0.8, zorder=0.9)
+        for level in run.timed:
+            # One dot per level and run: the memories of each are in its own figure.
+            x, y = anchor_x(marks[i][level.index]), run.speed(level)
+            axes.plot([x], [y], marker=style.MARKERS[i % len(style.MARKERS)], color=colour, linestyle="none", markersize=7,
+                      markeredgecolor=theme.background, zorder=4)
+            places[i, level.index] = (x, y, f"{level.index}", {"color": colour, "fontweight": "bold"})
+    number_dots(axes, figure, theme, places)
+    figure.suptitle(f"{runs[0].heading} · {runs[0].ladder}: {len(runs)} runs under the roofs of {labels[order]}", x=0.012,
+                    y=1 - 0.15 / height, ha="left", va="top", fontsize=12, fontweight="bold")
+    figure.text(0.992, (0.12 + 0.16 * len(runs)) / height, f"{roofs_note(runs[order])}; thin: roofs of the other runs",
+                fontsize=7, color=theme.muted, ha="right")
+    own_legend(figure, theme, runs, labels)
+    return figure
+
+
+def ceilings(run, theme):
+    """What the SIMT backend counted, under roofs: the highest speed that each level's bytes allow. No dot: no time."""
+    chart = Chart(run)
+    roofs = run.json.get("roofs") or {}
+    limits = memories.memory_roofs(run, roofs)
+    found = []
+    for level in run.levels:
+        amounts = memories.moved(run, level)
+        # Seconds that each memory needs at least; an upper bound of L2's bytes binds nothing.
+        work = run.json["problem"]["flops"] / 1e12 if chart.flops else run.json["problem"]["bytes"] / 1e9
+        speeds = {memories.NAMES[m]: work / (a.bytes / 1e9 / limits[m]) for m, a in amounts.items()
+                  if m in limits and a.origin != memories.AT_MOST}
+        if chart.flops and chart.ceiling():
+            speeds[run.json["roof"]] = chart.ceiling()
+        if amounts and speeds:
+            found.append((level, min(speeds, key=speeds.get), min(speeds.values())))
+    height = 2.1 + 0.36 * len(found)
+    figure, axes = plt.subplots(figsize=(8.6, height))
+    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.85 / height, bottom=1.05 / height)
+    top = max([speed for _, _, speed in found], default=1)
+    for y, (level, name, speed) in enumerate(found):
+        axes.plot([0, speed], [y, y], color=theme.muted, linewidth=0.8, linestyle=(0, (1.5, 2)))
+        axes.plot([speed], [y], marker="|", markersize=15, markeredgewidth=2.2, color=theme.first, linestyle="none")
+        axes.annotate(f"at most {significant(speed)}, by {name}", (speed, y), fontsize=8.5, va="bottom",
+                      ha="right" if speed > 0.5 * top else "left", textcoords="offset points",
+                      xytext=(-7 if speed > 0.5 * top else 7, 1))
+    axes.set_xlim(0, 1.08 * top)
+    axes.set_yticks(range(len(found)), [label(level) for level, _, _ in found], color=theme.text)
+    axes.set_ylim(len(found) - 0.45, -0.65)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(f"{run.unit} that the counted bytes allow: ceilings, not speeds", fontsize=9)
+    figure.suptitle(f"{run.heading} · {run.ladder}: ceilings on {run.model}", x=0.012, y=1 - 0.08 / height, ha="left",
+                    va="top", fontsize=12, fontweight="bold")
+    missing = memories.not_measured(run, roofs)
+    notes = [f"Counted by the SIMT backend, which has no times · {size_text(run.size)} {run.json['problem']['dtype']}"
+             f" · {run.json['date'][:10]}",
+             f"roofs: {run.roofs_from}" + (f" · not measured: {', '.join(missing)}" if missing else "")]
+    style.conditions(figure, theme, "\n".join(notes))
     return figure
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Reading results: one Run per ladder and problem size, the newest of each."""
 import json
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import book
+from .devices import sheet_of
 
 RESULTS = book.ROOT / "plots/results"
 SIMT = "simt"  # the folder of the SIMT backend's counters, which is no GPU
@@ -16,16 +16,6 @@ ROOF_LIMIT = 1.03  # a point further above its roof is an error of measurement
 ROOF_KEYS = {"HBM copy": "hbm_copy_gbps", "HBM read": "hbm_read_gbps", "L2": "l2_gbps",
              "shared memory": "shared_gbps", "FP32 FMA": "fp32_tflops",
              "mma.sync bf16": "mma_bf16_tflops", "wgmma bf16": "wgmma_bf16_tflops"}
-
-# Data-sheet peaks (dense, without sparsity): GB/s and TFLOP/s.
-# Sources: NVIDIA's data sheets of the H200, H100, A100 80GB and T4.
-DATA_SHEET = {
-    "H200": {"hbm": 4800, "fp32": 67, "tensor": 989.5},
-    "H100": {"hbm": 3350, "fp32": 67, "tensor": 989.5},
-    "A100": {"hbm": 2039, "fp32": 19.5, "tensor": 312},
-    "T4": {"hbm": 320, "fp32": 8.1, "tensor": 65},
-}
-
 
 class ResultError(Exception):
     """Results that cannot be read, or cannot be true."""
@@ -69,6 +59,9 @@ class Run:
     file: Path
     json: dict
     levels: list
+    roofs_from: str = "measured in the same run"  # or a file, or a data sheet
+    roofs_measured: bool = True
+    model: str = ""  # the GPU whose roofs stand over what was only counted
 
     @property
     def chapter(self):
@@ -122,8 +115,8 @@ class Run:
 
     @property
     def sheet(self):
-        name = self.json["device"]["name"]
-        return next((peaks for key, peaks in DATA_SHEET.items() if re.search(rf"\b{key}\b", name)), {})
+        """The data sheet of its GPU, or None."""
+        return sheet_of(self.json["device"]["name"])
 
 
 def size_text(size):
@@ -315,9 +308,15 @@ def product_bytes(level, size):
     if counts["async_load"]:
         stored += counts["global_load"]
     loaded = counts["async_load"] + counts["global_atomic"] + (0 if counts["async_load"] else counts["global_load"])
-    (m, n, k), (traced_m, traced_n, traced_k) = size, level.counted.trace_size
+    loads, stores = product_scale(size, level.counted.trace_size)
+    return 32 * (loaded * loads + stored * stores)
+
+
+def product_scale(size, traced):
+    """How many times as many operands are loaded, and as many tiles of C are stored, as at the traced size."""
+    (m, n, k), (traced_m, traced_n, traced_k) = size, traced
     tiles = m * n / (traced_m * traced_n)
-    return 32 * tiles * (loaded * k / traced_k + stored)
+    return tiles * k / traced_k, tiles
 
 
 def traffic(run, level):

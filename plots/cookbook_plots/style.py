@@ -16,10 +16,12 @@ LIBRARY_MARKERS = ["X", "P", "*"]
 THEMES = {
     "light": {"background": "#ffffff", "text": "#1b1f24", "muted": "#57606a", "grid": "#d8dee4",
               "first": "#0072B2", "roof": "#1b1f24", "accent": "#D55E00",
-              "libraries": ["#1b1f24", "#7B3F98", "#57606a"]},
+              "libraries": ["#1b1f24", "#7B3F98", "#57606a"],
+              "memories": {"dram": "#004C7F", "l2": "#00805F", "shared": "#CC79A7"}},
     "dark": {"background": "#0d1117", "text": "#e6edf3", "muted": "#9da7b3", "grid": "#30363d",
              "first": "#56B4E9", "roof": "#e6edf3", "accent": "#E69F00",
-             "libraries": ["#e6edf3", "#C9A6E4", "#9da7b3"]},
+             "libraries": ["#e6edf3", "#C9A6E4", "#9da7b3"],
+             "memories": {"dram": "#A9DAF9", "l2": "#2FB388", "shared": "#C2609A"}},
 }
 
 

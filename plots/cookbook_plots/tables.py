@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The tables that are written into READMEs, between the lines <!-- results --> and <!-- /results -->."""
-from . import autotuning, book, comparison
+from . import autotuning, book, comparison, memories
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
@@ -84,11 +84,29 @@ def conditions(run):
     return ", ".join(parts)
 
 
+def limit(run, level):
+    """The roof that a level comes closest to and its share of it; bold where it binds."""
+    found = memories.binding(run, level)
+    if not found:
+        return "-"
+    text = f"{found.name} {percent(found.fraction)}"
+    return f"**{text}**" if found.reached else text
+
+
+def limit_text(run):
+    """What binds the last level, in words; "" where nothing is known."""
+    levels = [level for level in run.timed if memories.binding(run, level)]
+    if not levels:
+        return ""
+    return (f"{code(levels[-1].name)}: {memories.binding(run, levels[-1])}. *limited by* names the roof that a level comes "
+            "closest to, in bold where it reaches 80 % of it ([how the bytes are known](../../docs/measuring.md)).")
+
+
 def ladder_table(run):
     """The ladder of one run as Markdown."""
     reference = first_reference(run)
-    header = ["", "level", "time", run.unit, "of roof", "vs previous"]
-    align = "rlrrrr"
+    header = ["", "level", "time", run.unit, "of roof", "limited by", "vs previous"]
+    align = "rlrrrlr"
     if reference:
         header.append(f"vs {reference}")
         align += "r"
@@ -99,10 +117,10 @@ def ladder_table(run):
         if not level.timed:
             skipped.append(f"{code(level.name)} {level.json['status']}"
                            + (f": {level.json['reason']}" if level.json.get("reason") else ""))
-            rows.append([level.index, name, "-", "-", "-", "-"] + (["-"] if reference else []))
+            rows.append([level.index, name, "-", "-", "-", "-", "-"] + (["-"] if reference else []))
             continue
         cells = [level.index, name, duration(level.time()), significant(run.speed(level)),
-                 percent(level.fraction), against_previous(level)]
+                 percent(level.fraction), limit(run, level), against_previous(level)]
         if reference:
             cells.append(against_reference(level))
         rows.append(cells)
@@ -110,7 +128,7 @@ def ladder_table(run):
         speed = run.speed_of_time(other["time_us"]["median"])
         fraction = speed / run.roof_value if run.roof_value else None
         cells = ["", other["name"], duration(other["time_us"]["median"]), significant(speed),
-                 percent(fraction), ""]
+                 percent(fraction), "", ""]
         rows.append(cells + ([""] if reference else []))
     roof = run.roof_value
     below = f"{conditions(run)}; median of cold runs; roof: {run.json['roof']}"
@@ -225,6 +243,8 @@ def chapter_text(info, results, figures):
                 name = f"chapter-{info.number}-{kind}"
                 if name in figures:
                     parts.append(picture(f"{base}/{name}", f"Chapter {info.number}: {what}"))
+            if text := limit_text(run):
+                parts.append(text)
         parts.append(ladder_table(run))
         sweep = f"chapter-{info.number}-sweep-{run.ladder}"
         if sweep in figures:

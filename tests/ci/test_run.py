@@ -479,6 +479,10 @@ class Capstones(Scripts):
         self.assertEqual(self.run_it("plots", "scan", cwd=self.outside).stdout, drawn)
         self.assertEqual(self.run_it("plots", "--check").stdout, "plots --check\n")
         self.assertIn("plots takes one capstone", self.refusal("plots", "scan", "--check"))
+        # Files of results, as seen from where ./run was typed; what is not there is named by the plots.
+        self.assertEqual(self.run_it("plots", "a.json", "/b.json", "--gpu", "T4", "--out", "mine", cwd=self.outside).stdout,
+                         f"plots --own {self.outside}/a.json /b.json --gpu T4 --out {self.outside}/mine\n")
+        self.assertEqual(self.run_it("plots", "--out", "x", "--check").stdout, "plots --out x --check\n")
         self.assertIn("report takes one capstone", self.refusal("report"))
         # The first time it runs the ladder, whatever that finds.
         reported = f"plots --capstone report {folder.resolve()}\n"

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""Data sheets of GPUs (devices.json), in the form of the roofs that chapter 0 measures."""
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Sheet:
+    name: str
+    match: str  # of the name that the driver gives
+    sms: int
+    l2_mib: float
+    dram_gbps: float
+    fp32: float  # this and what follows: TFLOP/s
+    fp64: float
+    tensor: dict  # type -> TFLOP/s, or None
+    source: str
+
+    @property
+    def roofs(self):
+        """With the keys of a run's "roofs". A sheet knows neither L2 nor shared memory."""
+        tensor = self.tensor["bf16"]
+        known = {"hbm_copy_gbps": self.dram_gbps, "hbm_read_gbps": self.dram_gbps, "fp32_tflops": self.fp32,
+                 "mma_bf16_tflops": tensor, "wgmma_bf16_tflops": tensor}
+        return {key: value for key, value in known.items() if value}
+
+
+@lru_cache(maxsize=None)
+def sheets():
+    document = json.loads((Path(__file__).parent / "devices.json").read_text())
+    return tuple(Sheet(**device) for device in document["devices"])
+
+
+def sheet_of(device):
+    """The sheet of the GPU that the driver calls `device`, or None."""
+    return next((sheet for sheet in sheets() if re.search(sheet.match, device)), None)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""The bytes that a level moves through each memory, and which roof binds it.
+
+Nsight Compute's bytes come first. Otherwise the SIMT backend's counters, scaled from the traced size to the
+run's own: exact for shared memory and for what bypasses L1, an upper bound for L2 where L1 may deliver a part, and
+for device memory every distinct byte once."""
+from dataclasses import dataclass
+
+from .results import ROOF_LIMIT, product_scale, sectors
+
+MEMORIES = ("dram", "l2", "shared")  # as in a roofline, from the lowest diagonal
+NAMES = {"dram": "device memory", "l2": "L2", "shared": "L1 / shared"}
+NCU, COUNTED, AT_MOST, ONCE = "ncu", "counted", "at most", "each byte once"
+REACHED = 0.8  # of a roof: it binds
+WAVEFRONT, SECTOR = 128, 32  # bytes
+
+
+@dataclass(frozen=True)
+class Moved:
+    bytes: float
+    origin: str  # NCU, COUNTED, AT_MOST or ONCE
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The roof that a level comes closest to."""
+
+    name: str
+    fraction: float
+    value: float
+    unit: str
+    origin: str  # of the bytes; "" for arithmetic
+
+    @property
+    def reached(self):
+        return self.fraction >= REACHED
+
+    def __str__(self):
+        value = f"{self.value / 1000:.1f} TB/s" if self.unit == "GB/s" and self.value >= 1000 else \
+            f"{self.value:.3g} {self.unit}"
+        if self.fraction > ROOF_LIMIT:  # counted: of a time and bytes measured, the run would have failed
+            return f"asks for {100 * self.fraction:.0f} % of {self.name}, {value} ({self.origin}): the GPU merges some"
+        share = f"{100 * self.fraction:.0f} % of {value}" + (f" ({self.origin})" if self.origin else "")
+        if self.reached:
+            return f"bound by {self.name}: {share}"
+        return f"no roof reached, nearest {self.name}: {share}"
+
+
+def shared_bytes(values):
+    """Bytes through the data path of L1 and shared memory, in loads and in stores, at the traced size. wgmma and TMA
+    have no wavefronts: their bytes count."""
+    def amount(name):
+        return (values.get(f"{name}_wavefronts") or 0) * WAVEFRONT or values.get(f"{name}_bytes") or 0
+    return sum(amount(f"{kind}_shared") for kind in ("async_load", "async_store")) + amount("shared_load"), \
+        amount("shared_store") + amount("shared_atomic")
+
+
+def needed_when_traced(run, level):
+    """What the problem needs at the traced size: the least that any level touches. 0: unknown."""
+    return min((other.counted.values["distinct_bytes"] for other in run.levels if other.counted
+                and other.counted.trace_size == level.counted.trace_size
+                and other.counted.values.get("distinct_bytes")), default=0)
+
+
+def counted(run, level):
+    """memory -> Moved, by the SIMT backend's counters; {} where they cannot be carried over to the run's size."""
+    if not level.counted:
+        return {}
+    problem, values = run.json["problem"], level.counted.values
+    distinct, needed = values.get("distinct_bytes") or 0, needed_when_traced(run, level)
+    dims, traced = problem["dims"], level.counted.trace_size
+    if not needed:
+        return {}
+    if tuple(run.size) == tuple(traced):
+        loads = stores = extra = 1.0
+    elif not run.counts_flops:
+        loads = stores = extra = problem["bytes"] / needed
+    elif dims == ["M", "N", "K"]:
+        loads, stores = product_scale(run.size, traced)
+        extra = stores  # partial sums
+    elif "seq_q" in dims and "seq_k" in dims:
+        # Only the scores are known to scale: tiles of the traced size are mostly tails.
+        return {"dram": Moved(problem["bytes"] + (distinct - needed) * scores(dims, run.size) / scores(dims, traced),
+                              ONCE)}
+    else:
+        return {}
+    found = {"dram": Moved(problem["bytes"] + (distinct - needed) * extra, ONCE)}
+    count = sectors(level)
+    is_product = run.counts_flops and dims == ["M", "N", "K"]
+    asynchronous = count["async_load"] > 0
+    # As product_bytes: plain loads beside asynchronous ones are partial sums.
+    plain = count["global_load"] * (stores if is_product and asynchronous else loads) * SECTOR
+    stored = (count["global_store"] + count["async_store"]) * stores * SECTOR
+    l2 = count["async_load"] * loads * SECTOR + stored + count["global_atomic"] * loads * SECTOR
+    if plain and plain + l2 > 1.05 * found["dram"].bytes:
+        found["l2"] = Moved(plain + l2, AT_MOST)
+    elif plain + l2:
+        found["l2"] = Moved(plain + l2, COUNTED)
+    read, written = shared_bytes(values)
+    if is_product and asynchronous:
+        # Operands come by asynchronous copies, so plain stores are the tile of C, which is read back once.
+        shared = max(read - written, 0) * loads + 2 * written * stores
+    else:
+        shared = (read + written) * loads
+    through_l1 = plain + (count["global_store"] * stores + count["global_atomic"] * loads) * SECTOR
+    if shared + through_l1:
+        found["shared"] = Moved(shared + through_l1, COUNTED)
+    return found
+
+
+def scores(dims, size):
+    """How many elements the matrices of scores have."""
+    extents = dict(zip(dims, size))
+    return extents.get("batch", 1) * extents.get("heads_q", 1) * extents["seq_q"] * extents["seq_k"]
+
+
+def moved(run, level):
+    """memory -> Moved. ncu's bytes of L1 hold no shared memory, so the counted ones go before them."""
+    found = counted(run, level)
+    for memory, key in (("dram", "dram"), ("l2", "l2"), ("shared", "l1")):
+        if level.measured_bytes.get(key) and not (memory == "shared" and memory in found):
+            found[memory] = Moved(level.measured_bytes[key], NCU)
+    return found
+
+
+def memory_roofs(run, roofs):
+    """memory -> GB/s, of what is known."""
+    kind = "hbm_copy_gbps" if run.json["roof"] == "HBM copy" else "hbm_read_gbps"
+    keys = {"dram": kind, "l2": "l2_gbps", "shared": "shared_gbps"}
+    return {memory: roofs[key] for memory, key in keys.items() if roofs.get(key)}
+
+
+def binding(run, level, roofs=None, ceiling=None):
+    """The Binding of a timed level, or None. `roofs`, `ceiling`: instead of the run's own."""
+    roofs = (run.json.get("roofs") or {}) if roofs is None else roofs
+    ceiling = run.roof_value if ceiling is None else ceiling
+    if not level.timed:
+        return None
+    limits, found = memory_roofs(run, roofs), []
+    for memory, amount in moved(run, level).items():
+        if memory in limits and amount.origin != AT_MOST:
+            gbps = amount.bytes / 1e3 / level.time()
+            found.append(Binding(NAMES[memory], gbps / limits[memory], limits[memory], "GB/s", amount.origin))
+    if run.counts_flops and ceiling:
+        found.append(Binding(run.json["roof"], run.speed(level) / ceiling, ceiling, "TFLOP/s", ""))
+    return max(found, key=lambda one: one.fraction, default=None)
+
+
+def not_measured(run, roofs):
+    """The memories whose roof is unknown."""
+    return [NAMES[memory] for memory in MEMORIES if memory not in memory_roofs(run, roofs)]

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""Figures of one's own results: ./run plots FILE... draws what `--json FILE` wrote, of any chapter, capstone or GPU.
+
+Per ladder and problem: the speed of every level and the roofline where a GPU timed it; where several runs of it are
+given (before and after, two GPUs), both runs in one figure; where only the SIMT backend ran, the traffic and the
+ceilings that roofs allow. Files of ./run profile among FILES add the bytes that Nsight Compute measured. Nothing but
+the folder of figures is written."""
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+from . import book, devices, memories
+from .results import RESULTS, SIMT, Counted, ResultError, Results, counted_by_simt, gpus, read_run, simt_counters, traffic
+from .staging import Staging
+
+
+def documents(files):
+    """(file, document) of every file; a ResultError names the one that is no result."""
+    for file in files:
+        try:
+            document = json.loads(file.read_text())
+        except FileNotFoundError:
+            raise ResultError(f"{file}: no such file") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ResultError(f"{file}: cannot be read: {error}") from error
+        except json.JSONDecodeError as error:
+            raise ResultError(f"{file}: not JSON: {error}") from error
+        if not isinstance(document, dict) or not isinstance(document.get("runs", document.get("profiles")), list):
+            raise ResultError(f"{file}: neither results of ./run --json nor of ./run profile")
+        yield file, document
+
+
+def key_of(run):
+    return run.heading, run.ladder
+
+
+def read(files):
+    """(runs, of which are timed and which counted only), with counters and measured bytes filled in."""
+    runs, profiles, book_hashes = [], [], book.current_hashes()
+    for file, document in documents(files):
+        profiles += document.get("profiles", [])
+        for raw in document.get("runs", []):
+            try:
+                # A capstone's sources are not here: its levels count as they are.
+                own = {level.get("source_sha256") for level in raw["levels"]} if raw.get("capstone") else set()
+                run = read_run(file, raw, book_hashes | own)
+                if raw["backend"] == "cuda" and not run.timed and raw["levels"]:
+                    raise ResultError(f"{file}: {run.heading}, {run.ladder}: no level was timed")
+                for level in run.levels:
+                    if level.json.get("counters"):
+                        level.counted = Counted(level.json["counters"], tuple(raw["problem"]["trace_size"]),
+                                                level.json.get("source_sha256"))
+                check(run)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise ResultError(f"{file}: not a result: {type(error).__name__}: {error}") from error
+            if run.levels:
+                runs.append(run)
+    if not runs:
+        raise ResultError(f"no run of a ladder in {', '.join(map(str, files))}")
+    lend_counters(runs, book_hashes)
+    try:
+        for profile in profiles:
+            for run in runs:
+                if (run.chapter, run.ladder, list(run.size)) == (profile["chapter"], profile["ladder"], profile["size"]):
+                    for level in run.levels:
+                        if level.name == profile["level"]:
+                            level.measured_bytes = {k: v for k, v in profile["bytes"].items() if v}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ResultError(f"a file of ./run profile lacks a key: {error}") from error
+    return runs
+
+
+def check(run):
+    """Raises KeyError and the like for what the figures would stumble over."""
+    problem = run.json["problem"]
+    needed = [problem["dims"], problem["dtype"], problem["bytes"], problem["flops"], run.json["device"]["name"],
+              run.json["date"][:10], run.json["references"], run.ladder, run.size]
+    for level in run.levels:
+        needed += [level.name, level.json["changed"], *(level.json["time_us"][q] for q in ("median", "q1", "q3")
+                                                        if level.timed)]
+    if not problem["bytes"]:
+        raise ValueError("problem.bytes is 0")
+    return needed
+
+
+def lend_counters(runs, hashes):
+    """A level without counters takes those of the same source: of another run here, or those committed."""
+    committed = simt_counters(hashes=hashes) if (RESULTS / SIMT).exists() else {}
+    here = {(run.heading, run.ladder, level.name, level.json.get("source_sha256")): level.counted
+            for run in runs for level in run.levels if level.counted}
+    for run in runs:
+        for level in run.levels:
+            level.counted = level.counted or here.get((*key_of(run), level.name, level.json.get("source_sha256")))
+            if not level.counted and run.chapter is not None:
+                level.counted = counted_by_simt(run, level, committed, hashes)
+
+
+# --- roofs -----------------------------------------------------------------------------------------
+def measured_roofs(device, runs):
+    """(roofs, where they are from) that a run on this GPU measured, in FILES or in the book; or None."""
+    for run in runs:
+        if run.json.get("roofs") and run.roofs_measured and run.json["device"]["name"] == device:
+            return run.json["roofs"], f"measured, {run.file.name}"
+    for folder in gpus():
+        for run in Results(folder).runs:
+            if run.json.get("roofs") and run.json["device"]["name"] == device:
+                return run.json["roofs"], f"measured, plots/results/{folder.name}/{run.file.name}"
+    return None
+
+
+def with_roofs(run, device, runs):
+    """Gives a run the roofs of `device`: measured ones before those of a data sheet. False: neither is known."""
+    if found := measured_roofs(device, runs):
+        run.json["roofs"], run.roofs_from, run.roofs_measured = *found, True
+    elif sheet := devices.sheet_of(device):
+        run.json["roofs"], run.roofs_from, run.roofs_measured = sheet.roofs, f"data sheet ({sheet.name})", False
+    else:
+        return False
+    return True
+
+
+def device_named(text):
+    """The name of a GPU as its driver gives it, or as its sheet does."""
+    for folder in gpus():
+        for run in Results(folder).runs[:1]:
+            if text.lower() in run.json["device"]["name"].lower():
+                return run.json["device"]["name"]
+    by_name = {sheet.name.lower(): sheet.name for sheet in devices.sheets()}
+    found = by_name.get(text.lower()) or (devices.sheet_of(text) and text)
+    if not found:
+        raise ResultError(f"--gpu {text}: not known; there are {', '.join(sheet.name for sheet in devices.sheets())}")
+    return found
+
+
+def take_roofs(runs, gpu):
+    """Roofs for every run that has none: those of its own GPU; of what was only counted, those of `gpu`."""
+    model = gpu and device_named(gpu)
+    if not model:
+        model = next((run.json["device"]["name"] for run in runs if run.json.get("roofs")), None)
+    if not model:
+        model = next((run.json["device"]["name"] for folder in gpus() for run in Results(folder).runs[:1]), "H100 SXM")
+    for run in runs:
+        if run.timed and not run.json.get("roofs"):
+            with_roofs(run, run.json["device"]["name"], runs)
+    for run in runs:
+        if not run.timed:
+            run.model = model
+            with_roofs(run, model, [other for other in runs if other.timed])
+
+
+# --- what to draw ----------------------------------------------------------------------------------
+def identifier(*parts):
+    return "-".join(filter(None, (re.sub(r"[^a-z0-9_]+", "-", str(part).lower()).strip("-") for part in parts)))
+
+
+def labels(runs):
+    """A name for every run of one ladder: what tells it from the others."""
+    ways = [lambda r: r.json["device"]["name"].replace("NVIDIA ", ""), lambda r: r.file.stem,
+            lambda r: "x".join(map(str, r.size)), lambda r: r.json["date"][:16].replace("T", " "),
+            lambda r: f"commit {(r.json.get('commit') or '?')[:10]}"]
+    chosen, found = [], [""] * len(runs)
+    for way in ways:
+        more = [" · ".join(filter(None, [text, way(run)])) for text, run in zip(found, runs)]
+        if len(set(more)) > len(set(found)):
+            found, chosen = more, chosen + [way]
+    if len(set(found)) < len(runs):
+        found = [f"{text} · {i + 1}".removeprefix(" · ") for i, text in enumerate(found)]
+    return found
+
+
+def plan(runs):
+    """Name -> (kind, what). A sentence on what is not drawn goes to the second value."""
+    names, said, groups = {}, [], {}
+    for run in runs:
+        groups.setdefault(key_of(run), []).append(run)
+    for (heading, ladder), mine in groups.items():
+        stem = identifier(heading, ladder)
+        timed = [run for run in mine if len(run.timed) > 0]
+        sizes = {run.size for run in timed}
+        for run, label in zip(mine, labels(mine) if len(mine) > 1 else [""]):
+            name = identifier(stem, label)
+            if run.timed:
+                names[f"{name}-ladder"] = ("ladder", run)
+                names[f"{name}-roofline"] = ("roofline", run)
+                if not run.json.get("roofs"):
+                    said.append(f"{name}: no roof is known of {run.json['device']['name']}: dots without roofs "
+                                "(./run 0 --json FILE on it measures them)")
+                elif not run.roofs_measured:
+                    said.append(f"{name}: roofs of the {run.roofs_from}; ./run 0 --json FILE on it measures them, and a "
+                                "measured file among FILES wins")
+                continue
+            if any(traffic(run, level)[0] for level in run.levels):
+                names[f"{name}-traffic"] = ("traffic", run)
+                names[f"{name}-ceilings"] = ("ceilings", run)
+                said.append(f"{name}: the SIMT backend counts and has no times: traffic, and the speed that the counted "
+                            f"bytes allow under the roofs of {run.model} ({run.roofs_from}); no dot of a speed")
+            else:
+                said.append(f"{name}: nothing to draw: no times (the SIMT backend has none), and no counters that can be "
+                            "compared (was it run with --no-trace?)")
+        if len(timed) > 1 and (len(sizes) == 1 or len({run.json["device"]["name"] for run in timed}) > 1 or len(sizes) < 3):
+            names[f"{stem}-compared"] = ("compared", timed)
+            names[f"{stem}-compared-roofline"] = ("overlay", timed)
+        if len(sizes) >= 3 and len({run.json["device"]["name"] for run in timed}) == 1:
+            names[f"{stem}-sweep"] = ("sweep", sorted({run.size: run for run in timed}.values(),
+                                                      key=lambda run: (run.json["problem"]["flops"], run.size[::-1])))
+    return names, said
+
+
+def figure_of(kind, what, theme):
+    from . import figures
+    draw = {"ladder": figures.ladder, "roofline": figures.roofline, "sweep": figures.sweep,
+            "traffic": figures.traffic_bars, "ceilings": figures.ceilings}
+    if kind == "compared":
+        return figures.compared(what, labels(what), theme)
+    if kind == "overlay":
+        return figures.overlay(what, labels(what), theme)
+    return draw[kind](what, theme)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="plots", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON of ./run ... --json, or of ./run profile")
+    parser.add_argument("--out", type=Path, help="folder of the figures (default: build/plots/<name of the first file>)")
+    parser.add_argument("--gpu", help="the GPU whose roofs stand over what the SIMT backend counted: "
+                        + ", ".join(sheet.name for sheet in devices.sheets()))
+    options = parser.parse_args(arguments)
+    out = options.out or book.ROOT / "build/plots" / options.files[0].stem
+    try:
+        runs = read(options.files)
+        take_roofs(runs, options.gpu)
+        names, said = plan(runs)
+        if names:
+            from . import style
+            with Staging() as files:
+                for theme_name in style.THEMES:
+                    with style.Theme(theme_name) as theme:
+                        for name, (kind, what) in names.items():
+                            style.save(figure_of(kind, what, theme), files, out, out, name, theme, "own")
+    except ResultError as error:
+        print(f"plots: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"plots: cannot write: {error}", file=sys.stderr)
+        return 2
+    for sentence in said:
+        print(sentence)
+    for run in runs:
+        for level in run.timed:
+            if bound := memories.binding(run, level):
+                print(f"{identifier(*key_of(run))} {level.name}: {bound}")
+    print(f"drew {len(names)} figures in {out}: {', '.join(names)}" if names else "drew nothing")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
