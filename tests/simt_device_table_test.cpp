@@ -2,11 +2,13 @@
 // The table of model devices: its values, instructions that a kernel cannot execute there, and
 // levels whose `supports` accepts too much, which must be found.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <functional>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/internal.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/cuda.cuh"
@@ -39,6 +41,48 @@ TEST(DeviceTable, SaysWhatTheDevicesHave) {
   EXPECT_EQ(device_info().name, "SIMT model of cc 9.0a");  // the environment's again
   EXPECT_EQ(device_info().sm_count, 4);
   EXPECT_EQ(device_info().smem_per_block_bytes, 232448u);
+}
+
+// As NVIDIA's documents have them: device, capability, SMs, KB of shared memory per block and per
+// SM, threads and blocks per SM, MB of L2, GB of memory.
+TEST(DeviceTable, EveryValue) {
+  const struct {
+    const char *name, *product;
+    int cc, sms;
+    size_t block_kb, sm_kb;
+    unsigned threads, blocks;
+    size_t l2_mb, memory_gb;
+  } devices[] = {{"t4", "T4", 75, 40, 64, 64, 1024, 16, 4, 16},
+                 {"a100", "A100", 80, 108, 163, 164, 2048, 32, 40, 80},
+                 {"rtx3090", "RTX 3090", 86, 82, 99, 100, 1536, 16, 6, 24},
+                 {"rtx4090", "RTX 4090", 89, 128, 99, 100, 1536, 24, 72, 24},
+                 {"h100", "H100", 90, 132, 227, 228, 2048, 32, 50, 80},
+                 {"h200", "H200", 90, 132, 227, 228, 2048, 32, 50, 141},
+                 {"b200", "B200", 100, 148, 227, 228, 2048, 32, 126, 180},
+                 {"rtx5090", "RTX 5090", 120, 170, 99, 100, 1536, 24, 96, 32}};
+  const auto host_bytes =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (const auto& one : devices) {
+    SCOPED_TRACE(one.name);
+    const OnDevice device(one.name);
+    const DeviceInfo& info = device_info();
+    EXPECT_EQ(info.name, std::string("SIMT model of ") + one.product + ", cc " +
+                             std::to_string(one.cc / 10) + "." + std::to_string(one.cc % 10) +
+                             (one.cc == 90 ? "a" : ""));
+    EXPECT_EQ(info.cc(), one.cc);
+    EXPECT_EQ(info.sm_count, one.sms);
+    EXPECT_EQ(info.smem_per_block_bytes, one.block_kb << 10);
+    EXPECT_EQ(simt::sm_limits().reserved_shared_bytes, (one.sm_kb - one.block_kb) << 10);
+    EXPECT_EQ(simt::sm_limits().threads, one.threads);
+    EXPECT_EQ(simt::sm_limits().blocks, one.blocks);
+    EXPECT_EQ(info.l2_bytes, one.l2_mb << 20);
+    EXPECT_EQ(info.memory_bytes, std::min(host_bytes, one.memory_gb * 1'000'000'000));
+  }
+  EXPECT_EQ(simt::sm_limits().threads, 2048u);  // the default: an H100 with four SMs
+  EXPECT_EQ(simt::sm_limits().blocks, 32u);
+  EXPECT_EQ(simt::sm_limits().reserved_shared_bytes, 1024u);
+  EXPECT_EQ(device_info().l2_bytes, 50u << 20);
+  EXPECT_EQ(device_info().memory_bytes, host_bytes);
 }
 
 TEST(DeviceTable, VariablesOverrideSingleValues) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -209,7 +210,8 @@ json measure(const json& plan, const Entry& teacher) {
 std::string not_believed(const std::vector<Sample>& baseline, const std::vector<Sample>& submission,
                          double least_us) {
   const double us = median_of(submission, time_of);
-  if (!(us * kAboveRoof >= least_us) || !(us > 0)) {
+  // Infinity: no sample was a number.
+  if (!(us * kAboveRoof >= least_us) || !(us > 0) || std::isinf(us)) {
     return fmt::format("above the roof: {:.1f} us where the measured roof allows {:.1f} us", us,
                        least_us);
   }
