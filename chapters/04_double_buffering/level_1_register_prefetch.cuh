@@ -4,6 +4,7 @@
 #pragma once
 
 #include "chapters/02_tiling/level_5_vectorised.cuh"
+#include "common/device/timeline.cuh"
 
 namespace cookbook::sgemm {
 
@@ -33,6 +34,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   float4 a_piece, b_piece;                          // in flight from global to shared memory
 
   const auto fetch = [&](int k0) {  // starts the loads without waiting for them
+    timeline::begin(timeline::Kind::copy);
     a_piece = load_row4<kAligned>(a_from, k0 + a_col, a_cols);
     b_piece = load_row4<kAligned>(b + (k0 + b_row) * ldb, tile_col + b_col, k0 + b_row < k ? n : 0);
   };
@@ -42,6 +44,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     a_tile[buffer][a_col + 2][a_row] = a_piece.z;
     a_tile[buffer][a_col + 3][a_row] = a_piece.w;
     *reinterpret_cast<float4*>(&b_tile[buffer][b_row][b_col]) = b_piece;
+    timeline::end(timeline::Kind::copy);
   };
 
   int buffer = 0;
@@ -52,6 +55,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     const bool more = k0 + C::kK < k;
     if (more) fetch(k0 + C::kK);
 
+    timeline::begin(timeline::Kind::multiply);
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
       float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
@@ -69,6 +73,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
         for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
       }
     }
+    timeline::end(timeline::Kind::multiply);
 
     // All threads read the other buffer before the previous barrier, so it may be written without
     // one.

@@ -5,6 +5,7 @@
 
 #include "chapters/02_tiling/level_5_vectorised.cuh"
 #include "common/device/cp_async.cuh"
+#include "common/device/timeline.cuh"
 
 namespace cookbook::sgemm {
 
@@ -117,6 +118,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     cp_async_wait<1>();
     __syncthreads();  // the other threads' pieces have arrived too
 
+    timeline::begin(timeline::Kind::multiply);
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
       float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
@@ -134,6 +136,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
         for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
       }
     }
+    timeline::end(timeline::Kind::multiply);
     __syncthreads();  // all threads have read this stage before the next copies overwrite it
     stage = 1 - stage;
   }

@@ -42,6 +42,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
     cp_async_commit();
 
+    timeline::begin(timeline::Kind::multiply);
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
       float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
@@ -59,6 +60,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
         for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
       }
     }
+    timeline::end(timeline::Kind::multiply);
     fill = stage;  // free after the next barrier
     stage = stage + 1 < C::kStages ? stage + 1 : 0;
   }

@@ -81,6 +81,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
     cp_async_commit();
 
+    timeline::begin(timeline::Kind::multiply);
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
       float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
@@ -94,6 +95,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
       }
       add_outer_product(acc, a_fragment, b_fragment);
     }
+    timeline::end(timeline::Kind::multiply);
     fill = stage;  // free after the next barrier
     stage = stage + 1 < C::kStages ? stage + 1 : 0;
   }

@@ -49,6 +49,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   __syncthreads();
   load_fragments(stage, 0);
   for (int k0 = 0; k0 < k; k0 += C::kK) {
+    timeline::begin(timeline::Kind::multiply);
 #pragma unroll
     for (int p = 0; p < C::kK; ++p) {
       // Load the fragments of step p + 1 while step p multiplies. After the last step that is step
@@ -68,6 +69,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
       }
       add_outer_product(acc, a_fragment[p % 2], b_fragment[p % 2]);
     }
+    timeline::end(timeline::Kind::multiply);
   }
 
 #pragma unroll

@@ -101,6 +101,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
 
     const unsigned char* a = smem.stages[stage].a;
     const unsigned char* b = smem.stages[stage].b;
+    timeline::begin(timeline::Kind::multiply);
 #pragma unroll
     for (int k = 0; k < C::kBlockK; k += 16) {
       uint32_t a_frag[C::kWarpM / 16][4];
@@ -124,6 +125,7 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
         }
       }
     }
+    timeline::end(timeline::Kind::multiply);
     __syncthreads();  // all threads have read the stage: it may be overwritten
   }
 

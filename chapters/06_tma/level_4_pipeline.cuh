@@ -16,6 +16,7 @@ __device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
     mbarrier_init(&smem.full[s], 1);
     mbarrier_init(&smem.empty[s], readers);
   }
+  timeline::name_ring(smem.full, smem.empty);
   fence_mbarrier_init();
 }
 

@@ -63,6 +63,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulato
                                            const TensorMap* map_c, unsigned char* boxes, int row,
                                            int col) {
   constexpr int kAcross = kAccumulators / 32;
+  timeline::begin(timeline::Kind::store);
 #pragma unroll
   for (int i = 0; i < kMmaM * kAcross; ++i) {
     unsigned char* box = boxes + i % kBuffers * kBoxBytes;
@@ -82,6 +83,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulato
       tma_store_commit();
     }
   }
+  timeline::end(timeline::Kind::store);
 }
 
 template <class C>

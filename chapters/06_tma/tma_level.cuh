@@ -12,6 +12,7 @@
 #include "chapters/05_tensor_cores/tile_io.cuh"
 #include "chapters/06_tma/operand.cuh"
 #include "common/device/cuda.cuh"
+#include "common/device/timeline.cuh"
 #include "common/device/warp.cuh"
 
 namespace cookbook::gemm {
@@ -192,8 +193,10 @@ __device__ __forceinline__ void store_accumulators(float (&acc)[kMmaM][kAccumula
                                                    const Output& out, const Extents& e, int row,
                                                    int col) {
   wgmma_fence_operand(acc);  // the accumulators are read only from here
+  timeline::begin(timeline::Kind::store);
 #pragma unroll
   for (int i = 0; i < kMmaM; ++i) store_accumulators(acc[i], out, e, row + 64 * i, col);
+  timeline::end(timeline::Kind::store);
 }
 
 /// Host side of the levels with wgmma: row-major A and B, one block per tile of C. A level adds its

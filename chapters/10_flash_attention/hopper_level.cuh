@@ -20,6 +20,8 @@ __device__ __forceinline__ void init_stage_barriers(Smem& smem, int readers) {
     mbarrier_init(&smem.k_empty[stage], readers);
     mbarrier_init(&smem.v_empty[stage], readers);
   }
+  timeline::name_ring(smem.k_full, smem.k_empty, 'K');
+  timeline::name_ring(smem.v_full, smem.v_empty, 'V');
   fence_mbarrier_init();
 }
 
@@ -59,9 +61,11 @@ __device__ __forceinline__ void finish_and_store(T* o, float* lse, const Shape& 
                                                  int head, int warp_query,
                                                  const float (&acc)[kCount],
                                                  const RowStates& rows) {
+  timeline::begin(timeline::Kind::store);
   float inverse[2], row_lse[2];
   finish_rows(rows, shape.scale_log2, inverse, row_lse);
   store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+  timeline::end(timeline::Kind::store);
 }
 
 /// As above, in pieces of 16 bytes (from level 11 on).
@@ -70,9 +74,11 @@ __device__ __forceinline__ void finish_and_store_wide(T* o, float* lse, const Sh
                                                       int batch, int head, int warp_query,
                                                       const float (&acc)[kCount],
                                                       const RowStates& rows) {
+  timeline::begin(timeline::Kind::store);
   float inverse[2], row_lse[2];
   finish_rows(rows, shape.scale_log2, inverse, row_lse);
   store_rows_wide(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
+  timeline::end(timeline::Kind::store);
 }
 
 /// The order in which consumers use the tensor cores. Barrier 1 + c starts consumer c's turn: its

@@ -25,6 +25,7 @@ template <int kSlack, int kHead, int kCount>
 __device__ __forceinline__ SoftmaxState begin_softmax(float (&s)[kCount], RowStates& rows,
                                                       float (&rescale)[2], float scale_log2,
                                                       float minus_infinity) {
+  timeline::begin(timeline::Kind::softmax);
   SoftmaxState state{};
   bool any_moved = false;
   float after = minus_infinity;  // of the previous row
@@ -52,12 +53,14 @@ __device__ __forceinline__ SoftmaxState begin_softmax(float (&s)[kCount], RowSta
     state.offset = offset;
   }
   state.moved = __any_sync(kFullWarp, any_moved);
+  timeline::end(timeline::Kind::softmax);
   return state;
 }
 /// The other exponentials of the second row.
 template <int kHead, int kCount>
 __device__ __forceinline__ void end_softmax(float (&s)[kCount], RowStates& rows,
                                             const SoftmaxState& state, float scale_log2) {
+  timeline::begin(timeline::Kind::softmax);
   float sum = rows.sum[1];
 #pragma unroll
   for (int k = kHead; k < kCount / 2; ++k) {
@@ -66,6 +69,7 @@ __device__ __forceinline__ void end_softmax(float (&s)[kCount], RowStates& rows,
     sum += x;
   }
   rows.sum[1] = sum;
+  timeline::end(timeline::Kind::softmax);
 }
 
 template <class C>

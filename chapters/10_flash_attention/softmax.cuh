@@ -12,6 +12,7 @@
 #include "common/device/cuda.cuh"
 #include "common/device/math.cuh"
 #include "common/device/sync.cuh"
+#include "common/device/timeline.cuh"
 #include "common/device/warp.cuh"
 
 namespace cookbook::attention {
@@ -42,6 +43,7 @@ __device__ __forceinline__ void mask_scores(float (&s)[kCount], const int (&visi
 template <int kCount>
 __device__ __forceinline__ void online_softmax(float (&s)[kCount], RowStates& rows,
                                                float (&rescale)[2], float scale_log2) {
+  timeline::begin(timeline::Kind::softmax);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     float max = rows.max[r];
@@ -64,6 +66,7 @@ __device__ __forceinline__ void online_softmax(float (&s)[kCount], RowStates& ro
     }
     rows.sum[r] = sum;
   }
+  timeline::end(timeline::Kind::softmax);
 }
 
 /// As online_softmax, but a row's maximum stays unchanged until the tile exceeds it by more than a
@@ -73,6 +76,7 @@ __device__ __forceinline__ void online_softmax(float (&s)[kCount], RowStates& ro
 template <int kSlack, int kCount>
 __device__ __forceinline__ bool lazy_softmax(float (&s)[kCount], RowStates& rows,
                                              float (&rescale)[2], float scale_log2) {
+  timeline::begin(timeline::Kind::softmax);
   bool any_moved = false;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -98,6 +102,7 @@ __device__ __forceinline__ bool lazy_softmax(float (&s)[kCount], RowStates& rows
     }
     rows.sum[r] = sum;
   }
+  timeline::end(timeline::Kind::softmax);
   return __any_sync(kFullWarp, any_moved);
 }
 

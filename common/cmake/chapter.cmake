@@ -96,6 +96,15 @@ function(cookbook_ladders name source root)
     target_compile_definitions(${name} PRIVATE COOKBOOK_LIBRARIES=${libraries})
   endif()
 
+  # Kernels with marks, for --timeline: built when ./run is asked for it. On the SIMT backend the
+  # program itself can record.
+  if(COOKBOOK_BACKEND STREQUAL "cuda" AND NOT EXISTS ${source}/levels.cu)
+    add_executable(${name}-timeline EXCLUDE_FROM_ALL ${main} ${levels})
+    target_compile_definitions(${name}-timeline PRIVATE COOKBOOK_CHAPTER=${entry}
+      COOKBOOK_TIMELINE=1)
+    target_link_libraries(${name}-timeline PRIVATE cookbook_kernel cookbook_runner)
+  endif()
+
   if(COOKBOOK_BACKEND STREQUAL "simt")
     add_library(${name}-levels-traced OBJECT ${levels})
     target_link_libraries(${name}-levels-traced PUBLIC cookbook_kernel_traced)

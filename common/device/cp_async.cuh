@@ -9,6 +9,7 @@
 #if !defined(__CUDACC__)
 #include "common/backend/simt/units/cp_async.hpp"
 #else
+#include "common/device/timeline.cuh"
 
 namespace cookbook {
 
@@ -64,6 +65,7 @@ __device__ __forceinline__ void cp_async_zfill(void* smem, const void* gmem, int
 /// "cp.async.commit_group"). A group may be empty, which keeps the count right in the last steps of
 /// a loop.
 __device__ __forceinline__ void cp_async_commit() {
+  timeline::moment(timeline::Kind::commit_copies);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
@@ -73,9 +75,11 @@ __device__ __forceinline__ void cp_async_commit() {
 /// "cp.async.wait_group").
 template <int kPendingGroups>
 __device__ __forceinline__ void cp_async_wait() {
+  timeline::begin(timeline::Kind::wait_copies, 0, kPendingGroups);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" ::"n"(kPendingGroups) : "memory");
 #endif
+  timeline::end(timeline::Kind::wait_copies, 0, kPendingGroups);
 }
 
 /// Signals one arrival to `bar` when all earlier copies of this thread have arrived. `.noinc`: the

@@ -18,6 +18,7 @@
 #if !defined(__CUDACC__)
 #include "common/backend/simt/units/mbarrier.hpp"
 #else
+#include "common/device/timeline.cuh"
 
 namespace cookbook {
 
@@ -56,6 +57,7 @@ __device__ __forceinline__ void mbarrier_arrive(uint64_t* bar, uint32_t count) {
 /// Adds `bytes` to the pending bytes of the current phase, then arrives once (PTX ISA,
 /// "mbarrier.arrive.expect_tx"). A phase expects at most 2^20 - 1 bytes.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes) {
+  timeline::moment(timeline::Kind::expect_bytes, shared_address(bar), bytes);
   COOKBOOK_ASM_SM90(
       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)),
       "r"(bytes)
@@ -65,6 +67,7 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_
 /// Adds `bytes` to the pending bytes of the current phase without arriving (PTX ISA,
 /// "mbarrier.expect_tx").
 __device__ __forceinline__ void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes) {
+  timeline::moment(timeline::Kind::expect_bytes, shared_address(bar), bytes);
   COOKBOOK_ASM_SM90(
       "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)),
       "r"(bytes)
@@ -121,6 +124,7 @@ __device__ __forceinline__ bool mbarrier_try_wait(uint64_t* bar, uint32_t parity
 /// Returns once the phase with parity `parity` is complete; acquires what threads of the block
 /// released to it.
 __device__ __forceinline__ void mbarrier_wait(uint64_t* bar, uint32_t parity) {
+  timeline::begin(timeline::Kind::wait_barrier, shared_address(bar));
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile(
       "{\n.reg .pred p;\n"
@@ -135,11 +139,13 @@ __device__ __forceinline__ void mbarrier_wait(uint64_t* bar, uint32_t parity) {
   while (!mbarrier_try_wait(bar, parity)) {
   }
 #endif
+  timeline::end(timeline::Kind::wait_barrier, shared_address(bar));
 }
 
 /// As mbarrier_wait, and also acquires what threads of the whole cluster released with
 /// mbarrier_arrive_cluster. Needed if the data is in distributed shared memory.
 __device__ __forceinline__ void mbarrier_wait_cluster(uint64_t* bar, uint32_t parity) {
+  timeline::begin(timeline::Kind::wait_barrier, shared_address(bar));
   COOKBOOK_ASM_SM90(
       "{\n.reg .pred p;\n"
       "WAIT_%=:\n"
@@ -149,6 +155,7 @@ __device__ __forceinline__ void mbarrier_wait_cluster(uint64_t* bar, uint32_t pa
       "DONE_%=:\n}" ::"r"(shared_address(bar)),
       "r"(parity)
       : "memory");
+  timeline::end(timeline::Kind::wait_barrier, shared_address(bar));
 }
 
 }  // namespace cookbook

@@ -11,6 +11,7 @@
 #if !defined(__CUDACC__)
 #include "common/backend/simt/units/sync.hpp"
 #else
+#include "common/device/timeline.cuh"
 
 namespace cookbook {
 
@@ -18,7 +19,9 @@ namespace cookbook {
 /// this number of threads has called this or named_barrier_arrive (PTX ISA, "bar.sync"). Called by
 /// whole warps.
 __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  timeline::begin(timeline::Kind::wait_turn, static_cast<uint32_t>(id));
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+  timeline::end(timeline::Kind::wait_turn, static_cast<uint32_t>(id));
 }
 
 /// Counts this thread at barrier `id` without waiting (PTX ISA, "bar.arrive").

@@ -32,6 +32,7 @@ enum class CachePolicy : uint64_t {
 #if !defined(__CUDACC__)
 #include "common/backend/simt/units/tma.hpp"
 #else
+#include "common/device/timeline.cuh"
 
 namespace cookbook {
 
@@ -162,6 +163,7 @@ __device__ __forceinline__ void tma_store_add_2d(const TensorMap* map, const voi
 /// Closes the group of all stores that this thread started since the last commit (PTX ISA,
 /// "cp.async.bulk.commit_group").
 __device__ __forceinline__ void tma_store_commit() {
+  timeline::moment(timeline::Kind::commit_stores);
   COOKBOOK_ASM_SM90("cp.async.bulk.commit_group;" ::: "memory");
 }
 
@@ -169,14 +171,18 @@ __device__ __forceinline__ void tma_store_commit() {
 /// memory, which may then be overwritten (PTX ISA, "cp.async.bulk.wait_group", `.read`).
 template <int kPendingGroups>
 __device__ __forceinline__ void tma_store_wait_read() {
+  timeline::begin(timeline::Kind::wait_stores, 0, kPendingGroups);
   COOKBOOK_ASM_SM90("cp.async.bulk.wait_group.read %0;" ::"n"(kPendingGroups) : "memory");
+  timeline::end(timeline::Kind::wait_stores, 0, kPendingGroups);
 }
 
 /// Waits until all but the `kPendingGroups` latest groups of this thread are complete: their writes
 /// are visible to this thread.
 template <int kPendingGroups>
 __device__ __forceinline__ void tma_store_wait() {
+  timeline::begin(timeline::Kind::wait_stores, 0, kPendingGroups);
   COOKBOOK_ASM_SM90("cp.async.bulk.wait_group %0;" ::"n"(kPendingGroups) : "memory");
+  timeline::end(timeline::Kind::wait_stores, 0, kPendingGroups);
 }
 
 /// Copies `bytes` contiguous bytes (a multiple of 16; both addresses 16-byte aligned) from global

@@ -32,6 +32,7 @@ enum class Major : int { k = 0, mn = 1 };
 #if !defined(__CUDACC__)
 #include "common/backend/simt/units/wgmma.hpp"
 #else
+#include "common/device/timeline.cuh"
 
 namespace cookbook {
 
@@ -70,6 +71,7 @@ __device__ __forceinline__ void wgmma_fence() {
 
 /// Closes the group of all wgmma since the last commit (PTX ISA, "wgmma.commit_group").
 __device__ __forceinline__ void wgmma_commit() {
+  timeline::moment(timeline::Kind::commit_wgmma);
   COOKBOOK_ASM_SM90A("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
@@ -78,7 +80,9 @@ __device__ __forceinline__ void wgmma_commit() {
 template <int kPendingGroups>
 __device__ __forceinline__ void wgmma_wait() {
   static_assert(kPendingGroups >= 0 && kPendingGroups <= 7, "0..7 groups");
+  timeline::begin(timeline::Kind::wait_wgmma, 0, kPendingGroups);
   COOKBOOK_ASM_SM90A("wgmma.wait_group.sync.aligned %0;" ::"n"(kPendingGroups) : "memory");
+  timeline::end(timeline::Kind::wait_wgmma, 0, kPendingGroups);
 }
 
 /// Keeps the compiler from moving accesses to `registers` across this point; no instruction. Place

@@ -64,6 +64,13 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
     exercise->excludes(app.get_option(other));
   }
   app.add_option("--json", options.json, "write machine-readable results to this file");
+  CLI::Option* timeline = app.add_option(
+      "--timeline", options.timeline,
+      "record what each warp of one level does, and write a trace for Perfetto to this file");
+  for (const char* other :
+       {"--list", "--check", "--explain", "--no-trace", "--exercise", "--json"}) {
+    timeline->excludes(app.get_option(other));
+  }
   app.add_option_function<std::string>(
          "--seed",
          [&options](const std::string& text) {  // by default CLI11 wraps -1, and reads 010 as 8

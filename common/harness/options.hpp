@@ -17,6 +17,7 @@ struct Options {
   std::vector<std::string> levels;  ///< names or numbers; empty: all
   std::vector<std::string> sizes;   ///< as typed; each becomes a run
   std::string ladder, json;
+  std::string timeline;   ///< the file for a timeline; empty: none
   int exercise = 0;       ///< 1, 2 ... ; 0: none
   bool describe = false;  ///< with `exercise`: only say what it is
   std::uint64_t seed = 1;

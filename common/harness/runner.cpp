@@ -15,6 +15,7 @@
 #include "common/harness/execute.hpp"
 #include "common/harness/exercise.hpp"
 #include "common/harness/process.hpp"
+#include "common/harness/timeline.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/settings.hpp"
 #endif
@@ -84,6 +85,7 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
     return 0;
   }
   if (options.exercise > 0) return grade_exercise(chapter, options);
+  if (!options.timeline.empty()) return record_timeline(chapter, options);
   // With --check, the check comes first: it is at another size, and its mismatches are kept.
   const bool checks_too = options.check && options.explain && !kTraced;
   if (options.explain && !kTraced && !checks_too) return explain(chapter, options);

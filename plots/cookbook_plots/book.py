@@ -31,6 +31,11 @@ def chapters(root=ROOT):
     return found
 
 
+def without_timeline_marks(text):
+    """The text without the marks of common/device/timeline.cuh, which change no machine code."""
+    return re.sub(rb'^( *timeline::[^;\n]*;|#include "common/device/timeline.cuh")\n', b"", text, flags=re.MULTILINE)
+
+
 def source_hash(file, root=ROOT):
     """SHA-256 of a source and of the project headers it includes, each once and in order.
 
@@ -44,7 +49,7 @@ def source_hash(file, root=ROOT):
         seen.add(path)
         if not path.is_file():
             return
-        text = path.read_bytes()
+        text = without_timeline_marks(path.read_bytes())
         digest.update(text)
         for line in text.split(b"\n"):
             opening = line.find(b'#include "')

@@ -85,6 +85,20 @@ class Run(Scripts):
         self.assertEqual((self.root / "cmake.log").read_text(),
                          "--build build/simt -j 2 --target chapter-0 chapter-11\n")
 
+    def test_a_timeline_is_of_one_chapter_and_built_apart_where_there_is_a_gpu(self):
+        done = self.run_it("--timeline", "t.json")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"^run: --timeline records a level of one chapter, .*\n$")
+        done = self.run_it("11", "--timeline", "new/t.json", cwd=self.root)
+        self.assertEqual(done.stdout, "11: --timeline new/t.json\n")
+        self.assertTrue((self.root / "new").is_dir())
+        self.assertNotIn("timeline", (self.root / "cmake.log").read_text())
+        self.gpu("release 13.0, V13.0.48")
+        (self.root / "build/cuda").mkdir(exist_ok=True)
+        (self.root / "build/cuda/CMakeCache.txt").touch()
+        self.run_it("11", "--timeline", "t.json", backend="cuda")
+        self.assertIn("--build build/cuda -j 2 --target chapter-11-timeline\n", (self.root / "cmake.log").read_text())
+
     def test_tools_that_are_too_old_are_refused_in_one_line(self):
         def refusal():
             done = self.run_it("11")

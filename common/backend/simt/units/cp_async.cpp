@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/timeline.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {
@@ -84,6 +85,7 @@ void cp_async(void* smem, const void* gmem, int bytes, int valid_bytes) {
 }
 
 void cp_async_wait(int pending_groups) {
+  const MarkedWait marked(timeline::Kind::wait_copies, 0, static_cast<uint32_t>(pending_groups));
   Thread& thread = *current_thread;
   CpAsyncState& state = thread_units(thread).cp_async;
   land_some(state);
@@ -108,6 +110,7 @@ using namespace simt;
 
 void cp_async_commit() {
   CpAsyncState& state = thread_units(*current_thread).cp_async;
+  mark(timeline::Kind::commit_copies, timeline::Edge::moment);
   state.groups.push_back(state.end());
   land_some(state);
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "common/backend/simt/timeline.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {
@@ -59,7 +60,12 @@ void test_phase(Mbarrier& barrier, void* pc) {
   }
 }
 
+// What marks call a barrier.
+uint32_t marked_address(const uint64_t* bar) { return timeline_is_on ? shared_address(bar) : 0; }
+
 void expect(Mbarrier& barrier, uint32_t bytes, void* pc) {
+  mark(timeline::Kind::expect_bytes, timeline::Edge::moment, marked_address(barrier.address),
+       bytes);
   barrier.pending_bytes += bytes;
   if (barrier.pending_bytes > kMaxCount) {
     fail(name("mbarrier_expect_tx", barrier.address) +
@@ -113,6 +119,7 @@ void wait(uint64_t* bar, uint32_t parity, bool of_cluster, const char* what, voi
   require_parity(parity, what, pc);
   Mbarrier& barrier = own_mbarrier(bar, what, pc);
   use(barrier, pc);
+  const MarkedWait marked(timeline::Kind::wait_barrier, marked_address(bar));
   while (!complete(barrier, parity)) {
     barrier.waiting.push_back(current_thread);
     describe(barrier);

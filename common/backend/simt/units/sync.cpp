@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/backend/simt/timeline.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {
@@ -97,6 +98,7 @@ using namespace simt;
 void named_barrier_sync(int id, int threads) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_barrier(id, threads, "named_barrier_sync", pc);
+  const MarkedWait marked(timeline::Kind::wait_turn, static_cast<uint32_t>(id));
   barrier_sync(static_cast<unsigned>(id), static_cast<unsigned>(threads), "named_barrier_sync", pc);
 }
 

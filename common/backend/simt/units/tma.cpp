@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/simt/timeline.hpp"
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/backend/simt/units/state.hpp"
 #include "common/backend/simt/units/tensor_map_tag.hpp"
@@ -340,6 +341,7 @@ Box contiguous(const void* gmem, const void* smem, uint32_t bytes, const char* w
 }  // namespace
 
 void bulk_wait(int pending_groups, bool only_reads) {
+  const MarkedWait marked(timeline::Kind::wait_stores, 0, static_cast<uint32_t>(pending_groups));
   Thread& thread = *current_thread;
   BulkStoreState& state = thread_units(thread).bulk;
   const auto keep = static_cast<size_t>(pending_groups);
@@ -441,6 +443,7 @@ void tma_store_add_2d(const TensorMap* map, const void* smem, int x, int y) {
 
 void tma_store_commit() {
   BulkStoreState& state = thread_units(*current_thread).bulk;
+  mark(timeline::Kind::commit_stores, timeline::Edge::moment);
   state.groups.push_back(std::move(state.open));
   state.open.clear();
 }

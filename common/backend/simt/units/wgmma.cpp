@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/simt/timeline.hpp"
 #include "common/backend/simt/units/wgmma_state.hpp"
 
 namespace cookbook {
@@ -395,6 +396,7 @@ void wgmma_register_a(float* d, int columns, Format format, bool b_is_mn_major, 
 }
 
 void wgmma_wait(int pending_groups) {
+  const MarkedWait marked(timeline::Kind::wait_wgmma, 0, static_cast<uint32_t>(pending_groups));
   void* const pc = COOKBOOK_SIMT_PC;
   Thread& thread = *current_thread;
   Warpgroup& warpgroup = current_warpgroup(pc);
@@ -433,6 +435,7 @@ void wgmma_fence() {
 
 void wgmma_commit() {
   WgmmaThreadState& state = thread_units(*current_thread).wgmma;
+  mark(timeline::Kind::commit_wgmma, timeline::Edge::moment);
   state.pending.push_back({state.committed, state.issued, state.batches++});
   state.committed = state.issued;
 }

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Draws one block of traces that `./run N --timeline FILE` wrote (docs/profiling.md).
+
+    plots/run.sh --timeline before.json after.json --out FOLDER/NAME
+
+One panel per trace, one row per track: NAME-light.svg and NAME-dark.svg. Of four warps that do the same, the first is
+drawn. A trace of the SIMT backend shows an order, and the figure says so.
+"""
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+CATEGORIES = {"wait": None, "copy": "#0072B2", "multiply": "#D55E00", "softmax": "#009E73", "store": "#CC79A7"}
+ORDER = "order of events in one schedule of the SIMT backend: no times"
+
+
+class TraceError(ValueError):
+    """A file that is not a trace of a level."""
+
+
+def read(file):
+    """The tracks of one trace, (block, name) -> [(name, category, begin, end)], and its metadata."""
+    try:
+        trace = json.loads(Path(file).read_text())
+        about, events = trace["otherData"], trace["traceEvents"]
+        about["level"], about["program"], about["clock"]
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+        raise TraceError(f"{file}: not a trace of ./run N --timeline: {error}") from error
+    names, tracks, open_spans = {}, {}, {}
+    for event in events:
+        thread = event["pid"], event["tid"]
+        if event["ph"] == "M":
+            if event["name"] == "thread_name":
+                names[thread] = event["args"]["name"]
+                tracks[thread] = []
+        elif event["ph"] == "B":
+            open_spans.setdefault(thread, []).append(event)
+        else:
+            if not open_spans.get(thread):
+                raise TraceError(f"{file}: an end without a begin on '{names.get(thread)}'")
+            begin = open_spans[thread].pop()
+            tracks[thread].append((begin["name"], begin["cat"], begin["ts"], event["ts"]))
+    for thread, left in open_spans.items():
+        if left:
+            raise TraceError(f"{file}: a begin without an end on '{names.get(thread)}'")
+    return {(thread[0], names[thread]): spans for thread, spans in tracks.items()}, about
+
+
+def rows(tracks, block=0):
+    """(label, spans) of the tracks of one block: of warps with the same role the first, and overlapping spans together."""
+    drawn, chosen = {}, {}
+    for (of, name), spans in tracks.items():
+        if of != block:
+            continue
+        name = re.sub(r", \d+$", "", name)  # the second track of spans that overlap
+        found = re.match(r"(?:(.*) \()?warp (\d+)\)?", name)
+        if found and chosen.setdefault(found[1], found[2]) != found[2]:
+            continue
+        label = re.sub(r" \(warp \d+\)", "", name)
+        drawn.setdefault(label, []).extend(spans)
+    return [(label, sorted(spans, key=lambda span: (span[2], -span[3]))) for label, spans in drawn.items()]
+
+
+def figure(traces, theme):
+    """One panel per trace; a wait is an outline."""
+    from . import style
+    from .style import plt
+    panels = [(rows(tracks), about) for tracks, about in traces]
+    heights = [max(len(of), 1) for of, _ in panels]
+    fig, axes = plt.subplots(len(panels), 1, squeeze=False, height_ratios=heights,
+                             figsize=(10, 1.1 + sum(0.34 * height + 0.62 for height in heights)))
+    total = fig.get_figheight()
+    fig.subplots_adjust(left=0.23, right=0.985, top=1 - 0.42 / total, bottom=0.85 / total, hspace=0.5)
+    for axis, (of, about) in zip(axes[:, 0], panels):
+        ends = [0.0]
+        for row, (label, spans) in enumerate(of):
+            # Asynchronous spans overlap, such as several copies in flight, and are drawn side by side.
+            asynchronous = label.endswith("in flight") or label.startswith("copies")
+            layers, placed = [], []
+            for span in spans:
+                ends.append(span[3])
+                free = next((i for i, end in enumerate(layers) if end <= span[2] or not asynchronous), len(layers))
+                layers[free:free + 1] = [span[3]]
+                placed.append((free, span))
+            height = 0.72 / max(len(layers), 1)
+            for layer, (_, category, begin, end) in placed:
+                colour = CATEGORIES.get(category)
+                axis.broken_barh([(begin, end - begin)], (row - 0.36 + layer * height, height), linewidth=0.5,
+                                 facecolor=colour or theme.background, edgecolor=theme.background if colour else theme.muted)
+        axis.set_xlim(0, max(ends))
+        axis.set_ylim(len(of) - 0.5, -0.5)
+        axis.set_yticks(range(len(of)), [label for label, _ in of], fontsize=8.5)
+        axis.grid(axis="y", visible=False)
+        axis.set_title(f"{about['level']}, block 0, {about['size']}", fontsize=10)
+        axis.tick_params(axis="x", labelsize=7.5)
+        axis.set_xlabel("events, in order" if about["clock"] == "order" else "µs", fontsize=8, labelpad=1)
+    patches = [plt.Rectangle((0, 0), 1, 1, facecolor=colour or theme.background,
+                             edgecolor=theme.background if colour else theme.muted) for colour in CATEGORIES.values()]
+    fig.legend(patches, list(CATEGORIES), loc="lower right", ncol=len(CATEGORIES), fontsize=8.5, frameon=False,
+               bbox_to_anchor=(0.99, 0.005))
+    clocks = {about["clock"] for _, about in traces}
+    style.conditions(fig, theme, ORDER if clocks == {"order"} else f"times on {traces[0][1]['device']}", width=0.6)
+    return fig
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="plots --timeline", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("traces", nargs="+", type=Path)
+    parser.add_argument("--out", required=True, type=Path, help="the figures' path without -light.svg and -dark.svg")
+    options = parser.parse_args(arguments)
+    try:
+        traces = [read(file) for file in options.traces]
+    except TraceError as error:
+        print(error, file=sys.stderr)
+        return 2
+    from . import style
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    for name in style.THEMES:
+        with style.Theme(name) as theme:
+            file = options.out.with_name(f"{options.out.name}-{name}.svg")
+            figure(traces, theme).savefig(file, metadata={"Date": None})
+            print(file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
