@@ -6,11 +6,15 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "common/backend/simt/crash.hpp"
@@ -71,6 +75,27 @@ std::string describe_worker(LaunchState::Slot& slot) {
                    describe_waiting_blocks(state));
 }
 
+// The CPU time of a thread of this process. 0: there is no such thread.
+uint64_t cpu_nanoseconds(int os_thread) {
+  constexpr unsigned kPerThread = 4, kScheduled = 2;  // as the kernel numbers such clocks
+  timespec time{};
+  const auto clock =
+      static_cast<clockid_t>(~static_cast<unsigned>(os_thread) << 3 | kPerThread | kScheduled);
+  if (clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// Whether a thread of this process could run: it runs, or waits for a CPU.
+bool is_runnable(int os_thread) {
+  const std::string path = "/proc/self/task/" + std::to_string(os_thread) + "/stat";
+  std::FILE* const file = std::fopen(path.c_str(), "re");
+  if (!file) return false;
+  char state = 0;
+  const int read = std::fscanf(file, "%*d (%*[^)]) %c", &state);
+  std::fclose(file);
+  return read == 1 && state == 'R';
+}
+
 class Watchdog {
  public:
   Watchdog() {
@@ -117,12 +142,28 @@ class Watchdog {
       ++crash_record().progress;
       return;
     }
+    // On a busy machine a worker that the others wait for may not get a CPU for many seconds.
+    if (a_worker_starved(state)) return;
     const uint64_t limit = time_limit();
     if (++idle_ticks_ >= limit * kTicksPerSecond && limit > 0) end_process(state, limit);
   }
 
+  // Whether a worker could have run since the last look, and did not.
+  bool a_worker_starved(const LaunchState& state) {
+    bool starved = false;
+    for (const LaunchState::Slot& slot : state.slots) {
+      if (!slot.worker) continue;
+      uint64_t& before = cpu_before_[slot.os_thread];
+      const uint64_t now = cpu_nanoseconds(slot.os_thread);
+      if (now == before && is_runnable(slot.os_thread)) starved = true;
+      before = now;
+    }
+    return starved;
+  }
+
   std::mutex mutex_;
   std::condition_variable wake_;
+  std::map<int, uint64_t> cpu_before_;  // by OS thread
   LaunchState* state_ = nullptr;
   bool asleep_ = false;
   uint64_t finished_ = 0, idle_ticks_ = 0;
