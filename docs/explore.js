@@ -98,7 +98,8 @@
       svg.append("clipPath").attr("id", id).append("rect")
         .attr({ x: left, y: top, width: width - left - right, height: height - top - bottom });
       svg.append("rect").attr({ class: "area", x: left, y: top, width: width - left - right, height: height - top - bottom });
-      const ticks = d3.svg.axis().tickFormat((v) => (/^[125]/.test(v.toExponential()) ? plain(v) : ""));
+      const narrow = width < 480, labelled = narrow ? /^[15]/ : /^[125]/;
+      const ticks = d3.svg.axis().tickFormat((v) => (labelled.test(v.toExponential()) ? plain(v) : ""));
       const xAxis = svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`);
       const yAxis = svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`);
       svg.append("text").attr({ class: "label", x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" })
@@ -113,7 +114,7 @@
         .attr("class", (one) => "roof " + one.memory).text((one) => `${one.name} ${plain(one.gbps)} GB/s`);
       const tops = body.selectAll("g.ceiling").data(d3.values(ceilings)).enter().append("g").attr("class", "ceiling");
       tops.append("line");
-      tops.append("text").text((one) => `${one.name} ${plain(one.value)} TFLOP/s`);
+      tops.append("text").text((one) => `${one.name} ${plain(one.value)}` + (narrow ? "" : " TFLOP/s"));
       const own = body.selectAll("line.algorithm").data(shown).enter().append("line").attr("class", "algorithm");
       const holders = body.selectAll("line.holder").data(d3.merge(shown.map((one) => one.levels))).enter().append("line")
         .attr("class", "holder");
