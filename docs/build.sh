@@ -12,6 +12,7 @@ missing() {
   command -v python3 >/dev/null || echo python3
   [ -f /usr/share/doxygen-awesome-css/doxygen-awesome.css ] || echo doxygen-awesome-css
   [ -f /usr/share/javascript/mathjax/MathJax.js ] || echo libjs-mathjax
+  [ -f /usr/share/javascript/d3/d3.min.js ] || echo libjs-d3
 }
 
 # shellcheck disable=SC2046
@@ -56,7 +57,12 @@ python3 -B docs/make_pages.py --out "$out/generated" --html "$out/html" --explai
 awesome=/usr/share/doxygen-awesome-css
 doxygen -w html "$out/header.html" "$out/footer.html" "$out/plain.css" docs/Doxyfile >/dev/null 2>&1
 python3 -B docs/edit_header.py "$out/header.html"
-cp "$awesome/doxygen-awesome-darkmode-toggle.js" docs/cookbook.js "$out/html/"
+cp "$awesome/doxygen-awesome-darkmode-toggle.js" docs/cookbook.js docs/explore.js "$out/html/"
+
+# D3 draws the figures that can be explored. Its licence (BSD, 3 clauses) asks for its notice beside a copy.
+cp -L /usr/share/javascript/d3/d3.min.js "$out/html/"
+cp /usr/share/doc/libjs-d3/copyright "$out/html/d3-copyright.txt" 2>/dev/null \
+  || say "docs: /usr/share/doc/libjs-d3/copyright is missing: add D3's notice before you publish the site"
 
 # MathJax is copied without what a page of this site never loads.
 mkdir -p "$out/html/mathjax"

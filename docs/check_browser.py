@@ -5,12 +5,13 @@
 On a desktop and on a phone, light and dark: no error in the console, nothing that fails to load, every image
 drawn, no page wider than the window, text that can be read against its background. The search finds words
 of the text; the switch between light and dark switches; and from the README a chapter's page, its kernel and
-its dot under the roofs are three clicks apart.
+its dot under the roofs are three clicks apart. A dot of a roofline can be hovered, and without JavaScript its SVG is there.
 
     check_browser.py build/docs/html [--screenshots FOLDER]
 
 Needs Playwright for Python, and a Chromium: the system's (chromium, google-chrome) or Playwright's own."""
 import argparse
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -65,7 +66,7 @@ class Site:
         width, height = SCREENS[screen]
         context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
         page = context.new_page()
-        page.set_default_timeout(10000)
+        page.set_default_timeout(30000)
 
         def wrong(what):
             self.problems.append(f"{page.url.split('/')[-1]} ({screen}, {scheme}): {what}")
@@ -115,6 +116,51 @@ class Site:
             return
         page.keyboard.press("Enter")
         page.wait_for_url("**/" + links[0])
+
+    def check_explorer(self, page, name):
+        """The roofline of a chapter: hover a dot, zoom, choose another ladder, follow a dot to its level."""
+        self.visit(page, name)
+        page.wait_for_selector(".explore svg a.mark")
+        dot = page.locator(".explore a.mark").nth(1)
+        dot.scroll_into_view_if_needed()
+        dot.locator("path").hover(force=True)
+        try:
+            page.wait_for_selector(".explore-tip:visible", timeout=3000)
+        except Error:
+            page.wrong("hovering a dot shows nothing")
+            return
+        text = page.inner_text(".explore-tip")
+        self.picture(page, f"explorer-{Path(name).stem}")
+        parts = {"time and speed": r"s, [\d.,]+ (GB|TFLOP)/s", "bytes": r"[\d.]+ [MG]B \(",
+                 "roof": "bound by|nearest|asks", "link": "to this level"}
+        for what, pattern in parts.items():
+            if not re.search(pattern, text):
+                page.wrong(f"a dot's text lacks the {what}: {text!r}")
+        where = "() => document.querySelector('.explore a.mark').getAttribute('transform')"
+        before = page.evaluate(where)
+        page.click(".explore-bar button >> nth=0")
+        if page.evaluate(where) == before:
+            page.wrong("zooming moves no dot")
+        ladders = page.locator(".explore select option").count()
+        if ladders > 1:
+            page.select_option(".explore select", index=1)
+            if page.evaluate(where) == before:
+                page.wrong("another ladder shows the same dots")
+            page.select_option(".explore select", index=0)
+        page.click(".explore-bar button >> nth=2")
+        page.locator(".explore a.mark path").last.click(force=True)
+        page.wait_for_timeout(300)
+        if not page.evaluate("location.hash && Boolean(document.getElementById(location.hash.slice(1)))"):
+            page.wrong(f"clicking a dot leads to {page.url}, no level")
+
+    def check_without_scripts(self, name):
+        """The figures that JavaScript replaces are there without it."""
+        context = self.browser.new_context(java_script_enabled=False, color_scheme="light")
+        page = context.new_page()
+        page.goto((self.folder / name).as_uri())
+        if not page.locator(f"#{Path(name).stem}_roofline img.figure").first.is_visible():
+            self.problems.append(f"{name}: no roofline without JavaScript")
+        context.close()
 
     def check_switch(self, page):
         self.visit(page, "index.html")
@@ -179,6 +225,10 @@ def main():
         site.check_search(page, "flash attention", "chapter_10.html")
         site.check_search(page, "mbarrier_wait", "namespacecookbook.html")
         site.check_switch(page)
+        for name in ("chapter_3.html", "chapter_10.html"):
+            if (folder / name).exists() and "roofline-data" in (folder / name).read_text():
+                site.check_explorer(page, name)
+                site.check_without_scripts(name)
         clicked = 0
         for name in names:
             if (folder / name).stem.startswith("chapter_") and f'id="{Path(name).stem}_roofline"' in (folder / name).read_text():

@@ -16,6 +16,20 @@
   window.addEventListener("DOMContentLoaded", openTarget);
 })();
 
+// Rooflines that can be explored: D3 and explore.js are loaded only where a page has the data of one.
+(function () {
+  function load(names) {
+    if (!names.length) return;
+    const script = document.createElement("script");
+    script.src = names[0];
+    script.onload = () => load(names.slice(1));
+    document.head.appendChild(script);
+  }
+  window.addEventListener("DOMContentLoaded", () => {
+    if (document.querySelector("script.roofline-data")) load(["d3.min.js", "explore.js"]);
+  });
+})();
+
 // The search box looks through the text of every page: Doxygen's own knows the names of the API only.
 // The index is a script (search_index.js), loaded when the box is first used, so it works from disk.
 (function () {

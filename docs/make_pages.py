@@ -11,20 +11,25 @@ levels from each chapter's ladder.hpp, so a new one appears by itself.
 import argparse
 import difflib
 import html
+import json
 import re
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plots"))
-from cookbook_plots import book, tables  # noqa: E402
+from cookbook_plots import book, memories, tables  # noqa: E402
 from cookbook_plots.results import Results, gpus  # noqa: E402
 
 # The guides in reading order; any other page in docs/ follows by itself.
 GUIDES = ["building", "measuring", "profiling", "simt", "exercises", "adding", "json", "which_tool", "glossary"]
 GUIDES += sorted({file.stem for file in (ROOT / "docs").glob("*.md")} - set(GUIDES))
+
+CONTENTS = "\n\\tableofcontents{HTML:2}\n\n"  # of a long page
+LONG = 6  # headings: a page with as many gets one
 
 
 # --- levels, from the sources ----------------------------------------------------------------------
@@ -203,7 +208,57 @@ def figure(match, base, html_folder):
         images.append(f'<a href="{name}" class="only-{shade}"><img class="figure" loading="lazy" alt="{alt}" '
                       f'src="{name}"/></a>')
     name = Path(light).stem.removesuffix("-light").replace("-", "_")
-    return raw(f'<div class="figures" id="{name}">{"".join(images)}</div>')
+    chapter = re.fullmatch(r"chapter_(\d+)_roofline", name)
+    data = roofline_data(int(chapter[1])) if chapter else ""
+    return raw(f'<div class="figures" id="{name}">{"".join(images)}{data}</div>')
+
+
+@lru_cache(maxsize=None)
+def results():
+    """The results whose figures the READMEs show, or None."""
+    found = gpus()
+    return Results(found[0]) if found else None
+
+
+def roofline_data(number):
+    """What explore.js draws a chapter's rooflines from: a ladder each, with its roofs and the dots of its levels."""
+    info = next(info for info in book.chapters() if info.number == number)
+    sections = {}  # (ladder or None, level) -> the anchor of its section
+    for ladder in ladders(info):
+        for level in ladder.levels:
+            sections[ladder.name, level.name] = label_of(info, level)
+            sections.setdefault((None, level.name), label_of(info, level))
+    found = [ladder_data(run, sections) for run in (results().of_chapter(number) if results() else []) if len(run.timed) > 1]
+    text = json.dumps(found, ensure_ascii=False).replace("</", "<\\/")
+    return f'<script type="application/json" class="roofline-data">{text}</script>'
+
+
+def ladder_data(run, sections):
+    problem, roofs = run.json["problem"], run.json.get("roofs") or {}
+    work = problem["flops"] if run.counts_flops else problem["bytes"]
+    levels = []
+    for level in run.timed:
+        moved = memories.moved(run, level)
+        section = sections.get((run.ladder, level.name)) or sections.get((None, level.name))
+        levels.append({
+            "index": level.index, "name": level.name + (" *" if level.stale else ""), "speed": run.speed(level),
+            "time": tables.duration(level.time()), "changed": level.json["changed"],
+            "roof": f"{tables.percent(level.fraction)} of {run.json['roof']}" if level.fraction is not None else "",
+            "bound": str(memories.binding(run, level) or ""), "link": f"#{section}" if section else "",
+            "dots": [{"memory": memory, "x": work / amount.bytes, "bytes": amount.bytes, "origin": amount.origin}
+                     for memory, amount in moved.items()] or [{"memory": "", "x": work / problem["bytes"]}]})
+    ceilings = []
+    if run.counts_flops:
+        names = {"fp32_tflops": "FP32 FMA"} if run.json["roof"] == "FP32 FMA" else \
+            {"mma_bf16_tflops": "mma.sync bf16", "wgmma_bf16_tflops": "wgmma bf16"}
+        ceilings = [{"name": name, "value": roofs[key]} for key, name in names.items() if roofs.get(key)]
+    return {"ladder": run.ladder, "size": tables.size_text(run.size), "unit": run.unit, "flops": run.counts_flops,
+            "device": run.json["device"]["name"], "algorithm": work / problem["bytes"], "levels": levels,
+            "memories": [{"memory": memory, "name": memories.NAMES[memory], "gbps": gbps}
+                         for memory, gbps in memories.memory_roofs(run, roofs).items()],
+            "ceilings": ceilings,
+            "libraries": [{"name": other["name"], "speed": run.speed_of_time(other["time_us"]["median"]),
+                           "time": tables.duration(other["time_us"]["median"])} for other in run.references]}
 
 
 def link(match, base, pages):
@@ -291,8 +346,7 @@ def link_levels(text, info):
 
 def measured(info, level):
     """What was measured of a level of the headline ladder, with a link to its dot; "" where nothing was."""
-    found = gpus()
-    runs = Results(found[0]).of_chapter(info.number) if found else []
+    runs = results().of_chapter(info.number) if results() else []
     timed = [other for other in runs[0].timed if other.name == level.name] if runs else []
     if not timed or len(runs[0].timed) < 2:
         return ""
@@ -375,7 +429,7 @@ def chapter_page(info, pages, html_folder, explained):
     title = f"{info.number} · {title[:1].upper()}{title[1:]}"
     body = convert(link_levels(without_title(text), info), info.path, pages, html_folder)
     code = level_sections(info, explained)
-    out = [f"# {title} {{#chapter_{info.number}}}\n", body]
+    out = [f"# {title} {{#chapter_{info.number}}}\n", CONTENTS, body]
     if code:
         out += [f"\n# The code, level by level {{#chapter_{info.number}_code}}\n",
                 "Each level with what it changed against the one before: added lines are green, removed ones red.\n",
@@ -417,7 +471,7 @@ def main():
         file = ROOT / f"docs/{name}.md"
         text = file.read_text()
         (options.out / f"guide_{name}.md").write_text(
-            f"# {title_of(text, name)} {{#guide_{name}}}\n\n" + convert(without_title(text), file.parent, pages,
+            f"# {title_of(text, name)} {{#guide_{name}}}\n\n" + (CONTENTS if text.count("\n## ") >= LONG else "") + convert(without_title(text), file.parent, pages,
                                                                         options.html))
         listed.append(f"- @subpage guide_{name}")
     (options.out / "guide.md").write_text("# Guide {#guide}\n\n" + "\n".join(listed) + "\n")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Marks for `./run N --timeline`: what a warp does, and when (docs/profiling.md).
+/// Marks for the option --timeline: what a warp does, and when (docs/profiling.md).
 ///
 /// The device functions of this folder mark their own waits and the starts of asynchronous work, so
 /// a kernel only marks what is computed in its own loops, and names its barriers. Every function

@@ -34,6 +34,19 @@ def label(level):
     return f"{level.index} · {level.name}" + (" *" if level.stale else "")
 
 
+def clear_of(axes, lines, end, text, inside):
+    """Where the label of a bar that ends at `end` begins, or `inside` the bar ends, so that no line crosses it."""
+    scale = axes.figure.dpi / 72
+    width, gap = 5.9 * len(text) * scale, 7 * scale
+    side = -1 if inside else 1
+    at = axes.transData.transform((end, 0))[0] + side * gap
+    for x in sorted((axes.transData.transform((line, 0))[0] for line in lines), reverse=inside):
+        low, high = (at - width, at) if inside else (at, at + width)
+        if low - gap / 2 < x < high + gap / 2:
+            at = x + side * gap
+    return axes.transData.inverted().transform((at, 0))[0]
+
+
 # --- the ladder ------------------------------------------------------------------------------------
 def ladder(run, theme):
     """A bar per level, the library as a line, the roof as another."""
@@ -41,7 +54,6 @@ def ladder(run, theme):
     figure, axes = plt.subplots(figsize=(8.6, 1.75 + 0.40 * len(levels)))
     figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.85 / figure.get_figheight(),
                            bottom=0.80 / figure.get_figheight())
-    widest = max(run.speed(level) for level in levels)
     for y, level in enumerate(levels):
         speed = run.speed(level)
         slow, fast = run.speed(level, "q3"), run.speed(level, "q1")
@@ -49,16 +61,6 @@ def ladder(run, theme):
                   hatch="//" if level.stale else None, edgecolor=theme.background, linewidth=0)
         axes.errorbar(speed, y, xerr=[[max(speed - slow, 0)], [max(fast - speed, 0)]], color=theme.text,
                       capsize=2.5, linewidth=1)
-        ratio = level.json.get("vs_previous")
-        text = significant(speed)
-        if ratio:
-            text += f" · {significant(ratio['ratio'])}x"
-        inside = speed > 0.5 * widest
-        fill = style.blend(theme.first, theme.background, 0.55 if level.stale else 1)
-        axes.annotate(text, (slow if inside else fast, y), xytext=(-7 if inside else 7, 0),
-                      textcoords="offset points", va="center", ha="right" if inside else "left", fontsize=9,
-                      color=theme.background if inside and not level.stale else theme.text, zorder=4,
-                      bbox={"facecolor": fill if inside else theme.background, "edgecolor": "none", "pad": 1})
     top = max([run.speed(level, "q1") for level in levels])
     lines = []
     for index, reference in enumerate(run.references):
@@ -74,6 +76,19 @@ def ladder(run, theme):
                       textcoords="offset points", color=colour, fontsize=8.5, va="bottom", ha="center")
         top = max(top, x)
     axes.set_xlim(0, top * 1.16)
+    widest = max(run.speed(level) for level in levels)
+    for y, level in enumerate(levels):
+        speed = run.speed(level)
+        ratio = level.json.get("vs_previous")
+        text = significant(speed)
+        if ratio:
+            text += f" · {significant(ratio['ratio'])}x"
+        inside = speed > 0.5 * widest
+        fill = style.blend(theme.first, theme.background, 0.55 if level.stale else 1)
+        at = clear_of(axes, [line[0] for line in lines], run.speed(level, "q3" if inside else "q1"), text, inside)
+        axes.annotate(text, (at, y), va="center", ha="right" if inside else "left", fontsize=9,
+                      color=theme.background if inside and not level.stale else theme.text, zorder=4,
+                      bbox={"facecolor": fill if inside else theme.background, "edgecolor": "none", "pad": 1})
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     axes.set_yticks(range(len(levels)), [label(level) for level in levels], color=theme.text)
     axes.set_ylim(len(levels) - 0.45, -0.55)
@@ -450,11 +465,11 @@ def book_roofline(results, chapters, theme):
     # A panel with many chapters is wider and lists them in two columns.
     columns = [1 if len(mine) <= 3 else 2 for _, mine in panels]
     rows = max(math.ceil(len(mine) / n) for n, (_, mine) in zip(columns, panels))
-    height = 5.0 + 0.36 * rows
-    figure, all_axes = plt.subplots(1, len(panels), figsize=(1.0 + 3.7 * len(panels), height), squeeze=False,
+    height = 5.15 + 0.36 * rows
+    figure, all_axes = plt.subplots(1, len(panels), figsize=(max(8.6, 1.0 + 3.7 * len(panels)), height), squeeze=False,
                                     gridspec_kw={"width_ratios": [1 if n == 1 else 1.95 for n in columns]})
     figure.subplots_adjust(left=0.06 if len(panels) == 3 else 0.11, right=0.985, top=1 - 0.75 / height,
-                           bottom=(1.15 + 0.36 * rows) / height, wspace=0.25)
+                           bottom=(1.30 + 0.36 * rows) / height, wspace=0.25)
     farthest = 1
     for axes, n, (title, mine) in zip(all_axes[0], columns, panels):
         axes.set_xscale("log")
@@ -498,8 +513,8 @@ def book_roofline(results, chapters, theme):
         axes.set_xlabel("FLOP per byte" if charts[0].flops else "needed bytes per byte moved")
         axes.set_ylabel(charts[0].unit, labelpad=1)
         axes.legend([e[0] for e in entries], [e[1] for e in entries], loc="upper left", ncol=n, markerscale=0.8,
-                    columnspacing=1.0,
-                    bbox_to_anchor=(0, -0.58 / (axes.get_position().height * height)), fontsize=8, handletextpad=0.3, borderaxespad=0)
+                    columnspacing=0.6, bbox_to_anchor=(0, -0.58 / (axes.get_position().height * height)), fontsize=7.5,
+                    handletextpad=0.2, borderaxespad=0)
     run = runs[0][1]
     figure.suptitle("The book: every chapter's first level (open) and last (full)", x=0.012, y=0.975, ha="left",
                     fontsize=13, fontweight="bold")
@@ -510,9 +525,9 @@ def book_roofline(results, chapters, theme):
         text += " · commit " + ", ".join(commits)
     if any(level.stale for _, run in runs for level in run.levels):
         text += " · * source changed since"
-    style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run; dashed: data sheet; "
-                     "horizontal: bytes asked for; of device memory where ncu measured them, or where only those are counted"
-                     + (f"; dots that cover one another: moved sideways, {farthest:.1f}x at most, except the lowest chapter's"
+    style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run · dashed: data sheet · "
+                     "horizontal: bytes asked for, or of device memory where ncu measured them or only those are counted"
+                     + (f" · dots that cover one another: moved sideways, {farthest:.1f}x at most, except the lowest chapter's"
                         if farthest > 1.05 else ""))
     return figure
 

@@ -38,9 +38,10 @@ class Binding:
     def __str__(self):
         value = f"{self.value / 1000:.1f} TB/s" if self.unit == "GB/s" and self.value >= 1000 else \
             f"{self.value:.3g} {self.unit}"
-        if self.fraction > ROOF_LIMIT:  # counted: of a time and bytes measured, the run would have failed
-            return f"asks for {100 * self.fraction:.0f} % of {self.name}, {value} ({self.origin}): the GPU merges some"
-        share = f"{100 * self.fraction:.0f} % of {value}" + (f" ({self.origin})" if self.origin else "")
+        origin = f" ({self.origin})" if self.origin else ""
+        if self.fraction > ROOF_LIMIT:  # more requests than can have moved: the GPU merges some
+            return f"asks {self.name} for {100 * self.fraction:.0f} % of {value}{origin}"
+        share = f"{100 * self.fraction:.0f} % of {value}{origin}"
         if self.reached:
             return f"bound by {self.name}: {share}"
         return f"no roof reached, nearest {self.name}: {share}"

@@ -21,7 +21,7 @@ THEMES = {
     "dark": {"background": "#0d1117", "text": "#e6edf3", "muted": "#9da7b3", "grid": "#30363d",
              "first": "#56B4E9", "roof": "#e6edf3", "accent": "#E69F00",
              "libraries": ["#e6edf3", "#C9A6E4", "#9da7b3"],
-             "memories": {"dram": "#A9DAF9", "l2": "#2FB388", "shared": "#C2609A"}},
+             "memories": {"dram": "#A9DAF9", "l2": "#2FB388", "shared": "#B5548C"}},
 }
 
 

@@ -5,6 +5,7 @@ from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 STALE = "†"
+NO_GAIN = "§"  # the last level is not faster than the first, at the ladder's own size
 ELSEWHERE = "‡"  # against a library on another problem than the ladder's own
 ROOFS = [("HBM copy", "hbm_copy_gbps", "GB/s"), ("L2", "l2_gbps", "GB/s"), ("FP32", "fp32_tflops", "TFLOP/s"),
          ("mma.sync", "mma_bf16_tflops", "TFLOP/s"), ("wgmma", "wgmma_bf16_tflops", "TFLOP/s")]
@@ -259,6 +260,17 @@ def chapter_text(info, results, figures):
     return "\n\n".join(parts + own)
 
 
+def gain_over_sizes(results, run):
+    """(least, most, how many) speed-ups of the last level over the first in the ladder's sweep. None: it has none, or
+    at the ladder's own size the last level is faster, and the table shows that."""
+    first, last = (run.timed[i].name for i in (0, -1))
+    if run.speed(run.timed[-1]) > run.speed(run.timed[0]):
+        return None
+    times = [{level.name: level.time() for level in one.timed} for one in results.sweeps.get((run.chapter, run.ladder), [])]
+    found = [time[first] / time[last] for time in times if first in time and last in time]
+    return (min(found), max(found), len(found)) if len(found) > 2 else None
+
+
 def book_text(chapters, results, figures):
     """What stands between the markers of the README of the book."""
     parts, rows, notes, any_stale = [], [], [], False
@@ -299,9 +311,14 @@ def book_text(chapters, results, figures):
             mark = f" {STALE}" if level.stale else ""
             return f"{code(level.name)} {significant(run.speed(level))} {run.unit}{mark}"
 
+        gained = gain_over_sizes(results, run)
+        if gained:
+            least, most, count = gained
+            notes.append(f"{NO_GAIN} Chapter {info.number}: at this size {code(first.name)} already has the best settings. Over "
+                         f"the {count} sizes of the sweep {code(last.name)} is {least:.2f}x to {most:.2f}x as fast.")
         # Without its name the next chapter's first ladder looks like a continuation of this one's last.
         name = f"{link}, {code(run.ladder)}" if len(runs) > 1 else link
-        rows.append([info.number, name, cell(first), cell(last),
+        rows.append([info.number, name, cell(first), cell(last) + (f" {NO_GAIN}" if gained else ""),
                      f"{percent(last.fraction)} of {run.json['roof']}" if last.fraction else "-",
                      versus])
     parts.append(table(["", "chapter", "first level", "last level", "of roof", "vs library"], rows, "rlllrr"))

@@ -172,6 +172,8 @@ class Memories(unittest.TestCase):
         self.assertEqual(str(memories.binding(run, level)), "bound by L2: 92 % of 8.0 TB/s (ncu)")
         level.measured_bytes = {"l2": 0.5 * 8000e9 * 20e-6}
         self.assertEqual(str(memories.binding(run, level)), "no roof reached, nearest L2: 50 % of 8.0 TB/s (ncu)")
+        level.measured_bytes = {"l2": 1.2 * 8000e9 * 20e-6}
+        self.assertEqual(str(memories.binding(run, level)), "asks L2 for 120 % of 8.0 TB/s (ncu)")
         # What is an upper bound binds nothing, and a roof that was not measured is not invented.
         level.measured_bytes = {}
         self.assertNotIn("L2", str(memories.binding(run, level)))
@@ -205,6 +207,30 @@ class Memories(unittest.TestCase):
         self.assertTrue(all(high - low >= 9.999 for low, high in zip(ordered, ordered[1:])), ordered)
         self.assertEqual(places["d"], 100)
         self.assertAlmostEqual(sum(ordered[:3]), 3)  # around where they were
+
+
+class Bars(unittest.TestCase):
+    def test_no_line_runs_through_a_label(self):
+        """The library's line at every place of the bars: it never crosses the text of one."""
+        content = document("digest")["runs"][0]
+        content["references"] = content["references"][:1]
+        with tempfile.TemporaryDirectory() as folder, style.Theme("light") as theme:
+            file = Path(folder) / "h200/chapter-1.json"
+            file.parent.mkdir()
+            for median in (2.15, 2.3, 2.6, 3.2, 18, 19.5, 21):
+                content["references"][0]["time_us"] = {"median": median, "q1": median, "q3": median, "n": 9}
+                file.write_text(json.dumps({"runs": [content]}))
+                run = Results(file.parent, frozenset(["digest"])).headline[(1, "copy")]
+                figure = figures.ladder(run, theme)
+                axes, renderer = figure.axes[0], figure.canvas.get_renderer()
+                lines = {axes.transData.transform((line.get_xdata()[0], 0))[0] for line in axes.lines
+                         if not line.get_label().startswith("_")}
+                labels = [text for text in axes.texts if text.get_text()[:1].isdigit()]
+                self.assertEqual(len(labels), 2)
+                for text in labels:
+                    box = text.get_window_extent(renderer)
+                    self.assertFalse([x for x in lines if box.x0 - 1 < x < box.x1 + 1], f"{text.get_text()}, {median} us")
+                style.plt.close("all")
 
 
 class Sheets(unittest.TestCase):

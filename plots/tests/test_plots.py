@@ -15,7 +15,7 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import profile_levels  # noqa: E402
-from cookbook_plots import book, cli, tables  # noqa: E402
+from cookbook_plots import book, cli, figures, style, tables  # noqa: E402
 from cookbook_plots.results import Results, gpus, traffic  # noqa: E402
 
 LEVEL = "// SPDX-License-Identifier: MIT\n#include \"chapters/01_copy/problem.hpp\"\nint level;\n"
@@ -378,6 +378,36 @@ class Choosing(Book):
         self.run_cli()
         self.assertIn("[Copy](chapters/01_copy/README.md), `copy` | `strided`", (self.root / "README.md").read_text())
 
+    def test_a_last_level_that_gains_nothing_at_its_own_size_says_where_it_does(self):
+        content = document(self.digest)
+        run = content["runs"][0]
+        run["levels"][1]["time_us"] = {"median": 20.1, "q1": 20, "q3": 20.2, "n": 9}
+        run["levels"][1]["claims"] = [{"text": "", "holds": True, "checked_by": "cuda", "measured": ""}]
+        for n, median in ((2000, 10), (3000, 16)):
+            other = copy.deepcopy(run)
+            other["problem"]["size"] = [n]
+            other["levels"][1].update(claims=[], time_us={"median": median, "q1": median, "q3": median, "n": 9})
+            content["runs"].append(other)
+        self.write(content)
+        self.run_cli("--tables-only")
+        text = (self.root / "README.md").read_text()
+        self.assertIn(f"`coalesced` 398 GB/s {tables.NO_GAIN}", text)
+        self.assertIn("Over the 3 sizes of the sweep `coalesced` is 1.00x to 2.00x as fast.", text)
+        run["levels"][1]["time_us"]["median"] = 2.2
+        self.write(content)
+        self.run_cli("--tables-only")
+        self.assertNotIn(tables.NO_GAIN, (self.root / "README.md").read_text())
+
+    def test_a_figure_of_one_chapter_holds_its_title_and_foot(self):
+        self.write(document(self.digest))
+        with style.Theme("light") as theme:
+            results = Results(self.results / "h200", self.hashes)
+            figure = figures.book_roofline(results, book.chapters(self.root), theme)
+            renderer = figure.canvas.get_renderer()
+            for text in figure.texts + [figure._suptitle]:
+                box = text.get_window_extent(renderer)
+                self.assertLessEqual(box.x1, figure.bbox.x1, text.get_text())
+
     def test_counted_and_measured_traffic(self):
         self.write(document(self.digest))
         self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [1000],
@@ -491,13 +521,14 @@ class Choosing(Book):
         self.assertFalse((self.root / "figures/simt").exists(), "the SIMT backend is no GPU")
         drawn = (self.root / "figures/h200/chapter-1-roofline-light.svg").read_text()
         self.assertIn("counted by the SIMT backend", drawn)
+        self.assertIn("open circle: each byte that the level touches, once", drawn)
         self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": level["name"], "size": [1000],
                                                "bytes": {"dram": 9e6}} for level in content["runs"][0]["levels"]]},
                    "profile-1.json")
         self.assertEqual(self.run_cli()[0], 0)
         drawn = (self.root / "figures/h200/chapter-1-roofline-light.svg").read_text()
-        self.assertIn("measured by ncu", drawn)
-        self.assertNotIn("counted by the SIMT backend", drawn)
+        self.assertIn("full: bytes measured by ncu", drawn)
+        self.assertNotIn("open circle", drawn)  # of device memory; ncu was not asked for the others
 
     def test_what_a_user_would_pick_instead(self):
         self.write(document(self.digest))
