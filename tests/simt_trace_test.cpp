@@ -266,6 +266,34 @@ __global__ void same_cell(int* x) {
   }
 }
 
+/// Threads of one block on global memory.
+enum class InBlock {
+  lost_update,
+  atomic_update,
+  same_value,
+  shift,
+  shift_in_step,
+  handed,
+  in_step
+};
+template <InBlock kWhat>
+__global__ void in_one_block(int* x, int* y) {
+  const int i = static_cast<int>(threadIdx.x);
+  if (kWhat == InBlock::lost_update) y[0] += x[i];  // [lost update]
+  if (kWhat == InBlock::atomic_update) atomicAdd(y, x[i]);
+  if (kWhat == InBlock::same_value) y[0] = 5;
+  if (kWhat == InBlock::shift || kWhat == InBlock::shift_in_step) {
+    const int next = x[(i + 1) % 32];  // [shift reads]
+    if (kWhat == InBlock::shift_in_step) __syncwarp();
+    if (i < 32) x[i] = next;  // [shift writes]
+  }
+  if (kWhat == InBlock::handed || kWhat == InBlock::in_step) {
+    if (i < 32) x[i] = i;  // [handed writes]
+    if (kWhat == InBlock::in_step) __syncthreads();
+    if (i >= 32) y[i] = x[i - 32];  // [handed reads]
+  }
+}
+
 __global__ void same_cell_from(unsigned* x, unsigned first) {
   if (blockIdx.x >= first) x[0] = blockIdx.x;
 }
@@ -730,6 +758,36 @@ TEST(Races, BetweenBlocks) {
   EXPECT_CLEAN(traced([&] {
     launch(last_block_sums, {16, 32}, {}, x.as<int>(), counter.as<unsigned>(), out.as<int>());
   }));
+}
+
+TEST(Races, OnGlobalMemoryWithinABlock) {
+  DeviceMemory x = ramp(64, "x"), y = ramp(64, "y");
+  const auto run = [&](auto kernel, unsigned threads) {
+    return traced([&] { launch(kernel, {1, threads}, {}, x.as<int>(), y.as<int>()); });
+  };
+  // Run one after the other, the lanes lose nothing: the result is right here and not on a GPU.
+  y.fill(0);
+  Trace trace = run(in_one_block<InBlock::lost_update>, 32);
+  EXPECT_TRUE(has(trace, "race",
+                  {"'y'", "thread (0,0,0)", "thread (1,0,0)", place_of("lost update"),
+                   "with no barrier between"}))
+      << messages(trace);
+  EXPECT_TRUE(has(run(in_one_block<InBlock::lost_update>, 2), "race", {"'y'"}));
+  EXPECT_CLEAN(run(in_one_block<InBlock::lost_update>, 1));
+  EXPECT_CLEAN(run(in_one_block<InBlock::atomic_update>, 64));
+  EXPECT_CLEAN(run(in_one_block<InBlock::same_value>, 64));
+  trace = run(in_one_block<InBlock::shift>, 32);
+  EXPECT_TRUE(
+      has(trace, "race",
+          {"'x'", " read ", place_of("shift reads"), " writes it at ", place_of("shift writes")}))
+      << messages(trace);
+  EXPECT_CLEAN(run(in_one_block<InBlock::shift_in_step>, 32));
+  trace = run(in_one_block<InBlock::handed>, 64);
+  EXPECT_TRUE(
+      has(trace, "race",
+          {"'x'", " wrote ", place_of("handed writes"), " reads it at ", place_of("handed reads")}))
+      << messages(trace);
+  EXPECT_CLEAN(run(in_one_block<InBlock::in_step>, 64));
 }
 
 // The tracer has 20 bits for a block's number. It must not name a wrong block, and must say so.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Accesses of different groups to the same global memory.
+// Accesses of different groups, and of the threads of one, to the same global memory.
 #include <sched.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ uint32_t WorkerTracer::place_of(Site& site, FlagUse use) {
     const std::lock_guard<std::mutex> lock(state.mutex);
     if (state.places.size() >> GlobalAccess::kPlaceBits != 0) return 0;
     site.number = static_cast<uint16_t>(state.places.size());
-    state.places.push_back({site.key.pc, use});
+    state.places.push_back({site.key.pc, use, site.key.op});
   }
   return site.number;
 }
@@ -60,8 +60,11 @@ void WorkerTracer::check_global(Buffer& buffer, uintptr_t address, size_t bytes,
   const bool writes = op != Op::load && op != Op::async_load && use != FlagUse::atomic_load;
   const auto is_mine = [mine](uint64_t word) { return word >> 44 == mine >> 44; };
   const auto check = [&](Kind kind, uint64_t earlier, size_t at) {
-    if (earlier != 0 && !is_mine(earlier)) {
+    if (earlier == 0) return;
+    if (!is_mine(earlier)) {
       report_global(kind, GlobalAccess::of(earlier), use, thread, op, buffer, at, site);
+    } else if (use == FlagUse::none) {
+      check_in_group(kind, GlobalAccess::of(earlier), thread, op, buffer, at, site);
     }
   };
   constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -91,6 +94,28 @@ void WorkerTracer::check_global(Buffer& buffer, uintptr_t address, size_t bytes,
       check(Kind::global_write_read, writer, at);
     }
   }
+}
+
+void WorkerTracer::check_in_group(Kind kind, const GlobalAccess& earlier, Thread& thread, Op op,
+                                  const Buffer& buffer, size_t cell, size_t site) {
+  const auto is_plain = [](Op what) { return what == Op::load || what == Op::store; };
+  if (kind == Kind::global_write_write || !is_plain(op)) return;
+  if (earlier.thread == static_cast<uint32_t>(thread.actor)) return;
+  if (detector_.known(thread.actor, earlier.thread) >= earlier.clock) return;
+  Shared& state = shared();
+  Shared::Place place;
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    place = state.places[earlier.place];
+  }
+  if (place.use != FlagUse::none || !is_plain(place.op)) return;
+  Occurrence& found = note(kind, place.token, pc_of(sites_[site].key.pc), thread, op);
+  if (found.count != 1) return;
+  found.offset = cell * 4;
+  found.in_group = true;
+  found.earlier_block = blocks_[earlier.thread / threads_per_block_];
+  found.earlier_thread = thread_index(earlier.thread);
+  found.detail = buffer.name;
 }
 
 void WorkerTracer::report_global(Kind kind, const GlobalAccess& earlier, FlagUse use,

@@ -151,7 +151,7 @@ void WorkerTracer::use_buffer(const Allocation& allocation) {
     buffer->written = allocation.written;
     const uintptr_t sectors = buffer->end / kSectorBytes - buffer->begin / kSectorBytes + 1;
     buffer->sectors.resize(sectors / 64 + 1);
-    if (launch_->group_count > 1) {
+    if (launch_->group_count > 1 || group_->thread_count > 1) {
       Shared& state = shared();
       const std::lock_guard<std::mutex> lock(state.mutex);
       std::unique_ptr<GlobalShadow>& shadow = state.shadows[allocation.serial];

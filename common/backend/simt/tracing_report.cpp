@@ -65,6 +65,9 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
                       : "dynamic shared memory + " + std::to_string(found.offset) + " bytes";
   const std::string later = actor(found.later_thread, found.later_async);
   const std::string from_block = " of block " + to_text(found.block);
+  const bool one_block = found.block.x == found.earlier_block.x &&
+                         found.block.y == found.earlier_block.y &&
+                         found.block.z == found.earlier_block.z;
   const std::string text = std::string(kind_name(kind)) + ": ";
   switch (kind) {
     case Kind::write_after_write:
@@ -75,9 +78,6 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
                                                             : "write after read";
       const char* missing =
           found.earlier_async ? " without waiting for it" : " with no barrier between";
-      const bool one_block = found.block.x == found.earlier_block.x &&
-                             found.block.y == found.earlier_block.y &&
-                             found.block.z == found.earlier_block.z;
       return text + order + " on " + memory + ": " +
              actor(found.earlier_thread, found.earlier_async) + " " + did + " at " + earlier_line +
              (one_block ? "" : " from block " + to_text(found.earlier_block)) + ", " + later + " " +
@@ -132,6 +132,12 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
     case Kind::global_write_write:
     case Kind::global_write_read:
     case Kind::global_read_write:
+      if (found.in_group) {
+        return text + "thread " + to_text(found.earlier_thread) + " " + did + " byte offset " +
+               std::to_string(found.offset) + " of '" + found.detail + "' at " + earlier_line +
+               (one_block ? "" : " from block " + to_text(found.earlier_block)) + ", " + later +
+               " " + does + " it at " + later_line + " with no barrier between" + in_block;
+      }
       return text + "blocks " + to_text(found.earlier_block) + " and " + to_text(found.block) +
              " meet at byte offset " + std::to_string(found.offset) + " of '" + found.detail +
              "': one " + did + " at " + earlier_line + ", thread " + to_text(found.later_thread) +

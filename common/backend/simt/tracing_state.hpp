@@ -76,7 +76,8 @@ struct Occurrence {
   bool earlier_async = false, later_async = false;
   bool earlier_atomic = false, later_atomic = false;
   bool is_static = false;
-  bool write = false;  ///< Of not_started.
+  bool write = false;     ///< Of not_started.
+  bool in_group = false;  ///< Of global memory: both threads are of one group.
   Op op = Op::load;
   size_t offset = 0;
   uint32_t idle_wait = 0;  ///< Where the thread that reads waited for an mbarrier, in vain.
@@ -192,6 +193,7 @@ struct Shared {
   struct Place {
     uint32_t token = 0;
     FlagUse use = FlagUse::none;
+    Op op = Op::load;
   };
   std::vector<Place> places;  // of this launch; the first is nowhere
   Flags flags;                // of this launch

@@ -122,7 +122,7 @@ void WorkerTracer::lane_access(Thread& thread, uintptr_t address, unsigned bytes
       count_lane(thread, {token, part, Space::global, op, bytes, buffer.serial}, rule, address);
   if (buffer.cells == nullptr) return;
   check_global(buffer, address, bytes, op, site, use, thread);
-  if (use == FlagUse::none || use == FlagUse::atomic_load) return;
+  if (use == FlagUse::none || use == FlagUse::atomic_load || launch_->group_count == 1) return;
   if (op != Op::load) {
     order_.release(address, thread.actor, fenced);
   } else {

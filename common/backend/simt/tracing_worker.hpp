@@ -152,6 +152,11 @@ class WorkerTracer {
   void check_global(Buffer& buffer, uintptr_t address, size_t bytes, Op op, size_t site,
                     FlagUse use, Thread& thread);
 
+  /// The same between two threads of a group, by plain loads and stores. Two stores are no finding:
+  /// threads may store the same value.
+  void check_in_group(Kind kind, const GlobalAccess& earlier, Thread& thread, Op op,
+                      const Buffer& buffer, size_t cell, size_t site);
+
   void report_global(Kind kind, const GlobalAccess& earlier, FlagUse use, Thread& thread, Op op,
                      const Buffer& buffer, size_t cell, size_t site);
 
