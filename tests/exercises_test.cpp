@@ -245,7 +245,6 @@ struct OfCapstone {
   const char* capstone;
   Why shipped, wrong;  // why they do not pass
 };
-void PrintTo(const OfCapstone& exercise, std::ostream* out) { *out << exercise.capstone; }
 const OfCapstone kCapstones[] = {
     {"convolution", Why::race, Why::race},
     {"gemv", Why::race, Why::race},
