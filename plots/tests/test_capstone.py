@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from cookbook_plots import book, capstone
+from cookbook_plots import book, capstone, own, results
 
 LEVELS = ("naive", "coalesced")
 
@@ -82,6 +82,12 @@ class Capstone(unittest.TestCase):
         page = self.report()
         self.assertIn("roof: stated roof 2,000 Gkey/s", page)
         self.assertIn("<th>Gkey/s</th>", page)
+        file = self.folder / "results/gpu.json"  # ./run plots FILE draws none, either
+        drawn, _ = own.plan([results.read_run(file, run, set())])
+        self.assertEqual([kind for kind, _ in drawn.values()], ["ladder"])
+        counted = run | {"levels": [level | {"time_us": None} for level in run["levels"]]}
+        drawn, _ = own.plan([results.read_run(file, counted, set())])
+        self.assertNotIn("ceilings", [kind for kind, _ in drawn.values()])
         del run["own_gops"]
         self.write("gpu.json", run | {"own_gops": None})  # the ladder does not state it
         self.assertNotIn("roof: stated roof", self.report())
