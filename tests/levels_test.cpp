@@ -273,7 +273,9 @@ class NamesTest : public testing::Test {
       for (const LevelEntry& level : ladder.levels) {
         EXPECT_TRUE(is_identifier(level.name)) << ladder.name << ": " << level.name;
         // Chapters have files with several levels.
-        if (tested_chapter().is_capstone()) EXPECT_EQ(file_complaint(level), "");
+        if (tested_chapter().is_capstone()) {
+          EXPECT_EQ(file_complaint(level), "");
+        }
       }
     }
     LevelEntry level;
