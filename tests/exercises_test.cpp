@@ -28,6 +28,7 @@ enum class Why {
   race,          // found by the tracer
   misaligned,    // found by the tracer
   false_claim,   // right, but not by the mechanism that it must use
+  hang,          // no thread gets on
 };
 
 // Part of the reasons that the grader gives. A false claim says what was counted instead.
@@ -38,6 +39,7 @@ const char* words(Why why) {
     case Why::race: return "race";
     case Why::misaligned: return "misaligned";
     case Why::false_claim: return "measured ";
+    case Why::hang: return "no progress";
   }
   return "?";
 }
@@ -73,14 +75,13 @@ std::vector<std::string> sizes_of(int chapter) {
   return found == kSizesOfSlowOnes.end() ? std::vector<std::string>{} : found->second;
 }
 
-// Grades exercise `number` of the chapter that `folder` holds a program of.
-Graded grade(const fs::path& folder, int chapter, int number,
-             const std::vector<std::string>& sizes) {
+// Grades exercise `number` of a chapter's or a capstone's program.
+Graded grade(const fs::path& program, int number, const std::vector<std::string>& sizes = {}) {
   const Folder own;
   const std::string json = own / "grade.json";
   Graded graded;
-  std::vector<std::string> arguments = {folder / fmt::format("chapter-{}", chapter), "--exercise",
-                                        std::to_string(number), "--json", json};
+  std::vector<std::string> arguments = {program, "--exercise", std::to_string(number), "--json",
+                                        json};
   for (const std::string& size : sizes) {
     arguments.push_back("--size");
     arguments.push_back(size);
@@ -106,6 +107,12 @@ Graded grade(const fs::path& folder, int chapter, int number,
         check.at("reason").is_null() ? "no reason" : check.at("reason").get<std::string>()));
   }
   return graded;
+}
+
+// Grades exercise `number` of the chapter that `folder` holds a program of.
+Graded grade(const fs::path& folder, int chapter, int number,
+             const std::vector<std::string>& sizes) {
+  return grade(folder / fmt::format("chapter-{}", chapter), number, sizes);
 }
 
 struct Exercise {
@@ -230,6 +237,65 @@ TEST(Exercises, AllAreGradedHere) {
     }
   }
   EXPECT_EQ(files, static_cast<int>(std::size(kShipped)));
+}
+
+// The exercise of each capstone, in the order of the folders: tests/solutions/capstones/ has a
+// solution, and one that is wrong.
+struct OfCapstone {
+  const char* capstone;
+  Why shipped, wrong;  // why they do not pass
+};
+const OfCapstone kCapstones[] = {
+    {"convolution", Why::race, Why::race},
+    {"gemv", Why::race, Why::race},
+    {"histogram", Why::wrong_result, Why::wrong_result},
+    {"scan", Why::hang, Why::race},
+    {"spmv", Why::wrong_result, Why::wrong_result},
+};
+class CapstoneExercise : public testing::TestWithParam<int> {
+ protected:
+  const OfCapstone& exercise() const { return kCapstones[GetParam()]; }
+  static void expect_rejected(const Graded& graded, Why why) {
+    EXPECT_EQ(graded.status, 1);
+    EXPECT_FALSE(graded.passed);
+    EXPECT_TRUE(graded.has(why)) << "no '" << words(why) << "' among\n" << graded.text();
+  }
+};
+// Of a maintainer, as those of the chapters: a reader may solve them.
+class ShippedCapstone : public CapstoneExercise {};
+TEST_P(ShippedCapstone, IsRejectedForTheReasonThatItTeaches) {
+  const fs::path program = build_folder() / fmt::format("capstone-{}", exercise().capstone);
+  expect_rejected(grade(program, 1), exercise().shipped);
+}
+TEST_P(CapstoneExercise, TheSolutionIsAccepted) {
+  const Graded graded = grade(build_folder() / "solutions/capstone-solutions", GetParam() + 1);
+  EXPECT_TRUE(graded.failures.empty()) << graded.text();
+  EXPECT_TRUE(graded.passed && graded.complete);
+  EXPECT_EQ(graded.status, 0);
+}
+TEST_P(CapstoneExercise, TheWrongSolutionIsRejected) {
+  const int count = static_cast<int>(std::size(kCapstones));
+  expect_rejected(grade(build_folder() / "solutions/capstone-solutions", count + GetParam() + 1),
+                  exercise().wrong);
+}
+std::string name_of_capstone(const testing::TestParamInfo<int>& info) {
+  return kCapstones[info.param].capstone;
+}
+const auto kAllCapstones = testing::Range(0, static_cast<int>(std::size(kCapstones)));
+INSTANTIATE_TEST_SUITE_P(Of, ShippedCapstone, kAllCapstones, name_of_capstone);
+INSTANTIATE_TEST_SUITE_P(Of, CapstoneExercise, kAllCapstones, name_of_capstone);
+
+TEST(Exercises, AllOfCapstonesAreGradedHere) {
+  std::set<std::string> files, rows;
+  for (const auto& capstone : fs::directory_iterator(source_path("capstones"))) {
+    if (!fs::is_directory(capstone.path() / "exercises")) continue;
+    for (const auto& file : fs::directory_iterator(capstone.path() / "exercises")) {
+      EXPECT_EQ(file.path().filename().string().rfind("exercise_1_", 0), 0u) << file.path();
+    }
+    files.insert(capstone.path().filename());
+  }
+  for (const OfCapstone& exercise : kCapstones) rows.insert(exercise.capstone);
+  EXPECT_EQ(files, rows);
 }
 
 // The same of wrong solutions: each that is built, and each file, has a row of kWrong.

@@ -251,6 +251,15 @@ bool is_identifier(const std::string& name) {
   return std::regex_match(name, pattern);
 }
 
+// Why a level is not called as its file, level_<number>_<name>.cuh, or nothing.
+std::string file_complaint(const LevelEntry& level) {
+  const std::string file = level.source.substr(level.source.find_last_of('/') + 1);
+  static const std::regex pattern("level_[0-9]+_(.*)\\.cuh");
+  std::smatch found;
+  if (!std::regex_match(file, found, pattern) || found[1] == level.name) return "";
+  return fmt::format("{} says .name = \"{}\": it must be the file's", file, level.name);
+}
+
 class NamesTest : public testing::Test {
  public:
   void TestBody() override {
@@ -263,8 +272,18 @@ class NamesTest : public testing::Test {
       EXPECT_TRUE(is_identifier(ladder.name)) << ladder.name;
       for (const LevelEntry& level : ladder.levels) {
         EXPECT_TRUE(is_identifier(level.name)) << ladder.name << ": " << level.name;
+        // Chapters have files with several levels.
+        if (tested_chapter().is_capstone()) {
+          EXPECT_EQ(file_complaint(level), "");
+        }
       }
     }
+    LevelEntry level;
+    level.name = "shuffle", level.source = "a/level_1_shuffle.cuh";
+    EXPECT_EQ(file_complaint(level), "");
+    level.name = "shufle";
+    EXPECT_EQ(file_complaint(level),
+              "level_1_shuffle.cuh says .name = \"shufle\": it must be the file's");
     for (const LevelEntry& exercise : tested_chapter().exercises) {
       EXPECT_TRUE(is_identifier(exercise.name)) << exercise.name;
       const auto& ladders = tested_chapter().ladders;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 
 namespace cookbook {
@@ -68,6 +69,29 @@ TEST(Rates, TheRoofIsOfBytesOrOfFlops) {
   LadderResult unknown = ladder_of(1, 0, Roof::wgmma_bf16);
   enter_times({contender(0, 0, "naive", 4)}, unknown);
   EXPECT_EQ(unknown.levels[0].roof_fraction, std::nullopt);
+}
+
+TEST(Rates, OperationsOfItsOwnKind) {
+  LadderResult result = ladder_of(1, 1, Roof::own);
+  result.operation = "key", result.own_gops = 4000;
+  enter_times({contender(0, 0, "naive", 4), library(0, "lib", 8)}, result);
+  EXPECT_EQ(result.speed_unit(), "Gkey/s");
+  EXPECT_DOUBLE_EQ(*result.speed(result.levels[0].gbps, result.levels[0].tflops), 2e6);
+  EXPECT_DOUBLE_EQ(*result.levels[0].roof_fraction, 500);
+  const auto run = to_json(result);
+  EXPECT_EQ(run.at("roof"), "stated roof");
+  EXPECT_EQ(run.at("problem").at("operation"), "key");
+  EXPECT_EQ(run.at("own_gops"), 4000);
+  // Not stated, or nothing counted: no fraction, and no other roof in its place.
+  LadderResult unknown = ladder_of(1, 0, Roof::own), none = ladder_of(1, 0, Roof::own);
+  none.own_gops = 4000, none.flops = 0;
+  for (LadderResult* one : {&unknown, &none}) {
+    enter_times({contender(0, 0, "naive", 4)}, *one);
+    EXPECT_EQ(one->levels[0].roof_fraction, std::nullopt);
+  }
+  EXPECT_EQ(ladder_of(1, 0).speed_unit(), "GB/s");
+  EXPECT_EQ(ladder_of(1, 0, Roof::fp32).speed_unit(), "TFLOP/s");
+  EXPECT_EQ(to_json(ladder_of(1, 0)).contains("own_gops"), false);
 }
 
 TEST(Rates, AFasterLevelHasARatioAboveOne) {

@@ -29,7 +29,8 @@ class CannotCheck(Exception):
 def short(path):
     """A path as the reader would type it."""
     try:
-        return os.path.relpath(path, os.environ.get("COOKBOOK_CALLER", os.getcwd()))
+        # Whichever is shorter: nobody types ../../../tmp/prog.cu.
+        return min(os.path.relpath(path, os.environ.get("COOKBOOK_CALLER", os.getcwd())), str(path), key=len)
     except ValueError:
         return str(path)
 

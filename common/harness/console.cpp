@@ -117,11 +117,12 @@ void print_legend(const LadderResult& result, bool counters) {
 }
 
 void print_gpu(const LadderResult& result, int name_width) {
-  const bool bandwidth = roof_is_bandwidth(result.roof);
-  fmt::print("{}\n",
-             dim(fmt::format(" #   {:<{}}  {:>11}  {:>9}  {:>6}  {:<20}  {:<22}  check  claims",
-                             "level", name_width, "time (us)", bandwidth ? "GB/s" : "TFLOP/s",
-                             "% roof", "", "vs previous")));
+  const std::string unit = result.speed_unit();
+  const int speed_width = std::max(9, static_cast<int>(unit.size()));
+  fmt::print(
+      "{}\n",
+      dim(fmt::format(" #   {:<{}}  {:>11}  {:>{}}  {:>6}  {:<20}  {:<22}  check  claims", "level",
+                      name_width, "time (us)", unit, speed_width, "% roof", "", "vs previous")));
   int index = 0;
   for (const LevelResult& level : result.levels) {
     if (level.cold) {
@@ -134,14 +135,14 @@ void print_gpu(const LadderResult& result, int name_width) {
       } else {
         previous = fmt::format("{:<21}", "");
       }
-      fmt::print("{:>2}   {:<{}}  {:>11}  {:>9}  {:>6}  {}  {}  {}   {}\n", index, level.name,
+      fmt::print("{:>2}   {:<{}}  {:>11}  {:>{}}  {:>6}  {}  {}  {}   {}\n", index, level.name,
                  name_width, number(level.cold->median),
-                 number(bandwidth ? level.gbps.value_or(0) : level.tflops.value_or(0)),
+                 number(result.speed(level.gbps, level.tflops).value_or(0)), speed_width,
                  level.roof_fraction ? fmt::format("{:.1f}", 100 * fraction) : "-",
                  paint("36", bar(fraction, 20)), previous, status_mark(level), claims_text(level));
     } else {
-      fmt::print("{:>2}   {:<{}}  {:>11}  {:>9}  {:>6}  {:<20}  {:<21}  {}   {}\n", index,
-                 level.name, name_width, "-", "-", "-", "", "", status_mark(level),
+      fmt::print("{:>2}   {:<{}}  {:>11}  {:>{}}  {:>6}  {:<20}  {:<21}  {}   {}\n", index,
+                 level.name, name_width, "-", "-", speed_width, "-", "", "", status_mark(level),
                  claims_text(level));
     }
     print_below(level);
@@ -149,9 +150,9 @@ void print_gpu(const LadderResult& result, int name_width) {
   }
   for (const ReferenceResult& reference : result.references) {
     if (reference.cold) {
-      fmt::print(" {}   {:<{}}  {:>11}  {:>9}\n", dim("·"), reference.name, name_width,
+      fmt::print(" {}   {:<{}}  {:>11}  {:>{}}\n", dim("·"), reference.name, name_width,
                  number(reference.cold->median),
-                 number(bandwidth ? reference.gbps.value_or(0) : reference.tflops.value_or(0)));
+                 number(result.speed(reference.gbps, reference.tflops).value_or(0)), speed_width);
     } else {
       fmt::print(
           " {}   {:<{}}  {}\n", dim("·"), reference.name, name_width,
@@ -235,10 +236,9 @@ void print_ladder(const LadderResult& result) {
       "{}\n",
       dim(fmt::format("  {}, {} {}{}, seed {}{}", device_info().name, size_text(result.size),
                       result.dtype, result.layout.empty() ? "" : " " + result.layout, result.seed,
-                      gpu && result.roofs && roof_value(*result.roofs, result.roof)
+                      gpu && result.roof_speed()
                           ? fmt::format(", roof: {} {:.0f} {}", roof_name(result.roof),
-                                        *roof_value(*result.roofs, result.roof),
-                                        roof_is_bandwidth(result.roof) ? "GB/s" : "TFLOP/s")
+                                        *result.roof_speed(), result.speed_unit())
                           : "")));
   if (gpu) {
     print_gpu(result, static_cast<int>(width));

@@ -61,6 +61,12 @@ LadderResult begin(const Chapter& chapter, const LadderRun& run, const Options& 
   require_memory(*problem, size);
   result.bytes = problem->bytes();
   result.flops = problem->flops();
+  if (ladder.roof == Roof::own) {
+    const OwnOperations& own = ladder.operations;
+    result.operation = own.name;
+    const double most = own.per_second ? own.per_second(device_info()) : 0;
+    if (most > 0) result.own_gops = most * 1e-9;
+  }
   return result;
 }
 

@@ -7,7 +7,8 @@
 //     static Problem make(const Size& size, const Variant& variant);   // throws BadSize
 //     std::vector<TensorSpec> tensors() const;
 //     double bytes() const;                // fewest bytes through device memory
-//     double flops() const;                // floating-point operations, 0 when none count
+//     double flops() const;                // floating-point operations, 0 when none count; with
+//                                          // Roof::own, operations of the problem's own kind
 //     void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
 //                        double* value, double* bound) const;   // fp64 result, allowed error
 //     static constexpr bool kExactOnIntegers = false;   // optional, see AnyProblem
@@ -241,8 +242,15 @@ LevelEntry make_level() {
                      {&level_supports<L>, &level_prepare<L>, &level_claims<L>});
 }
 
-/// Which measured roof a ladder is judged against.
-enum class Roof { hbm_copy, hbm_read, l2, shared, fp32, mma_bf16, wgmma_bf16 };
+/// Which roof a ladder is judged against: a measured one, or `own`, which the ladder states.
+enum class Roof { hbm_copy, hbm_read, l2, shared, fp32, mma_bf16, wgmma_bf16, own };
+
+/// Operations of a problem's own kind, for Roof::own: flops() counts them.
+struct OwnOperations {
+  std::string name = {};  ///< of one: with "key", the speed is in Gkey/s
+  /// The most per second that a device can do, or 0 if that is not known.
+  double (*per_second)(const DeviceInfo&) = nullptr;
+};
 
 /// A named ladder: one problem, its levels in order.
 struct Ladder {
@@ -252,6 +260,7 @@ struct Ladder {
   std::string dtype = "f32";
   std::string layout;  ///< "NN" for GEMMs, "" otherwise
   Roof roof = Roof::hbm_copy;
+  OwnOperations operations;  ///< where `roof` is Roof::own
   Size gpu_size, check_size, trace_size;
   std::vector<Size> test_sizes;  ///< the shapes that the tests run, odd ones included
   std::vector<LevelEntry> levels;

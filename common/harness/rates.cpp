@@ -25,7 +25,7 @@ void enter_times(const std::vector<TimedContender>& contenders, LadderResult& re
       std::find_if(contenders.begin(), contenders.end(), [](const TimedContender& one) {
         return one.number == TimedContender::kLibrary && one.error.empty();
       });
-  const std::optional<double> roof = roof_value(*result.roofs, result.roof);
+  const std::optional<double> roof = result.roof_speed();
   const TimedContender* previous = nullptr;
   for (const TimedContender& one : contenders) {
     if (one.number == TimedContender::kLibrary) {
@@ -43,9 +43,8 @@ void enter_times(const std::vector<TimedContender>& contenders, LadderResult& re
       continue;
     }
     enter_rates(one, result, row);
-    if (roof) {
-      row.roof_fraction = (roof_is_bandwidth(result.roof) ? *row.gbps : *row.tflops) / *roof;
-    }
+    const std::optional<double> speed = result.speed(row.gbps, row.tflops);
+    if (roof && speed) row.roof_fraction = *speed / *roof;
     // The level below in the ladder: not the last one that was selected, or could run.
     if (previous != nullptr && previous->number + 1 == one.number) {
       row.vs_previous = paired_ratio(previous->cold_us, one.cold_us);
@@ -68,6 +67,7 @@ void enter_roof(Roof roof, double bytes, double flops, const Timing& cold, const
     case Roof::fp32: roofs.fp32_tflops = tflops(flops, hot); break;
     case Roof::mma_bf16: roofs.mma_bf16_tflops = tflops(flops, hot); break;
     case Roof::wgmma_bf16: roofs.wgmma_bf16_tflops = tflops(flops, hot); break;
+    case Roof::own: break;  // nothing measures it
   }
 }
 

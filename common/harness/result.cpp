@@ -134,6 +134,7 @@ std::optional<double> roof_value(const Roofs& roofs, Roof roof) {
     case Roof::fp32: return roofs.fp32_tflops;
     case Roof::mma_bf16: return roofs.mma_bf16_tflops;
     case Roof::wgmma_bf16: return roofs.wgmma_bf16_tflops;
+    case Roof::own: return std::nullopt;  // not a measured one
   }
   return std::nullopt;
 }
@@ -141,9 +142,25 @@ std::optional<double> roof_value(const Roofs& roofs, Roof roof) {
 bool roof_is_bandwidth(Roof roof) { return roof <= Roof::shared; }
 
 const char* roof_name(Roof roof) {
-  static const char* const names[] = {"HBM copy", "HBM read",      "L2",        "shared memory",
-                                      "FP32 FMA", "mma.sync bf16", "wgmma bf16"};
+  static const char* const names[] = {"HBM copy", "HBM read",      "L2",         "shared memory",
+                                      "FP32 FMA", "mma.sync bf16", "wgmma bf16", "stated roof"};
   return names[static_cast<int>(roof)];
+}
+
+std::string LadderResult::speed_unit() const {
+  if (roof == Roof::own) return "G" + operation + "/s";
+  return roof_is_bandwidth(roof) ? "GB/s" : "TFLOP/s";
+}
+
+std::optional<double> LadderResult::roof_speed() const {
+  if (roof == Roof::own) return own_gops;
+  return roofs ? roof_value(*roofs, roof) : std::nullopt;
+}
+
+std::optional<double> LadderResult::speed(const std::optional<double>& gbps,
+                                          const std::optional<double>& tflops) const {
+  if (roof_is_bandwidth(roof)) return gbps;
+  return roof == Roof::own && tflops ? std::optional(1e3 * *tflops) : tflops;
 }
 
 nlohmann::ordered_json roofs_json(const std::optional<Roofs>& roofs) {
@@ -188,6 +205,10 @@ nlohmann::ordered_json to_json(const LadderResult& result) {
            {"roof", roof_name(result.roof)},
            {"roofs", roofs_json(result.roofs)},
            {"roofs_after", nullptr}};
+  if (result.roof == Roof::own) {
+    run["problem"]["operation"] = result.operation;
+    run["own_gops"] = optional_json(result.own_gops);
+  }
   run["clocks"] = result.clocks.empty() ? Json(nullptr) : Json::array();
   for (const ClockSample& sample : result.clocks) {
     run["clocks"].push_back({{"seconds", sample.seconds},

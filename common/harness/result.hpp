@@ -78,6 +78,8 @@ struct LadderResult {
   double bytes = 0, flops = 0;
   Roof roof = Roof::hbm_copy;
   std::optional<Roofs> roofs;
+  std::string operation;           ///< with Roof::own: of the ladder's OwnOperations
+  std::optional<double> own_gops;  ///< the same: 10^9 per second, as the ladder states
   std::vector<ClockSample> clocks;
   std::vector<LevelResult> levels;
   std::vector<ReferenceResult> references;
@@ -89,6 +91,14 @@ struct LadderResult {
   bool all_right() const;
   /// 0: all right; 1: not; 3: a level crashed or hung.
   int exit_status() const;
+
+  /// What its speed is counted in: "GB/s", "TFLOP/s", or of its own kind "Gkey/s".
+  std::string speed_unit() const;
+  /// The roof in that unit. Empty when it was not measured.
+  std::optional<double> roof_speed() const;
+  /// In that unit, the speed of a level or library with these rates.
+  std::optional<double> speed(const std::optional<double>& gbps,
+                              const std::optional<double>& tflops) const;
 };
 
 /// The roof of `roofs` that `roof` names: GB/s or TFLOP/s. Empty when it was not measured.

@@ -88,7 +88,8 @@ class Capstone:
         for ladder in self.ladders:
             if ladder.timed and len(ladder.timed.timed) > 1:
                 names[f"{ladder.name}-ladder"] = ("ladder", ladder.timed)
-                names[f"{ladder.name}-roofline"] = ("roofline", ladder.timed)
+                if not ladder.timed.counts_own:  # neither axis would be its own
+                    names[f"{ladder.name}-roofline"] = ("roofline", ladder.timed)
             counted = next((run for run in (ladder.counted, ladder.timed) if run
                             and any(traffic(run, level)[0] for level in run.levels)), None)
             if counted:

@@ -142,8 +142,8 @@ def binding(run, level, roofs=None, ceiling=None):
         if memory in limits and amount.origin != AT_MOST:
             gbps = amount.bytes / 1e3 / level.time()
             found.append(Binding(NAMES[memory], gbps / limits[memory], limits[memory], "GB/s", amount.origin))
-    if run.counts_flops and ceiling:
-        found.append(Binding(run.json["roof"], run.speed(level) / ceiling, ceiling, "TFLOP/s", ""))
+    if (run.counts_flops or run.counts_own) and ceiling:
+        found.append(Binding(run.json["roof"], run.speed(level) / ceiling, ceiling, run.unit, ""))
     return max(found, key=lambda one: one.fraction, default=None)
 
 

@@ -183,6 +183,8 @@ def plan(runs):
             name = identifier(stem, label)
             if run.timed:
                 names[f"{name}-ladder"] = ("ladder", run)
+                if run.counts_own:
+                    continue  # a roofline has no axis for its unit
                 names[f"{name}-roofline"] = ("roofline", run)
                 if not run.json.get("roofs"):
                     said.append(f"{name}: no roof is known of {run.json['device']['name']}: dots without roofs "
@@ -193,6 +195,9 @@ def plan(runs):
                 continue
             if any(traffic(run, level)[0] for level in run.levels):
                 names[f"{name}-traffic"] = ("traffic", run)
+                if run.counts_own:
+                    said.append(f"{name}: the SIMT backend counts and has no times: traffic")
+                    continue
                 names[f"{name}-ceilings"] = ("ceilings", run)
                 said.append(f"{name}: the SIMT backend counts and has no times: traffic, and the speed that the counted "
                             f"bytes allow under the roofs of {run.model} ({run.roofs_from}); no dot of a speed")

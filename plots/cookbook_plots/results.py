@@ -12,6 +12,7 @@ RESULTS = book.ROOT / "plots/results"
 SIMT = "simt"  # the folder of the SIMT backend's counters, which is no GPU
 ROOF_LIMIT = 1.03  # a point further above its roof is an error of measurement
 
+OWN_ROOF = "stated roof"  # not measured: the ladder says what it is
 # The run's "roof" and the key of its value under "roofs".
 ROOF_KEYS = {"HBM copy": "hbm_copy_gbps", "HBM read": "hbm_read_gbps", "L2": "l2_gbps",
              "shared memory": "shared_gbps", "FP32 FMA": "fp32_tflops",
@@ -92,11 +93,20 @@ class Run:
         return self.json["roof"] in ("FP32 FMA", "mma.sync bf16", "wgmma bf16")
 
     @property
+    def counts_own(self):
+        """Whether its speed is in operations of its own kind, under a roof that the ladder states."""
+        return self.json["roof"] == OWN_ROOF
+
+    @property
     def unit(self):
+        if self.counts_own:
+            return f"G{self.json['problem']['operation']}/s"
         return "TFLOP/s" if self.counts_flops else "GB/s"
 
     def speed_of_time(self, microseconds):
         problem = self.json["problem"]
+        if self.counts_own:
+            return problem["flops"] / 1e3 / microseconds
         work = problem["flops"] / 1e6 if self.counts_flops else problem["bytes"] / 1e3
         return work / microseconds
 
@@ -105,7 +115,9 @@ class Run:
 
     @property
     def roof_value(self):
-        """The measured roof this run is judged against, or None."""
+        """The roof this run is judged against, in its unit, or None."""
+        if self.counts_own:
+            return self.json["own_gops"]
         roofs = self.json.get("roofs") or {}
         return roofs.get(ROOF_KEYS.get(self.json["roof"], ""))
 
@@ -128,7 +140,7 @@ def read_run(file, run, hashes):
     for index, level in enumerate(run["levels"]):
         # Without a hash the age is unknown: treated as old.
         levels.append(Level(index, level, stale=level.get("source_sha256") not in hashes))
-    if run["roof"] not in ROOF_KEYS:
+    if run["roof"] not in ROOF_KEYS and run["roof"] != OWN_ROOF:
         raise ResultError(f"{file.name}: unknown roof {run['roof']!r}")
     return Run(file, run, levels)
 

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from cookbook_plots import book, capstone
+from cookbook_plots import book, capstone, own, results
 
 LEVELS = ("naive", "coalesced")
 
@@ -68,6 +68,29 @@ class Capstone(unittest.TestCase):
         self.assertEqual(names, ["mine-ladder", "mine-roofline", "mine-traffic"])
         self.assertEqual(sorted(file.name for file in self.folder.iterdir()), ["figures", "results"])
         self.assertIn("Capstone mine · mine", (self.folder / "figures/mine-ladder-light.svg").read_text())
+
+    def test_a_unit_of_its_own_is_in_the_figures_and_the_report(self):
+        run = timed_run()
+        run |= {"roof": "stated roof", "own_gops": 2000.0}
+        run["problem"] |= {"operation": "key", "flops": run["problem"]["bytes"] / 8}
+        for level in run["levels"]:
+            level["roof_fraction"] = run["problem"]["flops"] / 1e3 / level["time_us"]["median"] / 2000
+        self.write("gpu.json", run)
+        names, _ = self.drawn()
+        self.assertEqual(names, ["mine-ladder", "mine-traffic"])  # no roofline: neither axis would be its own
+        self.assertIn("Gkey/s", (self.folder / "figures/mine-ladder-light.svg").read_text())
+        page = self.report()
+        self.assertIn("roof: stated roof 2,000 Gkey/s", page)
+        self.assertIn("<th>Gkey/s</th>", page)
+        file = self.folder / "results/gpu.json"  # ./run plots FILE draws none, either
+        drawn, _ = own.plan([results.read_run(file, run, set())])
+        self.assertEqual([kind for kind, _ in drawn.values()], ["ladder"])
+        counted = run | {"levels": [level | {"time_us": None} for level in run["levels"]]}
+        drawn, _ = own.plan([results.read_run(file, counted, set())])
+        self.assertNotIn("ceilings", [kind for kind, _ in drawn.values()])
+        del run["own_gops"]
+        self.write("gpu.json", run | {"own_gops": None})  # the ladder does not state it
+        self.assertNotIn("roof: stated roof", self.report())
 
     def test_three_sizes_give_a_sweep(self):
         runs = []

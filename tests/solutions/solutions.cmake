@@ -51,7 +51,7 @@ function(cookbook_solutions number folder)
 endfunction()
 
 # The shipped exercises are graded by the chapters' own executables.
-cookbook_test(exercises-test MAINTAINER "*/Shipped.*:ChosenSizes.*:Exercises.*" exercises_test.cpp)
+cookbook_test(exercises-test MAINTAINER "*/Shipped*.*:ChosenSizes.*:Exercises.*" exercises_test.cpp)
 set(wrong_files ${wrong_solutions})
 list(FILTER wrong_files INCLUDE REGEX "[.]cuh$")
 list(JOIN wrong_files " " wrong_files)
@@ -61,5 +61,29 @@ foreach(number IN LISTS chapters)
   get_property(folder GLOBAL PROPERTY COOKBOOK_CHAPTER_${number})
   cookbook_solutions(${number} ${folder})
 endforeach()
-set_source_files_properties(solutions/solution.cpp PROPERTIES
+
+# The same of the capstones, all in one program: build/simt/solutions/capstone-solutions.
+set(generated ${CMAKE_CURRENT_BINARY_DIR}/solutions/capstones/generated/levels.hpp)
+file(GLOB includes CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/capstones/*/level_*.cuh
+  ${CMAKE_CURRENT_SOURCE_DIR}/solutions/capstones/exercises/*.cuh)
+list(TRANSFORM includes REPLACE "(.+)" "#include \"\\1\"")
+list(JOIN includes "\n" includes)
+set(folder "capstones, with solutions as their exercises")
+configure_file(${PROJECT_SOURCE_DIR}/common/cmake/levels.hpp.in ${generated} @ONLY)
+foreach(mode "" "-traced")
+  string(REPLACE "-" "_" suffix "${mode}")
+  set(target solution-capstones${mode})
+  add_executable(${target} solutions/capstones/solutions.cpp)
+  target_include_directories(${target} BEFORE PRIVATE
+    ${CMAKE_CURRENT_BINARY_DIR}/solutions/capstones)
+  target_link_libraries(${target} PRIVATE cookbook_kernel${suffix} cookbook_runner${suffix})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME capstone-solutions${mode}
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/solutions)
+  add_dependencies(exercises-test ${target})
+endforeach()
+foreach(capstone IN LISTS capstones)
+  add_dependencies(exercises-test capstone-${capstone})
+endforeach()
+set_source_files_properties(solutions/solution.cpp solutions/capstones/solutions.cpp PROPERTIES
   COMPILE_OPTIONS "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:COOKBOOK_TRACED>>>:-O1>")
