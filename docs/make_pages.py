@@ -290,7 +290,7 @@ def convert(text, base, pages, html_folder):
         part = re.sub(r"<!--.*?-->\n?", "", part, flags=re.DOTALL)
         # Doxygen would close what is folded at the first empty line.
         part = re.sub(r"^(<details>.*|</details>)$", lambda m: raw(m[1], "[block]"), part, flags=re.MULTILINE)
-        part = re.sub(r'<picture><source [^>]*srcset="([^"]+)"><img src="([^"]+)" alt="([^"]*)"></picture>',
+        part = re.sub(r'<picture><source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)"\s+alt="([^"]*)"></picture>',
                       lambda m: figure(m, base, html_folder), part)
         # The sidebar shows headings as they are written, so code in them loses its backquotes.
         part = re.sub(r"^(#{1,4} .*)$", lambda m: re.sub(r"`([^`*<\\]+)`", r"\1", m[1]), part, flags=re.MULTILINE)

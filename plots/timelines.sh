@@ -16,3 +16,4 @@ figure() {  # figure <chapter> <size> <level>...
 }
 
 figure 6 128x256x384 swizzle_128 pipeline warp_specialised one_in_flight
+figure 8 256x1280x256 static hidden_epilogue ping_pong
