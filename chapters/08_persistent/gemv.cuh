@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   store_sums<C::kThreads>(of_warps, p, tile, split, splits.count, partials, counters);
 }
 
-/// A product with one row or one column of C, none of whose extents is zero, as W x.
+/// A GEMM with one row or one column of C, none of whose extents is zero, as W x.
 inline Gemv gemv_of(const Problem& p, const Buffers& at) {
   Gemv g;
   g.depth = p.k;

@@ -187,7 +187,7 @@ Plan prepare_best(const Problem& p, const Buffers& at) {
   return prepare[best](p, at, share ? guesses[best].tiles_to_share : 0);
 }
 
-/// Launches the plan of a product with one row or one column.
+/// Launches the plan of a GEMM with one row or one column.
 template <class C>
 void launch_gemv(const Plan& plan, Stream stream) {
   const int outputs = plan.gemv.w_rows_are_outputs ? C::kRows : C::kCols;
@@ -198,7 +198,7 @@ void launch_gemv(const Plan& plan, Stream stream) {
          plan.sums.as<float>(), plan.flags.as<unsigned>());
 }
 
-/// The plan of a product with one row or one column, as W x.
+/// The plan of a GEMM with one row or one column, as W x.
 template <class C>
 Plan prepare_gemv(const Problem& p, const Buffers& at) {
   Plan plan{TmaPlan{p, at}};

@@ -58,7 +58,7 @@ struct Plan {
   Output out{};           // c is null where TMA stores C
   Work work{};
   int blocks = 0;
-  DeviceMemory sums{}, flags{};  // stream-K, or the splits of a product by a vector
+  DeviceMemory sums{}, flags{};  // stream-K, or the splits of a GEMM with one row
   Gemv gemv{};                   // one row or column of C: everything above but `tma` is unused
   Splits splits{};
   void (*launch_product)(const Plan&, Stream) = nullptr;
