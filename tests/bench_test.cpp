@@ -294,15 +294,15 @@ TEST_F(Bench, ItEndsWhenEveryMedianIsKnown) {
   BenchOptions hasty = rounds(6, 1000);
   hasty.seconds = 0;
   EXPECT_EQ(ran(hasty, {restless}), 6u);
-  hasty.seconds = 0.02;
+  hasty.seconds = 0.3;  // many rounds, on a busy machine too
   const auto begun = std::chrono::steady_clock::now();
   const std::size_t taken = ran(hasty, {[&](int launch) {
                                   std::this_thread::sleep_for(std::chrono::milliseconds(1));
                                   return restless(launch);
                                 }});
-  EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(20));
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(300));
   EXPECT_GT(taken, 6u);
-  EXPECT_LT(taken, 30u);
+  EXPECT_LT(taken, 310u);
 }
 
 TEST_F(Bench, ProgressSaysWhichRound) {
