@@ -87,7 +87,8 @@ class Block {
     for (const auto& [index, warp] : warps_) {
       if (warp.computes) consumers.insert(index / 4);
     }
-    for (auto& [index, warp] : warps_) {
+    for (auto& [warp_index, warp] : warps_) {
+      const int index = warp_index;  // clang 14 lets no lambda use a structured binding
       std::string name = fmt::format("warp {}", index);
       if (specialised && warp.computes) {
         const auto rank = std::distance(consumers.begin(), consumers.find(index / 4));
