@@ -236,6 +236,23 @@ TEST(Timeline, TimesComeFromTheSmsClockAtTheGlobalTimersRate) {
   EXPECT_DOUBLE_EQ(spans[1].end, 2);
 }
 
+TEST(Timeline, MarksWithoutAReadingOfTheGlobalTimerHaveTimesToo) {
+  using enum timeline::Kind;
+  using enum timeline::Edge;
+  // The oldest marks are lost, so the first that is left has not read the timer.
+  std::vector<timeline::Event> events = {event(7000, multiply, begin), event(10000, multiply, end),
+                                         event(11500, store, begin), event(13000, store, end)};
+  const std::uint64_t nanoseconds[] = {0, 500000, 0, 502000};
+  for (std::size_t i = 0; i < events.size(); ++i) events[i].nanoseconds = nanoseconds[i];
+  const Tracks tracks = make_timeline(events, true);
+  ASSERT_EQ(tracks.size(), 1u);
+  const Spans& spans = tracks[0].spans;
+  EXPECT_DOUBLE_EQ(spans[0].begin, 0);
+  EXPECT_DOUBLE_EQ(spans[0].end, 2);
+  EXPECT_DOUBLE_EQ(spans[1].begin, 3);
+  EXPECT_DOUBLE_EQ(spans[1].end, 4);
+}
+
 // ---- the trace ----
 
 /// What is wrong with the begins and ends of a trace; "" if they nest on each thread, in order.

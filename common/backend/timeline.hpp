@@ -34,7 +34,7 @@ enum class Edge : std::uint8_t { begin, end, moment };
 
 /// One mark by one warp.
 struct Event {
-  std::uint64_t nanoseconds;  ///< %globaltimer; 0 on the SIMT backend
+  std::uint64_t nanoseconds;  ///< %globaltimer, in some marks; 0 in others and on the SIMT backend
   /// clock64(). On the SIMT backend the number of marks before this one in the same cluster: an
   /// order, no time.
   std::uint64_t clock;

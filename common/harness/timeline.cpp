@@ -236,20 +236,28 @@ class Block {
 };
 
 /// Microseconds since `origin`, in nanoseconds, of the events of one block. All of them come from
-/// one SM: its clock is finer than the global timer, which is used for its rate and its origin.
+/// one SM: its clock is finer than the global timer, which is used for its rate and its origin, and
+/// which only some events have read.
 class Clock {
  public:
   Clock(const std::vector<const Event*>& events, std::uint64_t origin) {
-    const Event &first = *events.front(), &last = *events.back();
-    first_clock_ = first.clock;
-    first_ = (static_cast<double>(first.nanoseconds) - static_cast<double>(origin)) / 1000;
-    const auto clocks = static_cast<double>(last.clock - first.clock);
+    const Event *first = nullptr, *last = nullptr;
+    for (const Event* event : events) {
+      if (event->nanoseconds == 0) continue;
+      if (first == nullptr) first = event;
+      last = event;
+    }
+    if (first == nullptr) return;
+    first_clock_ = first->clock;
+    first_ = static_cast<double>(first->nanoseconds - origin) / 1000;
+    const auto clocks = static_cast<double>(last->clock - first->clock);
     if (clocks > 0) {
-      rate_ = static_cast<double>(last.nanoseconds - first.nanoseconds) / clocks / 1000;
+      rate_ = static_cast<double>(last->nanoseconds - first->nanoseconds) / clocks / 1000;
     }
   }
   double at(const Event& event) const {
-    return first_ + rate_ * static_cast<double>(event.clock - first_clock_);
+    const auto since = static_cast<std::int64_t>(event.clock - first_clock_);  // also before it
+    return first_ + rate_ * static_cast<double>(since);
   }
 
  private:
@@ -267,14 +275,19 @@ std::vector<TimelineTrack> make_timeline(std::vector<Event> events, bool timed) 
   std::uint64_t origin = ~std::uint64_t{0};
   for (const Event& event : events) {
     blocks[event.block].push_back(&event);
-    origin = std::min(origin, event.nanoseconds);
+    if (event.nanoseconds > 0) origin = std::min(origin, event.nanoseconds);
+  }
+  double earliest = 0;  // of marks that were made before the first reading that is left
+  for (const auto& [index, of_block] : blocks) {
+    if (timed) earliest = std::min(earliest, Clock(of_block, origin).at(*of_block.front()));
   }
   std::vector<TimelineTrack> tracks;
   for (const auto& [index, of_block] : blocks) {
     Block block(of_block);
     const Clock clock(of_block, origin);
     for (const Event* event : of_block) {
-      block.add(*event, timed ? clock.at(*event) : static_cast<double>(event->clock));
+      const double now = clock.at(*event) - earliest;
+      block.add(*event, timed ? now : static_cast<double>(event->clock));
     }
     const auto own = block.tracks(index);
     tracks.insert(tracks.end(), own.begin(), own.end());
