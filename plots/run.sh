@@ -5,6 +5,7 @@
 #   plots/run.sh --check   writes nothing, fails if a table, the CSV or a figure's data would change
 #   plots/run.sh --test    the unit tests of the plots
 #   plots/run.sh --own FILE...   one's own results, into build/plots/
+#   plots/run.sh --program [OPTIONS] -- PROGRAM   the kernels of any CUDA program, measured by ncu
 #   plots/run.sh --timeline TRACE... --out NAME   one block of traces of ./run N --timeline
 #   plots/run.sh --capstone plots|report FOLDER   those of a capstone, in its own folder
 # Needs Python 3.10 or later. matplotlib comes from the system, or into .venv on first use.
@@ -52,6 +53,7 @@ export PYTHONPATH=plots${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
 case "${1:-}" in
   --check | --tables-only | -h | --help) exec python3 -m cookbook_plots "$@" ;;  # matplotlib is not needed
   --timeline) arguments=(-m cookbook_plots.timeline "${@:2}") ;;
+  --program) arguments=(-m cookbook_plots.program "${@:2}") ;;
   --capstone) arguments=(-m cookbook_plots.capstone "${@:2}") ;;
   --own) arguments=(-m cookbook_plots.own "${@:2}") ;;
   --test) arguments=(-m unittest discover -s plots/tests -t plots) ;;
