@@ -7,7 +7,7 @@
     ./run compare --quick --out FILE     fewer sizes and configurations; the JSON into FILE
 
 Every contestant is checked against an fp64 reference before and after it is timed. Needs PyTorch with CUDA
-and an sm_90 GPU; Triton and CUTLASS take part where they are installed."""
+and an sm_90 GPU; Triton, CUTLASS, FlashAttention-3 take part where they are installed (docs/building.md)."""
 import argparse
 import importlib
 import json
@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import contestants  # noqa: E402
-from contestants import flash_attention_3, libraries, timing  # noqa: E402
+from contestants import cutlass, flash_attention_3, libraries, timing  # noqa: E402
 
 ALL = ["softmax", "gemm", "attention"]
 
@@ -70,7 +70,7 @@ def describe():
             "versions": {"torch": torch.__version__, "cuda": torch.version.cuda,
                          "cudnn": torch.backends.cudnn.version(), "triton": version("triton"),
                          "flash_attention_3": flash_attention_3.version(),
-                         "cutlass": version("cutlass_cppgen") or version("cutlass")}}
+                         "cutlass": cutlass.version()}}
 
 
 def main(arguments=None):
@@ -80,6 +80,9 @@ def main(arguments=None):
     if options.build_only:
         for library in libraries.build_all(needs):
             print(library)
+        if "gemm" in options.names:
+            built = cutlass.build_all()
+            print(f"CUTLASS: {built}" if isinstance(built, str) else "\n".join(map(str, built.values())))
         return 0
     try:
         import torch

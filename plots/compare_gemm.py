@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Chapter 8 against cuBLAS (through PyTorch), Triton (pointers and TMA descriptors) and CUTLASS, in bf16."""
-from contestants import Triton, check, cutlass_product, run_case
+from contestants import Triton, check, cutlass, run_case, timing
 from contestants.libraries import GemmProblem, Library
 
 CHAPTER = 8
@@ -29,6 +29,7 @@ def cases(options, flush, budget):
     import torch
     library = Library("gemm")
     triton = Triton.load()
+    cutlass_libraries = cutlass.build_all()
     for n in sizes(options.quick):
         if budget.left() <= 0:
             return
@@ -58,9 +59,11 @@ def cases(options, flush, budget):
                     lambda config: kernels.product_with_descriptors(a, b, out, config, triton.sms), flush, budget)
             else:
                 notes["Triton, TMA"] = "needs Triton 3.4 or later"
-        contestants["CUTLASS"] = cutlass_product(a, b, out)
+        config, contestants["CUTLASS"] = cutlass.choose(
+            cutlass_libraries, a, b, out, lambda configs, make: timing.fastest(configs, make, flush, budget))
         yield run_case(
             {"chapter": CHAPTER, "ladder": "gemm", "size": [n, n, n], "dims": ["M", "N", "K"], "dtype": "bf16",
              "variant": "NN", "flops": 2.0 * n**3, "bytes": 6.0 * n * n, "unit": "TFLOP/s"},
-            contestants, LEVELS, out, right, options.rounds, flush, notes)
+            contestants, LEVELS, out, right, options.rounds, flush, notes,
+            configs={"CUTLASS": config} if config else {})
         del a, b, out, contestants

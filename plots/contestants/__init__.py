@@ -37,43 +37,18 @@ class Triton:
         return call
 
 
-def cutlass_product(a, b, out):
-    """out = a b by CUTLASS's Python interface, or why not."""
-    module = None
-    for name in ("cutlass_cppgen", "cutlass"):
-        try:
-            module = __import__(name)
-            module.op.Gemm  # "cutlass" may also be the Python package of another interface
-            break
-        except (ImportError, AttributeError):
-            module = None
-    if module is None:
-        return "not installed"
-    try:
-        import torch
-        plan = module.op.Gemm(element=torch.bfloat16, layout=module.LayoutType.RowMajor,
-                              element_accumulator=torch.float32)
-
-        def call():
-            plan.run(a, b, out, out, alpha=1.0, beta=0.0, sync=False)
-        call()
-        torch.cuda.synchronize()
-        return call
-    except Exception as error:  # it compiles a kernel: much can go wrong, none of it ours
-        return f"{type(error).__name__}: {error}".splitlines()[0][:160]
-
-
 def check(got, exact, allowed):
     """(largest error, whether every error is within what is allowed); NaN never is."""
     error = (got - exact).abs()
     return error.max().item(), bool((error <= allowed).all().item())
 
 
-def run_case(problem, contestants, levels, out, right, rounds, flush, notes=None, time_all=timing.time_all):
+def run_case(problem, contestants, levels, out, right, rounds, flush, notes=None, time_all=timing.time_all, configs=None):
     """Checks every contestant, times those that are right, interleaved, and checks them once more.
 
     problem: what goes into the JSON; levels: level -> file, of the contestants that are the book's; out: the
-    tensor that all of them write, poisoned before each check; right(): (error, whether it may be)."""
+    tensor that all of them write, poisoned before each check; right(): (error, whether it may be); configs: the
+    settings that were chosen for a contestant, for the JSON."""
     skipped, errors, running = dict(notes or {}), {}, {}
 
     def checked(name, call, when):
@@ -111,7 +86,7 @@ def run_case(problem, contestants, levels, out, right, rounds, flush, notes=None
             low, ratio, high = timing.quartiles([ours / theirs for ours, theirs in zip(times[base], ms)])
             row["vs_cookbook"] = {"ratio": ratio, "low": low, "high": high}
         rows.append(row)
-    return {**problem, "rows": rows, "skipped": skipped}
+    return {**problem, "rows": rows, "skipped": skipped, "configs": configs or {}}
 
 
 def case_text(case):

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import os
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -14,7 +15,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import compare  # noqa: E402
 import contestants  # noqa: E402
-from contestants import flash_attention_3, libraries, timing  # noqa: E402
+from contestants import cutlass, flash_attention_3, libraries, timing  # noqa: E402
 from cookbook_plots import book  # noqa: E402
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "triton"))
@@ -44,6 +45,52 @@ class FlashAttention3(unittest.TestCase):
         import compare_attention
         for level, file in compare_attention.LEVELS.items():
             self.assertEqual(compare_attention.source_of(level), book.ROOT / file)
+
+
+class Cutlass(unittest.TestCase):
+    """It is compiled where its headers are; otherwise the reason is given."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "include/cutlass").mkdir(parents=True)
+        (self.folder / "include/cutlass/cutlass.h").touch()
+        (self.folder / "include/cutlass/version.h").write_text(
+            "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 2\n#define CUTLASS_PATCH 1\n#define CUTLASS_OTHER\n")
+        nvcc = self.folder / "nvcc"
+        nvcc.write_text('#!/bin/sh\necho "$@" >>"$(dirname "$0")/log"\n'
+                        'case "$*" in *COOPERATIVE=$BROKEN*) echo "error: no" >&2; exit 2;; esac\n'
+                        'for last; do :; done; echo library >"$last"\n')
+        nvcc.chmod(0o755)
+        patches = (mock.patch.dict(os.environ, COOKBOOK_CUTLASS=str(self.folder), BROKEN="neither",
+                                   PATH=f"{self.folder}:{os.environ['PATH']}"),
+                   mock.patch.object(cutlass, "FOLDER", self.folder / "built"),
+                   contextlib.redirect_stderr(io.StringIO()))
+        for patch in patches:
+            patch.__enter__()
+            self.addCleanup(patch.__exit__, None, None, None)
+
+    def test_headers_are_those_that_are_named(self):
+        self.assertEqual(cutlass.version(), "4.2.1")
+        with mock.patch.dict(os.environ, COOKBOOK_CUTLASS="/nowhere"):
+            self.assertIsNone(cutlass.version())
+            self.assertEqual(cutlass.build_all(), "not installed")
+            self.assertEqual(cutlass.choose(cutlass.build_all(), None, None, None, None), (None, "not installed"))
+
+    def test_a_schedule_is_compiled_once_and_again_when_its_source_changes(self):
+        built = cutlass.build_all()
+        self.assertEqual({path.read_text() for path in built.values()}, {"library\n"})
+        self.assertEqual(len(set(built.values())), len(cutlass.SCHEDULES))
+        self.assertEqual(cutlass.build_all(), built)
+        self.assertEqual(len((self.folder / "log").read_text().splitlines()), 2)
+        (self.folder / "include/cutlass/version.h").write_text("#define CUTLASS_MAJOR 5\n")
+        cutlass.build_all()
+        self.assertEqual(len((self.folder / "log").read_text().splitlines()), 4)
+
+    def test_what_does_not_compile_is_a_reason(self):
+        with mock.patch.dict(os.environ, BROKEN="0"):
+            self.assertIn("libcutlass_gemm_0.so does not compile: error: no", cutlass.build_all())
 
 
 class Output:
