@@ -29,7 +29,11 @@ from contestants.timing import Budget, quartiles, time_all
 CHAPTER = 10
 NEEDS = ["attention"]
 LEVELS = {"free_running": "chapters/10_flash_attention/level_12_free_running.cuh"}
-DECODE = ["block_per_head", "split", "gqa_packed"]
+DECODE = ["block_per_head", "split", "gqa_packed", "one_launch", "wide_tile"]
+
+# (batch, heads_q, heads_kv, seq_q, seq_k, head_dim), causal
+MORE = [((4, 64, 8, 4096, 4096, 128), True), ((1, 16, 16, 32768, 32768, 128), False),
+        ((1, 16, 16, 32768, 32768, 128), True), ((2, 16, 16, 4099, 777, 128), False)]
 
 
 def source_of(level):
@@ -287,6 +291,7 @@ def main():
     parser.add_argument("--dtype", default="bf16", choices=["bf16", "fp16"])
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3, help="runs compared bit for bit")
+    parser.add_argument("--more", action="store_true", help="also grouped queries, one long sequence, unequal lengths")
     parser.add_argument("--no-triton", action="store_true", help="leave out Triton, whose tuning takes longest")
     parser.add_argument("--decode", action="store_true", help="decode instead of prefill")
     parser.add_argument("--out", default="")
@@ -297,15 +302,17 @@ def main():
     dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float16
     results = []
     if args.decode:
-        for batch in (1, 8, 64):
-            results.append(run_case(lib, DECODE, (batch, 64, 8, 1, 8192, 128), False, dtype, args.rounds,
-                                    flush, args.repeats))
+        for batch, queries in ((1, 1), (8, 1), (64, 1), (64, 4)):
+            results.append(run_case(lib, DECODE, (batch, 64, 8, queries, 8192, 128), queries > 1, dtype, args.rounds,
+                                    flush, args.repeats, False))
         read = torch.empty(1 << 29, dtype=torch.float32, device="cuda").normal_()
         ms = statistics.median(time_all({"sum": lambda: read.sum()}, args.rounds, flush)["sum"])
         print(f"\nread roof by torch.sum over 2 GiB: {read.numel() * 4 / ms / 1e6:.0f} GB/s")
     else:
         levels = lib.levels() if args.levels == "all" else args.levels.split(",")
         levels = [l for l in levels if l not in DECODE]
+        for shape, causal in MORE if args.more else ():
+            results.append(run_case(lib, levels, shape, causal, dtype, args.rounds, flush, args.repeats, False))
         for d in map(int, args.dims.split(",")):
             heads = 16 if d == 128 else 32
             for s in map(int, args.sizes.split(",")):

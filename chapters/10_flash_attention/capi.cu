@@ -11,6 +11,8 @@
 #include "chapters/10_flash_attention/decode_level_0_block_per_head.cuh"
 #include "chapters/10_flash_attention/decode_level_1_split.cuh"
 #include "chapters/10_flash_attention/decode_level_2_gqa_packed.cuh"
+#include "chapters/10_flash_attention/decode_level_3_one_launch.cuh"
+#include "chapters/10_flash_attention/decode_level_4_wide_tile.cuh"
 #include "chapters/10_flash_attention/level_0_unfused.cuh"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
 #include "chapters/10_flash_attention/level_11_seam.cuh"
@@ -51,9 +53,10 @@ std::vector<NamedLevel> named_levels() {
 }
 
 const std::vector<NamedLevel>& all_levels() {
-  static const auto levels = named_levels<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised,
-                                          RegistersP, PingPong, Overlapped, Lazy, Persistent, Seam,
-                                          FreeRunning, Multicast, BlockPerHead, Split, GqaPacked>();
+  static const auto levels =
+      named_levels<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
+                   Overlapped, Lazy, Persistent, Seam, FreeRunning, Multicast, BlockPerHead, Split,
+                   GqaPacked, OneLaunch, WideTile>();
   return levels;
 }
 

@@ -11,15 +11,18 @@
 
 namespace cookbook::attention {
 
-template <class CaseT>
+/// kTiles: tiles of 16 query rows per block.
+template <class CaseT, int kTiles>
 struct GqaPackedConfig : CaseT {
   static constexpr int kWarps = 4;
   static constexpr int kThreads = 32 * kWarps;
-  static constexpr int kRows = 16;    // query rows per block: (query, head) pairs of one KV head
-  static constexpr int kBlockN = 16;  // keys per warp and step
+  static constexpr int kRowTiles = kTiles;
+  static constexpr int kRows = 16 * kTiles;  // (query, head) pairs of one KV head
+  static constexpr int kBlockN = 16;         // keys per warp and step
   static constexpr int kStages = CaseT::kHeadDim == 128 ? 3 : 6;  // steps in flight, per warp
   static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
   struct Smem {
+    alignas(1024) unsigned char q[kRows * CaseT::kHeadDim * 2];
     alignas(1024) unsigned char k[kWarps][kStages][kTileBytes];
     alignas(1024) unsigned char v[kWarps][kStages][kTileBytes];
   };
@@ -29,6 +32,26 @@ struct GqaPackedConfig : CaseT {
     float max[kWarps][kRows], sum[kWarps][kRows];
   };
   static constexpr size_t kSmemBytes = sizeof(Smem) > sizeof(Merge) ? sizeof(Smem) : sizeof(Merge);
+};
+
+/// Which rows and keys a block has.
+struct PackedBlock {
+  int first_row, packed_rows;  // of the KV head: row r is query r / sharing of its head r % sharing
+  int kv_head, batch, share;
+  int sharing;  // query heads per KV head
+
+  __device__ PackedBlock(const Shape& shape, int row_tiles, int rows_per_tile) {
+    sharing = shape.heads_q / shape.heads_kv;
+    packed_rows = shape.seq_q * sharing;
+    first_row = static_cast<int>(blockIdx.x % row_tiles) * rows_per_tile;
+    kv_head = static_cast<int>(blockIdx.x / row_tiles % shape.heads_kv);
+    const int64_t rest = blockIdx.x / row_tiles / shape.heads_kv;
+    batch = static_cast<int>(rest % shape.batch);
+    share = static_cast<int>(rest / shape.batch);
+  }
+  __device__ int64_t q_row(const Shape& shape, int r) const {
+    return shape.q_row(batch, r / sharing, kv_head * sharing + r % sharing);
+  }
 };
 
 /// Copies 16 rows of one head to this warp's tile, 16 bytes per lane and step. Rows from `rows` on
@@ -46,48 +69,27 @@ __device__ __forceinline__ void copy_keys(unsigned char* tile, const T* head, in
   }
 }
 
+/// Writes the softmax of the block's rows over the keys of its share to `out`.
 template <class C>
-__global__ void __launch_bounds__(C::kThreads)
-    gqa_packed_kernel(const typename C::Element* q, const typename C::Element* k,
-                      const typename C::Element* v, Shares out, Shape shape, int row_tiles,
-                      int keys_per_share, int64_t rows) {
+__device__ __forceinline__ void attend_packed(const typename C::Element* q,
+                                              const typename C::Element* k,
+                                              const typename C::Element* v, Shares out,
+                                              const Shape& shape, const PackedBlock& block,
+                                              int keys_per_share, int64_t rows) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockN = C::kBlockN, kStages = C::kStages;
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int lane = lane_idx(), warp = warp_idx();
-  const int sharing = shape.heads_q / shape.heads_kv;  // query heads per KV head
-  const int tile = static_cast<int>(blockIdx.x % row_tiles);
-  const int kv_head = static_cast<int>(blockIdx.x / row_tiles % shape.heads_kv);
-  const int64_t rest = blockIdx.x / row_tiles / shape.heads_kv;
-  const int batch = static_cast<int>(rest % shape.batch);
-  const int share = static_cast<int>(rest / shape.batch);
+  const int first_row = block.first_row, packed_rows = block.packed_rows, sharing = block.sharing;
 
-  // Row r of the tile is query r / sharing of head kv_head * sharing + r % sharing.
-  const int packed_rows = shape.seq_q * sharing, first_row = tile * C::kRows;
-  const auto q_row = [&](int r) {
-    return shape.q_row(batch, r / sharing, kv_head * sharing + r % sharing);
-  };
-  // Step 1: the queries, as A operands.
-  uint32_t a[kHeadDim / 16][4];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int r = first_row + lane / 4 + 8 * half;
-    const T* row = q + q_row(min(r, packed_rows - 1)) * shape.pitch + 2 * (lane % 4);
-#pragma unroll
-    for (int d = 0; d < kHeadDim / 16; ++d) {
-      a[d][half] = r < packed_rows ? load_vector<uint32_t>(row + 16 * d) : 0;
-      a[d][half + 2] = r < packed_rows ? load_vector<uint32_t>(row + 16 * d + 8) : 0;
-    }
-  }
-
-  // Step 2: this warp's steps are warp, warp + kWarps, ... of the block's keys.
-  const int first_key = share * keys_per_share;
+  // Step 1: this warp's steps are warp, warp + kWarps, ... of the block's keys.
+  const int first_key = block.share * keys_per_share;
   const int last_query = min(first_row + C::kRows, packed_rows) - 1;
   const int end = min(first_key + keys_per_share, shape.visible_keys(last_query / sharing));
   const int all_steps = end <= first_key ? 0 : (end - first_key + kBlockN - 1) / kBlockN;
   const int steps = (all_steps - warp + C::kWarps - 1) / C::kWarps;
   const int64_t stride = shape.heads_kv * shape.pitch;
-  const int64_t kv_offset = shape.k_row(batch, 0, kv_head * sharing) * shape.pitch;
+  const int64_t kv_offset = shape.k_row(block.batch, 0, block.kv_head * sharing) * shape.pitch;
   const auto key_of_step = [&](int step) {
     return first_key + (step * C::kWarps + warp) * kBlockN;
   };
@@ -99,58 +101,85 @@ __global__ void __launch_bounds__(C::kThreads)
     }
     cp_async_commit();  // even if it is empty: the waits count groups
   };
+  // Step 2: the queries, which all warps read, and then this warp's first keys.
+  constexpr int kChunks = kHeadDim / 8;  // of 16 bytes, per row
+  for (int c = static_cast<int>(threadIdx.x); c < C::kRows * kChunks; c += C::kThreads) {
+    const int row = c / kChunks, column = c % kChunks * 8;
+    const bool exists = first_row + row < packed_rows;
+    const T* from = q + (exists ? block.q_row(shape, first_row + row) * shape.pitch + column : 0);
+    cp_async_zfill<16>(smem.q + tile_offset<C::kRows>(row, column), from, exists ? 16 : 0);
+  }
+  cp_async_commit();
 #pragma unroll
   for (int step = 0; step < kStages - 1; ++step) copy(step);
+  cp_async_wait<kStages - 1>();
+  __syncthreads();
 
-  float acc[kHeadDim / 2] = {};  // (16 rows, d) per warp
-  RowStates states;
+  float acc[C::kRowTiles][kHeadDim / 2] = {};  // (16 rows, d) per warp and tile
+  RowStates states[C::kRowTiles];
+#pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     cp_async_wait<kStages - 2>();
     __syncwarp();              // this step's tile has arrived; no lane reads the previous one
     copy(step + kStages - 1);  // overwrites the previous step's tile
     const unsigned char* k_tile = smem.k[warp][step % kStages];
     const unsigned char* v_tile = smem.v[warp][step % kStages];
-    // Step 3: scores of 16 rows and 16 keys.
-    float s[kBlockN / 2] = {};
-#pragma unroll
+    // Step 3: scores of 16 rows and 16 keys per tile.
+    float s[C::kRowTiles][kBlockN / 2] = {};
+#pragma unroll 2  // unrolled whole, ptxas loads all operands first and runs out of registers
     for (int d = 0; d < kHeadDim / 16; ++d) {
       uint32_t b[4];
       ldmatrix_x4(
           b, k_tile + tile_offset<kBlockN>(lane / 16 * 8 + lane % 8, 16 * d + lane / 8 % 2 * 8));
-      mma_m16n8k16<T>(group(s, 0), a[d], {b[0], b[1]});
-      mma_m16n8k16<T>(group(s, 1), a[d], {b[2], b[3]});
+#pragma unroll
+      for (int t = 0; t < C::kRowTiles; ++t) {
+        uint32_t a[4];
+        ldmatrix_x4(a, smem.q + tile_offset<C::kRows>(16 * t + lane % 16, 16 * d + lane / 16 * 8));
+        mma_m16n8k16<T>(group(s[t], 0), a, {b[0], b[1]});
+        mma_m16n8k16<T>(group(s[t], 1), a, {b[2], b[3]});
+      }
     }
-    const int row = first_row + lane / 4, key = key_of_step(step);
-    const int visible[2] = {min(end, shape.visible_keys(row / sharing)) - key,
-                            min(end, shape.visible_keys((row + 8) / sharing)) - key};
-    mask_scores(s, visible);
-    // Step 4: softmax and output.
-    float rescale[2];
-    uint32_t p[1][4];
-    if (lazy_softmax<8>(s, states, rescale, shape.scale_log2)) scale_rows(acc, rescale);
-    pack_weights<T>(p, s);
+    // Step 4: softmax.
+    uint32_t p[C::kRowTiles][1][4];
+#pragma unroll
+    for (int t = 0; t < C::kRowTiles; ++t) {
+      const int row = first_row + 16 * t + lane / 4, key = key_of_step(step);
+      const int visible[2] = {min(end, shape.visible_keys(row / sharing)) - key,
+                              min(end, shape.visible_keys((row + 8) / sharing)) - key};
+      mask_scores(s[t], visible);
+      float rescale[2];
+      if (lazy_softmax<8>(s[t], states[t], rescale, shape.scale_log2)) scale_rows(acc[t], rescale);
+      pack_weights<T>(p[t], s[t]);
+    }
+    // Step 5: output.
 #pragma unroll
     for (int d = 0; d < kHeadDim; d += 16) {
       uint32_t b[4];
       ldmatrix_x4_trans(b, v_tile + tile_offset<kBlockN>(lane % 16, d + lane / 16 * 8));
-      mma_m16n8k16<T>(group(acc, d / 8), p[0], {b[0], b[1]});
-      mma_m16n8k16<T>(group(acc, d / 8 + 1), p[0], {b[2], b[3]});
+#pragma unroll
+      for (int t = 0; t < C::kRowTiles; ++t) {
+        mma_m16n8k16<T>(group(acc[t], d / 8), p[t][0], {b[0], b[1]});
+        mma_m16n8k16<T>(group(acc[t], d / 8 + 1), p[t][0], {b[2], b[3]});
+      }
     }
   }
 
-  // Step 5: merge the warps' softmaxes through shared memory.
+  // Step 6: merge the warps' softmaxes through shared memory.
   cp_async_wait<0>();
   __syncthreads();
   auto& merge = *dynamic_shared<typename C::Merge>();
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int r = lane / 4 + 8 * half;
-    const float sum = warp_sum<4>(states.sum[half]);
-    if (lane % 4 == 0) merge.max[warp][r] = states.max[half], merge.sum[warp][r] = sum;
+  for (int t = 0; t < C::kRowTiles; ++t) {
 #pragma unroll
-    for (int j = 0; j < kHeadDim / 8; ++j) {
-      store_vector(&merge.o[warp][r][8 * j + 2 * (lane % 4)],
-                   floatx2{acc[4 * j + 2 * half], acc[4 * j + 2 * half + 1]});
+    for (int half = 0; half < 2; ++half) {
+      const int r = 16 * t + lane / 4 + 8 * half;
+      const float sum = warp_sum<4>(states[t].sum[half]);
+      if (lane % 4 == 0) merge.max[warp][r] = states[t].max[half], merge.sum[warp][r] = sum;
+#pragma unroll
+      for (int j = 0; j < kHeadDim / 8; ++j) {
+        store_vector(&merge.o[warp][r][8 * j + 2 * (lane % 4)],
+                     floatx2{acc[t][4 * j + 2 * half], acc[t][4 * j + 2 * half + 1]});
+      }
     }
   }
   __syncthreads();
@@ -163,11 +192,20 @@ __global__ void __launch_bounds__(C::kThreads)
       for (int x = 0; x < kPerLane; ++x) o[x] = merge.o[w][r][x * 32 + lane];
       partial.merge(merge.max[w][r], merge.sum[w][r], o, shape.scale_log2);
     }
-    const int64_t at = share * rows + q_row(first_row + r);
+    const int64_t at = block.share * rows + block.q_row(shape, first_row + r);
 #pragma unroll
     for (int x = 0; x < kPerLane; ++x) out.o[at * kHeadDim + x * 32 + lane] = partial.o[x];
     if (lane == 0) out.max[at] = partial.max, out.sum[at] = partial.sum;
   }
+}
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    gqa_packed_kernel(const typename C::Element* q, const typename C::Element* k,
+                      const typename C::Element* v, Shares out, Shape shape, int row_tiles,
+                      int keys_per_share, int64_t rows) {
+  attend_packed<C>(q, k, v, out, shape, PackedBlock(shape, row_tiles, C::kRows), keys_per_share,
+                   rows);
 }
 
 struct GqaPacked : Level {
@@ -208,7 +246,7 @@ struct GqaPacked : Level {
     const Shape& s = plan.problem.shape;
     const SharedOut& out = plan.out;
     dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
-      using C = GqaPackedConfig<decltype(c)>;
+      using C = GqaPackedConfig<decltype(c), 1>;
       using Combine = DecodeConfig<decltype(c)>;
       const Shares shares = out.at(C::kHeadDim);
       const int64_t blocks = int64_t{plan.row_tiles} * s.heads_kv * s.batch * out.shares;

@@ -89,7 +89,7 @@ inline Chapter chapter_10() {
   decode.test_sizes = {{1, 1, 1, 1, 1, 64},    {2, 8, 1, 1, 63, 128},  {1, 8, 2, 1, 65, 64},
                        {3, 4, 4, 1, 127, 128}, {1, 32, 2, 1, 129, 64}, {1, 8, 1, 1, 1000, 128},
                        {1, 40, 2, 1, 257, 64}, {2, 6, 2, 3, 1037, 64}, {1, 8, 8, 5, 2049, 128}};
-  decode.levels = rows<BlockPerHead, Split, GqaPacked>();
+  decode.levels = rows<BlockPerHead, Split, GqaPacked, OneLaunch, WideTile>();
 
   auto decode_causal = attention_ladder<DType::f16, true>(
       "decode_causal", "attention, fp16, a few new queries per sequence, causal mask");
