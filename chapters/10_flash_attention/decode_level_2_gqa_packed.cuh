@@ -69,7 +69,7 @@ __device__ __forceinline__ void copy_keys(unsigned char* tile, const T* head, in
   }
 }
 
-/// Writes the softmax of the block's rows over the keys of its share to `out`.
+/// Writes the softmax of the block's rows over the keys of that share to `out`.
 template <class C>
 __device__ __forceinline__ void attend_packed(const typename C::Element* q,
                                               const typename C::Element* k,
