@@ -35,7 +35,7 @@ inline Chapter capstone() {
       claiming(make_level<gemv::RowsPerWarp>(),
                {at_least_previous(0.75, "512 rows are too few warps")}),
       claiming(make_level<gemv::SplitK>(),
-               {faster_than_previous(3), against_library("cuBLAS", 1.0), fraction_of_roof(0.7)})};
+               {faster_than_previous(3), against_library("cuBLAS", 1.0), fraction_of_roof(0.64)})};
 
   chapter.ladders = {ladder, few};
   chapter.exercises = rows<gemv::Merge>();

@@ -14,10 +14,11 @@ inline Chapter capstone() {
   ladder.roof = Roof::hbm_copy;
   ladder.gpu_size = {1 << 28};  // 1 GiB in, 1 GiB out
   ladder.check_size = {1 << 18};
-  ladder.trace_size = {1 << 15};  // 8 tiles of the last level
-  ladder.test_sizes = {{1},    {2},    {31},   {32},   {33},   {255},  {256},   {257},  {1023},
-                       {1024}, {1025}, {2049}, {4095}, {4096}, {4097}, {12289}, {40003}};
-  ladder.levels = rows<scan::HillisSteele, scan::WorkEfficient, scan::Shuffle, scan::LookBack>();
+  ladder.trace_size = {1 << 18};  // 32 tiles of the last level: eight blocks use a stage twice
+  ladder.test_sizes = {{1},    {2},    {31},   {32},   {33},   {255},  {256},   {257},   {1023},
+                       {1024}, {1025}, {2049}, {4095}, {4096}, {4097}, {12289}, {40003}, {270349}};
+  ladder.levels = rows<scan::HillisSteele, scan::WorkEfficient, scan::Shuffle, scan::LookBack,
+                       scan::Vectorised, scan::Rounds>();
 
   chapter.ladders = {ladder};
   chapter.exercises = rows<scan::Ticket>();

@@ -20,11 +20,14 @@ struct Merge : Level {
           "that cross blocks",
   };
 
+  // The bound on the loads of `carries` is about the traced size: one of its rows has three
+  // carries. Otherwise the tracer would not see two threads of add_carries() that add to one row.
   static Claims claims(const Problem& p) {
     const double nonzeros = static_cast<double>(p.nonzeros);
     return {global_loads("values").bytes(4 * nonzeros),
             global_loads("values").sectors_over_ideal(1.2, Relation::at_most),
-            global_loads("columns").bytes(4 * nonzeros), shared_stores().conflict_free()};
+            global_loads("columns").bytes(4 * nonzeros), shared_stores().conflict_free(),
+            global_loads("carries").on("part").requests(3, Relation::at_least)};
   }
 
   static Plan prepare(const Problem& problem, const Buffers& buffers) {

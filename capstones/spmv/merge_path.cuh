@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(C::kThreads)
     if (row >= rows || (b > 0 && carries[b - 1].row == row)) continue;
     float sum = 0;
     for (int other = b; other < blocks && carries[other].row == row; ++other) {
-      sum += carries[other].sum;
+      sum += carries[other].sum;  // [part]
     }
     y[row] += sum;
   }
