@@ -53,7 +53,9 @@ struct CublasGeam : transpose::Level {
 }  // namespace
 
 Libraries chapter_3_libraries() {
-  return {{"transpose", make_level<CublasGeam>()}, {"odd_shapes", make_level<CublasGeam>()}};
+  return {{"transpose", make_level<CublasGeam>()},
+          {"odd_shapes", make_level<CublasGeam>()},
+          {"narrow", make_level<CublasGeam>()}};
 }
 
 }  // namespace cookbook

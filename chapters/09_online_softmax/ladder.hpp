@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 9: its ladders and their levels. The last seven are sidebars.
+// Chapter 9: its ladders and their levels. The last nine are sidebars.
 #pragma once
 
 #include "common/harness/claiming.hpp"
@@ -16,9 +16,10 @@ Ladder row_ladder(std::string name, std::string title, Size gpu_size, Size check
   // Rows longer than a block of 512 threads holds, and enough of them that blocks compute several.
   ladder.trace_size = {32, 20480};
   // Around 8, 32, 64 ... threads per row, odd lengths, few and many rows, rows for clusters.
-  ladder.test_sizes = {{1, 1},    {3, 7},    {5, 31},    {4, 33},    {33, 8},    {67, 256},
-                       {9, 257},  {7, 1000}, {3, 1024},  {5, 1028},  {70, 1100}, {2, 2047},
-                       {2, 4097}, {3, 6000}, {2, 16384}, {2, 16392}, {1, 40000}, {1, 40003}};
+  ladder.test_sizes = {{1, 1},     {3, 7},     {5, 31},    {4, 33},   {33, 8},
+                       {67, 256},  {9, 257},   {7, 1000},  {3, 1024}, {5, 1028},
+                       {70, 1100}, {2, 2047},  {2, 4097},  {3, 6000}, {2, 16384},
+                       {2, 16392}, {1, 40000}, {1, 40003}, {130, 37}};
   return ladder;
 }
 
@@ -70,14 +71,16 @@ inline Chapter chapter_9() {
                                         {64, 20480});
   f32.levels = rows<ThreePasses<float>, BlockPerRow<float>, Online<float>, WarpShuffles<float>,
                     Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>,
-                    Signals<Softmax<float>>, InShared<Softmax<float>>>();
+                    Signals<Softmax<float>>, InShared<Softmax<float>>, ShortRows<Softmax<float>>,
+                    PackedRows<Softmax<float>>>();
 
   auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {8192, 32768},
                                        {64, 20480});
   b16.dtype = "bf16";
-  b16.levels = rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>,
-                    Vectorised<bf16>, OnChip<Softmax<bf16>>, ClusterOfHalfTheBytes,
-                    Signals<Softmax<bf16>>, InShared<Softmax<bf16>>>();
+  b16.levels =
+      rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>, Vectorised<bf16>,
+           OnChip<Softmax<bf16>>, ClusterOfHalfTheBytes, Signals<Softmax<bf16>>,
+           InShared<Softmax<bf16>>, ShortRows<Softmax<bf16>>, PackedRows<Softmax<bf16>>>();
 
   auto f32_long =
       long_rows_ladder<float>("softmax_long", "softmax of rows too long for an SM, fp32");
@@ -87,13 +90,15 @@ inline Chapter chapter_9() {
   auto rms = row_ladder<RmsProblem<float>>("rmsnorm", "RMSNorm of every row, fp32", {16384, 8192},
                                            {64, 8192});
   rms.trace_size = {12, 4096};
-  rms.levels = rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>>();
+  rms.levels = rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>, ShortRows<RmsNorm<float>>,
+                    PackedRows<RmsNorm<float>>>();
 
   auto rms_b16 = row_ladder<RmsProblem<bf16>>("rmsnorm_bf16", "RMSNorm of every row, bf16",
                                               {32768, 8192}, {64, 8192});
   rms_b16.dtype = "bf16";
   rms_b16.trace_size = {12, 4096};
-  rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>>();
+  rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>, ShortRows<RmsNorm<bf16>>,
+                        PackedRows<RmsNorm<bf16>>>();
 
   auto rms_in_shared = rms_b16;
   rms_in_shared.name = "rmsnorm_in_shared";
@@ -114,6 +119,19 @@ inline Chapter chapter_9() {
   special.test_sizes = {{8, 1}, {8, 5}, {16, 100}, {8, 1000}, {9, 4097}, {8, 33000}};
   for (const LevelEntry& level : f32.levels) special.levels.push_back(claiming(level, {}));
   special.levels.push_back(claiming(make_level<OneFma<float>>(), {}));
+
+  // Rows of few elements, on 16-byte boundaries and off them. 256 MiB are moved.
+  auto short_rows = sidebar_ladder("short_rows", "sidebar: rows of 64 elements", {1 << 19, 64});
+  short_rows.trace_size = short_rows.check_size = {1024, 64};
+  short_rows.test_sizes = {{1, 4}, {350, 12}, {257, 64}, {33, 128}, {70, 252}, {9, 512}};
+  short_rows.levels = {claiming(make_level<OnChip<Softmax<float>>>(), {}),
+                       make_level<ShortRows<Softmax<float>>>(),
+                       make_level<PackedRows<Softmax<float>>>()};
+
+  auto packed = sidebar_ladder("packed_rows", "sidebar: rows of 17 elements", {1 << 21, 17});
+  packed.trace_size = packed.check_size = {1024, 17};
+  packed.test_sizes = {{1, 1}, {600, 3}, {300, 17}, {130, 33}, {70, 65}, {33, 129}, {9, 511}};
+  packed.levels = {make_level<PackedRows<Softmax<float>>>()};
 
   auto prefetched =
       sidebar_ladder("prefetched", "sidebar: several rows per block, loaded ahead", {32768, 4096});
@@ -138,8 +156,9 @@ inline Chapter chapter_9() {
   one_fma.levels = {claiming(make_level<InShared<Softmax<bf16>>>(), {}),
                     make_level<OneFma<bf16>>()};
 
-  chapter.ladders = {f32,        b16,           f32_long, b16_long, rms,        rms_b16,  special,
-                     prefetched, rms_in_shared, one_fma,  alone,    divergence, fast_math};
+  chapter.ladders = {f32,           b16,     f32_long,   b16_long,   rms,
+                     rms_b16,       special, short_rows, packed,     prefetched,
+                     rms_in_shared, one_fma, alone,      divergence, fast_math};
   chapter.exercises = {make_level<OneRead>(), make_level<ReusedTable>()};
   return chapter;
 }

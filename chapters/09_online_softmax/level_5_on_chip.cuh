@@ -6,8 +6,8 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue, bool kAligned, int kElements = kElementsPerThread,
-          int kThreadsPerSm = 1024>
+template <class ClientValue, int kThreadsValue, Access kAccessValue,
+          int kElements = kElementsPerThread, int kThreadsPerSm = 1024>
 struct OnChipConfig {
   using Client = ClientValue;
   using T = typename Client::T;
@@ -15,7 +15,9 @@ struct OnChipConfig {
   static constexpr int kThreads = kThreadsValue;  // for one row: 8 ... 1024, a power of two
   static constexpr int kBlock = kThreads > kWarpSize ? kThreads : 128;  // threads of a block
   static constexpr int kRows = kBlock / kThreads;                       // rows per block
-  static constexpr int kPack = kAligned ? kPackOf<T> : 1;               // elements per access
+  static constexpr Access kAccess = kAccessValue;
+  static constexpr bool kPeeled = kAccess == Access::peeled;
+  static constexpr int kPack = kAccess == Access::elements ? 1 : kPackOf<T>;  // elements per access
   static constexpr int kVectors = kElements / kPack;  // accesses in flight per thread
   static constexpr int kMinBlocks = kThreadsPerSm / kBlock > 0 ? kThreadsPerSm / kBlock : 1;
   static constexpr int kCapacity = kThreads * kElements;  // longest row
@@ -32,11 +34,19 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 
   const std::int64_t row = std::int64_t{blockIdx.x} * C::kRows + threadIdx.x / C::kThreads;
   const int first = threadIdx.x % C::kThreads;  // this thread's first access of the row
-  const int vectors = row < shape.rows ? static_cast<int>(shape.cols) / C::kPack : 0;
+  const int cols = row < shape.rows ? static_cast<int>(shape.cols) : 0;
+  in += row * shape.in_pitch;
+  out += row * shape.out_pitch;
+  const int head = C::kPeeled ? elements_before_boundary(in, out, cols) : 0;
+  const int vectors = (cols - head) / C::kPack;
   const int left = vectors - first;  // accesses up to the end of the row
-  in += row * shape.in_pitch + first * C::kPack;
-  out += row * shape.out_pitch + first * C::kPack;
-  op.skip(first * C::kPack);
+  Edges<C::kPeeled, typename C::T, typename C::Op, C::kThreads> edges(in, first, head, vectors,
+                                                                      cols);
+  const typename C::Op row_op = op;
+  typename C::T* const row_out = out;
+  in += head + first * C::kPack;
+  out += head + first * C::kPack;
+  op.skip(head + first * C::kPack);
 
   float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
 #pragma unroll
@@ -47,7 +57,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   }
 
   const Partial mine = op.reduce(x);
-  Partial whole = op.template merge_lanes<kLanes>(mine);
+  Partial whole = op.template merge_lanes<kLanes>(edges.merged(row_op, mine));
   if constexpr (kWarps > 1) {
     if (lane_idx() == 0) store_vector(&table[warp_idx()], whole);
     __syncthreads();  // every warp's Partial is in the table
@@ -58,10 +68,11 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 #pragma unroll
   for (int v = 0; v < C::kVectors; ++v) {
     if (v * C::kThreads < left) {
-      op.finish(x[v], factor, v * C::kThreads * C::kPack);
+      op.template finish<C::kPeeled>(x[v], factor, v * C::kThreads * C::kPack);
       store_pack(out + v * C::kThreads * C::kPack, x[v]);
     }
   }
+  edges.finish(row_op, whole, row_out);
 }
 
 template <class C>
@@ -73,13 +84,14 @@ void start_on_chip(const RowPlan<typename C::Client>& plan, Stream stream) {
 
 /// The fewest threads per row, from kThreads upwards, that hold a row in their registers. For rows
 /// without 16-byte boundaries there are fewer kernels, each for a wider range of lengths.
-template <class Client, bool kAligned, int kThreads = 8>
+template <class Client, Access kAccess, int kThreads = 8>
 auto pick_on_chip(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
-  using Config = OnChipConfig<Client, kThreads, kAligned>;
-  if (cols <= Config::kCapacity) return start_on_chip<Config>;
-  constexpr int kNext = kThreads * (kAligned && kThreads >= 32 ? 2 : 4);
+  using Config = OnChipConfig<Client, kThreads, kAccess>;
+  const std::int64_t in_vectors = cols - cols % Config::kPack;  // the rest is at the edges
+  if (in_vectors <= Config::kCapacity) return start_on_chip<Config>;
+  constexpr int kNext = kThreads * (kAccess != Access::elements && kThreads >= 32 ? 2 : 4);
   if constexpr (kThreads < 1024) {
-    return pick_on_chip<Client, kAligned, (kNext < 1024 ? kNext : 1024)>(cols);
+    return pick_on_chip<Client, kAccess, (kNext < 1024 ? kNext : 1024)>(cols);
   } else {
     return start_any_length<Client>;
   }
@@ -111,9 +123,16 @@ struct OnChip : Client::Level {
   static Plan prepare(const typename Client::Level::Problem& problem,
                       const typename Client::Level::Buffers& buffers) {
     Plan plan{{problem, buffers}};
-    plan.start = Client::aligned(plan) ? pick_on_chip<Client, true>(problem.shape.cols)
-                                       : pick_on_chip<Client, false>(problem.shape.cols);
+    plan.start = pick(Client::access(plan), problem.shape.cols);
     return plan;
+  }
+
+  static auto pick(Access access, std::int64_t cols) -> void (*)(const Plan&, Stream) {
+    switch (access) {
+      case Access::vectors: return pick_on_chip<Client, Access::vectors>(cols);
+      case Access::peeled: return pick_on_chip<Client, Access::peeled>(cols);
+      default: return pick_on_chip<Client, Access::elements>(cols);
+    }
   }
 
   static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }

@@ -7,14 +7,16 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue, int kChunksValue = 3, int kVectorsValue = 4>
+template <class ClientValue, int kThreadsValue, int kChunksValue = 3, int kVectorsValue = 4,
+          bool kPeeledValue = false>
 struct InSharedConfig {
   using Client = ClientValue;
   using T = typename Client::T;
   using Op = typename Client::Op;
   static constexpr int kThreads = kThreadsValue;  // for one row, or one slice of a row
   static constexpr int kBlock = 256;
-  static constexpr int kRows = kBlock / kThreads;     // rows per block
+  static constexpr int kRows = kBlock / kThreads;  // rows per block
+  static constexpr bool kPeeled = kPeeledValue;
   static constexpr int kPack = kPackOf<T>;            // elements per access
   static constexpr int kVectors = kVectorsValue;      // accesses per thread and chunk
   static constexpr int kChunk = kVectors * kThreads;  // accesses per bulk copy
@@ -27,13 +29,13 @@ struct InSharedConfig {
 };
 
 /// Slices of rows that a cluster holds together: 32 KB in pieces of 8 KB, six blocks per SM.
-template <class Client>
-using Slice = InSharedConfig<Client, 256, 4, 2>;
+template <class Client, bool kPeeled = false>
+using Slice = InSharedConfig<Client, 256, 4, 2, kPeeled>;
 static_assert(Slice<Softmax<float>>::kRowsBytes == 32 * 1024);
 static_assert(Slice<Softmax<float>>::kMinBlocks == 6);
 /// The same for rows beyond 16 such slices: 64 KB in pieces of 16 KB, three blocks per SM.
-template <class Client>
-using LongSlice = InSharedConfig<Client, 256, 4, 4>;
+template <class Client, bool kPeeled = false>
+using LongSlice = InSharedConfig<Client, 256, 4, 4, kPeeled>;
 
 template <class C>
 __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
@@ -52,13 +54,20 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   auto* table = reinterpret_cast<Partial*>(heard + 2 + C::kRows * C::kChunks) + local * kWarps;
 
   const std::int64_t row = std::int64_t{blockIdx.x / blocks} * C::kRows + local;
-  const int vectors = row < shape.rows ? static_cast<int>(shape.cols) / C::kPack : 0;
+  const int cols = row < shape.rows ? static_cast<int>(shape.cols) : 0;
+  in += row * shape.in_pitch;
+  out += row * shape.out_pitch;
+  const int head = C::kPeeled ? elements_before_boundary(in, out, cols) : 0;
+  const int vectors = (cols - head) / C::kPack;
   const int slice = (vectors + blocks - 1) / blocks;  // contiguous accesses of this block
   const int first = rank * slice;
   const int count = max(min(vectors - first, slice), 0);  // their number
-  in += row * shape.in_pitch + first * C::kPack;
-  out += row * shape.out_pitch + first * C::kPack;
-  op.skip(first * C::kPack);
+  const typename C::Op row_op = op;
+  const T* const row_in = in;
+  T* const row_out = out;
+  in += head + first * C::kPack;
+  out += head + first * C::kPack;
+  op.skip(head + first * C::kPack);
   if (threadIdx.x == 0 && blocks > 1) {
     mbarrier_init(heard, 1);
     fence_mbarrier_init();
@@ -75,6 +84,9 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   }
   __syncthreads();  // the barriers are initialised
   if (blocks > 1) cluster_arrive_relaxed();
+  // The first block of a cluster has the edges.
+  Edges<C::kPeeled, T, typename C::Op, C::kThreads> edges(row_in, lane, head, vectors,
+                                                          rank == 0 ? cols : vectors * C::kPack);
 
   Partial mine;
   for (int c = 0, at = lane; at - lane < count; ++c, at += C::kChunk) {
@@ -90,7 +102,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     mine = op.merge(mine, op.reduce(x));
   }
 
-  Partial whole = op.template merge_lanes<kWarpSize>(mine);
+  Partial whole = op.template merge_lanes<kWarpSize>(edges.merged(row_op, mine));
   if (blocks > 1) {
     cluster_wait();             // all blocks have started and initialised their barriers
     if (lane_idx() < blocks) {  // lane r writes to block r
@@ -117,11 +129,12 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
       if (i < count) {
         float x[C::kPack];
         load_pack(x, reinterpret_cast<const T*>(&slots[i]));
-        op.finish_anew(x, whole, scale, i * C::kPack);
+        op.template finish_anew<C::kPeeled>(x, whole, scale, i * C::kPack);
         store_pack(out + i * C::kPack, x);
       }
     }
   }
+  edges.finish(row_op, whole, row_out);
 }
 
 template <class C>
@@ -140,6 +153,8 @@ void start_in_shared(const RowPlan<typename C::Client>& plan, Stream stream) {
 template <class Client>
 struct InShared : Client::Level {
   using Plan = RowPlan<Client>;
+  template <int kThreads, bool kPeeled>
+  using Row = InSharedConfig<Client, kThreads, 3, 4, kPeeled>;
   static constexpr LevelText text{
       .name = "in_shared",
       .changed =
@@ -149,7 +164,8 @@ struct InShared : Client::Level {
           "small blocks, 32 KB of a row each, four or more per SM: one is always loading, and rows "
           "up to 524,288 elements are read once. The copy hides two exponentials per element",
       .cost =
-          "the exponentials again for the output; rows off 16-byte boundaries fall back to level 7",
+          "the exponentials again for the output; where `in` and `out` reach boundaries at "
+          "different elements, it falls back to level 7",
   };
 
   static Claims claims(const typename Client::Level::Problem& p) {
@@ -165,22 +181,28 @@ struct InShared : Client::Level {
 
   /// The fewest threads per row that hold it; a cluster holds longer rows in slices.
   static void pick(Plan& plan) {
-    const std::int64_t cols = plan.problem.shape.cols;
+    Client::aligned(plan) ? pick_row<false>(plan) : pick_row<true>(plan);
+  }
+
+  template <bool kPeeled>
+  static void pick_row(Plan& plan) {
+    constexpr int kPack = kPackOf<typename Client::T>;
+    const std::int64_t cols = plan.problem.shape.cols / kPack * kPack;  // without edges
     plan.cluster = 1;
-    if (cols <= InSharedConfig<Client, 32>::kCapacity) {
-      plan.start = start_in_shared<InSharedConfig<Client, 32>>;
-    } else if (cols <= InSharedConfig<Client, 64>::kCapacity) {
-      plan.start = start_in_shared<InSharedConfig<Client, 64>>;
-    } else if (cols <= InSharedConfig<Client, 128>::kCapacity) {
-      plan.start = start_in_shared<InSharedConfig<Client, 128>>;
-    } else if (cols <= InSharedConfig<Client, 256>::kCapacity) {
-      plan.start = start_in_shared<InSharedConfig<Client, 256>>;
+    if (cols <= Row<32, kPeeled>::kCapacity) {
+      plan.start = start_in_shared<Row<32, kPeeled>>;
+    } else if (cols <= Row<64, kPeeled>::kCapacity) {
+      plan.start = start_in_shared<Row<64, kPeeled>>;
+    } else if (cols <= Row<128, kPeeled>::kCapacity) {
+      plan.start = start_in_shared<Row<128, kPeeled>>;
+    } else if (cols <= Row<256, kPeeled>::kCapacity) {
+      plan.start = start_in_shared<Row<256, kPeeled>>;
     } else if (cols <= kMaxCluster * Slice<Client>::kCapacity) {
       plan.cluster = cluster_for(cols, Slice<Client>::kCapacity);
-      plan.start = start_in_shared<Slice<Client>>;
+      plan.start = start_in_shared<Slice<Client, kPeeled>>;
     } else {
       plan.cluster = kMaxCluster;
-      plan.start = start_in_shared<LongSlice<Client>>;
+      plan.start = start_in_shared<LongSlice<Client, kPeeled>>;
     }
   }
 
@@ -189,8 +211,8 @@ struct InShared : Client::Level {
     constexpr std::int64_t kShortest = 4096 / sizeof(typename Client::T);
     constexpr std::int64_t kLongest = kMaxCluster * LongSlice<Client>::kCapacity;
     const std::int64_t cols = plan.problem.shape.cols;
-    return device_info().cc() >= 90 && Client::aligned(plan) && cols >= kShortest &&
-           cols <= kLongest;
+    return device_info().cc() >= 90 && Client::access(plan) != Access::elements &&
+           cols >= kShortest && cols <= kLongest;
   }
 
   static Plan prepare(const typename Client::Level::Problem& problem,

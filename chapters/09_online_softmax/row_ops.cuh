@@ -11,13 +11,16 @@
 //     static Partial merge_lanes<kLanes>(p);   // over groups of lanes
 //     float factor(mine, row);                 // common to all elements of this thread
 //     void skip(int cols);                     // columns now count from there
-//     void finish(float (&x)[P], factor, col); // elements from column col on
+//     void finish<kPeeled>(float (&x)[P], factor, col);  // elements from column col on; if
+//     kPeeled,
+//                                                        // col may be any number
 //     float scale(row);                        // as factor, for finish_anew
-//     void finish_anew(float (&x)[P], row, scale, col);  // as finish, for elements that reduce has
-//                                                        // not overwritten
+//     void finish_anew<kPeeled>(float (&x)[P], row, scale, col);  // as finish, for elements that
+//                                                                 // reduce has not overwritten
 //   };
 #pragma once
 
+#include "chapters/09_online_softmax/choose.hpp"
 #include "chapters/09_online_softmax/level_4_vectorised.cuh"
 #include "chapters/09_online_softmax/partial.cuh"
 #include "chapters/09_online_softmax/problem.hpp"
@@ -64,13 +67,13 @@ struct SoftmaxOp {
     return Exp::of(mine.max - row.max) / row.sum;
   }
   __device__ void skip(int) {}
-  template <int kPack>
+  template <bool kPeeled = false, int kPack>
   __device__ void finish(float (&x)[kPack], float factor, int) const {
 #pragma unroll
     for (int j = 0; j < kPack; ++j) x[j] *= factor;
   }
   __device__ float scale(const Partial& row) const { return 1 / row.sum; }
-  template <int kPack>
+  template <bool kPeeled = false, int kPack>
   __device__ void finish_anew(float (&x)[kPack], const Partial& row, float scale, int) const {
 #pragma unroll
     for (int j = 0; j < kPack; ++j) x[j] = Exp::of(x[j] - row.max) * scale;
@@ -108,17 +111,22 @@ struct RmsNormOp {
     return rsqrtf(row.squares * per_col + kEpsilon);
   }
   __device__ void skip(int cols) { weight += cols; }
-  template <int kPack>
+  template <bool kPeeled = false, int kPack>
   __device__ void finish(float (&x)[kPack], float factor, int col) const {
-    float w[kPack];
-    load_pack(w, weight + col);  // the same for every row, so it stays in the caches
+    float w[kPack];           // the same for every row, so it stays in the caches
+    if constexpr (kPeeled) {  // the row's boundaries are not those of the weights
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) w[j] = as_float(weight[col + j]);
+    } else {
+      load_pack(w, weight + col);
+    }
 #pragma unroll
     for (int j = 0; j < kPack; ++j) x[j] *= factor * w[j];
   }
   __device__ float scale(const Partial& row) const { return factor(row, row); }
-  template <int kPack>
+  template <bool kPeeled = false, int kPack>
   __device__ void finish_anew(float (&x)[kPack], const Partial&, float scale, int col) const {
-    finish(x, scale, col);  // reduce overwrites nothing
+    finish<kPeeled>(x, scale, col);  // reduce overwrites nothing
   }
 };
 
@@ -134,16 +142,76 @@ bool rows_on_boundaries(const Shape& shape, const T* in, const T* out) {
          (shape.cols | shape.in_pitch | shape.out_pitch) % kPackOf<T> == 0;
 }
 
+/// The widest access. A row can be peeled if `in` and `out` reach boundaries at the same element.
+template <class T>
+Access access_of(const Shape& shape, const T* in, const T* out) {
+  if (rows_on_boundaries(shape, in, out)) return Access::vectors;
+  const auto apart = reinterpret_cast<std::uintptr_t>(in) - reinterpret_cast<std::uintptr_t>(out);
+  const bool together = apart % 16 == 0 && (shape.in_pitch - shape.out_pitch) % kPackOf<T> == 0;
+  return together ? Access::peeled : Access::elements;
+}
+
+/// The elements of a row before its first boundary and after its last. Only peeled rows have any.
+template <bool kPeeled, class T, class Op, int kThreads>
+struct Edges {
+  using Partial = typename Op::Partial;
+  __device__ Edges(const T*, int, int, int, int) {}
+  __device__ Partial merged(const Op&, const Partial& mine) const { return mine; }
+  __device__ void finish(const Op&, const Partial&, T*) {}
+};
+
+/// Less than 16 bytes at each end: one element, or a few, for each of the first threads.
+template <class T, class Op, int kThreads>
+struct Edges<true, T, Op, kThreads> {
+  using Partial = typename Op::Partial;
+  static constexpr int kCount = ceil_div(2 * (kPackOf<T> - 1), kThreads);
+  int thread, head, count, between;
+  float x[kCount][1];
+
+  /// `vectors` accesses begin at element `head` of the row, which has `cols` elements.
+  __device__ Edges(const T* row, int thread, int head, int vectors, int cols)
+      : thread(thread), head(head), count(cols - vectors * kPackOf<T>), between(cols - count) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      x[i][0] = Op::kPadding;
+      if (has(i)) load_pack_streaming(x[i], row + col(i));
+    }
+  }
+  __device__ bool has(int i) const { return thread + i * kThreads < count; }
+  __device__ int col(int i) const {
+    const int edge = thread + i * kThreads;
+    return edge < head ? edge : edge + between;
+  }
+  /// `mine`, merged with this thread's edge elements.
+  __device__ Partial merged(const Op& op, const Partial& mine) const {
+    float copy[kCount][1];  // reduce may overwrite them
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) copy[i][0] = x[i][0];
+    return op.merge(mine, op.reduce(copy));
+  }
+  __device__ void finish(const Op& op, const Partial& whole, T* out) {
+    const float scale = op.scale(whole);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (!has(i)) continue;
+      op.template finish_anew<true>(x[i], whole, scale, col(i));
+      store_pack(out + col(i), x[i]);
+    }
+  }
+};
+
 /// Client of the row kernels: the types, the operation, and the kernel for a row of any length.
 template <class Element, class Exp = FastExp>
 struct Softmax {
   using T = Element;
   using Level = softmax::Level<T>;
   using Op = SoftmaxOp<Exp>;
+  static constexpr bool kExponentials = true;
   static Op op(const typename Level::Plan&) { return {}; }
-  static bool aligned(const typename Level::Plan& plan) {
-    return rows_on_boundaries(plan.problem.shape, plan.buffers.in, plan.buffers.out);
+  static Access access(const typename Level::Plan& plan) {
+    return access_of(plan.problem.shape, plan.buffers.in, plan.buffers.out);
   }
+  static bool aligned(const typename Level::Plan& plan) { return access(plan) == Access::vectors; }
   static void any_length(const typename Level::Plan& plan, Stream stream) {
     Vectorised<T>::run(plan, stream);
   }
@@ -154,13 +222,15 @@ struct RmsNorm {
   using T = Element;
   using Level = RmsLevel<T>;
   using Op = RmsNormOp<T>;
+  static constexpr bool kExponentials = false;
   static Op op(const typename Level::Plan& plan) {
     return {plan.buffers.weight, 1.0f / static_cast<float>(plan.problem.shape.cols)};
   }
-  static bool aligned(const typename Level::Plan& plan) {
-    return rows_on_boundaries(plan.problem.shape, plan.buffers.in, plan.buffers.out) &&
-           on_boundary(plan.buffers.weight);
+  static Access access(const typename Level::Plan& plan) {
+    const Access rows = access_of(plan.problem.shape, plan.buffers.in, plan.buffers.out);
+    return rows == Access::vectors && !on_boundary(plan.buffers.weight) ? Access::peeled : rows;
   }
+  static bool aligned(const typename Level::Plan& plan) { return access(plan) == Access::vectors; }
   static void any_length(const typename Level::Plan& plan, Stream stream) {
     RmsTwoPasses<T>::run(plan, stream);
   }

@@ -42,7 +42,7 @@ struct Candidate {
 
 template <class T, int kThreads, int kElements = 32, int kPerSm = 1024>
 Candidate<T> on_chip() {
-  using C = OnChipConfig<Softmax<T>, kThreads, true, kElements, kPerSm>;
+  using C = OnChipConfig<Softmax<T>, kThreads, Access::vectors, kElements, kPerSm>;
   return {"on_chip     " + std::to_string(kThreads) + " threads x " + std::to_string(kElements) +
               ", " + std::to_string(kPerSm) + " an SM",
           C::kCapacity,

@@ -44,10 +44,10 @@ struct OneFmaOp : SoftmaxOp<FastExp> {
   __device__ float scale(const Partial& row) const {
     return ShiftedExp::good_for(row.max) ? ShiftedExp(row.max).cure / row.sum : 1 / row.sum;
   }
-  template <int kPack>
+  template <bool kPeeled = false, int kPack>
   __device__ void finish_anew(float (&x)[kPack], const Partial& row, float scale, int col) const {
     if (!ShiftedExp::good_for(row.max)) {
-      return SoftmaxOp<FastExp>::finish_anew(x, row, scale, col);
+      return SoftmaxOp<FastExp>::finish_anew<kPeeled>(x, row, scale, col);
     }
     const ShiftedExp exp(row.max);
 #pragma unroll

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Level 7: matrices of few rows or few columns. A block covers the whole short extent, so that no
+// thread of its tile is without an element.
+#pragma once
+
+#include <type_traits>
+
+#include "chapters/03_bank_conflicts/choose.hpp"
+#include "chapters/03_bank_conflicts/level_6_aligned.cuh"
+#include "common/device/warp.cuh"
+
+namespace cookbook::transpose {
+
+struct NarrowConfig {
+  static constexpr int kThreads = 256;
+  static constexpr int kPerThread = 16;                     // elements, all in flight
+  static constexpr int kElements = kThreads * kPerThread;   // per block
+  static constexpr int kWords = kElements + kElements / 2;  // of the tile, with its padding
+  static_assert(kElements / kMostRows >= kWarpSize && kMostCols <= kMostRows,
+                "a warp accesses one long row");
+};
+
+/// A matrix and its transpose: one has few long rows, the other many short ones. In elements.
+struct NarrowShape {
+  int lines = 0;                 // the short extent: the number of long rows
+  int log_span = 0;              // a block transposes 2^log_span elements of every long row
+  std::int64_t length = 0;       // the long extent
+  std::int64_t long_pitch = 0;   // between long rows
+  std::int64_t short_pitch = 0;  // between short rows
+};
+
+/// The elements of one thread, kThreads apart, in the order of the long rows: element `at` of long
+/// row `line`, which is element `line` of short row `at`.
+template <class C>
+struct LongOrder {
+  int element, log_span, at, line;
+  __device__ explicit LongOrder(const NarrowShape& shape)
+      : element(threadIdx.x), log_span(shape.log_span) {
+    set();
+  }
+  __device__ void next() {
+    element += C::kThreads;
+    set();
+  }
+  __device__ void set() {
+    at = element & ((1 << log_span) - 1);
+    line = element >> log_span;
+  }
+};
+
+/// The same in the order of the short rows. One division: from one element to the next, both
+/// coordinates advance by a constant.
+template <class C>
+struct ShortOrder {
+  int lines, at, line, step_at, step_line;
+  __device__ explicit ShortOrder(const NarrowShape& shape)
+      : lines(shape.lines),
+        at(static_cast<int>(threadIdx.x) / lines),
+        line(static_cast<int>(threadIdx.x) % lines),
+        step_at(C::kThreads / lines),
+        step_line(C::kThreads % lines) {}
+  __device__ void next() {
+    const bool wraps = line + step_line >= lines;
+    line += step_line - (wraps ? lines : 0);
+    at += step_at + (wraps ? 1 : 0);
+  }
+};
+
+template <class C, bool kLongRowsIn>
+__global__ void __launch_bounds__(C::kThreads)
+    narrow_transpose(const float* __restrict__ in, float* __restrict__ out, NarrowShape shape) {
+  using InOrder = std::conditional_t<kLongRowsIn, LongOrder<C>, ShortOrder<C>>;
+  using OutOrder = std::conditional_t<kLongRowsIn, ShortOrder<C>, LongOrder<C>>;
+  // How far the next `at` and the next `line` are in each matrix.
+  const std::int64_t in_at = kLongRowsIn ? 1 : shape.short_pitch;
+  const std::int64_t in_line = kLongRowsIn ? shape.long_pitch : 1;
+  const std::int64_t out_at = kLongRowsIn ? shape.short_pitch : 1;
+  const std::int64_t out_line = kLongRowsIn ? 1 : shape.long_pitch;
+  const std::int64_t start = std::int64_t{blockIdx.x} << shape.log_span;
+  const auto count = static_cast<int>(min(shape.length - start, std::int64_t{1} << shape.log_span));
+  in += start * in_at;
+  out += start * out_at;
+
+  // Short row `at` begins at word at * stride. The stride is odd, so one element of each of 32
+  // short rows is in 32 different banks.
+  __shared__ float tile[C::kWords];
+  const int stride = shape.lines | 1;
+
+  float value[C::kPerThread];
+  InOrder from(shape), to_tile(shape);
+#pragma unroll
+  for (int k = 0; k < C::kPerThread; ++k, from.next()) {
+    const bool inside = from.at < count && from.line < shape.lines;
+    value[k] = inside ? in[from.at * in_at + from.line * in_line] : 0.0f;
+  }
+#pragma unroll
+  for (int k = 0; k < C::kPerThread; ++k, to_tile.next()) {
+    const bool inside = to_tile.at < count && to_tile.line < shape.lines;
+    if (inside) tile[to_tile.at * stride + to_tile.line] = value[k];
+  }
+  __syncthreads();  // the tile is complete before any thread reads it
+  OutOrder to(shape);
+#pragma unroll
+  for (int k = 0; k < C::kPerThread; ++k, to.next()) {
+    const bool inside = to.at < count && to.line < shape.lines;
+    if (inside) out[to.at * out_at + to.line * out_line] = tile[to.at * stride + to.line];
+  }
+}
+
+struct Narrow : Level {
+  using Config = NarrowConfig;
+  static constexpr LevelText text{
+      .name = "narrow",
+      .changed = "few rows or few columns: a block's tile covers them all",
+      .expect =
+          "1 to 32 columns or 1 to 64 rows: no thread is idle, and one side of a tile is "
+          "contiguous. Other shapes: level 6",
+      .cost = "a second kernel, and a rule that chooses",
+  };
+
+  static Claims claims(const Problem& p) {
+    if (is_narrow(choose_transpose(p.shape.rows, p.shape.cols, false))) {
+      return {global_loads("in").coalesced(), global_stores("out").coalesced(),
+              shared_stores().conflict_free(), shared_loads().conflict_free()};
+    }
+    Claims claims = mechanism(Aligned::claims(p));
+    claims.push_back(at_least_previous(0.98, "the same kernel where no extent is short"));
+    claims.push_back(fraction_of_roof(0.85));
+    return claims;
+  }
+
+  template <bool kLongRowsIn>
+  static void run_narrow(const Plan& plan, Stream stream) {
+    const Shape& s = plan.problem.shape;
+    NarrowShape shape;
+    shape.lines = static_cast<int>(kLongRowsIn ? s.rows : s.cols);
+    shape.length = kLongRowsIn ? s.cols : s.rows;
+    shape.long_pitch = kLongRowsIn ? s.in_pitch : s.out_pitch;
+    shape.short_pitch = kLongRowsIn ? s.out_pitch : s.in_pitch;
+    if (shape.lines == 0) return;
+    // The largest span that fits, or a smaller one where that leaves SMs without a block.
+    const std::int64_t blocks = 2 * device_info().sm_count;
+    shape.log_span = 5;
+    while ((shape.lines << (shape.log_span + 1)) <= Config::kElements &&
+           ceil_div(shape.length, std::int64_t{2} << shape.log_span) >= blocks) {
+      ++shape.log_span;
+    }
+    const auto grid =
+        static_cast<unsigned>(ceil_div(shape.length, std::int64_t{1} << shape.log_span));
+    launch(narrow_transpose<Config, kLongRowsIn>, {dim3(grid), dim3(Config::kThreads)}, stream,
+           plan.buffers.in, plan.buffers.out, shape);
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    const Shape& s = plan.problem.shape;
+    switch (choose_transpose(s.rows, s.cols, Aligned::on_lines(plan))) {
+      case TransposeKernel::few_rows: return run_narrow<true>(plan, stream);
+      case TransposeKernel::few_cols: return run_narrow<false>(plan, stream);
+      case TransposeKernel::on_lines: return Aligned::run_with<Aligned::OnLines>(plan, stream);
+      case TransposeKernel::aligned: return Aligned::run_with<Aligned::Config>(plan, stream);
+    }
+  }
+};
+
+}  // namespace cookbook::transpose

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// The kernels that the last levels of chapters 3 and 9 choose, over grids of shapes.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "chapters/03_bank_conflicts/choose.hpp"
+#include "chapters/09_online_softmax/choose.hpp"
+
+namespace {
+
+using namespace cookbook::softmax;
+
+const std::vector<std::int64_t> kExtents = {
+    1,     2,     3,      5,      8,      16,     17,     31,      32,     33,
+    63,    64,    65,     127,    255,    256,    500,    512,     513,    1000,
+    1024,  2047,  2048,   4096,   4099,   8192,   8200,   16384,   16385,  32768,
+    32769, 65537, 100003, 262144, 262145, 524288, 524289, 1000003, 3000000};
+
+template <class Check>
+void for_all_rows(const Check& check) {
+  for (const std::int64_t rows : kExtents) {
+    for (const std::int64_t cols : kExtents) {
+      for (const int bytes : {2, 4}) {
+        for (const Access access : {Access::vectors, Access::peeled, Access::elements}) {
+          for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
+            if (access == Access::vectors && cols * bytes % 16 != 0) continue;
+            RowCase c;
+            c.rows = rows;
+            c.cols = cols;
+            c.element_bytes = bytes;
+            c.access = access;
+            c.packed = (flags & 1) != 0;
+            c.exponentials = (flags & 2) != 0;
+            c.has_clusters = (flags & 4) != 0;
+            check(c);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Longest row of a kernel in elements, from its configurations. A bulk copy needs a boundary.
+bool can_hold(RowKernel kernel, const RowCase& c) {
+  const std::int64_t whole = c.cols - c.cols % (16 / c.element_bytes);
+  const std::int64_t held = c.access == Access::elements ? c.cols : whole;
+  switch (kernel) {
+    case RowKernel::short_rows: return c.access == Access::vectors && c.cols <= 32 * 16;
+    case RowKernel::packed_rows: return c.access == Access::peeled && c.packed && c.cols <= 512;
+    case RowKernel::on_chip: return held <= 1024 * 32;
+    case RowKernel::in_shared:
+      return c.has_clusters && c.access != Access::elements &&
+             whole * c.element_bytes <= 16 * 64 * 1024;
+    case RowKernel::cluster: return c.has_clusters && c.cols <= 16 * 512 * 32;
+    case RowKernel::any_length: return true;
+  }
+  return false;
+}
+
+TEST(Choices, EveryRowHasAKernelThatHoldsIt) {
+  for_all_rows([](const RowCase& c) {
+    EXPECT_TRUE(can_hold(choose_row_kernel(c), c))
+        << c.rows << "x" << c.cols << ", " << c.element_bytes << " bytes";
+  });
+}
+
+TEST(Choices, ARowIsReadTwiceOnlyWhereNothingHoldsIt) {
+  for_all_rows([](const RowCase& c) {
+    if (choose_row_kernel(c) != RowKernel::any_length) return;
+    EXPECT_FALSE(can_hold(RowKernel::on_chip, c)) << c.rows << "x" << c.cols;
+    EXPECT_FALSE(can_hold(RowKernel::cluster, c)) << c.rows << "x" << c.cols;
+    EXPECT_FALSE(can_hold(RowKernel::in_shared, c) && c.cols * c.element_bytes <= 1 << 20)
+        << c.rows << "x" << c.cols;
+  });
+}
+
+TEST(Choices, AClusterHasAtMost16BlocksAndEveryBlockAPiece) {
+  for_all_rows([](const RowCase& c) {
+    const int cluster = cluster_for_few_rows(c);
+    EXPECT_TRUE(cluster >= 1 && cluster <= 16 && (cluster & (cluster - 1)) == 0);
+    if (cluster == 1) return;
+    EXPECT_LE(c.rows * cluster, c.sm_count);
+    EXPECT_GE(c.cols * c.element_bytes / cluster, 8192);
+  });
+}
+
+RowKernel softmax_of(std::int64_t rows, std::int64_t cols, int bytes) {
+  RowCase c;
+  c.rows = rows;
+  c.cols = cols;
+  c.element_bytes = bytes;
+  c.access = cols * bytes % 16 == 0 ? Access::vectors : Access::peeled;
+  c.packed = true;
+  return choose_row_kernel(c);
+}
+
+// The table of chapter 9's README.
+TEST(Choices, TheTableOfChapter9) {
+  EXPECT_EQ(softmax_of(262144, 64, 2), RowKernel::short_rows);
+  EXPECT_EQ(softmax_of(100, 64, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(100000, 17, 2), RowKernel::packed_rows);
+  EXPECT_EQ(softmax_of(300000, 5, 4), RowKernel::packed_rows);
+  EXPECT_EQ(softmax_of(16384, 1000, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(16384, 1023, 4), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(777, 4099, 4), RowKernel::in_shared);
+  EXPECT_EQ(softmax_of(777, 4099, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(4096, 8192, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(32768, 8192, 2), RowKernel::in_shared);
+  EXPECT_EQ(softmax_of(4096, 8192, 4), RowKernel::in_shared);
+  EXPECT_EQ(softmax_of(512, 65537, 2), RowKernel::in_shared);
+  EXPECT_EQ(softmax_of(64, 1000003, 4), RowKernel::any_length);
+}
+
+using cookbook::transpose::choose_transpose;
+using cookbook::transpose::TransposeKernel;
+
+TEST(Choices, TheShortExtentOfATransposeFitsATile) {
+  for (const std::int64_t rows : kExtents) {
+    for (const std::int64_t cols : kExtents) {
+      for (const bool on_lines : {false, true}) {
+        const TransposeKernel kernel = choose_transpose(rows, cols, on_lines);
+        // A tile of level 7 has 4,096 elements, and a warp accesses 32 elements of a long row.
+        if (kernel == TransposeKernel::few_rows) {
+          EXPECT_LE(32 * rows, 4096);
+        }
+        if (kernel == TransposeKernel::few_cols) {
+          EXPECT_LE(32 * cols, 4096);
+        }
+        if (rows == 1 || cols == 1) {
+          EXPECT_TRUE(is_narrow(kernel)) << rows << "x" << cols;
+        }
+        if (kernel == TransposeKernel::on_lines) {
+          EXPECT_TRUE(on_lines);
+        }
+      }
+    }
+  }
+}
+
+// The table of chapter 3's README.
+TEST(Choices, TheTableOfChapter3) {
+  EXPECT_EQ(choose_transpose(3, 400001, false), TransposeKernel::few_rows);
+  EXPECT_EQ(choose_transpose(64, 100000, true), TransposeKernel::few_rows);
+  EXPECT_EQ(choose_transpose(65, 100000, false), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(400001, 3, false), TransposeKernel::few_cols);
+  EXPECT_EQ(choose_transpose(100000, 32, true), TransposeKernel::few_cols);
+  EXPECT_EQ(choose_transpose(100000, 33, true), TransposeKernel::on_lines);
+  EXPECT_EQ(choose_transpose(8192, 8192, true), TransposeKernel::on_lines);
+  EXPECT_EQ(choose_transpose(8191, 8193, false), TransposeKernel::aligned);
+}
+
+}  // namespace
