@@ -400,8 +400,7 @@ TEST(AnyShape, TakesWhatIsPredictedToBeFastest) {
   EXPECT_EQ(chosen(512, 512, 512), "64 whole");
 }
 
-// ---- a product with one row or one column
-// --------------------------------------------------------
+// ---- a product with few rows or columns --------------------------------------------------------
 
 using gemm::any_shape::Gemv;
 using gemm::any_shape::gemv_of;
@@ -484,9 +483,11 @@ TEST(GemvOf, SplitsFillTheDeviceOnceInWholeRounds) {
     EXPECT_EQ(splits.depth, depth);
   };
   expect(splits_of(2048, 8192, 2048, 8, 132), 1, 8192);  // enough tiles
-  expect(splits_of(1056, 8192, 2048, 8, 132), 1, 8192);  // just enough
-  expect(splits_of(1055, 8192, 2048, 8, 132), 2, 4096);  // one too few
-  expect(splits_of(32, 8192, 32, 8, 132), 32, 256);      // 33 wanted, of 8 rounds at most
+  expect(splits_of(529, 8192, 2048, 8, 132), 1, 8192);   // two of each would be too many
+  expect(splits_of(528, 8192, 2048, 8, 132), 2, 4096);   // just fit
+  expect(splits_of(112, 8192, 32, 8, 132), 9, 928);      // 1,008 of 1,056 blocks: no second wave
+  expect(splits_of(32, 8192, 32, 8, 132, 8), 8, 1024);   // no more than asked for
+  expect(splits_of(32, 8192, 32, 8, 132), 32, 256);      // 33 fit, of 8 rounds at most
   expect(splits_of(1, 5000, 2048, 8, 132), 3, 2048);     // no more than there are rounds
   expect(splits_of(1, 1, 32, 8, 132), 1, 32);
   expect(splits_of(3, 320, 32, 1, 12), 4, 96);  // 10 rounds: 3, 3, 3, 1
@@ -499,9 +500,70 @@ TEST(GemvOf, AnyShapeTakesItForOneRowOrColumnOnly) {
   EXPECT_EQ(plan(1, 512, 256).gemv.outputs, 512);
   EXPECT_EQ(plan(512, 1, 256).gemv.outputs, 512);
   EXPECT_EQ(plan(1, 1, 256).gemv.outputs, 1);
-  EXPECT_EQ(plan(2, 512, 256).gemv.outputs, 0);
-  EXPECT_EQ(plan(512, 2, 256).gemv.outputs, 0);
+  EXPECT_EQ(plan(65, 512, 256).gemv.outputs, 0);
+  EXPECT_EQ(plan(512, 65, 256).gemv.outputs, 0);
   EXPECT_EQ(plan(1, 512, 0).gemv.outputs, 0);
+}
+
+using gemm::any_shape::is_skinny;
+using gemm::any_shape::skinny_splits;
+using gemm::any_shape::SkinnyConfig;
+
+TEST(Skinny, TheSmallerOperandIsTheVectors) {
+  const gemm::Buffers at = anywhere();
+  for (const bool transposed : {false, true}) {
+    const Gemv rows = gemv_of(vector_product(5, 48, 72, transposed, false), at);
+    EXPECT_EQ(rows.w, at.b);
+    EXPECT_EQ(rows.batch, 5);
+    EXPECT_EQ(rows.x_step, transposed ? 5 : 1);
+    EXPECT_EQ(rows.x_pitch, transposed ? 1 : 72);
+    EXPECT_EQ(rows.y_step, 1);
+    EXPECT_EQ(rows.y_pitch, 48);
+    const Gemv columns = gemv_of(vector_product(48, 5, 72, false, transposed), at);
+    EXPECT_EQ(columns.w, at.a);
+    EXPECT_EQ(columns.batch, 5);
+    EXPECT_EQ(columns.x_step, transposed ? 1 : 5);
+    EXPECT_EQ(columns.x_pitch, transposed ? 72 : 1);
+    EXPECT_EQ(columns.y_step, 5);
+    EXPECT_EQ(columns.y_pitch, 1);
+  }
+}
+
+TEST(Skinny, OneClusterPerTileAndOneWave) {
+  for (const Size& size : {Size{16, 8192, 8192}, Size{16, 4096, 14336}, Size{2, 28672, 8192},
+                           Size{5, 300000, 64}, Size{16, 64, 64}, Size{16, 8, 100000}}) {
+    const auto expect_whole = [&](const Splits& splits, int outputs, int depth) {
+      const std::int64_t clusters = (size[1] + splits.wide * outputs - 1) / (splits.wide * outputs);
+      EXPECT_GE(splits.count, 1);
+      EXPECT_LE(splits.count, 8);
+      EXPECT_TRUE(splits.count == 1 || clusters * splits.count <= 4 * 132) << size[1];
+      EXPECT_EQ(splits.depth % (depth * 4 / splits.wide), 0) << size[1];
+      EXPECT_LT((splits.count - 1) * splits.depth, size[2]) << size[1];
+      EXPECT_GE(splits.count * splits.depth, size[2]) << size[1];
+    };
+    const Gemv g = gemv_of(product(size[0], size[1], size[2]), anywhere());
+    expect_whole(skinny_splits<SkinnyConfig<false, true, 1>>(g, 132), 64, 32);
+    expect_whole(skinny_splits<SkinnyConfig<true, true, 1>>(g, 132), 32, 64);
+  }
+  const Gemv g = gemv_of(product(16, 8192, 8192), anywhere());
+  const Splits columns = skinny_splits<SkinnyConfig<false, true, 1>>(g, 132);
+  EXPECT_EQ(columns.wide,
+            2);  // 64 tiles of 128 outputs, 512 blocks; 256 with four warps side by side
+  EXPECT_EQ(columns.count, 8);
+}
+
+TEST(Skinny, UpTo64VectorsOfWholeUnits) {
+  const auto takes = [](const gemm::Problem& p) { return is_skinny(gemv_of(p, anywhere()), 132); };
+  EXPECT_TRUE(takes(product(64, 8192, 8192)));
+  EXPECT_FALSE(takes(product(65, 8192, 8192)));
+  EXPECT_TRUE(takes(vector_product(8192, 64, 8192, false, true)));
+  EXPECT_TRUE(takes(product(8192, 32, 8192)));   // the terms of a vector are scattered
+  EXPECT_FALSE(takes(product(8192, 40, 8192)));  // and here too many
+  EXPECT_FALSE(takes(product(16, 8191, 8192)));
+  EXPECT_TRUE(takes(product(16, 8192, 8191)));
+  EXPECT_FALSE(takes(vector_product(16, 8192, 8191, false, true)));
+  EXPECT_TRUE(takes(product(16, 64, 1024)));
+  EXPECT_FALSE(takes(product(16, 64, 65536)));  // two clusters would read all of W
 }
 
 // ---- predictions against what was measured -----------------------------------------------------

@@ -10,30 +10,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "chapters/05_tensor_cores/problem.hpp"
-#include "common/device/ceil_div.cuh"
+#include "chapters/08_persistent/plan.cuh"
 #include "common/device/vector.cuh"
 #include "common/device/warp.cuh"
 
 namespace cookbook::gemm::any_shape {
-
-/// y = W x. W is the operand with more than one row and column.
-struct Gemv {
-  const bf16* w = nullptr;
-  std::int64_t pitch = 0;  // elements from one stored row of W to the next
-  const bf16* x = nullptr;
-  std::int64_t x_step = 0;  // elements from one to the next
-  bf16* y = nullptr;
-  std::int64_t y_step = 0;
-  std::int64_t outputs = 0, depth = 0;  // depth: terms of each sum
-  bool w_rows_are_outputs = false;      // or else the stored rows of W lie along the sums
-};
-
-/// How the terms of each sum are divided among blocks.
-struct Splits {
-  int count = 1;
-  std::int64_t depth = 0;  // of each but the last, which may have less
-};
 
 /// kVector: elements of W that a lane loads at a time; 8, or 1 where rows do not begin on 16-byte
 /// boundaries.
@@ -68,6 +49,7 @@ __device__ __forceinline__ void store_sums(const float (&sums)[kAddends][kOutput
                                            std::int64_t tile, int split, int splits,
                                            float* partials, unsigned* counters) {
   constexpr int kParts = kThreads > kOutputs ? kThreads / kOutputs : 1;  // threads per output
+  static_assert(kParts == 1 ? kOutputs % kThreads == 0 : kThreads % kOutputs == 0);
   __shared__ float parts[kParts][kOutputs];
   __shared__ int is_last;
   const std::int64_t first = tile * kOutputs;
@@ -97,14 +79,20 @@ __device__ __forceinline__ void store_sums(const float (&sums)[kAddends][kOutput
   }
   __syncthreads();
   if (is_last == 0) return;
-  // In a fixed order, whichever block is last: the same bits in every run.
-  for (int i = thread; i < kParts * kOutputs; i += kThreads) {
-    const int o = i % kOutputs, part = i / kOutputs;
-    float sum = 0;
-#pragma unroll 8
-    for (int s = part; s < splits; s += kParts) sum += __ldcg(&of_tile[s * kOutputs + o]);
-    parts[part][o] = sum;
+  // In a fixed order, whichever block is last: the same bits in every run. The other blocks have
+  // ended, so the latency of these loads is the time: 16 are in flight per thread and output.
+  constexpr int kPerThread = cookbook::ceil_div(kOutputs, kThreads);
+  const int o = thread % kOutputs, part = thread / kOutputs;
+  float sums_of_splits[kPerThread] = {};
+#pragma unroll 16
+  for (int s = part; s < splits; s += kParts) {
+#pragma unroll
+    for (int i = 0; i < kPerThread; ++i) {
+      sums_of_splits[i] += __ldcg(&of_tile[s * kOutputs + o + i * kThreads]);
+    }
   }
+#pragma unroll
+  for (int i = 0; i < kPerThread; ++i) parts[part][o + i * kThreads] = sums_of_splits[i];
   __syncthreads();
   for (int o = thread; o < kOutputs; o += kThreads) {
     float sum = 0;
@@ -213,40 +201,40 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   store_sums<C::kThreads>(of_warps, p, tile, split, splits.count, partials, counters);
 }
 
-/// A GEMM with one row or one column of C, none of whose extents is zero, as W x.
-inline Gemv gemv_of(const Problem& p, const Buffers& at) {
-  Gemv g;
-  g.depth = p.k;
-  g.y = at.c;
-  if (p.n == 1) {  // A is W, B is x
-    g.w = at.a, g.pitch = p.lda, g.w_rows_are_outputs = !p.a_transposed;
-    g.x = at.b, g.x_step = p.b_transposed ? 1 : p.ldb;
-    g.y_step = p.ldc;
-    g.outputs = p.m;
-  } else {  // B is W, A is x
-    g.w = at.b, g.pitch = p.ldb, g.w_rows_are_outputs = p.b_transposed;
-    g.x = at.a, g.x_step = p.a_transposed ? p.lda : 1;
-    g.y_step = 1;
-    g.outputs = p.n;
-  }
-  return g;
-}
-
-/// Whether lanes may load eight elements of W, and of x where they do that too, at a time.
+/// Whether lanes load eight elements of W at a time, and of x where they do that too.
 inline bool loads_vectors(const Gemv& g) {
-  if (!rows_are_16_byte_aligned(g.w, g.pitch)) return false;
-  if (!g.w_rows_are_outputs) return g.outputs % 8 == 0;
-  return g.depth % 8 == 0 && g.x_step == 1 && rows_are_16_byte_aligned(g.x, 0);
+  return loads_vectors_of_w(g) && (!g.w_rows_are_outputs || loads_vectors_of_x(g));
 }
 
-/// As many splits as fill the device with resident blocks once, each of whole rounds.
-inline Splits splits_of(std::int64_t tiles, std::int64_t depth, int round, int blocks_per_sm,
-                        int sm_count) {
-  const std::int64_t rounds = cookbook::ceil_div<std::int64_t>(depth, round);
-  const std::int64_t wanted =
-      std::min(rounds, cookbook::ceil_div(std::int64_t{blocks_per_sm} * sm_count, tiles));
-  const std::int64_t each = cookbook::ceil_div(rounds, wanted);
-  return {static_cast<int>(cookbook::ceil_div(rounds, each)), each * round};
+/// Launches the plan of a GEMM with one row or one column.
+template <class C>
+void launch_gemv(const Plan& plan, Stream stream) {
+  const int outputs = plan.gemv.w_rows_are_outputs ? C::kRows : C::kCols;
+  const std::int64_t blocks =
+      cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, outputs) * plan.splits.count;
+  launch(plan.gemv.w_rows_are_outputs ? gemv_of_rows<C> : gemv_of_columns<C>,
+         {dim3(static_cast<unsigned>(blocks)), dim3(C::kThreads)}, stream, plan.gemv, plan.splits,
+         plan.sums.as<float>(), plan.flags.as<unsigned>());
+}
+
+/// The plan of a GEMM with one row or one column, as W x.
+template <class C>
+Plan prepare_gemv(const Problem& p, const Buffers& at) {
+  Plan plan{TmaPlan{p, at}};
+  plan.launch_product = launch_gemv<C>;
+  plan.gemv = gemv_of(p, at);
+  const bool rows = plan.gemv.w_rows_are_outputs;
+  const std::int64_t tiles =
+      cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, rows ? C::kRows : C::kCols);
+  plan.splits = splits_of(tiles, p.k, rows ? C::kRowRound : C::kColRound, C::kBlocksPerSm,
+                          device_info().sm_count);
+  if (plan.splits.count > 1) {
+    const auto blocks = static_cast<size_t>(tiles * plan.splits.count);
+    plan.sums = DeviceMemory(blocks * (rows ? C::kRows : C::kCols) * sizeof(float), "partial sums");
+    plan.flags = DeviceMemory(static_cast<size_t>(tiles) * sizeof(unsigned), "counters");
+    plan.flags.fill(0);
+  }
+  return plan;
 }
 
 }  // namespace cookbook::gemm::any_shape

@@ -43,18 +43,33 @@ inline Chapter chapter_8() {
     return other;
   };
 
-  // One row, as when a language model generates one token: bound by reading B.
-  const auto decode = [&](auto problem, const char* name, const char* layout) {
-    auto other = ladder_over<decltype(problem)>(name, "the last level on one row", ladder.dims);
+  // One row, as when a language model generates one token, or a few: bound by reading B.
+  const auto bound_by_b = [&](auto problem, const char* name, const char* title,
+                              const char* layout) {
+    auto other = ladder_over<decltype(problem)>(name, title, ladder.dims);
     other.dtype = ladder.dtype;
     other.layout = layout;
     other.roof = Roof::hbm_read;
+    other.levels = rows<AnyShape>();
+    return other;
+  };
+  const auto decode = [&](auto problem, const char* name, const char* layout) {
+    auto other = bound_by_b(problem, name, "the last level on one row", layout);
     other.gpu_size = {1, 8192, 8192};
     other.check_size = {1, 520, 1000};
     other.trace_size = {1, 512, 4096};
     other.test_sizes = {{1, 1, 1}, {1, 528, 1304}, {527, 1, 2056}, {1, 35, 1001}, {33, 1, 777},
                         {1, 8, 8}, {1, 3, 20000},  {1, 2100, 9},   {1, 1, 33000}, {2000, 1, 24}};
-    other.levels = rows<AnyShape>();
+    return other;
+  };
+  const auto batch = [&](auto problem, const char* name, const char* layout) {
+    auto other = bound_by_b(problem, name, "the last level on 2 to 64 rows", layout);
+    other.gpu_size = {16, 8192, 8192};
+    other.check_size = {16, 520, 1000};
+    other.trace_size = {16, 512, 2048};
+    other.test_sizes = {{2, 528, 1304}, {3, 40, 9},     {16, 264, 600}, {17, 1000, 96},
+                        {528, 4, 328},  {33, 136, 776}, {200, 33, 264}, {64, 72, 2056},
+                        {65, 136, 72},  {5, 3000, 64},  {8, 8, 20000},  {1000, 64, 24}};
     return other;
   };
 
@@ -63,7 +78,9 @@ inline Chapter chapter_8() {
                      in_layout(LayoutProblem<bf16, true, false>{}, "gemm_tn", "TN"),
                      in_layout(LayoutProblem<bf16, true, true>{}, "gemm_tt", "TT"),
                      decode(Problem{}, "decode", "NN"),
-                     decode(LayoutProblem<bf16, false, true>{}, "decode_nt", "NT")};
+                     decode(LayoutProblem<bf16, false, true>{}, "decode_nt", "NT"),
+                     batch(Problem{}, "batch", "NN"),
+                     batch(LayoutProblem<bf16, false, true>{}, "batch_nt", "NT")};
   chapter.exercises = {make_level<ExercisePadRows>(), make_level<ExerciseBoxes>()};
   return chapter;
 }

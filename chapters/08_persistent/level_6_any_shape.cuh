@@ -6,7 +6,9 @@
 #include <stdexcept>
 
 #include "chapters/07_swizzle/level_7_multicast.cuh"
+#include "chapters/08_persistent/gemv.cuh"
 #include "chapters/08_persistent/plan.cuh"
+#include "chapters/08_persistent/skinny.cuh"
 
 namespace cookbook::gemm {
 
@@ -187,37 +189,6 @@ Plan prepare_best(const Problem& p, const Buffers& at) {
   return prepare[best](p, at, share ? guesses[best].tiles_to_share : 0);
 }
 
-/// Launches the plan of a GEMM with one row or one column.
-template <class C>
-void launch_gemv(const Plan& plan, Stream stream) {
-  const int outputs = plan.gemv.w_rows_are_outputs ? C::kRows : C::kCols;
-  const std::int64_t blocks =
-      cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, outputs) * plan.splits.count;
-  launch(plan.gemv.w_rows_are_outputs ? gemv_of_rows<C> : gemv_of_columns<C>,
-         {dim3(static_cast<unsigned>(blocks)), dim3(C::kThreads)}, stream, plan.gemv, plan.splits,
-         plan.sums.as<float>(), plan.flags.as<unsigned>());
-}
-
-/// The plan of a GEMM with one row or one column, as W x.
-template <class C>
-Plan prepare_gemv(const Problem& p, const Buffers& at) {
-  Plan plan{TmaPlan{p, at}};
-  plan.launch_product = launch_gemv<C>;
-  plan.gemv = gemv_of(p, at);
-  const bool rows = plan.gemv.w_rows_are_outputs;
-  const std::int64_t tiles =
-      cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, rows ? C::kRows : C::kCols);
-  plan.splits = splits_of(tiles, p.k, rows ? C::kRowRound : C::kColRound, C::kBlocksPerSm,
-                          device_info().sm_count);
-  if (plan.splits.count > 1) {
-    const auto blocks = static_cast<size_t>(tiles * plan.splits.count);
-    plan.sums = DeviceMemory(blocks * (rows ? C::kRows : C::kCols) * sizeof(float), "partial sums");
-    plan.flags = DeviceMemory(static_cast<size_t>(tiles) * sizeof(unsigned), "counters");
-    plan.flags.fill(0);
-  }
-  return plan;
-}
-
 }  // namespace any_shape
 
 struct AnyShape : LevelT<bf16> {
@@ -228,15 +199,20 @@ struct AnyShape : LevelT<bf16> {
           "tiles and schedule chosen by shape; operands with odd pitches are copied to padded rows",
       .expect =
           "the best level below at every size; 3.5x and more of cuBLAS where a pitch is odd; one "
-          "row "
-          "or column: reads at 0.85 of the roof",
-      .cost = "three configurations and two kernels for vectors; workspace for odd pitches",
+          "row or column: reads at 0.85 of the roof; 2 to 64 take little longer than one",
+      .cost =
+          "three configurations and kernels for one and for few vectors; workspace for odd "
+          "pitches",
   };
 
   static Claims claims(const Problem& p) {
     if (p.m == 1) {  // B, in loads of 16 bytes, and each byte once
       return {global_loads("b").coalesced(), global_loads("b").sectors_per_request(16),
               global_loads("b").bytes(2.0 * p.n * p.k)};
+    }
+    if (p.m <= any_shape::kMostVectors && p.m < p.n) {  // the same from 4 or 8 stored rows of B
+      return {global_loads("b").coalesced(), global_loads("b").sectors_per_request(16),
+              global_loads("b").bytes(2.0 * p.n * p.k), shared_stores().conflict_free()};
     }
     return {shared_stores().on("stage").conflict_free(), against_library("cuBLAS", 0.97)};
   }
@@ -252,6 +228,7 @@ struct AnyShape : LevelT<bf16> {
       return loads_vectors(gemv_of(p, at)) ? prepare_gemv<GemvConfig<8>>(p, at)
                                            : prepare_gemv<GemvConfig<1>>(p, at);
     }
+    if (is_skinny(gemv_of(p, at), device_info().sm_count)) return prepare_skinny(p, at);
     return prepare_best<Large, Medium, Small>(p, at);
   }
   static void run(const Plan& plan, Stream stream) {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "chapters/08_persistent/gemv.cuh"
+#include "chapters/08_persistent/gemv_problem.cuh"
 #include "chapters/08_persistent/pad_rows.cuh"
 #include "chapters/08_persistent/partial_sums.cuh"
 
@@ -59,7 +59,7 @@ struct Plan {
   Work work{};
   int blocks = 0;
   DeviceMemory sums{}, flags{};  // stream-K, or the splits of a GEMM with one row
-  Gemv gemv{};                   // one row or column of C: everything above but `tma` is unused
+  Gemv gemv{};                   // few rows or columns of C: of the above only `tma` is used
   Splits splits{};
   void (*launch_product)(const Plan&, Stream) = nullptr;
 };

@@ -4,6 +4,7 @@
 // all timed interleaved with cuBLAS. Usage: chapter-8-configs [M N K LAYOUT]...   LAYOUT: NN NT TN
 // TT
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,15 @@ Candidate candidate(bool share, int group = C::kGroup) {
           }};
 }
 
+/// The kernel for few rows or columns of C. It also supports one, which `any_shape` leaves to
+/// gemv.cuh.
+any_shape::Plan prepare_skinny(const Problem& p, const Buffers& at) {
+  if (!any_shape::is_skinny(any_shape::gemv_of(p, at), device_info().sm_count)) {
+    throw std::invalid_argument("not for this shape");
+  }
+  return any_shape::prepare_skinny(p, at);
+}
+
 std::vector<Candidate> candidates() {
   using Large = any_shape::Large;
   return {
@@ -67,6 +77,7 @@ std::vector<Candidate> candidates() {
       candidate<any_shape::Small>(false),
       candidate<any_shape::Small>(true),
       candidate<Config<128, 64, 64, 8, 2, 8, kCoop>>(false),
+      {"few rows or columns (skinny)", prepare_skinny},
       {"any_shape (chosen)", AnyShape::prepare},
   };
 }

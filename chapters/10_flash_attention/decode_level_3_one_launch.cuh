@@ -125,7 +125,7 @@ struct OneLaunch : GqaPacked {
   using Plan = OneLaunchPlan<1>;
   static constexpr LevelText text{
       .name = "one_launch",
-      .changed = "the last block of a tile of rows merges its shares: no second kernel",
+      .changed = "the last block of a tile of rows merges what all blocks have of it",
       .expect =
           "one sequence: 4 us less, a second launch and its chain of loads; many sequences: no "
           "gain",
