@@ -255,13 +255,7 @@ struct Outcome {
   std::string out, err;
 };
 
-template <Bug kBug = Bug::none>
-Outcome chapter(std::vector<std::string> arguments, std::size_t exercises = 0) {
-  Chapter chapter;
-  chapter.number = 99;
-  chapter.title = "reverse";
-  chapter.ladders = {planted::reverse_ladder<kBug>()};
-  chapter.exercises.assign(exercises, chapter.ladders[0].levels[0]);
+Outcome run_captured(const Chapter& chapter, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "chapter-99");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -270,6 +264,16 @@ Outcome chapter(std::vector<std::string> arguments, std::size_t exercises = 0) {
   const int status = run_chapter(chapter, static_cast<int>(argv.size()), argv.data());
   const std::string out = testing::internal::GetCapturedStdout();
   return {status, out, testing::internal::GetCapturedStderr()};
+}
+
+template <Bug kBug = Bug::none>
+Outcome chapter(std::vector<std::string> arguments, std::size_t exercises = 0) {
+  Chapter chapter;
+  chapter.number = 99;
+  chapter.title = "reverse";
+  chapter.ladders = {planted::reverse_ladder<kBug>()};
+  chapter.exercises.assign(exercises, chapter.ladders[0].levels[0]);
+  return run_captured(chapter, std::move(arguments));
 }
 
 void expect_usage_error(const Outcome& outcome, const std::string& words) {
@@ -324,6 +328,7 @@ TEST(CommandLine, AnExerciseGoesWithNoChoiceOfLevels) {
                                                 {"--level", "0"},
                                                 {"--ladder", "reverse"},
                                                 {"--list"},
+                                                {"--all"},
                                                 {"--check"},
                                                 {"--no-trace"}}) {
     std::vector<std::string> all = {"--exercise", "1"};
@@ -450,6 +455,124 @@ TEST(Console, FiguresHaveAUnitASizeAndALegend) {
   testing::internal::CaptureStdout();
   print_ladder(result);
   EXPECT_EQ(testing::internal::GetCapturedStdout().find("+1?"), std::string::npos);
+}
+
+// A ladder with every kind of row, whose texts are longer than a line.
+LadderResult long_ladder(const std::string& backend, const std::string& name) {
+  const std::string reason =
+      "out[12345][67890]: got 1.25, expected 1.5, which is further away "
+      "than the bound of 0.001 allows\nand a second line of the same";
+  LadderResult result;
+  result.heading = "Chapter 99";
+  result.ladder = "rows";
+  result.title = "every kind of row, and a title that is as long as a line, so that it needs two";
+  result.backend = backend;
+  result.dtype = "bf16";
+  result.layout = "bshd";
+  result.size = {2, 16, 16, 123456, 123456, 128};
+  result.trace_size = {1, 2, 2, 123456, 123456, 128};
+  result.roofs.emplace().hbm_copy_gbps = 4294;
+  LevelResult level;
+  level.name = name;
+  level.status = "ok";
+  level.cold = Timing{123456789, 0, 0, 9};
+  level.gbps = 4043.5;
+  level.roof_fraction = 0.941;
+  level.vs_previous = Ratio{123.456, 120, 130};
+  level.counters = {{"global_load_requests", 1},
+                    {"global_load_sectors", 32},
+                    {"global_load_bytes", 1048000},
+                    {"async_load_bytes", 1048000}};
+  ClaimResult claim;
+  claim.claim = global_loads("in").bytes(5242880);
+  claim.holds = true;
+  level.claims.assign(12, claim);
+  level.claims.resize(15);  // "12/12 +3?"
+  LevelResult wrong = level, crashed = level, skipped = level, fast = level, refuted = level;
+  wrong.status = "mismatch";
+  crashed.status = "crashed";
+  skipped.status = "skipped";
+  wrong.reason = crashed.reason = skipped.reason = reason;
+  skipped.cold.reset();
+  crashed.findings = {"race: " + reason};
+  fast.roof_fraction = 1.234;
+  refuted.claims[0].holds = false;
+  refuted.claims[0].checked_by = "simt";
+  refuted.claims[0].measured = "5,242,881 bytes";
+  refuted.vs_reference = Ratio{1.052, 1.051, 1.053};
+  refuted.reference_name = "a library with a name";
+  result.levels = {level, wrong, crashed, skipped, fast, refuted};
+  ReferenceResult library{
+      "a library with a name", "ok", "", Timing{1234567, 0, 0, 9}, {}, 4043, {}};
+  ReferenceResult absent{"absent", "skipped", reason, {}, {}, {}, {}};
+  ReferenceResult mismatch{"mistaken", "mismatch", reason, {}, {}, {}, {}};
+  result.references = {library, absent, mismatch};
+  return result;
+}
+
+std::string printed(void (*print)(const LadderResult&), const LadderResult& result) {
+  testing::internal::CaptureStdout();
+  print(result);
+  return testing::internal::GetCapturedStdout();
+}
+
+// Without line breaks and margins.
+std::string unwrapped(const std::string& text) {
+  std::istringstream words(text);
+  std::string all;
+  for (std::string word; words >> word;) all += (all.empty() ? "" : " ") + word;
+  return all;
+}
+
+TEST(Console, NoLineIsOver100Columns) {
+  for (const char* backend : {"cuda", "simt"}) {
+    for (const std::size_t length : {4, 12, 24, 33, 34, 60, 96}) {
+      const LadderResult result = long_ladder(backend, std::string(length, 'n'));
+      for (const auto print : {print_ladder, print_summary}) {
+        const std::string text = printed(print, result);
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+          const auto columns =
+              std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; });
+          EXPECT_LE(columns, 100) << line;
+          EXPECT_TRUE(line.empty() || line.back() != ' ' || print == print_ladder) << line;
+        }
+        for (const char* said :
+             {"out[12345][67890]: got 1.25, expected 1.5, which is further away than the bound of "
+              "0.001 allows and a second line of the same",
+              "crashed: out[12345]", "race: out[12345]",
+              "faster than its roof: the roof or the byte count is wrong",
+              "claim is false: global loads of `in`: bytes = 5,242,880 (measured 5,242,881 bytes, "
+              "checked by simt)"}) {
+          EXPECT_NE(unwrapped(text).find(said), std::string::npos) << said << "\n" << text;
+        }
+        if (print == print_summary || result.backend == "cuda") {  // libraries run on a GPU only
+          EXPECT_NE(unwrapped(text).find("wrong: out[12345]"), std::string::npos) << text;
+        }
+      }
+    }
+  }
+}
+
+TEST(Console, ABarIsDrawnWhereThereIsRoomForIt) {
+  EXPECT_NE(printed(print_ladder, long_ladder("cuda", "short")).find("███"), std::string::npos);
+  const std::string narrow = printed(print_ladder, long_ladder("cuda", std::string(33, 'n')));
+  EXPECT_EQ(narrow.find("█"), std::string::npos) << narrow;
+}
+
+TEST(Console, ALineSaysWhetherALadderIsRight) {
+  LadderResult result = long_ladder("cuda", "level");
+  EXPECT_NE(printed(print_summary, result)
+                .find(" 6 levels  FAIL, 1 skipped, best 4043.5 GB/s (94.2 %)\n"),
+            std::string::npos)
+      << printed(print_summary, result);
+  result.levels.resize(1);
+  result.levels[0].cold.reset();  // as without a GPU
+  result.references.clear();
+  EXPECT_EQ(unwrapped(printed(print_summary, result)), "rows 2x16x16x123456x123456x128 1 level ok");
+  result.levels[0].roof_fraction = 1.04;  // wrong, as for the exit status
+  EXPECT_EQ(result.exit_status(), 1);
+  EXPECT_NE(printed(print_summary, result).find("FAIL"), std::string::npos);
 }
 
 #if COOKBOOK_SIMT
@@ -618,6 +741,59 @@ TEST(CommandLine, AMismatchIsExit1AndNamed) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.err.find("Chapter 99: level reverse: out[0][0]: got "), std::string::npos)
       << outcome.err;
+}
+
+// A chapter of a ladder that is right and, with a bug, one that is not.
+template <Bug kBug>
+Outcome two_ladders(std::vector<std::string> arguments) {
+  Chapter chapter;
+  chapter.number = 99;
+  chapter.title = "reverse";
+  chapter.ladders = {planted::reverse_ladder<Bug::none>(), planted::reverse_ladder<kBug>()};
+  chapter.ladders[1].name = "second";
+  return run_captured(chapter, std::move(arguments));
+}
+
+TEST(CommandLine, OnlyTheFirstLadderIsATable) {
+  const Folder folder;
+  const std::string file = folder / "both.json";
+  const auto tables = [](const Outcome& outcome) {
+    int count = 0;
+    for (std::size_t at = 0; (at = outcome.out.find("check  claims", at)) != std::string::npos;
+         ++at)
+      ++count;
+    return count;
+  };
+  const std::vector<std::string> check = {"--check", "--no-trace", "--json", file};
+  const auto with = [&check](std::vector<std::string> more) {
+    more.insert(more.end(), check.begin(), check.end());
+    return more;
+  };
+  const Outcome usual = two_ladders<Bug::off_by_one>(check);
+  EXPECT_EQ(tables(usual), 1) << usual.out;
+  EXPECT_EQ(usual.status, 1);  // the second is checked all the same
+  EXPECT_NE(usual.out.find("second            4x64                   1 level   FAIL\n    reverse\n"
+                           "      out[0][0]: got "),
+            std::string::npos)
+      << usual.out;
+  EXPECT_NE(usual.err.find("Chapter 99: level reverse: out[0][0]: got "), std::string::npos);
+  const auto runs = nlohmann::json::parse(std::ifstream(file)).at("runs");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs.at(1).at("levels").at(0).at("status"), "mismatch");
+
+  const Outcome all = two_ladders<Bug::off_by_one>(with({"--all"}));
+  EXPECT_EQ(tables(all), 2) << all.out;
+  EXPECT_EQ(all.status, 1);
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(file)).at("runs").size(), 2u);
+  const Outcome one = two_ladders<Bug::off_by_one>(with({"--ladder", "second"}));
+  EXPECT_EQ(tables(one), 1);
+  EXPECT_NE(one.out.find("Chapter 99 · second · "), std::string::npos) << one.out;
+  const Outcome sizes = two_ladders<Bug::none>(with({"--size", "4x64", "--size", "3x33"}));
+  EXPECT_EQ(tables(sizes), 2) << "the first ladder at both sizes";
+  EXPECT_NE(sizes.out.find("second            3x33                   1 level   ok"),
+            std::string::npos)
+      << sizes.out;
+  EXPECT_EQ(sizes.status, 0) << sizes.err;
 }
 
 TEST(CommandLine, NoColourWhenNotATerminal) {

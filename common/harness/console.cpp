@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 #include "common/harness/options.hpp"
 
@@ -70,37 +71,104 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.4g} {}", bytes, units[unit]);
 }
 
+// No line is longer, unless a single word is.
+constexpr int kColumns = 100;
+
+int columns(const std::string& text) {  // characters, not bytes of UTF-8
+  return static_cast<int>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+// `text` as indented lines. A line that is too long continues below, from its last space on.
+std::string wrapped(const std::string& text, int indent) {
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
+  std::string lines;
+  std::istringstream paragraphs(text);
+  for (std::string paragraph; std::getline(paragraphs, paragraph);) {
+    std::istringstream words(paragraph);
+    std::string line;
+    for (std::string word; std::getline(words, word, ' ');) {
+      if (!line.empty() && columns(line) + 1 + columns(word) > kColumns) {
+        lines += line + "\n";
+        line.clear();
+      }
+      line += (line.empty() ? margin : " ") + word;
+    }
+    lines += line + "\n";
+  }
+  return lines;
+}
+
+bool over_its_roof(const LevelResult& level) {
+  return level.roof_fraction && *level.roof_fraction > 1.03;
+}
+
 void print_below(const LevelResult& level, bool with_findings = true) {
-  if (level.status == "skipped") fmt::print("      {}\n", dim("skipped: " + level.reason));
-  if (level.status == "not_run") fmt::print("      {}\n", dim("not run: " + level.reason));
+  const auto print = [](std::string (*colour)(const std::string&), const std::string& text) {
+    fmt::print("{}", colour(wrapped(text, 6)));
+  };
+  if (level.status == "skipped") print(dim, "skipped: " + level.reason);
+  if (level.status == "not_run") print(dim, "not run: " + level.reason);
   if (is_failure(level.status)) {
-    fmt::print("      {}\n",
-               bad((level.status == "mismatch" ? "" : level.status + ": ") + level.reason));
+    print(bad, (level.status == "mismatch" ? "" : level.status + ": ") + level.reason);
   }
   if (with_findings) {  // a traced report has them already
-    for (const std::string& finding : level.findings) fmt::print("      {}\n", bad(finding));
+    for (const std::string& finding : level.findings) print(bad, finding);
   }
   for (const ClaimResult& claim : level.claims) {
     if (claim.holds == false) {
-      fmt::print("      {}\n",
-                 bad(fmt::format("claim is false: {} (measured {}, checked by {})",
-                                 claim.claim.text, claim.measured, claim.checked_by)));
+      print(bad, fmt::format("claim is false: {} (measured {}, checked by {})", claim.claim.text,
+                             claim.measured, claim.checked_by));
     }
   }
-  if (level.roof_fraction && *level.roof_fraction > 1.03) {
-    fmt::print("      {}\n", bad("faster than its roof: the roof or the byte count is wrong"));
-  }
+  if (over_its_roof(level)) print(bad, "faster than its roof: the roof or the byte count is wrong");
+}
+
+bool is_right(const LevelResult& level) {  // as LadderResult::all_right
+  return !is_failure(level.status) && level.findings.empty() && !claim_failed(level) &&
+         !over_its_roof(level);
+}
+
+bool was_skipped(const LevelResult& level) {
+  return level.status == "skipped" || level.status == "not_run";
 }
 
 std::string status_mark(const LevelResult& level) {
-  if (level.status == "skipped" || level.status == "not_run") return dim("skip");
-  return level.status == "ok" && level.findings.empty() && !claim_failed(level) ? good("ok  ")
-                                                                                : bad("FAIL");
+  if (was_skipped(level)) return dim("skip");
+  return is_right(level) ? good("ok  ") : bad("FAIL");
 }
 
+// The widths of a table's columns that depend on its rows. `others`: what the other columns take.
+struct Widths {
+  int name = 8, claims = 6, bar = 0;
+
+  Widths(const LadderResult& result, int others) {
+    for (const LevelResult& level : result.levels) {
+      name = std::max(name, columns(level.name));
+      claims = std::max(claims, columns(claims_text(level)));
+    }
+    for (const ReferenceResult& row : result.references) name = std::max(name, columns(row.name));
+    name = std::min(name, kColumns - others - claims);
+    bar = std::min(20, kColumns - others - claims - name - 2);
+    if (bar < 5) bar = 0;
+  }
+
+  // A longer name has a line of its own.
+  std::string padded(const std::string& text) const {
+    const std::string own_line = text + "\n" + std::string(4, ' ');
+    return fmt::format("{}{:<{}}", columns(text) > name ? own_line : "",
+                       columns(text) > name ? "" : text, name);
+  }
+};
+
 // Below a table: what its short headings and marks stand for.
-void print_legend(const LadderResult& result, bool counters) {
+void print_legend(const LadderResult& result, bool times, bool counters) {
   auto line = [](const std::string& text) { fmt::print("{}\n", dim("  " + text)); };
+  if (times) {
+    line("% roof: speed as a fraction of the roof above, which was measured in the same run");
+    line("vs previous: speed over the level above it; same: within 2 %, or not distinguishable");
+    line("check: results are right and no checked claim is false");
+  }
   if (counters) {
     line("loads, stores: 32-byte sectors per request of a warp to global memory");
     line("shared: wavefronts of shared memory over the fewest possible; 1.00: no bank conflict");
@@ -116,65 +184,74 @@ void print_legend(const LadderResult& result, bool counters) {
   }
 }
 
-void print_gpu(const LadderResult& result, int name_width) {
+// Why a library was not timed.
+void print_why_not(const ReferenceResult& reference) {
+  const bool wrong = reference.status == "mismatch";
+  const std::string text = wrapped((wrong ? "wrong: " : "skipped: ") + reference.reason, 6);
+  fmt::print("{}", wrong ? bad(text) : dim(text));
+}
+
+void print_gpu(const LadderResult& result) {
   const std::string unit = result.speed_unit();
-  const int speed_width = std::max(9, static_cast<int>(unit.size()));
-  fmt::print(
-      "{}\n",
-      dim(fmt::format(" #   {:<{}}  {:>11}  {:>{}}  {:>6}  {:<20}  {:<22}  check  claims", "level",
-                      name_width, "time (us)", unit, speed_width, "% roof", "", "vs previous")));
+  const int speed_width = std::max(9, columns(unit));
+  const Widths widths(result, 51 + speed_width);
+  const int bar_width = widths.bar;
+  const std::string gap(static_cast<std::size_t>(bar_width > 0 ? bar_width + 2 : 0), ' ');
+  fmt::print("{}\n", dim(fmt::format(" #  {}  {:>9}  {:>{}}  {:>6}{}  {:<15}  check  claims",
+                                     widths.padded("level"), "time (us)", unit, speed_width,
+                                     "% roof", gap, "vs previous")));
   int index = 0;
   for (const LevelResult& level : result.levels) {
+    std::string time = "-", speed = "-", fraction = "-", drawn = gap,
+                previous = std::string(15, ' ');
     if (level.cold) {
-      const double fraction = level.roof_fraction.value_or(0);
-      std::string previous;
-      if (level.vs_previous) {
-        const std::string word = verdict(*level.vs_previous);
-        previous = fmt::format("{:>7.3f}x {:<12}", level.vs_previous->ratio, word);
-        previous = word == "faster" ? good(previous) : word == "slower" ? bad(previous) : previous;
-      } else {
-        previous = fmt::format("{:<21}", "");
+      time = number(level.cold->median);
+      speed = number(result.speed(level.gbps, level.tflops).value_or(0));
+      if (level.roof_fraction) fraction = fmt::format("{:.1f}", 100 * *level.roof_fraction);
+      if (bar_width > 0) {
+        drawn = "  " + paint("36", bar(level.roof_fraction.value_or(0), bar_width));
       }
-      fmt::print("{:>2}   {:<{}}  {:>11}  {:>{}}  {:>6}  {}  {}  {}   {}\n", index, level.name,
-                 name_width, number(level.cold->median),
-                 number(result.speed(level.gbps, level.tflops).value_or(0)), speed_width,
-                 level.roof_fraction ? fmt::format("{:.1f}", 100 * fraction) : "-",
-                 paint("36", bar(fraction, 20)), previous, status_mark(level), claims_text(level));
-    } else {
-      fmt::print("{:>2}   {:<{}}  {:>11}  {:>{}}  {:>6}  {:<20}  {:<21}  {}   {}\n", index,
-                 level.name, name_width, "-", "-", speed_width, "-", "", "", status_mark(level),
-                 claims_text(level));
     }
+    if (level.cold && level.vs_previous) {
+      const std::string word = verdict(*level.vs_previous);
+      previous = fmt::format("{:>7.3f}x {:<6}", level.vs_previous->ratio, word);
+      previous = word == "faster" ? good(previous) : word == "slower" ? bad(previous) : previous;
+    }
+    fmt::print("{:>2}  {}  {:>9}  {:>{}}  {:>6}{}  {}  {}   {}\n", index, widths.padded(level.name),
+               time, speed, speed_width, fraction, drawn, previous, status_mark(level),
+               claims_text(level));
     print_below(level);
     ++index;
   }
   for (const ReferenceResult& reference : result.references) {
     if (reference.cold) {
-      fmt::print(" {}   {:<{}}  {:>11}  {:>{}}\n", dim("·"), reference.name, name_width,
+      fmt::print(" {}  {}  {:>9}  {:>{}}\n", dim("·"), widths.padded(reference.name),
                  number(reference.cold->median),
                  number(result.speed(reference.gbps, reference.tflops).value_or(0)), speed_width);
     } else {
-      fmt::print(
-          " {}   {:<{}}  {}\n", dim("·"), reference.name, name_width,
-          dim((reference.status == "mismatch" ? "wrong: " : "skipped: ") + reference.reason));
+      fmt::print(" {}  {}\n", dim("·"), reference.name);
+      print_why_not(reference);
     }
   }
   const LevelResult* last = result.levels.empty() ? nullptr : &result.levels.back();
   if (last && last->vs_reference) {
-    fmt::print("  {} is {:.3f}x {} [{:.3f}, {:.3f}] ({})\n", last->name, last->vs_reference->ratio,
-               last->reference_name, last->vs_reference->low, last->vs_reference->high,
-               verdict(*last->vs_reference));
+    fmt::print("{}", wrapped(fmt::format("{} is {:.3f}x {} [{:.3f}, {:.3f}] ({})", last->name,
+                                         last->vs_reference->ratio, last->reference_name,
+                                         last->vs_reference->low, last->vs_reference->high,
+                                         verdict(*last->vs_reference)),
+                             2));
   }
-  print_legend(result, false);
+  print_legend(result, true, false);
 }
 
-void print_counters(const LadderResult& result, int name_width) {
+void print_counters(const LadderResult& result) {
   const bool counted =
       std::any_of(result.levels.begin(), result.levels.end(),
                   [](const LevelResult& level) { return !level.counters.empty(); });
-  fmt::print("{}\n",
-             dim(fmt::format(" #  {:<{}}  {:>6}  {:>6}  {:>6}  {:>9}  {:>9}  check  claims",
-                             "level", name_width, "loads", "stores", "shared", "bytes", "bulk")));
+  const Widths widths(result, 59);
+  fmt::print("{}\n", dim(fmt::format(" #  {}  {:>6}  {:>6}  {:>6}  {:>9}  {:>9}  check  claims",
+                                     widths.padded("level"), "loads", "stores", "shared", "bytes",
+                                     "bulk")));
   int index = 0;
   for (const LevelResult& level : result.levels) {
     const auto& l = level;
@@ -185,8 +262,8 @@ void print_counters(const LadderResult& result, int name_width) {
     const double asked = counter(l, "global_load_bytes") + counter(l, "global_store_bytes") +
                          counter(l, "global_atomic_bytes");
     const double bulk = counter(l, "async_load_bytes") + counter(l, "async_store_bytes");
-    fmt::print("{:>2}  {:<{}}  {:>6}  {:>6}  {:>6}  {:>9}  {:>9}  {}   {}\n", index, l.name,
-               name_width,
+    fmt::print("{:>2}  {}  {:>6}  {:>6}  {:>6}  {:>9}  {:>9}  {}   {}\n", index,
+               widths.padded(l.name),
                per(counter(l, "global_load_sectors"), counter(l, "global_load_requests")),
                per(counter(l, "global_store_sectors"), counter(l, "global_store_requests")),
                per(waves, ideal), asked > 0 ? bytes_text(asked) : "-",
@@ -194,14 +271,16 @@ void print_counters(const LadderResult& result, int name_width) {
     print_below(l);
     ++index;
   }
-  print_legend(result, counted);
+  print_legend(result, false, counted);
   if (counted) {
-    fmt::print("{}\n", dim(fmt::format("  Counters model the source as written, at {}{}; "
-                                       "`--explain` shows them per line.",
+    fmt::print("{}",
+               dim(wrapped(fmt::format("Counters model the source as written, at {}{}; "
+                                       "`--explain`: per line.",
                                        size_text(result.trace_size),
                                        result.trace_size == result.size
                                            ? ""
-                                           : fmt::format(", not at {}", size_text(result.size)))));
+                                           : fmt::format(", not at {}", size_text(result.size))),
+                           2)));
   }
   fmt::print("{}\n", dim("  No GPU: times mean nothing here, and no roof was measured."));
 }
@@ -226,24 +305,46 @@ void Progress::clear() {
 }
 
 void print_ladder(const LadderResult& result) {
-  std::size_t width = 8;
-  for (const LevelResult& level : result.levels) width = std::max(width, level.name.size());
-  for (const ReferenceResult& row : result.references) width = std::max(width, row.name.size());
   const bool gpu = result.backend == "cuda";
-  fmt::print("\n{}\n",
-             bold(fmt::format("{} · {} · {}", result.heading, result.ladder, result.title)));
   fmt::print(
-      "{}\n",
-      dim(fmt::format("  {}, {} {}{}, seed {}{}", device_info().name, size_text(result.size),
-                      result.dtype, result.layout.empty() ? "" : " " + result.layout, result.seed,
-                      gpu && result.roof_speed()
-                          ? fmt::format(", roof: {} {:.0f} {}", roof_name(result.roof),
-                                        *result.roof_speed(), result.speed_unit())
-                          : "")));
-  if (gpu) {
-    print_gpu(result, static_cast<int>(width));
-  } else {
-    print_counters(result, static_cast<int>(width));
+      "\n{}",
+      bold(wrapped(fmt::format("{} · {} · {}", result.heading, result.ladder, result.title), 0)));
+  fmt::print("{}", dim(wrapped(
+                       fmt::format("{}, {} {}{}, seed {}{}", device_info().name,
+                                   size_text(result.size), result.dtype,
+                                   result.layout.empty() ? "" : " " + result.layout, result.seed,
+                                   gpu && result.roof_speed()
+                                       ? fmt::format(", roof: {} {:.0f} {}", roof_name(result.roof),
+                                                     *result.roof_speed(), result.speed_unit())
+                                       : ""),
+                       2)));
+  gpu ? print_gpu(result) : print_counters(result);
+  std::fflush(stdout);
+}
+
+void print_summary(const LadderResult& result) {
+  const auto skipped = std::count_if(result.levels.begin(), result.levels.end(), was_skipped);
+  std::string more = skipped > 0 ? fmt::format(", {} skipped", skipped) : "";
+  double best = 0;
+  for (const LevelResult& level : result.levels) {
+    if (level.cold) best = std::max(best, result.speed(level.gbps, level.tflops).value_or(0));
+  }
+  if (best > 0) more += fmt::format(", best {} {}", number(best), result.speed_unit());
+  if (best > 0 && result.roof_speed() > 0) {
+    more += fmt::format(" ({:.1f} %)", 100 * best / *result.roof_speed());
+  }
+  fmt::print("  {:<16}  {:<20}  {:>2} {:<6}  {}{}\n", result.ladder, size_text(result.size),
+             result.levels.size(), result.levels.size() == 1 ? "level" : "levels",
+             result.all_right() ? good("ok") : bad("FAIL"), more);
+  for (const LevelResult& level : result.levels) {
+    if (is_right(level)) continue;
+    fmt::print("    {}\n", level.name);
+    print_below(level);
+  }
+  for (const ReferenceResult& reference : result.references) {
+    if (reference.status != "mismatch") continue;
+    fmt::print("    {}\n", reference.name);
+    print_why_not(reference);
   }
   std::fflush(stdout);
 }

@@ -22,8 +22,12 @@ class Progress {
   bool shown_ = false;
 };
 
-/// Prints the ladder: times, rates and % of roof on a GPU; counters on the SIMT backend.
+/// Prints the ladder as a table of at most 100 columns: times, rates and % of roof on a GPU;
+/// counters on the SIMT backend.
 void print_ladder(const LadderResult& result);
+/// Prints one line instead: the ladder's name, its size, how many levels it has, whether all is
+/// right, and on a GPU the highest speed. Below it every level that is wrong, with its errors.
+void print_summary(const LadderResult& result);
 /// Prints the report of a traced level, for --explain, and below it the errors of the level.
 void print_explained(const Ladder& ladder, const LevelResult& level, const std::string& size,
                      const std::string& report);

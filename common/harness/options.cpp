@@ -48,6 +48,8 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--ladder", options.ladder, "only this ladder of the chapter");
+  app.add_flag("--all", options.all,
+               "a table for every ladder; by default the first has one, the others have a line");
   app.add_flag("--check", options.check, "correctness and claims only, no timing");
   app.add_flag("--explain", options.explain,
                "per source line: requests, sectors, wavefronts, races (SIMT backend)");
@@ -60,7 +62,7 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
       ->needs(exercise);
   // These options choose levels and what is done with them. They must not be ignored silently.
   for (const char* other :
-       {"--list", "--level", "--ladder", "--check", "--explain", "--no-trace"}) {
+       {"--list", "--level", "--ladder", "--all", "--check", "--explain", "--no-trace"}) {
     exercise->excludes(app.get_option(other));
   }
   app.add_option("--json", options.json, "write machine-readable results to this file");
@@ -68,7 +70,7 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
       "--timeline", options.timeline,
       "record what each warp of one level does, and write a trace for Perfetto to this file");
   for (const char* other :
-       {"--list", "--check", "--explain", "--no-trace", "--exercise", "--json"}) {
+       {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--json"}) {
     timeline->excludes(app.get_option(other));
   }
   app.add_option_function<std::string>(

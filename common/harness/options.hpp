@@ -14,6 +14,7 @@ namespace cookbook {
 
 struct Options {
   bool list = false, check = false, explain = false, no_trace = false;
+  bool all = false;                 ///< a table for every ladder, not only for the first
   std::vector<std::string> levels;  ///< names or numbers; empty: all
   std::vector<std::string> sizes;   ///< as typed; each becomes a run
   std::string ladder, json;

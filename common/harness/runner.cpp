@@ -101,11 +101,24 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
   auto save = [&] {
     if (!options.json.empty()) write_file(options.json, document.dump(1) + "\n");
   };
+  // Every ladder is run, checked and recorded. Unless asked for, only the first fills the screen.
+  const bool tables = options.all || !options.ladder.empty();
+  const Ladder* first = plan.runs.front().ladder;
+  bool others = false;
   int status = 0;
   for (const LadderRun& planned : plan.runs) {
     const LadderResult result = execute(chapter, planned, libraries, options);
     status = std::max(status, result.exit_status());
-    if (!kTraced) print_ladder(result);
+    if (!kTraced && (tables || planned.ladder == first)) {
+      print_ladder(result);
+    } else if (!kTraced) {
+      if (!others) {
+        fmt::print("\nOther ladders{}. --all prints their tables, --ladder NAME one of them.\n",
+                   kCuda ? ", with their highest speed (% of roof)" : "");
+      }
+      others = true;
+      print_summary(result);
+    }
     document["runs"].push_back(to_json(result));
     save();
     if (!kTraced || options.explain) print_failures(result);
