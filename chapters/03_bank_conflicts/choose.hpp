@@ -11,7 +11,7 @@ namespace cookbook::transpose {
 enum class TransposeKernel { few_rows, few_cols, on_lines, aligned };
 
 /// Level 6's tiles have 128 rows and 64 columns, or 64 and 64: from about half a tile on, it needs
-/// no help. A short extent of at most so many elements is covered by one tile of level 7.
+/// no help. A short extent of at most these is covered by one tile of level 7.
 constexpr std::int64_t kMostRows = 64, kMostCols = 32;
 
 /// The kernel for rows x cols. `on_lines`: every row of `out` starts on a line boundary.
