@@ -19,7 +19,7 @@
 #include "chapters/08_persistent/level_5_stream_k.cuh"
 #include "chapters/08_persistent/level_6_any_shape.cuh"
 #include "chapters/09_online_softmax/level_6_cluster.cuh"
-#include "chapters/10_flash_attention/decode_level_2_gqa_packed.cuh"
+#include "chapters/10_flash_attention/decode_level_4_wide_tile.cuh"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
 #include "chapters/11_autotuning/attention.cuh"
 #include "chapters/11_autotuning/gemm.cuh"
@@ -868,6 +868,27 @@ TEST(Decode, SharesHoldAllKeysAndFillTheGpu) {
   EXPECT_EQ(out.keys_per_share, 128);  // 66 wanted: 256 pieces of 32 keys, four to a share
   EXPECT_EQ(out.shares, 64);
   EXPECT_EQ(attention::SharedOut(attention_of({1, 8, 1, 1, 0, 128}, false), 8, 528, 32).shares, 1);
+}
+
+// On a GPU with 132 SMs, where two blocks run per SM: one wave, and no share where one sequence
+// fills it.
+TEST(Decode, OneLaunchFillsTheGpuOnce) {
+  const attention::Buffers none{};
+  const auto plan_of = [&](int batch, int queries) {
+    return attention::OneLaunch::prepare(attention_of({batch, 64, 8, queries, 8192, 128}, false),
+                                         none);
+  };
+  EXPECT_EQ(plan_of(1, 1).out.shares, 32);  // 33 fit: 256 keys each
+  EXPECT_EQ(plan_of(8, 1).out.shares, 4);   // 64 tiles; a fifth share would begin a second wave
+  EXPECT_EQ(plan_of(64, 1).out.shares, 1);
+  EXPECT_EQ(plan_of(8, 4).row_tiles, 2);  // 32 rows
+  EXPECT_EQ(plan_of(8, 4).out.shares, 2);
+  const attention::Problem wide = attention_of({8, 64, 8, 4, 8192, 128}, false);
+  EXPECT_EQ(attention::WideTile::prepare(wide, none).wide->row_tiles, 1);
+  EXPECT_EQ(attention::WideTile::prepare(wide, none).wide->out.shares, 4);
+  const attention::Problem narrow = attention_of({8, 64, 8, 2, 8192, 128}, false);
+  EXPECT_FALSE(attention::WideTile::prepare(narrow, none).wide);  // 16 rows
+  EXPECT_TRUE(attention::WideTile::prepare(narrow, none).narrow);
 }
 
 TEST(Decode, TheLevelsShareForFourBlocksPerSm) {

@@ -69,13 +69,14 @@ __device__ __forceinline__ void copy_keys(unsigned char* tile, const T* head, in
   }
 }
 
-/// Writes the softmax of the block's rows over the keys of that share to `out`.
-template <class C>
+/// Computes the softmax of the block's rows over the keys of that share: store(r, partial) takes
+/// that of row r of the KV head, in all lanes of a warp.
+template <class C, class Store>
 __device__ __forceinline__ void attend_packed(const typename C::Element* q,
                                               const typename C::Element* k,
-                                              const typename C::Element* v, Shares out,
-                                              const Shape& shape, const PackedBlock& block,
-                                              int keys_per_share, int64_t rows) {
+                                              const typename C::Element* v, const Shape& shape,
+                                              const PackedBlock& block, int keys_per_share,
+                                              const Store& store) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockN = C::kBlockN, kStages = C::kStages;
   auto& smem = *dynamic_shared<typename C::Smem>();
@@ -192,11 +193,20 @@ __device__ __forceinline__ void attend_packed(const typename C::Element* q,
       for (int x = 0; x < kPerLane; ++x) o[x] = merge.o[w][r][x * 32 + lane];
       partial.merge(merge.max[w][r], merge.sum[w][r], o, shape.scale_log2);
     }
-    const int64_t at = block.share * rows + block.q_row(shape, first_row + r);
-#pragma unroll
-    for (int x = 0; x < kPerLane; ++x) out.o[at * kHeadDim + x * 32 + lane] = partial.o[x];
-    if (lane == 0) out.max[at] = partial.max, out.sum[at] = partial.sum;
+    store(first_row + r, partial);
   }
+}
+
+/// Writes what a block has of query row `row`; one warp.
+template <class C>
+__device__ __forceinline__ void store_share(const Shares& out, const Partial<C::kHeadDim / 32>& own,
+                                            int64_t row, int share, int64_t rows) {
+  const int64_t at = share * rows + row;
+#pragma unroll
+  for (int x = 0; x < C::kHeadDim / 32; ++x) {
+    out.o[at * C::kHeadDim + x * 32 + lane_idx()] = own.o[x];
+  }
+  if (lane_idx() == 0) out.max[at] = own.max, out.sum[at] = own.sum;
 }
 
 template <class C>
@@ -204,8 +214,10 @@ __global__ void __launch_bounds__(C::kThreads)
     gqa_packed_kernel(const typename C::Element* q, const typename C::Element* k,
                       const typename C::Element* v, Shares out, Shape shape, int row_tiles,
                       int keys_per_share, int64_t rows) {
-  attend_packed<C>(q, k, v, out, shape, PackedBlock(shape, row_tiles, C::kRows), keys_per_share,
-                   rows);
+  const PackedBlock block(shape, row_tiles, C::kRows);
+  attend_packed<C>(q, k, v, shape, block, keys_per_share, [&](int r, const auto& partial) {
+    store_share<C>(out, partial, block.q_row(shape, r), block.share, rows);
+  });
 }
 
 struct GqaPacked : Level {

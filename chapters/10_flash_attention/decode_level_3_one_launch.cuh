@@ -10,46 +10,60 @@
 
 namespace cookbook::attention {
 
-/// Adds the shares of query row `row`, whose outputs are in `in`, and stores `o` and `lse`. All
-/// lanes of a warp must call.
+/// Adds what all blocks have of query row `row`. One warp.
 template <class C>
-__device__ __forceinline__ void merge_shares(const Shares& in, typename C::Element* o, float* lse,
-                                             const Shape& shape, int64_t row, int64_t lse_at,
-                                             int64_t rows, int shares) {
+__device__ __forceinline__ Partial<C::kHeadDim / 32> merged_shares(const Shares& in,
+                                                                   const Shape& shape, int64_t row,
+                                                                   int64_t rows, int shares) {
   constexpr int kPerLane = C::kHeadDim / 32, kInFlight = 16;
   const int lane = lane_idx();
-  float max = kMinusInfinity;
-  for (int n = lane; n < shares; n += kWarpSize) max = fmaxf(max, __ldcg(&in.max[n * rows + row]));
-  max = warp_max(max);
-  const float offset = max == kMinusInfinity ? 0.0f : max * shape.scale_log2;
-  float sum = 0, total[kPerLane] = {};
+  Partial<kPerLane> total;
+  for (int n = lane; n < shares; n += kWarpSize) {
+    total.max = fmaxf(total.max, __ldcg(&in.max[n * rows + row]));
+  }
+  total.max = warp_max(total.max);
+  const float offset = total.max == kMinusInfinity ? 0.0f : total.max * shape.scale_log2;
   for (int first = 0; first < shares; first += kInFlight) {
-    float weight[kInFlight], part[kInFlight][kPerLane], part_sum[kInFlight];
+    float max[kInFlight], sum[kInFlight], o[kInFlight][kPerLane];
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
-      const int64_t at = min(first + i, shares - 1) * rows + row;
-      weight[i] = __ldcg(&in.max[at]);
-      part_sum[i] = __ldcg(&in.sum[at]);
+      if (first + i >= shares) break;
+      const int64_t at = (first + i) * rows + row;
+      max[i] = __ldcg(&in.max[at]);
+      sum[i] = __ldcg(&in.sum[at]);
 #pragma unroll
       for (int x = 0; x < kPerLane; ++x) {
-        part[i][x] = __ldcg(&in.o[at * C::kHeadDim + x * 32 + lane]);
+        o[i][x] = __ldcg(&in.o[at * C::kHeadDim + x * 32 + lane]);
       }
     }
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
-      weight[i] = first + i < shares ? ex2_approx_ftz(weight[i] * shape.scale_log2 - offset) : 0.0f;
-      sum += weight[i] * part_sum[i];
+      if (first + i >= shares) break;
+      const float weight = ex2_approx_ftz(max[i] * shape.scale_log2 - offset);
+      total.sum += weight * sum[i];
 #pragma unroll
-      for (int x = 0; x < kPerLane; ++x) total[x] += weight[i] * part[i][x];
+      for (int x = 0; x < kPerLane; ++x) total.o[x] += weight * o[i][x];
     }
   }
-  const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+  return total;
+}
+
+/// Stores `o` and `lse` of row `r` of a KV head. One warp.
+template <class C>
+__device__ __forceinline__ void store_row(const Partial<C::kHeadDim / 32>& total,
+                                          typename C::Element* o, float* lse, const Shape& shape,
+                                          const PackedBlock& block, int r) {
+  const float inverse = total.sum == 0.0f ? 0.0f : 1.0f / total.sum;
+  const int64_t row = block.q_row(shape, r);
 #pragma unroll
-  for (int x = 0; x < kPerLane; ++x) {
-    o[row * shape.pitch + lane + 32 * x] = from_float<typename C::Element>(total[x] * inverse);
+  for (int x = 0; x < C::kHeadDim / 32; ++x) {
+    o[row * shape.pitch + lane_idx() + 32 * x] =
+        from_float<typename C::Element>(total.o[x] * inverse);
   }
-  if (lane == 0) {
-    lse[lse_at] = sum == 0.0f ? kMinusInfinity : max * shape.scale_log2 * kLn2 + logf(sum);
+  if (lane_idx() == 0) {
+    const int head = block.kv_head * block.sharing + r % block.sharing;
+    lse[shape.lse_index(block.batch, r / block.sharing, head)] =
+        total.sum == 0.0f ? kMinusInfinity : total.max * shape.scale_log2 * kLn2 + logf(total.sum);
   }
 }
 
@@ -62,7 +76,14 @@ __global__ void __launch_bounds__(C::kThreads)
                       int keys_per_share, int64_t rows, int shares) {
   __shared__ int is_last;
   const PackedBlock block(shape, row_tiles, C::kRows);
-  attend_packed<C>(q, k, v, shares_out, shape, block, keys_per_share, rows);
+  attend_packed<C>(q, k, v, shape, block, keys_per_share, [&](int r, const auto& partial) {
+    if (shares == 1) {
+      store_row<C>(partial, o, lse, shape, block, r);
+    } else {
+      store_share<C>(shares_out, partial, block.q_row(shape, r), block.share, rows);
+    }
+  });
+  if (shares == 1) return;
 
   __threadfence();
   __syncthreads();
@@ -76,9 +97,9 @@ __global__ void __launch_bounds__(C::kThreads)
   for (int r = warp_idx(); r < C::kRows && block.first_row + r < block.packed_rows;
        r += C::kWarps) {
     const int packed = block.first_row + r;
-    const int head = block.kv_head * block.sharing + packed % block.sharing;
-    merge_shares<C>(shares_out, o, lse, shape, block.q_row(shape, packed),
-                    shape.lse_index(block.batch, packed / block.sharing, head), rows, shares);
+    const auto total =
+        merged_shares<C>(shares_out, shape, block.q_row(shape, packed), rows, shares);
+    store_row<C>(total, o, lse, shape, block, packed);
   }
   if (threadIdx.x == 0) *counter = 0;  // for the next run
 }
@@ -97,12 +118,15 @@ struct OneLaunchPlan {
     const Shape& s = p.shape;
     const int row_tiles = ceil_div(int64_t{s.seq_q} * (s.heads_q / s.heads_kv), 16 * kTiles);
     const int64_t blocks = int64_t{row_tiles} * s.heads_kv * s.batch;
+    // As many blocks as run at a time: a second wave would begin with empty pipelines.
+    const int64_t resident = 2 * device_info().sm_count;
+    const int64_t wanted = blocks * std::max<int64_t>(1, resident / std::max<int64_t>(blocks, 1));
     OneLaunchPlan plan{
         p,
         buffers,
         row_tiles,
         blocks,
-        SharedOut(p, blocks, 4 * device_info().sm_count, 256),
+        SharedOut(p, blocks, wanted, 256),
         DeviceMemory(static_cast<size_t>(std::max<int64_t>(blocks, 1)) * sizeof(unsigned),
                      "counters")};
     plan.counters.fill(0);

@@ -492,6 +492,9 @@ class Speed(unittest.TestCase):
             self.assertEqual((one["us"], one["ratio"], one["low"], one["high"], one["of_roof"]), (1e4, 1, 1, 1, 0.5))
             self.assertEqual((two["us"], two["ratio"]), (2e4, 0.5))
             self.assertEqual((one["least_mhz"], one["most_mhz"]), (1000, 1000))  # slow rounds were repeated
+            uneven = of(384)
+            self.assertEqual((round(1 / uneven["low"]), round(1 / uneven["high"])), (7, 6))
+            self.assertIn(round(1 / uneven["ratio"]), (6, 7))
             for cols, part in ((192, "on another stream"), (256, "the grader's clock"), (320, "above the roof"),
                                (32, "never written")):
                 found = of(cols)

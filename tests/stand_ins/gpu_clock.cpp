@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A GPU clock for tests/grading/grading_test.py: kernels run on the SIMT backend, and each launch
-// is said to take equally long. More than two launches stand for what a process could do to be
-// called fast:
+// is said to take equally long, and six launches every other time a sixth longer. Other numbers
+// stand for what a process could do to be called fast:
 //
 //   3  work on another stream, which the default stream does not wait for
 //   4  a forged clock: less is said than it took
@@ -29,7 +29,9 @@ Bracket time_cold(const std::function<void()>& work) {
   simt::set_launch_observer([](bool begins) { launches += begins ? 1 : 0; });
   work();
   simt::set_launch_observer(nullptr);
-  const double us = kLaunchUs * launches;
+  static bool longer = false;
+  longer = !longer;
+  const double us = kLaunchUs * (launches == 6 && longer ? 7 : launches);
   if (launches == 5) return {1, 1 + kAfterUs};
   std::this_thread::sleep_until(begin + std::chrono::microseconds(static_cast<long>(us)));
   if (launches == 3) return {us / 3, us + kAfterUs};
