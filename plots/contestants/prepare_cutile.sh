@@ -9,7 +9,7 @@
 #
 #     tar -xzf cutile.tgz -C /tmp && COOKBOOK_CUTILE_SITE=/tmp/tilesite ./run compare
 #
-# Environment: PYTHON, the interpreter (its version must be the GPU machine's; python3), JOBS. What is downloaded and
+# Environment: PYTHON, the interpreter (its version must be the GPU machine's; python3), JOBS, NICE. What is downloaded and
 # built stays in build/compare/cutile; a second run compiles only what is new.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -41,7 +41,7 @@ find "$site" -name __pycache__ -prune -exec rm -rf {} +
 # Compiled with the real compiler, which $work/venv has, over a libcuda without a GPU.
 mkdir -p "$work/libcuda"
 cc -shared -fPIC -O1 -o "$work/libcuda/libcuda.so.1" "$here/no_gpu/libcuda.c"
-nice -n 10 env LD_LIBRARY_PATH="$work/libcuda" PYTHONPATH="$site" CUDA_TILE_CACHE_DIR="$work/cache" \
+nice -n "${NICE:-10}" env LD_LIBRARY_PATH="$work/libcuda" PYTHONPATH="$site" CUDA_TILE_CACHE_DIR="$work/cache" \
     PYTHONDONTWRITEBYTECODE=1 "$python" "$here/no_gpu/compile_ahead.py"
 mkdir "$site/cache"
 cp "$work/cache/cache.db" "$site/cache/"

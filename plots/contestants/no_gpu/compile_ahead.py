@@ -70,7 +70,7 @@ def compile_one(problem, config):
     start = time.monotonic()
     tensors = [Array(shape, problem.dtype) for shape in problem.shapes()]
     try:
-        with ct.compiler_timeout(cutile.COMPILE_SECONDS * 4):  # this machine may be slow and busy
+        with ct.compiler_timeout(cutile.COMPILE_SECONDS * 20):  # this machine may be slow and busy
             cutile.launcher(problem, config, tensors, lambda: 0x2000)()
         return time.monotonic() - start, ""
     except Exception as error:
@@ -87,7 +87,7 @@ def main(names):
         problems = {problem: None for quick in (False, True) for problem in modules[name].tile_problems(quick)}
         work += [(problem, config) for problem in problems for config in cutile.configs_of(problem, torch.SMS)]
     # Large tiles take the compiler minutes: last, so that a run that is stopped has most of them.
-    work.sort(key=lambda item: math.prod(item[1].tile[:2]))
+    work.sort(key=lambda item: (item[1].shipped, math.prod(item[1].tile[:2])))
     failed = 0
     with ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count() or 1))) as pool:
         for (problem, config), (seconds, reason) in zip(work, pool.map(lambda item: compile_one(*item), work)):
