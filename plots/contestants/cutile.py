@@ -27,7 +27,7 @@ from . import timing
 NAME, SHIPPED = "cuTile", "cuTile, as shipped"
 SITE = "COOKBOOK_CUTILE_SITE"
 COMPILE_SECONDS = 30  # of one configuration; TileGym's tuner allows 5
-HANG_SECONDS = 45  # after which a configuration counts as hanging
+HANG_SECONDS = 10  # after which a compiled configuration counts as hanging
 CHILDREN = 6  # as many children at most: each but the last was lost to a configuration
 
 
@@ -249,7 +249,7 @@ class CuTile:
         done = {}  # (index of the problem, index of the configuration) -> what was found
         for _ in range(CHILDREN):
             lines, ending = run(problems, list(done), limit.left())
-            begun = None
+            begun, before = None, len(done)
             for line in lines:
                 key = (line["problem"], line.get("index"))
                 if "fatal" in line:
@@ -259,10 +259,11 @@ class CuTile:
                     begun = None
                 else:
                     begun = key, line
-            if ending == "done" or self.reason or limit.left() <= 0 or begun is None:
+            if begun and ending != "done" and limit.left() > 0:
+                done[begun[0]] = {name: value for name, value in begun[1].items() if name not in ("problem", "index")} | {
+                    "reason": "hung, or ended its process"}
+            if ending == "done" or self.reason or limit.left() <= 0 or len(done) == before:
                 break
-            done[begun[0]] = {name: value for name, value in begun[1].items() if name not in ("problem", "index")} | {
-                "reason": "hung, or ended its process"}
         if not done and not self.reason:
             self.reason = f"its child process found nothing in {seconds:.0f} s: {ending}"
         for (problem, _), found in sorted(done.items()):
@@ -395,6 +396,7 @@ def child(order):
         say(problem=-1, fatal=short(error))
         return 0
     flush = torch.empty(timing.FLUSH_BYTES, dtype=torch.int8, device="cuda")
+    patience = HANG_SECONDS + (0 if os.environ.get(SITE) else COMPILE_SECONDS)
     for number, (problem, configs) in enumerate(zip(problems, everything)):
         if all((number, index) in done for index in range(len(configs))):
             continue
@@ -405,7 +407,7 @@ def child(order):
             line = {"problem": number, "index": index, "config": config.text(), "tile": config.tile,
                     "hints": dict(config.hints), "shipped": config.shipped}
             say(**line)
-            faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)  # works while a CUDA call blocks
+            faulthandler.dump_traceback_later(patience, exit=True)  # works while a CUDA call blocks
             with ct.compiler_timeout(COMPILE_SECONDS):
                 found = measure(problem, config, tensors, near, flush)
             faulthandler.cancel_dump_traceback_later()
