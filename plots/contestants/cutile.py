@@ -241,6 +241,8 @@ class CuTile:
         if not version():
             self.reason = "not installed"
             return
+        if budget.left() <= 0:
+            return
         self.search(list(problems), max(20, min(90, budget.left() / 2)), run or run_child)
         CuTile.tried.append(self)
 
