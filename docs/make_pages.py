@@ -25,7 +25,7 @@ from cookbook_plots import book, memories, tables  # noqa: E402
 from cookbook_plots.results import Results, gpus  # noqa: E402
 
 # The guides in reading order; any other page in docs/ follows by itself.
-GUIDES = ["building", "measuring", "profiling", "simt", "exercises", "adding", "json", "which_tool", "glossary"]
+GUIDES = ["building", "measuring", "profiling", "simt", "exercises", "adding", "json", "which_tool", "languages", "glossary"]
 GUIDES += sorted({file.stem for file in (ROOT / "docs").glob("*.md")} - set(GUIDES))
 
 CONTENTS = "\n\\tableofcontents{HTML:2}\n\n"  # of a long page

@@ -7,7 +7,8 @@
     ./run compare --quick --out FILE     fewer sizes and configurations; the JSON into FILE
 
 Every contestant is checked against an fp64 reference before and after it is timed. Needs PyTorch with CUDA
-and an sm_90 GPU; Triton, CUTLASS, FlashAttention-3 take part where they are installed (docs/building.md)."""
+and an sm_90 GPU; Triton, cuTile, CUTLASS, FlashAttention-3 take part where they are installed
+(docs/building.md)."""
 import argparse
 import importlib
 import json
@@ -19,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import contestants  # noqa: E402
-from contestants import cutlass, flash_attention_3, libraries, timing  # noqa: E402
+from contestants import cutile, cutlass, flash_attention_3, libraries, timing  # noqa: E402
 
 ALL = ["softmax", "gemm", "attention"]
 
@@ -69,7 +70,7 @@ def describe():
                        "driver": driver.stdout.split("\n")[0].strip() or None},
             "versions": {"torch": torch.__version__, "cuda": torch.version.cuda,
                          "cudnn": torch.backends.cudnn.version(), "triton": version("triton"),
-                         "flash_attention_3": flash_attention_3.version(),
+                         "flash_attention_3": flash_attention_3.version(), "cutile": cutile.version(),
                          "cutlass": cutlass.version()}}
 
 
@@ -117,7 +118,7 @@ def main(arguments=None):
     triton = contestants.Triton.load()
     document |= {"seconds": round(budget.spent(), 1),
                  "triton_configs": {key: list(config) for key, config in triton.chosen.items()} if triton else None,
-                 "comparisons": comparisons}
+                 "cutile": cutile.CuTile.document(), "comparisons": comparisons}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(document, indent=1) + "\n")
     print(f"wrote {options.out} after {budget.spent():.0f} s")

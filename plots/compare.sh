@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What a user would pick instead, on the same problem in the same run: cuBLAS, cuDNN and FlashAttention
-# through PyTorch, Triton, CUTLASS where installed. (cuBLAS and cuDNN are rows of the chapters as well.)
+# through PyTorch, Triton, cuTile, CUTLASS where installed. (cuBLAS and cuDNN are rows of the chapters as well.)
 #   plots/compare.sh [softmax|gemm|attention ...] [--quick] [--out FILE]     plots/compare.py --help has the rest
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch), FlashAttention-3 and Triton.
+"""Chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch), FlashAttention-3, Triton and cuTile.
 
 `./run compare attention` times the last level. On its own, this times any levels over many sizes: one
 process, one set of tensors, the contestants interleaved: every round times each of them once, in an order
@@ -22,7 +22,7 @@ import statistics
 import sys
 
 import contestants
-from contestants import flash_attention_3
+from contestants import cutile, flash_attention_3
 from contestants.libraries import AttentionProblem, Library, build
 from contestants.timing import Budget, quartiles, time_all
 
@@ -94,11 +94,38 @@ def choose_triton(triton, q, k, v, o, lse, causal, quick, flush, budget):
                          flush, budget)
 
 
+def in_tiles(tiles, q, k, v, causal, returned):
+    """cuTile's contestants. Its kernels want (batch, heads, seq, head_dim): copies in that order are made here."""
+    import torch
+    batch, seq, heads, dim = q.shape
+    like = next((problem for problem in tiles.results if problem.causal == causal and problem.size[3] == dim), None)
+    if like is None:
+        return {cutile.NAME: "tried with head dimension 128 only"}
+    tensors = [t.transpose(1, 2).contiguous() for t in (q, k, v)]
+    result = torch.full_like(tensors[0], float("nan"))
+    problem = cutile.Problem("attention", (batch, heads, seq, dim), "bf16", causal)
+    calls = tiles.contestants(problem, *tensors, result, like=like)
+
+    def returning(name, call):
+        def launch():
+            call()
+            returned[name] = result
+        return launch
+
+    return {name: call if isinstance(call, str) else returning(name, call) for name, call in calls.items()}
+
+
 def sizes(quick):
     """(batch, heads, seq, head_dim, causal): 16,384 tokens of 2,048 features."""
     lengths = (4096,) if quick else (2048, 4096, 8192, 16384)
     return [(16384 // seq, 2048 // dim, seq, dim, causal) for dim in (128, 64) for seq in lengths
             for causal in (False, True)]
+
+
+def tile_problems(quick):
+    """What cuTile is tuned on: one length per mask, as its kernels are the same at every length."""
+    return [cutile.Problem("attention", (batch, heads, seq, dim), "bf16", causal)
+            for batch, heads, seq, dim, causal in sizes(quick) if dim == 128 and (quick or seq == 8192)]
 
 
 def cases(options, flush, budget):
@@ -107,6 +134,7 @@ def cases(options, flush, budget):
     from torch.nn.attention import SDPBackend
     library = Library("attention")
     triton = contestants.Triton.load()
+    tiles = cutile.CuTile(tile_problems(options.quick), budget)
     for batch, heads, seq, dim, causal in sizes(options.quick):
         if budget.left() <= 0:
             return
@@ -144,10 +172,13 @@ def cases(options, flush, budget):
             running[flash_attention_3.NAME] = call_fa3
         if triton:
             running["Triton"] = choose_triton(triton, q, k, v, out, lse, causal, options.quick, flush, budget)
+        running |= in_tiles(tiles, q, k, v, causal, returned)
 
         def right_of_all():
             if returned:
-                out.copy_(returned.popitem()[1].transpose(1, 2))
+                result = returned.popitem()[1]
+                out.copy_(result.transpose(1, 2))
+                result.fill_(float("nan"))  # cuTile writes the same tensor again
             return right()
 
         flops = 4.0 * dim * visible_pairs(seq, seq, causal) * batch * heads
@@ -161,8 +192,10 @@ def cases(options, flush, budget):
 
 
 def forgetting(returned, calls, rounds, flush):
-    """time_all, and what was returned meanwhile dropped: the check that follows must see its own."""
+    """time_all, and what was returned meanwhile poisoned and dropped: the check that follows must see its own."""
     times = time_all(calls, rounds, flush)
+    for result in returned.values():
+        result.fill_(float("nan"))
     returned.clear()
     return times
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 8 against cuBLAS (through PyTorch), Triton (pointers and TMA descriptors) and CUTLASS, in bf16."""
-from contestants import Triton, check, cutlass, run_case, timing
+"""Chapter 8 against cuBLAS (through PyTorch), Triton (pointers and TMA descriptors), cuTile and
+CUTLASS, in bf16."""
+from contestants import Triton, check, cutile, cutlass, run_case, timing
 from contestants.libraries import GemmProblem, Library
 
 CHAPTER = 8
@@ -11,6 +12,11 @@ LEVELS = {"any_shape": "chapters/08_persistent/level_6_any_shape.cuh"}
 def sizes(quick):
     """Extents of square GEMMs."""
     return [4096, 8192]
+
+
+def tile_problems(quick):
+    """What cuTile is tuned on."""
+    return [cutile.Problem("gemm", (n, n, n)) for n in sizes(quick)]
 
 
 def reference(a, b, rows):
@@ -30,6 +36,7 @@ def cases(options, flush, budget):
     library = Library("gemm")
     triton = Triton.load()
     cutlass_libraries = cutlass.build_all()
+    tiles = cutile.CuTile(tile_problems(options.quick), budget)
     for n in sizes(options.quick):
         if budget.left() <= 0:
             return
@@ -59,6 +66,7 @@ def cases(options, flush, budget):
                     lambda config: kernels.product_with_descriptors(a, b, out, config, triton.sms), flush, budget)
             else:
                 notes["Triton, TMA"] = "needs Triton 3.4 or later"
+        contestants |= tiles.contestants(cutile.Problem("gemm", (n, n, n)), a, b, out)
         config, contestants["CUTLASS"] = cutlass.choose(
             cutlass_libraries, a, b, out, lambda configs, make: timing.fastest(configs, make, flush, budget))
         yield run_case(

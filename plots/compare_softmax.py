@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 9 against Triton's fused softmax and PyTorch's, fp32 and bf16, at several row lengths."""
-from contestants import Triton, check, run_case
+"""Chapter 9 against Triton's fused softmax, cuTile's and PyTorch's, fp32 and bf16, at several row lengths."""
+from contestants import Triton, check, cutile, run_case
 from contestants.libraries import Library, SoftmaxProblem
 
 CHAPTER = 9
@@ -14,6 +14,12 @@ def sizes(quick):
     columns = (1024, 8192, 32768) if quick else (1024, 4096, 8192, 16384, 32768)
     return [(dtype, ELEMENTS // (1 if dtype == "bf16" else 2) // cols, cols)
             for cols in columns for dtype in ("f32", "bf16")]
+
+
+def tile_problems(quick):
+    """What cuTile is tuned on: short rows and long ones. Every size needs its own kernels."""
+    return [cutile.Problem("softmax", (rows, cols), dtype) for dtype, rows, cols in sizes(quick)
+            if cols in (4096, 32768)]
 
 
 def reference(x, rows):
@@ -30,6 +36,8 @@ def cases(options, flush, budget):
     import torch
     library = Library("softmax")
     triton = Triton.load()
+    tiled = tile_problems(options.quick)
+    tiles = cutile.CuTile(tiled, budget)
     for dtype, rows, cols in sizes(options.quick):
         if budget.left() <= 0:
             return
@@ -49,6 +57,10 @@ def cases(options, flush, budget):
             contestants["Triton"] = triton.choose(
                 "Triton", triton.kernels.SOFTMAX_CONFIGS[:3] if options.quick else triton.kernels.SOFTMAX_CONFIGS,
                 lambda config: lambda: triton.kernels.softmax(x, out, config, triton.sms), flush, budget)
+        if (problem := cutile.Problem("softmax", (rows, cols), dtype)) in tiled:
+            contestants |= tiles.contestants(problem, out, x)
+        else:
+            contestants[cutile.NAME] = "tried with 4,096 and 32,768 columns only: each size is compiled on its own"
         contestants["PyTorch"] = lambda: torch.softmax(x, 1, out=out)
         yield run_case(
             {"chapter": CHAPTER, "ladder": "softmax" if dtype == "f32" else "softmax_bf16", "size": [rows, cols],

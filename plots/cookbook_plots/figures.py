@@ -744,9 +744,12 @@ def attention_sweep(lines, newer, device, theme):
             looks[name] = style.library(theme, len(looks) - ours)
     columns = 2 if len(panels) > 1 else 1
     rows = math.ceil(len(panels) / columns)
-    height = 1.7 + 2.35 * rows
+    per_row = len(names) if len(names) <= 5 else math.ceil(len(names) / 2)  # of the legend
+    legend_rows = math.ceil(len(names) / per_row)
+    height = 1.45 + 2.35 * rows + 0.25 * legend_rows
     figure, grid = plt.subplots(rows, columns, figsize=(8.6, height), sharex=True, sharey=True, squeeze=False)
-    figure.subplots_adjust(left=0.085, right=0.985, top=1 - 0.75 / height, bottom=1.3 / height, wspace=0.06,
+    figure.subplots_adjust(left=0.085, right=0.985, top=1 - 0.75 / height,
+                           bottom=(1.05 + 0.25 * legend_rows) / height, wspace=0.06,
                            hspace=0.22)
     for axes in grid.flat[len(panels):]:
         axes.set_visible(False)
@@ -778,7 +781,7 @@ def attention_sweep(lines, newer, device, theme):
     figure.suptitle("Chapter 10 · attention over the length of the sequence", x=0.012, y=1 - 0.1 / height, ha="left", va="top",
                     fontsize=12, fontweight="bold")
     figure.legend(handles.values(), handles.keys(), loc="lower center", bbox_to_anchor=(0.53, 0.48 / height),
-                  ncol=len(handles), fontsize=9, handlelength=3.2)
+                  ncol=per_row, fontsize=9, handlelength=3.2)
     tokens = {p.size[0] * p.size[3] for p in lines.points}
     text = f"{device} · bf16" + (f" · batch x length = {tokens.pop():,}" if len(tokens) == 1 else "")
     text += f" · lines: {lines.file}, {lines.text()}"

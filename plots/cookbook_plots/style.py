@@ -11,7 +11,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 MARKERS = ["o", "s", "^", "D", "p", "h", "v", "<", ">", "8", "d", "H"]
 # Libraries: never solid, so that they differ from levels without colour, and each with its own dashes and marker.
 LIBRARY_DASHES = [(0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5))]
-LIBRARY_MARKERS = ["X", "P", "*"]
+LIBRARY_MARKERS = ["X", "P", "*", "d", "<", "8"]
 
 THEMES = {
     "light": {"background": "#ffffff", "text": "#1b1f24", "muted": "#57606a", "grid": "#d8dee4",

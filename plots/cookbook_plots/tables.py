@@ -344,6 +344,10 @@ def targets(chapters, results, figures, root=book.ROOT):
         file = root / "chapters" / info.folder / "README.md"
         if file.exists():
             yield file, chapter_text(info, results, figures)
+    page = root / "docs/languages.md"
+    if page.exists():
+        from . import languages  # it uses this module
+        yield page, languages.text(results, root)
 
 
 def update(chapters, results, figures, check, root, files):

@@ -8,6 +8,7 @@ import io
 import os
 import sys
 import tempfile
+import types
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -15,7 +16,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import compare  # noqa: E402
 import contestants  # noqa: E402
-from contestants import cutlass, flash_attention_3, libraries, timing  # noqa: E402
+from contestants import cutile, cutlass, flash_attention_3, libraries, timing  # noqa: E402
 from cookbook_plots import book  # noqa: E402
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "triton"))
@@ -91,6 +92,111 @@ class Cutlass(unittest.TestCase):
     def test_what_does_not_compile_is_a_reason(self):
         with mock.patch.dict(os.environ, BROKEN="0"):
             self.assertIn("libcutlass_gemm_0.so does not compile: error: no", cutlass.build_all())
+
+
+def tilegym():
+    """Stands for TileGym's modules: what its tuner would try."""
+    tile = {"num_ctas": 2, "occupancy": 1, "TILE_SIZE_M": 256, "TILE_SIZE_N": 256, "TILE_SIZE_K": 64, "TILE_M": 128,
+            "TILE_N": 64}
+    names = ["_matmul_autotune_configs", "_static_persistent_matmul_autotune_configs", "_fmha_autotune_configs"]
+    configs = {name: lambda *_: [types.SimpleNamespace(**tile, GROUP_SIZE_M=8, LOAD_LATENCY=-1)] for name in names}
+    return mock.patch.object(cutile, "module", lambda ladder: types.SimpleNamespace(**configs))
+
+
+# A child whose second configuration ends its process, whose third never ends, and whose fourth is wrong and takes the
+# CUDA context along.
+CHILD = """
+import json, os, sys, time, types
+from contestants import cutile
+sys.modules["torch"] = torch = types.ModuleType("torch")
+lost = []
+torch.cuda = types.SimpleNamespace(get_device_properties=lambda i: types.SimpleNamespace(multi_processor_count=4),
+                                   synchronize=lambda: [].pop() if lost else None, empty_cache=lambda: None)
+torch.empty, torch.int8 = lambda *a, **k: None, None
+sys.modules["cuda"] = types.ModuleType("cuda")
+sys.modules["cuda"].tile = sys.modules["cuda.tile"] = types.ModuleType("cuda.tile")
+import contextlib
+sys.modules["cuda.tile"].compiler_timeout = lambda seconds: contextlib.nullcontext()
+cutile.HANG_SECONDS, cutile.COMPILE_SECONDS = 0.5, 0
+cutile.make_tensors = lambda problem: (None, None)
+cutile.configs_of = lambda problem, sms: [cutile.Config(name, (8,), (), (1, 1, 1), (), name in "ad") for name in "abcde"]
+def measure(problem, config, *_):
+    print("a package talks")
+    if config.kernel == "b": os.abort()
+    if config.kernel == "c": time.sleep(60)
+    if config.kernel == "d": lost.append(config)
+    return {"reason": "WRONG"} if lost else {"ms": {"a": 2.0, "e": 1.0}[config.kernel]}
+cutile.measure = measure
+status = cutile.child(json.loads(sys.argv[1]))
+sys.stdout.flush()
+os._exit(status)
+"""
+
+
+class Tiles(unittest.TestCase):
+    """cuTile: what it tries, what it picks, and what a configuration that takes its process along costs."""
+
+    PROBLEM = cutile.Problem("softmax", (64, 32), "f32")
+
+    def found(self, run, problems=None):
+        with mock.patch.object(cutile, "version", lambda: "1"), mock.patch.object(cutile.CuTile, "tried", []):
+            tiles = cutile.CuTile(problems or [self.PROBLEM], timing.Budget(60), run)
+            return tiles, cutile.CuTile.document()
+
+    def test_a_configuration_that_takes_its_process_along_costs_only_itself(self):
+        tiles, document = self.found(lambda *order: cutile.run_child(*order, program=(sys.executable, "-c", CHILD)))
+        found = {entry["config"][0]: entry.get("ms", entry.get("reason")) for entry in tiles.results[self.PROBLEM]}
+        gone = "hung, or ended its process"
+        self.assertEqual(found, {"a": 2.0, "b": gone, "c": gone, "d": "WRONG", "e": 1.0})
+        self.assertEqual(document[0]["chosen"], {"cuTile": "e 8", "cuTile, as shipped": "a 8"})
+        self.assertEqual(len(document[0]["configs"]), 5)
+
+    def test_reasons(self):
+        with mock.patch.object(cutile, "version", lambda: None):
+            tiles = cutile.CuTile([self.PROBLEM], timing.Budget(60))
+        self.assertEqual(set(tiles.contestants(self.PROBLEM).values()), {"not installed"})
+        tiles, _ = self.found(lambda *_: ([{"problem": -1, "fatal": "ImportError: no tiles"}], "done"))
+        self.assertEqual(set(tiles.contestants(self.PROBLEM).values()), {"ImportError: no tiles"})
+        tiles, _ = self.found(lambda *_: ([], "out of time"))
+        self.assertIn("out of time", tiles.contestants(self.PROBLEM)["cuTile"])
+        line = {"problem": 0, "index": 0, "config": "a", "shipped": False, "reason": "WRONG"}
+        tiles, _ = self.found(lambda *_: ([line], "done"))
+        self.assertEqual(tiles.contestants(self.PROBLEM), {
+            "cuTile": "WRONG", "cuTile, as shipped": "no configuration was tried in time"})
+
+    @unittest.skipIf(importlib.util.find_spec("cuda"), "cuda.tile may be installed")
+    def test_the_child_says_what_is_missing(self):
+        lines, ending = cutile.run_child([self.PROBLEM], [], 60)
+        self.assertIn("ModuleNotFoundError", lines[0]["fatal"])
+        self.assertEqual(ending, "done")
+
+    def test_configurations(self):
+        problems = [problem for name in compare.ALL for quick in (False, True)
+                    for problem in importlib.import_module(f"compare_{name}").tile_problems(quick)]
+        with tilegym():
+            for problem in problems:
+                configs = cutile.configs_of(problem, 132)
+                texts = [config.text() for config in configs]
+                self.assertEqual(len(texts), len(set(texts)), "the text finds the configuration again")
+                self.assertTrue({config.shipped for config in configs} == {True, False}, problem)
+                for config in configs:
+                    self.assertLessEqual(dict(config.hints).get("num_worker_warps") or 0, 8, "more hang some kernels")
+                    self.assertGreater(config.grid[0], 0)
+        self.assertEqual({problem.ladder for problem in problems}, {"gemm", "softmax", "attention"})
+
+    def test_the_winner_is_launched_at_another_length_too(self):
+        tuned, longer = (cutile.Problem("attention", (1, 2, seq, 128), "bf16", True) for seq in (256, 512))
+        with tilegym():
+            best = cutile.attention_configs(tuned, 132)[0]
+            line = {"problem": 0, "index": 0, "config": best.text(), "shipped": True, "ms": 1.0}
+            tiles, _ = self.found(lambda *_: ([line], "done"), [tuned])
+            launched = []
+            torch = mock.Mock()
+            torch.cuda.get_device_properties.return_value.multi_processor_count = 132
+            with mock.patch.dict(sys.modules, torch=torch), mock.patch.object(
+                    cutile, "launcher", lambda problem, config, tensors, stream: launched.append(config) or "call"):
+                self.assertEqual(tiles.contestants(longer, like=tuned)["cuTile"], "call")
+        self.assertEqual(launched[0].grid[0], 2 * best.grid[0])
 
 
 class Output:

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""The tables of docs/languages.md: the same kernel in five languages, from the sources and from ./run compare."""
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+
+from . import book
+from .tables import STALE, code, significant, table
+
+OURS = "this book"
+TRITON = "plots/contestants/triton_kernels.py"
+LEVELS = {"gemm": "chapters/08_persistent/level_6_any_shape.cuh",
+          "softmax": "chapters/09_online_softmax/level_8_in_shared.cuh",
+          "attention": "chapters/10_flash_attention/level_12_free_running.cuh"}
+TRITON_FUNCTIONS = {"gemm": {"tile_of", "product_tiles"}, "softmax": {"softmax_rows"},
+                    "attention": {"attend", "attention_rows"}}
+# Counted by python_lines() and cpp_lines(): language -> problem -> (lines, of what).
+COUNTED = {
+    "cuTile": {"gemm": (34, "`_matmul_kernel` and the function that orders its tiles"),
+               "softmax": (20, "`_softmax_kernel_tma`"),
+               "attention": (118, "`_fmha_kernel` and what it calls")},
+    "TileLang": {"gemm": (17, "`examples/gemm/example_gemm.py`, `matmul`"),
+                 "softmax": (28, "`examples/online_softmax/online_softmax.py`, `softmax_kernel`"),
+                 "attention": (77, "`examples/flash_attention/example_mha_fwd_bhsd.py`, `flashattn`")},
+    "CUTLASS": {"gemm": (41, "example 48: the types from `ElementA` to `Gemm`"),
+                "attention": (1775, "example 88: the ten headers of its forward kernel")},
+}
+VERSIONS = {"cuTile": "TileGym 1.5.1, `matmul.py`, `softmax.py` and `attention.py`",
+            "TileLang": "0.1.13, commit a35008a42", "CUTLASS": "4.7.0, commit 7107b0553"}
+PROBLEMS = {"gemm": "GEMM", "softmax": "softmax", "attention": "attention"}
+# A language's rows in compare.json are those whose names begin with it.
+LANGUAGES = ["CUTLASS", "cuTile", "Triton", "TileLang"]
+SHIPPED = "cuTile, as shipped"
+# ladder, size, variant; what compare.json has of them makes the table.
+SPEEDS = [("gemm", (4096, 4096, 4096), "NN"), ("gemm", (8192, 8192, 8192), "NN"), ("softmax", (32768, 4096), ""),
+          ("softmax", (4096, 32768), ""), ("attention", (2, 16, 16, 8192, 8192, 128), "full"),
+          ("attention", (2, 16, 16, 8192, 8192, 128), "causal")]
+
+
+# --- lines -----------------------------------------------------------------------------------------
+def python_lines(text, names):
+    """Lines of the functions with these names: no blank ones, comments or docstrings."""
+    skip = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    used = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in skip:
+            used.update(range(token.start[0], token.end[0] + 1))
+    lines = set()
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef) and function.name in names:
+            first = min([function.lineno] + [decorator.lineno for decorator in function.decorator_list])
+            mine = set(range(first, function.end_lineno + 1)) & used
+            if ast.get_docstring(function) is not None:
+                mine -= set(range(function.body[0].lineno, function.body[0].end_lineno + 1))
+            lines |= mine
+    return len(lines)
+
+
+def cpp_lines(text):
+    """Lines that are neither blank nor only a comment."""
+    text = re.sub(r"/\*.*?\*/", lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL)
+    return sum(1 for line in re.sub(r"//[^\n]*", "", text).split("\n") if line.strip())
+
+
+def included(file, root):
+    """A file and the chapters' files that it includes, directly or not."""
+    seen, todo = [], [Path(file)]
+    while todo:
+        path = todo.pop()
+        if path in seen or path.parts[0] != "chapters" or not (root / path).is_file():
+            continue
+        seen.append(path)
+        todo += map(Path, re.findall(r'^\s*#include "([^"]+)"', (root / path).read_text(), re.MULTILINE))
+    return seen
+
+
+def lines_table(root=book.ROOT):
+    triton = (root / TRITON).read_text()
+    counted = {"Triton": {problem: (python_lines(triton, names), "") for problem, names in TRITON_FUNCTIONS.items()},
+               **COUNTED}
+    rows = []
+    for language in ("cuTile", "Triton", "TileLang", "CUTLASS"):
+        rows.append([language] + [f"{counted[language][problem][0]:,}" if problem in counted[language] else "-"
+                                  for problem in PROBLEMS])
+    cells = []
+    for problem in PROBLEMS:
+        own = cpp_lines((root / LEVELS[problem]).read_text())
+        everything = sum(cpp_lines((root / file).read_text()) for file in included(LEVELS[problem], root))
+        cells.append(f"{own:,} of {everything:,}")
+    rows.append([OURS] + cells)
+    sources = [f"- {language}: {VERSIONS[language]}: "
+               + "; ".join(f"{PROBLEMS[problem]} {what}" for problem, (_, what) in COUNTED[language].items()) + "."
+               for language in COUNTED]
+    sources.append(f"- Triton: `{TRITON}`, which `./run compare` times.")
+    sources.append("- " + OURS.capitalize() + ": the last level's own file, of it and the chapters' files that it "
+                   "includes: " + ", ".join(f"`{Path(file).name}`" for file in LEVELS.values()) + ".")
+    return table(["lines"] + list(PROBLEMS.values()), rows, "lrrr") + "\n\n" + "\n".join(sources)
+
+
+# --- speed -----------------------------------------------------------------------------------------
+def name_of(ladder, size, variant):
+    shape = f"{size[0]:,}" if ladder == "gemm" else " x ".join(f"{extent:,}" for extent in size) if ladder == "softmax" \
+        else f"{size[0]} x {size[1]} x {size[3]:,} x {size[5]}"
+    words = {"gemm": "bf16", "softmax": "fp32", "attention": f"bf16 {variant}"}[ladder]
+    return f"{PROBLEMS[ladder]} {shape} {words}"
+
+
+def speed_table(document):
+    """A row per problem: the book's level, the fastest row of each language, and the best library."""
+    cases = {(case["ladder"], tuple(case["size"]), case["variant"]): case for case in document.get("comparisons", [])
+             if case["dtype"] == ("f32" if case["ladder"] == "softmax" else "bf16")}
+    rows, stale = [], False
+
+    def cell(found, speed):
+        ratio = found.get("vs_cookbook")
+        return significant(found[speed]) + (f" ({ratio['ratio']:.2f}x)" if ratio else "")
+
+    for key in SPEEDS:
+        case = cases.get(key)
+        if not case:
+            continue
+        speed = "tflops" if case["flops"] else "gbps"
+        by_time = sorted(case["rows"], key=lambda row: row["time_ms"]["median"])
+        ours = next((row for row in by_time if row["ours"]), None)
+        cells = [f"{name_of(*key)}, {case['unit']}"]
+        old = bool(ours) and ours["source_sha256"] not in book.current_hashes()
+        stale |= old
+        cells.append(f"{code(ours['name'])} {cell(ours, speed)}" + (f" {STALE}" if old else "") if ours else "-")
+        for language in LANGUAGES:
+            mine = [row for row in by_time if not row["ours"] and row["name"].startswith(language)
+                    and row["name"] != SHIPPED]
+            cells.append(cell(mine[0], speed) if mine else "-")
+            if language == "cuTile":
+                own = [row for row in by_time if row["name"] == SHIPPED]
+                cells.append(cell(own[0], speed) if own else "-")
+        library = next((row for row in by_time if not row["ours"]
+                        and not row["name"].startswith(tuple(LANGUAGES))), None)
+        cells.append(f"{library['name']} {cell(library, speed)}" if library else "-")
+        rows.append(cells)
+    if not rows:
+        return ""
+    header = ["", OURS]
+    for language in LANGUAGES:
+        header += [language] + ([SHIPPED] if language == "cuTile" else [])
+    versions = [f"{name} {version}" for name, version in document["versions"].items() if version]
+    below = (f"{document['device']['name']}, {document['date'][:10]}, {', '.join(versions)}; median of cold runs, "
+             "interleaved in one process; in brackets the speed over this book's in the same rounds. A language's "
+             "fastest row counts.")
+    if stale:
+        below += f" {STALE} measured before its source last changed."
+    return table(header + ["fastest library"], rows, "l" + "r" * len(header)) + "\n\n" + below
+
+
+# --- tiles -----------------------------------------------------------------------------------------
+def flops(entry):
+    size = entry["size"]
+    if entry["ladder"] == "gemm":
+        return 2 * size[0] * size[1] * size[2]
+    batch, heads, seq, dim = size
+    return 4 * dim * batch * heads * (seq * (seq + 1) // 2 if entry["variant"] == "causal" else seq * seq)
+
+
+def tile_table(document, ladder, least):
+    """The configurations of a ladder that cuTile was tried with: a row per tile, CTAs per tile and worker warps, the
+    faster of its kernels; fastest first. least: smaller problems are left out."""
+    entries = [entry for entry in document.get("cutile") or [] if entry["ladder"] == ladder
+               and max(entry["size"]) >= least]
+    found, failed = {}, {}
+    for column, entry in enumerate(entries):
+        for config in entry["configs"]:
+            hints = config["hints"]
+            key = (tuple(config["tile"]), hints.get("num_ctas", 1), hints.get("num_worker_warps"),
+                   hints.get("occupancy") if ladder == "attention" else None, config["shipped"])
+            if "ms" in config:
+                speed = flops(entry) / config["ms"] / 1e9
+                found.setdefault(key, {})[column] = max(speed, found.get(key, {}).get(column, 0))
+            else:
+                failed.setdefault(key, config["reason"])
+    if not found:
+        return ""
+    rows = []
+    for key, speeds in sorted(found.items(), key=lambda item: -max(item[1].values())):
+        tile, ctas, warps, occupancy, shipped = key
+        rows.append([" x ".join(map(str, tile)), ctas, warps or "compiler's choice"]
+                    + ([occupancy or "compiler's choice"] if ladder == "attention" else [])
+                    + ["TileGym" if shipped else "added here"]
+                    + [significant(speeds[column]) if column in speeds else "-" for column in range(len(entries))])
+    names = [entry["variant"] or f"{entry['size'][0]:,}" for entry in entries]
+    header = ["tile", "CTAs per tile", "worker warps"] + (["blocks per SM"] if ladder == "attention" else []) + ["from"]
+    text = table(header + [f"{name}, TFLOP/s" for name in names], rows,
+                 "lrr" + ("r" if ladder == "attention" else "") + "l" + "r" * len(names))
+    gone = [f"{' x '.join(map(str, key[0]))} with {key[1]} CTAs: {reason}" for key, reason in failed.items()
+            if key not in found]
+    return text + (f"\n\nDid not run: {'; '.join(gone)}." if gone else "")
+
+
+def text(results, root=book.ROOT):
+    """What stands between the markers of docs/languages.md."""
+    parts = ["**Lines**", lines_table(root)]
+    document = (results.comparison if results else None) or {}
+    if document and (speeds := speed_table(document)):
+        parts += ["**Speed** · `./run compare`", speeds]
+    for ladder, title, least in (("gemm", "GEMM, bf16", 4096),
+                                 ("attention", "attention, bf16, head dimension 128", 8192)):
+        if tiles := tile_table(document, ladder, least):
+            parts += [f"**Tiles in cuTile: {title}**", tiles]
+    return "\n\n".join(parts)
