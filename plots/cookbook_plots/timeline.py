@@ -101,8 +101,15 @@ def figure(traces, theme):
     fig.legend(patches, list(CATEGORIES), loc="lower right", ncol=len(CATEGORIES), fontsize=8.5, frameon=False,
                bbox_to_anchor=(0.99, 0.005))
     clocks = {about["clock"] for _, about in traces}
-    style.conditions(fig, theme, ORDER if clocks == {"order"} else f"times on {traces[0][1]['device']}", width=0.6)
+    style.conditions(fig, theme, ORDER if clocks == {"order"} else times_of([about for _, about in traces]), width=0.6)
     return fig
+
+
+def times_of(traces):
+    """Where the times come from, and what the marks cost."""
+    slower = [f"{about['level']} {about['overhead']:.1f}x" for about in traces if about.get("overhead")]
+    return f"times on {traces[0]['device']}" + (f" · the marks cost time, so everything takes longer: {', '.join(slower)}"
+                                                  if slower else "")
 
 
 def main(arguments=None):

@@ -57,6 +57,13 @@ class TimelineTest(unittest.TestCase):
         tracks = {(0, f"warp {warp}{what}"): [] for warp in range(8) for what in ("", ": copies in flight")}
         self.assertEqual([label for label, _ in timeline.rows(tracks)], ["warp 0", "warp 0: copies in flight"])
 
+    def test_times_say_what_the_marks_cost(self):
+        about = {"level": "static", "device": "NVIDIA H200"}
+        self.assertEqual(timeline.times_of([about]), "times on NVIDIA H200")
+        self.assertEqual(timeline.times_of([{**about, "overhead": 2.49}, {**about, "level": "ping_pong", "overhead": 2.8}]),
+                         "times on NVIDIA H200 · the marks cost time, so everything takes longer: static 2.5x, "
+                         "ping_pong 2.8x")
+
     def test_the_figure_of_an_order_says_so(self):
         for clock, expected in (("order", True), ("time", False)):
             status, out, _ = self.run_main(self.write(trace(clock)), "--out", self.folder / "figure")
