@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The library call for the same task.
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "chapters/02_tiling/cublas_sgemm.hpp"
 

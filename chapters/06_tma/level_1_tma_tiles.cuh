@@ -182,8 +182,8 @@ struct TmaTiles : tma_tiles::LevelOn<tma_tiles::Config> {
       .name = "tma_tiles",
       .changed = "TMA loads whole tiles, mbarriers say when they have arrived",
       .expect =
-          "about the level below: the same tensor core instructions, only without address "
-          "arithmetic",
+          "somewhat slower than level 0, because its tiles are smaller: the same tensor-core "
+          "instructions, without address arithmetic",
       .cost = "one tensor map per operand; sm_90; pitches that are multiples of 16 bytes",
   };
 

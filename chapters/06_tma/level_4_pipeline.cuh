@@ -98,7 +98,8 @@ struct WgmmaPipeline : pipeline::LevelOn<pipeline::Config> {
       .name = "pipeline",
       .changed = "three stages between loads and wgmma: full and empty barriers",
       .expect =
-          "1.2x: a load has two rounds of wgmma to arrive in, where other blocks hid part of it",
+          "1.2x: a load has the time of two k-blocks of wgmma to arrive; before, only other blocks "
+          "worked during a load",
       .cost = "96 KB of shared memory per block",
   };
 

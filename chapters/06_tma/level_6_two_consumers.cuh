@@ -24,8 +24,8 @@ struct TwoConsumers : warp_specialised::LevelOn<two_consumers::Config> {
       .name = "two_consumers",
       .changed = "128 x 256 tiles: two consumer warpgroups with 64 rows each",
       .expect =
-          "1.2x: 43 multiplications per byte loaded instead of 32, and one warpgroup computes "
-          "while one waits",
+          "1.2x: 43 FMAs per byte loaded instead of 32, and one warpgroup computes while the other "
+          "waits",
       .cost = "192 KB of shared memory: one block per SM",
   };
 

@@ -12,8 +12,8 @@
 ///      mn 1 [        ] [        ]                       k 1 [         ] [         ]
 ///       .      panel 0    panel 1                        .     panel 0     panel 1
 ///
-/// Neither order differs from the one in memory: the tensor cores transpose as they read. That is
-/// why the four layouts NN, NT, TN and TT need no transpose kernel.
+/// TMA keeps the order that the matrix has in memory. The tensor cores transpose as they read, so
+/// the four layouts NN, NT, TN and TT need no transpose kernel.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ struct OperandTile {
   /// Starts the loads of the tile at (mn, k); `bar` counts kBytes. Called by one thread.
   static __device__ __forceinline__ void load(unsigned char* tile, const TensorMap* map,
                                               uint64_t* bar, int mn, int k) {
-    static_assert(kParts == 1, "a block that loads alone loads everything");
+    static_assert(kParts == 1, "a tile in several parts needs load_part");
     const int x = kAlongK ? k : mn, y = kAlongK ? mn : k;
 #pragma unroll
     for (int panel = 0; panel < kPanels; ++panel) {

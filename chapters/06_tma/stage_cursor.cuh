@@ -5,7 +5,8 @@
 
 namespace cookbook {
 
-/// A stage of a ring of kStages, and the parity of the phase that its barriers are in.
+/// A place in a ring of kStages stages, which are used one after the other and then again: the
+/// stage, and the parity of the phase that its barriers are in.
 template <int kStages>
 struct StageCursor {
   int stage = 0;

@@ -94,8 +94,8 @@ struct Turns {
     named_barrier_arrive(1 + (consumer + 1) % kConsumers, 2 * kWarpgroup);
   }
   // Every arrival needs a wait. Before the first turn the last consumer arrives once, so that
-  // consumer 0 may begin. After the last turn consumer 0 waits once more, for the arrival left
-  // over.
+  // consumer 0 may begin. After the last turn consumer 0 waits once more, for the arrival at the
+  // end of the last consumer's last turn.
   __device__ __forceinline__ void open() const {
     if (consumer == kConsumers - 1) end();
   }

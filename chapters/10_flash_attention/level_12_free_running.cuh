@@ -95,75 +95,38 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    const int consumer = warp / 4 - 1, lane = lane_idx();
-    const unsigned char* q_tile = smem.q + consumer * 64 * 128;  // this warpgroup's rows
-    const auto release = [lane](uint64_t* empty) {
-      if (lane == 0) mbarrier_arrive(empty);
-    };
-    using Slot = StageCursor<C::kSlots>;
-    Slot slot;  // of the query tile whose output accumulates
-    StageCursor<C::kStages> k_ring, v_ring;
-    StageCursor<1> q_ring;
-
-    // What is known about a tile stays in shared memory: registers are scarce.
-    const auto wait_for_tile = [&](const Slot& at) {
-      mbarrier_wait(&smem.tile_full[at.stage], at.phase);
-      return __shfl_sync(kFullWarp, smem.tile[at.stage].key_tiles, 0);
-    };
-    const auto first_row = [&](const Slot& at) {
-      return smem.tile[at.stage].first_query + (warp - 4) * 16;
-    };
+    SeamConsumer<C> consumer(smem, warp);
+    const unsigned char* q_tile = smem.q + consumer.index * 64 * 128;  // this warpgroup's rows
     float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
     float s[kBlockN / 2];          // (64 queries, keys) per warpgroup
     uint32_t p[kBlockN / 16][4];   // (64 queries, keys) as A operands of 16 keys
     float rescale[2];
     RowStates rows;
-    const auto scores_done = [&](int n) {
-      release(&smem.k_empty[k_ring.stage]);
-      k_ring.advance();
-      if (n == 0) release(&smem.q_empty[consumer]);  // the next tile's queries may be loaded
-    };
-    const auto output_done = [&] {
-      wait_for_batch<0>(acc);
-      release(&smem.v_empty[v_ring.stage]);
-      v_ring.advance();
-    };
     // Starts the scores of key tile n, and P V of the key tile before it. Returns when the scores
     // are complete.
     const auto start_tile = [&](int n) {
-      mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
-      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
-      mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
-      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+      mbarrier_wait(&smem.k_full[consumer.k_ring.stage], consumer.k_ring.phase);
+      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[consumer.k_ring.stage]);
+      mbarrier_wait(&smem.v_full[consumer.v_ring.stage], consumer.v_ring.phase);
+      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[consumer.v_ring.stage]);
       wait_for_batch<1>(s);
-      scores_done(n);
-    };
-    // Stores the rows of the tile in `slot`, and starts the next tile's at zero.
-    const auto store = [&] {
-      const SeamTile& tile = smem.tile[slot.stage];
-      finish_and_store_wide(o, lse, shape, tile.batch, tile.head, first_row(slot), acc, rows);
-      __syncwarp();
-      release(&smem.tile_empty[slot.stage]);
-      slot.advance();
-#pragma unroll
-      for (float& x : acc) x = 0;
+      consumer.scores_done(n);
     };
 
-    for (int tiles = wait_for_tile(slot); tiles >= 0;) {
+    for (int tiles = consumer.wait_for_tile(consumer.slot); tiles >= 0;) {
       if (tiles == 0) {  // no key is visible
         rows = RowStates{};
-        store();
-        tiles = wait_for_tile(slot);
+        consumer.store(o, lse, shape, acc, rows);
+        tiles = consumer.wait_for_tile(consumer.slot);
         continue;
       }
       // Step 1: the first scores and softmax of a run of tiles, with nothing to overlap.
-      mbarrier_wait(&smem.q_full[consumer], q_ring.phase);
-      q_ring.advance();
-      mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
-      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+      consumer.wait_for_queries();
+      mbarrier_wait(&smem.k_full[consumer.k_ring.stage], consumer.k_ring.phase);
+      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[consumer.k_ring.stage]);
       wait_for_batch<0>(s);
-      scores_done(tiles - 1);
-      mask_tile<kBlockN>(s, shape, first_row(slot), (tiles - 1) * kBlockN);
+      consumer.scores_done(tiles - 1);
+      mask_tile<kBlockN>(s, shape, consumer.first_row(consumer.slot), (tiles - 1) * kBlockN);
       rows = RowStates{};
       lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
       pack_weights<T>(p, s);
@@ -171,37 +134,36 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         // Step 2: the other tiles of keys, with a split softmax.
         for (int n = tiles - 2; n >= 0; --n) {
           start_tile(n);
-          mask_tile<kBlockN>(s, shape, first_row(slot), n * kBlockN);
+          mask_tile<kBlockN>(s, shape, consumer.first_row(consumer.slot), n * kBlockN);
           const SoftmaxState state =
               begin_softmax<C::kSlack, kHead>(s, rows, rescale, shape.scale_log2, minus_infinity);
           finish_softmax_before_wait(rows);
-          output_done();
+          consumer.output_done(acc);
           if (state.moved) scale_rows(acc, rescale);
           end_softmax<kHead>(s, rows, state, shape.scale_log2);
           pack_weights<T>(p, s);
         }
         // Step 3: the seam: the next query tile's first scores and this one's last P V.
-        Slot next = slot;
+        auto next = consumer.slot;
         next.advance();
-        tiles = wait_for_tile(next);
+        tiles = consumer.wait_for_tile(next);
         if (tiles <= 0) break;
-        mbarrier_wait(&smem.q_full[consumer], q_ring.phase);
-        q_ring.advance();
+        consumer.wait_for_queries();
         start_tile(tiles - 1);
-        mask_tile<kBlockN>(s, shape, first_row(next), (tiles - 1) * kBlockN);
+        mask_tile<kBlockN>(s, shape, consumer.first_row(next), (tiles - 1) * kBlockN);
         RowStates fresh;
         lazy_softmax<C::kSlack>(s, fresh, rescale, shape.scale_log2);
         finish_softmax_before_wait(fresh);
-        output_done();
-        store();
+        consumer.output_done(acc);
+        consumer.store(o, lse, shape, acc, rows);
         rows = fresh;
         pack_weights<T>(p, s);
       }
       // Step 4: the last P V of a run, with nothing to overlap.
-      mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
-      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
-      output_done();
-      store();
+      mbarrier_wait(&smem.v_full[consumer.v_ring.stage], consumer.v_ring.phase);
+      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[consumer.v_ring.stage]);
+      consumer.output_done(acc);
+      consumer.store(o, lse, shape, acc, rows);
     }
   }
 }

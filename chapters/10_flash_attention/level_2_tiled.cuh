@@ -126,8 +126,8 @@ struct Tiled : Level {
       .name = "tiled",
       .changed = "64 queries share each tile of 32 keys in shared memory",
       .expect =
-          "64 times fewer key bytes through L2, no shuffle per score: bound by FMA and shared "
-          "memory, the CUDA cores' ceiling",
+          "64 times fewer key bytes through L2, and no shuffle per score; now the FMA units and "
+          "shared memory are the limit",
       .cost = "two barriers per tile; fp32 copies of the tiles, 80 KB",
   };
 

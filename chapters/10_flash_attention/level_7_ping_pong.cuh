@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 struct PingPong : HopperLevel<PingPongConfig> {
   static constexpr LevelText text{
       .name = "ping_pong",
-      .changed = "named barriers: one's softmax runs during the other's wgmma",
+      .changed = "named barriers: one warpgroup's softmax runs during the other's wgmma",
       .expect =
           "max(wgmma, softmax) instead of their sum: at head dimension 128 the wgmma of one "
           "warpgroup cover the exponentials of the other",

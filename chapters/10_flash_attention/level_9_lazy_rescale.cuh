@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Level 9: lazy rescaling. The maximum in exp2(s - max) only has to keep the weights in range, so
-// it may lag behind. It is updated only when a score exceeds it by a factor of 2^8, which hardly
-// ever happens after the first tiles. Otherwise the output keeps its scale. That saves d / 2
-// multiplications per thread and tile between one P V and the next.
+// it may be out of date. It is updated only when the true maximum is more than 8 larger (in log2
+// units: a weight would exceed 2^8). This is rare after the first tiles. Otherwise the output keeps
+// its scale, which saves d / 2 multiplications per thread and tile between one P V and the next.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -17,7 +17,7 @@ struct LazyConfig : CaseT {
   static constexpr int kBlockN = 128;                             // keys per tile
   static constexpr int kStages = 2;                               // tiles of K, and of V
   static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
-  static constexpr int kSlack = 8;  // log2 of how far a weight may exceed 1; half reaches 2^16
+  static constexpr int kSlack = 8;  // weights are at most 2^kSlack; fp16 holds up to 2^16
   static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
   struct Smem {
     alignas(1024) unsigned char q[kBlockM * CaseT::kHeadDim * 2];
@@ -128,10 +128,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 struct Lazy : HopperLevel<LazyConfig> {
   static constexpr LevelText text{
       .name = "lazy_rescale",
-      .changed = "the output is rescaled only when the maximum has grown 2^8-fold",
+      .changed = "the output is rescaled only when a maximum has grown by more than 8 (log2)",
       .expect =
-          "d / 2 of some 500 instructions per tile and thread disappear, from the stretch where "
-          "this warpgroup has no wgmma in flight",
+          "d / 2 of about 500 instructions per tile and thread disappear; they ran while this "
+          "warpgroup had no wgmma in flight",
       .cost = "a vote per tile; weights up to 256 instead of 1",
   };
 

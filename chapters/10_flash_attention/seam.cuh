@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Shared by levels 11 and 12: shared memory, barriers and the producer. The first keys of the next
-// query tile are loaded before the last values of the current one.
+// Shared by levels 11 and 12: shared memory, barriers, the producer, and what a consumer does
+// between its GEMMs. The first keys of the next query tile are loaded before the last values of the
+// current one.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -104,5 +105,63 @@ __device__ __forceinline__ void produce_tiles(typename C::Smem& smem, const Tens
     atomicExch(&counters->done, 0);
   }
 }
+
+/// What a thread of a consumer warpgroup knows: its place in each ring. And the steps between the
+/// GEMMs, which all threads of the warpgroup call. What is known about a query tile stays in shared
+/// memory, because registers are scarce.
+template <class C>
+struct SeamConsumer {
+  using Slot = StageCursor<C::kSlots>;
+  typename C::Smem& smem;
+  int warp, index, lane;  // warp of the block; the consumer's index, 0 for warps 4 to 7
+  StageCursor<C::kStages> k_ring, v_ring;
+  Slot slot;  // of the query tile whose output accumulates
+  StageCursor<1> q_ring;
+
+  __device__ __forceinline__ SeamConsumer(typename C::Smem& smem, int warp)
+      : smem(smem), warp(warp), index(warp / 4 - 1), lane(lane_idx()) {}
+
+  __device__ __forceinline__ void release(uint64_t* empty) const {
+    if (lane == 0) mbarrier_arrive(empty);
+  }
+  /// Waits until the query tile is announced. Returns its number of key tiles; -1: no more tiles.
+  __device__ __forceinline__ int wait_for_tile(const Slot& at) const {
+    mbarrier_wait(&smem.tile_full[at.stage], at.phase);
+    return __shfl_sync(kFullWarp, smem.tile[at.stage].key_tiles, 0);
+  }
+  /// The first query of this warp.
+  __device__ __forceinline__ int first_row(const Slot& at) const {
+    return smem.tile[at.stage].first_query + (warp - 4) * 16;
+  }
+  __device__ __forceinline__ void wait_for_queries() {
+    mbarrier_wait(&smem.q_full[index], q_ring.phase);
+    q_ring.advance();
+  }
+  /// The scores of key tile n are complete.
+  __device__ __forceinline__ void scores_done(int n) {
+    release(&smem.k_empty[k_ring.stage]);
+    k_ring.advance();
+    if (n == 0) release(&smem.q_empty[index]);  // the next tile's queries may be loaded
+  }
+  /// Waits until P V is complete.
+  template <int kCount>
+  __device__ __forceinline__ void output_done(float (&acc)[kCount]) {
+    wait_for_batch<0>(acc);
+    release(&smem.v_empty[v_ring.stage]);
+    v_ring.advance();
+  }
+  /// Stores the rows of the tile in `slot`, and starts the next tile's at zero.
+  template <class T, int kCount>
+  __device__ __forceinline__ void store(T* o, float* lse, const Shape& shape, float (&acc)[kCount],
+                                        const RowStates& rows) {
+    const SeamTile& tile = smem.tile[slot.stage];
+    finish_and_store_wide(o, lse, shape, tile.batch, tile.head, first_row(slot), acc, rows);
+    __syncwarp();
+    release(&smem.tile_empty[slot.stage]);
+    slot.advance();
+#pragma unroll
+    for (float& x : acc) x = 0;
+  }
+};
 
 }  // namespace cookbook::attention

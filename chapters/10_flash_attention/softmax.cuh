@@ -69,10 +69,10 @@ __device__ __forceinline__ void online_softmax(float (&s)[kCount], RowStates& ro
   timeline::end(timeline::Kind::softmax);
 }
 
-/// As online_softmax, but a row's maximum stays unchanged until the tile exceeds it by more than a
-/// factor of 2^kSlack. The maximum only has to keep exp2 in range: any number near it works, and
-/// weights up to 2^kSlack are as exact as weights up to 1. Returns, for the whole warp, whether the
-/// maximum of any of its rows changed, so that the output must be rescaled.
+/// As online_softmax, but a row's maximum stays unchanged until a score of the tile exceeds it by
+/// more than kSlack (in log2 units). The maximum only has to keep exp2 in range: any number near it
+/// works, and weights up to 2^kSlack are as exact as weights up to 1. Returns, for the whole warp,
+/// whether the maximum of any of its rows changed, so that the output must be rescaled.
 template <int kSlack, int kCount>
 __device__ __forceinline__ bool lazy_softmax(float (&s)[kCount], RowStates& rows,
                                              float (&rescale)[2], float scale_log2) {

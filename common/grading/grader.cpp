@@ -134,11 +134,6 @@ class Grader {
   std::string outcome_of(const Task& task, Instance& instance, const json& answer);
   void run(const Task& task);
   void check_claims(const Task& task, const AnyProblem& problem, const json* trace);
-  bool all_passed(const std::string& step) const {
-    return std::all_of(checks_.begin(), checks_.end(), [&](const json& check) {
-      return check.at("step") != step || check.at("passed").get<bool>();
-    });
-  }
   bool any_passed(const std::string& step) const {
     return std::any_of(checks_.begin(), checks_.end(), [&](const json& check) {
       return check.at("step") == step && check.at("passed").get<bool>();

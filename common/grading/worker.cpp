@@ -9,12 +9,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/host_access.hpp"
 #include "common/backend/simt/trace.hpp"

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "common/harness/check.hpp"
 #include "common/harness/isolate.hpp"

@@ -2,8 +2,6 @@
 // Accesses of different groups, and of the threads of one, to the same global memory.
 #include <sched.h>
 
-#include <algorithm>
-
 #include "common/backend/simt/tracing_worker.hpp"
 
 namespace cookbook::simt::tracing {

@@ -4,8 +4,6 @@
 #include <link.h>
 #include <sys/mman.h>
 
-#include <algorithm>
-
 extern "C" char __executable_start;
 
 namespace cookbook::simt::tracing {
