@@ -482,15 +482,15 @@ TEST(GemvOf, SplitsFillTheDeviceOnceInWholeRounds) {
     EXPECT_EQ(splits.count, count);
     EXPECT_EQ(splits.depth, depth);
   };
-  expect(splits_of(2048, 8192, 2048, 8, 132), 1, 8192);  // enough tiles
-  expect(splits_of(529, 8192, 2048, 8, 132), 1, 8192);   // two of each would be too many
-  expect(splits_of(528, 8192, 2048, 8, 132), 2, 4096);   // just fit
-  expect(splits_of(112, 8192, 32, 8, 132), 9, 928);      // 1,008 of 1,056 blocks: no second wave
-  expect(splits_of(32, 8192, 32, 8, 132, 8), 8, 1024);   // no more than asked for
-  expect(splits_of(32, 8192, 32, 8, 132), 32, 256);      // 33 fit, of 8 rounds at most
-  expect(splits_of(1, 5000, 2048, 8, 132), 3, 2048);     // no more than there are rounds
-  expect(splits_of(1, 1, 32, 8, 132), 1, 32);
-  expect(splits_of(3, 320, 32, 1, 12), 4, 96);  // 10 rounds: 3, 3, 3, 1
+  expect(splits_of(2048, 8192, 2048, 1056), 1, 8192);  // enough tiles
+  expect(splits_of(529, 8192, 2048, 1056), 1, 8192);   // two of each would be too many
+  expect(splits_of(528, 8192, 2048, 1056), 2, 4096);   // just fit
+  expect(splits_of(112, 8192, 32, 1056), 9, 928);      // 1,008 of 1,056 blocks: no second wave
+  expect(splits_of(32, 8192, 32, 1056, 8), 8, 1024);   // no more than asked for
+  expect(splits_of(32, 8192, 32, 1056), 32, 256);      // 33 fit, of 8 rounds at most
+  expect(splits_of(1, 5000, 2048, 1056), 3, 2048);     // no more than there are rounds
+  expect(splits_of(1, 1, 32, 1056), 1, 32);
+  expect(splits_of(3, 320, 32, 12), 4, 96);  // 10 rounds: 3, 3, 3, 1
 }
 
 TEST(GemvOf, AnyShapeTakesItForOneRowOrColumnOnly) {
@@ -500,8 +500,8 @@ TEST(GemvOf, AnyShapeTakesItForOneRowOrColumnOnly) {
   EXPECT_EQ(plan(1, 512, 256).gemv.outputs, 512);
   EXPECT_EQ(plan(512, 1, 256).gemv.outputs, 512);
   EXPECT_EQ(plan(1, 1, 256).gemv.outputs, 1);
-  EXPECT_EQ(plan(65, 512, 256).gemv.outputs, 0);
-  EXPECT_EQ(plan(512, 65, 256).gemv.outputs, 0);
+  EXPECT_EQ(plan(17, 512, 256).gemv.outputs, 0);
+  EXPECT_EQ(plan(512, 17, 256).gemv.outputs, 0);
   EXPECT_EQ(plan(1, 512, 0).gemv.outputs, 0);
 }
 
@@ -535,35 +535,45 @@ TEST(Skinny, OneClusterPerTileAndOneWave) {
     const auto expect_whole = [&](const Splits& splits, int outputs, int depth) {
       const std::int64_t clusters = (size[1] + splits.wide * outputs - 1) / (splits.wide * outputs);
       EXPECT_GE(splits.count, 1);
-      EXPECT_LE(splits.count, 8);
-      EXPECT_TRUE(splits.count == 1 || clusters * splits.count <= 4 * 132) << size[1];
+      EXPECT_LE(splits.count, 6);
+      EXPECT_TRUE(splits.count == 1 || clusters * splits.count <= 448) << size[1];
       EXPECT_EQ(splits.depth % (depth * 4 / splits.wide), 0) << size[1];
       EXPECT_LT((splits.count - 1) * splits.depth, size[2]) << size[1];
       EXPECT_GE(splits.count * splits.depth, size[2]) << size[1];
     };
     const Gemv g = gemv_of(product(size[0], size[1], size[2]), anywhere());
-    expect_whole(skinny_splits<SkinnyConfig<false, true, 1>>(g, 132), 64, 32);
-    expect_whole(skinny_splits<SkinnyConfig<true, true, 1>>(g, 132), 32, 64);
+    expect_whole(skinny_splits<SkinnyConfig<false, true>>(g, 132), 64, 32);
+    expect_whole(skinny_splits<SkinnyConfig<true, true>>(g, 132), 32, 64);
   }
   const Gemv g = gemv_of(product(16, 8192, 8192), anywhere());
-  const Splits columns = skinny_splits<SkinnyConfig<false, true, 1>>(g, 132);
-  EXPECT_EQ(columns.wide,
-            2);  // 64 tiles of 128 outputs, 512 blocks; 256 with four warps side by side
-  EXPECT_EQ(columns.count, 8);
+  const Splits columns = skinny_splits<SkinnyConfig<false, true>>(g, 132);
+  EXPECT_EQ(columns.wide, 1);  // 128 tiles of 64 outputs
+  EXPECT_EQ(columns.count, 3);
 }
 
-TEST(Skinny, UpTo64VectorsOfWholeUnits) {
+TEST(Skinny, UpTo16VectorsOfWholeUnits) {
   const auto takes = [](const gemm::Problem& p) { return is_skinny(gemv_of(p, anywhere()), 132); };
-  EXPECT_TRUE(takes(product(64, 8192, 8192)));
-  EXPECT_FALSE(takes(product(65, 8192, 8192)));
-  EXPECT_TRUE(takes(vector_product(8192, 64, 8192, false, true)));
-  EXPECT_TRUE(takes(product(8192, 32, 8192)));   // the terms of a vector are scattered
-  EXPECT_FALSE(takes(product(8192, 40, 8192)));  // and here too many
+  EXPECT_TRUE(takes(product(16, 8192, 8192)));
+  EXPECT_FALSE(takes(product(17, 8192, 8192)));
+  EXPECT_TRUE(takes(product(8192, 16, 8192)));
+  EXPECT_TRUE(takes(vector_product(8192, 16, 8192, false, true)));
   EXPECT_FALSE(takes(product(16, 8191, 8192)));
   EXPECT_TRUE(takes(product(16, 8192, 8191)));
   EXPECT_FALSE(takes(vector_product(16, 8192, 8191, false, true)));
   EXPECT_TRUE(takes(product(16, 64, 1024)));
-  EXPECT_FALSE(takes(product(16, 64, 65536)));  // two clusters would read all of W
+  EXPECT_FALSE(takes(product(16, 64, 65536)));  // one cluster would read all of W
+}
+
+TEST(AnyShape, UpTo64RowsAreOneRowOfShortTiles) {
+  const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return gemm::AnyShape::prepare(product(m, n, k), anywhere());
+  };
+  EXPECT_EQ(plan(64, 8192, 8192).work.tiles(), 64);
+  EXPECT_EQ(plan(64, 8192, 8192).work.shared_tiles, 0);    // half of the SMs read fast enough
+  EXPECT_EQ(plan(17, 4096, 14336).work.shared_tiles, 32);  // a quarter does not
+  EXPECT_EQ(plan(32, 28672, 8192).work.shared_tiles, 224 - 132);
+  EXPECT_EQ(plan(64, 512, 512).work.shared_tiles, 0);  // the exchange would take longer
+  EXPECT_EQ(plan(65, 8192, 8192).work.tiles_m, 1);
 }
 
 // ---- predictions against what was measured -----------------------------------------------------

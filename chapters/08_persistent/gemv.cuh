@@ -226,8 +226,8 @@ Plan prepare_gemv(const Problem& p, const Buffers& at) {
   const bool rows = plan.gemv.w_rows_are_outputs;
   const std::int64_t tiles =
       cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, rows ? C::kRows : C::kCols);
-  plan.splits = splits_of(tiles, p.k, rows ? C::kRowRound : C::kColRound, C::kBlocksPerSm,
-                          device_info().sm_count);
+  plan.splits = splits_of(tiles, p.k, rows ? C::kRowRound : C::kColRound,
+                          std::int64_t{C::kBlocksPerSm} * device_info().sm_count);
   if (plan.splits.count > 1) {
     const auto blocks = static_cast<size_t>(tiles * plan.splits.count);
     plan.sums = DeviceMemory(blocks * (rows ? C::kRows : C::kCols) * sizeof(float), "partial sums");

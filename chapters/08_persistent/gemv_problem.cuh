@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
 /// A GEMM with few rows or few columns of C: its larger operand is W, the smaller one a few
-/// vectors. Shared by gemv.cuh (one vector) and skinny.cuh (2 to 64).
+/// vectors. Shared by gemv.cuh (one vector) and skinny.cuh (2 to 16).
 #pragma once
 
 #include <algorithm>
@@ -65,11 +65,10 @@ inline bool loads_vectors_of_x(const Gemv& g) {
 }
 
 /// At most as many splits as keep all blocks resident at once, each of whole rounds: a block that
-/// starts when the others end would add its whole time. `most`: of a tile.
-inline Splits splits_of(std::int64_t tiles, std::int64_t depth, int round, int blocks_per_sm,
-                        int sm_count, int most = 1 << 20) {
+/// starts when the others end would add its whole time. resident: blocks. most: splits.
+inline Splits splits_of(std::int64_t tiles, std::int64_t depth, int round, std::int64_t resident,
+                        int most = 1 << 20) {
   const std::int64_t rounds = cookbook::ceil_div<std::int64_t>(depth, round);
-  const std::int64_t resident = std::int64_t{blocks_per_sm} * sm_count;
   const std::int64_t fit = std::clamp<std::int64_t>(resident / tiles, 1, most);
   const std::int64_t wanted = std::min(rounds, fit);
   const std::int64_t each = cookbook::ceil_div(rounds, wanted);

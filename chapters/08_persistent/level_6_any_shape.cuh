@@ -173,6 +173,7 @@ Plan prepare_with(const Problem& p, const Buffers& at, int tiles_to_share) {
 using Large = Config<128, 256, 64, 4, 2, 8, Schedule::cooperative>;   // many tiles
 using Medium = Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // if those are too few
 using Small = Config<128, 64, 64, 8, 1, 8, Schedule::cooperative>;    // if those are too few
+using Short = Config<64, 128, 64, 8, 1, 8, Schedule::ping_pong>;      // up to 64 rows
 
 /// The plan of the configuration that is predicted to be fastest: its tiles assigned whole, or
 /// those of the last wave cut into k-blocks.
@@ -189,6 +190,18 @@ Plan prepare_best(const Problem& p, const Buffers& at) {
   return prepare[best](p, at, share ? guesses[best].tiles_to_share : 0);
 }
 
+/// The plan of a GEMM with up to 64 rows, which is bound by reading B. Two fifths of the SMs have
+/// enough loads in flight for that (8 stages of 24 KB each), so one wave of as many tiles is not
+/// cut.
+inline Plan prepare_short(const Problem& p, const Buffers& at) {
+  const Prediction guess = predict<Short>(p);
+  const int tiles = cookbook::ceil_div(static_cast<int>(p.n), Short::kBlockN);
+  const int sms = grid_blocks<Short>();
+  const bool one_wave = tiles <= sms && tiles * 5 >= sms * 2;
+  const bool share = guess.shared < guess.whole && !one_wave;
+  return prepare_with<Short>(p, at, share ? guess.tiles_to_share : 0);
+}
+
 }  // namespace any_shape
 
 struct AnyShape : LevelT<bf16> {
@@ -201,7 +214,7 @@ struct AnyShape : LevelT<bf16> {
           "the best level below at every size; 3.5x and more of cuBLAS where a pitch is odd; one "
           "row or column: reads at 0.85 of the roof; 2 to 64 take little longer than one",
       .cost =
-          "three configurations and kernels for one and for few vectors; workspace for odd "
+          "four configurations, and kernels for one and for few vectors; workspace for odd "
           "pitches",
   };
 
@@ -229,6 +242,7 @@ struct AnyShape : LevelT<bf16> {
                                            : prepare_gemv<GemvConfig<1>>(p, at);
     }
     if (is_skinny(gemv_of(p, at), device_info().sm_count)) return prepare_skinny(p, at);
+    if (p.m <= Short::kBlockM) return prepare_short(p, at);
     return prepare_best<Large, Medium, Small>(p, at);
   }
   static void run(const Plan& plan, Stream stream) {

@@ -73,7 +73,7 @@ int grid_blocks() {
 /// Estimated time of a GEMM with configuration C, in clocks of the tensor cores (4,096 operations
 /// each), with its tiles assigned whole or those of the last incomplete wave cut into k-blocks.
 /// kStartClocks: filling the ring and storing the last tile. kShareBlocks: writing partial sums of
-/// a tile and fetching them, both through L2, in k-blocks of the tile.
+/// a tile of 128 rows and fetching them, both through L2, in k-blocks of the tile.
 struct Prediction {
   static constexpr double kStartClocks = 3000, kShareBlocks = 40;
   double whole, shared;
@@ -96,8 +96,8 @@ Prediction predict(const Problem& p) {
   result.whole = Prediction::kStartClocks + clocks * waves * work.k_blocks;
   result.tiles_to_share = rest;
   result.shared =
-      Prediction::kStartClocks +
-      clocks * (1.0 * work.tiles() * work.k_blocks / clusters + Prediction::kShareBlocks);
+      Prediction::kStartClocks + clocks * (1.0 * work.tiles() * work.k_blocks / clusters +
+                                           Prediction::kShareBlocks * C::kBlockM / 128);
   return result;
 }
 

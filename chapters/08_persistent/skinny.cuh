@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 for 2 to 64 rows or columns of C: W times a batch of vectors. Reading W still takes the
+/// Level 6 for 2 to 16 rows or columns of C: W times a batch of vectors. Reading W still takes the
 /// time, so W goes from global memory straight into the operands of mma.sync, 16 bytes per lane and
 /// load, and through no shared memory. K is divided among the blocks of a cluster, which add their
 /// sums through distributed shared memory.
@@ -15,13 +15,9 @@
 
 namespace cookbook::gemm::any_shape {
 
-/// The largest batch. Each block reads all vectors again, through L2: with 64 of them and 128
-/// outputs per block, half as many bytes as it reads of W. The accumulators of 64 take half of the
-/// registers.
-inline constexpr std::int64_t kMostVectors = 64;
-/// The same where the terms of a vector are scattered: each is a load of its own, and with more
-/// vectors those loads take longer than W.
-inline constexpr std::int64_t kMostScatteredVectors = 32;
+/// The largest batch: the 16 rows of an MMA. For more, each operand of W would be used by several
+/// MMAs, whose sums take the registers of loads in flight; tiles of 64 rows were measured faster.
+inline constexpr std::int64_t kMostVectors = 16;
 
 /// A cluster computes splits.wide * kOutputs outputs of all vectors, its blocks one split each.
 template <class C>
@@ -35,45 +31,35 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm) skinny(Gemv p, S
   const std::int64_t begin = split * splits.depth, end = min(begin + splits.depth, p.depth);
 
   WeightsOfWarp<C> w(p, first + warp % splits.wide * C::kOutputs);
-  const bf16* x[C::kBatchTiles][2];
+  const bf16* x[2];
 #pragma unroll
-  for (int m = 0; m < C::kBatchTiles; ++m) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {  // vectors past the last are read as the last
-      x[m][half] = p.x + min(std::int64_t{16 * m + 8 * half + g}, p.batch - 1) * p.x_pitch;
-    }
+  for (int half = 0; half < 2; ++half) {  // vectors past the last are read as the last
+    x[half] = p.x + min(std::int64_t{8 * half + g}, p.batch - 1) * p.x_pitch;
   }
 
-  float acc[C::kBatchTiles][C::kColumnTiles][4] = {};
+  float acc[C::kColumnTiles][4] = {};
   const auto add = [&](auto masked, std::int64_t k) {  // k: of the warp's next round
-    Words terms[C::kBlocks][C::kBatchTiles][2];
+    Words terms[C::kBlocks][2];
     w.template load<masked.value>(p.pitch, k + 8 * t, end);
 #pragma unroll
     for (int block = 0; block < C::kBlocks; ++block) {
 #pragma unroll
-      for (int m = 0; m < C::kBatchTiles; ++m) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          terms[block][m][half] =
-              load_terms<C, masked.value>(x[m][half], p.x_step, k + 32 * block + 8 * t, end);
-        }
+      for (int half = 0; half < 2; ++half) {
+        terms[block][half] =
+            load_terms<C, masked.value>(x[half], p.x_step, k + 32 * block + 8 * t, end);
       }
     }
 #pragma unroll
     for (int block = 0; block < C::kBlocks; ++block) {
+      const Words &low = terms[block][0], &high = terms[block][1];
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
 #pragma unroll
         for (int j = 0; j < C::kColumnTiles; ++j) {
           uint32_t b[2];
           w.operand(b, block, half, j);
-#pragma unroll
-          for (int m = 0; m < C::kBatchTiles; ++m) {
-            const Words &low = terms[block][m][0], &high = terms[block][m][1];
-            mma_m16n8k16<bf16>(
-                acc[m][j], {low[2 * half], high[2 * half], low[2 * half + 1], high[2 * half + 1]},
-                b);
-          }
+          mma_m16n8k16<bf16>(
+              acc[j], {low[2 * half], high[2 * half], low[2 * half + 1], high[2 * half + 1]}, b);
         }
       }
     }
@@ -105,16 +91,19 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm) skinny(Gemv p, S
   cluster_sync();  // no block exits while another reads its sums
 }
 
-/// Warps side by side read the same terms of the vectors, so as many as leave enough blocks to
-/// fill the device. A block's warps that are not side by side divide its terms.
+/// How outputs and terms are divided so that all blocks are resident at once. Clusters do not fill
+/// every SM, because a cluster lies within one GPC: so at most 0.85 of the blocks that would fit
+/// without clusters, and small clusters first. Warps side by side read the same terms of the
+/// vectors, so as many as leave 0.6; the other warps of a block divide its terms.
 template <class C>
 Splits skinny_splits(const Gemv& g, int sm_count) {
+  const std::int64_t resident = std::int64_t{C::kBlocksPerSm} * sm_count;
   for (int wide = C::kWarps;; wide /= 2) {
     const std::int64_t tiles = cookbook::ceil_div<std::int64_t>(g.outputs, wide * C::kOutputs);
-    const int round = C::kDepth * (C::kWarps / wide);
-    Splits splits = splits_of(tiles, g.depth, round, C::kBlocksPerSm, sm_count, kMostClusterSplits);
+    const int round = C::kDepth * (C::kWarps / wide), most = wide > 1 ? 4 : 6;
+    Splits splits = splits_of(tiles, g.depth, round, resident * 85 / 100, most);
     splits.wide = wide;
-    if (wide == 1 || tiles * splits.count >= C::kBlocksPerSm * sm_count * 4 / 5) return splits;
+    if (wide == 1 || tiles * splits.count >= resident * 60 / 100) return splits;
   }
 }
 
@@ -122,11 +111,8 @@ Splits skinny_splits(const Gemv& g, int sm_count) {
 /// With few outputs and long sums a cluster per tile leaves SMs without work, where stream-K has
 /// some for all.
 inline bool is_skinny(const Gemv& g, int sm_count) {
-  if (g.batch > (loads_vectors_of_x(g) ? kMostVectors : kMostScatteredVectors)) return false;
-  if (!loads_vectors_of_w(g)) return false;
-  constexpr std::int64_t kFewestOutputs = 32, kLongest = kMostClusterSplits * 1024;
-  const std::int64_t blocks = cookbook::ceil_div(g.outputs, kFewestOutputs) * kMostClusterSplits;
-  return blocks >= sm_count || g.depth <= kLongest;
+  if (g.batch > kMostVectors || !loads_vectors_of_w(g)) return false;
+  return g.outputs >= 4 * sm_count || g.depth <= 8192;
 }
 
 template <class C>
@@ -139,27 +125,17 @@ void launch_skinny(const Plan& plan, Stream stream) {
   launch(skinny<C>, config, stream, plan.gemv, plan.splits);
 }
 
-/// The plan of a GEMM that is_skinny.
 template <bool kRows, bool kVectorX>
 Plan prepare_skinny_in(const Problem& p, const Buffers& at) {
+  using C = SkinnyConfig<kRows, kVectorX>;
   Plan plan{TmaPlan{p, at}};
+  plan.launch_product = launch_skinny<C>;
   plan.gemv = gemv_of(p, at);
-  const auto prepare = [&](auto tiles) {
-    using C = SkinnyConfig<kRows, kVectorX, tiles.value>;
-    plan.launch_product = launch_skinny<C>;
-    plan.splits = skinny_splits<C>(plan.gemv, device_info().sm_count);
-  };
-  if (plan.gemv.batch <= 16) {
-    prepare(std::integral_constant<int, 1>{});
-  } else if (plan.gemv.batch <= 32) {
-    prepare(std::integral_constant<int, 2>{});
-  } else if constexpr (kVectorX) {
-    prepare(std::integral_constant<int, 4>{});
-  }
+  plan.splits = skinny_splits<C>(plan.gemv, device_info().sm_count);
   return plan;
 }
 
-/// The same for W and vectors of any layout.
+/// The plan of a GEMM that is_skinny.
 inline Plan prepare_skinny(const Problem& p, const Buffers& at) {
   const Gemv g = gemv_of(p, at);
   if (g.w_rows_are_outputs) {

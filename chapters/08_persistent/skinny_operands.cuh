@@ -20,18 +20,14 @@
 
 namespace cookbook::gemm::any_shape {
 
-inline constexpr int kMostClusterSplits = 8;  // blocks of a cluster on any device
-
 /// kRows: the stored rows of W are outputs, else its columns. kVectorX: eight terms of a vector are
-/// one load. kTiles: MMAs of 16 vectors each.
-template <bool kRows, bool kVectorX, int kTiles>
+/// one load.
+template <bool kRows, bool kVectorX>
 struct SkinnyConfig {
   static constexpr bool kRowsAreOutputs = kRows, kLoadsVectorsOfX = kVectorX;
-  static constexpr int kBatchTiles = kTiles, kBatch = 16 * kTiles;
+  static constexpr int kBatch = 16;  // rows of A
   static constexpr int kThreads = 128, kWarps = kThreads / kWarpSize;
-  static constexpr int kBlocksPerSm = kTiles == 1               ? 4
-                                      : kTiles == 2 && kVectorX ? 3
-                                                                : 2;  // resident
+  static constexpr int kBlocksPerSm = 4;  // resident
   // A warp's round: 4 KB of W, eight loads per lane, 128 contiguous bytes per stored row.
   static constexpr int kOutputs = kRows ? 32 : 64, kDepth = kRows ? 64 : 32;
   static constexpr int kColumnTiles = kOutputs / 8;  // of MMAs
@@ -68,7 +64,7 @@ __device__ __forceinline__ Words load_terms(const bf16* x, std::int64_t step, st
   return terms;
 }
 
-/// A warp's part of W: loads eight vectors of W per lane and picks operands of MMAs from them.
+/// W as a warp reads it: loads eight vectors of W per lane and picks operands of MMAs from them.
 template <class C>
 struct WeightsOfWarp {
   const bf16* rows[C::kRowsAreOutputs ? C::kColumnTiles : 1];
@@ -121,29 +117,24 @@ struct WeightsOfWarp {
 
 /// Stores a warp's accumulators by vector and output.
 template <class C>
-__device__ __forceinline__ void store_accumulators(
-    const float (&acc)[C::kBatchTiles][C::kColumnTiles][4],
-    float (&sums)[C::kBatch][C::kOutputs + 8]) {
+__device__ __forceinline__ void store_accumulators(const float (&acc)[C::kColumnTiles][4],
+                                                   float (&sums)[C::kBatch][C::kOutputs + 8]) {
   const int g = lane_idx() / 4, t = lane_idx() % 4;
 #pragma unroll
-  for (int m = 0; m < C::kBatchTiles; ++m) {
+  for (int half = 0; half < 2; ++half) {
+    float* row = sums[8 * half + g];
+    if constexpr (C::kRowsAreOutputs) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float* row = sums[16 * m + 8 * half + g];
-      if constexpr (C::kRowsAreOutputs) {
+      for (int j = 0; j < C::kColumnTiles; ++j) {
+        store_vector(row + 8 * j + 2 * t, floatx2{acc[j][2 * half], acc[j][2 * half + 1]});
+      }
+    } else {
 #pragma unroll
-        for (int j = 0; j < C::kColumnTiles; ++j) {
-          store_vector(row + 8 * j + 2 * t, floatx2{acc[m][j][2 * half], acc[m][j][2 * half + 1]});
-        }
-      } else {
+      for (int j = 0; j < C::kColumnTiles; j += 4) {
 #pragma unroll
-        for (int j = 0; j < C::kColumnTiles; j += 4) {
-#pragma unroll
-          for (int i = 2 * half; i < 2 * half + 2; ++i) {
-            store_vector(
-                row + C::position(16 * t + 8 * (i % 2) + j),
-                floatx4{acc[m][j][i], acc[m][j + 1][i], acc[m][j + 2][i], acc[m][j + 3][i]});
-          }
+        for (int i = 2 * half; i < 2 * half + 2; ++i) {
+          store_vector(row + C::position(16 * t + 8 * (i % 2) + j),
+                       floatx4{acc[j][i], acc[j + 1][i], acc[j + 2][i], acc[j + 3][i]});
         }
       }
     }
