@@ -65,6 +65,9 @@ def rows(tracks, block=0):
 
 def figure(traces, theme):
     """One panel per trace; a wait is an outline."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Path2D
+
     from . import style
     from .style import plt
     panels = [(rows(tracks), about) for tracks, about in traces]
@@ -74,7 +77,7 @@ def figure(traces, theme):
     total = fig.get_figheight()
     fig.subplots_adjust(left=0.23, right=0.985, top=1 - 0.42 / total, bottom=0.85 / total, hspace=0.5)
     for axis, (of, about) in zip(axes[:, 0], panels):
-        ends = [0.0]
+        ends, boxes = [0.0], {}  # colour -> rectangles; one path per colour keeps the file small
         for row, (label, spans) in enumerate(of):
             # Asynchronous spans overlap, such as several copies in flight, and are drawn side by side.
             asynchronous = label.endswith("in flight") or label.startswith("copies")
@@ -86,9 +89,13 @@ def figure(traces, theme):
                 placed.append((free, span))
             height = 0.72 / max(len(layers), 1)
             for layer, (_, category, begin, end) in placed:
-                colour = CATEGORIES.get(category)
-                axis.broken_barh([(begin, end - begin)], (row - 0.36 + layer * height, height), linewidth=0.5,
-                                 facecolor=colour or theme.background, edgecolor=theme.background if colour else theme.muted)
+                low = row - 0.36 + layer * height
+                boxes.setdefault(CATEGORIES.get(category), []).append((begin, low, end, low + height))
+        for colour, of_colour in sorted(boxes.items(), key=lambda item: item[0] is None):  # waits within a store lie above it
+            path = Path2D.make_compound_path(*(Path2D([(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)], closed=True)
+                                               for x0, y0, x1, y1 in of_colour))
+            axis.add_patch(PathPatch(path, linewidth=0.5, facecolor=colour or theme.background,
+                                     edgecolor=theme.background if colour else theme.muted))
         axis.set_xlim(0, max(ends))
         axis.set_ylim(len(of) - 0.5, -0.5)
         axis.set_yticks(range(len(of)), [label for label, _ in of], fontsize=8.5)
