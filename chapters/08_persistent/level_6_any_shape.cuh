@@ -221,7 +221,7 @@ struct AnyShape : LevelT<bf16> {
   static Claims claims(const Problem& p) {
     if (p.m == 1) {  // B, in loads of 16 bytes, and each byte once
       return {global_loads("b").coalesced(), global_loads("b").sectors_per_request(16),
-              global_loads("b").bytes(2.0 * p.n * p.k)};
+              global_loads("b").bytes(2.0 * p.n * p.k), against_library("cuBLAS", 0.97)};
     }
     if (p.m <= any_shape::kMostVectors && p.m < p.n) {  // the same from 4 or 8 stored rows of B
       return {global_loads("b").coalesced(), global_loads("b").sectors_per_request(16),
