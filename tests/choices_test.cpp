@@ -104,7 +104,15 @@ TEST(Choices, TheTableOfChapter9) {
   EXPECT_EQ(softmax_of(300000, 5, 4), RowKernel::packed_rows);
   EXPECT_EQ(softmax_of(16384, 1000, 2), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(16384, 1023, 4), RowKernel::on_chip);
-  EXPECT_EQ(softmax_of(777, 4099, 4), RowKernel::in_shared);
+  EXPECT_EQ(softmax_of(200000, 33, 2), RowKernel::packed_rows);
+  EXPECT_EQ(softmax_of(50000, 127, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(65536, 256, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(262144, 64, 4), RowKernel::short_rows);
+  EXPECT_EQ(softmax_of(8, 8192, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(16, 16384, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(16, 16384, 4), RowKernel::in_shared);  // in clusters
+  EXPECT_EQ(softmax_of(777, 4099, 4), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(8192, 1027, 4), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(777, 4099, 2), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(4096, 8192, 2), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(32768, 8192, 2), RowKernel::in_shared);
@@ -142,11 +150,14 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
 // The table of chapter 3's README.
 TEST(Choices, TheTableOfChapter3) {
   EXPECT_EQ(choose_transpose(3, 400001, false), TransposeKernel::few_rows);
-  EXPECT_EQ(choose_transpose(64, 100000, true), TransposeKernel::few_rows);
-  EXPECT_EQ(choose_transpose(65, 100000, false), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(32, 300001, false), TransposeKernel::few_rows);
+  EXPECT_EQ(choose_transpose(48, 100000, true), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(100, 50001, false), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(128, 100000, false), TransposeKernel::aligned);
   EXPECT_EQ(choose_transpose(400001, 3, false), TransposeKernel::few_cols);
   EXPECT_EQ(choose_transpose(100000, 32, true), TransposeKernel::few_cols);
-  EXPECT_EQ(choose_transpose(100000, 33, true), TransposeKernel::on_lines);
+  EXPECT_EQ(choose_transpose(100000, 33, true), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(100000, 128, true), TransposeKernel::on_lines);
   EXPECT_EQ(choose_transpose(8192, 8192, true), TransposeKernel::on_lines);
   EXPECT_EQ(choose_transpose(8191, 8193, false), TransposeKernel::aligned);
 }

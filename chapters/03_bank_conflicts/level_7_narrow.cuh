@@ -113,13 +113,15 @@ struct Narrow : Level {
       .name = "narrow",
       .changed = "few rows or few columns: a block's tile covers them all",
       .expect =
-          "1 to 32 columns or 1 to 64 rows: no thread is idle, and one side of a tile is "
-          "contiguous. Other shapes: level 6",
+          "1 to 32 rows or columns: no thread is idle, and one side of a tile is contiguous. Other "
+          "shapes: level 5 below 128, else level 6",
       .cost = "a second kernel, and a rule that chooses",
   };
 
   static Claims claims(const Problem& p) {
-    if (is_narrow(choose_transpose(p.shape.rows, p.shape.cols, false))) {
+    const TransposeKernel kernel = choose_transpose(p.shape.rows, p.shape.cols, false);
+    if (kernel == TransposeKernel::tiles) return mechanism(Vectorised::claims(p));
+    if (is_narrow(kernel)) {
       return {global_loads("in").coalesced(), global_stores("out").coalesced(),
               shared_stores().conflict_free(), shared_loads().conflict_free()};
     }
@@ -156,6 +158,7 @@ struct Narrow : Level {
     switch (choose_transpose(s.rows, s.cols, Aligned::on_lines(plan))) {
       case TransposeKernel::few_rows: return run_narrow<true>(plan, stream);
       case TransposeKernel::few_cols: return run_narrow<false>(plan, stream);
+      case TransposeKernel::tiles: return Vectorised::run(plan, stream);
       case TransposeKernel::on_lines: return Aligned::run_with<Aligned::OnLines>(plan, stream);
       case TransposeKernel::aligned: return Aligned::run_with<Aligned::Config>(plan, stream);
     }
