@@ -16,10 +16,9 @@ __global__ void scaled(Buffers at, float scale, std::int64_t n) {
   float y = static_cast<float>(a) * static_cast<float>(at.b[i]);
   if (kBug != Bug::scale_forgotten) y *= scale;
   at.wide[i] = fp8_e5m2(y);
-  float whole = y != y ? 0.0f : y;  // an i8 has no NaN
-  if (kBug != Bug::wraps) whole = fminf(fmaxf(whole, -128.0f), 127.0f);
-  const int nearest = kBug == Bug::truncates ? static_cast<int>(whole) : __float2int_rn(whole);
-  at.whole[i] = static_cast<std::int8_t>(nearest);
+  int whole = kBug == Bug::truncates ? static_cast<int>(y) : __float2int_rn(y);  // of NaN: 0
+  if (kBug != Bug::wraps) whole = min(max(whole, -128), 127);
+  at.whole[i] = static_cast<std::int8_t>(whole);
 }
 
 }  // namespace
