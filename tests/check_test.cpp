@@ -8,10 +8,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <random>
 #include <set>
 
+#include "common/device/fp8.cuh"
 #include "common/harness/claiming.hpp"
 #include "common/harness/claims_check.hpp"
 #include "common/harness/runner.hpp"
@@ -648,6 +650,222 @@ TEST(NarrowTypes, Fp32AndIntegers) {
   EXPECT_STREQ(dtype_name(DType::i32), "i32");
 }
 
+// ---- types of one byte -------------------------------------------------------------------------
+
+std::uint8_t byte_of(DType dtype, double value) {
+  HostTensor tensor({"x", dtype, 1, 1, 1, Role::input});
+  tensor.set(0, 0, value);
+  return *tensor.data<std::uint8_t>();
+}
+double byte_value(DType dtype, unsigned bits) {
+  HostTensor tensor({"x", dtype, 1, 1, 1, Role::input});
+  *tensor.data<std::uint8_t>() = static_cast<std::uint8_t>(bits);
+  return tensor.at(0, 0);
+}
+
+struct Byte {
+  unsigned bits;
+  double value;
+};
+// The rows of the tables in "OFP8 Formats for Deep Learning", and neighbours, by hand.
+const std::vector<Byte> kE4m3Table = {
+    {0x00, 0.0},          {0x01, 0.001953125}, {0x02, 0.00390625}, {0x07, 0.013671875},
+    {0x08, 0.015625},     {0x09, 0.017578125}, {0x30, 0.5},        {0x37, 0.9375},
+    {0x38, 1.0},          {0x39, 1.125},       {0x3c, 1.5},        {0x3f, 1.875},
+    {0x40, 2.0},          {0x44, 3.0},         {0x70, 128.0},      {0x77, 240.0},
+    {0x78, 256.0},        {0x7d, 416.0},       {0x7e, 448.0},      {0xb8, -1.0},
+    {0x81, -0.001953125}, {0xfe, -448.0}};
+const std::vector<Byte> kE5m2Table = {
+    {0x00, 0.0},       {0x01, 0x1p-16}, {0x02, 0x1p-15},  {0x03, 0x1.8p-15}, {0x04, 0x1p-14},
+    {0x05, 0x1.4p-14}, {0x38, 0.5},     {0x3b, 0.875},    {0x3c, 1.0},       {0x3d, 1.25},
+    {0x3e, 1.5},       {0x3f, 1.75},    {0x40, 2.0},      {0x78, 32768.0},   {0x7a, 49152.0},
+    {0x7b, 57344.0},   {0xbc, -1.0},    {0x81, -0x1p-16}, {0xfb, -57344.0}};
+
+TEST(ByteTypes, TablesOfBothFormats) {
+  for (const auto& [dtype, table] :
+       {std::pair{DType::e4m3, kE4m3Table}, {DType::e5m2, kE5m2Table}}) {
+    for (const Byte& byte : table) {
+      EXPECT_EQ(byte_value(dtype, byte.bits), byte.value) << byte.bits;
+      EXPECT_EQ(byte_of(dtype, byte.value), byte.bits) << byte.value;
+      EXPECT_EQ(rounded(dtype, byte.value), byte.value);
+    }
+    EXPECT_EQ(byte_of(dtype, -0.0), 0x80);
+    EXPECT_TRUE(std::signbit(byte_value(dtype, 0x80)));
+    EXPECT_EQ(byte_of(dtype, kNan), 0x7f);
+    EXPECT_TRUE(std::isnan(byte_value(dtype, 0x7f)));
+    EXPECT_TRUE(std::isnan(byte_value(dtype, 0xff)));
+    EXPECT_TRUE(std::isnan(rounded(dtype, kNan)));
+  }
+  EXPECT_EQ(byte_value(DType::e5m2, 0x7c), kInf);
+  EXPECT_EQ(byte_value(DType::e5m2, 0xfc), -kInf);
+  for (const unsigned bits : {0x7d, 0x7e, 0xfd, 0xfe}) {
+    EXPECT_TRUE(std::isnan(byte_value(DType::e5m2, bits)));
+  }
+}
+
+TEST(ByteTypes, TiesAndWhatIsBeyondTheLargest) {
+  const DType e4m3 = DType::e4m3, e5m2 = DType::e5m2;
+  const std::vector<std::pair<double, double>> of_e4m3 = {
+      {1.0625, 1.0},      {1.0626, 1.125},    {1.1875, 1.25},       {-1.0625, -1.0},
+      {17, 16},           {19, 20},           {448.1, 448},         {464, 448},
+      {465, 448},         {1e300, 448},       {kInf, 448},          {-kInf, -448},
+      {0x1p-10, 0},       {0x1.8p-9, 0x1p-8}, {0x1.01p-10, 0x1p-9}, {0x1.dp-7, 0x1.cp-7},
+      {0x1.fp-7, 0x1p-6}, {-0x1p-10, -0.0}};
+  for (const auto& [value, expected] : of_e4m3) {
+    EXPECT_EQ(rounded(e4m3, value), expected) << value;
+  }
+  const std::vector<std::pair<double, double>> of_e5m2 = {{1.125, 1.0},
+                                                          {1.126, 1.25},
+                                                          {1.375, 1.5},
+                                                          {9, 8},
+                                                          {11, 12},
+                                                          {57345, 57344},
+                                                          {61440, 57344},
+                                                          {65536, 57344},
+                                                          {kInf, 57344},
+                                                          {-kInf, -57344},
+                                                          {0x1p-17, 0},
+                                                          {0x1.8p-16, 0x1p-15},
+                                                          {0x1.cp-15, 0x1p-14},
+                                                          {0x1.01p-17, 0x1p-16}};
+  for (const auto& [value, expected] : of_e5m2) {
+    EXPECT_EQ(rounded(e5m2, value), expected) << value;
+  }
+}
+
+// Every value and every gap, against what the device's type does.
+TEST(ByteTypes, EveryGapIsRoundedToNearestEvenAsOnTheDevice) {
+  const auto device = [](DType dtype, float value) {
+    if (dtype == DType::e4m3) {
+      const fp8_e4m3 narrow(value);
+      return std::pair<unsigned, double>{narrow.__x, static_cast<float>(narrow)};
+    }
+    const fp8_e5m2 narrow(value);
+    return std::pair<unsigned, double>{narrow.__x, static_cast<float>(narrow)};
+  };
+  for (const auto& [dtype, last] : {std::pair{DType::e4m3, 0x7eu}, {DType::e5m2, 0x7bu}}) {
+    for (unsigned bits = 0; bits < last; ++bits) {
+      const double low = byte_value(dtype, bits), high = byte_value(dtype, bits + 1);
+      const double middle = (low + high) / 2;
+      ASSERT_LT(low, high);
+      const unsigned even = bits % 2 != 0 ? bits + 1 : bits;
+      for (const double s : {1.0, -1.0}) {
+        const unsigned sign = s < 0 ? 0x80 : 0;
+        for (const auto& [value, nearest] : {std::pair{low, bits},
+                                             {middle, even},
+                                             {(low + middle) / 2, bits},
+                                             {std::nextafter(middle, 0), bits},
+                                             {std::nextafter(middle, kInf), bits + 1}}) {
+          ASSERT_EQ(byte_of(dtype, s * value), nearest | sign) << s * value;
+          const auto narrow = static_cast<float>(s * value);
+          if (narrow != s * value) continue;  // the device converts from fp32
+          ASSERT_EQ(device(dtype, narrow).first, nearest | sign) << narrow;
+        }
+        ASSERT_EQ(device(dtype, static_cast<float>(s * low)).second, s * low);
+      }
+      ASSERT_EQ(half_ulp(dtype, low), (high - low) / 2) << bits;
+      ASSERT_EQ(half_ulp(dtype, -low), (high - low) / 2) << bits;
+    }
+    EXPECT_EQ(largest(dtype), byte_value(dtype, last));
+    EXPECT_EQ(unit_roundoff(dtype), half_ulp(dtype, 1));
+    for (const double value : {1e6, 1e38, kInf}) {
+      EXPECT_EQ(device(dtype, static_cast<float>(value)).first, last);
+      EXPECT_EQ(byte_of(dtype, -value), last | 0x80);
+    }
+    EXPECT_EQ(device(dtype, static_cast<float>(kNan)).first, 0x7fu);
+  }
+}
+
+TEST(ByteTypes, WholeNumbersSaturate) {
+  const std::vector<std::pair<double, double>> table = {
+      {0, 0},       {-7, -7},     {2.5, 2},      {3.5, 4},     {-2.5, -2},
+      {126.6, 127}, {127.6, 127}, {300, 127},    {-128, -128}, {-128.6, -128},
+      {-1e9, -128}, {kInf, 127},  {-kInf, -128}, {kNan, 0}};
+  for (const auto& [value, expected] : table) {
+    EXPECT_EQ(rounded(DType::i8, value), expected) << value;
+    EXPECT_EQ(byte_value(DType::i8, byte_of(DType::i8, value)), expected) << value;
+  }
+  EXPECT_EQ(half_ulp(DType::i8, 5), 0);
+  EXPECT_EQ(unit_roundoff(DType::i8), 0);
+  EXPECT_EQ(largest(DType::i8), 127);
+  const auto names =
+      std::map<DType, std::string>{{DType::i8, "i8"}, {DType::e4m3, "e4m3"}, {DType::e5m2, "e5m2"}};
+  for (const auto& [dtype, name] : names) {
+    EXPECT_EQ(dtype_name(dtype), name);
+    EXPECT_EQ(dtype_bytes(dtype), 1u);
+    EXPECT_EQ(is_integer(dtype), dtype == DType::i8);
+    EXPECT_TRUE(saturates(dtype));
+  }
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32}) {
+    EXPECT_FALSE(saturates(dtype));
+  }
+}
+
+TEST(ByteTypes, TheLargestStandsForAllBeyondIt) {
+  EXPECT_TRUE(passes(448, 1000, 0, DType::e4m3));
+  EXPECT_TRUE(passes(-448, -kInf, 0, DType::e4m3));
+  EXPECT_FALSE(passes(448, -1000, 0, DType::e4m3));
+  EXPECT_FALSE(passes(416, 1000, 0, DType::e4m3));
+  EXPECT_FALSE(passes(448, 400, 16, DType::e4m3));
+  EXPECT_TRUE(passes(448, 440, 8, DType::e4m3));
+  EXPECT_FALSE(passes(kNan, 1000, 0, DType::e4m3));
+  EXPECT_TRUE(passes(57344, 1e6, 0, DType::e5m2));
+  EXPECT_TRUE(passes(127, 300, 0.5, DType::i8));
+  EXPECT_TRUE(passes(-128, -300, 0.5, DType::i8));
+  EXPECT_FALSE(passes(-127, -300, 0.5, DType::i8));
+  EXPECT_FALSE(passes(44, 300, 0.5, DType::i8));
+  EXPECT_FALSE(passes(127, 100, 0.5, DType::i8));
+  EXPECT_TRUE(passes(0, kNan, 0.5, DType::i8));
+  EXPECT_FALSE(passes(1, kNan, 0.5, DType::i8));
+}
+
+TEST(ByteTypes, AreDrawnPoisonedAndCompared) {
+  for (const DType dtype : {DType::i8, DType::e4m3, DType::e5m2}) {
+    HostTensor tensor({"x", dtype, 3, 4, 7, Role::output});
+    poison(tensor);
+    for (int at = 0; at < 18; ++at) EXPECT_TRUE(is_poison(tensor, 0, at));
+    tensor.set(2, 3, 3);
+    EXPECT_EQ(tensor.at(2, 3), 3);
+    EXPECT_FALSE(is_poison(tensor, 2, 3));
+    EXPECT_TRUE(is_poison(tensor, 2, 2));
+    if (dtype != DType::i8) {
+      EXPECT_TRUE(std::isnan(tensor.at(0, 0)));
+      tensor.set(0, 1, kNan);  // a computed NaN is another
+      EXPECT_FALSE(is_poison(tensor, 0, 1));
+    }
+    HostTensor input({"x", dtype, 3, 4, 7, Role::input});
+    draw(input, InputKind::normal, 1);
+    for (int col = 4; col < 7; ++col) {
+      EXPECT_FALSE(is_poison(input, 0, col));
+      EXPECT_TRUE(dtype == DType::i8 ? input.at(0, col) >= 112 : std::isnan(input.at(0, col)));
+    }
+
+    Given given;
+    given.problem->specs = {{"out", dtype, 3, 4, 7, Role::output}};
+    given.problem->row = [](const HostTensors&, const std::string&, std::int64_t row, double* value,
+                            double* bound) {
+      for (int col = 0; col < 4; ++col) value[col] = row * 4 + col, bound[col] = 0.5;
+    };
+    const auto write = [&](std::int64_t skipped, double wrong, bool pads) {
+      given.run = [&, skipped, wrong, pads](const DevicePointers& at, int) {
+        for (std::int64_t i = 0; i < 12; ++i) {
+          if (i == skipped) continue;
+          store(at.get<void>("out"), given.problem->specs[0], i / 4 * 7 + i % 4,
+                static_cast<double>(i) + (i == 5 ? wrong : 0));
+        }
+        if (pads) store(at.get<void>("out"), given.problem->specs[0], 5, 0);
+      };
+      return given.compare().message;
+    };
+    if (dtype != DType::e5m2) {
+      EXPECT_EQ(write(-1, 0, false), "");
+      EXPECT_EQ(write(-1, 0, true), "out[0][5] is padding between rows and was written");
+      EXPECT_NE(write(-1, 1, false).find("out[1][1]: got 6, expected 5"), std::string::npos);
+    }
+    EXPECT_EQ(write(7, 0, false), "out[1][3] was never written");
+  }
+}
+
 TEST(WideTypes, HalfUlpsNamesAndRounding) {
   for (const double value : {1.0, 1.5, 3.0, 0x1p-1022, 1e300, 0.1}) {
     const double gap = std::nextafter(value, 1e308) - value;
@@ -799,6 +1017,25 @@ TEST(InputKinds, EachHoldsWhatItsNameSays) {
     const HostTensor pairs = drawn(InputKind::cancellation, dtype);
     EXPECT_EQ(count(pairs, [](double x) { return x >= 1; }), 10000);
     EXPECT_EQ(count(pairs, [](double x) { return x <= -1; }), 10000);
+  }
+}
+
+TEST(InputKinds, BytesAreWhatTheirKindSays) {
+  for (const DType dtype : {DType::e4m3, DType::e5m2}) {
+    const double normal = dtype == DType::e4m3 ? 0x1p-6 : 0x1p-14;
+    const HostTensor denormals = drawn(InputKind::denormals, dtype);
+    EXPECT_NEAR(count(denormals, [=](double x) { return std::fabs(x) < normal; }), 15000, 500);
+    EXPECT_GT(count(denormals, [=](double x) { return x != 0 && std::fabs(x) < normal; }), 9000);
+    const HostTensor wide = drawn(InputKind::wide, dtype);
+    EXPECT_EQ(count(wide, [=](double x) { return std::fabs(x) >= largest(dtype); }), 0);
+    EXPECT_GT(count(wide, [=](double x) { return std::fabs(x) > 8; }), 200);
+    EXPECT_EQ(count(drawn(InputKind::one_nan, dtype), [](double x) { return std::isnan(x); }), 1);
+    const HostTensor one_inf = drawn(InputKind::one_inf, dtype);
+    EXPECT_EQ(count(one_inf, [=](double x) { return x == largest(dtype); }), 1);
+  }
+  const HostTensor whole = drawn(InputKind::wide, DType::i8);
+  for (int n = -3; n <= 3; ++n) {
+    EXPECT_NEAR(count(whole, [n](double x) { return x == n; }), 20000 / 7, 300) << n;
   }
 }
 

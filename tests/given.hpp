@@ -45,6 +45,7 @@ inline void store(void* data, const TensorSpec& spec, std::int64_t index, double
   HostTensor element({"", spec.dtype, 1, 1, 1, Role::input});
   element.set(0, 0, value);
   char* to = static_cast<char*>(data) + index * width;
+  if (width == 1) return fill_elements(to, 1, 1, *element.data<std::uint8_t>());
   if (width == 2) return fill_elements(to, 1, 2, *element.data<std::uint16_t>());
   for (std::int64_t word = 0; word < width / 4; ++word) {
     fill_elements(to + 4 * word, 1, 4, element.data<std::uint32_t>()[word]);

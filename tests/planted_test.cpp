@@ -18,6 +18,7 @@
 #include "tests/planted/limits.hpp"
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
+#include "tests/planted/small_types.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/launch.hpp"
 #endif
@@ -43,6 +44,35 @@ TEST(Planted, TheRightKernelPasses) {
     EXPECT_EQ(check<Bug::none>(size).status, CheckResult::Status::ok);
     EXPECT_EQ(check<Bug::none>(size, {3, 1}).status, CheckResult::Status::ok);
   }
+}
+
+template <small_types::Bug kBug>
+CheckResult check_small(const Size& size, InputKind kind = InputKind::normal,
+                        const Variant& variant = {}) {
+  const Ladder ladder = small_types::ladder<kBug>();
+  Instance instance(ladder, size, kind, 1, variant);
+  return check_level(ladder.levels[0], instance);
+}
+
+TEST(SmallTypes, TheRightKernelPassesWithAllInputs) {
+  for (const Size& size : small_types::ladder<small_types::Bug::none>().test_sizes) {
+    for (const InputKind kind : all_input_kinds()) {
+      for (const std::int64_t misalign : {0, 1}) {
+        const CheckResult result = check_small<small_types::Bug::none>(size, kind, {0, misalign});
+        EXPECT_EQ(result.status, CheckResult::Status::ok)
+            << input_kind_name(kind) << ": " << result.reason;
+      }
+    }
+  }
+}
+
+TEST(SmallTypes, WrongKernelsAreCaught) {
+  using enum small_types::Bug;
+  expect_caught(check_small<read_as_unsigned>({1000}), "wide[0][");
+  expect_caught(check_small<scale_forgotten>({1000}), "wide[0][");
+  expect_caught(check_small<truncates>({1000}), "whole[0][");
+  expect_caught(check_small<wraps>({4096}, InputKind::wide), "whole[0][");
+  expect_caught(check_small<unwritten_tail>({33}), "wide[0][32] was never written");
 }
 
 TEST(Planted, OffByOne) { expect_caught(check<Bug::off_by_one>(), "out[0][0]: got "); }

@@ -9,6 +9,7 @@
 #include "tests/folder.hpp"
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
+#include "tests/planted/small_types.hpp"
 
 namespace cookbook::planted {
 namespace {
@@ -34,6 +35,18 @@ TEST(PlantedTraced, TheRightKernelHasNoFindingAndItsClaimsHold) {
   EXPECT_TRUE(run.findings.empty()) << testing::PrintToString(run.findings);
   ASSERT_EQ(run.claims.size(), 2u);
   for (const ClaimResult& claim : run.claims) EXPECT_EQ(claim.holds, true) << claim.claim.text;
+}
+
+TEST(PlantedTraced, TypesOfOneByteAreCounted) {
+  const Ladder ladder = small_types::ladder<small_types::Bug::none>();
+  Instance instance(ladder, ladder.trace_size, InputKind::normal, 1);
+  const TracedRun run = trace_level(ladder.levels[0], instance);
+  EXPECT_EQ(run.check.status, CheckResult::Status::ok) << run.check.reason;
+  EXPECT_TRUE(run.findings.empty()) << testing::PrintToString(run.findings);
+  ASSERT_EQ(run.claims.size(), 5u);
+  for (const ClaimResult& claim : run.claims) {
+    EXPECT_EQ(claim.holds, true) << claim.claim.text << ": " << claim.measured;
+  }
 }
 
 TEST(PlantedTraced, MissingBarrier) {

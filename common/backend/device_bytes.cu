@@ -41,7 +41,10 @@ LaunchConfig config(std::size_t count) {
 }  // namespace
 
 void fill_elements(void* data, std::size_t count, std::size_t width, std::uint32_t bits) {
-  if (width == 2) {
+  if (width == 1) {
+    launch(fill_words<std::uint8_t>, config(count), Stream{}, static_cast<std::uint8_t*>(data),
+           count, static_cast<std::uint8_t>(bits));
+  } else if (width == 2) {
     launch(fill_words<std::uint16_t>, config(count), Stream{}, static_cast<std::uint16_t*>(data),
            count, static_cast<std::uint16_t>(bits));
   } else {

@@ -9,7 +9,7 @@
 
 namespace cookbook {
 
-/// Sets `count` elements of `width` bytes (2, 4 or 8) from `data` on, in device memory, to the
+/// Sets `count` elements of `width` bytes (1, 2, 4 or 8) from `data` on, in device memory, to the
 /// lower `width` bytes of `bits`, or to `bits` twice where they have 8; after all launches so far.
 void fill_elements(void* data, std::size_t count, std::size_t width, std::uint32_t bits);
 

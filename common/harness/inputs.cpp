@@ -26,6 +26,28 @@ double normal(std::uint64_t bits) {
   return (sum / 65536.0 - 2.0) * std::sqrt(3.0);
 }
 
+// Padding of a type of one byte: NaN; as i8, which has none, 112 or more. e4m3's other NaN is the
+// poison pattern.
+std::byte padding_byte(DType dtype, std::uint32_t bits) {
+  if (dtype == DType::e4m3) return std::byte{0x7f};
+  return static_cast<std::byte>(dtype == DType::e5m2 ? 0x7e | (bits & 0x81) : 0x70 | (bits & 0x0f));
+}
+
+// The range of exponents of `wide` inputs, and the smallest normal number.
+int wide_range(DType dtype) {
+  if (dtype == DType::e4m3) return 4;
+  return dtype == DType::f16 || dtype == DType::e5m2 ? 6 : 12;
+}
+double smallest_normal_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+    case DType::e5m2: return 0x1p-14;
+    case DType::e4m3: return 0x1p-6;
+    case DType::f64: return 0x1p-1022;
+    default: return 0x1p-126;
+  }
+}
+
 // NaNs, so that reading them changes the result. Never the poison pattern, so that copying them
 // onto the padding of an output is found, too. They differ from place to place, as in the guard
 // bands.
@@ -35,6 +57,10 @@ void fill_padding(HostTensor& tensor) {
   for (std::int64_t row = 0; row + 1 < spec.rows; ++row) {
     for (std::int64_t at = row * spec.pitch + spec.cols; at < (row + 1) * spec.pitch; ++at) {
       const auto bits = static_cast<std::uint32_t>(mix_bits(static_cast<std::uint64_t>(at)));
+      if (width == 1) {
+        tensor.storage[static_cast<std::size_t>(at)] = padding_byte(spec.dtype, bits);
+        continue;
+      }
       const bool is_wide = width == 8;  // a NaN of 64 bits has more ones at its top
       const std::uint32_t nan = (is_wide ? 0x7ff17ff1 : 0x7f817f81) | (bits & 0x805e805e);
       const std::uint64_t twice = std::uint64_t{nan} << 32 | nan;
@@ -55,7 +81,7 @@ double value_of(InputKind kind, DType dtype, std::uint64_t seed, std::int64_t fi
     case InputKind::integers:
       return static_cast<double>(static_cast<int>(bits % 7)) - (dtype == DType::u32 ? 0 : 3);
     case InputKind::wide: {
-      const int range = dtype == DType::f16 ? 6 : 12;
+      const int range = wide_range(dtype);
       return std::ldexp(normal(bits), static_cast<int>(mix_bits(bits) % (2 * range + 1)) - range);
     }
     case InputKind::cancellation: {
@@ -64,9 +90,7 @@ double value_of(InputKind kind, DType dtype, std::uint64_t seed, std::int64_t fi
       return col % 2 ? -x * (1 + 0.01 * uniform(bits)) : x;
     }
     case InputKind::denormals: {
-      const double smallest_normal = dtype == DType::f16   ? 0x1p-14
-                                     : dtype == DType::f64 ? 0x1p-1022
-                                                           : 0x1p-126;
+      const double smallest_normal = smallest_normal_of(dtype);
       return bits % 4 == 0 ? normal(bits) : normal(bits) * smallest_normal * 0.25;
     }
     case InputKind::signed_zeros:
@@ -130,6 +154,9 @@ void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
 
 std::uint32_t poison_bits(DType dtype) {
   switch (dtype) {
+    case DType::i8: return 0xad;
+    case DType::e4m3: return 0xff;
+    case DType::e5m2: return 0x7d;
     case DType::f16: return 0x7dad;
     case DType::bf16: return 0x7fad;
     case DType::f32:

@@ -27,11 +27,13 @@ const char* input_kind_name(InputKind kind);
 
 /// Fills `tensor` (its padding between rows with NaN, so that reading it changes the result). A
 /// tensor of integers gets small whole numbers whatever the kind, or the single 1 of one_hot. Those
-/// of u32 are not negative.
+/// of u32 are not negative. e4m3 and e5m2 saturate, so the infinity of one_inf is their largest
+/// number.
 void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed);
 
 /// The bit pattern that marks an element as never written: a NaN no arithmetic produces. An element
-/// of eight bytes has it twice.
+/// of eight bytes has it twice. i8 has no NaN: its mark, -83, may be a result, so an element that
+/// was not written is found where its result is another.
 std::uint32_t poison_bits(DType dtype);
 /// Sets every element and all padding of `tensor` to the poison pattern.
 void poison(HostTensor& tensor);

@@ -11,15 +11,20 @@
 namespace cookbook {
 namespace {
 
-// A 16-bit floating-point format: conversions written out here, independent of the device types
-// that the kernels use, so that an error in those is found.
+// A floating-point format of 8 or 16 bits: conversions written out here, independent of the device
+// types that the kernels use, so that an error in those is found.
 struct Narrow {
+  int bits;
   int mantissa_bits;
   int min_exponent;  // of the smallest normal number
   double largest;
+  bool has_infinity = true;
+  bool saturates = false;
 };
-constexpr Narrow kHalf{10, -14, 65504.0};
-constexpr Narrow kBfloat{7, -126, 3.3895313892515355e38};
+constexpr Narrow kHalf{16, 10, -14, 65504.0};
+constexpr Narrow kBfloat{16, 7, -126, 3.3895313892515355e38};
+constexpr Narrow kE4m3{8, 3, -6, 448.0, false, true};
+constexpr Narrow kE5m2{8, 2, -14, 57344.0, true, true};
 
 // 2^exponent for the exponent of a normal double. As bits: ldexp and ilogb are calls, and
 // references take most of their time to decode the same operands again for every row.
@@ -37,12 +42,14 @@ double spacing(const Narrow& format, double value) {
 }
 
 std::uint16_t encode(const Narrow& format, double value) {
-  const int exponent_bits = 15 - format.mantissa_bits;
+  const std::uint32_t sign_bit = 1u << (format.bits - 1);
+  const int exponent_bits = format.bits - 1 - format.mantissa_bits;
   const std::uint16_t infinity =
       static_cast<std::uint16_t>(((1u << exponent_bits) - 1) << format.mantissa_bits);
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isnan(value)) return 0x7fff;
+  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? sign_bit : 0);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign_bit - 1);
   double magnitude = std::fabs(value);
+  if (format.saturates) magnitude = std::min(magnitude, format.largest);
   const double step = spacing(format, std::isinf(magnitude) ? format.largest : magnitude);
   magnitude = std::nearbyint(magnitude / step) * step;  // ties to even
   if (magnitude > format.largest) return sign | infinity;
@@ -54,6 +61,29 @@ std::uint16_t encode(const Narrow& format, double value) {
   if (whole < hidden) return sign | static_cast<std::uint16_t>(whole);  // denormal
   const std::uint32_t biased = static_cast<std::uint32_t>(exponent - format.min_exponent + 1);
   return sign | static_cast<std::uint16_t>((biased << format.mantissa_bits) | (whole - hidden));
+}
+
+double decode_byte(const Narrow& format, std::uint8_t bits) {
+  const int mantissa = bits & ((1 << format.mantissa_bits) - 1);
+  const int exponent = (bits & 0x7f) >> format.mantissa_bits;
+  const int all_ones = 0x7f >> format.mantissa_bits;
+  double magnitude = 0;
+  if (exponent == all_ones && format.has_infinity) {
+    magnitude = mantissa == 0 ? std::numeric_limits<double>::infinity()
+                              : std::numeric_limits<double>::quiet_NaN();
+  } else if ((bits & 0x7f) == 0x7f) {
+    magnitude = std::numeric_limits<double>::quiet_NaN();
+  } else {  // denormals have the smallest exponent and no hidden bit
+    const int hidden = exponent == 0 ? 0 : 1 << format.mantissa_bits;
+    magnitude = (hidden + mantissa) * power_of_two(format.min_exponent + std::max(exponent, 1) - 1 -
+                                                   format.mantissa_bits);
+  }
+  return (bits & 0x80) != 0 ? -magnitude : magnitude;
+}
+
+std::int8_t to_i8(double value) {
+  if (std::isnan(value)) return 0;
+  return static_cast<std::int8_t>(std::clamp(std::nearbyint(value), -128.0, 127.0));
 }
 
 double decode_half(std::uint16_t bits) {
@@ -89,6 +119,9 @@ T load(const std::byte* from) {
 
 std::size_t dtype_bytes(DType dtype) {
   switch (dtype) {
+    case DType::i8:
+    case DType::e4m3:
+    case DType::e5m2: return 1;
     case DType::f16:
     case DType::bf16: return 2;
     case DType::f32:
@@ -101,7 +134,11 @@ std::size_t dtype_bytes(DType dtype) {
 }
 
 bool is_integer(DType dtype) {
-  return dtype == DType::i32 || dtype == DType::u32 || dtype == DType::i64;
+  return dtype == DType::i8 || dtype == DType::i32 || dtype == DType::u32 || dtype == DType::i64;
+}
+
+bool saturates(DType dtype) {
+  return dtype == DType::i8 || dtype == DType::e4m3 || dtype == DType::e5m2;
 }
 
 const char* dtype_name(DType dtype) {
@@ -113,6 +150,9 @@ const char* dtype_name(DType dtype) {
     case DType::f64: return "f64";
     case DType::u32: return "u32";
     case DType::i64: return "i64";
+    case DType::i8: return "i8";
+    case DType::e4m3: return "e4m3";
+    case DType::e5m2: return "e5m2";
   }
   return "?";
 }
@@ -123,6 +163,9 @@ double unit_roundoff(DType dtype) {
     case DType::f16: return std::ldexp(1.0, -11);
     case DType::bf16: return std::ldexp(1.0, -8);
     case DType::f64: return std::ldexp(1.0, -53);
+    case DType::e4m3: return std::ldexp(1.0, -4);
+    case DType::e5m2: return std::ldexp(1.0, -3);
+    case DType::i8:
     case DType::i32:
     case DType::u32:
     case DType::i64: return 0;
@@ -133,12 +176,15 @@ double unit_roundoff(DType dtype) {
 double half_ulp(DType dtype, double value) {
   if (!std::isfinite(value)) return 0;
   switch (dtype) {
-    case DType::f32: return 0.5 * spacing({23, -126, 0}, value);
+    case DType::f32: return 0.5 * spacing({32, 23, -126, 0}, value);
     case DType::f16: return 0.5 * spacing(kHalf, value);
     case DType::bf16: return 0.5 * spacing(kBfloat, value);
     case DType::f64:  // half the smallest denormal is no double: the whole of it
       return std::max(std::ldexp(1.0, std::max(exponent_of(value), -1022) - 53),
                       std::numeric_limits<double>::denorm_min());
+    case DType::e4m3: return 0.5 * spacing(kE4m3, value);
+    case DType::e5m2: return 0.5 * spacing(kE5m2, value);
+    case DType::i8:
     case DType::i32:
     case DType::u32:
     case DType::i64: return 0;
@@ -155,6 +201,9 @@ double largest(DType dtype) {
     case DType::f64: return std::numeric_limits<double>::max();
     case DType::u32: return std::numeric_limits<std::uint32_t>::max();
     case DType::i64: return static_cast<double>(std::numeric_limits<std::int64_t>::max());
+    case DType::i8: return std::numeric_limits<std::int8_t>::max();
+    case DType::e4m3: return kE4m3.largest;
+    case DType::e5m2: return kE5m2.largest;
   }
   return 0;
 }
@@ -168,6 +217,9 @@ double rounded(DType dtype, double value) {
     case DType::f64: return value;
     case DType::u32: return static_cast<double>(static_cast<std::uint32_t>(value));
     case DType::i64: return static_cast<double>(static_cast<std::int64_t>(value));
+    case DType::i8: return to_i8(value);
+    case DType::e4m3: return decode_byte(kE4m3, static_cast<std::uint8_t>(encode(kE4m3, value)));
+    case DType::e5m2: return decode_byte(kE5m2, static_cast<std::uint8_t>(encode(kE5m2, value)));
   }
   return value;
 }
@@ -186,6 +238,9 @@ double HostTensor::at(std::int64_t row, std::int64_t col) const {
     case DType::f64: return load<double>(base + index * 8);
     case DType::u32: return static_cast<double>(load<std::uint32_t>(base + index * 4));
     case DType::i64: return static_cast<double>(load<std::int64_t>(base + index * 8));
+    case DType::i8: return load<std::int8_t>(base + index);
+    case DType::e4m3: return decode_byte(kE4m3, load<std::uint8_t>(base + index));
+    case DType::e5m2: return decode_byte(kE5m2, load<std::uint8_t>(base + index));
   }
   return 0;
 }
@@ -201,6 +256,9 @@ void HostTensor::set(std::int64_t row, std::int64_t col, double value) {
     case DType::f64: return store(value);
     case DType::u32: return store(static_cast<std::uint32_t>(value));
     case DType::i64: return store(static_cast<std::int64_t>(value));
+    case DType::i8: return store(to_i8(value));
+    case DType::e4m3: return store(static_cast<std::uint8_t>(encode(kE4m3, value)));
+    case DType::e5m2: return store(static_cast<std::uint8_t>(encode(kE5m2, value)));
   }
 }
 

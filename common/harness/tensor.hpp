@@ -10,8 +10,9 @@
 
 namespace cookbook {
 
-/// References are doubles: an i64 beyond 2^53 is compared after rounding to one.
-enum class DType { f32, f16, bf16, i32, f64, u32, i64 };
+/// References are doubles: an i64 beyond 2^53 is compared after rounding to one. e4m3 and e5m2 are
+/// the FP8 formats of the OCP specification: e4m3 has no infinity and one magnitude of NaN.
+enum class DType { f32, f16, bf16, i32, f64, u32, i64, i8, e4m3, e5m2 };
 
 /// Bytes of one element.
 std::size_t dtype_bytes(DType dtype);
@@ -22,7 +23,11 @@ bool is_integer(DType dtype);
 double unit_roundoff(DType dtype);
 /// Half the distance between `value` and its neighbour in `dtype` (denormals included).
 double half_ulp(DType dtype, double value);
-/// `value` rounded to `dtype` (to the nearest, ties to even), as HostTensor::set stores it.
+/// Whether numbers beyond the largest one become the largest, infinity included, as CUDA's
+/// conversions to these types do: i8, e4m3 and e5m2.
+bool saturates(DType dtype);
+/// `value` rounded to `dtype` (to the nearest, ties to even), as HostTensor::set stores it. Beyond
+/// the largest number: infinity, or the largest if the type saturates. As i8, NaN is 0.
 double rounded(DType dtype, double value);
 /// Largest finite value.
 double largest(DType dtype);

@@ -31,6 +31,10 @@ __global__ void intrinsics(long long* wide, unsigned short* narrow, float4* four
   EXPECT(__sad(3, -4, 10u) == 17);
   EXPECT(__usad(3u, 8u, 1u) == 6);
   EXPECT(__float2uint_rz(3.9f) == 3 && __float2uint_ru(3.1f) == 4);
+  EXPECT(__float2int_rn(CUDART_NAN_F) == 0 && __float2int_rn(-2.5f) == -2);
+  EXPECT(__float2int_rn(3e9f) == 2147483647 && __float2int_rz(-3e9f) == -2147483647 - 1);
+  EXPECT(__float2uint_rn(-1.5f) == 0 && __float2uint_rn(5e9f) == 4294967295u);
+  EXPECT(__float2uint_rz(3e9f) == 3000000000u && __float2int_rd(-0.5f) == -1);
   EXPECT(__double2int_rn(2.5) == 2 && __double2int_rz(-2.7) == -2);
   EXPECT(__hiloint2double(__double2hiint(-1.25), __double2loint(-1.25)) == -1.25);
   EXPECT(near(erfinvf(0.5f), 0.476936276f));

@@ -8,7 +8,9 @@
 namespace cookbook {
 
 void fill_elements(void* data, std::size_t count, std::size_t width, std::uint32_t bits) {
-  if (width == 2) {
+  if (width == 1) {
+    std::fill_n(static_cast<std::uint8_t*>(data), count, static_cast<std::uint8_t>(bits));
+  } else if (width == 2) {
     std::fill_n(static_cast<std::uint16_t*>(data), count, static_cast<std::uint16_t>(bits));
   } else {
     std::fill_n(static_cast<std::uint32_t*>(data), count * (width / 4), bits);

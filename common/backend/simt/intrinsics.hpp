@@ -91,9 +91,15 @@ __forceinline__ unsigned __usad(unsigned a, unsigned b, unsigned c) {
 }
 
 // ---- conversions ----
-__forceinline__ unsigned __float2uint_rz(float a) { return static_cast<unsigned>(a); }
-__forceinline__ unsigned __float2uint_rd(float a) { return static_cast<unsigned>(floorf(a)); }
-__forceinline__ unsigned __float2uint_ru(float a) { return static_cast<unsigned>(ceilf(a)); }
+__forceinline__ unsigned __float2uint_rz(float a) {
+  return cookbook::simt::saturated<unsigned>(truncf(a));
+}
+__forceinline__ unsigned __float2uint_rd(float a) {
+  return cookbook::simt::saturated<unsigned>(floorf(a));
+}
+__forceinline__ unsigned __float2uint_ru(float a) {
+  return cookbook::simt::saturated<unsigned>(ceilf(a));
+}
 __forceinline__ long long __float2ll_rn(float a) { return static_cast<long long>(rintf(a)); }
 __forceinline__ long long __float2ll_rz(float a) { return static_cast<long long>(a); }
 __forceinline__ float __ll2float_rn(long long a) { return static_cast<float>(a); }

@@ -397,11 +397,26 @@ __forceinline__ float __frsqrt_rn(float a) { return 1.0f / sqrtf(a); }
 __forceinline__ float rsqrtf(float a) { return 1.0f / sqrtf(a); }
 __forceinline__ double rsqrt(double a) { return 1.0 / sqrt(a); }
 __forceinline__ float __saturatef(float a) { return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f; }
-__forceinline__ int __float2int_rn(float a) { return static_cast<int>(rintf(a)); }
-__forceinline__ int __float2int_rz(float a) { return static_cast<int>(a); }
-__forceinline__ int __float2int_rd(float a) { return static_cast<int>(floorf(a)); }
-__forceinline__ int __float2int_ru(float a) { return static_cast<int>(ceilf(a)); }
-__forceinline__ unsigned __float2uint_rn(float a) { return static_cast<unsigned>(rintf(a)); }
+namespace cookbook::simt {
+/// The whole number `a` as an int or unsigned: the nearest one that there is, and 0 for NaN (PTX
+/// ISA, "cvt"). C++ leaves both undefined.
+template <class T>
+COOKBOOK_SIMT_UNTRACED constexpr T saturated(float a) {
+  static_assert(sizeof(T) == 4, "int or unsigned");
+  if (a != a) return 0;
+  constexpr T kLeast = std::is_signed_v<T> ? static_cast<T>(0x80000000u) : T{0};
+  constexpr float kEnd = std::is_signed_v<T> ? 0x1p31f : 0x1p32f;
+  if (a >= kEnd) return static_cast<T>(~static_cast<unsigned>(kLeast));
+  return a <= static_cast<float>(kLeast) ? kLeast : static_cast<T>(a);
+}
+}  // namespace cookbook::simt
+__forceinline__ int __float2int_rn(float a) { return cookbook::simt::saturated<int>(rintf(a)); }
+__forceinline__ int __float2int_rz(float a) { return cookbook::simt::saturated<int>(truncf(a)); }
+__forceinline__ int __float2int_rd(float a) { return cookbook::simt::saturated<int>(floorf(a)); }
+__forceinline__ int __float2int_ru(float a) { return cookbook::simt::saturated<int>(ceilf(a)); }
+__forceinline__ unsigned __float2uint_rn(float a) {
+  return cookbook::simt::saturated<unsigned>(rintf(a));
+}
 __forceinline__ float __int2float_rn(int a) { return static_cast<float>(a); }
 __forceinline__ float __uint2float_rn(unsigned a) { return static_cast<float>(a); }
 
