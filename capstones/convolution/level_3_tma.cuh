@@ -111,6 +111,11 @@ struct Tma : Level {
 
   /// Throws std::invalid_argument if the image is not on a 16-byte boundary.
   static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    return prepare_as<Config>(problem, buffers);
+  }
+
+  template <class C>
+  static Plan prepare_as(const Problem& problem, const Buffers& buffers) {
     const Shape& s = problem.shape;
     Plan plan{problem, buffers};
     if (s.rows == 0 || s.cols == 0) return plan;
@@ -119,7 +124,7 @@ struct Tma : Level {
     spec.base = buffers.in;
     spec.extents = {static_cast<std::uint64_t>(s.cols), static_cast<std::uint64_t>(s.rows)};
     spec.strides_bytes = {static_cast<std::uint64_t>(s.in_pitch) * sizeof(float)};
-    spec.box = {Config::kBoxCols, Config::kHaloRows};
+    spec.box = {C::kBoxCols, C::kHaloRows};
     plan.map = make_tensor_map(spec);
     return plan;
   }
