@@ -19,7 +19,7 @@ inline Chapter capstone() {
   ladder.test_sizes = {{1, 1, 1},      {7, 5, 3},        {33, 64, 8},   {64, 1, 1},
                        {300, 700, 8},  {1000, 37, 20},   {4096, 64, 0}, {5000, 5000, 1},
                        {257, 900, 32}, {8, 30000, 8000}, {40000, 64, 2}};
-  ladder.levels = rows<spmv::Scalar, spmv::Vector, spmv::Merge>();
+  ladder.levels = rows<spmv::Scalar, spmv::Vector, spmv::Merge, spmv::Ahead>();
 
   chapter.ladders = {ladder};
   chapter.exercises = rows<spmv::Carries>();
