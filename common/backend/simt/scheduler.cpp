@@ -204,27 +204,37 @@ constexpr uint64_t kBlocksBetweenTurns = 256;  // basic blocks that a lone lane 
 void lane_stopped(Worker& worker, Warp& warp) {
   if (--warp.running != 0 || warp.parked == 0) return;
 
+  const auto at_same_place = [](const Thread& one, const Thread& other) {
+    return one.basic_block == other.basic_block && one.call_depth == other.call_depth;
+  };
+  const auto now = static_cast<uint32_t>(warp.instruction);
   const Thread* best = nullptr;
   const Thread* oldest = nullptr;
+  uint32_t released = 0;  // the lanes so far that are where the best one is
+  bool some_spin = false;
   for (uint32_t rest = warp.parked; rest != 0; rest &= rest - 1) {
-    const Thread& lane = warp.threads[__builtin_ctz(rest)];
-    if (!oldest || lane.parked_at < oldest->parked_at) oldest = &lane;
-    if (!best || std::make_tuple(lane.spinning, best->call_depth, lane.basic_block) <
-                     std::make_tuple(best->spinning, lane.call_depth, best->basic_block)) {
+    const int index = __builtin_ctz(rest);
+    const Thread& lane = warp.threads[index];
+    if (!oldest || now - lane.parked_at > now - oldest->parked_at) oldest = &lane;
+    some_spin |= lane.spinning;
+    if (best && lane.spinning == best->spinning && at_same_place(lane, *best)) {
+      released |= 1u << index;
+    } else if (!best || std::make_tuple(lane.spinning, best->call_depth, lane.basic_block) <
+                            std::make_tuple(best->spinning, lane.call_depth, best->basic_block)) {
       best = &lane;
+      released = 1u << index;
     }
   }
-  if (warp.instruction - oldest->parked_at > warp.starvation_limit) {
+  const bool starves = now - oldest->parked_at > warp.starvation_limit;
+  if (starves) {
     best = oldest;
     warp.starvation_limit = std::max(warp.starvation_limit / 2, kMinStarvationLimit);
   }
-
-  uint32_t released = 0;
-  for (uint32_t rest = warp.parked; rest != 0; rest &= rest - 1) {
-    const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
-    const Thread& thread = warp.threads[lane];
-    if (thread.basic_block == best->basic_block && thread.call_depth == best->call_depth) {
-      released |= 1u << lane;
+  if (starves || some_spin) {
+    released = 0;
+    for (uint32_t rest = warp.parked; rest != 0; rest &= rest - 1) {
+      const int index = __builtin_ctz(rest);
+      if (at_same_place(warp.threads[index], *best)) released |= 1u << index;
     }
   }
   warp.parked &= ~released;
@@ -533,7 +543,7 @@ void bb_park(void* pc) {
     return;
   }
   self.state = ThreadState::parked;
-  self.parked_at = warp.instruction;
+  self.parked_at = static_cast<uint32_t>(warp.instruction);
   warp.parked |= 1u << self.lane;
   lane_stopped(worker, warp);
   schedule();
