@@ -211,6 +211,8 @@ extern __thread Thread* current_thread;
 // thread that waits for it. A woken thread tests its condition again if others could have changed
 // it in between.
 void make_ready(Thread* thread);
+// The same for lanes of a warp that have exchanged values. In plain mode they run before others.
+void make_lanes_ready(Warp& warp, uint32_t lanes);
 
 // Suspends the current thread until make_ready(). `what` and `object` say what it waits for in a
 // deadlock report; `pc` where (a return address within the kernel).
@@ -249,7 +251,8 @@ void bb_park(void* pc);
 // Waits until every lane of `mask` that has not exited came with the same mask and operation, then
 // returns the meeting, whose `value[lane]` holds what each brought. Call finish_meeting() after
 // reading. Fails if the caller is not in its own mask.
-enum class Meet : uint8_t { plain, orders_memory, aligned };  // aligned: `.sync.aligned` of PTX
+// exchange: a shuffle or a vote. aligned: `.sync.aligned` of PTX.
+enum class Meet : uint8_t { plain, exchange, orders_memory, aligned };
 Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind, void* pc);
 void finish_meeting(Rendezvous& meeting);
 

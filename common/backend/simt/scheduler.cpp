@@ -498,6 +498,29 @@ void make_ready(Thread* thread) {
   enqueue(*current_worker, thread);
 }
 
+void make_lanes_ready(Warp& warp, uint32_t lanes) {
+  Worker& worker = *current_worker;
+  // The stacks of one warp fit in the first-level cache, those of a block do not. Now and then the
+  // warp takes its turn: it may wait in a loop for another warp.
+  constexpr uint32_t kMeetingsBetweenTurns = 64;
+  const bool first = !hooks && worker.state->schedule != AsyncSchedule::random &&
+                     ++worker.meetings % kMeetingsBetweenTurns != 0;
+  if (!first) {
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+      make_ready(&warp.threads[__builtin_ctz(rest)]);
+    }
+    return;
+  }
+  worker.note_progress();
+  while (lanes != 0) {
+    const int lane = 31 - __builtin_clz(lanes);  // backwards: the lowest lane then is the first
+    lanes &= ~(1u << lane);
+    warp.threads[lane].state = ThreadState::ready;
+    ++warp.running;
+    worker.ready.push_first(&warp.threads[lane]);
+  }
+}
+
 void block_current(const char* what, const void* object, void* pc) {
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
