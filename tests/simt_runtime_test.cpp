@@ -2,12 +2,16 @@
 // The SIMT runtime itself: launches, barriers, warp collectives, atomics, memory, and the errors it
 // must find.
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <limits>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/backend/backend.hpp"
@@ -584,6 +588,80 @@ TEST(SimtRuntimeDeathTest, AHangNamesWhereEveryThreadIs) {
   EXPECT_EXIT(launch(barrier_in_an_endless_loop, {dim3(1), dim3(64)}, {}, out.as<int>()),
               testing::ExitedWithCode(simt::kCrashStatus),
               "no thread has finished for 1 s .*wait in __syncthreads at simt_runtime_test.cpp:");
+  simt::set_time_limit(60);
+}
+
+cpu_set_t only(int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  return one;
+}
+
+// An endless loop of ordinary priority, for some time, on the CPU of a thread that has the lowest.
+class Hog {
+ public:
+  explicit Hog(std::chrono::milliseconds time) : time_(time) {}
+  ~Hog() { thread_.join(); }
+
+  // Gives way to the hog until it ends. Returns the share of its time in which this thread ran.
+  double give_way() {
+    cpu_set_t all;
+    const sched_param none{};
+    const int cpu = sched_getcpu();
+    const cpu_set_t one = only(cpu);
+    sched_getaffinity(0, sizeof(all), &all);
+    sched_setaffinity(0, sizeof(one), &one);
+    sched_setscheduler(0, SCHED_IDLE, &none);
+    const double before = cpu_seconds();
+    cpu_ = cpu;
+    while (!done_) {
+    }
+    const double ran = cpu_seconds() - before;
+    sched_setaffinity(0, sizeof(all), &all);
+    return ran / std::chrono::duration<double>(time_).count();
+  }
+
+ private:
+  static double cpu_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  }
+  void run() {
+    while (cpu_ < 0) std::this_thread::yield();
+    const cpu_set_t one = only(cpu_);
+    sched_setaffinity(0, sizeof(one), &one);
+    const auto end = std::chrono::steady_clock::now() + time_;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    done_ = true;
+  }
+
+  const std::chrono::milliseconds time_;
+  std::atomic<int> cpu_{-1};
+  std::atomic<bool> done_{false};
+  std::thread thread_{[this] { run(); }};
+};
+
+__global__ void give_way_to(Hog* hog) { hog->give_way(); }
+
+// The worker gets next to nothing of its CPU for twice the time limit, and then ends.
+TEST(SimtRuntimeDeathTest, AWorkerThatWaitsForItsCpuIsNotHung) {
+  double share = 1;
+  std::thread([&share] { share = Hog(std::chrono::milliseconds(400)).give_way(); }).join();
+  if (share > 0.1) GTEST_SKIP() << "no thread can be kept from its CPU here: it had " << share;
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  simt::set_time_limit(1);
+  // In a process of its own: the worker stays as it is.
+  EXPECT_EXIT(
+      {
+        Hog hog(std::chrono::milliseconds(2000));
+        launch(give_way_to, {dim3(1), dim3(1)}, {}, &hog);
+        std::fputs("the kernel ended", stderr);
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "the kernel ended");
   simt::set_time_limit(60);
 }
 

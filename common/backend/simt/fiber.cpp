@@ -111,7 +111,6 @@ namespace cookbook::simt {
 namespace {
 
 constexpr size_t kStacksPerChunk = 64;
-constexpr size_t kChunkBytes = kStacksPerChunk * kStackBytes;
 constexpr size_t kMaxGuards = 8192;  // the kernel limits the number of mappings of a process
 
 size_t page_bytes() {
@@ -119,22 +118,32 @@ size_t page_bytes() {
   return bytes;
 }
 
+// From one stack to the next: a stack and its guard page. An odd number of pages, because the pages
+// at the tops of stacks that are a power of two apart would all compete for a few entries of the
+// TLB.
+size_t pitch() {
+  static const size_t bytes = kStackBytes + page_bytes();
+  return bytes;
+}
+size_t chunk_bytes() { return kStacksPerChunk * pitch(); }
+
 }  // namespace
 
 StackPool::~StackPool() {
-  for (char* chunk : chunks_) munmap(chunk, kChunkBytes);
+  for (char* chunk : chunks_) munmap(chunk, chunk_bytes());
 }
 
 void StackPool::reserve(size_t count) {
   while (chunks_.size() * kStacksPerChunk < count) {
-    void* memory = mmap(nullptr, kChunkBytes, PROT_READ | PROT_WRITE,
+    void* memory = mmap(nullptr, chunk_bytes(), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     char* chunk = static_cast<char*>(memory);
-    madvise(chunk, kChunkBytes, MADV_NOHUGEPAGE);  // a huge page would commit eight stacks at once
+    madvise(chunk, chunk_bytes(),
+            MADV_NOHUGEPAGE);  // a huge page would commit eight stacks at once
     if (chunks_.size() * kStacksPerChunk < kMaxGuards) {
       for (size_t i = 0; i < kStacksPerChunk; ++i) {
-        mprotect(chunk + i * kStackBytes, page_bytes(), PROT_NONE);
+        mprotect(chunk + i * pitch(), page_bytes(), PROT_NONE);
       }
     }
     chunks_.push_back(chunk);
@@ -144,13 +153,13 @@ void StackPool::reserve(size_t count) {
 char* StackPool::top(size_t i) const {
   // Staggered, because stacks at equal offsets would all compete for the same few cache sets.
   const size_t stagger = (i % 32) * 128;
-  return chunks_[i / kStacksPerChunk] + (i % kStacksPerChunk + 1) * kStackBytes - stagger;
+  return chunks_[i / kStacksPerChunk] + (i % kStacksPerChunk + 1) * pitch() - stagger;
 }
 
 bool StackPool::contains(const void* pointer) const {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   for (const char* chunk : chunks_) {
-    if (address - reinterpret_cast<uintptr_t>(chunk) < kChunkBytes) return true;
+    if (address - reinterpret_cast<uintptr_t>(chunk) < chunk_bytes()) return true;
   }
   return false;
 }
@@ -159,7 +168,7 @@ bool StackPool::in_guard(const void* pointer) const {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   for (const char* chunk : chunks_) {
     const uintptr_t offset = address - reinterpret_cast<uintptr_t>(chunk);
-    if (offset < kChunkBytes) return offset % kStackBytes < page_bytes();
+    if (offset < chunk_bytes()) return offset % pitch() < page_bytes();
   }
   return false;
 }

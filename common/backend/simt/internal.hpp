@@ -72,30 +72,35 @@ struct LanePath {
   Places acted, waited;
 };
 
-struct Thread {
+// What switching and reconvergence touch comes first, in one cache line: the threads of a large
+// block do not fit in the first-level cache.
+struct alignas(64) Thread {
   void* stack_pointer = nullptr;  // while it does not run
   uint3 thread_idx{};
-  uint32_t id = 0;  // linear within the block
   uint32_t lane = 0;
-  Actor actor = 0;  // linear within the group
   Block* block = nullptr;
   Warp* warp = nullptr;
   ThreadState state = ThreadState::ready;
   bool spinning = false;  // yielded in a spin loop: lets the other lanes of its warp go first
+  // traced mode only
+  uint32_t call_depth = 0;    // kept by the tracer (function entry and exit)
+  uintptr_t basic_block = 0;  // pc of the basic block it is parked at
+  uint32_t parked_at = 0;     // low bits of Warp::instruction when it parked: for fairness
+  uint32_t converged = 0;     // lanes released together with this one
+
+  uint32_t id = 0;                  // linear within the block
+  Actor actor = 0;                  // linear within the group
   const char* waits_in = nullptr;   // e.g. "__syncthreads", while blocked
   const void* waits_for = nullptr;  // the barrier object, while blocked
   void* wait_pc = nullptr;          // where in the kernel it waits
   uint32_t cluster_arrival = 0;     // 1 + phase of the cluster barrier it arrived at; 0: it waited
   // traced mode only
-  uintptr_t basic_block = 0;        // pc of the basic block it is parked at
-  uint32_t call_depth = 0;          // kept by the tracer (function entry and exit)
-  uint32_t converged = 0;           // lanes released together with this one
-  uint64_t parked_at = 0;           // Warp::instruction when it parked: for fairness
-  const void* flag_read = nullptr;  // a volatile load that it was about to execute ...
-  uint32_t flag_clock = 0;          // ... and its clock then, for the tracer
+  uint32_t flag_clock = 0;          // its clock when it was about to execute ...
+  const void* flag_read = nullptr;  // ... this volatile load, for the tracer
   LanePath path;
   std::unique_ptr<UnitState> unit_state;
 };
+static_assert(offsetof(Thread, id) == 64);
 
 // One meeting of lanes: __syncwarp, a shuffle, a vote. It is free again when every lane has taken
 // its result.
@@ -206,6 +211,8 @@ extern __thread Thread* current_thread;
 // thread that waits for it. A woken thread tests its condition again if others could have changed
 // it in between.
 void make_ready(Thread* thread);
+// The same for lanes of a warp that have exchanged values. In plain mode they run before others.
+void make_lanes_ready(Warp& warp, uint32_t lanes);
 
 // Suspends the current thread until make_ready(). `what` and `object` say what it waits for in a
 // deadlock report; `pc` where (a return address within the kernel).
@@ -244,7 +251,8 @@ void bb_park(void* pc);
 // Waits until every lane of `mask` that has not exited came with the same mask and operation, then
 // returns the meeting, whose `value[lane]` holds what each brought. Call finish_meeting() after
 // reading. Fails if the caller is not in its own mask.
-enum class Meet : uint8_t { plain, orders_memory, aligned };  // aligned: `.sync.aligned` of PTX
+// exchange: a shuffle or a vote. aligned: `.sync.aligned` of PTX.
+enum class Meet : uint8_t { plain, exchange, orders_memory, aligned };
 Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind, void* pc);
 void finish_meeting(Rendezvous& meeting);
 

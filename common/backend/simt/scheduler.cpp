@@ -204,27 +204,37 @@ constexpr uint64_t kBlocksBetweenTurns = 256;  // basic blocks that a lone lane 
 void lane_stopped(Worker& worker, Warp& warp) {
   if (--warp.running != 0 || warp.parked == 0) return;
 
+  const auto at_same_place = [](const Thread& one, const Thread& other) {
+    return one.basic_block == other.basic_block && one.call_depth == other.call_depth;
+  };
+  const auto now = static_cast<uint32_t>(warp.instruction);
   const Thread* best = nullptr;
   const Thread* oldest = nullptr;
+  uint32_t released = 0;  // the lanes so far that are where the best one is
+  bool some_spin = false;
   for (uint32_t rest = warp.parked; rest != 0; rest &= rest - 1) {
-    const Thread& lane = warp.threads[__builtin_ctz(rest)];
-    if (!oldest || lane.parked_at < oldest->parked_at) oldest = &lane;
-    if (!best || std::make_tuple(lane.spinning, best->call_depth, lane.basic_block) <
-                     std::make_tuple(best->spinning, lane.call_depth, best->basic_block)) {
+    const int index = __builtin_ctz(rest);
+    const Thread& lane = warp.threads[index];
+    if (!oldest || now - lane.parked_at > now - oldest->parked_at) oldest = &lane;
+    some_spin |= lane.spinning;
+    if (best && lane.spinning == best->spinning && at_same_place(lane, *best)) {
+      released |= 1u << index;
+    } else if (!best || std::make_tuple(lane.spinning, best->call_depth, lane.basic_block) <
+                            std::make_tuple(best->spinning, lane.call_depth, best->basic_block)) {
       best = &lane;
+      released = 1u << index;
     }
   }
-  if (warp.instruction - oldest->parked_at > warp.starvation_limit) {
+  const bool starves = now - oldest->parked_at > warp.starvation_limit;
+  if (starves) {
     best = oldest;
     warp.starvation_limit = std::max(warp.starvation_limit / 2, kMinStarvationLimit);
   }
-
-  uint32_t released = 0;
-  for (uint32_t rest = warp.parked; rest != 0; rest &= rest - 1) {
-    const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
-    const Thread& thread = warp.threads[lane];
-    if (thread.basic_block == best->basic_block && thread.call_depth == best->call_depth) {
-      released |= 1u << lane;
+  if (starves || some_spin) {
+    released = 0;
+    for (uint32_t rest = warp.parked; rest != 0; rest &= rest - 1) {
+      const int index = __builtin_ctz(rest);
+      if (at_same_place(warp.threads[index], *best)) released |= 1u << index;
     }
   }
   warp.parked &= ~released;
@@ -488,6 +498,29 @@ void make_ready(Thread* thread) {
   enqueue(*current_worker, thread);
 }
 
+void make_lanes_ready(Warp& warp, uint32_t lanes) {
+  Worker& worker = *current_worker;
+  // The stacks of one warp fit in the first-level cache, those of a block do not. Now and then the
+  // warp takes its turn: it may wait in a loop for another warp.
+  constexpr uint32_t kMeetingsBetweenTurns = 64;
+  const bool first = !hooks && worker.state->schedule != AsyncSchedule::random &&
+                     ++worker.meetings % kMeetingsBetweenTurns != 0;
+  if (!first) {
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+      make_ready(&warp.threads[__builtin_ctz(rest)]);
+    }
+    return;
+  }
+  worker.note_progress();
+  while (lanes != 0) {
+    const int lane = 31 - __builtin_clz(lanes);  // backwards: the lowest lane then is the first
+    lanes &= ~(1u << lane);
+    warp.threads[lane].state = ThreadState::ready;
+    ++warp.running;
+    worker.ready.push_first(&warp.threads[lane]);
+  }
+}
+
 void block_current(const char* what, const void* object, void* pc) {
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
@@ -533,7 +566,7 @@ void bb_park(void* pc) {
     return;
   }
   self.state = ThreadState::parked;
-  self.parked_at = warp.instruction;
+  self.parked_at = static_cast<uint32_t>(warp.instruction);
   warp.parked |= 1u << self.lane;
   lane_stopped(worker, warp);
   schedule();

@@ -129,11 +129,11 @@ Rendezvous& find_rendezvous(Warp& warp, uint32_t mask) {
   return *unused;
 }
 
-void complete_meeting(Warp& warp, Rendezvous& meeting, bool orders_memory) {
+void complete_meeting(Warp& warp, Rendezvous& meeting, Meet kind) {
   meeting.participants = meeting.unread = meeting.arrived;
   meeting.arrived = 0;
   --warp.rendezvous_open;
-  if (orders_memory && hooks) {
+  if (kind == Meet::orders_memory && hooks) {
     uint16_t ids[kWarpSize];
     int count = 0;
     for (uint32_t rest = meeting.participants; rest != 0; rest &= rest - 1) {
@@ -141,9 +141,17 @@ void complete_meeting(Warp& warp, Rendezvous& meeting, bool orders_memory) {
     }
     hooks->join(*warp.block, ids, count);
   }
-  for (uint32_t rest = meeting.participants; rest != 0; rest &= rest - 1) {
-    Thread& thread = warp.threads[__builtin_ctz(rest)];
-    if (thread.state == ThreadState::blocked) make_ready(&thread);
+  uint32_t blocked = meeting.participants;
+  for (uint32_t rest = blocked; rest != 0; rest &= rest - 1) {
+    const int lane = __builtin_ctz(rest);
+    if (warp.threads[lane].state != ThreadState::blocked) blocked &= ~(1u << lane);
+  }
+  if (kind == Meet::exchange || kind == Meet::aligned) {
+    make_lanes_ready(warp, blocked);
+    return;
+  }
+  for (uint32_t rest = blocked; rest != 0; rest &= rest - 1) {
+    make_ready(&warp.threads[__builtin_ctz(rest)]);
   }
 }
 
@@ -153,7 +161,7 @@ constexpr const char* kSyncWarp = "__syncwarp";
 class Meeting {
  public:
   Meeting(uint32_t mask, uint64_t value, const char* operation, void* pc)
-      : meeting_(meet(mask, value, operation, Meet::plain, pc)) {}
+      : meeting_(meet(mask, value, operation, Meet::exchange, pc)) {}
   Meeting(const Meeting&) = delete;
   ~Meeting() { finish_meeting(meeting_); }
   uint32_t participants() const { return meeting_.participants; }
@@ -280,7 +288,7 @@ Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind
   meeting.value[self.lane] = value;
   meeting.arrived |= 1u << self.lane;
   if (meeting.arrived == (mask & warp.alive)) {
-    complete_meeting(warp, meeting, kind == Meet::orders_memory);
+    complete_meeting(warp, meeting, kind);
   } else {
     block_current(operation, &meeting, pc);
   }
@@ -304,7 +312,9 @@ void release_after_exit(Thread& thread) {
     for (uint32_t i = 0; i < warp.rendezvous_used; ++i) {
       Rendezvous& meeting = warp.rendezvous[i];
       if (meeting.arrived != 0 && meeting.arrived == (meeting.mask & warp.alive)) {
-        complete_meeting(warp, meeting, std::strcmp(meeting.operation, kSyncWarp) == 0);
+        complete_meeting(
+            warp, meeting,
+            std::strcmp(meeting.operation, kSyncWarp) == 0 ? Meet::orders_memory : Meet::plain);
       }
     }
   }

@@ -18,7 +18,8 @@
 
 namespace cookbook::simt {
 
-// Threads that can run, first in, first out. Each thread is in it once at most.
+// Threads that can run, first in, first out, except those that go first. Each thread is in it once
+// at most.
 class ReadyQueue {
  public:
   void reset(size_t capacity) {
@@ -30,6 +31,7 @@ class ReadyQueue {
   bool empty() const { return head_ == tail_; }
   uint32_t size() const { return tail_ - head_; }
   void push(Thread* thread) { slots_[tail_++ & (slots_.size() - 1)] = thread; }
+  void push_first(Thread* thread) { slots_[--head_ & (slots_.size() - 1)] = thread; }
   Thread* pop() { return slots_[head_++ & (slots_.size() - 1)]; }
 
  private:
@@ -65,6 +67,7 @@ struct Worker {
   Group group;
   ReadyQueue ready;
   std::deque<std::function<void()>> pending;  // asynchronous operations
+  uint32_t meetings = 0;                      // of lanes, completed by this worker in plain mode
   bool running_pending = false;               // an operation runs on the current thread's stack
   uint64_t random_state = 0;
   Actor next_async_actor = -1;

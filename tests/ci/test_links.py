@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""check_links.py on small projects that CMake writes for Ninja."""
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import check_links  # noqa: E402
+
+LISTS = """cmake_minimum_required(VERSION 3.25)
+project(links LANGUAGES CXX)
+add_library(runner {kind} runner.cpp)
+add_library(grader STATIC grader.cpp helper.cpp)
+add_executable(program program.cpp)
+target_link_libraries(program PRIVATE grader runner)
+add_custom_command(TARGET program POST_BUILD BYPRODUCTS tests.cmake COMMAND ${{CMAKE_COMMAND}} -E touch tests.cmake)
+"""
+SOURCES = {
+    "runner.cpp": "int run() { return 0; } int main() { return run(); }",
+    "grader.cpp": "inline int both() { return 1; } int grade() { return both(); }",
+    "helper.cpp": "inline int both() { return 1; } int help() { return both(); }",
+    "program.cpp": "int grade(); int started = grade();",
+}
+
+
+def problems(kind="STATIC", **changed):
+    with tempfile.TemporaryDirectory() as folder:
+        source, build = Path(folder), Path(folder) / "build"
+        (source / "CMakeLists.txt").write_text(LISTS.format(kind=kind))
+        for name, text in SOURCES.items():
+            (source / name).write_text(changed.get(name.split(".")[0], text) + "\n")
+        subprocess.run(["cmake", "-S", source, "-B", build, "-G", "Ninja"], check=True, capture_output=True)
+        subprocess.run(["ninja", "-C", build], check=True, capture_output=True)
+        found, number = check_links.check(build)
+        assert number == 1, number
+        return found
+
+
+class Links(unittest.TestCase):
+    def test_one_definition_each_passes_and_so_do_inline_functions(self):
+        self.assertEqual(problems(), [])
+
+    def test_a_library_with_a_main_of_its_own_fails_and_is_named(self):
+        found = problems(helper="int main() { return 2; }")
+        self.assertEqual(len(found), 1)
+        self.assertRegex(found[0], "^main is defined in libgrader.a and in librunner.a, which program links")
+
+    def test_the_other_main_may_be_in_a_shared_library(self):
+        self.assertEqual(len(problems(kind="SHARED", helper="int main() { return 2; }")), 1)
+
+    def test_a_function_that_an_object_file_and_a_library_define_fails(self):
+        found = problems(helper="int twice() { return 1; }",
+                         program="int grade(); int twice() { return grade(); } int started = twice();")
+        self.assertEqual(len(found), 1)
+        self.assertIn("program.cpp.o", found[0])
+
+    def test_a_folder_without_a_build_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(check_links.main([folder]), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
