@@ -11,12 +11,12 @@ struct Merge : Level {
   using Plan = MergePlan<Config>;
   static constexpr LevelText text{
       .name = "merge",
-      .changed = "equal work per tile: 3,840 steps, each a nonzero or the end of a row",
+      .changed = "equal work per tile: 1,920 steps, each a nonzero or the end of a row",
       .expect =
           "0.9 of the roof: no row is too long and none too short; a block has 15 loads of columns "
           "and of values per thread in flight, 120 KB per SM",
       .cost =
-          "32 KB of shared memory per block, a search per tile, a second kernel for the rows "
+          "16 KB of shared memory per block, a search per tile, a second kernel for the rows "
           "that cross blocks",
   };
 

@@ -12,11 +12,11 @@
 namespace cookbook::spmv {
 
 struct MergeConfig {
-  static constexpr int kThreads = 256;
+  static constexpr int kThreads = 128;  // few warps wait for one another at a barrier
   static constexpr int kWarps = kThreads / kWarpSize;
   static constexpr int kPerThread = 15;  // nonzeros; odd, so that the lanes use all banks
   static constexpr int kTile = kThreads * kPerThread;  // steps per tile
-  static constexpr int kBlocksPerSm = 4;
+  static constexpr int kBlocksPerSm = 8;
 };
 
 /// The sum of a row that has not ended yet.
@@ -26,7 +26,7 @@ struct Carry {
 };
 
 /// Rows that have ended after `step` steps, at least `low` and at most `high`. All threads of the
-/// block must call: each looks at one row, and each round leaves one 256th of the range.
+/// block must call: each looks at one row, and each round leaves one 128th of the range.
 template <class C>
 __device__ __forceinline__ int rows_ended(const std::int32_t* __restrict__ offsets, int step,
                                           int low, int high) {
