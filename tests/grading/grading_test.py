@@ -240,6 +240,10 @@ int main() {
             finally:
                 listener.close()
             self.assertTrue(victim.exists() and victim.read_text() == "here")
+            # What was killed may be in /proc for a moment more. What was not runs on for 20 s at least.
+            until = time.monotonic() + 5
+            while self.processes_of(folder) and time.monotonic() < until:
+                time.sleep(0.05)
             self.assertFalse(self.processes_of(folder), "a process was left behind")
         return status, json.loads(said.splitlines()[0]) if said.strip() else said
 
