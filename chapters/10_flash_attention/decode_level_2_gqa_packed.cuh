@@ -11,15 +11,15 @@
 
 namespace cookbook::attention {
 
-/// kTiles: tiles of 16 query rows per block.
-template <class CaseT, int kTiles>
+/// kTiles: tiles of 16 query rows per block. kStagesOf: steps in flight, per warp.
+template <class CaseT, int kTiles, int kStagesOf = CaseT::kHeadDim == 128 ? 3 : 6>
 struct GqaPackedConfig : CaseT {
   static constexpr int kWarps = 4;
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kRowTiles = kTiles;
   static constexpr int kRows = 16 * kTiles;  // (query, head) pairs of one KV head
   static constexpr int kBlockN = 16;         // keys per warp and step
-  static constexpr int kStages = CaseT::kHeadDim == 128 ? 3 : 6;  // steps in flight, per warp
+  static constexpr int kStages = kStagesOf;
   static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
   struct Smem {
     alignas(1024) unsigned char q[kRows * CaseT::kHeadDim * 2];
@@ -33,6 +33,19 @@ struct GqaPackedConfig : CaseT {
   };
   static constexpr size_t kSmemBytes = sizeof(Smem) > sizeof(Merge) ? sizeof(Smem) : sizeof(Merge);
 };
+
+/// Calls f(Config{}) with the stages that this device has the shared memory for: GPUs with 99 KB
+/// per block, such as an RTX 4090, hold two of 128 columns.
+template <class CaseT, int kTiles, class F>
+void with_stages(const F& f) {
+  using Full = GqaPackedConfig<CaseT, kTiles>;
+  if constexpr (Full::kSmemBytes > size_t{99} * 1024) {
+    if (Full::kSmemBytes > device_info().smem_per_block_bytes) {
+      return f(GqaPackedConfig<CaseT, kTiles, 2>{});
+    }
+  }
+  f(Full{});
+}
 
 /// Which rows and keys a block has.
 struct PackedBlock {
@@ -258,12 +271,14 @@ struct GqaPacked : Level {
     const Shape& s = plan.problem.shape;
     const SharedOut& out = plan.out;
     dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
-      using C = GqaPackedConfig<decltype(c), 1>;
       using Combine = DecodeConfig<decltype(c)>;
-      const Shares shares = out.at(C::kHeadDim);
+      const Shares shares = out.at(Combine::kHeadDim);
       const int64_t blocks = int64_t{plan.row_tiles} * s.heads_kv * s.batch * out.shares;
-      launch(gqa_packed_kernel<C>, {static_cast<unsigned>(blocks), C::kThreads, C::kSmemBytes},
-             stream, q, k, v, shares, s, plan.row_tiles, out.keys_per_share, out.rows);
+      with_stages<decltype(c), 1>([&](auto config) {
+        using C = decltype(config);
+        launch(gqa_packed_kernel<C>, {static_cast<unsigned>(blocks), C::kThreads, C::kSmemBytes},
+               stream, q, k, v, shares, s, plan.row_tiles, out.keys_per_share, out.rows);
+      });
       launch(combine_kernel<Combine>,
              {static_cast<unsigned>(ceil_div(out.rows, Combine::kWarps)), Combine::kThreads},
              stream, shares, o, plan.buffers.lse, s, out.rows, out.shares);

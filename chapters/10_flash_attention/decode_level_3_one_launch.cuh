@@ -136,11 +136,13 @@ struct OneLaunchPlan {
   void start(Stream stream) const {
     const Shape& s = problem.shape;
     dispatch(problem, buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
-      using C = GqaPackedConfig<decltype(c), kTiles>;
-      launch(one_launch_kernel<C>,
-             {static_cast<unsigned>(blocks * out.shares), C::kThreads, C::kSmemBytes}, stream, q, k,
-             v, o, buffers.lse, out.at(C::kHeadDim), counters.template as<unsigned>(), s, row_tiles,
-             out.keys_per_share, out.rows, out.shares);
+      with_stages<decltype(c), kTiles>([&](auto config) {
+        using C = decltype(config);
+        launch(one_launch_kernel<C>,
+               {static_cast<unsigned>(blocks * out.shares), C::kThreads, C::kSmemBytes}, stream, q,
+               k, v, o, buffers.lse, out.at(C::kHeadDim), counters.template as<unsigned>(), s,
+               row_tiles, out.keys_per_share, out.rows, out.shares);
+      });
     });
   }
 };
