@@ -292,7 +292,7 @@ TEST(CheckLevel, AnotherOrderIsAnotherRun) {
   LevelEntry level = given.level();
   level.same_every_run = false;
   Instance instance(given.ladder(), {}, InputKind::normal, 1);
-  EXPECT_EQ(check_level(level, instance, 3).reason, "");
+  EXPECT_EQ(check_level(level, instance, instance.drawn(3)).reason, "");
 }
 
 TEST(Tensors, ElementsAreSortedBitForBit) {
@@ -392,23 +392,23 @@ TEST(CheckLevel, StatusAndReason) {
   Instance instance(right.ladder(), {}, InputKind::normal, 1);
   LevelEntry level = right.level();
   level.supports = [](const AnyProblem&, const DeviceInfo&) { return Support::no("not today"); };
-  EXPECT_EQ(check_level(level, instance).status, CheckResult::Status::skipped);
-  EXPECT_EQ(check_level(level, instance).reason, "not today");
+  EXPECT_EQ(check_level(level, instance, instance.drawn(2)).status, CheckResult::Status::skipped);
+  EXPECT_EQ(check_level(level, instance, instance.drawn(2)).reason, "not today");
   level = right.level();
   level.prepare = [](const AnyProblem&, const DevicePointers&) -> std::function<void(Stream)> {
     throw std::invalid_argument("an odd address");
   };
-  EXPECT_EQ(check_level(level, instance).status, CheckResult::Status::skipped);
-  EXPECT_EQ(check_level(level, instance).reason, "an odd address");
+  EXPECT_EQ(check_level(level, instance, instance.drawn(2)).status, CheckResult::Status::skipped);
+  EXPECT_EQ(check_level(level, instance, instance.drawn(2)).reason, "an odd address");
   level.prepare = [](const AnyProblem&, const DevicePointers&) -> std::function<void(Stream)> {
     throw std::runtime_error("no memory");
   };
-  EXPECT_EQ(check_level(level, instance).status, CheckResult::Status::mismatch);
+  EXPECT_EQ(check_level(level, instance, instance.drawn(2)).status, CheckResult::Status::mismatch);
   level.prepare = [](const AnyProblem&, const DevicePointers&) {
     return [](Stream) { throw std::invalid_argument("while it runs"); };
   };
-  EXPECT_EQ(check_level(level, instance).status, CheckResult::Status::mismatch);
-  EXPECT_EQ(check_level(level, instance).reason, "while it runs");
+  EXPECT_EQ(check_level(level, instance, instance.drawn(2)).status, CheckResult::Status::mismatch);
+  EXPECT_EQ(check_level(level, instance, instance.drawn(2)).reason, "while it runs");
 }
 
 TEST(CheckLevel, EveryRunCounts) {

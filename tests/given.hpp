@@ -84,7 +84,7 @@ struct Given {
   }
   CheckResult check(int repeats = 2) const {
     Instance instance(ladder(), {}, kind, seed, variant);
-    return check_level(level(), instance, repeats);
+    return check_level(level(), instance, instance.drawn(repeats));
   }
 };
 

@@ -34,7 +34,7 @@ std::string first_wrong([[maybe_unused]] int sm_count = 0) {
     simt::set_sm_count(sm_count ? sm_count : layout.sm_count);
 #endif
     Instance instance(ladder, layout.size, layout.kind, 1, layout.variant);
-    const CheckResult check = check_level(ladder.levels[0], instance, 1);
+    const CheckResult check = check_level(ladder.levels[0], instance, instance.drawn(1));
     if (check.status != CheckResult::Status::mismatch) continue;
     wrong = layout.text() + ": " + check.reason;
     break;
@@ -49,7 +49,7 @@ template <Bug kBug>
 CheckResult check(const Size& size, const Variant& variant = {}) {
   const Ladder ladder = rows_copy::ladder<kBug>();
   Instance instance(ladder, size, InputKind::normal, 1, variant);
-  return check_level(ladder.levels[0], instance, 1);
+  return check_level(ladder.levels[0], instance, instance.drawn(1));
 }
 
 template <Bug kBug>
@@ -91,7 +91,8 @@ TEST(PlantedLayouts, StateBetweenRuns) {
   // Right as often as the inputs stay the same.
   const Ladder ladder = rows_copy::ladder<Bug::keeps_first_inputs>();
   Instance instance(ladder, {3, 64}, InputKind::normal, 1);
-  EXPECT_EQ(check_level(ladder.levels[0], instance, 3).status, CheckResult::Status::ok);
+  EXPECT_EQ(check_level(ladder.levels[0], instance, instance.drawn(3)).status,
+            CheckResult::Status::ok);
   expect_caught(check_new_inputs<Bug::keeps_first_inputs>(),
                 "right on the first inputs only: out[0][0]: got ");
 }

@@ -31,7 +31,7 @@ CheckResult check(const Size& size = {4, 64}, const Variant& variant = {},
                   InputKind kind = InputKind::normal) {
   const Ladder ladder = reverse_ladder<kBug>();
   Instance instance(ladder, size, kind, 1, variant);
-  return check_level(ladder.levels[0], instance);
+  return check_level(ladder.levels[0], instance, instance.drawn(2));
 }
 
 void expect_caught(const CheckResult& result, const std::string& words) {
@@ -51,7 +51,7 @@ CheckResult check_small(const Size& size, InputKind kind = InputKind::normal,
                         const Variant& variant = {}) {
   const Ladder ladder = small_types::ladder<kBug>();
   Instance instance(ladder, size, kind, 1, variant);
-  return check_level(ladder.levels[0], instance);
+  return check_level(ladder.levels[0], instance, instance.drawn(2));
 }
 
 TEST(SmallTypes, TheRightKernelPassesWithAllInputs) {
@@ -121,7 +121,7 @@ template <ProductBug kBug>
 CheckResult check_product(const Size& size = {32, 16, 192}) {
   const Ladder ladder = product_ladder<kBug>();
   Instance instance(ladder, size, InputKind::normal, 1);
-  return check_level(ladder.levels[0], instance);
+  return check_level(ladder.levels[0], instance, instance.drawn(2));
 }
 
 class PlantedProduct : public testing::Test {
@@ -222,7 +222,7 @@ CheckResult check_wrong(const Wrong& wrong, std::uint64_t seed = 1) {
   ladder.levels = rows<WrongInPlaces<Costly>>();
   WrongInPlaces<Costly>::wrong = wrong;
   Instance instance(ladder, {kRows, 8}, InputKind::normal, seed);
-  return check_level(ladder.levels[0], instance, 1);
+  return check_level(ladder.levels[0], instance, instance.drawn(1));
 }
 
 TEST(PlantedInALargeProblem, ARightOnePasses) {
@@ -267,7 +267,8 @@ TEST(PlantedInALargeProblem, OneWrongRowIsSeenOnlyWhereItIsSampled) {
     std::vector<int> found;
     for (int row = 0; row < 128; ++row) {
       WrongInPlaces<P>::wrong = {row, row + 1};
-      if (check_level(ladder.levels[0], instance, 1).status != CheckResult::Status::ok) {
+      if (check_level(ladder.levels[0], instance, instance.drawn(1)).status !=
+          CheckResult::Status::ok) {
         found.push_back(row);
       }
     }
@@ -298,7 +299,7 @@ CheckResult check_four(float a, float b, float c, float d, int first = 0) {
   std::copy(values, values + 4, FourValues::values);
   FourValues::first = first;
   Instance instance(ladder, {1, 4}, InputKind::normal, 1);
-  return check_level(ladder.levels[0], instance);
+  return check_level(ladder.levels[0], instance, instance.drawn(2));
 }
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -336,7 +337,7 @@ TEST(PlantedOrderDependent, ADifferentResultPassesOnlyWithinItsBound) {
     LevelEntry level = ladder.levels[0];
     level.same_every_run = same_every_run;
     Instance instance(ladder, {4, 64}, kind, 1);
-    return check_level(level, instance, 2);
+    return check_level(level, instance, instance.drawn(2));
   };
   const auto sign = [&](bool same) {
     return check_twice(reverse_ladder<Bug::sign_of_zero_later>(), same, InputKind::signed_zeros);
@@ -357,7 +358,7 @@ std::string check_after_runs(InputKind kind = InputKind::normal, const Variant& 
                              bool same_every_run = true) {
   const Ladder ladder = reverse_ladder<kBug>();
   Instance instance(ladder, {4, 64}, kind, 1, variant);
-  const CheckResult before = check_level(ladder.levels[0], instance, 1);
+  const CheckResult before = check_level(ladder.levels[0], instance, instance.drawn(1));
   EXPECT_EQ(before.status, CheckResult::Status::ok) << before.reason;
   const std::uint64_t hash = instance.output_hash();
   const auto run = ladder.levels[0].prepare(instance.problem(), instance.pointers());

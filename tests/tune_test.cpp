@@ -234,7 +234,8 @@ TEST(Space, EveryConfigurationOfTheChapterIsRight) {
         Instance instance(ladder, size, InputKind::normal, 2);
         for (const Candidate& each : space->candidates()) {
           if (!each.illegal.empty()) continue;
-          const CheckResult check = check_level(split ? each.search : each.level, instance, 1);
+          const CheckResult check =
+              check_level(split ? each.search : each.level, instance, instance.drawn(1));
           EXPECT_NE(check.status, CheckResult::Status::mismatch)
               << space->kernel << " " << each.id() << " at " << shape_bucket(size) << ": "
               << check.reason;
@@ -385,7 +386,7 @@ TEST(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
     AtFullSizeOnly(const Space& space, Instance& full) : space_(space), full_(full) {}
     std::string check(std::size_t) override { return ""; }
     std::string confirm(std::size_t candidate) override {
-      return check_level(space_[candidate].search, full_, 1).reason;
+      return check_level(space_[candidate].search, full_, full_.drawn(1)).reason;
     }
 
    private:

@@ -159,7 +159,7 @@ bool sweep(const char* type, std::int64_t cols) {
   bool right = true;
   for (const Candidate<T>& candidate : candidates<T>()) {
     const LevelEntry level = as_level(candidate);
-    const CheckResult check = check_level(level, small);
+    const CheckResult check = check_level(level, small, small.drawn(2));
     if (check.status == CheckResult::Status::skipped) continue;
     if (check.status == CheckResult::Status::mismatch) {
       std::printf("%s: %s\n", candidate.name.c_str(), check.reason.c_str());

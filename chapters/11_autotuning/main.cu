@@ -66,8 +66,8 @@ void tune_first(const Options& options) {
 // Runs the ladders, and prints over several sizes what they prove.
 int run_and_judge(const Options& options, int argc, char** argv) {
   const auto run = [](std::vector<char*> words) {
-    return run_chapter(chapter_11_entry(), libraries(), static_cast<int>(words.size()),
-                       words.data());
+    return run_chapter(chapter_11_entry(), static_cast<int>(words.size()), words.data(),
+                       libraries());
   };
   std::vector<char*> words(argv, argv + argc);
   if (options.sizes.size() < 2) return run(words);

@@ -42,14 +42,9 @@ class GpuTimer {
   }
   GpuTimer(const GpuTimer&) = delete;
   GpuTimer& operator=(const GpuTimer&) = delete;
-  /// Microseconds between the two records around `work`, with an L2 that holds other lines if
-  /// `cold`, and its own data otherwise.
-  template <class Work>
-  double time(bool cold, const Work& work) {
-    flush_l2(Stream{});
-    if (!cold) work();  // warm: the caches hold its own data
-    require(cudaEventRecord(start_));
-    work();
+  void start() { require(cudaEventRecord(start_)); }
+  /// Microseconds since start(), of the work that was launched in between.
+  double stop() {
     require(cudaEventRecord(stop_));
     require(cudaEventSynchronize(stop_));
     require(cudaGetLastError());
@@ -97,7 +92,12 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
   for (std::size_t c = 0; c < contenders.size(); ++c) {
     guarded(c, [&] {
       double us = 0;
-      for (int i = 0; i < 3; ++i) us = timer.time(true, [&] { contenders[c].run(Stream{}); });
+      for (int i = 0; i < 3; ++i) {
+        flush_l2(Stream{});
+        timer.start();
+        contenders[c].run(Stream{});
+        us = timer.stop();
+      }
       stride[c] = us > kSlowMicroseconds ? static_cast<int>(us / kSlowMicroseconds) + 1 : 1;
     });
   }
@@ -114,7 +114,10 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
       if (!results[c].error.empty() || !due) continue;
       guarded(c, [&] {
         for (int attempt = 0; attempt < 3; ++attempt) {
-          results[c].cold_us.back() = timer.time(true, [&] { contenders[c].run(Stream{}); });
+          flush_l2(Stream{});  // it holds other lines
+          timer.start();
+          contenders[c].run(Stream{});
+          results[c].cold_us.back() = timer.stop();
           const auto now = sample_clocks();
           if (now && clocks && attempt == 0 && round % 4 == 0) {
             clocks->push_back(*now);
@@ -146,9 +149,12 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
           std::clamp(static_cast<int>(2000 / std::max(results[c].cold.median, 1.0)), 1, 200);
       std::vector<double> samples;
       for (int i = 0; i < 7; ++i) {
-        samples.push_back(timer.time(false, [&] {
-          for (int k = 0; k < batch; ++k) contenders[c].run(Stream{});
-        }) / batch);
+        flush_l2(Stream{});
+        for (int k = 0; k < 2 * batch; ++k) {
+          if (k == batch) timer.start();  // by now the caches hold its own data
+          contenders[c].run(Stream{});
+        }
+        samples.push_back(timer.stop() / batch);
       }
       results[c].hot = summarise(samples);
     });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "common/backend/device_bytes.hpp"
 #include "common/harness/parallel.hpp"
@@ -313,68 +314,92 @@ const char* status_name(CheckResult::Status status) {
   return "?";
 }
 
-CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats) {
-  return check_level(level, instance,
-                     std::vector<Draw>(static_cast<std::size_t>(repeats), instance.drawn()));
+void to_json(nlohmann::json& json, const CheckResult& check) {
+  json = {{"status", check.status},
+          {"reason", check.reason},
+          {"max_error", check.max_error},
+          {"error_bound", check.error_bound}};
 }
 
-CheckResult check_level(const LevelEntry& level, Instance& instance,
-                        const std::vector<Draw>& draws) {
-  CheckResult result;
-  if (const Support support = level.supports(instance.problem(), device_info()); !support) {
-    result.status = CheckResult::Status::skipped;
-    result.reason = support.reason;
-    return result;
+void from_json(const nlohmann::json& json, CheckResult& check) {
+  json.at("status").get_to(check.status);
+  json.at("reason").get_to(check.reason);
+  json.at("max_error").get_to(check.max_error);
+  json.at("error_bound").get_to(check.error_bound);
+}
+
+CheckResult check_of(const Outcome& outcome, const nlohmann::json& result) {
+  using Status = CheckResult::Status;
+  switch (outcome.end) {
+    case Outcome::End::done: return result;
+    case Outcome::End::crashed: return {Status::crashed, outcome.reason};
+    case Outcome::End::hung: return {Status::hung, outcome.reason};
   }
-  auto fail = [&result](std::string why) {
-    result.status = CheckResult::Status::mismatch;
-    result.reason = std::move(why);
+  return {};
+}
+
+CheckResult check_level(const LevelEntry& level, Instance& instance, const std::vector<Draw>& draws,
+                        const Isolation& isolation) {
+  using Status = CheckResult::Status;
+  if (const Support support = level.supports(instance.problem(), device_info()); !support) {
+    return {Status::skipped, support.reason};
+  }
+  if (!isolation.in_process) instance.compute_references();  // once, for every child
+  const auto work = [&]() -> nlohmann::json {
+    CheckResult result;
+    const auto end = [&result](Status status, std::string why) {
+      result.status = status;
+      result.reason = std::move(why);
+      return result;
+    };
+    try {
+      std::function<void(Stream)> run;
+      try {
+        run = level.prepare(instance.problem(), instance.pointers());
+      } catch (const std::invalid_argument& rule) {
+        return end(Status::skipped, rule.what());
+      }
+      std::vector<std::uint64_t> hashes;  // of each run's outputs
+      for (const Draw& draw : draws) {
+        if (draw == instance.drawn()) {
+          instance.reset();
+        } else {
+          instance.redraw(draw);
+        }
+        {
+          const ProfilerRange range;
+          run(Stream{});
+          synchronize();
+        }
+        const auto run_number = static_cast<std::ptrdiff_t>(hashes.size());
+        const auto same = std::find(draws.begin(), draws.begin() + run_number, draw);
+        const bool is_repeat = same != draws.begin() + run_number;
+        const std::uint64_t hash = draws.size() > 1 ? instance.output_hash() : 0;
+        const bool is_equal = is_repeat && hash == hashes[same - draws.begin()];
+        hashes.push_back(hash);
+        // Outputs that were right once are right again, byte for byte.
+        if (is_equal && instance.changed_outside().empty()) continue;
+        const Instance::Comparison comparison = instance.compare();
+        result.max_error = std::max(result.max_error, comparison.max_error);
+        result.error_bound = comparison.error_bound;
+        if (!comparison.ok) {
+          return end(Status::mismatch, (run_number == 0 ? ""
+                                        : is_repeat     ? "right on the first run only: "
+                                                        : "right on the first inputs only: ") +
+                                           comparison.message);
+        }
+        if (is_repeat && level.same_every_run) {
+          return end(Status::mismatch, "two runs on the same inputs differ");
+        }
+      }
+    } catch (const std::exception& error) {
+      return end(Status::mismatch, error.what());
+    }
     return result;
   };
-  try {
-    std::function<void(Stream)> run;
-    try {
-      run = level.prepare(instance.problem(), instance.pointers());
-    } catch (const std::invalid_argument& rule) {
-      result.status = CheckResult::Status::skipped;
-      result.reason = rule.what();
-      return result;
-    }
-    std::vector<std::uint64_t> hashes;  // of each run's outputs
-    for (const Draw& draw : draws) {
-      if (draw == instance.drawn()) {
-        instance.reset();
-      } else {
-        instance.redraw(draw);
-      }
-      {
-        const ProfilerRange range;
-        run(Stream{});
-        synchronize();
-      }
-      const auto run_number = static_cast<std::ptrdiff_t>(hashes.size());
-      const auto same = std::find(draws.begin(), draws.begin() + run_number, draw);
-      const bool is_repeat = same != draws.begin() + run_number;
-      const std::uint64_t hash = draws.size() > 1 ? instance.output_hash() : 0;
-      const bool is_equal = is_repeat && hash == hashes[same - draws.begin()];
-      hashes.push_back(hash);
-      // Outputs that were right once are right again, byte for byte.
-      if (is_equal && instance.changed_outside().empty()) continue;
-      const Instance::Comparison comparison = instance.compare();
-      result.max_error = std::max(result.max_error, comparison.max_error);
-      result.error_bound = comparison.error_bound;
-      if (!comparison.ok) {
-        return fail((run_number == 0 ? ""
-                     : is_repeat     ? "right on the first run only: "
-                                     : "right on the first inputs only: ") +
-                    comparison.message);
-      }
-      if (is_repeat && level.same_every_run) return fail("two runs on the same inputs differ");
-    }
-  } catch (const std::exception& error) {
-    return fail(error.what());
-  }
-  return result;
+  nlohmann::json found;
+  const Outcome outcome = run_isolated(isolation, work, found);
+  return check_of(outcome, found);
 }
 
 std::string check_again(const std::function<void(Stream)>& run, Instance& instance,

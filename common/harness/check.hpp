@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "common/backend/backend.hpp"
 #include "common/harness/inputs.hpp"
+#include "common/harness/isolate.hpp"
 #include "common/harness/level.hpp"
 
 namespace cookbook {
@@ -38,6 +40,10 @@ class Instance {
   /// are kept, for when the same inputs are drawn again.
   void redraw(const Draw& draw);
   const Draw& drawn() const { return drawn_; }
+  /// The inputs as they are drawn now, for `times` runs of check_level().
+  std::vector<Draw> drawn(int times) const {
+    return std::vector<Draw>(static_cast<std::size_t>(times), drawn_);
+  }
 
   /// Poisons every output on the device, and puts back inputs that a level has changed.
   void reset();
@@ -104,15 +110,20 @@ struct CheckResult {
 };
 const char* status_name(CheckResult::Status status);
 
-/// Runs `level` `repeats` times on `instance`, each time on freshly poisoned outputs, and compares
-/// all: a level that is right only once, or differs from run to run, does not pass. One that says
-/// same_every_run = false may differ within its bound.
-CheckResult check_level(const LevelEntry& level, Instance& instance, int repeats = 2);
+void to_json(nlohmann::json& json, const CheckResult& check);
+void from_json(const nlohmann::json& json, CheckResult& check);
 
-/// The same with one plan and new inputs for each run, written into the same buffers: what one run
-/// leaves behind must not reach the next. Runs on equal inputs must give equal outputs.
-CheckResult check_level(const LevelEntry& level, Instance& instance,
-                        const std::vector<Draw>& draws);
+/// The check of a level whose isolated work ended as `outcome`: crashed or hung. With End::done it
+/// is what `result` holds.
+CheckResult check_of(const Outcome& outcome, const nlohmann::json& result);
+
+/// Runs `level` once on each of `draws`, each time on freshly poisoned outputs, and compares all.
+/// There is one plan, and inputs are written into the same buffers: what one run leaves behind must
+/// not reach the next. Runs on equal inputs must give equal outputs, unless the level says
+/// same_every_run = false: then each must be within its bound.
+/// Kernels run as `isolation` says; by default in this process.
+CheckResult check_level(const LevelEntry& level, Instance& instance, const std::vector<Draw>& draws,
+                        const Isolation& isolation = {.in_process = true});
 
 /// Checks `run` once more after it has run many times: on poisoned outputs. The result must hash to
 /// `right_hash`, the hash of outputs that Instance::compare() passed, and guard bands and inputs

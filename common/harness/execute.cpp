@@ -36,6 +36,13 @@ LevelResult describe(const LevelEntry& level, const AnyProblem& trace_problem) {
   return result;
 }
 
+void enter(const CheckResult& check, LevelResult& row) {
+  row.status = status_name(check.status);
+  row.reason = check.reason;
+  row.max_error = check.max_error;
+  row.error_bound = check.error_bound;
+}
+
 LadderResult begin(const Chapter& chapter, const LadderRun& run, const Options& options) {
   const Ladder& ladder = *run.ladder;
   const Size& size = run.size;
@@ -84,42 +91,6 @@ bool device_is_lost() {
 #else
 bool device_is_lost() { return false; }
 #endif
-
-// Correctness of every selected level at one size, on ordinary inputs.
-void check_levels(const LadderRun& run, const Options& options, LadderResult& result) {
-  const Ladder& ladder = *run.ladder;
-  Progress progress;
-  Instance instance(ladder, run.checked_size, InputKind::normal, options.seed);
-  double first_error = -1;
-  for (std::size_t i = 0; i < run.levels.size(); ++i) {
-    const LevelEntry& level = ladder.levels[run.levels[i]];
-    LevelResult& row = result.levels[i];
-    progress.show(fmt::format("checking {} at {} ({}/{})", level.name, size_text(run.checked_size),
-                              i + 1, run.levels.size()));
-    const CheckResult check = check_isolated(level, instance, 2, run.isolation);
-    row.status = status_name(check.status);
-    row.reason = check.reason;
-    row.max_error = check.max_error;
-    row.error_bound = check.error_bound;
-    if (check.status == CheckResult::Status::mismatch && device_is_lost()) {
-      row.status = "crashed";
-      result.device_lost = true;
-      for (std::size_t rest = i + 1; rest < run.levels.size(); ++rest) {
-        result.levels[rest].status = "not_run";
-        result.levels[rest].reason =
-            "level " + level.name + " made the GPU unusable to this process";
-      }
-      return;
-    }
-    if (check.status != CheckResult::Status::ok) continue;
-    if (run.levels[i] == 0) first_error = check.max_error;
-    if (ladder.gate_on_first_level && first_error >= 0 && check.max_error > 2 * first_error) {
-      row.status = "mismatch";
-      row.reason = fmt::format("error {:.3g} is more than twice the first level's {:.3g}",
-                               check.max_error, first_error);
-    }
-  }
-}
 
 // Starts the traced executable for this ladder and takes over what it found.
 void run_traced(const Chapter& chapter, const Ladder& ladder, const Options& options,
@@ -172,11 +143,8 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run, const Librari
   for (int index : run.levels) {
     const LevelEntry& level = ladder.levels[index];
     LevelResult row = describe(level, instance.problem());
-    const TracedRun traced = trace_isolated(level, instance, run.isolation);
-    row.status = status_name(traced.check.status);
-    row.reason = traced.check.reason;
-    row.max_error = traced.check.max_error;
-    row.error_bound = traced.check.error_bound;
+    const TracedRun traced = trace_level(level, instance, run.isolation);
+    enter(traced.check, row);
     row.counters = traced.counters;
     row.claims = traced.claims;
     row.findings = traced.findings;
@@ -191,10 +159,38 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run,
   const Ladder& ladder = *run.ladder;
   LadderResult result = begin(chapter, run, options);
   const auto trace_problem = ladder.make_problem(ladder.trace_size, {});
-  for (int level : run.levels) {
-    result.levels.push_back(describe(ladder.levels[level], *trace_problem));
+  std::string lost;  // the level that made the GPU unusable to this process
+  {                  // the buffers are freed before anything is timed
+    Progress progress;
+    Instance instance(ladder, run.checked_size, InputKind::normal, options.seed);
+    double first_error = -1;
+    for (int index : run.levels) {
+      const LevelEntry& level = ladder.levels[index];
+      LevelResult& row = result.levels.emplace_back(describe(level, *trace_problem));
+      if (!lost.empty()) {
+        row.status = "not_run";
+        row.reason = "level " + lost + " made the GPU unusable to this process";
+        continue;
+      }
+      progress.show(fmt::format("checking {} at {} ({}/{})", level.name,
+                                size_text(run.checked_size), result.levels.size(),
+                                run.levels.size()));
+      const CheckResult check = check_level(level, instance, instance.drawn(2), run.isolation);
+      enter(check, row);
+      if (check.status == CheckResult::Status::mismatch && device_is_lost()) {
+        row.status = "crashed";
+        lost = level.name;
+      }
+      if (check.status != CheckResult::Status::ok) continue;
+      if (index == 0) first_error = check.max_error;
+      if (ladder.gate_on_first_level && first_error >= 0 && check.max_error > 2 * first_error) {
+        row.status = "mismatch";
+        row.reason = fmt::format("error {:.3g} is more than twice the first level's {:.3g}",
+                                 check.max_error, first_error);
+      }
+    }
   }
-  check_levels(run, options, result);
+  result.device_lost = !lost.empty();
 #if COOKBOOK_CUDA
   if (run.timed && !result.device_lost) time_levels(run, libraries, options, result);
 #endif

@@ -97,7 +97,7 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
       isolation_at(*ladder, options, ladder->trace_size, ladder->trace_size);
 #if COOKBOOK_TRACED
   Instance instance(*ladder, ladder->trace_size, InputKind::normal, options.seed);
-  const TracedRun traced = trace_isolated(level, instance, isolation);
+  const TracedRun traced = trace_level(level, instance, isolation);
   note("right under the tracer", traced.check.status == CheckResult::Status::ok, why(traced.check));
   for (const std::string& finding : traced.findings) note(kNoFault, false, explain(finding));
   for (const ClaimResult& claim : traced.claims) {
@@ -110,7 +110,7 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
   }
   simt::set_start_order(simt::StartOrder::reverse);  // what waits for an earlier block hangs
   Instance odd(*ladder, layout_size(*ladder), InputKind::normal, options.seed, kOddLayout);
-  const TracedRun traced_odd = trace_isolated(level, odd, isolation);
+  const TracedRun traced_odd = trace_level(level, odd, isolation);
   if (traced_odd.check.status != CheckResult::Status::skipped) {
     note(std::string("right under the tracer") + kOddText,
          traced_odd.check.status == CheckResult::Status::ok, why(traced_odd.check));
@@ -126,8 +126,8 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
                    int repeats) {
     if (wrong >= kEnoughFailures || hung) return;
     Instance instance(*ladder, size, kind, options.seed, variant);
-    const CheckResult check = check_isolated(
-        level, instance, repeats, isolation_at(*ladder, options, size, ladder->trace_size));
+    const CheckResult check = check_level(level, instance, instance.drawn(repeats),
+                                          isolation_at(*ladder, options, size, ladder->trace_size));
     hung = check.status == CheckResult::Status::hung;
     const bool odd_layout = variant.extra_pitch != 0 || variant.misalign_elements != 0;
     // TMA does not support every layout, and supports() says so. Every size must be supported.

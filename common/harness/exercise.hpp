@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "common/harness/check.hpp"
-#include "common/harness/isolate.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/result.hpp"
 
@@ -22,11 +21,10 @@ struct TracedRun {
   std::string report;  ///< per source line, for --explain
 };
 
-/// Runs `level` once under the tracer and checks its mechanism claims.
-TracedRun trace_level(const LevelEntry& level, Instance& instance);
-
-/// The same in a child process; its check has Status::crashed or hung where that did not return.
-TracedRun trace_isolated(const LevelEntry& level, Instance& instance, const Isolation& isolation);
+/// Runs `level` once under the tracer and checks its mechanism claims. Kernels run as `isolation`
+/// says; by default in this process.
+TracedRun trace_level(const LevelEntry& level, Instance& instance,
+                      const Isolation& isolation = {.in_process = true});
 
 /// Prints as JSON what a teacher's assignment takes from exercise `options.exercise`: its file and
 /// title, and the extents and sizes of its ladder.

@@ -113,7 +113,6 @@ std::string after_kernel(const CrashRecord& record) {
 
 Outcome run_isolated(const Isolation& isolation, const std::function<json()>& work, json& result) {
   if (isolation.in_process) {
-    simt::set_time_limit(0);
     result = work();
     return {};
   }
@@ -168,35 +167,5 @@ Outcome run_isolated(const Isolation&, const std::function<nlohmann::json()>& wo
   return {};
 }
 #endif
-
-CheckResult check_isolated(const LevelEntry& level, Instance& instance, int repeats,
-                           const Isolation& isolation) {
-  if (level.supports(instance.problem(), device_info())) {
-    instance.compute_references();  // once, for every child
-  }
-  nlohmann::json json;
-  const Outcome outcome = run_isolated(
-      isolation,
-      [&] {
-        const CheckResult check = check_level(level, instance, repeats);
-        return nlohmann::json{{"status", check.status},
-                              {"reason", check.reason},
-                              {"max_error", check.max_error},
-                              {"error_bound", check.error_bound}};
-      },
-      json);
-  CheckResult check;
-  if (outcome.end != Outcome::End::done) {
-    check.status = outcome.end == Outcome::End::hung ? CheckResult::Status::hung
-                                                     : CheckResult::Status::crashed;
-    check.reason = outcome.reason;
-    return check;
-  }
-  json.at("status").get_to(check.status);
-  json.at("reason").get_to(check.reason);
-  json.at("max_error").get_to(check.max_error);
-  json.at("error_bound").get_to(check.error_bound);
-  return check;
-}
 
 }  // namespace cookbook

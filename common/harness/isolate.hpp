@@ -7,13 +7,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "common/harness/check.hpp"
-
 namespace cookbook {
 
 /// How kernels are run.
 struct Isolation {
-  bool in_process = false;     ///< in this process: for a debugger
+  bool in_process = false;     ///< in this process, without a time limit: for a debugger
   std::uint64_t seconds = 60;  ///< without progress, after which a kernel hangs; 0: no limit
 };
 
@@ -29,9 +27,5 @@ struct Outcome {
 /// of it could use the GPU.
 Outcome run_isolated(const Isolation& isolation, const std::function<nlohmann::json()>& work,
                      nlohmann::json& result);
-
-/// check_level() in a child process; Status::crashed or hung where that did not return.
-CheckResult check_isolated(const LevelEntry& level, Instance& instance, int repeats,
-                           const Isolation& isolation);
 
 }  // namespace cookbook

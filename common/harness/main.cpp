@@ -14,6 +14,6 @@ static Libraries COOKBOOK_LIBRARIES() { return {}; }
 }  // namespace cookbook
 
 int main(int argc, char** argv) {
-  return cookbook::run_chapter(cookbook::COOKBOOK_CHAPTER(), cookbook::COOKBOOK_LIBRARIES(), argc,
-                               argv);
+  return cookbook::run_chapter(cookbook::COOKBOOK_CHAPTER(), argc, argv,
+                               cookbook::COOKBOOK_LIBRARIES());
 }

@@ -14,6 +14,9 @@
 
 #include "common/backend/whole_number.hpp"
 #include "common/harness/arguments.hpp"
+#if COOKBOOK_SIMT
+#include "common/backend/simt/settings.hpp"
+#endif
 
 namespace cookbook {
 namespace {
@@ -119,6 +122,14 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
     fmt::print(stderr, "{}: {} (see --help)\n", chapter.program(), error.what());
     return 2;
   }
+#if COOKBOOK_SIMT
+  try {
+    simt::check_environment();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", chapter.program(), error.what());
+    return 2;
+  }
+#endif
   return std::nullopt;
 }
 

@@ -32,8 +32,8 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Parses argv. Returns an exit status if the program must end at once (--help or bad usage,
-/// already reported), nothing otherwise.
+/// Parses argv, and checks the environment variables of the backend. Returns an exit status if the
+/// program must end at once (--help or bad usage, already reported), nothing otherwise.
 std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, Options& options);
 
 /// Appends what `options` say about how kernels are run, for another program of the chapter.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/harness/console.hpp"
 #include "common/harness/execute.hpp"
@@ -17,7 +18,7 @@
 #include "common/harness/process.hpp"
 #include "common/harness/timeline.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/settings.hpp"
+#include "common/backend/simt/crash.hpp"
 #endif
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
@@ -74,7 +75,65 @@ int explain(const Chapter& chapter, const Options& options) {
   return run_program(arguments);
 }
 
-int run(const Chapter& chapter, const Libraries& libraries, const Options& options) {
+/// What the runs found, on the screen and in the file of --json.
+class Report {
+ public:
+  /// Unless all tables are asked for, only the first ladder's fills the screen.
+  Report(const Options& options, const Plan& plan)
+      : options_(options),
+        first_(plan.runs.front().ladder->name),
+        tables_(options.all || !options.ladder.empty()) {}
+
+  void add(const LadderResult& result) {
+    status_ = std::max(status_, result.exit_status());
+    if (!kTraced && (tables_ || result.ladder == first_)) {
+      print_ladder(result);
+    } else if (!kTraced) {
+      if (!others_) {
+        fmt::print("\nOther ladders{}. --all prints their tables, --ladder NAME one of them.\n",
+                   kCuda ? ", with their highest speed (% of roof)" : "");
+      }
+      others_ = true;
+      print_summary(result);
+    }
+    document_["runs"].push_back(to_json(result));
+    save();
+    if (!kTraced || options_.explain) print_failures(result);
+  }
+
+#if COOKBOOK_CUDA
+  /// The roofs once more after the last ladder, and what Google Benchmark reports.
+  void end() {
+    if (options_.check) return;
+    Progress progress;
+    const auto after =
+        roofs_json(measure_roofs([&](const std::string& text) { progress.show(text); }));
+    for (auto& run : document_["runs"]) run["roofs_after"] = after;
+    save();
+    progress.clear();
+    if (!options_.benchmark_arguments.empty()) report_google_benchmark();
+  }
+#else
+  void end() {}
+#endif
+
+  int status() const { return status_; }
+
+ private:
+  void save() const {
+    if (!options_.json.empty()) write_file(options_.json, document_.dump(1) + "\n");
+  }
+
+  const Options& options_;
+  const std::string first_;
+  const bool tables_;
+  bool others_ = false;
+  int status_ = 0;
+  nlohmann::ordered_json document_{{"schema", 1}, {"runs", nlohmann::ordered_json::array()}};
+};
+
+/// What a command line may ask for in place of runs of ladders: its exit status.
+std::optional<int> do_otherwise(const Chapter& chapter, const Options& options) {
   if (options.list) {
     for (const Ladder* ladder : select_ladders(chapter, options)) print_list(*ladder);
     return 0;
@@ -84,92 +143,51 @@ int run(const Chapter& chapter, const Libraries& libraries, const Options& optio
     describe_exercise(chapter, options);
     return 0;
   }
-  if (options.exercise > 0) return grade_exercise(chapter, options);
-  if (!options.timeline.empty()) return record_timeline(chapter, options);
-  // With --check, the check comes first: it is at another size, and its mismatches are kept.
-  const bool checks_too = options.check && options.explain && !kTraced;
-  if (options.explain && !kTraced && !checks_too) return explain(chapter, options);
-  const Plan plan = make_plan(chapter, options,
-                              kTraced                   ? Purpose::trace
-                              : kCuda && !options.check ? Purpose::time
-                                                        : Purpose::check);
-  require_writable(options.json);
-  for (const std::string& line : plan.left_out) {
-    fmt::print(stderr, "{}: {}\n", chapter.program(), line);
-  }
-  nlohmann::ordered_json document{{"schema", 1}, {"runs", nlohmann::ordered_json::array()}};
-  auto save = [&] {
-    if (!options.json.empty()) write_file(options.json, document.dump(1) + "\n");
-  };
-  // Every ladder is run, checked and recorded. Unless asked for, only the first fills the screen.
-  const bool tables = options.all || !options.ladder.empty();
-  const Ladder* first = plan.runs.front().ladder;
-  bool others = false;
-  int status = 0;
-  for (const LadderRun& planned : plan.runs) {
-    const LadderResult result = execute(chapter, planned, libraries, options);
-    status = std::max(status, result.exit_status());
-    if (!kTraced && (tables || planned.ladder == first)) {
-      print_ladder(result);
-    } else if (!kTraced) {
-      if (!others) {
-        fmt::print("\nOther ladders{}. --all prints their tables, --ladder NAME one of them.\n",
-                   kCuda ? ", with their highest speed (% of roof)" : "");
-      }
-      others = true;
-      print_summary(result);
-    }
-    document["runs"].push_back(to_json(result));
-    save();
-    if (!kTraced || options.explain) print_failures(result);
-    if (result.device_lost) {
-      fmt::print(stderr, "{}: the GPU cannot be used any more; nothing else is run\n",
-                 chapter.program());
-      return status;
-    }
-  }
-  if (checks_too) {
-    Options counts = options;
-    counts.json.clear();  // the check has written it
-    return std::max(status, explain(chapter, counts));
-  }
-#if COOKBOOK_CUDA
-  if (!options.check) {
-    Progress progress;
-    const auto after =
-        roofs_json(measure_roofs([&](const std::string& text) { progress.show(text); }));
-    for (auto& run : document["runs"]) run["roofs_after"] = after;
-    save();
-    progress.clear();
-    if (!options.benchmark_arguments.empty()) report_google_benchmark();
-  }
-#endif
-  return status;
+  if (options.explain && !kTraced && !options.check) return explain(chapter, options);
+  return std::nullopt;
 }
 
 }  // namespace
 
-int run_chapter(const Chapter& chapter, const Libraries& libraries, int argc, char** argv) {
+int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& libraries) {
   Options options;
   if (const auto status = parse_options(chapter, argc, argv, options)) return *status;
-  try {
 #if COOKBOOK_SIMT
-    try {
-      simt::check_environment();
-    } catch (const std::exception& error) {
-      throw UsageError(error.what());
-    }
+  if (options.in_process) simt::set_time_limit(0);
 #endif
-    return run(chapter, libraries, options);
-  } catch (const UsageError& error) {
-    fmt::print(stderr, "{}: {}\n", chapter.program(), error.what());
-    return 2;
-  } catch (const BadSize& error) {
-    fmt::print(stderr, "{}: {}\n", chapter.program(), error.what());
-    return 2;
+  try {
+    if (const auto status = do_otherwise(chapter, options)) return *status;
+    if (options.exercise > 0) return grade_exercise(chapter, options);
+    if (!options.timeline.empty()) return record_timeline(chapter, options);
+    const Plan plan = make_plan(chapter, options,
+                                kTraced                   ? Purpose::trace
+                                : kCuda && !options.check ? Purpose::time
+                                                          : Purpose::check);
+    require_writable(options.json);
+    for (const std::string& line : plan.left_out) {
+      fmt::print(stderr, "{}: {}\n", chapter.program(), line);
+    }
+    Report report(options, plan);
+    for (const LadderRun& run : plan.runs) {
+      const LadderResult result = execute(chapter, run, libraries, options);
+      report.add(result);
+      if (result.device_lost) {
+        fmt::print(stderr, "{}: the GPU cannot be used any more; nothing else is run\n",
+                   chapter.program());
+        return report.status();
+      }
+    }
+    if (options.check && options.explain && !kTraced) {
+      options.json.clear();  // the check, which is at another size, has written it
+      return std::max(report.status(), explain(chapter, options));
+    }
+    report.end();
+    return report.status();
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", chapter.program(), error.what());
-    return 1;
+    const bool usage = dynamic_cast<const UsageError*>(&error) != nullptr ||
+                       dynamic_cast<const BadSize*>(&error) != nullptr;
+    return usage ? 2 : 1;
   }
 }
 

@@ -9,9 +9,6 @@ namespace cookbook {
 /// Runs a chapter as its command line asks: checks every level, benchmarks it on a GPU, checks its
 /// claims, prints the ladder. Returns the exit status: 0 all right; 1 a mismatch, a race or a
 /// false claim; 2 bad usage or an impossible size; 3 a level that crashed or hung.
-int run_chapter(const Chapter& chapter, const Libraries& libraries, int argc, char** argv);
-inline int run_chapter(const Chapter& chapter, int argc, char** argv) {
-  return run_chapter(chapter, {}, argc, argv);
-}
+int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& libraries = {});
 
 }  // namespace cookbook

@@ -28,7 +28,7 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
   // Checks `level`, and adds it to what is timed when it is right.
   const auto enter = [&](const LevelEntry& level, int number, std::size_t index, auto& row) {
     show(fmt::format("checking {} at {}", level.name, size_text(result.size)));
-    const CheckResult check = check_level(level, instance, 1);
+    const CheckResult check = check_level(level, instance, instance.drawn(1));
     row.status = status_name(check.status);
     row.reason = check.reason;
     if (check.status != CheckResult::Status::ok) return;

@@ -125,13 +125,14 @@ DeviceVerifier::DeviceVerifier(const Space& space, Instance& instance, const Siz
 }
 
 std::string DeviceVerifier::check(std::size_t candidate) {
-  const CheckResult result = check_level(space_[candidate].search, small_ ? *small_ : full_);
+  Instance& instance = small_ ? *small_ : full_;
+  const CheckResult result = check_level(space_[candidate].search, instance, instance.drawn(2));
   return result.status == CheckResult::Status::ok ? "" : result.reason;
 }
 
 std::string DeviceVerifier::confirm(std::size_t candidate) {
   if (!small_) return "";
-  const CheckResult result = check_level(space_[candidate].search, full_, 1);
+  const CheckResult result = check_level(space_[candidate].search, full_, full_.drawn(1));
   return result.status == CheckResult::Status::ok ? "" : result.reason;
 }
 
