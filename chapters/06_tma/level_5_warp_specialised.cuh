@@ -19,11 +19,13 @@ struct Config : DefaultOperands {
   static constexpr int kProducerRegisters = 40, kConsumerRegisters = 216;  // sum: 2 x 128
 };
 
+using pipeline::Smem;
+
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            Output out, Extents e) {
-  auto& smem = *dynamic_shared<pipeline::Smem<C>>();
+  auto& smem = *dynamic_shared<Smem<C>>();
   const TileIndex tile = row_major_tile(static_cast<int>(blockIdx.x), ceil_div(e.n, C::kBlockN));
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
@@ -62,7 +64,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 template <class C>
 struct LevelOn : WgmmaLevel<C> {
   static void run(const TmaPlan& plan, Stream stream) {
-    WgmmaLevel<C>::launch_tiles(kernel<C>, sizeof(pipeline::Smem<C>), plan, stream);
+    WgmmaLevel<C>::launch_tiles(kernel<C>, sizeof(Smem<C>), plan, stream);
   }
 };
 

@@ -28,13 +28,14 @@ __device__ __forceinline__ int mma_tile(float (&acc)[kMmaM][kAccumulators], Smem
 
 namespace one_in_flight {
 
+using pipeline::Smem;
 using two_consumers::Config;
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            Output out, Extents e) {
-  auto& smem = *dynamic_shared<pipeline::Smem<C>>();
+  auto& smem = *dynamic_shared<Smem<C>>();
   const TileIndex tile = row_major_tile(static_cast<int>(blockIdx.x), ceil_div(e.n, C::kBlockN));
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
@@ -71,7 +72,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 template <class C>
 struct LevelOn : WgmmaLevel<C> {
   static void run(const TmaPlan& plan, Stream stream) {
-    WgmmaLevel<C>::launch_tiles(kernel<C>, sizeof(pipeline::Smem<C>), plan, stream);
+    WgmmaLevel<C>::launch_tiles(kernel<C>, sizeof(Smem<C>), plan, stream);
   }
 };
 

@@ -18,6 +18,12 @@ unsigned persistent_blocks(const Problem& p) {
   return std::min(tiles, static_cast<unsigned>(clusters)) * C::kCluster;
 }
 
+/// The first row of a tile that consumer warpgroup `warpgroup` (1, 2 ...) computes.
+template <class C>
+__device__ __forceinline__ int first_row(int warpgroup) {
+  return C::kTileConsumers == 1 ? 0 : (warpgroup - 1) * (C::kBlockM / C::kTileConsumers);
+}
+
 /// The tiles of C as the blocks of a persistent grid see them: a cluster computes one cluster tile
 /// at a time. Its blocks compute the tiles of it, one above the other.
 template <class C>
@@ -48,10 +54,11 @@ struct Config : DefaultOperands {
   static constexpr Major kMajorA = kA, kMajorB = kB;
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
   static constexpr int kStages = 4;
-  static constexpr int kStoreBuffers = 2;  // boxes of C per warp that TMA may still be storing
-  static constexpr int kCluster = 2;       // blocks, one above the other; each loads half of B
-  using Order = GroupedOrder<8>;           // of cluster tiles, 256 x 256
-  static constexpr int kConsumers = 2;     // warpgroups, half of the tile's rows each
+  static constexpr int kStoreBuffers = 2;   // boxes of C per warp that TMA may still be storing
+  static constexpr int kCluster = 2;        // blocks, one above the other; each loads half of B
+  using Order = GroupedOrder<8>;            // of cluster tiles, 256 x 256
+  static constexpr int kConsumers = 2;      // warpgroups
+  static constexpr int kTileConsumers = 2;  // that compute a tile together: half of its rows each
   static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
   static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
 };
@@ -68,7 +75,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
-  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kConsumers * C::kCluster);  // of every block
+  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kTileConsumers * C::kCluster);  // of every block
   cluster_sync();  // the other block sends to our stages and arrives on our barriers
 
   if (warpgroup == 0) {
@@ -84,8 +91,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
+    constexpr int kMmaM = C::kBlockM / C::kTileConsumers / 64;
+    const int row = first_row<C>(warpgroup);
     const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       mbarrier_init(&smem.queue_empty[i],
                     C::kCluster * (1 + 4 * C::kConsumers));  // producer, consumers
     }
-    init_barriers(smem, 4 * C::kConsumers * C::kCluster);  // of every block
+    init_barriers(smem, 4 * C::kTileConsumers * C::kCluster);  // of every block
   }
   cluster_sync();  // the other block sends to our stages and arrives on our barriers
 
@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
+    constexpr int kMmaM = C::kBlockM / C::kTileConsumers / 64;
+    const int row = first_row<C>(warpgroup);
     const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup

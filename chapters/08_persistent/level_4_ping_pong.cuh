@@ -13,6 +13,7 @@ struct Config : persistent_static::Config<kA, kB> {
   static constexpr int kBlockN = 192;  // 128 x 192 accumulators in 128 threads
   static constexpr int kStages = 5;
   static constexpr int kStoreBuffers = 1;
+  static constexpr int kTileConsumers = 1;  // a warpgroup computes a whole tile
 };
 
 using tma_store::Smem;
@@ -27,7 +28,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
-  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kCluster);  // one warpgroup of every block
+  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kTileConsumers * C::kCluster);  // of every block
   cluster_sync();  // the other block sends to our stages and arrives on our barriers
 
   if (warpgroup == 0) {
@@ -43,9 +44,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    constexpr int kMmaM = C::kBlockM / 64;  // a warpgroup computes the whole tile
-    const int group = warpgroup - 1;        // computes the block's tiles group, group + 2, ...
-    const Descriptors<C> tiles(smem.stages[0]);
+    constexpr int kMmaM = C::kBlockM / C::kTileConsumers / 64;
+    const int row = first_row<C>(warpgroup);
+    const int group = warpgroup - 1;  // computes the block's tiles group, group + 2, ...
+    const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
@@ -65,7 +67,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
       const TileIndex tile = grid.at(t);
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
-                                   tile.m * C::kBlockM + warp % 4 * 16, tile.n * C::kBlockN);
+                                   tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
     if (lane_idx() == 0) tma_store_wait_read<0>();  // before the exit: TMA still reads the boxes
   }

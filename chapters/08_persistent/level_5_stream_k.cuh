@@ -13,23 +13,37 @@ using persistent_static::Config;
 using tma_store::Smem;
 using tma_store::store_tile;
 
+/// As ClusterTiles, where the tiles are those of `work`.
+template <class C>
+struct ClusterWork {
+  const Work& work;
+  int rank, cluster, clusters;  // rank in the cluster, index of the cluster, number of clusters
+
+  __device__ __forceinline__ explicit ClusterWork(const Work& all)
+      : work(all),
+        rank(static_cast<int>(cluster_block_rank())),
+        cluster(static_cast<int>(blockIdx.x) / C::kCluster),
+        clusters(static_cast<int>(gridDim.x) / C::kCluster) {}
+
+  /// This block's tile in cluster tile t.
+  __device__ __forceinline__ TileIndex at(int t) const {
+    const TileIndex tile = work.at(t);
+    return {tile.m * C::kCluster + rank, tile.n};
+  }
+};
+
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            const __grid_constant__ TensorMap map_c, const __grid_constant__ Work work,
            PartialSums partial) {
   auto& smem = *dynamic_shared<Smem<C>>();
-  const int rank = static_cast<int>(cluster_block_rank());
-  const int cluster = static_cast<int>(blockIdx.x) / C::kCluster;
-  Segments segments(work, cluster, static_cast<int>(gridDim.x) / C::kCluster);
+  const ClusterWork<C> grid(work);
+  Segments segments(work, grid.cluster, grid.clusters);
   Segment s;
-  const auto tile_at = [&](int t) {  // this block's tile in cluster tile t
-    const TileIndex tile = work.at(t);
-    return TileIndex{tile.m * C::kCluster + rank, tile.n};
-  };
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
-  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kConsumers * C::kCluster);  // of every block
+  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kTileConsumers * C::kCluster);  // of every block
   cluster_sync();  // the other block sends to our stages and arrives on our barriers
 
   if (warpgroup == 0) {
@@ -37,16 +51,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> write;
       while (segments.next(s)) {
-        const TileIndex tile = tile_at(s.tile);
+        const TileIndex tile = grid.at(s.tile);
         for (int k_block = s.k_begin; k_block < s.k_end; ++k_block) {
-          load_next(smem, write, &map_a, &map_b, tile, k_block, rank);
+          load_next(smem, write, &map_a, &map_b, tile, k_block, grid.rank);
         }
       }
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
+    constexpr int kMmaM = C::kBlockM / C::kTileConsumers / 64;
+    const int row = first_row<C>(warpgroup);
     const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
@@ -58,11 +72,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       wgmma_fence_operand(acc);  // the accumulators are read only from here
       release(last);             // the next tile's loads wait for it
 
-      if (!complete_tile<4 * C::kConsumers>(acc, partial, work, s, cluster, warp - 4,
-                                            [&](int c) { return c * C::kCluster + rank; })) {
+      if (!complete_tile<4 * C::kTileConsumers>(
+              acc, partial, work, s, grid.cluster, warp - 4,
+              [&](int c) { return c * C::kCluster + grid.rank; })) {
         continue;  // another cluster stores this tile
       }
-      const TileIndex tile = tile_at(s.tile);
+      const TileIndex tile = grid.at(s.tile);
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
     }  // no barrier: TMA stores the packed boxes while the warp computes the next tile
