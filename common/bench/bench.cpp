@@ -88,16 +88,21 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
       results[c].error = error.what();
     }
   };
+  // Microseconds per launch of `timed` launches, after `warm` ones; with none of these the L2 holds
+  // other lines.
+  const auto sample = [&](std::size_t c, int warm, int timed) {
+    flush_l2(Stream{});
+    for (int launch = 0; launch < warm + timed; ++launch) {
+      if (launch == warm) timer.start();
+      contenders[c].run(Stream{});
+    }
+    return timer.stop() / timed;
+  };
   // Warm-up: module load, clocks, and how long each one takes.
   for (std::size_t c = 0; c < contenders.size(); ++c) {
     guarded(c, [&] {
       double us = 0;
-      for (int i = 0; i < 3; ++i) {
-        flush_l2(Stream{});
-        timer.start();
-        contenders[c].run(Stream{});
-        us = timer.stop();
-      }
+      for (int i = 0; i < 3; ++i) us = sample(c, 0, 1);
       stride[c] = us > kSlowMicroseconds ? static_cast<int>(us / kSlowMicroseconds) + 1 : 1;
     });
   }
@@ -114,10 +119,7 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
       if (!results[c].error.empty() || !due) continue;
       guarded(c, [&] {
         for (int attempt = 0; attempt < 3; ++attempt) {
-          flush_l2(Stream{});  // it holds other lines
-          timer.start();
-          contenders[c].run(Stream{});
-          results[c].cold_us.back() = timer.stop();
+          results[c].cold_us.back() = sample(c, 0, 1);
           const auto now = sample_clocks();
           if (now && clocks && attempt == 0 && round % 4 == 0) {
             clocks->push_back(*now);
@@ -148,14 +150,7 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
       const int batch =
           std::clamp(static_cast<int>(2000 / std::max(results[c].cold.median, 1.0)), 1, 200);
       std::vector<double> samples;
-      for (int i = 0; i < 7; ++i) {
-        flush_l2(Stream{});
-        for (int k = 0; k < 2 * batch; ++k) {
-          if (k == batch) timer.start();  // by now the caches hold its own data
-          contenders[c].run(Stream{});
-        }
-        samples.push_back(timer.stop() / batch);
-      }
+      for (int i = 0; i < 7; ++i) samples.push_back(sample(c, batch, batch));
       results[c].hot = summarise(samples);
     });
   }
