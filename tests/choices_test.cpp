@@ -2,6 +2,7 @@
 // The kernels that the last levels of chapters 3 and 9 choose, over grids of shapes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -47,8 +48,8 @@ bool can_hold(RowKernel kernel, const RowCase& c) {
   const std::int64_t whole = c.cols - c.cols % (16 / c.element_bytes);
   const std::int64_t held = c.access == Access::elements ? c.cols : whole;
   switch (kernel) {
-    case RowKernel::short_rows: return c.access == Access::vectors && c.cols <= 32 * 16;
-    case RowKernel::packed_rows: return c.access == Access::peeled && c.packed && c.cols <= 512;
+    case RowKernel::short_rows: return c.access == Access::vectors && c.cols <= 64;
+    case RowKernel::packed_rows: return c.access == Access::peeled && c.packed && c.cols <= 64;
     case RowKernel::on_chip: return held <= 1024 * 32;
     case RowKernel::in_shared:
       return c.has_clusters && c.access != Access::elements &&
@@ -106,6 +107,8 @@ TEST(Choices, TheTableOfChapter9) {
   EXPECT_EQ(softmax_of(16384, 1023, 4), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(200000, 33, 2), RowKernel::packed_rows);
   EXPECT_EQ(softmax_of(50000, 127, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(70000, 128, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(30000, 200, 2), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(65536, 256, 2), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(262144, 64, 4), RowKernel::short_rows);
   EXPECT_EQ(softmax_of(8, 8192, 2), RowKernel::on_chip);
@@ -127,8 +130,9 @@ using cookbook::transpose::TransposeKernel;
 TEST(Choices, TheShortExtentOfATransposeFitsATile) {
   for (const std::int64_t rows : kExtents) {
     for (const std::int64_t cols : kExtents) {
-      for (const bool on_lines : {false, true}) {
-        const TransposeKernel kernel = choose_transpose(rows, cols, on_lines);
+      for (const int flags : {0, 1, 2, 3}) {
+        const bool on_lines = (flags & 1) != 0, vectors = (flags & 2) != 0;
+        const TransposeKernel kernel = choose_transpose(rows, cols, vectors, on_lines);
         // A tile of level 7 has 4,096 elements, and a warp accesses 32 elements of a long row.
         if (kernel == TransposeKernel::few_rows) {
           EXPECT_LE(32 * rows, 4096);
@@ -142,6 +146,13 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
         if (kernel == TransposeKernel::on_lines) {
           EXPECT_TRUE(on_lines);
         }
+        // Tiles of 32, 64 and 128 rows or columns cover an extent that is at most that short.
+        if (kernel == TransposeKernel::small_tiles) {
+          EXPECT_LE(std::min(rows, cols), 32) << rows << "x" << cols;
+        }
+        if (kernel == TransposeKernel::tiles) {
+          EXPECT_LE(std::min(rows, cols), 128) << rows << "x" << cols;
+        }
       }
     }
   }
@@ -149,17 +160,29 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
 
 // The table of chapter 3's README.
 TEST(Choices, TheTableOfChapter3) {
-  EXPECT_EQ(choose_transpose(3, 400001, false), TransposeKernel::few_rows);
-  EXPECT_EQ(choose_transpose(32, 300001, false), TransposeKernel::few_rows);
-  EXPECT_EQ(choose_transpose(48, 100000, true), TransposeKernel::tiles);
-  EXPECT_EQ(choose_transpose(100, 50001, false), TransposeKernel::tiles);
-  EXPECT_EQ(choose_transpose(128, 100000, false), TransposeKernel::aligned);
-  EXPECT_EQ(choose_transpose(400001, 3, false), TransposeKernel::few_cols);
-  EXPECT_EQ(choose_transpose(100000, 32, true), TransposeKernel::few_cols);
-  EXPECT_EQ(choose_transpose(100000, 33, true), TransposeKernel::tiles);
-  EXPECT_EQ(choose_transpose(100000, 128, true), TransposeKernel::on_lines);
-  EXPECT_EQ(choose_transpose(8192, 8192, true), TransposeKernel::on_lines);
-  EXPECT_EQ(choose_transpose(8191, 8193, false), TransposeKernel::aligned);
+  const auto odd = [](std::int64_t rows, std::int64_t cols) {
+    return choose_transpose(rows, cols, false, false);
+  };
+  const auto even = [](std::int64_t rows, std::int64_t cols) {
+    return choose_transpose(rows, cols, true, true);
+  };
+  EXPECT_EQ(odd(3, 400001), TransposeKernel::few_rows);
+  EXPECT_EQ(odd(16, 300001), TransposeKernel::few_rows);
+  EXPECT_EQ(even(8, 1000000), TransposeKernel::few_rows);
+  EXPECT_EQ(odd(400001, 3), TransposeKernel::few_cols);
+  EXPECT_EQ(even(500000, 8), TransposeKernel::few_cols);
+  EXPECT_EQ(odd(17, 100000), TransposeKernel::small_tiles);
+  EXPECT_EQ(odd(300001, 32), TransposeKernel::small_tiles);
+  EXPECT_EQ(even(12, 50000), TransposeKernel::tiles);
+  EXPECT_EQ(even(50000, 12), TransposeKernel::tiles);
+  EXPECT_EQ(even(16, 65536), TransposeKernel::tiles);
+  EXPECT_EQ(odd(33, 100000), TransposeKernel::tiles);
+  EXPECT_EQ(even(48, 100000), TransposeKernel::tiles);
+  EXPECT_EQ(odd(100, 50001), TransposeKernel::tiles);
+  EXPECT_EQ(odd(128, 100001), TransposeKernel::aligned);
+  EXPECT_EQ(even(100000, 128), TransposeKernel::on_lines);
+  EXPECT_EQ(even(8192, 8192), TransposeKernel::on_lines);
+  EXPECT_EQ(odd(8191, 8193), TransposeKernel::aligned);
 }
 
 }  // namespace

@@ -16,8 +16,7 @@ struct NarrowConfig {
   static constexpr int kPerThread = 16;                     // elements, all in flight
   static constexpr int kElements = kThreads * kPerThread;   // per block
   static constexpr int kWords = kElements + kElements / 2;  // of the tile, with its padding
-  static_assert(kElements / kMostRows >= kWarpSize && kMostCols <= kMostRows,
-                "a warp accesses one long row");
+  static_assert(kElements / kNarrow >= kWarpSize, "a warp accesses one long row");
 };
 
 /// A matrix and its transpose: one has few long rows, the other many short ones. In elements.
@@ -113,13 +112,16 @@ struct Narrow : Level {
       .name = "narrow",
       .changed = "few rows or few columns: a block's tile covers them all",
       .expect =
-          "1 to 32 rows or columns: no thread is idle, and one side of a tile is contiguous. Other "
-          "shapes: level 5 below 128, else level 6",
+          "1 to 16 rows or columns: no thread is idle, and one side of a tile is contiguous. Other "
+          "shapes: the level whose tile they fill",
       .cost = "a second kernel, and a rule that chooses",
   };
 
   static Claims claims(const Problem& p) {
-    const TransposeKernel kernel = choose_transpose(p.shape.rows, p.shape.cols, false);
+    const Shape& s = p.shape;
+    const bool vectors = (s.rows | s.cols | s.in_pitch | s.out_pitch) % 4 == 0;
+    const TransposeKernel kernel = choose_transpose(s.rows, s.cols, vectors, false);
+    if (kernel == TransposeKernel::small_tiles) return mechanism(Padded::claims(p));
     if (kernel == TransposeKernel::tiles) return mechanism(Vectorised::claims(p));
     if (is_narrow(kernel)) {
       return {global_loads("in").coalesced(), global_stores("out").coalesced(),
@@ -155,9 +157,10 @@ struct Narrow : Level {
 
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
-    switch (choose_transpose(s.rows, s.cols, Aligned::on_lines(plan))) {
+    switch (choose_transpose(s.rows, s.cols, Vectorised::aligned(plan), Aligned::on_lines(plan))) {
       case TransposeKernel::few_rows: return run_narrow<true>(plan, stream);
       case TransposeKernel::few_cols: return run_narrow<false>(plan, stream);
+      case TransposeKernel::small_tiles: return Padded::run(plan, stream);
       case TransposeKernel::tiles: return Vectorised::run(plan, stream);
       case TransposeKernel::on_lines: return Aligned::run_with<Aligned::OnLines>(plan, stream);
       case TransposeKernel::aligned: return Aligned::run_with<Aligned::Config>(plan, stream);

@@ -25,12 +25,10 @@ struct RowCase {
   bool has_clusters = true;  // compute capability 9.0
 };
 
-constexpr std::int64_t kShortRow = 512;  // elements: longest row that the short kernels can hold
-constexpr std::int64_t kShortRowBytes = 512;  // from here on level 5 was measured as fast or faster
-constexpr std::int64_t kPackedRow = 64;       // elements: the same for packed rows
-constexpr std::int64_t kRegisterRow = 32768;  // elements: longest row in one block's registers
-constexpr std::int64_t kClusterRow = 262144;  // elements: in the registers of 16 blocks
-constexpr std::int64_t kSharedRow = 4096;     // bytes: shortest row for bulk copies
+constexpr std::int64_t kShortRow = 64;            // elements: beyond, level 5 was measured as fast
+constexpr std::int64_t kRegisterRow = 32768;      // elements: longest row in one block's registers
+constexpr std::int64_t kClusterRow = 262144;      // elements: in the registers of 16 blocks
+constexpr std::int64_t kSharedRow = 4096;         // bytes: shortest row for bulk copies
 constexpr std::int64_t kLongSharedRow = 1 << 20;  // bytes: in the shared memory of 16 blocks
 
 /// Blocks per row, so that few rows still occupy the SMs; 1 for many rows, and for rows below 64
@@ -52,12 +50,8 @@ constexpr RowKernel choose_row_kernel(const RowCase& c) {
   if (c.cols <= kShortRow) {
     // A thread of short_rows has several rows: there must be enough of them for all SMs.
     const bool many = c.rows * c.cols >= std::int64_t{4096} * c.sm_count;
-    if (c.access == Access::vectors && many && row_bytes < kShortRowBytes) {
-      return RowKernel::short_rows;
-    }
-    if (c.access == Access::peeled && c.packed && c.cols <= kPackedRow) {
-      return RowKernel::packed_rows;
-    }
+    if (c.access == Access::vectors && many) return RowKernel::short_rows;
+    if (c.access == Access::peeled && c.packed) return RowKernel::packed_rows;
   }
   const std::int64_t in_vectors = c.access == Access::elements ? c.cols : c.cols - c.cols % pack;
   const bool fits_registers = in_vectors <= kRegisterRow;

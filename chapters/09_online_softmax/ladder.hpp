@@ -123,14 +123,14 @@ inline Chapter chapter_9() {
   // Rows of few elements, on 16-byte boundaries and off them. 256 MiB are moved.
   auto short_rows = sidebar_ladder("short_rows", "sidebar: rows of 64 elements", {1 << 19, 64});
   short_rows.trace_size = short_rows.check_size = {1024, 64};
-  short_rows.test_sizes = {{1, 4}, {350, 12}, {257, 64}, {33, 128}, {70, 252}, {9, 512}};
+  short_rows.test_sizes = {{1, 4}, {350, 12}, {257, 64}, {600, 32}, {70, 68}, {9, 512}};
   short_rows.levels = {claiming(make_level<OnChip<Softmax<float>>>(), {}),
                        make_level<ShortRows<Softmax<float>>>(),
                        make_level<PackedRows<Softmax<float>>>()};
 
   auto packed = sidebar_ladder("packed_rows", "sidebar: rows of 17 elements", {1 << 21, 17});
   packed.trace_size = packed.check_size = {1024, 17};
-  packed.test_sizes = {{1, 1}, {600, 3}, {300, 17}, {130, 33}, {70, 65}, {33, 129}, {9, 511}};
+  packed.test_sizes = {{1, 1}, {600, 3}, {300, 17}, {130, 33}, {70, 63}, {33, 65}, {9, 511}};
   packed.levels = {make_level<PackedRows<Softmax<float>>>()};
 
   auto prefetched =

@@ -12,7 +12,7 @@ struct PackedRowsConfig {
   using Client = ClientValue;
   using T = typename Client::T;
   using Op = typename Client::Op;
-  static constexpr int kLanes = kLanesValue;  // for one row: 1 ... 32, a power of two
+  static constexpr int kLanes = kLanesValue;  // for one row: 1 ... 4, a power of two
   static constexpr int kBlock = 256;
   static constexpr int kMinBlocks = 6;                  // 40 registers per thread
   static constexpr int kElements = 16;                  // of a row, per lane
@@ -100,10 +100,9 @@ void start_packed_rows(const RowPlan<typename C::Client>& plan, Stream stream) {
 template <class Client, int kLanes = 1>
 auto pick_packed_rows(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
   using Config = PackedRowsConfig<Client, kLanes>;
-  if constexpr (kLanes < kWarpSize) {
+  if constexpr (Config::kCapacity < kShortRow) {
     if (cols > Config::kCapacity) return pick_packed_rows<Client, kLanes * 2>(cols);
   }
-  static_assert(kLanes < kWarpSize || Config::kCapacity == kShortRow, "the longest short row");
   return start_packed_rows<Config>;
 }
 

@@ -7,18 +7,17 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kLanesValue, int kVectorsValue>
+template <class ClientValue, int kLanesValue>
 struct ShortRowsConfig {
   using Client = ClientValue;
   using T = typename Client::T;
   using Op = typename Client::Op;
-  static constexpr int kLanes = kLanesValue;      // for one row: 1 ... 32, a power of two
-  static constexpr int kVectors = kVectorsValue;  // accesses per thread and row
-  static constexpr int kPack = kPackOf<T>;        // elements per access
-  static constexpr int kRows = kElementsPerThread / (kVectors * kPack);  // of a thread
+  static constexpr int kLanes = kLanesValue;  // for one row: 1 ... 16, a power of two
+  static constexpr int kPack = kPackOf<T>;    // elements per access; a lane has one access of a row
+  static constexpr int kRows = kElementsPerThread / kPack;  // of a thread
   static constexpr int kBlock = 128;
-  static constexpr int kTogether = kBlock / kLanes;            // rows that lie side by side
-  static constexpr int kCapacity = kLanes * kVectors * kPack;  // longest row
+  static constexpr int kTogether = kBlock / kLanes;  // rows that lie side by side
+  static constexpr int kCapacity = kLanes * kPack;   // longest row
 };
 
 template <class C>
@@ -27,39 +26,30 @@ __global__ void __launch_bounds__(C::kBlock, 1024 / C::kBlock)
                typename C::Op op) {
   using Partial = typename C::Op::Partial;
   const int lane = threadIdx.x % C::kLanes;
-  const int left = static_cast<int>(shape.cols) / C::kPack - lane;  // accesses to the row's end
+  const bool in_row = lane < static_cast<int>(shape.cols) / C::kPack;
   const std::int64_t row0 =
       std::int64_t{blockIdx.x} * (C::kRows * C::kTogether) + threadIdx.x / C::kLanes;
   in += row0 * shape.in_pitch + lane * C::kPack;
   out += row0 * shape.out_pitch + lane * C::kPack;
   op.skip(lane * C::kPack);
 
-  float x[C::kRows][C::kVectors][C::kPack];  // (rows, accesses, elements) per thread
+  float x[C::kRows][1][C::kPack];  // (rows, accesses of a row, elements) per thread
 #pragma unroll
   for (int r = 0; r < C::kRows; ++r) {
-    const bool inside = row0 + r * C::kTogether < shape.rows;
 #pragma unroll
-    for (int v = 0; v < C::kVectors; ++v) {
-#pragma unroll
-      for (int j = 0; j < C::kPack; ++j) x[r][v][j] = C::Op::kPadding;
-      if (inside && v * C::kLanes < left) {
-        load_pack_streaming(x[r][v],
-                            in + r * C::kTogether * shape.in_pitch + v * C::kLanes * C::kPack);
-      }
-    }
+    for (int j = 0; j < C::kPack; ++j) x[r][0][j] = C::Op::kPadding;
+    const bool inside = in_row && row0 + r * C::kTogether < shape.rows;
+    if (inside) load_pack_streaming(x[r][0], in + r * C::kTogether * shape.in_pitch);
   }
 #pragma unroll
   for (int r = 0; r < C::kRows; ++r) {
     const Partial mine = op.reduce(x[r]);
     const Partial whole = op.template merge_lanes<C::kLanes>(mine);
     const float factor = op.factor(mine, whole);
-    const bool inside = row0 + r * C::kTogether < shape.rows;
-#pragma unroll
-    for (int v = 0; v < C::kVectors; ++v) {
-      if (inside && v * C::kLanes < left) {
-        op.finish(x[r][v], factor, v * C::kLanes * C::kPack);
-        store_pack(out + r * C::kTogether * shape.out_pitch + v * C::kLanes * C::kPack, x[r][v]);
-      }
+    const bool inside = in_row && row0 + r * C::kTogether < shape.rows;
+    if (inside) {
+      op.finish(x[r][0], factor, 0);
+      store_pack(out + r * C::kTogether * shape.out_pitch, x[r][0]);
     }
   }
 }
@@ -71,15 +61,12 @@ void start_short_rows(const RowPlan<typename C::Client>& plan, Stream stream) {
          plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan));
 }
 
-/// The fewest lanes, then the fewest accesses per lane, that hold a row.
-template <class Client, int kLanes = 1, int kVectors = 1>
+/// The fewest lanes that hold a row.
+template <class Client, int kLanes = 1>
 auto pick_short_rows(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
-  using Config = ShortRowsConfig<Client, kLanes, kVectors>;
+  using Config = ShortRowsConfig<Client, kLanes>;
   if constexpr (Config::kCapacity < kShortRow) {
-    if (cols > Config::kCapacity) {
-      if constexpr (kLanes < kWarpSize) return pick_short_rows<Client, kLanes * 2, 1>(cols);
-      return pick_short_rows<Client, kWarpSize, kVectors * 2>(cols);
-    }
+    if (cols > Config::kCapacity) return pick_short_rows<Client, kLanes * 2>(cols);
   }
   return start_short_rows<Config>;
 }
@@ -124,7 +111,7 @@ RowPlan<Client> plan_rows(const RowPlan<Client>& bare, const RowCase& c, RowKern
 template <class Client>
 Claims chosen_claims(const typename Client::Level::Problem& p) {
   using T = typename Client::T;
-  if (p.shape.cols <= kShortRow) {
+  if (pass_bytes<T>({1, p.shape.cols, 0, 0}) < kSharedRow) {
     return {global_loads("in").coalesced(), global_stores("out").coalesced(),
             global_loads("in").bytes(pass_bytes<T>(p.shape))};
   }
@@ -141,8 +128,9 @@ struct ShortRows : Client::Level {
   static constexpr LevelText text{
       .name = "short_rows",
       .changed =
-          "rows of up to 512 elements: as few lanes per row as it has 16-byte accesses, several "
-          "rows per thread",
+          "rows of up to 64 elements: as few lanes per row as it has 16-byte accesses, several "
+          "rows "
+          "per thread",
       .expect =
           "32 elements of loads in flight per thread at any row length; rows of 64 bf16 elements "
           "had 8. Longer rows: the level before",
