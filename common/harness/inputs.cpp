@@ -177,11 +177,20 @@ void poison(HostTensor& tensor) {
 }
 
 bool is_poison(const HostTensor& tensor, std::int64_t row, std::int64_t col) {
-  const std::size_t width = dtype_bytes(tensor.spec.dtype);
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, tensor.storage.data() + (row * tensor.spec.pitch + col) * width, width);
-  const std::uint64_t mark = poison_bits(tensor.spec.dtype);
-  return bits == (width == 8 ? mark << 32 | mark : mark);
+  const std::uint32_t mark = poison_bits(tensor.spec.dtype);
+  const std::int64_t at = row * tensor.spec.pitch + col;
+  // Loads of known widths: this is called for every element of every output.
+  const auto holds = [&](auto expected) {
+    decltype(expected) bits;
+    std::memcpy(&bits, tensor.storage.data() + at * std::int64_t{sizeof bits}, sizeof bits);
+    return bits == expected;
+  };
+  switch (dtype_bytes(tensor.spec.dtype)) {
+    case 1: return holds(static_cast<std::uint8_t>(mark));
+    case 2: return holds(static_cast<std::uint16_t>(mark));
+    case 4: return holds(mark);
+    default: return holds(std::uint64_t{mark} << 32 | mark);
+  }
 }
 
 }  // namespace cookbook

@@ -47,6 +47,13 @@ struct Block;
 struct Group;
 struct Warp;
 
+// Something that a thread waits for and that has more to say than its name. It is asked only when a
+// report is written, perhaps from another OS thread.
+struct Waitable {
+  virtual ~Waitable() = default;
+  virtual std::string describe() const = 0;
+};
+
 // What a release makes known to the thread that acquires. `reads`: that earlier reads are complete,
 // but no ordinary write (a release at the scope of a block, for another block of the cluster).
 // `starts`: that the block has started, and what fence.mbarrier_init covered
@@ -88,12 +95,12 @@ struct alignas(64) Thread {
   uint32_t parked_at = 0;     // low bits of Warp::instruction when it parked: for fairness
   uint32_t converged = 0;     // lanes released together with this one
 
-  uint32_t id = 0;                  // linear within the block
-  Actor actor = 0;                  // linear within the group
-  const char* waits_in = nullptr;   // e.g. "__syncthreads", while blocked
-  const void* waits_for = nullptr;  // the barrier object, while blocked
-  void* wait_pc = nullptr;          // where in the kernel it waits
-  uint32_t cluster_arrival = 0;     // 1 + phase of the cluster barrier it arrived at; 0: it waited
+  uint32_t id = 0;                      // linear within the block
+  Actor actor = 0;                      // linear within the group
+  const char* waits_in = nullptr;       // e.g. "__syncthreads", while blocked
+  const Waitable* waits_for = nullptr;  // what that is, where the name does not say it all
+  void* wait_pc = nullptr;              // where in the kernel it waits
+  uint32_t cluster_arrival = 0;  // 1 + phase of the cluster barrier it arrived at; 0: it waited
   // traced mode only
   uint32_t flag_clock = 0;          // its clock when it was about to execute ...
   const void* flag_read = nullptr;  // ... this volatile load, for the tracer
@@ -216,7 +223,7 @@ void make_lanes_ready(Warp& warp, uint32_t lanes);
 
 // Suspends the current thread until make_ready(). `what` and `object` say what it waits for in a
 // deadlock report; `pc` where (a return address within the kernel).
-void block_current(const char* what, const void* object, void* pc);
+void block_current(const char* what, void* pc, const Waitable* object = nullptr);
 
 // Lets every other ready thread run once; for spin loops. If all threads of a group only spin for a
 // long time and nothing else happens, it is an error.

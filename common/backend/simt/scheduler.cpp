@@ -56,6 +56,7 @@ std::string thread_range(uint32_t first, uint32_t last) {
 struct Activity {
   bool exited, runs, spins;
   const char* waits_in;
+  const Waitable* waits_for;
   void* pc;
   bool operator==(const Activity&) const = default;
 };
@@ -64,14 +65,16 @@ Activity activity_of(const Thread& thread, const RunningThread* running) {
   // Read once each: the thread may run on.
   const auto state = static_cast<const volatile ThreadState&>(thread.state);
   const auto waits_in = static_cast<const char* const volatile&>(thread.waits_in);
+  const auto waits_for = static_cast<const Waitable* const volatile&>(thread.waits_for);
   const auto pc = static_cast<void* const volatile&>(thread.wait_pc);
-  if (state == ThreadState::exited) return {true, false, false, nullptr, nullptr};
-  if (running && running->thread == &thread) return {false, true, false, nullptr, nullptr};
+  if (state == ThreadState::exited) return {true, false, false, nullptr, nullptr, nullptr};
+  if (running && running->thread == &thread) return {false, true, false, nullptr, nullptr, nullptr};
   const bool spins = thread.spinning && state != ThreadState::blocked;
-  if (spins || waits_in) return {false, false, spins, spins ? nullptr : waits_in, pc};
+  if (spins) return {false, false, true, nullptr, nullptr, pc};
+  if (waits_in) return {false, false, false, waits_in, waits_for, pc};
   // A lane that waits for others of its warp is on its way to this basic block.
   const auto block = static_cast<const volatile uintptr_t&>(thread.basic_block);
-  return {false, false, false, nullptr, reinterpret_cast<void*>(block)};
+  return {false, false, false, nullptr, nullptr, reinterpret_cast<void*>(block)};
 }
 
 // "threads 0..31 wait in __syncthreads at sgemm.cuh:40; threads 32..63 exited"
@@ -99,6 +102,7 @@ std::string describe_threads(const Block& block, const RunningThread* running) {
       text += one ? " spins" : " spin";
     } else if (head.waits_in) {
       text += std::string(one ? " waits in " : " wait in ") + head.waits_in;
+      if (head.waits_for) text += " " + head.waits_for->describe();
     } else {
       text += one ? " is ready" : " are ready";
     }
@@ -521,7 +525,7 @@ void make_lanes_ready(Warp& warp, uint32_t lanes) {
   }
 }
 
-void block_current(const char* what, const void* object, void* pc) {
+void block_current(const char* what, void* pc, const Waitable* object) {
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
   worker.note_progress();

@@ -181,7 +181,7 @@ void barrier_sync(unsigned id, unsigned threads, const char* operation, void* pc
   if (is_complete(block, barrier)) {
     complete(block, barrier);
   } else {
-    block_current(operation, &barrier, pc);
+    block_current(operation, pc);
   }
   lane_met();
 }
@@ -217,7 +217,7 @@ void cluster_barrier_wait(void* pc) {
   if (self.cluster_arrival == 0) fail("barrier.cluster.wait without an arrive", pc);
   while (self.cluster_arrival == barrier.phase + 1) {
     barrier.waiting.push_back(&self);
-    block_current("barrier.cluster.wait", &barrier, pc);
+    block_current("barrier.cluster.wait", pc);
   }
   if (hooks) hooks->acquire(&barrier.objects[(self.cluster_arrival - 1) % 2], self.actor);
   self.cluster_arrival = 0;
@@ -290,7 +290,7 @@ Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind
   if (meeting.arrived == (mask & warp.alive)) {
     complete_meeting(warp, meeting, kind);
   } else {
-    block_current(operation, &meeting, pc);
+    block_current(operation, pc);
   }
   if ((mask & warp.alive) == warp.alive) lane_met();
   return meeting;

@@ -536,7 +536,7 @@ void sync_grid() {
     barrier.waiting.clear();
   } else {
     barrier.waiting.push_back(&self);
-    while (barrier.phase == phase) block_current("grid.sync()", object, pc);
+    while (barrier.phase == phase) block_current("grid.sync()", pc);
   }
   if (hooks) hooks->acquire(object, self.actor);
   lane_met();

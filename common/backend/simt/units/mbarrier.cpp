@@ -19,28 +19,24 @@ uint64_t signature(const uint64_t* bar) {
   return 0x6d62617272696572ull ^ reinterpret_cast<uintptr_t>(bar);
 }
 
-std::string place(const uint64_t* bar) {
+std::string place(const uint64_t* bar, const Block* owner, uint32_t static_address) {
   char text[64];
-  const Block* owner = find_shared_block(bar);
-  if (owner != nullptr) {
+  if (static_address == 0) {
     std::snprintf(text, sizeof text, "dynamic shared memory + %zu",
                   static_cast<size_t>(reinterpret_cast<const char*>(bar) - owner->shared));
   } else {
-    std::snprintf(text, sizeof text, "shared address 0x%x", shared_address(bar));
+    std::snprintf(text, sizeof text, "shared address 0x%x", static_address);
   }
   return text;
 }
 
-std::string name(const char* what, const uint64_t* bar) {
-  return std::string(what) + ": mbarrier at " + place(bar);
+std::string place(const uint64_t* bar) {
+  const Block* owner = find_shared_block(bar);
+  return place(bar, owner, owner != nullptr ? 0 : shared_address(bar));
 }
 
-// "mbarrier at ..., phase P, A of C arrivals and B bytes pending", for reports of deadlocks.
-void describe(Mbarrier& barrier) {
-  std::snprintf(barrier.text, sizeof barrier.text,
-                "mbarrier at %s (phase %u: %u of %u arrivals and %lld bytes pending)",
-                place(barrier.address).c_str(), barrier.phase, barrier.pending, barrier.count,
-                static_cast<long long>(barrier.pending_bytes));
+std::string name(const char* what, const uint64_t* bar) {
+  return std::string(what) + ": mbarrier at " + place(bar);
 }
 
 void test_phase(Mbarrier& barrier, void* pc) {
@@ -55,8 +51,6 @@ void test_phase(Mbarrier& barrier, void* pc) {
     barrier.pending = barrier.count;
     for (Thread* thread : barrier.waiting) make_ready(thread);
     barrier.waiting.clear();
-  } else if (!barrier.waiting.empty()) {
-    describe(barrier);
   }
 }
 
@@ -122,8 +116,7 @@ void wait(uint64_t* bar, uint32_t parity, bool of_cluster, const char* what, voi
   const MarkedWait marked(timeline::Kind::wait_barrier, marked_address(bar));
   while (!complete(barrier, parity)) {
     barrier.waiting.push_back(current_thread);
-    describe(barrier);
-    block_current(barrier.text, bar, pc);
+    block_current("mbarrier", pc, &barrier);
   }
   acquire(barrier, parity, of_cluster, pc);
 }
@@ -136,6 +129,12 @@ void arrive_at_rank(uint64_t* bar, uint32_t rank, Signal signal, void* pc) {
 }
 
 }  // namespace
+
+std::string Mbarrier::describe() const {
+  return "at " + place(address, owner, static_address) + " (phase " + std::to_string(phase) + ": " +
+         std::to_string(pending) + " of " + std::to_string(count) + " arrivals and " +
+         std::to_string(pending_bytes) + " bytes pending)";
+}
 
 Mbarrier& find_mbarrier(Group& group, const uint64_t* bar, const char* what, void* pc) {
   const auto& barriers = group_units(group).mbarriers;
@@ -214,6 +213,7 @@ void mbarrier_init(uint64_t* bar, uint32_t arrivals) {
   slot->address = bar;
   slot->count = slot->pending = arrivals;
   slot->owner = current_thread->block;
+  if (find_shared_block(bar) == nullptr) slot->static_address = shared_address(bar);
   *bar = signature(bar);
   if (hooks != nullptr) hooks->mbarrier_init(bar, pc);
 }

@@ -48,21 +48,19 @@ struct MmaLane {
   bool done;
 };
 
-// Operands of one register, the lowest first, as floats.
-int unpack(uint32_t bits, Format format, float* values) {
-  switch (format) {
-    case Format::tf32: values[0] = tf32_value(bits); return 1;
-    case Format::bf16:
-      values[0] = bf16_value(static_cast<uint16_t>(bits));
-      values[1] = bf16_value(static_cast<uint16_t>(bits >> 16));
-      return 2;
-    case Format::f16:
-      values[0] = half_value(static_cast<uint16_t>(bits));
-      values[1] = half_value(static_cast<uint16_t>(bits >> 16));
-      return 2;
-    case Format::e4m3: break;  // wgmma only
-  }
-  return 0;
+using Bits = uint32_t __attribute__((vector_size(16)));
+using Floats = float __attribute__((vector_size(16)));
+
+// Operand `i` of each of four registers, the lowest first, as floats: what numbers.hpp does to one.
+template <Format format>
+Floats unpack(Bits registers, int i) {
+  if constexpr (format == Format::tf32) return reinterpret_cast<Floats>(registers & 0xffffe000u);
+  const Bits half = i == 0 ? registers & 0xffffu : registers >> 16;
+  if constexpr (format == Format::bf16) return reinterpret_cast<Floats>(half << 16);
+  const Bits magnitude = (half & 0x7fffu) << 13;
+  const Bits value = reinterpret_cast<Bits>(reinterpret_cast<Floats>(magnitude) * 0x1p112f);
+  const Bits not_finite = reinterpret_cast<Bits>(magnitude >= 0x0f800000u) & 0x7f800000u;
+  return reinterpret_cast<Floats>(value | not_finite | (half & 0x8000u) << 16);
 }
 
 using Row = float __attribute__((vector_size(32), may_alias));  // eight columns, added side by side
@@ -75,24 +73,25 @@ COOKBOOK_SIMT_WIDE void multiply_rows(const float (*a)[16], const Row* b, int de
   }
 }
 
-void multiply(const std::array<MmaLane*, kWarpSize>& lanes, Format format) {
+template <Format format>
+void multiply(const std::array<MmaLane*, kWarpSize>& lanes) {
   float a[16][16];
   alignas(32) float b[16][8];
-  const int per_register = format == Format::tf32 ? 1 : 2;
-  const int half_k = 4 * per_register;
+  constexpr int per_register = format == Format::tf32 ? 1 : 2;
+  constexpr int half_k = 4 * per_register;
   for (int lane = 0; lane < 32; ++lane) {
     const int group = lane / 4;
     const int first = lane % 4 * per_register;
-    float values[2];
-    for (int r = 0; r < 4; ++r) {
-      unpack(lanes[static_cast<size_t>(lane)]->a[r], format, values);
-      for (int i = 0; i < per_register; ++i) {
-        a[group + 8 * (r % 2)][first + half_k * (r / 2) + i] = values[i];
-      }
-    }
-    for (int r = 0; r < 2; ++r) {
-      unpack(lanes[static_cast<size_t>(lane)]->b[r], format, values);
-      for (int i = 0; i < per_register; ++i) b[first + half_k * r + i][group] = values[i];
+    const MmaLane& from = *lanes[static_cast<size_t>(lane)];
+    const Bits of_a{from.a[0], from.a[1], from.a[2], from.a[3]};
+    const Bits of_b{from.b[0], from.b[1]};
+    for (int i = 0; i < per_register; ++i) {
+      const Floats rows = unpack<format>(of_a, i), columns = unpack<format>(of_b, i);
+      float* const upper = &a[group][first + i];
+      float* const lower = &a[group + 8][first + i];
+      upper[0] = rows[0], upper[half_k] = rows[2];
+      lower[0] = rows[1], lower[half_k] = rows[3];
+      b[first + i][group] = columns[0], b[first + half_k + i][group] = columns[1];
     }
   }
   // Four lanes hold two columns each of a row, in two of their four registers.
@@ -100,7 +99,10 @@ void multiply(const std::array<MmaLane*, kWarpSize>& lanes, Format format) {
   const auto for_each_sum = [&](auto&& visit) {
     for (int lane = 0; lane < 32; ++lane) {
       float* sums = lanes[static_cast<size_t>(lane)]->d;
-      for (int i = 0; i < 4; ++i) visit(sums[i], d[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2]);
+      float* const upper = &d[lane / 4][lane % 4 * 2];
+      float* const lower = &d[lane / 4 + 8][lane % 4 * 2];
+      visit(sums[0], upper[0]), visit(sums[1], upper[1]);
+      visit(sums[2], lower[0]), visit(sums[3], lower[1]);
     }
   };
   for_each_sum([](float& sum, float& element) { element = sum; });
@@ -153,8 +155,14 @@ void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(80, "mma.sync of this type and shape", pc);
   MmaLane mine{d, a, b, false};
-  warp_collective(mine, "mma.sync", pc,
-                  [=](const std::array<MmaLane*, kWarpSize>& lanes) { multiply(lanes, format); });
+  warp_collective(mine, "mma.sync", pc, [=](const std::array<MmaLane*, kWarpSize>& lanes) {
+    switch (format) {
+      case Format::tf32: return multiply<Format::tf32>(lanes);
+      case Format::bf16: return multiply<Format::bf16>(lanes);
+      case Format::f16: return multiply<Format::f16>(lanes);
+      case Format::e4m3: break;  // wgmma only
+    }
+  });
 }
 
 }  // namespace simt

@@ -33,15 +33,12 @@ inline uint32_t bits_of_float(float value) {
 inline float bf16_value(uint16_t bits) { return float_from_bits(uint32_t{bits} << 16); }
 
 inline float half_value(uint16_t bits) {
-  const uint32_t sign = uint32_t{bits & 0x8000u} << 16;
-  const uint32_t exponent = (bits >> 10) & 0x1f;
-  const uint32_t mantissa = bits & 0x3ff;
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  if (exponent == 31) return float_from_bits(sign | 0x7f800000u | mantissa << 13);
-  return float_from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+  // Without branches: emulated tensor cores convert every operand. The biases of the exponents
+  // differ by 112; multiplying by 2^112 is exact, for subnormal numbers too.
+  const uint32_t magnitude = uint32_t{bits & 0x7fffu} << 13;
+  const uint32_t value = bits_of_float(float_from_bits(magnitude) * 0x1p112f);
+  const uint32_t not_finite = magnitude >= 0x0f800000u ? 0x7f800000u : 0;
+  return float_from_bits(value | not_finite | uint32_t{bits & 0x8000u} << 16);
 }
 
 /// FP8 with 4 exponent and 3 mantissa bits: no infinities, 0x7f is NaN.

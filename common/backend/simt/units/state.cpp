@@ -22,7 +22,10 @@ void thread_exit(Thread& thread) {
   if (thread.unit_state == nullptr) return;
   cp_async_thread_exit(thread);
   bulk_thread_exit(thread);
-  thread_units(thread).wgmma = {};
+  WgmmaThreadState& wgmma = thread_units(thread).wgmma;
+  wgmma.issued = wgmma.committed = wgmma.batches = 0;
+  wgmma.fenced = false;
+  wgmma.pending.clear();  // and not a new one: std::deque allocates before it holds anything
 }
 
 void block_begin(Block& block) {

@@ -66,7 +66,7 @@ struct BlockUnits : UnitState {
   std::vector<uint32_t> warpgroup_registers;  // a thread's, by setmaxnreg; 0: not yet set
 };
 
-struct Mbarrier {
+struct Mbarrier : Waitable {
   uint64_t* address = nullptr;
   uint32_t count = 0;    // arrivals a phase
   uint32_t pending = 0;  // arrivals
@@ -77,7 +77,10 @@ struct Mbarrier {
   // For the tracer: what even and odd phases release, to waits at the scope of the block and, in a
   // cluster of several blocks, to waits at its scope.
   char phase_object[2] = {}, cluster_object[2] = {};
-  char text[120] = {};  // for deadlock reports: kept up to date while somebody waits
+  uint32_t static_address = 0;  // where it is, unless that is dynamic shared memory of its owner
+
+  // "at ... (phase P: A of C arrivals and B bytes pending)"
+  std::string describe() const override;
 };
 
 struct GroupUnits : UnitState {

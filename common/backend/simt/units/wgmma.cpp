@@ -111,12 +111,25 @@ using Floats = float __attribute__((vector_size(32)));
 
 COOKBOOK_SIMT_WIDE void multiply_row(const float* a, const float (*b)[256], float* d, int columns,
                                      uint32_t depth) {
-  for (int n = 0; n < columns; n += 8) {
-    Floats sum = *reinterpret_cast<Floats*>(d + n);
+  auto* sums = reinterpret_cast<Floats*>(d);
+  const auto row = [b](uint32_t k) { return reinterpret_cast<const Floats*>(b[k]); };
+  const int vectors = columns / 8;
+  int v = 0;
+  // Four sums at a time: one alone would wait for its own last addition. Each adds in order of k.
+  for (; v + 4 <= vectors; v += 4) {
+    Floats sum0 = sums[v], sum1 = sums[v + 1], sum2 = sums[v + 2], sum3 = sums[v + 3];
     for (uint32_t k = 0; k < depth; ++k) {
-      sum += a[k] * *reinterpret_cast<const Floats*>(b[k] + n);
+      sum0 += a[k] * row(k)[v];
+      sum1 += a[k] * row(k)[v + 1];
+      sum2 += a[k] * row(k)[v + 2];
+      sum3 += a[k] * row(k)[v + 3];
     }
-    *reinterpret_cast<Floats*>(d + n) = sum;
+    sums[v] = sum0, sums[v + 1] = sum1, sums[v + 2] = sum2, sums[v + 3] = sum3;
+  }
+  for (; v < vectors; ++v) {
+    Floats sum = sums[v];
+    for (uint32_t k = 0; k < depth; ++k) sum += a[k] * row(k)[v];
+    sums[v] = sum;
   }
 }
 
@@ -407,13 +420,12 @@ void wgmma_wait(int pending_groups) {
     // The four warps execute a wgmma together, so it cannot end before all have issued it.
     while (warpgroup.executed < batch.end && !all_issued(warpgroup, batch.end)) {
       warpgroup.waiting.push_back(&thread);
-      block_current("wgmma_wait (for other warps of the warpgroup to issue the same wgmma)",
-                    &warpgroup, pc);
+      block_current("wgmma_wait (for other warps of the warpgroup to issue the same wgmma)", pc);
     }
     if (warpgroup.executed < batch.end && put_off(warpgroup, batch.end, thread.block)) {
       while (warpgroup.executed < batch.end) {
         warpgroup.waiting.push_back(&thread);
-        block_current("wgmma_wait", &warpgroup, pc);
+        block_current("wgmma_wait", pc);
       }
     }
     execute_until(warpgroup, batch.end, *thread.block);
