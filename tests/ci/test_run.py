@@ -701,6 +701,23 @@ class Ci(Scripts):
         self.assertEqual(passed, [False, True])
         self.assertIn("git lists no C++ source here: nothing was checked", out)
 
+    def test_what_runs_beside_other_steps_is_waited_for_and_fails_in_its_own(self):
+        titles = {"docs/build.sh": "Documentation, warnings are errors", "plots/run.sh": "Figures and tables"}
+        for broken in titles:
+            for script in titles:
+                self.script(script, f"sleep 0.5; echo {script} said this; exit {int(script == broken)}")
+            out = self.steps()[1]
+            for script, title in titles.items():
+                outcome = "FAILED" if script == broken else "ok"
+                self.assertIn(f"{script} said this\n", out)
+                self.assertIn(f"--- {outcome}: {title}", out)
+
+    def test_without_doxygen_the_documentation_fails_and_the_figures_do_not(self):
+        self.script("bin/dpkg", 'case "$*" in *doxygen*) exit 1;; esac')
+        out = self.steps()[1]
+        self.assertIn("--- FAILED: Documentation", out)
+        self.assertIn("--- ok: Figures and tables", out)
+
     def test_without_shellcheck_its_step_fails(self):
         self.script("bin/dpkg", 'case "$*" in *shellcheck*) exit 1;; esac')
         passed, out = self.steps()
