@@ -44,7 +44,7 @@ struct Problem {
     for (std::int64_t row = 0; row < problem.rows; ++row) {
       problem.nonzeros += row_length(row, problem.cols, problem.mean);
       if (problem.nonzeros + problem.rows >= 1 << 30) {
-        throw BadSize("SpMV takes at most 2^30 rows and nonzeros together");
+        throw BadSize("SpMV takes fewer than 2^30 rows and nonzeros together");
       }
       offsets[static_cast<std::size_t>(row) + 1] = static_cast<std::int32_t>(problem.nonzeros);
     }
