@@ -117,7 +117,8 @@ class Executable:
                         raise InterruptedError
                     raise TimeoutError(f"{self.entry['name']}: {tests[-1] if tests else '?'}")
                 if not tests:
-                    return {"by": f"{self.entry['name']} (exit {status})", "why": output.strip()[-200:]}
+                    return {"by": f"{self.entry['name']} (exit {status})", "why": output.strip()[-200:],
+                            "executable": self.entry["test"]}
                 test = tests[0]
                 if self.entry["gtest"]:
                     # Alone: what fails only after other tests, in a process that they share, is not counted.
@@ -128,7 +129,7 @@ class Executable:
                     output = said if alone is not None else output
                 died = f" (signal {-status})" if status < 0 else ""
                 return {"by": f"{self.entry['name']}: {test}{died}", "why": reason(output, test),
-                        "output": output[-TAIL:]}
+                        "executable": self.entry["test"], "test": test, "output": output[-TAIL:]}
         return None
 
 
@@ -146,8 +147,11 @@ def trial(job):
     deadline = time.monotonic() + job["seconds"]
     path = Path(job["root"], job["path"])
     path.write_text(job["source"], encoding="utf-8")
-    ran, changed = [], False
+    ran = list(job["passed"])  # by an earlier trial that ended too soon
+    changed = bool(ran)
     for entry in job["executables"]:
+        if entry["name"] in ran:
+            continue
         left = deadline - time.monotonic()
         if left <= 0:
             return {"verdict": "unfinished", "why": f"{len(ran)} of {len(job['executables'])} executables", "ran": ran}
