@@ -16,8 +16,8 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/crash.hpp"
 #include "common/backend/simt/internal.hpp"
-#include "common/backend/simt/program/include/cooperative_groups.h"
-#include "common/backend/simt/program/include/cuda_runtime.h"
+#include "tools/check/program/include/cooperative_groups.h"
+#include "tools/check/program/include/cuda_runtime.h"
 #include "common/backend/simt/settings.hpp"
 #include "tests/folder.hpp"
 
@@ -26,7 +26,7 @@ namespace {
 
 using simt::program::Place;
 
-// ---- kernels, as common/check/rewrite.py leaves them ----
+// ---- kernels, as tools/check/rewrite.py leaves them ----
 
 #define KERNEL [[gnu::noinline]] void
 #define BEGIN_KERNEL \

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <thread>
 
-#include "common/grading/message.hpp"
-#include "common/grading/speed.hpp"
+#include "tools/grading/message.hpp"
+#include "tools/grading/speed.hpp"
 
 namespace cookbook::grading {
 namespace {

@@ -28,6 +28,28 @@ struct OverlappedConfig : CaseT {
   };
 };
 
+/// The producer's main loop where S of a tile is computed before P V of the previous one: loads K
+/// of each tile before V of the previous one, in the order in which the consumers use them. Called
+/// by one thread.
+template <class C, class Smem>
+__device__ __forceinline__ void load_tiles_ahead(Smem& smem, const TensorMap* k_map,
+                                                 const TensorMap* v_map, int kv_head, int tiles,
+                                                 int batch) {
+  StageCursor<C::kStages> k_ring, v_ring;
+  const auto load_k = [&](int n) {
+    load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, k_map, kv_head, n, batch);
+  };
+  const auto load_v = [&](int n) {
+    load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, v_map, kv_head, n, batch);
+  };
+  load_k(tiles - 1);
+  for (int n = tiles - 2; n >= 0; --n) {
+    load_k(n);
+    load_v(n + 1);
+  }
+  load_v(0);
+}
+
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     overlapped_kernel(const __grid_constant__ TensorMap q_map,
@@ -51,20 +73,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
-      StageCursor<C::kStages> k_ring, v_ring;
-      const auto load_k = [&](int n) {
-        load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, kv_head, n, batch);
-      };
-      const auto load_v = [&](int n) {
-        load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, kv_head, n, batch);
-      };
       load_queries<C>(smem, &q_map, head, first_query, batch);
-      load_k(tiles - 1);
-      for (int n = tiles - 2; n >= 0; --n) {  // in the order in which the consumers use them
-        load_k(n);
-        load_v(n + 1);
-      }
-      load_v(0);
+      load_tiles_ahead<C>(smem, &k_map, &v_map, kv_head, tiles, batch);
     }
   } else {
     register_alloc<C::kConsumerRegisters>();

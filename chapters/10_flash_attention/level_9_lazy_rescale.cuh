@@ -5,7 +5,7 @@
 // its scale, which saves d / 2 multiplications per thread and tile between one P V and the next.
 #pragma once
 
-#include "chapters/10_flash_attention/hopper_level.cuh"
+#include "chapters/10_flash_attention/level_8_overlapped.cuh"
 
 namespace cookbook::attention {
 
@@ -49,20 +49,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one() && tiles > 0) {
       const int kv_head = shape.kv_head(head);
-      StageCursor<C::kStages> k_ring, v_ring;
-      const auto load_k = [&](int n) {
-        load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, kv_head, n, batch);
-      };
-      const auto load_v = [&](int n) {
-        load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, kv_head, n, batch);
-      };
       load_queries<C>(smem, &q_map, head, first_query, batch);
-      load_k(tiles - 1);
-      for (int n = tiles - 2; n >= 0; --n) {  // in the order in which the consumers use them
-        load_k(n);
-        load_v(n + 1);
-      }
-      load_v(0);
+      load_tiles_ahead<C>(smem, &k_map, &v_map, kv_head, tiles, batch);
     }
   } else {
     register_alloc<C::kConsumerRegisters>();

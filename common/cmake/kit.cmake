@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What a capstone outside the book links, for common/capstone/CMakeLists.txt: the targets `kit` and
+# What a capstone outside the book links, for tools/capstone/CMakeLists.txt: the targets `kit` and
 # `kit-tests`, and kit.cmake with the same libraries as imported targets.
 set(libraries cookbook_backend cookbook_harness cookbook_runner)
 set(settings cookbook_options cookbook_kernel)

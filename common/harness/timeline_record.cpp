@@ -92,7 +92,9 @@ void write(const Options& options, const Recorded& recorded,
 constexpr const char* kNoTimes =
     "order of the marks in one schedule of the SIMT backend; ts counts marks and is no time";
 
-int record(const Chapter& chapter, const Options& options) {
+}  // namespace
+
+int record_timeline(const Chapter& chapter, const Options& options) {
   const Recorded recorded = recorded_level(chapter, options, Purpose::trace);
   require_writable(options.timeline);
   Instance instance(*recorded.run.ladder, recorded.run.size, InputKind::normal, options.seed);
@@ -199,7 +201,9 @@ int record_there(const Chapter& chapter, const Options& options, const Recorded&
   return 0;
 }
 
-int record(const Chapter& chapter, const Options& options) {
+}  // namespace
+
+int record_timeline(const Chapter& chapter, const Options& options) {
   const Recorded recorded = recorded_level(chapter, options, Purpose::time);
   require_writable(options.timeline);
   Instance instance(*recorded.run.ladder, recorded.run.size, InputKind::normal, options.seed);
@@ -214,11 +218,5 @@ int record(const Chapter& chapter, const Options& options) {
   return record_here(chapter, options, recorded, run, rings, events, counts);
 }
 #endif
-
-}  // namespace
-
-int record_timeline(const Chapter& chapter, const Options& options) {
-  return record(chapter, options);
-}
 
 }  // namespace cookbook

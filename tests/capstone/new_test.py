@@ -40,7 +40,7 @@ class New(unittest.TestCase):
 
     def configure(self, capstone, name):
         build = self.folder / f"build-{name}"
-        self.must("cmake", "-G", "Ninja", "-S", ROOT / "common/capstone", "-B", build, f"-DCOOKBOOK_KIT={KIT}",
+        self.must("cmake", "-G", "Ninja", "-S", ROOT / "tools/capstone", "-B", build, f"-DCOOKBOOK_KIT={KIT}",
                   f"-DCOOKBOOK_CAPSTONE={capstone}", f"-DCOOKBOOK_NAME={name}")
         return build
 

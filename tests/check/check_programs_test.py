@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-CHECK = FOLDER.parents[1] / "common/check/check.py"
+CHECK = FOLDER.parents[1] / "tools/check/check.py"
 COSTLY = ("uncoalesced", "bank conflict")
 
 

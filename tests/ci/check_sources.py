@@ -37,7 +37,7 @@ BY_INDEX = re.compile(r"\blevels\s*(?:\[|\.(?:at|front|back)\b)[^;=]*")  # in a 
 HOST_LIBRARIES = ("fmt/", "gtest/", "gmock/", "CLI/", "nlohmann/json.hpp")
 HOST_SOURCES = {"main.cu", "libraries.cu"}  # compiled as C++, see common/cmake/chapter.cmake
 # (files whose names begin so, what they may not include)
-LAYERS = [(re.compile(r"common/"), "chapters/"),
+LAYERS = [(re.compile(r"common/"), "chapters/"), (re.compile(r"(common|chapters|capstones)/"), "tools/"),
           (re.compile(r"chapters/(0\d|10)_"), "chapters/11_autotuning/")]
 CHAPTER_TARGET = re.compile(r"\bchapter-\d+")
 
@@ -90,7 +90,7 @@ def wrong_layers(text, name):
     for layer, above in LAYERS:
         if layer.match(name):
             yield from (file for _, file in INCLUDE.findall(text) if file.startswith(above))
-    if name.startswith("common/") and name.endswith(("CMakeLists.txt", ".cmake")):
+    if name.startswith(("common/", "tools/")) and name.endswith(("CMakeLists.txt", ".cmake")):
         yield from CHAPTER_TARGET.findall(text)
 
 

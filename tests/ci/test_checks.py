@@ -137,6 +137,13 @@ class Sources(unittest.TestCase):
         self.assertEqual(self.check(link, "common/CMakeLists.txt"),
                          ["common/CMakeLists.txt: depends on chapter-0"])
 
+    def test_what_is_common_and_chapters_depend_on_no_tool(self):
+        include = self.LICENCE + '#include "tools/grading/speed.hpp"\n'
+        self.assertEqual(self.check(include, "tests/grading_test.cpp"), [])
+        self.assertEqual(self.check(include, "tools/check/program/runtime.cpp"), [])
+        for name in ("common/harness/check.cpp", "chapters/11_autotuning/main.cu", "capstones/scan/problem.hpp"):
+            self.assertEqual(self.check(include, name), [f"{name}: depends on tools/grading/speed.hpp"])
+
     def test_no_chapter_before_11_includes_the_tuner(self):
         include = self.LICENCE + '#include "chapters/11_autotuning/tuner/space.hpp"\n'
         self.assertEqual(self.check(include, "chapters/11_autotuning/gemm.cuh"), [])

@@ -390,7 +390,7 @@ class Capstones(Scripts):
     """Folders outside the book. What CMake would build is there already."""
     def setUp(self):
         super().setUp()
-        shutil.copytree(ROOT / "common/capstone", self.root / "common/capstone")
+        shutil.copytree(ROOT / "tools/capstone", self.root / "tools/capstone")
         self.outside = self.root / "outside"
         self.outside.mkdir()
 
@@ -425,7 +425,7 @@ class Capstones(Scripts):
         self.assertEqual(self.run_it("new", "plain", cwd=self.outside).returncode, 0)
         for name in ("problem.hpp", "level_0_naive.cuh"):
             self.assertEqual((self.outside / "plain" / name).read_text(),
-                             (ROOT / "common/capstone/templates/vector" / name).read_text())
+                             (ROOT / "tools/capstone/templates/vector" / name).read_text())
 
     def test_it_is_a_repository_of_its_own_unless_it_lies_in_one(self):
         self.run_it("new", "alone", cwd=self.outside)

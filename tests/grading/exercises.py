@@ -16,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT / "common/grading")]
+sys.path[:0] = [str(HERE), str(ROOT / "tools/grading")]
 import assignment as assignments  # noqa: E402
 import grade  # noqa: E402
 import make  # noqa: E402

@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "common/grading")]
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools/grading")]
 import assignment as assignments  # noqa: E402
 import build  # noqa: E402
 import exercises  # noqa: E402
@@ -384,7 +384,7 @@ class SmallClass(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             museum.write(folder / "submissions", SAMPLE)
-            command = [sys.executable, "-B", str(HERE.parents[1] / "common/grading/grade.py"), "--build", str(BUILD),
+            command = [sys.executable, "-B", str(HERE.parents[1] / "tools/grading/grade.py"), "--build", str(BUILD),
                        str(museum.TASK), str(folder / "submissions"), "--out", str(folder / "grades")]
             subprocess.run([*command, "--jobs", "2"], check=True, stdout=subprocess.DEVNULL)
             grades = folder / "grades"

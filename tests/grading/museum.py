@@ -16,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "common/grading"))
+sys.path.insert(0, str(ROOT / "tools/grading"))
 import assignment as assignments  # noqa: E402
 
 
@@ -266,7 +266,7 @@ def grade_all(build, names=None, jobs=2, show=False):
         folder = Path(name)
         write(folder / "submissions", names)
         began = time.monotonic()
-        done = subprocess.run([sys.executable, "-B", str(ROOT / "common/grading/grade.py"), "--build", str(build),
+        done = subprocess.run([sys.executable, "-B", str(ROOT / "tools/grading/grade.py"), "--build", str(build),
                                str(TASK), str(folder / "submissions"), "--out", str(folder / "grades"),
                                "--jobs", str(jobs)], text=True, stdout=None if show else subprocess.PIPE)
         seconds = time.monotonic() - began

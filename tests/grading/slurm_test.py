@@ -117,7 +117,7 @@ class Slurm(unittest.TestCase):
         self.temporary.cleanup()
 
     def grade(self, out, *options, status=0):
-        done = subprocess.run([sys.executable, "-B", str(museum.ROOT / "common/grading/grade.py"), "--build", str(BUILD),
+        done = subprocess.run([sys.executable, "-B", str(museum.ROOT / "tools/grading/grade.py"), "--build", str(BUILD),
                                str(museum.TASK), str(self.folder / "submissions"), "--out", str(self.folder / out),
                                "--jobs", "2", *options], env=self.cluster.environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)

@@ -6,7 +6,7 @@
 //   3  work on another stream, which the default stream does not wait for
 //   4  a forged clock: less is said than it took
 //   5  a result that was there before: no time at all
-#include "common/grading/gpu_clock.hpp"
+#include "tools/grading/gpu_clock.hpp"
 
 #include <chrono>
 #include <thread>

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "common/grading"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools/grading"))
 import slurm  # noqa: E402
 
 

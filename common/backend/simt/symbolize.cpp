@@ -148,6 +148,7 @@ void look_up(const std::vector<uintptr_t>& addresses) {
 bool is_plumbing(const SourceLocation& location) {
   return location.file.find("/common/device/") != std::string::npos ||
          location.file.find("/common/backend/") != std::string::npos ||
+         location.file.find("/tools/check/") != std::string::npos ||
          location.file.compare(0, 5, "/usr/") == 0;
 }
 

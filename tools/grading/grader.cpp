@@ -24,9 +24,9 @@
 #include <string>
 #include <vector>
 
-#include "common/grading/child.hpp"
-#include "common/grading/entry.hpp"
-#include "common/grading/speed.hpp"
+#include "tools/grading/child.hpp"
+#include "tools/grading/entry.hpp"
+#include "tools/grading/speed.hpp"
 #include "common/harness/check.hpp"
 #include "common/harness/claims_check.hpp"
 #include "common/harness/options.hpp"

@@ -16,10 +16,10 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/crash.hpp"
 #include "common/backend/simt/internal.hpp"
-#include "common/backend/simt/program/asking.hpp"
-#include "common/backend/simt/program/include/cooperative_groups.h"
-#include "common/backend/simt/program/include/cuda_runtime.h"
-#include "common/backend/simt/program/report.hpp"
+#include "tools/check/program/asking.hpp"
+#include "tools/check/program/include/cooperative_groups.h"
+#include "tools/check/program/include/cuda_runtime.h"
+#include "tools/check/program/report.hpp"
 #include "common/backend/simt/settings.hpp"
 
 struct CUstream_st {};

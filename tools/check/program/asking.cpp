@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How a launch learns which kernel it runs. This file must not see program.hpp, where `asking` is
 // const: a kernel never sees it change.
-#include "common/backend/simt/program/asking.hpp"
+#include "tools/check/program/asking.hpp"
 
 namespace cookbook::simt::program {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/backend/simt/program/report.hpp"
+#include "tools/check/program/report.hpp"
 
 #include <cstdio>
 #include <cstdlib>

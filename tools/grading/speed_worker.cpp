@@ -23,10 +23,10 @@
 #include <string>
 #include <vector>
 
-#include "common/grading/buffers.hpp"
-#include "common/grading/entry.hpp"
-#include "common/grading/gpu_clock.hpp"
-#include "common/grading/message.hpp"
+#include "tools/grading/buffers.hpp"
+#include "tools/grading/entry.hpp"
+#include "tools/grading/gpu_clock.hpp"
+#include "tools/grading/message.hpp"
 
 namespace cookbook::grading {
 namespace {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What ./run check links and how it compiles: the target `check`, and check.json for check.py.
-file(GLOB program_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/backend/simt/program/*.cpp)
+file(GLOB program_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/check/program/*.cpp)
 # Whole: its constructors and the functions that stand in for libc's must not be dropped.
 add_library(cookbook_program STATIC ${program_sources})
 target_link_libraries(cookbook_program PUBLIC cookbook_options cookbook_backend)

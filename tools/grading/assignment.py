@@ -14,7 +14,7 @@ LIMITS = {"seconds": 240, "cpu_seconds": 120, "memory_mb": 4096, "processes": 32
           "kernel_seconds": 10, "compile_seconds": 120}
 # A whole file may include these; a prefix ends in a slash.
 SPEED = {"size", "samples", "baseline", "roof", "tiers"}
-# Of the roofs that a GPU has (common/grading/roofs.cpp): those of memory, and those of arithmetic.
+# Of the roofs that a GPU has (tools/grading/roofs.cpp): those of memory, and those of arithmetic.
 ROOFS = {"hbm_copy": "roof_bytes", "hbm_read": "roof_bytes", "fp32": "roof_flops", "mma_bf16": "roof_flops",
          "wgmma_bf16": "roof_flops"}
 INCLUDES = ["common/device/", "cstdint", "cmath", "limits", "type_traits"]

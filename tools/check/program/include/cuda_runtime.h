@@ -16,7 +16,7 @@
 #include <cstring>
 #include <utility>
 
-#include "common/backend/simt/program/program.hpp"
+#include "tools/check/program/program.hpp"
 #include "vector_functions.h"
 
 #define CUDART_VERSION 12080
@@ -564,7 +564,7 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block
 }
 
 // What a program sees of the compiler. After this line nothing of the book is compiled. The words
-// of the language are no macros: common/check/rewrite.py replaces them, in what the preprocessor
+// of the language are no macros: tools/check/rewrite.py replaces them, in what the preprocessor
 // leaves.
 #undef __global__
 #undef __device__

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/grading/entry.hpp"
+#include "tools/grading/entry.hpp"
 
 namespace cookbook::grading {
 

@@ -9,7 +9,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-BACKEND = str(Path(__file__).resolve().parents[1]) + "/"  # the book's own headers, which need no rewriting
+PROGRAM = Path(__file__).resolve().parent / "program"
+# The book's own headers, which need no rewriting.
+OWN = (f"{PROGRAM}/", str(Path(__file__).resolve().parents[2] / "common") + "/")
 RUNTIME = "::cookbook::simt::program::"
 UNTRACED = '__attribute__((no_sanitize("thread"), no_sanitize_coverage))'
 NOINLINE = "__attribute__((noinline))"
@@ -64,7 +66,7 @@ INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 def foreign_header(name):
     """What a header such as "curand_kernel.h" stands for; None if it is not on the list, or is here."""
-    if (Path(BACKEND) / "backend/simt/program/include" / name).is_file():
+    if (PROGRAM / "include" / name).is_file():
         return None
     return next((what for prefix, what in HEADERS if name.startswith(prefix)), None)
 
@@ -134,7 +136,7 @@ def tokens_of(text):
             end_stretch()
             line = int(marker[1])
             file = marker[2].replace('\\"', '"').replace("\\\\", "\\")
-            own = "3" not in marker[3].split() and not file.startswith(("<", BACKEND))
+            own = "3" not in marker[3].split() and not file.startswith(("<", *OWN))
             result.append(Token("marker", row + "\n", file, line, False))
             first = (file, line, own)
         else:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What an ordinary CUDA program needs at run time when ./run check compiles it for the SIMT backend
-// (docs/check.md): its launches, and where its calls are. common/check/rewrite.py writes calls of
+// (docs/check.md): its launches, and where its calls are. tools/check/rewrite.py writes calls of
 // launch_at() in place of <<<...>>>.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/grading/message.hpp"
+#include "tools/grading/message.hpp"
 
 #include <unistd.h>
 

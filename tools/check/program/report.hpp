@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a run of a program found, for common/check/check.py.
+// What a run of a program found, for tools/check/check.py.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "common/backend/simt/program/program.hpp"
+#include "tools/check/program/program.hpp"
 #include "common/backend/simt/trace.hpp"
 
 namespace cookbook::simt::program {

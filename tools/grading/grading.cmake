@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What ./run grade links submissions and teachers' files with, and how it compiles them: the target
-# `grading`, and grading.json for common/grading/*.py.
+# `grading`, and grading.json for tools/grading/*.py.
 # Whole: the linker must keep the tracer's constructors and hooks.
 add_library(cookbook_grading_worker STATIC grading/worker.cpp grading/message.cpp
   $<TARGET_OBJECTS:cookbook_tracing>)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/grading/speed.hpp"
+#include "tools/grading/speed.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "common/grading/child.hpp"
+#include "tools/grading/child.hpp"
 #include "common/harness/check.hpp"
 #include "common/harness/statistics.hpp"
 

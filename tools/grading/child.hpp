@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "common/grading/message.hpp"
+#include "tools/grading/message.hpp"
 
 namespace cookbook::grading {
 

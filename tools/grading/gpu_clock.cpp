@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CUDA backend only.
-#include "common/grading/gpu_clock.hpp"
+#include "tools/grading/gpu_clock.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -12,7 +12,7 @@ import assignment as assignments
 import objects
 import sandbox
 
-UNIT = '#include "{file}"\n#include "common/grading/entry.hpp"\nCOOKBOOK_GRADED_LEVEL({level})\n'
+UNIT = '#include "{file}"\n#include "tools/grading/entry.hpp"\nCOOKBOOK_GRADED_LEVEL({level})\n'
 
 
 class DoesNotCompile(Exception):

@@ -12,9 +12,9 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/host_access.hpp"
 #include "common/backend/simt/trace.hpp"
-#include "common/grading/buffers.hpp"
-#include "common/grading/entry.hpp"
-#include "common/grading/message.hpp"
+#include "tools/grading/buffers.hpp"
+#include "tools/grading/entry.hpp"
+#include "tools/grading/message.hpp"
 #include "common/harness/isolate.hpp"
 
 namespace cookbook::grading {

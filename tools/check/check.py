@@ -17,7 +17,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from rewrite import BACKEND, Unsupported, foreign_header, rewrite, source_line
+from rewrite import OWN, PROGRAM, Unsupported, foreign_header, rewrite, source_line
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN, FOUND, CANNOT, CRASHED = 0, 1, 2, 3
@@ -54,7 +54,7 @@ class Compiler:
 
     def preprocess(self, source):
         """The source with headers and macros expanded."""
-        include = ROOT / "common/backend/simt/program/include"
+        include = PROGRAM / "include"
         done = self.run(["-E", "-x", "c++", *self.common, "-isystem", str(include), "-isystem", str(ROOT),
                          "-include", str(include / "cuda_runtime.h"), *self.options, str(source)])
         if done.returncode != 0:
@@ -135,8 +135,8 @@ def explain_errors(diagnostics):
         if not entry["kind"].endswith("error"):
             continue
         # In a header of the backend: the program's line is where it came from.
-        callers = [caret for caret, _ in entry["notes"] if not caret["file"].startswith(BACKEND)]
-        if entry["file"].startswith(BACKEND) and callers:
+        callers = [caret for caret, _ in entry["notes"] if not caret["file"].startswith(OWN)]
+        if entry["file"].startswith(OWN) and callers:
             entry = dict(entry, file=callers[0]["file"], line=callers[0]["line"])
         place = f"{short(entry['file'])}:{entry['line']}"
         unknown = re.match(r"'(\w+)' (?:was not declared|is not a member|has not been declared|does not name a type)",
