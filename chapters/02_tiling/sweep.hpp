@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,20 +16,26 @@
 
 namespace cookbook::sgemm {
 
-using Kernel = void (*)(int, int, int, const float*, int64_t, const float*, int64_t, float*,
-                        int64_t);
-
-/// A kernel to be timed, and its launch configuration.
+/// A kernel to be timed, how to launch it, and the facts about that launch.
 struct Candidate {
   std::string name;
-  Kernel kernel;
-  int tile_m, tile_n, threads;
+  std::function<void(const Problem&, const Buffers&, Stream)> run;
+  const void* kernel;
+  int threads;
   std::size_t smem_bytes;  ///< dynamic shared memory
 };
 
-template <class C>
-Candidate candidate(std::string name, Kernel kernel, std::size_t smem_bytes = 0) {
-  return {std::move(name), kernel, C::kM, C::kN, C::kThreads, smem_bytes};
+/// `extra`: arguments of the kernel after C.
+template <class C, class... Extra>
+Candidate candidate(std::string name,
+                    void (*kernel)(int, int, int, const float*, int64_t, const float*, int64_t,
+                                   float*, int64_t, Extra...),
+                    std::size_t smem_bytes = 0, Extra... extra) {
+  const auto run = [=](const Problem& p, const Buffers& at, Stream stream) {
+    launch(kernel, {grid_of_tiles<C>(p), dim3(C::kThreads), smem_bytes}, stream, p.m, p.n, p.k,
+           at.a, p.lda, at.b, p.ldb, at.c, p.ldc, extra...);
+  };
+  return {std::move(name), run, reinterpret_cast<const void*>(kernel), C::kThreads, smem_bytes};
 }
 
 /// Times all candidates on one GEMM, interleaved, and prints a table: registers and bytes of local
@@ -44,14 +51,7 @@ inline void sweep(const Size& size, const std::vector<Candidate>& candidates) {
   std::vector<Contender> contenders;
   std::vector<std::string> wrong;
   for (const Candidate& c : candidates) {
-    contenders.push_back({c.name, [&c, p, at](Stream stream) {
-                            const std::int64_t blocks = ceil_div<std::int64_t>(p.m, c.tile_m) *
-                                                        ceil_div<std::int64_t>(p.n, c.tile_n);
-                            launch(c.kernel,
-                                   {dim3(static_cast<unsigned>(blocks)),
-                                    dim3(static_cast<unsigned>(c.threads)), c.smem_bytes},
-                                   stream, p.m, p.n, p.k, at.a, p.lda, at.b, p.ldb, at.c, p.ldc);
-                          }});
+    contenders.push_back({c.name, [&c, p, at](Stream stream) { c.run(p, at, stream); }});
     instance.reset();
     try {
       contenders.back().run({});
@@ -82,11 +82,10 @@ inline void sweep(const Size& size, const std::vector<Candidate>& candidates) {
       continue;
     }
     const Measurement& m = measured[next++];
-    const void* function = reinterpret_cast<const void*>(c.kernel);
     cudaFuncAttributes facts{};
     int blocks = 0;
-    cudaFuncGetAttributes(&facts, function);
-    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, c.threads, c.smem_bytes);
+    cudaFuncGetAttributes(&facts, c.kernel);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, c.kernel, c.threads, c.smem_bytes);
     std::printf("  %-40s %9d %7zu %9zu %9d %9.2f %s\n", c.name.c_str(), facts.numRegs,
                 facts.localSizeBytes, facts.sharedSizeBytes + c.smem_bytes, blocks,
                 m.cold.median > 0 ? p.flops() / m.cold.median * 1e-6 : 0.0, m.error.c_str());

@@ -24,9 +24,9 @@ inline Chapter chapter_4() {
                        {31, 32, 33},    {33, 31, 32},   {32, 33, 31},   {64, 64, 8},
                        {63, 65, 9},     {128, 256, 64}, {127, 255, 65}, {129, 257, 63},
                        {101, 103, 107}, {130, 260, 1},  {40, 36, 259},  {1200, 20, 24}};
-  ladder.levels =
-      rows<sgemm::Vectorised, sgemm::RegisterPrefetch, sgemm::AsyncCopy, sgemm::Multistage,
-           sgemm::WarpTile, sgemm::WideTile, sgemm::FragmentPrefetch, sgemm::BlockOrder>();
+  ladder.levels = rows<sgemm::Vectorised, sgemm::RegisterPrefetch, sgemm::AsyncCopy,
+                       sgemm::Multistage, sgemm::WarpTile, sgemm::WideTile, sgemm::FragmentPrefetch,
+                       sgemm::BlockOrder, sgemm::AnyRegister>();
   chapter.ladders = {ladder};
   chapter.exercises = rows<sgemm::ThreeStages, sgemm::EarlyFill>();
   return chapter;

@@ -3,7 +3,7 @@
 // Sidebar of chapter 4: the last level's kernel with other tiles, depths and numbers of stages. It
 // shows how the configuration in level_5_wide_tile.cuh was chosen, and what to try on another GPU.
 #include "chapters/02_tiling/sweep.hpp"
-#include "chapters/04_double_buffering/level_7_block_order.cuh"
+#include "chapters/04_double_buffering/level_8_any_register.cuh"
 #include "common/harness/arguments.hpp"
 
 namespace cookbook::sgemm {
@@ -23,7 +23,7 @@ struct AnyConfig {
 
 template <class C>
 Candidate row(const char* name) {
-  return candidate<C>(name, block_order_kernel<C, true>, stages_bytes<C>());
+  return candidate<C>(name, any_register_kernel<C, true>, stages_bytes<C>(), 1.0f);
 }
 
 }  // namespace cookbook::sgemm
