@@ -35,7 +35,8 @@ Support enough_shared_memory(const DeviceInfo& device) {
 
 /// acc += a b^T, row by row, every other row backwards. Each FMA then shares an operand with the
 /// previous one, also where the row changes. The shared operand comes from the register reuse
-/// cache, and the two others are rarely in the same register bank.
+/// cache, and the two others are rarely in the same register bank. (`+=` is fused as well, but then
+/// nvcc 13.0 assigns other registers, and level 8 is slower.)
 template <int kRows, int kCols>
 __device__ __forceinline__ void add_outer_product(float (&acc)[kRows][kCols],
                                                   const float (&a)[kRows],
@@ -45,7 +46,7 @@ __device__ __forceinline__ void add_outer_product(float (&acc)[kRows][kCols],
 #pragma unroll
     for (int s = 0; s < kCols; ++s) {
       const int j = i % 2 == 0 ? s : kCols - 1 - s;
-      acc[i][j] += a[i] * b[j];
+      acc[i][j] = __fmaf_rn(a[i], b[j], acc[i][j]);
     }
   }
 }
