@@ -824,6 +824,13 @@ TEST(Schedule, TilesThatThePersistentLevelsTake) {
   EXPECT_EQ(free_running({1, 1, 1, 8192, 8191, 128}, true), Pair(128, 128));
   EXPECT_EQ(free_running({1, 1, 1, 1, 8192, 128}, true), Pair(128, 176));
   EXPECT_EQ(free_running({1, 1, 1, 1, 1, 128}, false), Pair(128, 176));
+  const auto mask_once = [](const Size& size, bool causal) {
+    return attention::mask_once_tile(attention_of(size, causal));
+  };
+  EXPECT_EQ(mask_once({1, 1, 1, 8192, 8192, 64}, false), Pair(192, 128));
+  EXPECT_EQ(mask_once({1, 1, 1, 1, 777, 128}, false), Pair(128, 160));   // 800 keys, not 880
+  EXPECT_EQ(mask_once({1, 1, 1, 1, 2048, 128}, false), Pair(128, 176));  // 2,112, not 2,080
+  EXPECT_EQ(mask_once({1, 1, 1, 1, 777, 128}, true), Pair(128, 128));
 }
 
 // Key tiles up to the last key that a tile's last query sees.

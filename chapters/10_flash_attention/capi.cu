@@ -13,10 +13,12 @@
 #include "chapters/10_flash_attention/decode_level_2_gqa_packed.cuh"
 #include "chapters/10_flash_attention/decode_level_3_one_launch.cuh"
 #include "chapters/10_flash_attention/decode_level_4_wide_tile.cuh"
+#include "chapters/10_flash_attention/decode_level_5_eight_warps.cuh"
 #include "chapters/10_flash_attention/level_0_unfused.cuh"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
 #include "chapters/10_flash_attention/level_11_seam.cuh"
 #include "chapters/10_flash_attention/level_12_free_running.cuh"
+#include "chapters/10_flash_attention/level_13_mask_once.cuh"
 #include "chapters/10_flash_attention/level_1_fused.cuh"
 #include "chapters/10_flash_attention/level_2_tiled.cuh"
 #include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
@@ -55,8 +57,8 @@ std::vector<NamedLevel> named_levels() {
 const std::vector<NamedLevel>& all_levels() {
   static const auto levels =
       named_levels<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
-                   Overlapped, Lazy, Persistent, Seam, FreeRunning, Multicast, BlockPerHead, Split,
-                   GqaPacked, OneLaunch, WideTile>();
+                   Overlapped, Lazy, Persistent, Seam, FreeRunning, MaskOnce, Multicast,
+                   BlockPerHead, Split, GqaPacked, OneLaunch, WideTile, EightWarps>();
   return levels;
 }
 

@@ -12,9 +12,9 @@
 namespace cookbook::attention {
 
 /// kTiles: tiles of 16 query rows per block. kStagesOf: steps in flight, per warp.
-template <class CaseT, int kTiles, int kStagesOf = CaseT::kHeadDim == 128 ? 3 : 6>
+template <class CaseT, int kTiles, int kStagesOf = CaseT::kHeadDim == 128 ? 3 : 6, int kWarpsOf = 4>
 struct GqaPackedConfig : CaseT {
-  static constexpr int kWarps = 4;
+  static constexpr int kWarps = kWarpsOf;
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kRowTiles = kTiles;
   static constexpr int kRows = 16 * kTiles;  // (query, head) pairs of one KV head

@@ -104,8 +104,18 @@ __global__ void __launch_bounds__(C::kThreads)
   if (threadIdx.x == 0) *counter = 0;  // for the next run
 }
 
-/// The host side of levels 3 and 4. kTiles: tiles of 16 query rows per block.
-template <int kTiles>
+/// Calls f(Config{}) for blocks of kWarps warps. Blocks of eight need three stages per warp.
+template <class CaseT, int kTiles, int kWarps, class F>
+void with_warps(const F& f) {
+  if constexpr (kWarps == 4) {
+    with_stages<CaseT, kTiles>(f);
+  } else {
+    f(GqaPackedConfig < CaseT, kTiles, CaseT::kHeadDim == 128 ? 3 : 6, kWarps > {});
+  }
+}
+
+/// The host side of levels 3 to 5. kTiles: tiles of 16 query rows per block; kWarps: per block.
+template <int kTiles, int kWarps = 4>
 struct OneLaunchPlan {
   Problem problem;
   Buffers buffers;
@@ -119,7 +129,7 @@ struct OneLaunchPlan {
     const int row_tiles = ceil_div(int64_t{s.seq_q} * (s.heads_q / s.heads_kv), 16 * kTiles);
     const int64_t blocks = int64_t{row_tiles} * s.heads_kv * s.batch;
     // As many blocks as run at a time: a second wave would begin with empty pipelines.
-    const int64_t resident = 2 * device_info().sm_count;
+    const int64_t resident = 8 / kWarps * device_info().sm_count;
     const int64_t wanted = blocks * std::max<int64_t>(1, resident / std::max<int64_t>(blocks, 1));
     OneLaunchPlan plan{
         p,
@@ -136,7 +146,7 @@ struct OneLaunchPlan {
   void start(Stream stream) const {
     const Shape& s = problem.shape;
     dispatch(problem, buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
-      with_stages<decltype(c), kTiles>([&](auto config) {
+      with_warps<decltype(c), kTiles, kWarps>([&](auto config) {
         using C = decltype(config);
         launch(one_launch_kernel<C>,
                {static_cast<unsigned>(blocks * out.shares), C::kThreads, C::kSmemBytes}, stream, q,

@@ -58,7 +58,7 @@ inline Chapter chapter_10() {
                      {1, 1, 1, 1000, 1, 64},  {1, 1, 1, 257, 521, 128}, {3, 4, 2, 32, 32, 64},
                      {1, 1, 1, 130, 1000, 64}};
   full.levels = rows<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
-                     Overlapped, Lazy, Persistent, Seam, FreeRunning>();
+                     Overlapped, Lazy, Persistent, Seam, FreeRunning, MaskOnce>();
 
   auto causal = attention_ladder<DType::bf16, true>(
       "prefill_causal", "attention, bf16, causal mask aligned to the bottom right");
@@ -78,7 +78,7 @@ inline Chapter chapter_10() {
                     {1, 1, 1, 255, 257, 128},
                     {1, 2, 1, 193, 385, 64}};
   f16.levels = rows<Tiled, TensorCores, Wgmma, RegistersP, Overlapped, Lazy, Persistent, Seam,
-                    FreeRunning>();
+                    FreeRunning, MaskOnce>();
 
   auto decode =
       attention_ladder<DType::bf16, false>("decode", "attention, bf16, one query per sequence");
@@ -89,7 +89,7 @@ inline Chapter chapter_10() {
   decode.test_sizes = {{1, 1, 1, 1, 1, 64},    {2, 8, 1, 1, 63, 128},  {1, 8, 2, 1, 65, 64},
                        {3, 4, 4, 1, 127, 128}, {1, 32, 2, 1, 129, 64}, {1, 8, 1, 1, 1000, 128},
                        {1, 40, 2, 1, 257, 64}, {2, 6, 2, 3, 1037, 64}, {1, 8, 8, 5, 2049, 128}};
-  decode.levels = rows<BlockPerHead, Split, GqaPacked, OneLaunch, WideTile>();
+  decode.levels = rows<BlockPerHead, Split, GqaPacked, OneLaunch, WideTile, EightWarps>();
 
   auto decode_causal = attention_ladder<DType::f16, true>(
       "decode_causal", "attention, fp16, a few new queries per sequence, causal mask");

@@ -72,6 +72,18 @@ void with_free_running_config(CaseT c, const Shape& shape, F&& f) {
   with_persistent_config(c, shape.causal && shape.seq_k < 8192, f);
 }
 
+/// As above, for level 13. Every tile of keys costs more than its keys, so the padding must shrink
+/// by a twentieth of all keys before tiles of 160 keys pay. Without a mask and at head dimension
+/// 128 only.
+template <class CaseT, class F>
+void with_mask_once_config(CaseT c, const Shape& shape, F&& f) {
+  if constexpr (CaseT::kHeadDim == 128) {
+    const int few = 160 * ceil_div(shape.seq_k, 160), many = 176 * ceil_div(shape.seq_k, 176);
+    if (!shape.causal && many - few > many / 20) return f(PersistentConfig<CaseT, 2, 160>{});
+  }
+  with_free_running_config(c, shape, f);
+}
+
 /// The schedule for tiles of block_m queries on a device with `l2_bytes` of L2.
 inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
   const Shape& s = p.shape;
@@ -100,12 +112,15 @@ std::pair<int, int> tile_of(const Problem& p, F&& with_config) {
   }
   return tile;
 }
-/// {queries, keys} of the tiles of levels 10 and 11, and of level 12.
+/// {queries, keys} of the tiles of levels 10 and 11, of level 12, and of level 13.
 inline std::pair<int, int> persistent_tile(const Problem& p) {
   return tile_of(p, [&](auto c, auto f) { with_persistent_config(c, p.shape.causal, f); });
 }
 inline std::pair<int, int> free_running_tile(const Problem& p) {
   return tile_of(p, [&](auto c, auto f) { with_free_running_config(c, p.shape, f); });
+}
+inline std::pair<int, int> mask_once_tile(const Problem& p) {
+  return tile_of(p, [&](auto c, auto f) { with_mask_once_config(c, p.shape, f); });
 }
 
 }  // namespace cookbook::attention
