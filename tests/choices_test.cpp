@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The kernels that the last levels of chapters 3 and 9 choose, over grids of shapes.
+// The kernels that the last levels of chapters 3, 8 and 9 choose, over grids of shapes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "chapters/03_bank_conflicts/choose.hpp"
+#include "chapters/08_persistent/choose.hpp"
 #include "chapters/09_online_softmax/choose.hpp"
+#include "common/harness/process.hpp"
 
 namespace {
 
@@ -183,6 +191,96 @@ TEST(Choices, TheTableOfChapter3) {
   EXPECT_EQ(even(100000, 128), TransposeKernel::on_lines);
   EXPECT_EQ(even(8192, 8192), TransposeKernel::on_lines);
   EXPECT_EQ(odd(8191, 8193), TransposeKernel::aligned);
+}
+
+// ---- chapter 8: tiles of C ---------------------------------------------------------------------
+
+using namespace cookbook::gemm::any_shape;
+
+TEST(TileChoice, PredictionsByHand) {
+  // 64 tiles on 132 SMs: one wave of 16 k-blocks. 1,024 tiles: eight waves of one.
+  const TileKernel one{Tiles::one_128x128, 128, 128, 1, true, 4.0, 0.5, 2.0};
+  EXPECT_DOUBLE_EQ(predicted_us(one, 1024, 1024, 1024, 132), 4 + 16 * 0.5 + 2);
+  EXPECT_DOUBLE_EQ(predicted_us(one, 4096, 4096, 64, 132), 4 + 8 * (0.5 + 2));
+  EXPECT_DOUBLE_EQ(predicted_us(one, 4096, 4000, 1, 132), 4 + 8 * (0.5 + 2));
+  // Clusters of two: 1,024 tiles of 256 x 256 on 66 clusters are 16 waves, of 128 k-blocks.
+  const TileKernel pair{Tiles::ping_128x192, 128, 256, 2, true, 4.0, 0.5, 2.0};
+  TileKernel grid = one;
+  grid.loop = false;  // up to four waves: 528 tiles
+  EXPECT_DOUBLE_EQ(predicted_us(grid, 128, 128 * 528, 64, 132), 4 + 4 * (0.5 + 2));
+  EXPECT_GT(predicted_us(grid, 128, 128 * 529, 64, 132), 1e9);
+  EXPECT_DOUBLE_EQ(predicted_us(pair, 8192, 8192, 8192, 132), 4 + 16 * (128 * 0.5 + 2));
+}
+
+TEST(TileChoice, TheFastestPredictedAndEveryKernelSomewhere) {
+  std::set<Tiles> chosen;
+  const std::vector<std::int64_t> extents = {65,   128,  256,  384,   512,   640,  768,  1000,
+                                             1024, 1536, 2048, 2560,  3072,  4096, 5120, 6144,
+                                             7168, 8192, 9216, 12288, 16384, 28672};
+  for (const std::int64_t m : extents) {
+    for (const std::int64_t n : extents) {
+      for (const std::int64_t k : {64, 512, 1024, 1536, 2048, 4096, 8192, 16384}) {
+        const Tiles tiles = choose_tiles(m, n, k, 132);
+        const auto kernel = std::find_if(std::begin(kTileKernels), std::end(kTileKernels),
+                                         [&](const TileKernel& x) { return x.tiles == tiles; });
+        ASSERT_NE(kernel, std::end(kTileKernels));
+        for (const TileKernel& other : kTileKernels) {
+          EXPECT_LE(predicted_us(*kernel, m, n, k, 132), predicted_us(other, m, n, k, 132));
+        }
+        chosen.insert(tiles);
+      }
+    }
+  }
+  EXPECT_EQ(chosen.size(), std::size(kTileKernels));  // a kernel that is never chosen is in the way
+}
+
+// The table of chapter 8's README.
+TEST(TileChoice, TheTableOfChapter8) {
+  const auto chosen = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return choose_tiles(m, n, k, 132);
+  };
+  EXPECT_EQ(chosen(512, 512, 512), Tiles::one_64x64);
+  EXPECT_EQ(chosen(1024, 1024, 1024), Tiles::one_64x128);
+  EXPECT_EQ(chosen(1536, 1536, 1536), Tiles::one_128x160);
+  EXPECT_EQ(chosen(2048, 2048, 2048), Tiles::loop_128x256);
+  EXPECT_EQ(chosen(3072, 3072, 3072), Tiles::ping_128x192);
+  EXPECT_EQ(chosen(4096, 4096, 4096), Tiles::loop_128x256);
+  EXPECT_EQ(chosen(8192, 8192, 8192), Tiles::ping_128x192);
+  EXPECT_EQ(chosen(64, 8192, 8192), Tiles::one_64x64);
+  EXPECT_EQ(chosen(128, 8192, 8192), Tiles::one_64x128);
+}
+
+// What the choice costs where all kernels were timed: the geometric mean of its time over the
+// fastest kernel's, and the worst.
+TEST(TileChoice, CostsLittleWhereAllKernelsWereTimed) {
+  std::ifstream file(
+      cookbook::source_path("chapters/08_persistent/recorded/tiles_nvidia_h200.csv"));
+  std::string line, field;
+  int shapes = 0;
+  double sum = 0, worst = 0;
+  while (std::getline(file, line)) {
+    if (line.empty() || line[0] == '#' || line[0] == 'm') continue;
+    std::istringstream fields(line + ",");
+    std::vector<std::string> values;
+    while (std::getline(fields, field, ',')) values.push_back(field);
+    ASSERT_EQ(values.size(), 5 + std::size(kTileKernels)) << line;
+    const Tiles tiles =
+        choose_tiles(std::stoll(values[0]), std::stoll(values[1]), std::stoll(values[2]), 132);
+    double chosen = 0, best = 1e9;
+    for (std::size_t i = 0; i < std::size(kTileKernels); ++i) {
+      if (values[5 + i].empty()) continue;
+      const double us = std::stod(values[5 + i]);
+      best = std::min(best, us);
+      if (kTileKernels[i].tiles == tiles) chosen = us;
+    }
+    ASSERT_GT(chosen, 0) << line << ": the chosen kernel was not timed";
+    sum += std::log(chosen / best);
+    worst = std::max(worst, chosen / best);
+    ++shapes;
+  }
+  EXPECT_GE(shapes, 400);
+  EXPECT_LE(std::exp(sum / shapes), 1.012);
+  EXPECT_LE(worst, 1.25);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -368,9 +369,10 @@ TEST(AnyShape, MoreWorkTakesLonger) {
   expect_longer_with_more_to_do<Small>();
 }
 
-// "256x64 whole": columns of the chosen tile, and how the last wave is assigned.
+// Where TMA cannot store C: the columns of the chosen tile, and how the last wave is assigned.
 std::string chosen(std::int64_t m, std::int64_t n, std::int64_t k) {
-  const auto plan = gemm::AnyShape::prepare(product(m, n, k), anywhere());
+  const auto plan =
+      gemm::any_shape::prepare_best<Large, Medium, Small>(product(m, n, k), anywhere());
   const gemm::Work& work = plan.work;
   for (const auto& [width, height] : {Tile{256, 256}, {128, 128}, {64, 128}}) {
     if (work.tiles_n == (n + width - 1) / width && work.tiles_m == (m + height - 1) / height) {
@@ -493,21 +495,20 @@ TEST(GemvOf, SplitsFillTheDeviceOnceInWholeRounds) {
   expect(splits_of(3, 320, 32, 12), 4, 96);  // 10 rounds: 3, 3, 3, 1
 }
 
-TEST(GemvOf, AnyShapeTakesItForOneRowOrColumnOnly) {
+TEST(GemvOf, AnyShapeTakesItForUpTo32RowsOrColumns) {
   const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return gemm::AnyShape::prepare(product(m, n, k), anywhere());
   };
   EXPECT_EQ(plan(1, 512, 256).gemv.outputs, 512);
   EXPECT_EQ(plan(512, 1, 256).gemv.outputs, 512);
   EXPECT_EQ(plan(1, 1, 256).gemv.outputs, 1);
-  EXPECT_EQ(plan(17, 512, 256).gemv.outputs, 0);
-  EXPECT_EQ(plan(512, 17, 256).gemv.outputs, 0);
+  EXPECT_EQ(plan(33, 512, 256).gemv.outputs, 0);
+  EXPECT_EQ(plan(512, 33, 256).gemv.outputs, 0);
   EXPECT_EQ(plan(1, 512, 0).gemv.outputs, 0);
 }
 
 using gemm::any_shape::is_skinny;
 using gemm::any_shape::skinny_splits;
-using gemm::any_shape::SkinnyConfig;
 
 TEST(Skinny, TheSmallerOperandIsTheVectors) {
   const gemm::Buffers at = anywhere();
@@ -529,51 +530,122 @@ TEST(Skinny, TheSmallerOperandIsTheVectors) {
   }
 }
 
-TEST(Skinny, OneClusterPerTileAndOneWave) {
-  for (const Size& size : {Size{16, 8192, 8192}, Size{16, 4096, 14336}, Size{2, 28672, 8192},
-                           Size{5, 300000, 64}, Size{16, 64, 64}, Size{16, 8, 100000}}) {
-    const auto expect_whole = [&](const Splits& splits, int outputs, int depth) {
-      const std::int64_t clusters = (size[1] + splits.wide * outputs - 1) / (splits.wide * outputs);
-      EXPECT_GE(splits.count, 1);
-      EXPECT_LE(splits.count, 6);
-      EXPECT_TRUE(splits.count == 1 || clusters * splits.count <= 448) << size[1];
-      EXPECT_EQ(splits.depth % (depth * 4 / splits.wide), 0) << size[1];
-      EXPECT_LT((splits.count - 1) * splits.depth, size[2]) << size[1];
-      EXPECT_GE(splits.count * splits.depth, size[2]) << size[1];
-    };
-    const Gemv g = gemv_of(product(size[0], size[1], size[2]), anywhere());
-    expect_whole(skinny_splits<SkinnyConfig<false, true>>(g, 132), 64, 32);
-    expect_whole(skinny_splits<SkinnyConfig<true, true>>(g, 132), 32, 64);
+TEST(Skinny, AtMostSoManyBlocksAndAllHaveKBlocks) {
+  for (const std::int64_t tiles : {1, 2, 16, 33, 64, 128, 132, 133, 448, 4688}) {
+    for (const int k_blocks : {1, 2, 3, 8, 64, 224}) {
+      const int splits = skinny_splits(tiles, k_blocks, 264);
+      EXPECT_GE(splits, 1);
+      EXPECT_LE(splits, std::min(8, k_blocks));
+      EXPECT_TRUE(splits == 1 || tiles * splits <= 264) << tiles;
+      // Twice as many would be too many, have nothing to do, or not fit a cluster.
+      EXPECT_TRUE(2 * splits * tiles > 264 || 2 * splits > k_blocks || splits == 8) << tiles;
+    }
   }
-  const Gemv g = gemv_of(product(16, 8192, 8192), anywhere());
-  const Splits columns = skinny_splits<SkinnyConfig<false, true>>(g, 132);
-  EXPECT_EQ(columns.wide, 1);  // 128 tiles of 64 outputs
-  EXPECT_EQ(columns.count, 3);
+  EXPECT_EQ(skinny_splits(128, 128, 132), 1);  // 16 x 8192 x 8192
+  EXPECT_EQ(skinny_splits(64, 224, 132), 2);   // 16 x 4096 x 14336
 }
 
-TEST(Skinny, UpTo16VectorsOfWholeUnits) {
+TEST(Skinny, FewVectorsOrFewTilesWithLongSums) {
   const auto takes = [](const gemm::Problem& p) { return is_skinny(gemv_of(p, anywhere()), 132); };
-  EXPECT_TRUE(takes(product(16, 8192, 8192)));
-  EXPECT_FALSE(takes(product(17, 8192, 8192)));
+  EXPECT_TRUE(takes(product(32, 8192, 8192)));
+  EXPECT_FALSE(takes(product(33, 8192, 8192)));
   EXPECT_TRUE(takes(product(8192, 16, 8192)));
   EXPECT_TRUE(takes(vector_product(8192, 16, 8192, false, true)));
-  EXPECT_FALSE(takes(product(16, 8191, 8192)));
-  EXPECT_TRUE(takes(product(16, 8192, 8191)));
-  EXPECT_FALSE(takes(vector_product(16, 8192, 8191, false, true)));
+  EXPECT_TRUE(takes(product(16, 8191, 8192)));
   EXPECT_TRUE(takes(product(16, 64, 1024)));
   EXPECT_FALSE(takes(product(16, 64, 65536)));  // one cluster would read all of W
+  EXPECT_TRUE(takes(product(192, 512, 8192)));
+  EXPECT_TRUE(takes(product(64, 64 * 49, 4096)));
+  EXPECT_FALSE(takes(product(64, 64 * 50, 4096)));
+  EXPECT_FALSE(takes(product(192, 512, 4095)));
 }
 
-TEST(AnyShape, UpTo64RowsAreOneRowOfShortTiles) {
-  const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
-    return gemm::AnyShape::prepare(product(m, n, k), anywhere());
+TEST(Skinny, OneBlockPerSmReads) {
+  const auto blocks = [](std::int64_t m, std::int64_t n, bool a_transposed) {
+    const auto plan =
+        gemm::AnyShape::prepare(vector_product(m, n, 512, a_transposed, false), anywhere());
+    return plan.blocks;
   };
-  EXPECT_EQ(plan(64, 8192, 8192).work.tiles(), 64);
-  EXPECT_EQ(plan(64, 8192, 8192).work.shared_tiles, 0);    // half of the SMs read fast enough
-  EXPECT_EQ(plan(17, 4096, 14336).work.shared_tiles, 32);  // a quarter does not
-  EXPECT_EQ(plan(32, 28672, 8192).work.shared_tiles, 224 - 132);
-  EXPECT_EQ(plan(64, 512, 512).work.shared_tiles, 0);  // the exchange would take longer
-  EXPECT_EQ(plan(65, 8192, 8192).work.tiles_m, 1);
+  EXPECT_EQ(blocks(16, 4096, false), 64 * 2);  // of 132 SMs
+  EXPECT_EQ(blocks(32, 4096, true), 64 * 2);
+  EXPECT_EQ(gemm::AnyShape::prepare(product(192, 512, 8192), anywhere()).blocks, 3 * 8 * 8);
+}
+
+// Each kernel on a shape that it would not be chosen for: the levels' tests see only chosen ones.
+TEST(AnyShape, EveryKernelComputesEveryLayout) {
+  const auto value = [](std::uint64_t i) {  // small integers: every sum is exact
+    return static_cast<int>((i * 2654435761u >> 13) % 5) - 2;
+  };
+  const auto fill = [&](DeviceMemory& memory, std::uint64_t seed) {
+    std::vector<std::uint16_t> host(memory.bytes() / 2);
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      const float number = static_cast<float>(value(i + seed));
+      std::uint32_t bits;
+      std::memcpy(&bits, &number, 4);
+      host[i] = static_cast<std::uint16_t>(bits >> 16);
+    }
+    memory.copy_from_host(host.data(), memory.bytes());
+  };
+  constexpr std::int64_t kM = 200, kN = 328, kK = 456, kSeed = 1 << 20;
+  for (const bool a_transposed : {false, true}) {
+    for (const bool b_transposed : {false, true}) {
+      const auto p = gemm::Problem::make_layout({kM, kN, kK}, {}, a_transposed, b_transposed);
+      DeviceMemory a(static_cast<std::size_t>(p.a_rows() * p.lda) * 2, "a");
+      DeviceMemory b(static_cast<std::size_t>(p.b_rows() * p.ldb) * 2, "b");
+      DeviceMemory c(static_cast<std::size_t>(p.m * p.ldc) * 2, "c");
+      fill(a, 0), fill(b, kSeed);
+      std::vector<float> expected;
+      for (std::int64_t i = 0; i < kM; ++i) {
+        for (std::int64_t j = 0; j < kN; ++j) {
+          int sum = 0;
+          for (std::int64_t k = 0; k < kK; ++k) {
+            sum += value(static_cast<std::uint64_t>(a_transposed ? k * p.lda + i : i * p.lda + k)) *
+                   value(static_cast<std::uint64_t>((b_transposed ? j * p.ldb + k : k * p.ldb + j) +
+                                                    kSeed));
+          }
+          expected.push_back(static_cast<float>(sum));
+        }
+      }
+      for (const auto& kernel : gemm::any_shape::kTileKernels) {
+        c.fill(0xff);
+        const auto plan = gemm::any_shape::prepare_tiles(
+            kernel.tiles, p, {a.as<bf16>(), b.as<bf16>(), c.as<bf16>()});
+        plan.launch_product(plan, Stream{});
+        synchronize();
+        std::vector<std::uint16_t> got(c.bytes() / 2);
+        c.copy_to_host(got.data(), c.bytes());
+        int wrong = 0;
+        for (std::int64_t i = 0; i < kM; ++i) {
+          for (std::int64_t j = 0; j < kN; ++j) {
+            const std::uint32_t bits = std::uint32_t{got[static_cast<std::size_t>(i * p.ldc + j)]}
+                                       << 16;
+            float number;
+            std::memcpy(&number, &bits, 4);
+            const float exact = expected[static_cast<std::size_t>(i * kN + j)];
+            wrong += !(std::fabs(number - exact) <= std::fabs(exact) / 256);  // rounded to bf16
+          }
+        }
+        EXPECT_EQ(wrong, 0) << kernel.m << "x" << kernel.n << ", cluster " << kernel.cluster
+                            << (a_transposed ? " T" : " N") << (b_transposed ? "T" : "N");
+        EXPECT_TRUE(c.guards_intact());
+      }
+    }
+  }
+}
+
+TEST(AnyShape, HasThePlanOfTheChosenTiles) {
+  using gemm::any_shape::kTileKernels;
+  for (const gemm::any_shape::TileKernel& kernel : kTileKernels) {
+    const gemm::Problem p = product(1000, 3000, 448);
+    const gemm::Work work = gemm::any_shape::prepare_tiles(kernel.tiles, p, anywhere()).work;
+    EXPECT_EQ(work.tiles_m, cookbook::ceil_div(1000, kernel.m * kernel.cluster));
+    EXPECT_EQ(work.tiles_n, cookbook::ceil_div(3000, kernel.n));
+  }
+  const auto stores_by_tma = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return gemm::AnyShape::prepare(product(m, n, k), anywhere()).out.c == nullptr;
+  };
+  EXPECT_TRUE(stores_by_tma(512, 512, 512));
+  EXPECT_FALSE(stores_by_tma(512, 511, 512));
 }
 
 // ---- predictions against what was measured -----------------------------------------------------

@@ -36,15 +36,16 @@ struct Smem {
   uint64_t full[C::kStages], empty[C::kStages];
 };
 
-/// Packs 16 x 64 accumulators of a warp to bf16, four 8 x 8 matrices per instruction: columns 64 *
-/// across .. + 63 of the tile. Free of bank conflicts: the swizzle puts eight rows in eight chunks.
+/// Packs 16 x 64 accumulators of a warp to bf16, four 8 x 8 matrices per instruction: columns
+/// `first` .. + 63 of the tile. Free of bank conflicts: the swizzle puts eight rows in eight
+/// chunks.
 template <int kAccumulators>
-__device__ __forceinline__ void pack_box(unsigned char* box, const float (&acc)[kAccumulators],
-                                         int across) {
+__device__ __forceinline__ void pack_columns(unsigned char* box, const float (&acc)[kAccumulators],
+                                             int first) {
   const int lane = lane_idx();
 #pragma unroll
   for (int j = 0; j < 4; ++j) {  // 16 x 16 at a time
-    const float* d = &acc[32 * across + 8 * j];
+    const float* d = &acc[first / 2 + 8 * j];
     const uint32_t r[4] = {to_pair<bf16>(d[0], d[1]),             // rows 0..7,  columns 0..7
                            to_pair<bf16>(d[2], d[3]),             // rows 8..15, columns 0..7
                            to_pair<bf16>(d[4], d[5]),             // rows 0..7,  columns 8..15
@@ -52,6 +53,13 @@ __device__ __forceinline__ void pack_box(unsigned char* box, const float (&acc)[
     const int byte = lane % 16 * 128 + (2 * j + lane / 16) * 16;  // this lane's row of eight
     stmatrix_x4(box + swizzle_address<Swizzle::b128>(byte), r);   // [stage]
   }
+}
+
+/// The same for columns 64 * across .. + 63.
+template <int kAccumulators>
+__device__ __forceinline__ void pack_box(unsigned char* box, const float (&acc)[kAccumulators],
+                                         int across) {
+  pack_columns(box, acc, 64 * across);
 }
 
 /// Writes a warp's rows of the accumulators, 16 of every 64, box by box. The warp packs one box

@@ -109,8 +109,12 @@ struct OperandTile {
 /// number of blocks that each load a piece of B's tile) define the tiles.
 template <class C>
 struct Stage {
+  // Columns of B along the span are loaded in whole panels.
+  static constexpr int kSpan = static_cast<int>(swizzle_span_bytes(C::kSwizzle)) / 2;
+  static constexpr int kColumns =
+      C::kMajorB == Major::k ? C::kBlockN : (C::kBlockN + kSpan - 1) / kSpan * kSpan;
   using A = OperandTile<C::kMajorA, C::kSwizzle, C::kBlockM, C::kBlockK>;
-  using B = OperandTile<C::kMajorB, C::kSwizzle, C::kBlockN, C::kBlockK, C::kCluster>;
+  using B = OperandTile<C::kMajorB, C::kSwizzle, kColumns, C::kBlockK, C::kCluster>;
   unsigned char a[A::kBytes];
   unsigned char b[B::kBytes];
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
 /// A GEMM with few rows or few columns of C: its larger operand is W, the smaller one a few
-/// vectors. Shared by gemv.cuh (one vector) and skinny.cuh (2 to 16).
+/// vectors. Shared by gemv.cuh (one vector) and skinny.cuh (2 to 64).
 #pragma once
 
 #include <algorithm>
@@ -25,11 +25,10 @@ struct Gemv {
   bool w_rows_are_outputs = false;  // or else the columns of W are
 };
 
-/// How the terms of each sum are divided among blocks.
+/// How the terms of each sum are divided among blocks (of skinny.cuh: only `count` is used).
 struct Splits {
   int count = 1;
   std::int64_t depth = 0;  // of each but the last, which may have less
-  int wide = 1;            // skinny.cuh: warps of a block side by side, each with its own outputs
 };
 
 /// A GEMM, none of whose extents is zero, as W x_b: W is the operand with more rows or columns of

@@ -6,9 +6,11 @@
 #include <stdexcept>
 
 #include "chapters/07_swizzle/level_7_multicast.cuh"
+#include "chapters/08_persistent/choose.hpp"
 #include "chapters/08_persistent/gemv.cuh"
 #include "chapters/08_persistent/plan.cuh"
 #include "chapters/08_persistent/skinny.cuh"
+#include "chapters/08_persistent/whole_tiles.cuh"
 
 namespace cookbook::gemm {
 
@@ -173,7 +175,6 @@ Plan prepare_with(const Problem& p, const Buffers& at, int tiles_to_share) {
 using Large = Config<128, 256, 64, 4, 2, 8, Schedule::cooperative>;   // many tiles
 using Medium = Config<128, 128, 64, 6, 1, 8, Schedule::cooperative>;  // if those are too few
 using Small = Config<128, 64, 64, 8, 1, 8, Schedule::cooperative>;    // if those are too few
-using Short = Config<64, 128, 64, 8, 1, 8, Schedule::ping_pong>;      // up to 64 rows
 
 /// The plan of the configuration that is predicted to be fastest: its tiles assigned whole, or
 /// those of the last wave cut into k-blocks.
@@ -190,16 +191,22 @@ Plan prepare_best(const Problem& p, const Buffers& at) {
   return prepare[best](p, at, share ? guesses[best].tiles_to_share : 0);
 }
 
-/// The plan of a GEMM with up to 64 rows, which is bound by reading B. Two fifths of the SMs have
-/// enough loads in flight for that (8 stages of 24 KB each), so one wave of as many tiles is not
-/// cut.
-inline Plan prepare_short(const Problem& p, const Buffers& at) {
-  const Prediction guess = predict<Short>(p);
-  const int tiles = cookbook::ceil_div(static_cast<int>(p.n), Short::kBlockN);
-  const int sms = grid_blocks<Short>();
-  const bool one_wave = tiles <= sms && tiles * 5 >= sms * 2;
-  const bool share = guess.shared < guess.whole && !one_wave;
-  return prepare_with<Short>(p, at, share ? guess.tiles_to_share : 0);
+/// The plan of a GEMM of which TMA stores C, with these tiles.
+inline Plan prepare_tiles(Tiles tiles, const Problem& p, const Buffers& at) {
+  constexpr Schedule kPing = Schedule::ping_pong;
+  switch (tiles) {  //                             M    N  stages cluster warpgroups
+    case Tiles::one_64x64: return prepare_whole<TileConfig<64, 64, 12, 1, 1>>(p, at);
+    case Tiles::one_64x128: return prepare_whole<TileConfig<64, 128, 8, 1, 1>>(p, at);
+    case Tiles::one_128x64: return prepare_whole<TileConfig<128, 64, 8, 1, 2>>(p, at);
+    case Tiles::one_128x128: return prepare_whole<TileConfig<128, 128, 7, 1, 2>>(p, at);
+    case Tiles::one_128x160: return prepare_whole<TileConfig<128, 160, 5, 1, 2>>(p, at);
+    case Tiles::loop_128x256: return prepare_whole<TileConfig<128, 256, 4, 1, 2, true>>(p, at);
+    case Tiles::ping_64x256: return prepare_with<Config<64, 256, 64, 5, 1, 16, kPing>>(p, at, 0);
+    case Tiles::ping_128x192: break;
+  }
+  Plan plan = prepare_with<Config<128, 192, 64, 5, 2, 8, kPing>>(p, at, 0);
+  if (p.k > 12288) plan.work.group = 4;  // so that the rows of A of a group stay in L2
+  return plan;
 }
 
 }  // namespace any_shape
@@ -214,8 +221,7 @@ struct AnyShape : LevelT<bf16> {
           "the best level below at every size; 3.5x and more of cuBLAS where a pitch is odd; one "
           "row or column: reads at 0.85 of the roof; 2 to 64 take little longer than one",
       .cost =
-          "four configurations, and kernels for one and for few vectors; workspace for odd "
-          "pitches",
+          "ten kernels for tiles, others for one and for few vectors; workspace for odd pitches",
   };
 
   static Claims claims(const Problem& p) {
@@ -223,9 +229,10 @@ struct AnyShape : LevelT<bf16> {
       return {global_loads("b").coalesced(), global_loads("b").sectors_per_request(16),
               global_loads("b").bytes(2.0 * p.n * p.k), against_library("cuBLAS", 0.97)};
     }
-    if (p.m <= any_shape::kMostVectors && p.m < p.n) {  // the same from 4 or 8 stored rows of B
-      return {global_loads("b").coalesced(), global_loads("b").sectors_per_request(16),
-              global_loads("b").bytes(2.0 * p.n * p.k), shared_stores().conflict_free()};
+    if (p.m <= any_shape::kFewVectors && p.m < p.n) {  // the same by TMA: each box once
+      const double tiles = ceil_div(static_cast<int>(p.n), 64);
+      return {tma_loads("b").requests(tiles * ceil_div(static_cast<int>(p.k), 64)),
+              shared_stores().conflict_free()};
     }
     return {shared_stores().on("stage").conflict_free(), against_library("cuBLAS", 0.97)};
   }
@@ -241,8 +248,12 @@ struct AnyShape : LevelT<bf16> {
       return loads_vectors(gemv_of(p, at)) ? prepare_gemv<GemvConfig<8>>(p, at)
                                            : prepare_gemv<GemvConfig<1>>(p, at);
     }
-    if (is_skinny(gemv_of(p, at), device_info().sm_count)) return prepare_skinny(p, at);
-    if (p.m <= Short::kBlockM) return prepare_short(p, at);
+    const int sms = device_info().sm_count;
+    if (is_skinny(gemv_of(p, at), sms)) return prepare_skinny(p, at);
+    const bool tma_stores_c = rows_are_16_byte_aligned(at.c, p.ldc) && tma_stores_rows_of(p.n);
+    if (tma_stores_c && std::min(p.m, p.n) > kFewVectors) {
+      return prepare_tiles(choose_tiles(p.m, p.n, p.k, sms), p, at);
+    }
     return prepare_best<Large, Medium, Small>(p, at);
   }
   static void run(const Plan& plan, Stream stream) {

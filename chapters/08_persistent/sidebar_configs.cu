@@ -52,7 +52,7 @@ any_shape::Plan prepare_skinny(const Problem& p, const Buffers& at) {
 
 std::vector<Candidate> candidates() {
   using Large = any_shape::Large;
-  return {
+  std::vector<Candidate> all = {
       candidate<Large>(false),
       candidate<Large>(true),
       candidate<Large>(false, 2),
@@ -80,6 +80,15 @@ std::vector<Candidate> candidates() {
       {"few rows or columns (skinny)", prepare_skinny},
       {"any_shape (chosen)", AnyShape::prepare},
   };
+  for (const any_shape::TileKernel& kernel : any_shape::kTileKernels) {  // what it chooses from
+    char name[96];
+    std::snprintf(name, sizeof name, "choose.hpp: %dx%d, cluster %d, kernel %d", kernel.m, kernel.n,
+                  kernel.cluster, static_cast<int>(kernel.tiles));
+    all.push_back({name, [tiles = kernel.tiles](const Problem& p, const Buffers& at) {
+                     return any_shape::prepare_tiles(tiles, p, at);
+                   }});
+  }
+  return all;
 }
 
 int sweep_all(const Size& size, bool a_transposed, bool b_transposed) {

@@ -1,149 +1,211 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 for 2 to 16 rows or columns of C: W times a batch of vectors. Reading W still takes the
-/// time, so W goes from global memory straight into the operands of mma.sync, 16 bytes per lane and
-/// load, and through no shared memory. K is divided among the blocks of a cluster, which add their
-/// sums through distributed shared memory.
+/// Level 6 for 2 to 64 rows or columns of C: W times a few vectors. Reading W takes the time, so
+/// TMA keeps all of shared memory in flight. The tensor cores compute the GEMM transposed: outputs
+/// are the rows of a wgmma and vectors its columns, because it has at least 64 rows but any
+/// multiple of 8 columns. K is divided among the blocks of a cluster, which add their sums through
+/// distributed shared memory.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
+#include "chapters/06_tma/level_7_one_in_flight.cuh"
 #include "chapters/08_persistent/plan.cuh"
-#include "chapters/08_persistent/skinny_operands.cuh"
 #include "common/device/cluster.cuh"
+#include "common/device/vector.cuh"
 
 namespace cookbook::gemm::any_shape {
 
-/// The largest batch: the 16 rows of an MMA. For more, each operand of W would be used by several
-/// MMAs, whose sums take the registers of loads in flight; tiles of 64 rows were measured faster.
-inline constexpr std::int64_t kMostVectors = 16;
+/// For more vectors a tile of C is as good as a tile of its transpose.
+inline constexpr std::int64_t kFewVectors = 32;
 
-/// A cluster computes splits.wide * kOutputs outputs of all vectors, its blocks one split each.
+/// kVectors: columns of a block's tile. kW, kX: the majors of W and of the vectors.
+template <int kVectors, Major kW, Major kX>
+struct SkinnyConfig {
+  static constexpr Major kMajorA = kW, kMajorB = kX;
+  static constexpr Swizzle kSwizzle = Swizzle::b128;
+  static constexpr int kBlockM = 64;  // outputs
+  static constexpr int kBlockN = kVectors, kBlockK = 64;
+  static constexpr int kCluster = 1;  // no block loads for another
+  static constexpr int kBlocksPerSm = 2;
+  static constexpr int kStages = 108 * 1024 / (128 * (kBlockM + kBlockN));  // of half an SM
+  static constexpr int kConsumers = 1;
+  static constexpr int kThreads = 128 * kConsumers + kWarpSize;  // + the producer's warp
+  static constexpr int kPitch = kBlockM + 4;  // of the sums of a vector: free of bank conflicts
+};
+
 template <class C>
-__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm) skinny(Gemv p, Splits splits) {
-  auto& shared = *dynamic_shared<typename C::Sums>();
-  const int g = lane_idx() / 4, t = lane_idx() % 4, warp = warp_idx();
-  const int deep = C::kWarps / splits.wide;  // warps that divide the terms of a block
-  const int split = static_cast<int>(blockIdx.x % splits.count);
-  const int outputs = splits.wide * C::kOutputs;  // of the cluster
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x / splits.count) * outputs;
-  const std::int64_t begin = split * splits.depth, end = min(begin + splits.depth, p.depth);
+struct SkinnySmem {
+  using Config = C;
+  uint64_t full[C::kStages], empty[C::kStages];
+  alignas(1024) Stage<C> stages[C::kStages];  // last: as many as there are k-blocks
 
-  WeightsOfWarp<C> w(p, first + warp % splits.wide * C::kOutputs);
-  const bf16* x[2];
+  __device__ float* sums() { return reinterpret_cast<float*>(stages); }  // [vector][output]
+  static constexpr size_t bytes(int k_blocks) {
+    const size_t stages = sizeof(Stage<C>) * static_cast<size_t>(std::min(k_blocks, C::kStages));
+    return offsetof(SkinnySmem, stages) + std::max(stages, sizeof(float) * C::kBlockN * C::kPitch);
+  }
+};
+
+/// Stores four neighbouring outputs of a vector, those that exist; one store where they are
+/// together.
+__device__ __forceinline__ void store_four(const floatx4& sums, const Gemv& p, std::int64_t output,
+                                           std::int64_t vector) {
+  bf16* y = p.y + output * p.y_step + vector * p.y_pitch;
+  if (p.y_step == 1 && output + 4 <= p.outputs && reinterpret_cast<std::uintptr_t>(y) % 8 == 0) {
+    store_vector(y, Pack<std::uint32_t, 2>{to_pair<bf16>(sums[0], sums[1]),
+                                           to_pair<bf16>(sums[2], sums[3])});
+    return;
+  }
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {  // vectors past the last are read as the last
-    x[half] = p.x + min(std::int64_t{8 * half + g}, p.batch - 1) * p.x_pitch;
+  for (int j = 0; j < 4; ++j) {
+    if (output + j < p.outputs) y[j * p.y_step] = __float2bfloat16_rn(sums[j]);
+  }
+}
+
+/// A cluster computes kBlockM outputs of kBlockN vectors; its blocks divide the k-blocks.
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
+    skinny(const __grid_constant__ TensorMap map_w, const __grid_constant__ TensorMap map_x, Gemv p,
+           int all_k_blocks) {
+  auto& smem = *dynamic_shared<SkinnySmem<C>>();
+  constexpr int kProducer = 4 * C::kConsumers;  // its warp
+  const int warp = warp_idx_uniform(), lane = lane_idx();
+  const int rank = static_cast<int>(cluster_block_rank()),
+            splits = static_cast<int>(cluster_size());
+  const int index = static_cast<int>(blockIdx.x) / splits;
+  const int tiles = static_cast<int>((p.outputs + C::kBlockM - 1) / C::kBlockM);
+  const TileIndex tile{index % tiles, index / tiles};
+  const int k_begin = rank * all_k_blocks / splits, k_end = (rank + 1) * all_k_blocks / splits;
+
+  if (warp == kProducer) {  // starts loading before the other warps have started
+    if (elect_one()) {
+      tma_prefetch_descriptor(&map_w);
+      tma_prefetch_descriptor(&map_x);
+      init_barriers(smem, 4 * C::kConsumers);
+    }
+    __syncwarp();
+    named_barrier_arrive(1, C::kThreads);
+    if (elect_one()) {
+      StageCursor<C::kStages> write;
+      for (int k_block = k_begin; k_block < k_end; ++k_block) {
+        load_next(smem, write, &map_w, &map_x, tile, k_block);
+      }
+    }
+    __syncwarp();
+  } else {
+    named_barrier_sync(1, C::kThreads);  // the barriers are initialised
+    const int row = warp / 4 * 64;       // this warpgroup's first output
+    const Descriptors<C> tiles(smem.stages[0], row);
+    float acc[1][C::kBlockN / 2] = {};
+    StageCursor<C::kStages> read;
+    mma_tile(acc, smem, tiles, read, k_end - k_begin, [&](int stage) {
+      if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
+    });
+    wgmma_wait<0>();
+    wgmma_fence_operand(acc);                        // the accumulators are read only from here
+    named_barrier_sync(1, C::kThreads - kWarpSize);  // both warpgroups have read all stages
+    float* at = smem.sums() + lane % 4 * 2 * C::kPitch + row + warp % 4 * 16 + lane / 4;
+#pragma unroll
+    for (int j = 0; j < C::kBlockN / 8; ++j, at += 8 * C::kPitch) {
+      at[0] = acc[0][4 * j], at[C::kPitch] = acc[0][4 * j + 1];
+      at[8] = acc[0][4 * j + 2], at[C::kPitch + 8] = acc[0][4 * j + 3];
+    }
   }
 
-  float acc[C::kColumnTiles][4] = {};
-  const auto add = [&](auto masked, std::int64_t k) {  // k: of the warp's next round
-    Words terms[C::kBlocks][2];
-    w.template load<masked.value>(p.pitch, k + 8 * t, end);
-#pragma unroll
-    for (int block = 0; block < C::kBlocks; ++block) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        terms[block][half] =
-            load_terms<C, masked.value>(x[half], p.x_step, k + 32 * block + 8 * t, end);
-      }
-    }
-#pragma unroll
-    for (int block = 0; block < C::kBlocks; ++block) {
-      const Words &low = terms[block][0], &high = terms[block][1];
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-#pragma unroll
-        for (int j = 0; j < C::kColumnTiles; ++j) {
-          uint32_t b[2];
-          w.operand(b, block, half, j);
-          mma_m16n8k16<bf16>(
-              acc[j], {low[2 * half], high[2 * half], low[2 * half + 1], high[2 * half + 1]}, b);
-        }
-      }
-    }
-  };
-  std::int64_t k = begin + warp / splits.wide * C::kDepth;
-#pragma unroll 1
-  for (; k + C::kDepth <= end; k += deep * C::kDepth) add(std::false_type{}, k);
-  if (k < end) add(std::true_type{}, k);
-
-  store_accumulators<C>(acc, shared.of_warps[warp]);
   cluster_sync();
-  // Each block of the cluster adds some of the outputs, in the order of the terms.
-  constexpr int kSumsOfWarp = sizeof shared.of_warps[0] / sizeof(float);
-  const int all = outputs * static_cast<int>(p.batch), thread = static_cast<int>(threadIdx.x);
-  for (int i = split * C::kThreads + thread; i < all; i += splits.count * C::kThreads) {
-    const int o = i % outputs, vector = i / outputs;
-    if (first + o >= p.outputs) continue;
-    const float* mine = &shared.of_warps[o / C::kOutputs][vector][C::position(o % C::kOutputs)];
-    float sum = 0;
-    int from = 0, offset = 0;  // block and warps
-#pragma unroll 8               // loads in flight
-    for (int j = 0; j < splits.count * deep; ++j) {
-      sum += map_shared(mine, static_cast<uint32_t>(from))[offset];
-      offset += splits.wide * kSumsOfWarp;
-      if (offset == C::kWarps * kSumsOfWarp) offset = 0, ++from;
+  // Each block adds some of the outputs, in the order of the terms: four neighbours per thread.
+  const std::int64_t first = std::int64_t{tile.m} * C::kBlockM;
+  const std::int64_t first_vector = std::int64_t{tile.n} * C::kBlockN;
+  const int vectors = static_cast<int>(min(std::int64_t{C::kBlockN}, p.batch - first_vector));
+  constexpr int kFours = C::kBlockM / 4;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = rank * C::kThreads + thread; i < kFours * vectors; i += splits * C::kThreads) {
+    // Neighbouring threads store neighbouring elements.
+    const int o = (p.y_step == 1 ? i % kFours : i / vectors) * 4;
+    const int vector = p.y_step == 1 ? i / kFours : i % vectors;
+    float* mine = smem.sums() + vector * C::kPitch + o;
+    floatx4 sum{};
+#pragma unroll 8  // loads in flight
+    for (int r = 0; r < splits; ++r) {
+      const floatx4 term = load_vector<floatx4>(map_shared(mine, static_cast<uint32_t>(r)));
+#pragma unroll
+      for (int j = 0; j < 4; ++j) sum[j] += term[j];
     }
-    p.y[(first + o) * p.y_step + vector * p.y_pitch] = __float2bfloat16_rn(sum);
+    store_four(sum, p, first + o, first_vector + vector);
   }
   cluster_sync();  // no block exits while another reads its sums
 }
 
-/// How outputs and terms are divided so that all blocks are resident at once. Clusters do not fill
-/// every SM, because a cluster lies within one GPC: so at most 0.85 of the blocks that would fit
-/// without clusters, and small clusters first. Warps side by side read the same terms of the
-/// vectors, so as many as leave 0.6; the other warps of a block divide its terms.
-template <class C>
-Splits skinny_splits(const Gemv& g, int sm_count) {
-  const std::int64_t resident = std::int64_t{C::kBlocksPerSm} * sm_count;
-  for (int wide = C::kWarps;; wide /= 2) {
-    const std::int64_t tiles = cookbook::ceil_div<std::int64_t>(g.outputs, wide * C::kOutputs);
-    const int round = C::kDepth * (C::kWarps / wide), most = wide > 1 ? 4 : 6;
-    Splits splits = splits_of(tiles, g.depth, round, resident * 85 / 100, most);
-    splits.wide = wide;
-    if (wide == 1 || tiles * splits.count >= resident * 60 / 100) return splits;
-  }
+/// The number of blocks that divide the k-blocks of a tile: at most `blocks` in all, each with
+/// k-blocks, and at most eight in a cluster.
+inline int skinny_splits(std::int64_t tiles, int k_blocks, std::int64_t blocks) {
+  int splits = 1;
+  while (splits < 8 && 2 * splits * tiles <= blocks && 2 * splits <= k_blocks) splits *= 2;
+  return splits;
 }
 
-/// Whether `skinny` computes this GEMM: W can be loaded in vectors, and there are enough outputs.
-/// With few outputs and long sums a cluster per tile leaves SMs without work, where stream-K has
-/// some for all.
+/// Whether `skinny` computes this GEMM: it has few vectors, or few tiles and long sums. With very
+/// few outputs a cluster per tile leaves most SMs without work, where stream-K has some for all.
 inline bool is_skinny(const Gemv& g, int sm_count) {
-  if (g.batch > kMostVectors || !loads_vectors_of_w(g)) return false;
-  return g.outputs >= 4 * sm_count || g.depth <= 8192;
+  if (g.batch <= kFewVectors) return g.outputs >= 4 * sm_count || g.depth <= 8192;
+  const std::int64_t tiles = cookbook::ceil_div<std::int64_t>(g.outputs, 64) *
+                             cookbook::ceil_div<std::int64_t>(g.batch, 64);
+  return tiles * 8 <= 3 * sm_count && g.depth >= 4096;
 }
 
 template <class C>
 void launch_skinny(const Plan& plan, Stream stream) {
-  const std::int64_t tiles =
-      cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, plan.splits.wide * C::kOutputs);
-  LaunchConfig config{dim3(static_cast<unsigned>(tiles * plan.splits.count)), dim3(C::kThreads),
-                      sizeof(typename C::Sums)};
+  launch_padding(plan.a, stream);
+  launch_padding(plan.b, stream);
+  const int k_blocks = plan.work.k_blocks;
+  LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(C::kThreads),
+                      SkinnySmem<C>::bytes(k_blocks)};
   config.cluster = plan.splits.count;
-  launch(skinny<C>, config, stream, plan.gemv, plan.splits);
+  launch(skinny<C>, config, stream, plan.tma.a, plan.tma.b, plan.gemv, k_blocks);
 }
 
-template <bool kRows, bool kVectorX>
+template <class C>
 Plan prepare_skinny_in(const Problem& p, const Buffers& at) {
-  using C = SkinnyConfig<kRows, kVectorX>;
   Plan plan{TmaPlan{p, at}};
   plan.launch_product = launch_skinny<C>;
   plan.gemv = gemv_of(p, at);
-  plan.splits = skinny_splits<C>(plan.gemv, device_info().sm_count);
+  plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
+  plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
+  using W = typename Stage<C>::A;
+  using X = typename Stage<C>::B;
+  const bool w_is_a = p.n <= p.m;
+  const PaddedMatrix &w = w_is_a ? plan.a : plan.b, &x = w_is_a ? plan.b : plan.a;
+  plan.tma.a = W::map(w.base(), w.rows, w.cols, w.base_pitch());
+  plan.tma.b = X::map(x.base(), x.rows, x.cols, x.base_pitch());
+
+  const std::int64_t tiles = cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, C::kBlockM) *
+                             cookbook::ceil_div<std::int64_t>(plan.gemv.batch, C::kBlockN);
+  plan.work.k_blocks = ceil_div(static_cast<int>(p.k), C::kBlockK);
+  // One block per SM reads W fast enough; more tiles of vectors are bound by latency instead.
+  const std::int64_t per_sm = plan.gemv.batch <= kFewVectors ? 1 : C::kBlocksPerSm;
+  plan.splits.count = skinny_splits(tiles, plan.work.k_blocks, per_sm * device_info().sm_count);
+  plan.blocks = static_cast<int>(tiles) * plan.splits.count;
   return plan;
+}
+
+template <Major kW>
+Plan prepare_skinny_for(const Problem& p, const Buffers& at, const Gemv& g) {
+  // A tile whose rows are terms is at least as wide as a TMA box of 64 vectors.
+  if (g.x_step != 1) return prepare_skinny_in<SkinnyConfig<64, kW, Major::mn>>(p, at);
+  if (g.batch <= 8) return prepare_skinny_in<SkinnyConfig<8, kW, Major::k>>(p, at);
+  if (g.batch <= 16) return prepare_skinny_in<SkinnyConfig<16, kW, Major::k>>(p, at);
+  if (g.batch <= 32) return prepare_skinny_in<SkinnyConfig<32, kW, Major::k>>(p, at);
+  return prepare_skinny_in<SkinnyConfig<64, kW, Major::k>>(p, at);
 }
 
 /// The plan of a GEMM that is_skinny.
 inline Plan prepare_skinny(const Problem& p, const Buffers& at) {
   const Gemv g = gemv_of(p, at);
-  if (g.w_rows_are_outputs) {
-    return loads_vectors_of_x(g) ? prepare_skinny_in<true, true>(p, at)
-                                 : prepare_skinny_in<true, false>(p, at);
-  }
-  return loads_vectors_of_x(g) ? prepare_skinny_in<false, true>(p, at)
-                               : prepare_skinny_in<false, false>(p, at);
+  return g.w_rows_are_outputs ? prepare_skinny_for<Major::k>(p, at, g)
+                              : prepare_skinny_for<Major::mn>(p, at, g);
 }
 
 }  // namespace cookbook::gemm::any_shape

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// Level 6 for tiles that are assigned whole, where TMA stores C. With few tiles per SM the start
+/// and the end of a block count, so this kernel has neither stream-K nor a path for odd pitches,
+/// and differs from `kernel` in three places:
+///
+/// - The producer starts loading before the other warps have started.
+/// - No block waits for the others of its cluster at the end. Only stages that are filled again are
+///   released, so a block has waited for all that others send to it.
+/// - The last tile's boxes of C take the place of A in the stages, so none waits for another.
+#pragma once
+
+#include <algorithm>
+
+#include "chapters/07_swizzle/level_7_multicast.cuh"
+#include "chapters/08_persistent/plan.cuh"
+
+namespace cookbook::gemm::any_shape {
+
+/// kWarpgroups: consumers, with kM / kWarpgroups rows each. kLoop: a persistent grid; otherwise one
+/// block per tile.
+template <int kM, int kN, int kDepth, int kBlocks, int kWarpgroups, bool kLoop = false>
+struct TileConfig {
+  static constexpr int kBlockM = kM, kBlockN = kN, kBlockK = 64;
+  static constexpr int kStages = kDepth;
+  static constexpr int kCluster = kBlocks;  // blocks, one above the other, with a common B tile
+  static constexpr int kConsumers = kWarpgroups;
+  static constexpr bool kPersistent = kLoop;
+};
+
+template <class C, Major kA, Major kB>
+struct TileTraits : C {
+  static constexpr Major kMajorA = kA, kMajorB = kB;
+  static constexpr Swizzle kSwizzle = Swizzle::b128;
+  static constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;  // per warpgroup
+  static constexpr int kAccumulators = kMmaM * C::kBlockN / 2;
+  static constexpr bool kMovesRegisters = kAccumulators > 96;  // from producer to consumers
+  static constexpr int kProducer = 4 * C::kConsumers;          // its warp
+  static constexpr int kThreads = 128 * C::kConsumers + (kMovesRegisters ? 128 : kWarpSize);
+  static constexpr int kReaders = C::kCluster * 4 * C::kConsumers;  // of a stage
+  static constexpr int kBoxes = (C::kBlockN + 63) / 64;             // across a tile
+  static_assert(kBoxes <= C::kStages && kMmaM >= 1 && C::kCluster <= 2);
+};
+
+template <class T>
+struct TileSmem {
+  using Config = T;
+  // For tiles that are not a block's last one: two boxes per warp where they fit.
+  static constexpr int kRingBytes = T::kStages * (int{sizeof(Stage<T>)} + 16);
+  static constexpr int kStoreBuffers =
+      kRingBytes + 4 * T::kConsumers * 2 * kBoxBytes <= 232448 ? 2 : 1;
+  static constexpr int kBoxBytesOfWarp = T::kPersistent ? kStoreBuffers * kBoxBytes : 16;
+  Stage<T> stages[T::kStages];
+  unsigned char boxes[T::kPersistent ? 4 * T::kConsumers : 1][kBoxBytesOfWarp];
+  uint64_t full[T::kStages], empty[T::kStages];
+};
+
+/// Stores a warp's rows of the accumulators from boxes in the stages, which must not be in use: a
+/// box per stage, in the place of the same 16 rows of A. The last box overlaps the one before where
+/// the tile's width is no multiple of 64. row_in_tile: of the warpgroup; row, col: the warp's first
+/// element of C.
+template <class T, int kMmaM, int kAccumulators>
+__device__ __forceinline__ void store_from_stages(const float (&acc)[kMmaM][kAccumulators],
+                                                  const TensorMap* map_c, Stage<T>* stages,
+                                                  int row_in_tile, int row, int col) {
+#pragma unroll
+  for (int i = 0; i < kMmaM; ++i) {
+    const int offset = (row_in_tile + 64 * i) * 128 + warp_idx() % 4 * kBoxBytes;
+#pragma unroll
+    for (int b = 0; b < T::kBoxes; ++b) {
+      const int across = 64 * b < T::kBlockN - 64 ? 64 * b : T::kBlockN - 64;
+      unsigned char* box = stages[b].a + offset;
+      __syncwarp();  // lane 0 has stored the previous box alone; stmatrix needs the whole warp
+      tma_store::pack_columns(box, acc[i], across);
+      fence_proxy_async();  // every lane's writes, before TMA reads them
+      __syncwarp();
+      if (lane_idx() == 0) {
+        tma_store_2d(map_c, box, col + across, row + 64 * i);
+        tma_store_commit();
+      }
+    }
+  }
+}
+
+template <class C, Major kMajorA, Major kMajorB>
+__global__ void __launch_bounds__(TileTraits<C, kMajorA, kMajorB>::kThreads, 1)
+    whole_tiles(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+                const __grid_constant__ TensorMap map_c, const __grid_constant__ Work work) {
+  using T = TileTraits<C, kMajorA, kMajorB>;
+  auto& smem = *dynamic_shared<TileSmem<T>>();
+  const int warp = warp_idx_uniform(), warpgroup = warp / 4, lane = lane_idx();
+  const int rank = T::kCluster > 1 ? static_cast<int>(cluster_block_rank()) : 0;
+  const int cluster = static_cast<int>(blockIdx.x) / T::kCluster;
+  const int clusters = static_cast<int>(gridDim.x) / T::kCluster;
+  const auto tile_at = [&](int t) {  // this block's tile in cluster tile t
+    const TileIndex tile = work.at(t);
+    return TileIndex{tile.m * T::kCluster + rank, tile.n};
+  };
+
+  if (warp == T::kProducer && elect_one()) {
+    tma_prefetch_descriptor(&map_a);
+    tma_prefetch_descriptor(&map_b);
+    init_barriers(smem, T::kReaders);
+  }
+  __syncwarp();
+  if constexpr (T::kCluster > 1) {
+    cluster_sync();  // the other block sends to our stages and arrives on our barriers
+  } else if (warp == T::kProducer) {
+    named_barrier_arrive(1, T::kProducer * kWarpSize + kWarpSize);
+  } else if (warp < T::kProducer) {
+    named_barrier_sync(1, T::kProducer * kWarpSize + kWarpSize);  // the barriers are initialised
+  }
+
+  if (warpgroup == T::kConsumers) {
+    if constexpr (T::kMovesRegisters) register_dealloc<40>();
+    if (warp == T::kProducer && elect_one()) {
+      StageCursor<T::kStages> write;
+      for (int t = cluster; t < work.tiles(); t += clusters) {
+        const TileIndex tile = tile_at(t);
+        for (int k_block = 0; k_block < work.k_blocks; ++k_block) {
+          if constexpr (T::kCluster > 1) {
+            load_next(smem, write, &map_a, &map_b, tile, k_block, rank);
+          } else {
+            load_next(smem, write, &map_a, &map_b, tile, k_block);
+          }
+        }
+      }
+    }
+  } else {
+    if constexpr (T::kMovesRegisters) register_alloc<232>();
+    const int row = warpgroup * T::kMmaM * 64;  // this warpgroup's first row
+    const Descriptors<T> tiles(smem.stages[0], row);
+    // Number of loads that wait for a release from here on.
+    int refills = (work.tiles() - cluster + clusters - 1) / clusters * work.k_blocks - T::kStages;
+    const auto release = [&](int stage) {  // signals `empty` to each block
+      if (refills-- <= 0) return;
+      if constexpr (T::kCluster > 1) {
+        release_in_cluster<T::kCluster>(&smem.empty[stage]);
+      } else {
+        if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
+      }
+    };
+    float acc[T::kMmaM][T::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
+    StageCursor<T::kStages> read;
+    for (int t = cluster; t < work.tiles(); t += clusters) {
+      const int last = mma_tile(acc, smem, tiles, read, work.k_blocks, release);
+      wgmma_wait<0>();
+      wgmma_fence_operand(acc);  // the accumulators are read only from here
+      release(last);             // the next tile's loads wait for it
+
+      const TileIndex tile = tile_at(t);
+      const int m = tile.m * T::kBlockM + row + warp % 4 * 16, n = tile.n * T::kBlockN;
+      if (!T::kPersistent || t + clusters >= work.tiles()) {
+        named_barrier_sync(2 + warpgroup, 128);  // the warpgroup has read its rows of A
+        store_from_stages<T>(acc, &map_c, smem.stages, row, m, n);
+      } else if constexpr (T::kPersistent) {
+        tma_store::store_tile<TileSmem<T>::kStoreBuffers>(acc, &map_c, smem.boxes[warp], m, n);
+      }
+    }
+    if (lane == 0) tma_store_wait_read<0>();  // before the exit: TMA still reads the boxes
+  }
+}
+
+/// Launches a plan of prepare_whole_in.
+template <class C, Major kMajorA, Major kMajorB>
+void launch_whole(const Plan& plan, Stream stream) {
+  using T = TileTraits<C, kMajorA, kMajorB>;
+  launch_padding(plan.a, stream);
+  launch_padding(plan.b, stream);
+  LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(T::kThreads),
+                      sizeof(TileSmem<T>)};
+  config.cluster = T::kCluster;
+  launch(whole_tiles<C, kMajorA, kMajorB>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c,
+         plan.work);
+}
+
+template <class C, Major kMajorA, Major kMajorB>
+Plan prepare_whole_in(const Problem& p, const Buffers& at, int group) {
+  using T = TileTraits<C, kMajorA, kMajorB>;
+  Plan plan{TmaPlan{p, at}};
+  plan.launch_product = launch_whole<C, kMajorA, kMajorB>;
+  plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
+  plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
+  plan.tma.a = Stage<T>::A::map(plan.a.base(), p.a_rows(), p.a_cols(), plan.a.base_pitch());
+  plan.tma.b = Stage<T>::B::map(plan.b.base(), p.b_rows(), p.b_cols(), plan.b.base_pitch());
+  plan.tma.c = tma_store::output_map(p, at.c);
+  plan.work = work_of(p, T::kBlockM * T::kCluster, T::kBlockN, T::kBlockK, group);
+  const int tiles = plan.work.tiles(), resident = grid_blocks<T>() / T::kCluster;
+  plan.blocks = (T::kPersistent ? std::min(tiles, resident) : tiles) * T::kCluster;
+  return plan;
+}
+
+/// The plan of a GEMM with tiles C, assigned whole. TMA must be able to store C.
+template <class C>
+Plan prepare_whole(const Problem& p, const Buffers& at, int group = 8) {
+  return with_majors(
+      p, [&](auto a, auto b) { return prepare_whole_in<C, a.value, b.value>(p, at, group); });
+}
+
+}  // namespace cookbook::gemm::any_shape
