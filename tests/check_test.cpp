@@ -33,6 +33,24 @@ bool passes(double got, double expected, double bound, DType dtype = DType::f32)
 
 // ---- one element -------------------------------------------------------------------------------
 
+// The aligned one is what takes a kernel's path of 16-byte accesses over rows that are not
+// adjacent.
+TEST(Layouts, OfAGradeHaveRowsAndBasesOnAndOffBoundariesOf16Bytes) {
+  int odd_rows = 0, aligned_rows = 0, odd_bases = 0, both = 0;
+  for (const Variant& variant : graded_layouts()) {
+    const bool pitch = variant.extra_pitch % 2 != 0, base = variant.misalign_elements % 2 != 0;
+    odd_rows += pitch && variant.misalign_elements == 0;
+    aligned_rows += variant.extra_pitch > 0 && variant.extra_pitch % 8 == 0 && !base;
+    odd_bases += base && variant.extra_pitch == 0;
+    both += pitch && base;
+    EXPECT_TRUE(variant.tensors.empty());
+  }
+  EXPECT_EQ((std::vector<int>{odd_rows, aligned_rows, odd_bases, both}),
+            (std::vector<int>{1, 1, 1, 1}));
+  EXPECT_EQ(kOddLayout.extra_pitch % 2, 1);
+  EXPECT_EQ(kOddLayout.misalign_elements % 2, 1);
+}
+
 TEST(Compare, ABoundIsWhereItSaysAndItselfStillRight) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     for (const double sign : {-1.0, 1.0}) {

@@ -193,6 +193,123 @@ TEST(Choices, TheTableOfChapter3) {
   EXPECT_EQ(odd(8191, 8193), TransposeKernel::aligned);
 }
 
+constexpr std::int64_t kHuge = (std::int64_t{1} << 32) + 3;  // 3 as a 32-bit integer
+
+// The last shape within each limit of choose_transpose() and the first one beyond it.
+TEST(Choices, LimitsOfChapter3) {
+  const auto odd = [](std::int64_t rows, std::int64_t cols) {
+    return choose_transpose(rows, cols, false, false);
+  };
+  const auto even = [](std::int64_t rows, std::int64_t cols) {
+    return choose_transpose(rows, cols, true, true);
+  };
+  // The shorter extent decides where both are short.
+  EXPECT_EQ(odd(16, 5), TransposeKernel::few_cols);
+  EXPECT_EQ(odd(5, 16), TransposeKernel::few_rows);
+  EXPECT_EQ(odd(5, 5), TransposeKernel::few_rows);
+  EXPECT_EQ(odd(16, 1000), TransposeKernel::few_rows);
+  EXPECT_EQ(odd(17, 1000), TransposeKernel::small_tiles);
+  EXPECT_EQ(odd(1000, 16), TransposeKernel::few_cols);
+  EXPECT_EQ(odd(1000, 17), TransposeKernel::small_tiles);
+  EXPECT_EQ(even(8, 1000), TransposeKernel::few_rows);
+  EXPECT_EQ(even(9, 1000), TransposeKernel::tiles);
+  EXPECT_EQ(even(1000, 8), TransposeKernel::few_cols);
+  EXPECT_EQ(even(1000, 9), TransposeKernel::tiles);
+  EXPECT_EQ(odd(32, 1000), TransposeKernel::small_tiles);
+  EXPECT_EQ(odd(33, 1000), TransposeKernel::tiles);
+  EXPECT_EQ(odd(1000, 32), TransposeKernel::small_tiles);
+  EXPECT_EQ(odd(1000, 33), TransposeKernel::tiles);
+  EXPECT_EQ(odd(127, 1000), TransposeKernel::tiles);
+  EXPECT_EQ(odd(128, 1000), TransposeKernel::aligned);
+  EXPECT_EQ(odd(1000, 127), TransposeKernel::tiles);
+  EXPECT_EQ(odd(1000, 128), TransposeKernel::aligned);
+  EXPECT_EQ(odd(kHuge, 1000), TransposeKernel::aligned);
+  EXPECT_EQ(odd(1000, kHuge), TransposeKernel::aligned);
+}
+
+RowCase row_case(std::int64_t rows, std::int64_t cols, int bytes, Access access) {
+  RowCase c;
+  c.rows = rows;
+  c.cols = cols;
+  c.element_bytes = bytes;
+  c.access = access;
+  return c;
+}
+RowKernel chosen(std::int64_t rows, std::int64_t cols, int bytes, Access access) {
+  return choose_row_kernel(row_case(rows, cols, bytes, access));
+}
+
+// The same of choose_row_kernel(), for the 132 SMs of an H200.
+TEST(Choices, LimitsOfChapter9) {
+  constexpr Access vectors = Access::vectors, peeled = Access::peeled, single = Access::elements;
+  // short_rows: 64 elements, and 4,096 elements per SM.
+  EXPECT_EQ(chosen(8448, 64, 2, vectors), RowKernel::short_rows);
+  EXPECT_EQ(chosen(8447, 64, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(100000, 72, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(kHuge, 64, 2, vectors), RowKernel::short_rows);
+  EXPECT_EQ(chosen(100000, 63, 2, peeled), RowKernel::on_chip);  // rows that are not adjacent
+  // in_shared: rows of 4 KB to 1 MB.
+  EXPECT_EQ(chosen(1000, 1024, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 1020, 4, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(1000, 262144, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 262148, 4, vectors), RowKernel::any_length);
+  EXPECT_EQ(chosen(1000, 524288, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 524296, 2, vectors), RowKernel::any_length);
+  EXPECT_EQ(chosen(1000, 8192, 4, single), RowKernel::on_chip);  // a bulk copy needs a boundary
+  RowCase old = row_case(1000, 8192, 4, vectors);
+  old.has_clusters = false;
+  EXPECT_EQ(choose_row_kernel(old), RowKernel::on_chip);
+  // A row in one block's registers.
+  old.cols = 32768;
+  EXPECT_EQ(choose_row_kernel(old), RowKernel::on_chip);
+  old.cols = 32772;
+  EXPECT_EQ(choose_row_kernel(old), RowKernel::any_length);
+  // Two bytes per element, or ends: registers, for 8,192 elements and few rounds of blocks.
+  EXPECT_EQ(chosen(8448, 8192, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(8449, 8192, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 8200, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 8191, 4, peeled), RowKernel::on_chip);
+  EXPECT_EQ(chosen(1000, 8193, 4, peeled), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 8192, 4, vectors), RowKernel::in_shared);
+  // A row for every second SM.
+  EXPECT_EQ(chosen(66, 16380, 4, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(67, 16380, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(66, 16384, 4, vectors), RowKernel::in_shared);  // in clusters
+  // Without exponentials, registers as long as they hold a row.
+  RowCase norm = row_case(1000, 32771, 4, peeled);
+  norm.exponentials = false;
+  EXPECT_EQ(choose_row_kernel(norm), RowKernel::on_chip);
+  norm.cols = 32773;
+  EXPECT_EQ(choose_row_kernel(norm), RowKernel::in_shared);
+  // cluster: what cannot be copied in bulk, from half of a block's registers on.
+  EXPECT_EQ(chosen(1000, 16384, 4, single), RowKernel::on_chip);
+  EXPECT_EQ(chosen(1000, 16385, 4, single), RowKernel::cluster);
+  EXPECT_EQ(chosen(1000, 262144, 4, single), RowKernel::cluster);
+  EXPECT_EQ(chosen(1000, 262145, 4, single), RowKernel::any_length);
+  norm = row_case(1000, 32768, 4, single);
+  norm.exponentials = false;
+  EXPECT_EQ(choose_row_kernel(norm), RowKernel::on_chip);
+  norm.cols = 32769;
+  EXPECT_EQ(choose_row_kernel(norm), RowKernel::cluster);
+}
+
+TEST(Choices, BlocksPerRow) {
+  const auto blocks = [](std::int64_t rows, std::int64_t cols) {
+    return cluster_for_few_rows(row_case(rows, cols, 4, Access::vectors));
+  };
+  EXPECT_EQ(blocks(1, 16380), 1);  // below 64 KB
+  EXPECT_EQ(blocks(1, 16384), 8);  // of 8 KB each
+  EXPECT_EQ(blocks(1, 32764), 8);
+  EXPECT_EQ(blocks(1, 32768), 16);
+  EXPECT_EQ(blocks(1, 1 << 20), 16);
+  // No more blocks than SMs: 132.
+  EXPECT_EQ(blocks(33, 32768), 4);
+  EXPECT_EQ(blocks(34, 32768), 2);
+  EXPECT_EQ(blocks(66, 32768), 2);
+  EXPECT_EQ(blocks(67, 32768), 1);
+  EXPECT_EQ(blocks(kHuge, 32768), 1);
+}
+
 // ---- chapter 8: tiles of C ---------------------------------------------------------------------
 
 using namespace cookbook::gemm::any_shape;

@@ -123,8 +123,7 @@ class LevelTest : public testing::Test {
         break;
       case Matrix::layouts:
         if (!has_all_layouts()) {
-          for (const Variant& variant :
-               {Variant{1, 0}, Variant{8, 0}, Variant{0, 1}, Variant{5, 3}}) {
+          for (const Variant& variant : graded_layouts()) {
             expect_right(
                 fmt::format("pitch +{}, base +{}", variant.extra_pitch, variant.misalign_elements),
                 ladder_.trace_size, variant, draws(InputKind::normal));

@@ -414,4 +414,8 @@ std::string check_again(const std::function<void(Stream)>& run, Instance& instan
   return same_every_run ? "the output differs from before" : "";
 }
 
+std::vector<Variant> graded_layouts() {
+  return {{1, 0}, {8, 0}, {0, 1}, {kOddLayout.extra_pitch, kOddLayout.misalign_elements}};
+}
+
 }  // namespace cookbook

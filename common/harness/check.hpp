@@ -133,4 +133,9 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, const std::
 std::string check_again(const std::function<void(Stream)>& run, Instance& instance,
                         std::uint64_t right_hash, bool same_every_run = true);
 
+/// Layouts that a grade asks for: rows longer by an element, rows longer by 16 bytes or more, which
+/// stay aligned, bases that are not, and kOddLayout, which has both.
+inline constexpr Layout kOddLayout{5, 3};
+std::vector<Variant> graded_layouts();
+
 }  // namespace cookbook

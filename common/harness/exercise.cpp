@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/harness/check.hpp"
 #include "common/harness/plan.hpp"
 #include "common/harness/process.hpp"
 #if COOKBOOK_SIMT
@@ -15,7 +16,6 @@ namespace cookbook {
 namespace {
 
 // Rows and bases that start anywhere: where 8- and 16-byte accesses go wrong.
-const Variant kOddLayout{5, 3};
 constexpr const char* kOddText = ", rows and bases that start anywhere";
 
 // After this number of failures nobody reads on. The tracer, which names lines, still runs.
@@ -109,7 +109,8 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
                        : "was not checked");
   }
   simt::set_start_order(simt::StartOrder::reverse);  // what waits for an earlier block hangs
-  Instance odd(*ladder, layout_size(*ladder), InputKind::normal, options.seed, kOddLayout);
+  Instance odd(*ladder, layout_size(*ladder), InputKind::normal, options.seed,
+               {kOddLayout.extra_pitch, kOddLayout.misalign_elements});
   const TracedRun traced_odd = trace_level(level, odd, isolation);
   if (traced_odd.check.status != CheckResult::Status::skipped) {
     note(std::string("right under the tracer") + kOddText,
@@ -144,7 +145,7 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
   }
   const Size& size = ladder->trace_size;
   for (const InputKind kind : all_input_kinds()) grade(size, kind, {}, "", 1);
-  for (const Variant& variant : {Variant{1, 0}, Variant{8, 0}, Variant{0, 1}, kOddLayout}) {
+  for (const Variant& variant : graded_layouts()) {
     grade(layout_size(*ladder), InputKind::normal, variant, kOddText, 1);
   }
 #if COOKBOOK_SIMT

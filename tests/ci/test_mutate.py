@@ -12,7 +12,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
-from mutation import operators  # noqa: E402
+from mutation import operators, record  # noqa: E402
 
 
 def edits(source, operator):
@@ -90,6 +90,35 @@ class Operators(unittest.TestCase):
         self.assertEqual([m.id for m in operators.mutants("a", source)], ["a:14:drop-statement:1"])
 
 
+class Record(unittest.TestCase):
+    def judged(self, name, verdict, source="1"):
+        return {"id": name, "source": source, "verdict": verdict, "by": "a-test: A.B"}
+
+    def test_a_mutant_of_a_text_counts_once_and_what_was_not_judged_does_not(self):
+        kept = {"seconds": {"a-test": 1.5}, "judged": [], "answers": {"b": "equivalent: why", "c": "caught now by C.D"}}
+        results = [self.judged("a", "caught"), self.judged("b", "survived"), self.judged("c", "timeout"),
+                   self.judged("d", "survived"), self.judged("e", "unfinished"), self.judged("f", "equivalent")]
+        record.add(kept, results, 7, "abc")
+        record.add(kept, [self.judged("a", "caught"), self.judged("a", "caught", "2")], 8, "def")
+        self.assertEqual([(r["id"], r["seed"]) for r in kept["judged"]],
+                         [("a", 7), ("a", 8), ("b", 7), ("c", 7), ("d", 7)])
+        lines = record.summary(kept)
+        self.assertIn("survived: d (abc): no answer yet", lines)
+        self.assertEqual(lines[-1], "4 judged, without 1 equivalent ones: 2 caught as they were drawn (50.0 %), 3 with "
+                                    "the tests added since (75.0 %)")
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(record.summary(record.read(folder)), ["nothing is recorded"])
+            Path(folder, "tests").mkdir()
+            record.write(folder, kept)
+            self.assertEqual(record.read(folder), kept)
+
+    def test_the_committed_one_answers_for_every_survivor(self):
+        kept = record.read(TESTS.parent)
+        for each in kept["judged"]:
+            if each["verdict"] != "caught":
+                self.assertRegex(kept["answers"].get(each["id"], ""), "^(caught now by|equivalent: )", each["id"])
+
+
 class Toy(unittest.TestCase):
     # A mutant of the toy each: what is changed, and what is to be said about it.
     PLANTED = {
@@ -127,6 +156,15 @@ class Toy(unittest.TestCase):
             self.assertIn("-  if (n < 1) return 1;", done.stdout, "the survivor's diff")
             self.assertIn("caught 2 of 4 (50.0 %)", done.stdout)
             self.assertEqual((toy / "toy.cpp").read_text(), before)
+            # A trial that did not end goes on with what it has not run: here nothing is left, and it survives.
+            document = json.loads(results.read_text())
+            for r in document["results"]:
+                if r["id"] == "toy.cpp:7:shift-bound:1":
+                    r.update(verdict="unfinished", ran=["toy-test"])
+            results.write_text(json.dumps(document))
+            mutate("--only", "toy.cpp:7:shift-bound:1")
+            found = {r["id"]: r["verdict"] for r in json.loads(results.read_text())["results"]}
+            self.assertEqual(found["toy.cpp:7:shift-bound:1"], "survived")
             # Once more: nothing is built, what the file has is told again.
             again = mutate("--only", "toy.cpp:6:drop-reset:1")
             self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
