@@ -151,7 +151,7 @@ class Site:
         if energy := [value for value in values if value.startswith("energy")]:
             page.select_option(".explore select", energy[0])
             self.picture(page, f"energy-{Path(name).stem}")
-            if not re.search(r"\d [mµ]?J · \d+ W", page.inner_text(".explore svg.energy")):
+            if not re.search(r"\d [mµ]?J · \d+ W", page.text_content(".explore svg.energy")):
                 page.wrong("the view of energy names no joules and watts")
             page.select_option(".explore select", index=0)
         page.click(".explore-bar button >> nth=2")

@@ -87,7 +87,7 @@
       const width = Math.max(300, chart.clientWidth), height = top + bottom + row * levels.length;
       const left = Math.min(150, 0.36 * width), right = 118, end = Math.max(left + 40, width - right);
       const x = d3.scale.linear().domain([0, d3.max(levels, (level) => level.energy.joules)]).range([left, end]);
-      const joules = (v) => (v >= 1 ? plain(v) + " J" : v >= 1e-3 ? plain(v * 1e3) + " mJ" : plain(v * 1e6) + " µJ");
+      const joules = (v) => (v === 0 ? "0" : v >= 1 ? plain(v) + " J" : v >= 1e-3 ? plain(v * 1e3) + " mJ" : plain(v * 1e6) + " µJ");
       const svg = d3.select(chart).insert("svg", ":first-child").attr({ width, height, role: "img", class: "energy" })
         .attr("aria-label", energy.ladder + ": joules per launch on " + energy.device);
       svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)

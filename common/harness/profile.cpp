@@ -29,47 +29,33 @@ constexpr Purpose kPurpose = Purpose::check;
 #endif
 
 #if COOKBOOK_CUDA
-/// Joules and microseconds per launch, back to back. NVML's counter changes only every few
-/// milliseconds, so time and launches are taken from one change of it to another.
+/// Joules and microseconds per launch, back to back. Reading NVML takes milliseconds in which the
+/// GPU would be idle, so it is read only before and after. Its counter lags by some milliseconds:
+/// the same kernel runs before the first reading, so both lags are worth the same energy.
 nlohmann::ordered_json energy(const std::function<void(Stream)>& run) {
-  constexpr double kSeconds = 0.4, kBatchSeconds = 2e-3;
+  constexpr double kWarmUpSeconds = 0.2, kSeconds = 0.6;
   using Clock = std::chrono::steady_clock;
-  const auto seconds = [](Clock::duration time) {
-    return std::chrono::duration<double>(time).count();
-  };
-  run(Stream{});
-  synchronize();
-  const auto once = Clock::now();
-  run(Stream{});
-  synchronize();
-  const double estimate = std::max(seconds(Clock::now() - once), 1e-7);
-  const int batch = std::clamp(static_cast<int>(kBatchSeconds / estimate), 1, 1000);
-  struct Reading {
-    double joules;
-    Clock::time_point time;
-    std::int64_t launches;
-  };
-  std::optional<Reading> first, last;
-  std::optional<double> before = total_joules();
-  std::int64_t launches = 0;
-  const auto start = Clock::now();
-  while (before && seconds(Clock::now() - start) < 2 * kSeconds) {
-    for (int i = 0; i < batch; ++i) run(Stream{});
+  const auto seconds_of = [&run](int launches) {
+    const auto start = Clock::now();
+    for (int i = 0; i < launches; ++i) run(Stream{});
     synchronize();
-    launches += batch;
-    const std::optional<double> now = total_joules();
-    if (!now || *now == *before) continue;
-    before = now;
-    last = Reading{*now, Clock::now(), launches};
-    if (!first) first = last;
-    if (seconds(last->time - first->time) >= kSeconds) break;
-  }
-  if (!first || last->launches == first->launches) return nullptr;
-  const double count = static_cast<double>(last->launches - first->launches);
-  const double time = seconds(last->time - first->time);
-  return {{"joules", (last->joules - first->joules) / count},
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  seconds_of(1);
+  const int few = std::clamp(static_cast<int>(0.02 / std::max(seconds_of(1), 1e-6)), 1, 1000);
+  const double once = std::max(seconds_of(few) / few, 1e-7);
+  const auto launches = [once](double seconds) {
+    return std::max(1, static_cast<int>(std::min(seconds / once, 1e6)));
+  };
+  seconds_of(launches(kWarmUpSeconds));
+  const std::optional<double> before = total_joules();
+  const int count = launches(kSeconds);
+  const double time = seconds_of(count);
+  const std::optional<double> after = total_joules();
+  if (!before || !after || *after <= *before) return nullptr;
+  return {{"joules", (*after - *before) / count},
           {"us", 1e6 * time / count},
-          {"watts", (last->joules - first->joules) / time}};
+          {"watts", (*after - *before) / time}};
 }
 #endif
 
