@@ -19,7 +19,7 @@ from pathlib import Path
 from playwright.sync_api import Error, sync_playwright
 
 SAMPLE = ("index.html", "chapter_3.html", "chapter_8.html", "chapter_10.html", "guide_adding.html", "files.html")
-SCREENS = {"desktop": (1280, 900), "phone": (390, 844)}
+SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}
 
 # Text whose contrast with the nearest background is under 3 : 1 (large text's bound of WCAG 2).
 FAINT = """() => {
@@ -146,6 +146,13 @@ class Site:
             page.select_option(".explore select", index=1)
             if page.evaluate(where) == before:
                 page.wrong("another ladder shows the same dots")
+            page.select_option(".explore select", index=0)
+        values = page.eval_on_selector_all(".explore select option", "options => options.map(option => option.value)")
+        if energy := [value for value in values if value.startswith("energy")]:
+            page.select_option(".explore select", energy[0])
+            self.picture(page, f"energy-{Path(name).stem}")
+            if not re.search(r"\d [mµ]?J · \d+ W", page.text_content(".explore svg.energy")):
+                page.wrong("the view of energy names no joules and watts")
             page.select_option(".explore select", index=0)
         page.click(".explore-bar button >> nth=2")
         page.locator(".explore a.mark path").last.click(force=True)

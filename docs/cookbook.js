@@ -148,3 +148,18 @@
   }
   window.addEventListener("pagehide", hide);
 })();
+
+// Figures and tables that are wider than the page fade out where they go on.
+(function () {
+  function fade(box) {
+    box.classList.toggle("goes-on", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  }
+  window.addEventListener("load", () => {
+    const boxes = [...document.querySelectorAll("div.figures, .contents table.markdownTable")];
+    for (const box of boxes) {
+      box.addEventListener("scroll", () => fade(box), { passive: true });
+      new ResizeObserver(() => fade(box)).observe(box);
+      for (const image of box.querySelectorAll("img")) image.addEventListener("load", () => fade(box));
+    }
+  });
+})();

@@ -38,6 +38,9 @@
     const choice = add(bar, "select", { title: "Which ladder" });
     ladders.forEach((one, i) => add(choice, "option", { value: i, textContent: one.ladder + " · " + one.size }));
     const same = ladders.filter((one) => one.unit === ladders[0].unit);
+    ladders.forEach((one, i) => {
+      if (one.levels.some((level) => level.energy)) add(choice, "option", { value: "energy" + i, textContent: one.ladder + " · energy" });
+    });
     if (same.length > 1) add(choice, "option", { value: "all", textContent: "all ladders in " + same[0].unit });
     const button = (text, title) => add(bar, "button", { type: "button", textContent: text, title });
     const nearer = button("+", "Zoom in"), farther = button("−", "Zoom out"), whole = button("Reset", "Show everything");
@@ -45,10 +48,13 @@
     const chart = add(panel, "div", { className: "explore-chart" });
     const tip = add(chart, "div", { className: "explore-tip", hidden: true });
     tip.setAttribute("role", "status");
-    add(panel, "div", { className: "explore-note", innerHTML:
-      "<span class=dram>●</span> device memory, <span class=l2>■</span> L2, <span class=shared>▲</span> L1 / shared; full: " +
-      "measured by ncu, open: counted. Hover or tap a dot, click it for its level; drag to move, Ctrl and wheel to zoom. " +
-      "Drawn with <a href='https://d3js.org'>D3</a> (BSD licence)." });
+    const note = add(panel, "div", { className: "explore-note" });
+    const MARK = { dram: "●", l2: "■", shared: "▲" };
+    const D3 = "Drawn with <a href='https://d3js.org'>D3</a> (BSD licence).";
+    const legend = (memories) => d3.values(memories).map((one) =>
+      `<span class=${one.memory}>${MARK[one.memory]}</span> ${one.name} ${plain(one.gbps)} GB/s`).join(", ") +
+      "; full: measured by ncu, open: counted. Hover or tap a dot, click it for its level; drag to move, Ctrl and wheel to zoom. " + D3;
+    let energy = null;  // the ladder whose energy is shown
     let shown = ladders.slice(0, 1), zoom = null, redraw = null, touched = false;
 
     function describe(level, dot, ladder) {
@@ -75,9 +81,36 @@
         : below) + "px";
     }
 
+    // Joules per launch, a bar per level.
+    function drawEnergy() {
+      const levels = energy.levels.filter((level) => level.energy), row = 26, top = 8, bottom = 40;
+      const width = Math.max(300, chart.clientWidth), height = top + bottom + row * levels.length;
+      const left = Math.min(150, 0.36 * width), right = 118, end = Math.max(left + 40, width - right);
+      const x = d3.scale.linear().domain([0, d3.max(levels, (level) => level.energy.joules)]).range([left, end]);
+      const joules = (v) => (v === 0 ? "0" : v >= 1 ? plain(v) + " J" : v >= 1e-3 ? plain(v * 1e3) + " mJ" : plain(v * 1e6) + " µJ");
+      const svg = d3.select(chart).insert("svg", ":first-child").attr({ width, height, role: "img", class: "energy" })
+        .attr("aria-label", energy.ladder + ": joules per launch on " + energy.device);
+      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
+        .call(d3.svg.axis().scale(x).orient("bottom").ticks(width < 480 ? 3 : 6).tickFormat((v) => joules(v)));
+      svg.append("text").attr({ class: "label", x: (left + end) / 2, y: height - 4, "text-anchor": "middle" })
+        .text("energy per launch");
+      const rows = svg.selectAll("a.bar").data(levels).enter().append("a").attr("class", "bar")
+        .attr("xlink:href", (level) => level.link || null)
+        .attr("transform", (level, i) => `translate(0,${top + row * i})`);
+      rows.append("text").attr({ x: left - 8, y: row / 2 + 4, "text-anchor": "end" })
+        .text((level) => level.index + " · " + level.name);
+      rows.append("rect").attr({ x: left, y: 3, height: row - 6 }).attr("width", (level) => x(level.energy.joules) - left);
+      rows.append("text").attr("class", "value").attr({ y: row / 2 + 4 }).attr("x", (level) => x(level.energy.joules) + 6)
+        .text((level) => joules(level.energy.joules) + " · " + plain(Math.round(level.energy.watts)) + " W");
+      note.innerHTML = "Energy of the whole GPU per launch, idle power included, launches back to back; NVML's counter. " +
+        "Watts: the mean power meanwhile. " + D3;
+    }
+
     function draw() {
       chart.querySelectorAll("svg").forEach((old) => old.remove());
       tip.hidden = true;
+      [nearer, farther, whole].forEach((one) => { one.hidden = Boolean(energy); });
+      if (energy) { drawEnergy(); return; }
       const width = Math.max(300, chart.clientWidth), height = Math.round(Math.max(340, Math.min(540, 0.6 * width)));
       const left = 56, right = 14, top = 12, bottom = 42;
       const dots = [], stars = [], memories = {}, ceilings = {};
@@ -87,6 +120,7 @@
         for (const one of ladder.memories) memories[one.memory] = one;
         for (const one of ladder.ceilings) ceilings[one.name] = one;
       }
+      note.innerHTML = legend(memories);
       const flops = shown[0].flops, slope = (one) => one.gbps * (flops ? 1e-3 : 1);
       const xs = dots.map((d) => d.dot.x).concat(shown.map((one) => one.algorithm));
       const ys = dots.map((d) => d.level.speed).concat(stars.map((d) => d.level.speed), d3.values(ceilings).map((c) => c.value));
@@ -114,7 +148,7 @@
         .attr("class", (one) => "roof " + one.memory).text((one) => `${one.name} ${plain(one.gbps)} GB/s`);
       const tops = body.selectAll("g.ceiling").data(d3.values(ceilings)).enter().append("g").attr("class", "ceiling");
       tops.append("line");
-      tops.append("text").text((one) => `${one.name} ${plain(one.value)}` + (narrow ? "" : " TFLOP/s"));
+      tops.append("text").text((one) => `${one.name} ${plain(one.value)}` + (narrow ? "" : " " + shown[0].unit));
       const own = body.selectAll("line.algorithm").data(shown).enter().append("line").attr("class", "algorithm");
       const holders = body.selectAll("line.holder").data(d3.merge(shown.map((one) => one.levels))).enter().append("line")
         .attr("class", "holder");
@@ -158,7 +192,12 @@
         tops.attr("transform", (one) => `translate(0,${y(one.value)})`);
         tops.select("line").attr({ x1: left, x2: width - right });
         const ridge = (one) => d3.max(d3.values(memories), (memory) => one.value / slope(memory)) || low;
-        tops.select("text").attr("y", -4).attr("x", (one) => Math.max(left + 6, x(ridge(one)) + 8));
+        // On the side of its line where fewer dots are.
+        const beside = (one, from, to) => first.filter((d) => {
+          const off = y(d.level.speed) - y(one.value);
+          return off > from && off < to;
+        }).length;
+        tops.select("text").attr("y", (one) => (beside(one, 0, 20) < beside(one, -20, 0) ? 13 : -4)).attr("x", (one) => Math.max(left + 6, x(ridge(one)) + 8));
         own.attr({ y1: top, y2: height - bottom }).attr("x1", (one) => x(one.algorithm)).attr("x2", (one) => x(one.algorithm));
         holders.attr("x1", (d) => x(d3.min(d.dots, (dot) => dot.x))).attr("x2", (d) => x(d3.max(d.dots, (dot) => dot.x)))
           .attr("y1", (d) => y(d.speed)).attr("y2", (d) => y(d.speed));
@@ -199,7 +238,8 @@
     whole.onclick = draw;
     swap.onclick = () => figure(!panel.classList.contains("explore-off"));
     choice.onchange = () => {
-      shown = choice.value === "all" ? same : [ladders[choice.value]];
+      energy = choice.value.startsWith("energy") ? ladders[choice.value.slice(6)] : null;
+      if (!energy) shown = choice.value === "all" ? same : [ladders[choice.value]];
       draw();
     };
     let last = 0;

@@ -244,14 +244,10 @@ def ladder_data(run, sections):
             "index": level.index, "name": level.name + (" *" if level.stale else ""), "speed": run.speed(level),
             "time": tables.duration(level.time()), "changed": level.json["changed"],
             "roof": f"{tables.percent(level.fraction)} of {run.json['roof']}" if level.fraction is not None else "",
-            "bound": str(memories.binding(run, level) or ""), "link": f"#{section}" if section else "",
+            "bound": str(memories.binding(run, level) or ""), "energy": level.energy, "link": f"#{section}" if section else "",
             "dots": [{"memory": memory, "x": work / amount.bytes, "bytes": amount.bytes, "origin": amount.origin}
                      for memory, amount in moved.items()] or [{"memory": "", "x": work / problem["bytes"]}]})
-    ceilings = []
-    if run.counts_flops:
-        names = {"fp32_tflops": "FP32 FMA"} if run.json["roof"] == "FP32 FMA" else \
-            {"mma_bf16_tflops": "mma.sync bf16", "wgmma_bf16_tflops": "wgmma bf16"}
-        ceilings = [{"name": name, "value": roofs[key]} for key, name in names.items() if roofs.get(key)]
+    ceilings = [{"name": name, "value": value} for name, value in run.ceilings()]
     return {"ladder": run.ladder, "size": tables.size_text(run.size), "unit": run.unit, "flops": run.counts_flops,
             "device": run.json["device"]["name"], "algorithm": work / problem["bytes"], "levels": levels,
             "memories": [{"memory": memory, "name": memories.NAMES[memory], "gbps": gbps}
@@ -268,10 +264,12 @@ def link(match, base, pages):
         return match[0]
     path, _, _ = target.partition("#")
     file = (base / path).resolve()
-    if file in pages:
-        return f"[{text}](@ref {pages[file]})"
-    if file.is_dir() and file / "README.md" in pages:
-        return f"[{text}](@ref {pages[file / 'README.md']})"
+    page = pages.get(file) or (pages.get(file / "README.md") if file.is_dir() else None)
+    if page and "`" in text:  # Doxygen takes the backquotes of such a link's text as they are
+        text = re.sub(r"`([^`]+)`", lambda m: f"<code>{html.escape(m[1])}</code>", text)
+        return f'<a href="{"index" if page == "index" else page}.html">{text}</a>'
+    if page:
+        return f"[{text}](@ref {page})"
     if file.exists():
         return text if text.startswith("`") else f"`{text}`"
     raise SystemExit(f"make_pages: {base}: the link {target} leads nowhere")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 8 against cuBLAS (through PyTorch), Triton (pointers and TMA descriptors), cuTile and
-CUTLASS, in bf16."""
-from contestants import Triton, check, cutile, cutlass, run_case, timing
+"""Chapter 8 against cuBLAS (through PyTorch), Triton (pointers and TMA descriptors), cuTile,
+CUTLASS and TileLang, in bf16."""
+from contestants import Triton, check, cutile, cutlass, run_case, tilelang_kernels, timing
 from contestants.libraries import GemmProblem, Library
 
 CHAPTER = 8
@@ -67,11 +67,13 @@ def cases(options, flush, budget):
             else:
                 notes["Triton, TMA"] = "needs Triton 3.4 or later"
         contestants |= tiles.contestants(cutile.Problem("gemm", (n, n, n)), a, b, out)
-        config, contestants["CUTLASS"] = cutlass.choose(
-            cutlass_libraries, a, b, out, lambda configs, make: timing.fastest(configs, make, flush, budget))
+        def fastest(configs, make):
+            return timing.fastest(configs, make, flush, budget)
+        config, contestants["CUTLASS"] = cutlass.choose(cutlass_libraries, a, b, out, fastest)
+        tile, contestants[tilelang_kernels.NAME] = tilelang_kernels.choose(a, b, out, fastest)
         yield run_case(
             {"chapter": CHAPTER, "ladder": "gemm", "size": [n, n, n], "dims": ["M", "N", "K"], "dtype": "bf16",
              "variant": "NN", "flops": 2.0 * n**3, "bytes": 6.0 * n * n, "unit": "TFLOP/s"},
             contestants, LEVELS, out, right, options.rounds, flush, notes,
-            configs={"CUTLASS": config} if config else {})
+            configs={name: chosen for name, chosen in (("CUTLASS", config), (tilelang_kernels.NAME, tile)) if chosen})
         del a, b, out, contestants

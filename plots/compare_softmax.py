@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 9 against Triton's fused softmax, cuTile's and PyTorch's, fp32 and bf16, at several row lengths."""
-from contestants import Triton, check, cutile, run_case
+"""Chapter 9 against Triton's fused softmax, cuTile's, QuACK's and PyTorch's, fp32 and bf16, at several row lengths."""
+from contestants import Triton, check, cutile, quack_softmax, run_case
 from contestants.libraries import Library, SoftmaxProblem
 
 CHAPTER = 9
@@ -61,6 +61,7 @@ def cases(options, flush, budget):
             contestants |= tiles.contestants(problem, out, x)
         else:
             contestants[cutile.NAME] = "tried with 4,096 and 32,768 columns only: each size is compiled on its own"
+        contestants[quack_softmax.NAME] = quack_softmax.make(x, out)
         contestants["PyTorch"] = lambda: torch.softmax(x, 1, out=out)
         yield run_case(
             {"chapter": CHAPTER, "ladder": "softmax" if dtype == "f32" else "softmax_bf16", "size": [rows, cols],

@@ -19,6 +19,7 @@
 #include "common/harness/runner.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
+#include "common/harness/type_roofs.hpp"
 #include "tests/given.hpp"
 
 namespace cookbook {
@@ -1419,14 +1420,24 @@ TEST(RoofOfALadder, IsTheOneThatIsNamed) {
   Roofs roofs;
   roofs.hbm_copy_gbps = 1, roofs.hbm_read_gbps = 2, roofs.l2_gbps = 3, roofs.shared_gbps = 4;
   roofs.fp32_tflops = 5, roofs.mma_bf16_tflops = 6, roofs.wgmma_bf16_tflops = 7;
+  roofs.fp64_tflops = 8, roofs.mma_tf32_tflops = 9, roofs.mma_int8_tops = 10;
+  roofs.wgmma_tf32_tflops = 11, roofs.wgmma_fp8_tflops = 12, roofs.wgmma_int8_tops = 13;
   const std::vector<std::pair<Roof, const char*>> all = {{Roof::hbm_copy, "HBM copy"},
                                                          {Roof::hbm_read, "HBM read"},
                                                          {Roof::l2, "L2"},
                                                          {Roof::shared, "shared memory"},
                                                          {Roof::fp32, "FP32 FMA"},
                                                          {Roof::mma_bf16, "mma.sync bf16"},
-                                                         {Roof::wgmma_bf16, "wgmma bf16"}};
+                                                         {Roof::wgmma_bf16, "wgmma bf16"},
+                                                         {kRoofFp64, "FP64 FMA"},
+                                                         {kRoofMmaTf32, "mma.sync tf32"},
+                                                         {kRoofMmaInt8, "mma.sync int8"},
+                                                         {kRoofWgmmaTf32, "wgmma tf32"},
+                                                         {kRoofWgmmaFp8, "wgmma fp8"},
+                                                         {kRoofWgmmaInt8, "wgmma int8"}};
+  ASSERT_EQ(all.size(), measured_roofs().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(measured_roofs()[i].roof, all[i].first);
     EXPECT_EQ(roof_value(roofs, all[i].first), static_cast<double>(i + 1)) << all[i].second;
     EXPECT_EQ(roof_value({}, all[i].first), std::nullopt);
     EXPECT_STREQ(roof_name(all[i].first), all[i].second);

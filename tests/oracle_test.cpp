@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-#include "chapters/00_roofs/problem.hpp"
+#include "chapters/00_roofs/types.hpp"
 #include "chapters/01_coalescing/problem.hpp"
 #include "chapters/02_tiling/problem.hpp"
 #include "chapters/03_bank_conflicts/problem.hpp"
@@ -136,6 +136,57 @@ TEST(Roofs, ProductsAreAddedUpAsOftenAsTheyRepeat) {
   expect_tensors(wide, {{"a", DType::bf16, 128, 64, 64, Role::input},
                         {"b", DType::bf16, 256, 64, 64, Role::input},
                         {"out", DType::f32, 128, 256, 256, Role::output}});
+}
+
+template <class T>
+void expect_type_product(DType in, DType out, int k, double lost) {
+  using Problem = roofs::MmaTypeProblem<T>;
+  const auto problem = Problem::make({2, 5}, {});
+  expect_tensors(problem, {{"a", in, 64, k, k, Role::input},
+                           {"b", in, 32, k, k, Role::input},
+                           {"out", out, 128, 32, 32, Role::output}});
+  EXPECT_EQ(problem.flops(), 2.0 * 64 * 32 * k * 2 * 5);
+  const HostTensors at = drawn(problem);
+  std::set<double> distinct;
+  const Row row = reference(problem, at, "out", 64 + 9);
+  for (int n = 0; n < 32; ++n) {
+    long double sum = 0, magnitude = 0;
+    for (int i = 0; i < k; ++i) {
+      const long double term = static_cast<long double>(at["a"].at(9, i)) * at["b"].at(n, i);
+      sum += 5 * term, magnitude += 5 * std::fabs(term);
+      distinct.insert(at["b"].at(n, i));
+      ASSERT_EQ(at["b"].at(n, i), rounded(in, at["b"].at(n, i)));
+    }
+    ASSERT_NEAR(row.value[n], static_cast<double>(sum), 1e-9 * static_cast<double>(magnitude));
+    expect_equal(row.bound[n], 2 * 5 * lost * static_cast<double>(magnitude), "bound", 1e-9);
+  }
+  EXPECT_GT(distinct.size(), 40u);  // bits that change
+  const auto none = Problem::make({1, 0}, {});
+  EXPECT_EQ(reference(none, at, "out", 0).value[0], 0);
+}
+
+TEST(Roofs, TheSameForOtherTypes) {
+  expect_type_product<roofs::Tf32>(DType::f32, DType::f32, 8, 0x1p-23);
+  expect_type_product<roofs::Int8>(DType::i8, DType::i32, 32, 0);
+  expect_type_product<roofs::E4m3>(DType::e4m3, DType::f32, 32, 0x1p-13);
+  // What the tensor core ignores of fp32 is zero.
+  const HostTensors at = drawn(roofs::WgmmaTypeProblem<roofs::Tf32>::make({1, 1}, {}));
+  for (int k = 0; k < 32; ++k) {
+    EXPECT_EQ(std::remainder(at["b"].at(200, k), 0x1p-10), 0);
+  }
+}
+
+TEST(Roofs, EightChainsOfMultiplyAddsInFp64) {
+  const auto problem = roofs::Fma64Problem::make({2, 3}, {});
+  EXPECT_EQ(problem.flops(), 2.0 * 2 * 256 * 8 * 3);
+  EXPECT_EQ(problem.bytes(), 8.0 * 2 * 256);
+  HostTensors at = drawn(problem);
+  EXPECT_EQ(at["a"].spec.dtype, DType::f64);
+  at["a"].set(0, 7, 0.5);
+  // As with sixteen chains of fp32: c/8 + 7/8 over c = 0 .. 7: 28/8 + 7.
+  const Row row = reference(problem, at, "out", 0);
+  EXPECT_EQ(row.value[7], 10.5);
+  expect_equal(row.bound[7], 64 * 0x1p-53 * 80, "bound");
 }
 
 // ---- chapter 1: copy ---------------------------------------------------------------------------

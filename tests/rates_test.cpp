@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <iterator>
 #include <optional>
+
+#include "common/harness/type_roofs.hpp"
 
 namespace cookbook {
 namespace {
@@ -146,9 +149,12 @@ TEST(Rates, EachRoofIsItsOwnAndOnlyDeviceMemorysAreCold) {
   const struct {
     Roof roof;
     double expected;
-  } roofs[] = {{Roof::hbm_copy, 1000},  {Roof::hbm_read, 1000}, {Roof::l2, 2000},
-               {Roof::shared, 2000},    {Roof::fp32, 4000},     {Roof::mma_bf16, 4000},
-               {Roof::wgmma_bf16, 4000}};
+  } roofs[] = {{Roof::hbm_copy, 1000},   {Roof::hbm_read, 1000}, {Roof::l2, 2000},
+               {Roof::shared, 2000},     {Roof::fp32, 4000},     {Roof::mma_bf16, 4000},
+               {Roof::wgmma_bf16, 4000}, {kRoofFp64, 4000},      {kRoofMmaTf32, 4000},
+               {kRoofMmaInt8, 4000},     {kRoofWgmmaTf32, 4000}, {kRoofWgmmaFp8, 4000},
+               {kRoofWgmmaInt8, 4000}};
+  EXPECT_EQ(std::size(roofs), measured_roofs().size());
   for (const auto& one : roofs) {
     Roofs measured;
     enter_roof(one.roof, bytes, flops, all(4), all(2), measured);

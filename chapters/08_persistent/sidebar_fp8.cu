@@ -18,6 +18,7 @@
 #if COOKBOOK_CUDA
 #include "chapters/08_persistent/linked_level.hpp"
 #include "common/bench/bench.hpp"
+#include "common/harness/roofs.hpp"
 #endif
 
 namespace cookbook::gemm {
@@ -183,9 +184,13 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
        prepare_level(chapter_6_entry(), "tma_store", same, wide_at)},
       {"bf16, chapter 8, any_shape", prepare_level(chapter_8_entry(), "any_shape", same, wide_at)}};
   const auto measured = measure(contenders, {}, nullptr);
+  const Roofs roofs = measure_roofs();
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    std::printf("  %-46s %7.1f TFLOP/s %s\n", contenders[i].name.c_str(),
-                same.flops() / measured[i].cold.median * 1e-6, measured[i].error.c_str());
+    const double tflops = same.flops() / measured[i].cold.median * 1e-6;
+    const double roof = (i == 0 ? roofs.wgmma_fp8_tflops : roofs.wgmma_bf16_tflops).value_or(NAN);
+    std::printf("  %-46s %7.1f TFLOP/s, %.0f %% of its roof of %.0f %s\n",
+                contenders[i].name.c_str(), tflops, 100 * tflops / roof, roof,
+                measured[i].error.c_str());
   }
 #endif
   return worst <= 1 ? 0 : 1;

@@ -17,6 +17,7 @@ struct Nvml {
   int (*max_clock)(Device, int, unsigned*) = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
+  int (*energy)(Device, unsigned long long*) = nullptr;  // missing before Volta
   Device device = nullptr;
   bool ready = false;
 
@@ -33,6 +34,7 @@ struct Nvml {
         !load(temperature, "nvmlDeviceGetTemperature") || !load(power, "nvmlDeviceGetPowerUsage")) {
       return;
     }
+    load(energy, "nvmlDeviceGetTotalEnergyConsumption");
     int ordinal = 0;
     char bus[32] = {};
     ready = init() == 0 && cudaGetDevice(&ordinal) == cudaSuccess &&
@@ -61,6 +63,13 @@ std::optional<ClockSample> sample_clocks() {
   api.power(api.device, &milliwatts);
   return ClockSample{0, static_cast<int>(sm), static_cast<int>(memory), static_cast<int>(celsius),
                      milliwatts * 1e-3};
+}
+
+std::optional<double> total_joules() {
+  Nvml& api = nvml();
+  unsigned long long millijoules = 0;
+  if (!api.ready || !api.energy || api.energy(api.device, &millijoules) != 0) return std::nullopt;
+  return 1e-3 * static_cast<double>(millijoules);
 }
 
 int max_sm_clock_mhz() {

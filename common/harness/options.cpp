@@ -68,6 +68,13 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
        {"--list", "--level", "--ladder", "--all", "--check", "--explain", "--no-trace"}) {
     exercise->excludes(app.get_option(other));
   }
+  CLI::Option* profile =
+      app.add_flag("--profile", options.profile,
+                   "run every level of one ladder once, unchecked: for a profiler (./run profile)");
+  app.add_flag(
+         "--energy", options.energy,
+         "with --profile: run each level for half a second instead, and measure joules (NVML)")
+      ->needs(profile);
   app.add_option("--json", options.json, "write machine-readable results to this file");
   CLI::Option* timeline = app.add_option(
       "--timeline", options.timeline,
@@ -75,6 +82,10 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   for (const char* other :
        {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--json"}) {
     timeline->excludes(app.get_option(other));
+  }
+  for (const char* other :
+       {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--timeline"}) {
+    profile->excludes(app.get_option(other));
   }
   app.add_option_function<std::string>(
          "--seed",

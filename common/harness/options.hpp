@@ -18,6 +18,8 @@ struct Options {
   std::vector<std::string> levels;  ///< names or numbers; empty: all
   std::vector<std::string> sizes;   ///< as typed; each becomes a run
   std::string ladder, json;
+  bool profile = false;   ///< run each level once, for a profiler
+  bool energy = false;    ///< with `profile`: without one, and for joules per launch
   std::string timeline;   ///< the file for a timeline; empty: none
   int exercise = 0;       ///< 1, 2 ... ; 0: none
   bool describe = false;  ///< with `exercise`: only say what it is

@@ -59,15 +59,9 @@ void enter_times(const std::vector<TimedContender>& contenders, LadderResult& re
 
 void enter_roof(Roof roof, double bytes, double flops, const Timing& cold, const Timing& hot,
                 Roofs& roofs) {
-  switch (roof) {
-    case Roof::hbm_copy: roofs.hbm_copy_gbps = gbps(bytes, cold); break;
-    case Roof::hbm_read: roofs.hbm_read_gbps = gbps(bytes, cold); break;
-    case Roof::l2: roofs.l2_gbps = gbps(bytes, hot); break;
-    case Roof::shared: roofs.shared_gbps = gbps(bytes, hot); break;
-    case Roof::fp32: roofs.fp32_tflops = tflops(flops, hot); break;
-    case Roof::mma_bf16: roofs.mma_bf16_tflops = tflops(flops, hot); break;
-    case Roof::wgmma_bf16: roofs.wgmma_bf16_tflops = tflops(flops, hot); break;
-    case Roof::own: break;  // nothing measures it
+  const double work = roof_is_bandwidth(roof) ? bytes * 1e-3 : flops * 1e-6;
+  for (const RoofInfo& one : measured_roofs()) {
+    if (one.roof == roof) roofs.*one.value = work / (one.cold ? cold : hot).median;
   }
 }
 

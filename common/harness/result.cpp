@@ -9,6 +9,7 @@
 
 #include "common/harness/process.hpp"
 #include "common/harness/sha256.hpp"
+#include "common/harness/type_roofs.hpp"
 
 namespace cookbook {
 namespace {
@@ -125,31 +126,54 @@ bool LadderResult::all_right() const {
   return true;
 }
 
-std::optional<double> roof_value(const Roofs& roofs, Roof roof) {
-  switch (roof) {
-    case Roof::hbm_copy: return roofs.hbm_copy_gbps;
-    case Roof::hbm_read: return roofs.hbm_read_gbps;
-    case Roof::l2: return roofs.l2_gbps;
-    case Roof::shared: return roofs.shared_gbps;
-    case Roof::fp32: return roofs.fp32_tflops;
-    case Roof::mma_bf16: return roofs.mma_bf16_tflops;
-    case Roof::wgmma_bf16: return roofs.wgmma_bf16_tflops;
-    case Roof::own: return std::nullopt;  // not a measured one
+const std::vector<RoofInfo>& measured_roofs() {
+  static const std::vector<RoofInfo> all = {
+      {Roof::hbm_copy, "HBM copy", "hbm_copy_gbps", "GB/s", &Roofs::hbm_copy_gbps, true},
+      {Roof::hbm_read, "HBM read", "hbm_read_gbps", "GB/s", &Roofs::hbm_read_gbps, true},
+      {Roof::l2, "L2", "l2_gbps", "GB/s", &Roofs::l2_gbps, false},
+      {Roof::shared, "shared memory", "shared_gbps", "GB/s", &Roofs::shared_gbps, false},
+      {Roof::fp32, "FP32 FMA", "fp32_tflops", "TFLOP/s", &Roofs::fp32_tflops, false},
+      {Roof::mma_bf16, "mma.sync bf16", "mma_bf16_tflops", "TFLOP/s", &Roofs::mma_bf16_tflops,
+       false},
+      {Roof::wgmma_bf16, "wgmma bf16", "wgmma_bf16_tflops", "TFLOP/s", &Roofs::wgmma_bf16_tflops,
+       false},
+      {kRoofFp64, "FP64 FMA", "fp64_tflops", "TFLOP/s", &Roofs::fp64_tflops, false},
+      {kRoofMmaTf32, "mma.sync tf32", "mma_tf32_tflops", "TFLOP/s", &Roofs::mma_tf32_tflops, false},
+      {kRoofMmaInt8, "mma.sync int8", "mma_int8_tops", "TOP/s", &Roofs::mma_int8_tops, false},
+      {kRoofWgmmaTf32, "wgmma tf32", "wgmma_tf32_tflops", "TFLOP/s", &Roofs::wgmma_tf32_tflops,
+       false},
+      {kRoofWgmmaFp8, "wgmma fp8", "wgmma_fp8_tflops", "TFLOP/s", &Roofs::wgmma_fp8_tflops, false},
+      {kRoofWgmmaInt8, "wgmma int8", "wgmma_int8_tops", "TOP/s", &Roofs::wgmma_int8_tops, false}};
+  return all;
+}
+
+namespace {
+
+/// Null for Roof::own, which is not measured.
+const RoofInfo* find_roof(Roof roof) {
+  for (const RoofInfo& one : measured_roofs()) {
+    if (one.roof == roof) return &one;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<double> roof_value(const Roofs& roofs, Roof roof) {
+  const RoofInfo* found = find_roof(roof);
+  return found ? roofs.*found->value : std::nullopt;
 }
 
 bool roof_is_bandwidth(Roof roof) { return roof <= Roof::shared; }
 
 const char* roof_name(Roof roof) {
-  static const char* const names[] = {"HBM copy", "HBM read",      "L2",         "shared memory",
-                                      "FP32 FMA", "mma.sync bf16", "wgmma bf16", "stated roof"};
-  return names[static_cast<int>(roof)];
+  const RoofInfo* found = find_roof(roof);
+  return found ? found->name : "stated roof";
 }
 
 std::string LadderResult::speed_unit() const {
-  if (roof == Roof::own) return "G" + operation + "/s";
-  return roof_is_bandwidth(roof) ? "GB/s" : "TFLOP/s";
+  const RoofInfo* found = find_roof(roof);
+  return found ? found->unit : "G" + operation + "/s";
 }
 
 std::optional<double> LadderResult::roof_speed() const {
@@ -165,13 +189,9 @@ std::optional<double> LadderResult::speed(const std::optional<double>& gbps,
 
 nlohmann::ordered_json roofs_json(const std::optional<Roofs>& roofs) {
   if (!roofs) return nullptr;
-  return Json{{"hbm_copy_gbps", optional_json(roofs->hbm_copy_gbps)},
-              {"hbm_read_gbps", optional_json(roofs->hbm_read_gbps)},
-              {"l2_gbps", optional_json(roofs->l2_gbps)},
-              {"shared_gbps", optional_json(roofs->shared_gbps)},
-              {"fp32_tflops", optional_json(roofs->fp32_tflops)},
-              {"mma_bf16_tflops", optional_json(roofs->mma_bf16_tflops)},
-              {"wgmma_bf16_tflops", optional_json(roofs->wgmma_bf16_tflops)}};
+  Json json;
+  for (const RoofInfo& one : measured_roofs()) json[one.key] = optional_json((*roofs).*one.value);
+  return json;
 }
 
 nlohmann::ordered_json to_json(const LadderResult& result) {

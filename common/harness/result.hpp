@@ -57,8 +57,21 @@ struct ReferenceResult {
 
 struct Roofs {
   std::optional<double> hbm_copy_gbps, hbm_read_gbps, l2_gbps, shared_gbps, fp32_tflops,
-      mma_bf16_tflops, wgmma_bf16_tflops;
+      mma_bf16_tflops, wgmma_bf16_tflops, fp64_tflops, mma_tf32_tflops, mma_int8_tops,
+      wgmma_tf32_tflops, wgmma_fp8_tflops, wgmma_int8_tops;
 };
+
+/// What is known of a roof that chapter 0 measures.
+struct RoofInfo {
+  Roof roof;
+  const char* name;                     ///< in the JSON's "roof", and for people
+  const char* key;                      ///< in the JSON's "roofs"
+  const char* unit;                     ///< "GB/s", "TFLOP/s" or "TOP/s"
+  std::optional<double> Roofs::*value;  ///< in that unit
+  bool cold;  ///< measured after the caches were flushed: a roof of device memory
+};
+/// All of them, in the order of the JSON.
+const std::vector<RoofInfo>& measured_roofs();
 
 /// Clock, power and temperature while a ladder was timed (NVML; empty where it is missing).
 struct ClockSample {

@@ -16,6 +16,7 @@
 #include "common/harness/execute.hpp"
 #include "common/harness/exercise.hpp"
 #include "common/harness/process.hpp"
+#include "common/harness/profile.hpp"
 #include "common/harness/timeline.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/crash.hpp"
@@ -158,6 +159,7 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
   try {
     if (const auto status = do_otherwise(chapter, options)) return *status;
     if (options.exercise > 0) return grade_exercise(chapter, options);
+    if (options.profile) return profile_levels(chapter, options);
     if (!options.timeline.empty()) return record_timeline(chapter, options);
     const Plan plan = make_plan(chapter, options,
                                 kTraced                   ? Purpose::trace

@@ -19,12 +19,19 @@ class Sheet:
     tensor: dict  # type -> TFLOP/s, or None
     source: str
 
+    def peak(self, kind):
+        """TFLOP/s or TOP/s of a kind of results.CEILINGS, or None."""
+        return {"fp32": self.fp32, "fp64": self.fp64}.get(kind) or self.tensor.get(kind)
+
     @property
     def roofs(self):
         """With the keys of a run's "roofs". A sheet knows neither L2 nor shared memory."""
         tensor = self.tensor["bf16"]
         known = {"hbm_copy_gbps": self.dram_gbps, "hbm_read_gbps": self.dram_gbps, "fp32_tflops": self.fp32,
-                 "mma_bf16_tflops": tensor, "wgmma_bf16_tflops": tensor}
+                 "mma_bf16_tflops": tensor, "wgmma_bf16_tflops": tensor, "fp64_tflops": self.fp64,
+                 "mma_tf32_tflops": self.tensor["tf32"], "wgmma_tf32_tflops": self.tensor["tf32"],
+                 "mma_int8_tops": self.tensor["int8"], "wgmma_int8_tops": self.tensor["int8"],
+                 "wgmma_fp8_tflops": self.tensor["fp8"]}
         return {key: value for key, value in known.items() if value}
 
 

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from . import memories, style
 from .comparison import size_and_mask
-from .results import size_text, traffic
+from .results import CORES, KINDS, size_text, traffic
 from .style import plt
 from .tables import against_reference, percent, significant
 
@@ -162,10 +162,7 @@ class Chart:
 
     def ceilings(self):
         """The measured ceilings of these cores: on tensor cores both kinds of instruction."""
-        roofs = self.run.json.get("roofs") or {}
-        names = ([("FP32 FMA", "fp32_tflops")] if self.run.json["roof"] == "FP32 FMA" else
-                 [("mma.sync bf16", "mma_bf16_tflops"), ("wgmma bf16", "wgmma_bf16_tflops")])
-        return [(name, roofs[key]) for name, key in names if roofs.get(key)]
+        return self.run.ceilings()
 
     def sheet_diagonal(self):
         return self.run.sheet.dram_gbps * self.scale if self.run.sheet else None
@@ -173,7 +170,7 @@ class Chart:
     def sheet_ceiling(self):
         if not self.flops or not self.run.sheet:
             return None
-        return self.run.sheet.fp32 if self.run.json["roof"] == "FP32 FMA" else self.run.sheet.tensor["bf16"]
+        return self.run.sheet.peak(KINDS[self.run.json["roof"]])
 
 
 def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
@@ -220,13 +217,13 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
             lower = len(chart.ceilings()) > 1 and value == min(v for _, v in chart.ceilings())
             # Of several memories the slowest meets the ceiling last: to the right of it the line is alone.
             ridge = value / slopes[0][1] if slopes else low
-            axes.annotate(f"{name} {significant(value)} TFLOP/s", (max(ridge, low), value), xytext=(44 if lower else 9, -2 if lower else 2),
+            axes.annotate(f"{name} {significant(value)} {chart.unit}", (max(ridge, low), value), xytext=(44 if lower else 9, -2 if lower else 2),
                           textcoords="offset points", fontsize=7.5, color=theme.text if mine else theme.muted,
                           va="top" if lower else "bottom", ha="left", zorder=1.5,
                           bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.4, "alpha": 0.75})
         if narrow:
             text = ", ".join(f"{name} {significant(value)}" for name, value in reversed(chart.ceilings()))
-            axes.text(0.02, 0.99, text + " TFLOP/s", transform=axes.transAxes, fontsize=7.5, color=theme.text, va="top")
+            axes.text(0.02, 0.99, f"{text} {chart.unit}", transform=axes.transAxes, fontsize=7.5, color=theme.text, va="top")
     if sheet_ceiling and chart.run.roofs_measured:
         start = sheet_ceiling / chart.sheet_diagonal() if chart.sheet_diagonal() else low
         axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], color=theme.muted, linewidth=1,
@@ -259,7 +256,7 @@ def set_angles(axes, figure, charts, x_range, y_range):
 def axis_labels(axes, chart):
     if chart.flops:
         axes.set_xlabel("FLOP per byte")
-        axes.set_ylabel("TFLOP/s")
+        axes.set_ylabel(chart.unit)
     else:
         axes.set_xlabel("bytes the problem needs, per byte moved   (1: each byte once)")
         axes.set_ylabel("GB/s of bytes the problem needs")
@@ -442,8 +439,8 @@ def roofline(run, theme):
     return figure
 
 
-PANELS = [("Moving bytes", lambda run: not run.counts_flops), ("FP32 cores", lambda run: run.json["roof"] == "FP32 FMA"),
-          ("Tensor cores", lambda run: run.counts_flops and run.json["roof"] != "FP32 FMA")]
+PANELS = [("Moving bytes", lambda run: not run.counts_flops), ("FP32 cores", lambda run: run.json["roof"] in CORES),
+          ("Tensor cores", lambda run: run.counts_flops and run.json["roof"] not in CORES)]
 
 
 def book_runs(results, chapters):

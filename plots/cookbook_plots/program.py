@@ -203,7 +203,7 @@ def roofs_of(device):
     if found := own.measured_roofs(device, []):
         return *found, True
     if sheet := devices.sheet_of(device):
-        return sheet.roofs | {"fp64_tflops": sheet.fp64}, f"data sheet ({sheet.name})", False
+        return sheet.roofs, f"data sheet ({sheet.name})", False
     return {}, "", False
 
 
@@ -227,7 +227,7 @@ def table(kernels, roofs):
 class Chart:
     """What figures.draw_roofs asks of a roofline, for kernels that share roofs but no problem."""
 
-    flops, scale, algorithmic = True, 1e-3, None
+    flops, scale, algorithmic, unit = True, 1e-3, None, "TFLOP/s"
 
     def __init__(self, kernels, roofs, measured):
         self.kernels, self.roofs = kernels, roofs

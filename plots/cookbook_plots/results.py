@@ -15,8 +15,16 @@ ROOF_LIMIT = 1.03  # a point further above its roof is an error of measurement
 OWN_ROOF = "stated roof"  # not measured: the ladder says what it is
 # The run's "roof" and the key of its value under "roofs".
 ROOF_KEYS = {"HBM copy": "hbm_copy_gbps", "HBM read": "hbm_read_gbps", "L2": "l2_gbps",
-             "shared memory": "shared_gbps", "FP32 FMA": "fp32_tflops",
-             "mma.sync bf16": "mma_bf16_tflops", "wgmma bf16": "wgmma_bf16_tflops"}
+             "shared memory": "shared_gbps", "FP32 FMA": "fp32_tflops", "FP64 FMA": "fp64_tflops",
+             "mma.sync bf16": "mma_bf16_tflops", "wgmma bf16": "wgmma_bf16_tflops",
+             "mma.sync tf32": "mma_tf32_tflops", "wgmma tf32": "wgmma_tf32_tflops",
+             "mma.sync int8": "mma_int8_tops", "wgmma int8": "wgmma_int8_tops", "wgmma fp8": "wgmma_fp8_tflops"}
+# Those of arithmetic, by what computes on what: a figure draws the ceilings of one kind.
+CEILINGS = {"fp32": ["FP32 FMA"], "fp64": ["FP64 FMA"], "bf16": ["mma.sync bf16", "wgmma bf16"],
+            "tf32": ["mma.sync tf32", "wgmma tf32"], "fp8": ["wgmma fp8"], "int8": ["mma.sync int8", "wgmma int8"]}
+KINDS = {name: kind for kind, names in CEILINGS.items() for name in names}
+CORES = ("FP32 FMA", "FP64 FMA")  # the others are tensor cores
+
 
 class ResultError(Exception):
     """Results that cannot be read, or cannot be true."""
@@ -28,6 +36,7 @@ class Level:
     json: dict
     stale: bool = False  # its source has changed since it was measured
     measured_bytes: dict = field(default_factory=dict)  # from ncu: {"dram": ..., "l2": ...}
+    energy: dict = None  # from NVML, back to back: {"joules": per launch, "us": ..., "watts": ...}
     counted: "Counted" = None  # by the SIMT backend
 
     @property
@@ -90,7 +99,7 @@ class Run:
 
     @property
     def counts_flops(self):
-        return self.json["roof"] in ("FP32 FMA", "mma.sync bf16", "wgmma bf16")
+        return self.json["roof"] in KINDS
 
     @property
     def counts_own(self):
@@ -101,7 +110,9 @@ class Run:
     def unit(self):
         if self.counts_own:
             return f"G{self.json['problem']['operation']}/s"
-        return "TFLOP/s" if self.counts_flops else "GB/s"
+        if not self.counts_flops:
+            return "GB/s"
+        return "TOP/s" if KINDS[self.json["roof"]] == "int8" else "TFLOP/s"
 
     def speed_of_time(self, microseconds):
         problem = self.json["problem"]
@@ -120,6 +131,12 @@ class Run:
             return self.json["own_gops"]
         roofs = self.json.get("roofs") or {}
         return roofs.get(ROOF_KEYS.get(self.json["roof"], ""))
+
+    def ceilings(self, roofs=None):
+        """(name, value) of the ceilings of its arithmetic that are known; [] where it counts bytes."""
+        roofs = (self.json.get("roofs") or {}) if roofs is None else roofs
+        names = CEILINGS[KINDS[self.json["roof"]]] if self.counts_flops else []
+        return [(name, roofs[ROOF_KEYS[name]]) for name in names if roofs.get(ROOF_KEYS[name])]
 
     @property
     def references(self):
@@ -256,6 +273,7 @@ class Results:
             for level in run.levels if run else []:
                 if level.name == profile["level"]:
                     level.measured_bytes = {k: v for k, v in profile["bytes"].items() if v}
+                    level.energy = profile.get("energy")
                     used.add(file)
         self.unread = [file for file in self.unread if file not in used]
 

@@ -8,7 +8,7 @@ STALE = "†"
 NO_GAIN = "§"  # the last level is not faster than the first, at the ladder's own size
 ELSEWHERE = "‡"  # against a library on another problem than the ladder's own
 ROOFS = [("HBM copy", "hbm_copy_gbps", "GB/s"), ("L2", "l2_gbps", "GB/s"), ("FP32", "fp32_tflops", "TFLOP/s"),
-         ("mma.sync", "mma_bf16_tflops", "TFLOP/s"), ("wgmma", "wgmma_bf16_tflops", "TFLOP/s")]
+         ("mma.sync bf16", "mma_bf16_tflops", "TFLOP/s"), ("wgmma bf16", "wgmma_bf16_tflops", "TFLOP/s")]
 
 
 class MarkerError(Exception):
@@ -43,6 +43,13 @@ def duration(microseconds):
     return f"{microseconds:,.1f} µs"
 
 
+def energy(joules):
+    for unit, size in (("J", 1), ("mJ", 1e-3)):
+        if joules >= size:
+            return f"{significant(joules / size)} {unit}"
+    return f"{significant(joules * 1e6)} µJ"
+
+
 def significant(value):
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
@@ -69,12 +76,14 @@ def code(name):
     return f"`{name}`"
 
 
-def conditions(run):
+def conditions(run, with_problem=True):
     """One line: on what, how large, when, from which commit."""
     device = run.json["device"]
     problem = run.json["problem"]
-    parts = [device["name"], f"{' x '.join(problem['dims'])} = {size_text(run.size)}",
-             problem["dtype"] + (f" {problem['layout']}" if problem.get("layout") else "")]
+    parts = [device["name"]]
+    if with_problem:
+        parts += [f"{' x '.join(problem['dims'])} = {size_text(run.size)}",
+                  problem["dtype"] + (f" {problem['layout']}" if problem.get("layout") else "")]
     if device.get("toolkit"):
         parts.append(f"CUDA {device['toolkit']}")
     if device.get("driver"):
@@ -111,6 +120,10 @@ def ladder_table(run):
     if reference:
         header.append(f"vs {reference}")
         align += "r"
+    has_energy = any(level.energy for level in run.timed)
+    if has_energy:
+        header.append("energy")
+        align += "r"
     rows, any_stale, skipped = [], False, []
     for level in run.levels:
         any_stale |= level.stale
@@ -118,27 +131,53 @@ def ladder_table(run):
         if not level.timed:
             skipped.append(f"{code(level.name)} {level.json['status']}"
                            + (f": {level.json['reason']}" if level.json.get("reason") else ""))
-            rows.append([level.index, name, "-", "-", "-", "-", "-"] + (["-"] if reference else []))
+            rows.append([level.index, name] + ["-"] * (len(header) - 2))
             continue
         cells = [level.index, name, duration(level.time()), significant(run.speed(level)),
                  percent(level.fraction), limit(run, level), against_previous(level)]
         if reference:
             cells.append(against_reference(level))
+        if has_energy:
+            cells.append(energy(level.energy["joules"]) if level.energy else "-")
         rows.append(cells)
     for other in run.references:
         speed = run.speed_of_time(other["time_us"]["median"])
         fraction = speed / run.roof_value if run.roof_value else None
         cells = ["", other["name"], duration(other["time_us"]["median"]), significant(speed),
                  percent(fraction), "", ""]
-        rows.append(cells + ([""] if reference else []))
+        rows.append(cells + [""] * (len(header) - len(cells)))
     roof = run.roof_value
     below = f"{conditions(run)}; median of cold runs; roof: {run.json['roof']}"
     if roof:
         below += f", {significant(roof)} {run.unit} measured in the same run"
+    if has_energy:
+        below += "; energy: of the whole GPU per launch, back to back, by NVML's counter"
     lines = [table(header, rows, align), "", below + "."]
     if skipped:
         lines += ["", f"Not timed: {'; '.join(skipped)}."]
     if any_stale:
+        lines += ["", f"{STALE} measured before its source last changed."]
+    return "\n".join(lines)
+
+
+def roofs_table(runs):
+    """Chapter 0: a row per roof, since each of its ladders has one level."""
+    rows, stale = [], False
+    for run in runs:
+        for level in run.levels:
+            stale |= level.stale
+            name = code(run.ladder) + (f" {STALE}" if level.stale else "")
+            if not level.timed:
+                rows.append([name, run.json["title"], "-", "-", level.json.get("reason") or level.json["status"], "-"])
+                continue
+            roof = f"{significant(run.roof_value)} {run.unit}" if run.roof_value else "-"
+            rows.append([name, run.json["title"], duration(level.time()), f"{significant(run.speed(level))} {run.unit}", roof,
+                         percent(level.fraction)])
+    header = ["ladder", "unit", "time", "cold", "roof", "cold, of roof"]
+    lines = [table(header, rows, "llrrrr"), "",
+             f"{conditions(runs[0], with_problem=False)}; median of cold runs; the roof is measured hot where the unit "
+             "is on the chip."]
+    if stale:
         lines += ["", f"{STALE} measured before its source last changed."]
     return "\n".join(lines)
 
@@ -235,6 +274,8 @@ def chapter_text(info, results, figures):
     own = autotuning.readme_parts(results, figures) if results and info.number == autotuning.CHAPTER else []
     if not runs and not own:
         return ""
+    if info.number == 0:
+        return roofs_table(runs)
     parts = []
     for index, run in enumerate(runs):
         parts.append(f"**{run.ladder}** · {run.json['title']}")

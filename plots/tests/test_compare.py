@@ -16,7 +16,8 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import compare  # noqa: E402
 import contestants  # noqa: E402
-from contestants import cutile, cutlass, flash_attention_3, libraries, timing  # noqa: E402
+from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,  # noqa: E402
+                         timing)
 from cookbook_plots import book  # noqa: E402
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "triton"))
@@ -46,6 +47,40 @@ class FlashAttention3(unittest.TestCase):
         import compare_attention
         for level, file in compare_attention.LEVELS.items():
             self.assertEqual(compare_attention.source_of(level), book.ROOT / file)
+
+
+class TileLangAndQuack(unittest.TestCase):
+    """Where they cannot run, the reason is given, and nothing else is lost."""
+
+    def test_reasons(self):
+        tensor = mock.Mock(shape=(64, 64))
+        with mock.patch.dict(sys.modules, {"tilelang": None, "quack": None, "quack.softmax": None, "torch": mock.Mock()}):
+            self.assertIsNone(tilelang_kernels.version())
+            self.assertEqual(tilelang_kernels.choose(tensor, tensor, tensor, None), (None, "not installed (PyPI: tilelang)"))
+            self.assertIn("quack", quack_softmax.make(tensor, tensor))
+        with mock.patch.object(quack_softmax.importlib, "import_module", side_effect=ModuleNotFoundError(name="quack")), \
+                mock.patch.dict(sys.modules, torch=mock.Mock()):
+            self.assertEqual(quack_softmax.make(tensor, tensor), "not installed (PyPI: quack-kernels)")
+        with mock.patch.object(quack_softmax.importlib, "import_module", side_effect=RuntimeError("driver\ntoo old")), \
+                mock.patch.dict(sys.modules, torch=mock.Mock()):
+            self.assertEqual(quack_softmax.make(tensor, tensor), "does not load: RuntimeError: driver")
+
+    def test_a_configuration_that_does_not_compile_is_left_out(self):
+        compiled = []
+
+        def compile(function):
+            if function[-1] != tilelang_kernels.CONFIGS[1]:
+                raise RuntimeError("too much shared memory")
+            return lambda *tensors: compiled.append(tensors)
+
+        a, b, out = (mock.Mock(shape=shape) for shape in ((64, 32), (32, 48), (64, 48)))
+        with mock.patch.dict(sys.modules, tilelang=mock.Mock(compile=compile)), \
+                mock.patch.object(tilelang_kernels, "product", lambda *problem: problem):
+            config, call = tilelang_kernels.choose(
+                a, b, out, lambda configs, make: timing.fastest(configs, make, None, timing.Budget(10)))
+            call()
+        self.assertEqual(config, tilelang_kernels.CONFIGS[1])
+        self.assertEqual(compiled, [(a, b, out)] * 2)
 
 
 class Cutlass(unittest.TestCase):

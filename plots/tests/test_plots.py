@@ -15,7 +15,7 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import profile_levels  # noqa: E402
-from cookbook_plots import book, cli, figures, style, tables  # noqa: E402
+from cookbook_plots import book, cli, figures, memories, style, tables  # noqa: E402
 from cookbook_plots.results import Results, gpus, traffic  # noqa: E402
 
 LEVEL = "// SPDX-License-Identifier: MIT\n#include \"chapters/01_copy/problem.hpp\"\nint level;\n"
@@ -420,6 +420,63 @@ class Choosing(Book):
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], 9000 * 32 / 64000)
         self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
 
+    def profiled(self, **more):
+        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [1000], **more}]},
+                   "profile-1.json")
+        return Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+
+    def test_energy_per_launch_is_a_column_where_it_was_measured(self):
+        self.write(document(self.digest))
+        self.assertNotIn("energy", tables.ladder_table(Results(self.results / "h200", self.hashes).headline[(1, "copy")]))
+        energy = {"joules": 0.0125, "us": 25, "watts": 500}
+        lines = tables.ladder_table(self.profiled(bytes={"dram": 12e6}, energy=energy)).splitlines()
+        self.assertEqual([line.split("|")[-2].strip() for line in lines[:5]], ["energy", "---:", "-", "12.5 mJ", ""])
+        self.assertIn("NVML", lines[-1])
+        for joules, text in ((2, "2 J"), (0.5, "500 mJ"), (3.2e-5, "32 µJ")):
+            self.assertEqual(tables.energy(joules), text)
+
+    def test_bytes_of_the_data_pipe_go_before_counted_ones_and_those_of_l1_do_not(self):
+        content = document(self.digest)
+        content["runs"][0]["levels"][1]["counters"]["shared_load_wavefronts"] = 1000
+        self.write(content)
+        for moved, expected in (({"l1": 5e6}, memories.COUNTED), ({"l1": 5e6, "shared": 7e6}, memories.NCU)):
+            run = self.profiled(bytes=moved)
+            self.assertEqual(memories.moved(run, run.levels[1])["shared"].origin, expected)
+        self.assertEqual(memories.moved(run, run.levels[1])["shared"].bytes, 7e6)
+
+    def test_a_ladder_of_another_type_has_its_own_ceilings(self):
+        content = self.product()
+        run = content["runs"][0]
+        run["roofs"].update(fp64_tflops=34, mma_tf32_tflops=300, wgmma_tf32_tflops=450, wgmma_int8_tops=1800)
+        for roof, unit, ceilings in (("mma.sync tf32", "TFLOP/s", [("mma.sync tf32", 300), ("wgmma tf32", 450)]),
+                                     ("wgmma int8", "TOP/s", [("wgmma int8", 1800)]), ("FP64 FMA", "TFLOP/s", [("FP64 FMA", 34)]),
+                                     ("wgmma fp8", "TFLOP/s", [])):
+            run["roof"] = roof
+            self.write(content)
+            found = Results(self.results / "h200", self.hashes).headline[(2, "gemm")]
+            self.assertEqual((found.unit, found.ceilings()), (unit, ceilings))
+            if ceilings:
+                status, text = self.run_cli()
+                self.assertEqual(status, 0, text)
+                drawn = (self.root / "figures/h200/chapter-2-roofline-light.svg").read_text()
+                for name, value in ceilings:
+                    self.assertIn(f"{name} {tables.significant(value)} {unit}", drawn)
+
+    def test_chapter_0_is_one_table_and_its_units_are_their_own_limit(self):
+        content = document(self.digest)
+        run = content["runs"][0]
+        run.update(chapter=0, ladder="l2", roof="L2", title="L2 again and again", references=[], levels=run["levels"][:1])
+        shared = copy.deepcopy(run) | {"ladder": "shared", "roof": "shared memory"}
+        content["runs"].append(shared)
+        self.write(content, "chapter-0.json")
+        results = Results(self.results / "h200", self.hashes)
+        text = tables.chapter_text(book.ChapterInfo(0, "00_roofs", "Roofs"), results, {})
+        self.assertEqual(text.count("| --- |"), 1)
+        self.assertIn("| `l2` | L2 again and again | 20.0 µs | 400 GB/s | 8,000 GB/s |", text)
+        for ladder, memory in (("l2", "l2"), ("shared", "shared")):
+            run = results.headline[(0, ladder)]
+            self.assertEqual({name: one.bytes for name, one in memories.moved(run, run.levels[0]).items()}, {memory: 8e6})
+
     def product(self):
         """A run of a GEMM timed at (1024, 2048, 4096) and traced at (128, 256, 64)."""
         content = document(self.digest)
@@ -709,31 +766,42 @@ class ProfileScript(unittest.TestCase):
 
 
 class Ncu(unittest.TestCase):
-    CSV = ('==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
-           '"0","first","dram__bytes.sum","byte","1,000"\n"0","first","lts__t_bytes.sum","byte","3,000"\n'
-           '"1","second","dram__bytes.sum","byte","500"\n"2","first","dram__bytes.sum","byte","1,000"\n'
-           '"3","second","dram__bytes.sum","byte","500"\n')
+    MARK = "void fill_words<unsigned int>(T1 *, unsigned long, T1)"
 
-    def test_bytes_of_one_run_of_a_level_with_two_kernels(self):
-        moved, _, launches = profile_levels.parse(self.CSV)
-        self.assertEqual(moved["dram"], 1500)
-        self.assertEqual(launches, 4)
+    def csv(self, *launches):
+        """ncu's CSV of (kernel, dram bytes, l2 bytes) per launch."""
+        lines = ['==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"']
+        for number, (kernel, dram, l2) in enumerate(launches):
+            for metric, value in (("dram__bytes.sum", dram), ("lts__t_bytes.sum", l2)):
+                lines.append(f'"{number}","{kernel}","{metric}","byte","{value:,}"')
+        return "\n".join(lines) + "\n"
 
-    def test_no_kernel_is_an_error(self):
-        with self.assertRaises(ValueError):
-            profile_levels.parse("==PROF== nothing\n")
+    def two_levels(self):
+        """A level of two kernels, and one of a kernel that is launched twice."""
+        return self.csv((self.MARK, 7, 7), ("first", 1000, 3000), ("second", 500, 600), (self.MARK, 7, 7),
+                        ("third", 40, 50), ("third", 40, 50))
+
+    def test_bytes_of_levels_with_several_launches(self):
+        (first, _, two), (second, _, also_two) = profile_levels.parse(self.two_levels())
+        self.assertEqual((first, second), ({"dram": 1500, "l2": 3600}, {"dram": 80, "l2": 100}))
+        self.assertEqual((two, also_two), (2, 2))
+
+    def test_no_kernel_or_none_with_a_mark_is_an_error(self):
+        for text in ("==PROF== nothing\n", self.csv(("first", 1000, 3000), (self.MARK, 7, 7))):
+            with self.assertRaises(ValueError):
+                profile_levels.parse(text)
 
     def test_what_ncu_prints(self):
         """The layout of `ncu --csv --print-units base --metrics ...`; the numbers are made up."""
         text = (Path(__file__).parent / "ncu.csv").read_text()
-        moved, work, launches = profile_levels.parse(text, 2)
-        self.assertEqual(launches, 3, "the third belongs to a run that was cut off")
+        (moved, work, launches), (after, nothing, none) = profile_levels.parse(text)
+        self.assertEqual((launches, none), (2, 0), "a mark without a launch: the level was cut off")
         self.assertEqual(moved, {"dram": 536870912 + 1048576, "l2": 805306368 + 2097152, "l1": 1073741824 + 4194304})
-        self.assertEqual(work["fp32"], 1000 + 2000 + 2 * 4000 + 24)
-        self.assertEqual(work["tensor"], 137438953472)
-        self.assertEqual(profile_levels.parse(text, 1)[0]["dram"], (536870912 + 1048576 + 7) / 3)
-        with self.assertRaises(ValueError):
-            profile_levels.parse(text, 4)
+        self.assertEqual(work, {"fp32": 1000 + 2000 + 2 * 4000 + 24, "tensor": 137438953472})
+        self.assertEqual((after, nothing), ({}, {"fp32": None, "tensor": None}))
+
+    def test_counters_that_the_gpu_lacks_are_null(self):
+        self.assertEqual(profile_levels.parse(self.two_levels())[0][1], {"fp32": None, "tensor": None})
 
     def test_what_could_not_be_measured_stays_as_it_was(self):
         def profiles(value, *names):
@@ -744,39 +812,64 @@ class Ncu(unittest.TestCase):
             out = Path(folder) / "gpu/profile-1.json"
             self.assertFalse(profile_levels.write(out, [], ["a"]))
             self.assertFalse(out.exists(), "nothing was measured")
-            self.assertTrue(profile_levels.write(out, profiles(1, "a", "b"), ["a", "b"]))
-            self.assertFalse(profile_levels.write(out, profiles(2, "b"), ["a", "b"]))
+            self.assertTrue(profile_levels.write(out, profiles(1, "a", "b"), []))
+            self.assertFalse(profile_levels.write(out, profiles(2, "b"), ["a"]))
             self.assertIn("not measured: a; 1 older", said.getvalue())
             found = {p["level"]: p["bytes"]["dram"] for p in json.loads(out.read_text())["profiles"]}
             self.assertEqual(found, {"a": 1, "b": 2})
-            self.assertTrue(profile_levels.write(out, profiles(3, "b"), ["b"]))
+            self.assertTrue(profile_levels.write(out, profiles(3, "b"), []))
             self.assertEqual(len(json.loads(out.read_text())["profiles"]), 1, "a whole ladder replaces the file")
 
-    def test_a_level_that_fails_or_takes_too_long_fails_the_command(self):
-        def ncu(metrics, launches, command, seconds):
-            level = command[command.index("--level") + 1]
-            if level == "slow":
-                raise subprocess.TimeoutExpired("ncu", seconds)
-            return subprocess.CompletedProcess("ncu", 0, self.CSV if level == "good" else "no kernel", "")
+    def profile(self, out, levels, text, energy=None):
+        """main() with stand-ins for the executable, which says `levels` as (name, why it was left out), and for ncu,
+        which says `text` (None: it takes too long). Returns the exit status and what was printed."""
+        def run(command, **options):
+            if command[0] == "nvidia-smi":
+                return mock.Mock(stdout="none\n", stderr="")
+            if command[0] == "ncu" and text is None:
+                raise subprocess.TimeoutExpired(command, options["timeout"])
+            about = {"chapter": 1, "ladder": "copy", "size": [8], "device": "none", "levels": [
+                {"name": name, "reason": reason, "energy": energy} for name, reason in levels]}
+            if command[0] == "ncu" or energy:
+                Path(command[command.index("--json") + 1]).write_text(json.dumps(about))
+            return mock.Mock(stdout=text, stderr="--energy: NVML does not know")
 
-        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-            out = Path(folder) / "profile-1.json"
-            for stream in (contextlib.redirect_stderr, contextlib.redirect_stdout):
-                stack.enter_context(stream(io.StringIO()))
-            stack.enter_context(mock.patch.object(profile_levels, "ncu", ncu))
-            for where, name, stand in (
-                    (profile_levels, "Results", lambda folder: mock.Mock(of_chapter=lambda n: [])),
-                    (profile_levels.subprocess, "run", lambda *a, **k: mock.Mock(stdout="none\n"))):
+        with contextlib.ExitStack() as stack:
+            root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            (root / "build").mkdir()
+            said = stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+            stack.enter_context(contextlib.redirect_stdout(said))
+            for where, name, stand in ((profile_levels, "ROOT", root), (profile_levels, "RESULTS", root / "results"),
+                                       (profile_levels.subprocess, "run", run),
+                                       (sys, "argv", ["profile", "1", "--out", str(out)])):
                 stack.enter_context(mock.patch.object(where, name, stand))
-            for levels, status in ((["good"], 0), (["good", "slow"], 1), (["good", "broken"], 1)):
-                stack.enter_context(mock.patch.object(profile_levels, "describe", lambda *a, levels=levels: (
-                    "copy", [8], levels, "none")))
-                stack.enter_context(mock.patch.object(sys, "argv", ["profile", "1", "--out", str(out)]))
-                self.assertEqual(profile_levels.main(), status, levels)
-                self.assertEqual([p["level"] for p in json.loads(out.read_text())["profiles"]], ["good"])
+            return profile_levels.main(), said.getvalue()
 
-    def test_counters_that_the_gpu_lacks_are_null(self):
-        self.assertEqual(profile_levels.parse(self.CSV, 2)[1], {"fp32": None, "tensor": None})
+    def test_a_whole_ladder_is_measured_by_one_process(self):
+        joules = {"joules": 0.25, "us": 500, "watts": 500}
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "profile-1.json"
+            status, said = self.profile(out, [("a", ""), ("b", "")], self.two_levels(), joules)
+            self.assertEqual(status, 0, said)
+            found = json.loads(out.read_text())["profiles"]
+            self.assertEqual([(p["level"], p["bytes"]["dram"], p["launches"], p["energy"]) for p in found],
+                             [("a", 1500, 2, joules), ("b", 80, 2, joules)])
+            status, said = self.profile(out, [("a", ""), ("b", "")], self.two_levels())
+            self.assertEqual(status, 0, "bytes count without energy")
+            self.assertIn("no energy: --energy: NVML does not know", said)
+
+    def test_what_fails_fails_the_command(self):
+        whole = self.two_levels()
+        for levels, text, why in ((["a", "b"], None, "took longer"), (["a", "b"], "no kernel", "reported no kernel"),
+                                  (["a", "b", "c"], whole, "3 levels were launched, and ncu saw 2"),
+                                  (["a", "b"], "==ERROR== ERR_NVGPUCTRPERM", "refuses counters"),
+                                  (["a", "b", "c: needs sm_100"], whole, "not measured: c")):
+            with tempfile.TemporaryDirectory() as folder:
+                out = Path(folder) / "profile-1.json"
+                status, said = self.profile(out, [tuple((name + ": ").split(": ")[:2]) for name in levels], text)
+                self.assertEqual(status, 1, levels)
+                self.assertIn(why, said)
+                self.assertEqual(out.exists(), why.startswith("not measured"))
 
 
 if __name__ == "__main__":
