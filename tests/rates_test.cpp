@@ -97,6 +97,27 @@ TEST(Rates, OperationsOfItsOwnKind) {
   EXPECT_EQ(to_json(ladder_of(1, 0)).contains("own_gops"), false);
 }
 
+TEST(Rates, ALevelIsOverItsRoofByMoreThanThreePerCent) {
+  LevelResult level;
+  EXPECT_FALSE(over_its_roof(level));  // no roof is known
+  level.roof_fraction = 1.03;
+  EXPECT_FALSE(over_its_roof(level));
+  level.roof_fraction = 1.031;
+  EXPECT_TRUE(over_its_roof(level));
+}
+
+TEST(Rates, ARoofThatIsMeasuredAgainOnlyRises) {
+  Roofs roofs, again;
+  roofs.fp32_tflops = 60, roofs.l2_gbps = 8000, roofs.wgmma_int8_tops = 1700;
+  again.fp32_tflops = 65, again.l2_gbps = 7000, again.fp64_tflops = 33;
+  raise_roofs(again, roofs);
+  EXPECT_EQ(roofs.fp32_tflops, 65);
+  EXPECT_EQ(roofs.l2_gbps, 8000);
+  EXPECT_EQ(roofs.fp64_tflops, 33);
+  EXPECT_EQ(roofs.wgmma_int8_tops, 1700);
+  EXPECT_EQ(roofs.hbm_copy_gbps, std::nullopt);
+}
+
 TEST(Rates, AFasterLevelHasARatioAboveOne) {
   LadderResult result = ladder_of(2, 1);
   enter_times({contender(0, 0, "slow", 6), contender(1, 1, "fast", 2), library(0, "lib", 3)},

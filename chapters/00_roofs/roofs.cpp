@@ -11,7 +11,8 @@ namespace cookbook {
 
 Chapter chapter_0_entry();
 
-Roofs measure_roofs(const std::function<void(const std::string&)>& progress) {
+Roofs measure_roofs(const std::function<void(const std::string&)>& progress,
+                    std::optional<Roof> only) {
   // The inputs are drawn once; measuring again only launches again.
   struct Prepared {
     Roof roof;
@@ -39,6 +40,7 @@ Roofs measure_roofs(const std::function<void(const std::string&)>& progress) {
   options.seconds = 0.15;
   Roofs roofs;
   for (const Prepared& entry : prepared) {
+    if (only && entry.roof != *only) continue;
     if (progress) progress("measuring this GPU's roofs: " + entry.contender.name);
     const Measurement m = measure({entry.contender}, options, nullptr).front();
     if (!m.error.empty()) continue;

@@ -4,11 +4,13 @@
 // without global memory and without barriers: with fragments that stay in registers, and with
 // fragments that are loaded from shared memory for each step. The order of the FMAs varies.
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
 #include "chapters/04_double_buffering/level_5_wide_tile.cuh"
 #include "common/bench/bench.hpp"
+#include "common/harness/arguments.hpp"
 
 namespace cookbook::sgemm {
 namespace {
@@ -120,24 +122,33 @@ void add_all(const float* in, float* out, std::vector<Row>& rows,
   add<kRows, kCols, kBlocksPerSm, Order::row_pairs, true>(in, out, rows, contenders);
 }
 
-}  // namespace
-}  // namespace cookbook::sgemm
-
-int main() {
-  using namespace cookbook;
+void run() {
   const std::vector<float> ones(8192, 1.0f);
   DeviceMemory in(ones.size() * sizeof(float), "in");
   DeviceMemory out(std::size_t{2} * 256 * device_info().sm_count * sizeof(float), "out");
   in.copy_from_host(ones.data(), in.bytes());
-  std::vector<sgemm::Row> rows;
+  std::vector<Row> rows;
   std::vector<Contender> contenders;
-  sgemm::add_all<16, 8, 1>(in.as<float>(), out.as<float>(), rows, contenders);
-  sgemm::add_all<8, 8, 2>(in.as<float>(), out.as<float>(), rows, contenders);
+  add_all<16, 8, 1>(in.as<float>(), out.as<float>(), rows, contenders);
+  add_all<8, 8, 2>(in.as<float>(), out.as<float>(), rows, contenders);
   const std::vector<Measurement> measured = measure(contenders, {}, nullptr);
   std::printf("%-56s TFLOP/s\n", "thread tile, fragments from, order of the FMAs");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::printf("%-56s %7.1f %s\n", rows[i].name.c_str(),
                 measured[i].cold.median > 0 ? rows[i].flops / measured[i].cold.median * 1e-6 : 0.0,
                 measured[i].error.c_str());
+  }
+}
+
+}  // namespace
+}  // namespace cookbook::sgemm
+
+int main(int argc, char** argv) {
+  cookbook::take_no_arguments(argc, argv);
+  try {
+    cookbook::sgemm::run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "chapter-4-ceiling: %s\n", error.what());
+    return 1;
   }
 }

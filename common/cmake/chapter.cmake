@@ -130,12 +130,6 @@ function(cookbook_ladders name source root)
     if(COOKBOOK_HOPPER AND (cuda_only MATCHES "sm_90a" OR COOKBOOK_PTXAS_REPORT))
       set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES ${COOKBOOK_HOPPER})
     endif()
-    # Nobody reads what the compile check says of the registers of an experiment that runs on older
-    # GPUs too, and so holds no wgmma: without optimisation it takes half the time.
-    if(COOKBOOK_PTXAS_REPORT AND cuda_only AND NOT cuda_only MATCHES "sm_90a")
-      target_compile_options(${target} PRIVATE
-        "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcicc -O0 -Xptxas -O0>")
-    endif()
     target_link_libraries(${target} PRIVATE cookbook_kernel cookbook_harness)
     if(COOKBOOK_BACKEND STREQUAL "cuda")
       target_link_libraries(${target} PRIVATE cookbook_bench cookbook_libraries)

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "common/harness/options.hpp"
+#include "common/harness/rates.hpp"
 
 namespace cookbook {
 namespace {
@@ -97,10 +98,6 @@ std::string wrapped(const std::string& text, int indent) {
     lines += line + "\n";
   }
   return lines;
-}
-
-bool over_its_roof(const LevelResult& level) {
-  return level.roof_fraction && *level.roof_fraction > 1.03;
 }
 
 void print_below(const LevelResult& level, bool with_findings = true) {

@@ -65,4 +65,15 @@ void enter_roof(Roof roof, double bytes, double flops, const Timing& cold, const
   }
 }
 
+bool over_its_roof(const LevelResult& level) {
+  return level.roof_fraction && *level.roof_fraction > 1.03;
+}
+
+void raise_roofs(const Roofs& again, Roofs& roofs) {
+  for (const RoofInfo& one : measured_roofs()) {
+    const std::optional<double>& value = again.*one.value;
+    if (value && (!(roofs.*one.value) || *value > *(roofs.*one.value))) roofs.*one.value = value;
+  }
+}
+
 }  // namespace cookbook

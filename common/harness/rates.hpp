@@ -34,4 +34,10 @@ void enter_times(const std::vector<TimedContender>& contenders, LadderResult& re
 void enter_roof(Roof roof, double bytes, double flops, const Timing& cold, const Timing& hot,
                 Roofs& roofs);
 
+/// Whether a level is so much faster than its roof that one of them must be wrong.
+bool over_its_roof(const LevelResult& level);
+
+/// Sets each roof that was measured `again`, and higher, to that value.
+void raise_roofs(const Roofs& again, Roofs& roofs);
+
 }  // namespace cookbook

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "common/harness/process.hpp"
+#include "common/harness/rates.hpp"
 #include "common/harness/sha256.hpp"
 #include "common/harness/type_roofs.hpp"
 
@@ -121,7 +122,7 @@ bool LadderResult::all_right() const {
     for (const ClaimResult& claim : level.claims) {
       if (claim.holds == false) return false;
     }
-    if (level.roof_fraction && *level.roof_fraction > 1.03) return false;
+    if (over_its_roof(level)) return false;
   }
   return true;
 }

@@ -4,14 +4,16 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "common/harness/result.hpp"
 
 namespace cookbook {
 
-/// Measures every roof of this GPU (about two seconds). A roof the GPU does not have (wgmma below
-/// sm_90a) stays empty. CUDA backend only; defined in chapters/00_roofs/roofs.cpp.
-Roofs measure_roofs(const std::function<void(const std::string&)>& progress = {});
+/// Measures every roof of this GPU (about four seconds), or only one. A roof the GPU does not have
+/// (wgmma below sm_90a) stays empty. CUDA backend only; defined in chapters/00_roofs/roofs.cpp.
+Roofs measure_roofs(const std::function<void(const std::string&)>& progress = {},
+                    std::optional<Roof> only = {});
 
 }  // namespace cookbook

@@ -5,7 +5,7 @@
 Speed figures live in results and the tables generated from them; one in a comment goes stale.
 What nvcc compiles includes no library that its host pass may fail to compile (HOST_LIBRARIES).
 common/ depends on no chapter, and no chapter before 11 on chapter 11 (LAYERS).
-No ladder changes a level by its index.
+No ladder changes a level by its index. A sidebar program does not ignore its arguments.
 Usage: check_sources.py [FILE...]   (default: every tracked or new source of the repository)
 """
 import re
@@ -107,6 +107,8 @@ def problems(path, name):
         for match in BY_INDEX.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
             yield f"{name}:{line}: a level is changed by its index: {match.group()}; what it claims stands in its level"
+    if path.name.startswith("sidebar_") and re.search(r"^int main\(\s*(?:void)?\s*\)", text, re.MULTILINE):
+        yield f"{name}: main() must refuse arguments that it does not know: take_no_arguments()"
     if is_compiled_by_nvcc(path):
         for library, file in host_libraries(path):
             yield f"{name}: nvcc compiles this, and {file.name} includes <{library}>"

@@ -150,6 +150,11 @@ class Sources(unittest.TestCase):
         for name in ("chapters/08_persistent/plan.cuh", "chapters/10_flash_attention/problem.hpp"):
             self.assertEqual(len(self.check(include, name)), 1, name)
 
+    def test_a_sidebar_program_that_ignores_its_arguments_fails(self):
+        name = "chapters/04_double_buffering/sidebar_ceiling.cu"
+        self.assertEqual(self.check(self.LICENCE + "int main(int argc, char** argv) {}\n", name), [])
+        self.assertEqual(len(self.check(self.LICENCE + "int main() {}\n", name)), 1)
+
     def test_a_ladder_that_changes_a_level_by_its_index_fails(self):
         for line in ("ladder.levels[1] = claiming(ladder.levels[1], {});", "full.levels.at(2).claims = {};",
                      "ladder.levels.back() = claiming(last, {});"):
