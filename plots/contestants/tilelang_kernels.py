@@ -3,8 +3,8 @@
 import importlib
 
 NAME = "TileLang"
-# (rows, columns and k of a tile, threads, stages).
-CONFIGS = [(128, 256, 64, 384, 4), (128, 128, 64, 256, 4), (128, 128, 64, 128, 3)]
+# (rows, columns and k of a tile, threads that multiply, stages): TileLang adds the warps that copy.
+CONFIGS = [(128, 256, 64, 256, 4), (256, 128, 64, 256, 4), (128, 256, 64, 256, 3), (128, 128, 64, 256, 4)]
 
 
 def version():
