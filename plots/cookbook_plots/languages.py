@@ -100,22 +100,27 @@ def lines_table(root=book.ROOT):
 
 
 # --- speed -----------------------------------------------------------------------------------------
-def name_of(ladder, size, variant):
-    shape = f"{size[0]:,}" if ladder == "gemm" else " x ".join(f"{extent:,}" for extent in size) if ladder == "softmax" \
-        else f"{size[0]} x {size[1]} x {size[3]:,} x {size[5]}"
-    words = {"gemm": "bf16", "softmax": "fp32", "attention": f"bf16 {variant}"}[ladder]
-    return f"{PROBLEMS[ladder]} {shape} {words}"
+def name_of(ladder, size, variant, unit):
+    sizes = [f"{extent:,}" for extent in size]
+    if ladder == "gemm":
+        what = f"{sizes[0]} bf16"
+    elif ladder == "softmax":
+        what = " x ".join(sizes) + " fp32"
+    else:  # batch, heads of Q, keys, dimension of a head
+        what = " x ".join(sizes[at] for at in (0, 1, 3, 5)) + f" bf16 {variant}"
+    return f"{PROBLEMS[ladder]} {what}, {unit}"
 
 
 def speed_table(document):
-    """A row per problem: the book's level, the fastest row of each language, and the best library."""
+    """A column per problem: the book's level, the fastest row of each language, and the best library. Below: what was
+    skipped, and why."""
     cases = {(case["ladder"], tuple(case["size"]), case["variant"]): case for case in document.get("comparisons", [])
              if case["dtype"] == ("f32" if case["ladder"] == "softmax" else "bf16")}
-    rows, stale = [], False
-
-    def cell(found, speed):
-        ratio = found.get("vs_cookbook")
-        return significant(found[speed]) + (f" ({ratio['ratio']:.2f}x)" if ratio else "")
+    labels = [OURS]
+    for language in LANGUAGES:
+        labels += [language] + ([SHIPPED] if language == "cuTile" else [])
+    labels.append("fastest library")
+    columns, header, levels, reasons, stale = [], [], [], {}, False
 
     for key in SPEEDS:
         case = cases.get(key)
@@ -123,34 +128,44 @@ def speed_table(document):
             continue
         speed = "tflops" if case["flops"] else "gbps"
         by_time = sorted(case["rows"], key=lambda row: row["time_ms"]["median"])
-        ours = next((row for row in by_time if row["ours"]), None)
-        cells = [f"{name_of(*key)}, {case['unit']}"]
+
+        def cell(wanted):
+            found = next(filter(wanted, by_time), None)
+            if not found:
+                return None, "-"
+            ratio = found.get("vs_cookbook")
+            return found, significant(found[speed]) + (f" ({ratio['ratio']:.2f}x)" if ratio else "")
+
+        ours, own = cell(lambda row: row["ours"])
         old = bool(ours) and ours["source_sha256"] not in book.current_hashes()
         stale |= old
-        cells.append(f"{code(ours['name'])} {cell(ours, speed)}" + (f" {STALE}" if old else "") if ours else "-")
+        column = {OURS: own + (f" {STALE}" if old else "")}
+        if ours and ours["name"] not in levels:
+            levels.append(ours["name"])
         for language in LANGUAGES:
-            mine = [row for row in by_time if not row["ours"] and row["name"].startswith(language)
-                    and row["name"] != SHIPPED]
-            cells.append(cell(mine[0], speed) if mine else "-")
-            if language == "cuTile":
-                own = [row for row in by_time if row["name"] == SHIPPED]
-                cells.append(cell(own[0], speed) if own else "-")
-        library = next((row for row in by_time if not row["ours"]
-                        and not row["name"].startswith(tuple(LANGUAGES))), None)
-        cells.append(f"{library['name']} {cell(library, speed)}" if library else "-")
-        rows.append(cells)
-    if not rows:
+            column[language] = cell(lambda row: not row["ours"] and row["name"].startswith(language)
+                                    and row["name"] != SHIPPED)[1]
+            if column[language] == "-" and language in case.get("skipped", {}):
+                reasons.setdefault((language, case["skipped"][language]), []).append(PROBLEMS[key[0]])
+        column[SHIPPED] = cell(lambda row: row["name"] == SHIPPED)[1]
+        library, text = cell(lambda row: not row["ours"] and not row["name"].startswith(tuple(LANGUAGES)))
+        column["fastest library"] = f"{library['name']} {text}" if library else "-"
+        columns.append(column)
+        header.append(name_of(*key, case["unit"]))
+    if not columns:
         return ""
-    header = ["", OURS]
-    for language in LANGUAGES:
-        header += [language] + ([SHIPPED] if language == "cuTile" else [])
+    rows = [[label] + [column[label] for column in columns] for label in labels]
     versions = [f"{name} {version}" for name, version in document["versions"].items() if version]
     below = (f"{document['device']['name']}, {document['date'][:10]}, {', '.join(versions)}; median of cold runs, "
              "interleaved in one process; in brackets the speed over this book's in the same rounds. A language's "
-             "fastest row counts.")
+             f"fastest row counts. This book's levels: {', '.join(code(name) for name in levels)}.")
     if stale:
         below += f" {STALE} measured before its source last changed."
-    return table(header + ["fastest library"], rows, "l" + "r" * len(header)) + "\n\n" + below
+    left_out = [f"{language} ({', '.join(dict.fromkeys(problems))}): {reason}."
+                for (language, reason), problems in reasons.items()]
+    if left_out:
+        below += " Left out: " + " ".join(left_out)
+    return table([""] + header, rows, "l" + "r" * len(header)) + "\n\n" + below
 
 
 # --- tiles -----------------------------------------------------------------------------------------
@@ -187,7 +202,7 @@ def tile_table(document, ladder, least):
                     + ([occupancy or "compiler's choice"] if ladder == "attention" else [])
                     + ["TileGym" if shipped else "added here"]
                     + [significant(speeds[column]) if column in speeds else "-" for column in range(len(entries))])
-    names = [entry["variant"] or f"{entry['size'][0]:,}" for entry in entries]
+    names = [entry["variant"] or ("full" if ladder == "attention" else f"{entry['size'][0]:,}") for entry in entries]
     header = ["tile", "CTAs per tile", "worker warps"] + (["blocks per SM"] if ladder == "attention" else []) + ["from"]
     text = table(header + [f"{name}, TFLOP/s" for name in names], rows,
                  "lrr" + ("r" if ladder == "attention" else "") + "l" + "r" * len(names))

@@ -69,11 +69,21 @@ class Tables(unittest.TestCase):
 
     def test_the_fastest_row_of_each_language(self):
         text = languages.speed_table(self.document())
-        line = text.split("\n")[2]
-        self.assertEqual([cell.strip() for cell in line.split("|")[1:-1]],
-                         ["GEMM 4,096 bf16, TFLOP/s", "`any_shape` 100 †", "75 (0.75x)", "90 (0.90x)", "80 (0.80x)", "-",
-                          "-", "cuBLAS 110 (1.10x)"])
-        self.assertNotIn("cutlass", text.split("\n")[-1])
+        lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.split("\n") if line.startswith("|")]
+        self.assertEqual(lines[0], ["", "GEMM 4,096 bf16, TFLOP/s"])
+        self.assertEqual(lines[2:], [["this book", "100 †"], ["CUTLASS", "75 (0.75x)"], ["cuTile", "90 (0.90x)"],
+                                     ["cuTile, as shipped", "80 (0.80x)"], ["Triton", "-"], ["TileLang", "-"],
+                                     ["fastest library", "cuBLAS 110 (1.10x)"]])
+        below = text.split("\n")[-1]
+        self.assertNotIn("cutlass", below)
+        self.assertIn("This book's levels: `any_shape`.", below)
+
+    def test_what_was_left_out_is_said_once_with_its_reason(self):
+        document = self.document()
+        document["comparisons"][0]["skipped"] = {"TileLang": "not installed", "cuTile": "no"}
+        document["comparisons"].append({**document["comparisons"][0], "size": [8192] * 3})
+        below = languages.speed_table(document).split("\n")[-1]
+        self.assertTrue(below.endswith(" Left out: TileLang (GEMM): not installed."), below)
 
     def test_the_same_tile_counts_once_and_the_fastest_comes_first(self):
         def config(ms, ctas, shipped, **more):
