@@ -44,8 +44,9 @@ def choose(a, b, out, fastest):
     timing.fastest."""
     try:
         import tilelang
-    except ImportError:
-        return None, "not installed (PyPI: tilelang)"
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").split(".")[0]
+        return None, "not installed (PyPI: tilelang)" if missing == "tilelang" else f"does not load: {error}"[:160]
     except Exception as error:
         return None, f"does not load: {type(error).__name__}: {error}".splitlines()[0][:160]
 

@@ -168,6 +168,24 @@ class Record(Folder):
         self.assertEqual(entry["exit"], 1)
 
 
+class Parity(Folder):
+    def test_a_count_that_differs_is_named_and_what_changes_from_run_to_run_is_not(self):
+        def golden(**counts):
+            return {"cases": {"a": {"size": [4], "totals": {"shared_load": {"wavefronts": 8, "pipe_conflicts": 1} | counts}}}}
+
+        def judge(measured):
+            (out := self.root / "out").mkdir(exist_ok=True)
+            (out / "h200.json").write_text(json.dumps(measured))
+            committed = self.root / "tests/parity/golden/h200.json"
+            committed.parent.mkdir(parents=True, exist_ok=True)
+            committed.write_text(json.dumps(golden()))
+            return gpu_record.parity_counts(self.root, out)
+
+        self.assertEqual(judge(golden(pipe_conflicts=2)), {"measured": 1, "differ": []})
+        self.assertEqual(judge(golden(wavefronts=9)), {"measured": 1, "differ": ["a"]})
+        self.assertEqual(judge({"cases": {}}), {"measured": 0, "differ": ["a"]})
+
+
 class Recompile(Folder):
     """Compilers that fail on files with BAD in them, and note how they were called."""
     def setUp(self):

@@ -129,7 +129,6 @@ void add_divergence(std::vector<Case>& cases) {
           const int n = static_cast<int>(size[0]);
           launch(kernel, {dim3(blocks_for(n / 2, kThreads)), dim3(kThreads)}, stream, in, out, n);
         }));
-    cases.back().not_yet_measured = true;
   };
   add("one_lane_ahead", one_lane_ahead);
   add("both_sides", both_sides);
@@ -148,10 +147,6 @@ void add_levels(std::vector<Case>& cases, const Chapter& chapter, const Ladder& 
     one.name = "chapter-" + std::to_string(chapter.number) + "/" + name + "/" + level.name;
     one.chapter = chapter.number;
     one.size = size;
-    one.not_yet_measured =
-        (chapter.number == 3 && (name == "narrow" || level.name == "narrow")) ||
-        (chapter.number == 4 && level.name == "any_register") ||
-        (chapter.number == 0 && (name == "fp64" || name == "mma_tf32" || name == "wgmma_fp8"));
     one.prepare = [ladder, level](const Size& size) {
       // The same seed everywhere: a level's addresses may depend on its inputs.
       auto instance = std::make_shared<Instance>(ladder, size, InputKind::normal, 1);
