@@ -3,8 +3,8 @@
 """Chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch), FlashAttention-3, Triton and cuTile.
 
 `./run compare attention` times the last level. On its own, this times any levels over many sizes: one
-process, one set of tensors, the contestants interleaved: every round times each of them once, in an order
-that rotates, and ratios are formed within a round. Writes one JSON file and prints a table.
+process, one set of tensors, the contestants interleaved: every round times each of them once, in a
+random order, and ratios are formed within a round. Writes one JSON file and prints a table.
 
     python3 plots/compare_attention.py --out plots/results/h200/attention.json          (h200: the GPU's folder)
     python3 plots/compare_attention.py --levels persistent,multicast --sizes 8192 --dims 128

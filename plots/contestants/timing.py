@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Interleaved timing: every round runs each contestant once, in an order that rotates; each sample starts
-with a flushed L2 and behind a kernel that hides the launch. Ratios are formed within a round."""
+"""Interleaved timing: every round runs each contestant once, in a random order; each sample starts with a
+flushed L2 and behind a kernel that hides the launch. Ratios are formed within a round."""
+import random
 import time
 
 FLUSH_BYTES = 256 << 20  # several times the largest L2
@@ -49,6 +50,13 @@ def enqueue_seconds(call):
     return seconds
 
 
+def order(names, turn):
+    """The order of round `turn`: random, and the same in every run. An order that only rotates gives each
+    contestant the same predecessor in nearly every round. At its power limit a GPU is slower after a kernel that
+    needs much power than after one that needs little."""
+    return random.Random(turn).sample(list(names), len(names))
+
+
 def time_all(contestants, rounds, flush, warm_up=2):
     """Milliseconds per contestant (name -> callable): one figure per round."""
     import torch
@@ -63,7 +71,7 @@ def time_all(contestants, rounds, flush, warm_up=2):
     spin = int(2e9 * (1.5 * longest + 100e-6))
     for turn in range(rounds):
         events = []
-        for name in names[turn % len(names):] + names[:turn % len(names)]:
+        for name in order(names, turn):
             torch.cuda._sleep(spin)
             # Read, not written: the write-back of dirty lines would delay the next kernel.
             flush.sum()

@@ -299,6 +299,17 @@ class Cases(unittest.TestCase):
         self.assertIn("after timing", case["skipped"]["PyTorch"])
         self.assertNotIn("cluster", case["skipped"])
 
+    def test_each_contestant_follows_each_other_one(self):
+        names, pairs = list("abcde"), {}
+        for turn in range(40):
+            order = timing.order(names, turn)
+            self.assertEqual(sorted(order), names)
+            self.assertEqual(order, timing.order(names, turn))
+            for pair in zip(order, order[1:]):
+                pairs[pair] = pairs.get(pair, 0) + 1
+        self.assertEqual(len(pairs), 20)  # a fixed or a rotating order has four or five
+        self.assertLess(max(pairs.values()), 20)
+
     def test_quartiles(self):
         self.assertEqual(timing.quartiles([5, 1, 2, 4, 3]), [2, 3, 4])
         self.assertEqual(timing.quartiles([7]), [7, 7, 7])
