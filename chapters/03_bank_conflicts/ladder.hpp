@@ -11,7 +11,7 @@ inline Chapter chapter_3() {
   using namespace transpose;
   Chapter chapter;
   chapter.number = 3;
-  chapter.title = "Bank conflicts: shared memory has 32 doors";
+  chapter.title = "Bank conflicts: shared memory has 32 banks";
 
   auto ladder = ladder_over<Problem>("transpose", "out[c][r] = in[r][c], fp32", {"rows", "cols"});
   ladder.gpu_size = {8192, 8192};
@@ -23,7 +23,7 @@ inline Chapter chapter_3() {
   ladder.levels = rows<Naive, Tile, Padded, Swizzled, InFlight, Vectorised, Aligned, Narrow>();
 
   auto width = ladder_over<ExchangeProblem>(
-      "access_width", "sidebar: 4-, 8- and 16-byte accesses, and lanes apart", {"n"});
+      "access_width", "sidebar: 4-, 8- and 16-byte accesses, and their strides", {"n"});
   width.roof = Roof::shared;
   width.gpu_size = {1 << 24};
   width.check_size = {1 << 14};
@@ -98,7 +98,7 @@ inline Chapter chapter_3() {
   narrow.test_sizes = {{1, 70},   {2, 4100}, {3, 1027}, {17, 300}, {64, 129}, {65, 70},
                        {4099, 2}, {1027, 3}, {300, 17}, {129, 32}, {129, 33}, {32, 32}};
   narrow.levels = {make_level<Padded>(), make_level<InFlight>(), make_level<Aligned>()};
-  // What those claim of stores is not so here: that is what the last one is for.
+  // These three do not store to `out` as they claim elsewhere: level 7 exists for such shapes.
   for (LevelEntry& level : narrow.levels) {
     level.claims = [](const AnyProblem&) { return Claims{global_loads("in").coalesced()}; };
   }

@@ -56,7 +56,7 @@ struct Swizzled : Level {
             shared_stores().conflict_free(),
             shared_loads().conflict_free(),
             shared_loads().wavefronts_per_request(1),
-            at_least_previous(0.88, "the XOR buys space; its addresses get between the loads")};
+            at_least_previous(0.88, "the XOR saves space, but its addresses delay the loads")};
   }
 
   static void run(const Plan& plan, Stream stream) {

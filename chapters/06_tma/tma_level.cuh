@@ -44,7 +44,8 @@ inline std::string tma_pitch_problem(const char* name, std::int64_t pitch) {
 inline Support supports_tma(const Problem& p, const DeviceInfo& device, bool any_layout = false) {
   if (device.cc() < 90) return Support::no("needs sm_90 (TMA)");
   if (!any_layout && (p.a_transposed || p.b_transposed)) {
-    return Support::no("reads row-major A and B only (NN); the last level takes all four layouts");
+    return Support::no(
+        "reads row-major A and B only (NN); the last level supports all four layouts");
   }
   if (auto why = tma_pitch_problem("lda", p.lda); !why.empty()) return Support::no(why);
   if (auto why = tma_pitch_problem("ldb", p.ldb); !why.empty()) return Support::no(why);
