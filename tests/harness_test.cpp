@@ -404,6 +404,19 @@ TEST(Plan, ALadderThatIsNotRunIsNamedWithItsReason) {
       << plan.left_out[0];
 }
 
+TEST(Plan, EveryRunKnowsTheRoofsThatAllLaddersNeed) {
+  Chapter both;
+  both.ladders = {planted::reverse_ladder<Bug::none>(), planted::reverse_ladder<Bug::none>()};
+  both.ladders[1].name = "flops";
+  both.ladders[1].roof = Roof::fp32;
+  Options options;
+  const Plan all = make_plan(both, options, Purpose::time);
+  ASSERT_EQ(all.runs.size(), 2u);
+  for (const LadderRun& run : all.runs) EXPECT_EQ(run.roofs, needed_roofs({Roof::fp32}));
+  options.ladder = both.ladders[0].name;  // of bytes
+  EXPECT_EQ(make_plan(both, options, Purpose::time).runs.at(0).roofs, needed_roofs({}));
+}
+
 TEST(Plan, TheTimeLimitGrowsWithTheSizeUnlessItIsSet) {
   Chapter one;
   one.ladders = {planted::reverse_ladder<Bug::none>()};

@@ -190,5 +190,28 @@ TEST(Rates, EachRoofIsItsOwnAndOnlyDeviceMemorysAreCold) {
   }
 }
 
+TEST(Rates, ALadderNeedsTheRoofsOfMemoryAndOfItsElementType) {
+  using Roofs = std::vector<Roof>;
+  const Roofs memory = {Roof::hbm_copy, Roof::hbm_read, Roof::l2, Roof::shared};
+  const auto memory_and = [&](const Roofs& more) {
+    Roofs both = memory;
+    both.insert(both.end(), more.begin(), more.end());
+    return both;
+  };
+  EXPECT_EQ(needed_roofs({}), memory);
+  EXPECT_EQ(needed_roofs({Roof::hbm_copy, Roof::shared}), memory);
+  EXPECT_EQ(needed_roofs({Roof::own}), memory);
+  EXPECT_EQ(needed_roofs({Roof::fp32}), memory_and({Roof::fp32}));
+  EXPECT_EQ(needed_roofs({kRoofFp64}), memory_and({kRoofFp64}));
+  EXPECT_EQ(needed_roofs({kRoofWgmmaFp8}), memory_and({kRoofWgmmaFp8}));
+  EXPECT_EQ(needed_roofs({Roof::wgmma_bf16}), memory_and({Roof::mma_bf16, Roof::wgmma_bf16}));
+  EXPECT_EQ(needed_roofs({kRoofMmaInt8}), memory_and({kRoofMmaInt8, kRoofWgmmaInt8}));
+  // In the order of measured_roofs(), each once.
+  EXPECT_EQ(needed_roofs({kRoofMmaTf32, Roof::hbm_read, Roof::mma_bf16, Roof::wgmma_bf16}),
+            memory_and({Roof::mma_bf16, Roof::wgmma_bf16, kRoofMmaTf32, kRoofWgmmaTf32}));
+  EXPECT_EQ(needed_roofs(all_roofs()), all_roofs());
+  EXPECT_EQ(all_roofs().size(), measured_roofs().size());
+}
+
 }  // namespace
 }  // namespace cookbook

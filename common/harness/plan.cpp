@@ -10,6 +10,7 @@
 #include <set>
 
 #include "common/backend/whole_number.hpp"
+#include "common/harness/result.hpp"
 
 namespace cookbook {
 namespace {
@@ -84,6 +85,9 @@ Plan make_plan(const Chapter& chapter, const Options& options, Purpose purpose) 
     if (taken.count(text) == 0) throw UsageError(why);
   }
   if (plan.runs.empty()) throw UsageError(no_level);
+  std::vector<Roof> roofs;
+  for (const LadderRun& run : plan.runs) roofs.push_back(run.ladder->roof);
+  for (LadderRun& run : plan.runs) run.roofs = needed_roofs(roofs);
   return plan;
 }
 

@@ -18,6 +18,7 @@ struct LadderRun {
   Size checked_size;        ///< at which every level is checked first
   bool timed = false;
   Isolation isolation;
+  std::vector<Roof> roofs;  ///< to measure: those that the ladders of the whole plan need
 };
 
 struct Plan {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/result.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -129,23 +130,45 @@ bool LadderResult::all_right() const {
 
 const std::vector<RoofInfo>& measured_roofs() {
   static const std::vector<RoofInfo> all = {
-      {Roof::hbm_copy, "HBM copy", "hbm_copy_gbps", "GB/s", &Roofs::hbm_copy_gbps, true},
-      {Roof::hbm_read, "HBM read", "hbm_read_gbps", "GB/s", &Roofs::hbm_read_gbps, true},
-      {Roof::l2, "L2", "l2_gbps", "GB/s", &Roofs::l2_gbps, false},
-      {Roof::shared, "shared memory", "shared_gbps", "GB/s", &Roofs::shared_gbps, false},
-      {Roof::fp32, "FP32 FMA", "fp32_tflops", "TFLOP/s", &Roofs::fp32_tflops, false},
-      {Roof::mma_bf16, "mma.sync bf16", "mma_bf16_tflops", "TFLOP/s", &Roofs::mma_bf16_tflops,
+      {Roof::hbm_copy, "HBM copy", "hbm_copy_gbps", "GB/s", "", &Roofs::hbm_copy_gbps, true},
+      {Roof::hbm_read, "HBM read", "hbm_read_gbps", "GB/s", "", &Roofs::hbm_read_gbps, true},
+      {Roof::l2, "L2", "l2_gbps", "GB/s", "", &Roofs::l2_gbps, false},
+      {Roof::shared, "shared memory", "shared_gbps", "GB/s", "", &Roofs::shared_gbps, false},
+      {Roof::fp32, "FP32 FMA", "fp32_tflops", "TFLOP/s", "fp32", &Roofs::fp32_tflops, false},
+      {Roof::mma_bf16, "mma.sync bf16", "mma_bf16_tflops", "TFLOP/s", "bf16",
+       &Roofs::mma_bf16_tflops, false},
+      {Roof::wgmma_bf16, "wgmma bf16", "wgmma_bf16_tflops", "TFLOP/s", "bf16",
+       &Roofs::wgmma_bf16_tflops, false},
+      {kRoofFp64, "FP64 FMA", "fp64_tflops", "TFLOP/s", "fp64", &Roofs::fp64_tflops, false},
+      {kRoofMmaTf32, "mma.sync tf32", "mma_tf32_tflops", "TFLOP/s", "tf32", &Roofs::mma_tf32_tflops,
        false},
-      {Roof::wgmma_bf16, "wgmma bf16", "wgmma_bf16_tflops", "TFLOP/s", &Roofs::wgmma_bf16_tflops,
+      {kRoofMmaInt8, "mma.sync int8", "mma_int8_tops", "TOP/s", "int8", &Roofs::mma_int8_tops,
        false},
-      {kRoofFp64, "FP64 FMA", "fp64_tflops", "TFLOP/s", &Roofs::fp64_tflops, false},
-      {kRoofMmaTf32, "mma.sync tf32", "mma_tf32_tflops", "TFLOP/s", &Roofs::mma_tf32_tflops, false},
-      {kRoofMmaInt8, "mma.sync int8", "mma_int8_tops", "TOP/s", &Roofs::mma_int8_tops, false},
-      {kRoofWgmmaTf32, "wgmma tf32", "wgmma_tf32_tflops", "TFLOP/s", &Roofs::wgmma_tf32_tflops,
+      {kRoofWgmmaTf32, "wgmma tf32", "wgmma_tf32_tflops", "TFLOP/s", "tf32",
+       &Roofs::wgmma_tf32_tflops, false},
+      {kRoofWgmmaFp8, "wgmma fp8", "wgmma_fp8_tflops", "TFLOP/s", "fp8", &Roofs::wgmma_fp8_tflops,
        false},
-      {kRoofWgmmaFp8, "wgmma fp8", "wgmma_fp8_tflops", "TFLOP/s", &Roofs::wgmma_fp8_tflops, false},
-      {kRoofWgmmaInt8, "wgmma int8", "wgmma_int8_tops", "TOP/s", &Roofs::wgmma_int8_tops, false}};
+      {kRoofWgmmaInt8, "wgmma int8", "wgmma_int8_tops", "TOP/s", "int8", &Roofs::wgmma_int8_tops,
+       false}};
   return all;
+}
+
+std::vector<Roof> all_roofs() {
+  std::vector<Roof> all;
+  for (const RoofInfo& one : measured_roofs()) all.push_back(one.roof);
+  return all;
+}
+
+std::vector<Roof> needed_roofs(const std::vector<Roof>& own) {
+  std::set<std::string> types{""};
+  for (const RoofInfo& one : measured_roofs()) {
+    if (std::count(own.begin(), own.end(), one.roof) > 0) types.insert(one.type);
+  }
+  std::vector<Roof> needed;
+  for (const RoofInfo& one : measured_roofs()) {
+    if (types.count(one.type) > 0) needed.push_back(one.roof);
+  }
+  return needed;
 }
 
 namespace {

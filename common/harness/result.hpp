@@ -67,11 +67,16 @@ struct RoofInfo {
   const char* name;                     ///< in the JSON's "roof", and for people
   const char* key;                      ///< in the JSON's "roofs"
   const char* unit;                     ///< "GB/s", "TFLOP/s" or "TOP/s"
+  const char* type;                     ///< element type; empty for a roof of memory
   std::optional<double> Roofs::*value;  ///< in that unit
   bool cold;  ///< measured after the caches were flushed: a roof of device memory
 };
 /// All of them, in the order of the JSON.
 const std::vector<RoofInfo>& measured_roofs();
+std::vector<Roof> all_roofs();
+/// What the results of ladders with the roofs `own` need, in that order: the roofs of memory, and
+/// those of the ladders' element types, because a figure draws all roofs of one type.
+std::vector<Roof> needed_roofs(const std::vector<Roof>& own);
 
 /// Clock, power and temperature while a ladder was timed (NVML; empty where it is missing).
 struct ClockSample {

@@ -4,16 +4,17 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/harness/result.hpp"
 
 namespace cookbook {
 
-/// Measures every roof of this GPU (about four seconds), or only one. A roof the GPU does not have
-/// (wgmma below sm_90a) stays empty. CUDA backend only; defined in chapters/00_roofs/roofs.cpp.
+/// Measures every roof of this GPU (about four seconds), or those in `only`. A roof that is not
+/// measured, or that the GPU does not have (wgmma below sm_90a), stays empty. CUDA backend only;
+/// defined in chapters/00_roofs/roofs.cpp.
 Roofs measure_roofs(const std::function<void(const std::string&)>& progress = {},
-                    std::optional<Roof> only = {});
+                    const std::vector<Roof>& only = all_roofs());
 
 }  // namespace cookbook

@@ -83,6 +83,7 @@ class Report {
   Report(const Options& options, const Plan& plan)
       : options_(options),
         first_(plan.runs.front().ladder->name),
+        roofs_(plan.runs.front().roofs),
         tables_(options.all || !options.ladder.empty()) {}
 
   void add(const LadderResult& result) {
@@ -108,7 +109,7 @@ class Report {
     if (options_.check) return;
     Progress progress;
     const auto after =
-        roofs_json(measure_roofs([&](const std::string& text) { progress.show(text); }));
+        roofs_json(measure_roofs([&](const std::string& text) { progress.show(text); }, roofs_));
     for (auto& run : document_["runs"]) run["roofs_after"] = after;
     save();
     progress.clear();
@@ -127,6 +128,7 @@ class Report {
 
   const Options& options_;
   const std::string first_;
+  const std::vector<Roof> roofs_;
   const bool tables_;
   bool others_ = false;
   int status_ = 0;

@@ -19,8 +19,8 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
   const std::vector<int>& levels = planned.levels;
   Progress progress;
   auto show = [&progress](const std::string& text) { progress.show(text); };
-  // Once before the first ladder; run() measures them again after the last one.
-  static Roofs roofs = measure_roofs(show);
+  // Once before the first ladder; Report::end measures them again after the last one.
+  static Roofs roofs = measure_roofs(show, planned.roofs);
   result.roofs = roofs;
 
   Instance instance(ladder, result.size, InputKind::normal, options.seed);
@@ -64,7 +64,7 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
   // The roof may have been measured while the clock was low, after a kernel that needs much power.
   // So it is measured once more before a level is said to be faster than it.
   if (std::any_of(result.levels.begin(), result.levels.end(), over_its_roof)) {
-    raise_roofs(measure_roofs(show, ladder.roof), roofs);
+    raise_roofs(measure_roofs(show, {ladder.roof}), roofs);
     result.roofs = roofs;
     enter_times(timed, result);
   }

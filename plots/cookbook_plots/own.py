@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from . import book, devices, memories
-from .results import RESULTS, SIMT, Counted, ResultError, Results, counted_by_simt, gpus, read_run, simt_counters, traffic
+from .results import (RESULTS, ROOF_KEYS, SIMT, Counted, ResultError, Results, counted_by_simt, gpus, read_run,
+                      simt_counters, traffic)
 from .staging import Staging
 
 
@@ -98,21 +99,33 @@ def lend_counters(runs, hashes):
 
 
 # --- roofs -----------------------------------------------------------------------------------------
-def measured_roofs(device, runs):
-    """(roofs, where they are from) that a run on this GPU measured, in FILES or in the book; or None."""
-    for run in runs:
-        if run.json.get("roofs") and run.roofs_measured and run.json["device"]["name"] == device:
-            return run.json["roofs"], f"measured, {run.file.name}"
-    for folder in gpus():
-        for run in Results(folder).runs:
-            if run.json.get("roofs") and run.json["device"]["name"] == device:
-                return run.json["roofs"], f"measured, plots/results/{folder.name}/{run.file.name}"
-    return None
+def measured_roofs(device, runs, roof=None):
+    """(roofs, where they are from) that a run on this GPU measured, in FILES or in the book; or None. Chapter 0 measures
+    all roofs, any other run those that its ladders need: so of several runs the one with most, and with `roof` (a key
+    of "roofs") if any has it."""
+    def sources():
+        yield [run for run in runs if run.roofs_measured], ""
+        for folder in gpus():
+            yield Results(folder).runs, f"plots/results/{folder.name}/"
+
+    def knows(run):
+        return roof is None or run.json["roofs"].get(roof) is not None
+
+    answer = None
+    for found, where in sources():
+        found = [run for run in found if run.json.get("roofs") and run.json["device"]["name"] == device]
+        run = max(found, key=lambda run: (knows(run), sum(value is not None for value in run.json["roofs"].values())),
+                  default=None)
+        if run and (answer is None or knows(run)):
+            answer = run.json["roofs"], f"measured, {where}{run.file.name}"
+        if run and knows(run):
+            break
+    return answer
 
 
 def with_roofs(run, device, runs):
     """Gives a run the roofs of `device`: measured ones before those of a data sheet. False: neither is known."""
-    if found := measured_roofs(device, runs):
+    if found := measured_roofs(device, runs, ROOF_KEYS.get(run.json["roof"])):
         run.json["roofs"], run.roofs_from, run.roofs_measured = *found, True
     elif sheet := devices.sheet_of(device):
         run.json["roofs"], run.roofs_from, run.roofs_measured = sheet.roofs, f"data sheet ({sheet.name})", False

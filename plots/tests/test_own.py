@@ -7,6 +7,7 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 from cookbook_plots import book, devices, figures, memories, own, style
@@ -87,6 +88,23 @@ class Own(unittest.TestCase):
         # Also those that the book holds of this GPU.
         self.call(self.write("c.json", on(h200_run(), "NVIDIA H200", roofs=None)))
         self.assertIn("solid: measured, plots/results/h200/", "\n".join(self.figures["chapter-3-transpose-roofline"]))
+
+    def test_the_run_that_measured_most_roofs_gives_them(self):
+        def run(name, **roofs):
+            known = {key: None for key in h200_run()["roofs"]} | roofs
+            return SimpleNamespace(json=on(h200_run(), "NVIDIA L4", roofs=known), roofs_measured=True, file=Path(name))
+        few, many = run("few.json", fp64_tflops=1), run("many.json", hbm_copy_gbps=2, l2_gbps=3)
+        self.assertEqual(own.measured_roofs("NVIDIA L4", [few, many])[1], "measured, many.json")
+        self.assertEqual(own.measured_roofs("NVIDIA L4", [many, few], "fp64_tflops")[1], "measured, few.json")
+        self.assertEqual(own.measured_roofs("NVIDIA L4", [few, many], "fp32_tflops")[1], "measured, many.json")
+        self.assertIsNone(own.measured_roofs("NVIDIA L5", [few, many]))
+        # The book's chapter 0 knows what a file of this GPU does not.
+        for one in (few, many):
+            one.json["device"]["name"] = "NVIDIA H200"
+        self.assertEqual(own.measured_roofs("NVIDIA H200", [few, many], "l2_gbps")[1], "measured, many.json")
+        roofs, where = own.measured_roofs("NVIDIA H200", [few, many], "wgmma_bf16_tflops")
+        self.assertIn("measured, plots/results/h200/", where)
+        self.assertGreater(roofs["wgmma_bf16_tflops"], 100)
 
     def test_before_and_after_on_one_gpu(self):
         after = copy.deepcopy(h200_run())
