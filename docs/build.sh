@@ -34,6 +34,14 @@ out=build/docs
 rm -rf "$out"
 mkdir -p "$out/html" "$out/explain"
 
+# A page that needs what is not there, or a program older than the page, fails far from its cause.
+explain_failure() {
+  if [ -f build/simt/build.ninja ] && ! ninja -C build/simt -n 2>&1 | grep -q 'no work to do'; then
+    say "docs: build/simt is half built or older than the sources: finish it (./run test) or delete it, then try again."
+  fi
+}
+trap '[ $? -eq 0 ] || explain_failure' EXIT
+
 # What --explain prints, of every chapter that is built for the SIMT backend.
 for program in build/simt/chapter-*-traced; do
   [ -x "$program" ] || continue

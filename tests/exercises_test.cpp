@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -21,6 +22,9 @@ namespace cookbook {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Of the graded programs. An exercise that hangs does so three times.
+const bool kSpinsBriefly = setenv("COOKBOOK_SIMT_SPIN_SECONDS", "2", 1) == 0;
 
 enum class Why {
   wrong_result,  // an element differs

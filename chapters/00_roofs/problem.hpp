@@ -38,10 +38,11 @@ struct ReadProblem {
   double flops() const { return 0; }
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
                      double* value, double* bound) const {
+    const HostTensor& in = tensors["in"];
     double sum = 0, magnitude = 0;
     for (std::int64_t c = 0; c < kRow; ++c) {
-      sum += tensors["in"].at(row, c);
-      magnitude += std::fabs(tensors["in"].at(row, c));
+      sum += in.at(row, c);
+      magnitude += std::fabs(in.at(row, c));
     }
     const double passes = static_cast<double>(repeats);
     *value = sum * passes;
@@ -77,13 +78,14 @@ struct SharedProblem {
   double flops() const { return 0; }
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t, double* value,
                      double* bound) const {
+    const HostTensor& in = tensors["in"];
     for (std::int64_t t = 0; t < kThreads; ++t) {
       // Thread t reads vector (t + 32 r) mod 256 in step r: eight distinct vectors, in turn.
       double sum = 0, magnitude = 0;
       for (std::int64_t step = 0; step < 8; ++step) {
         const std::int64_t times = repeats / 8 + (step < repeats % 8 ? 1 : 0);
         for (std::int64_t i = 0; i < 4 && times > 0; ++i) {
-          const double x = tensors["in"].at(0, 4 * ((t + 32 * step) % kThreads) + i);
+          const double x = in.at(0, 4 * ((t + 32 * step) % kThreads) + i);
           sum += x * static_cast<double>(times);
           magnitude += std::fabs(x) * static_cast<double>(times);
         }
@@ -165,10 +167,11 @@ struct ProductProblem {
   double flops() const { return 2.0 * kM * kN * kK * static_cast<double>(units * repeats); }
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
                      double* value, double* bound) const {
+    const HostTensor &a = tensors["a"], &b = tensors["b"];
     for (int n = 0; n < kN; ++n) {
       double sum = 0, magnitude = 0;
       for (int k = 0; k < kK; ++k) {
-        const double product = tensors["a"].at(row % kM, k) * tensors["b"].at(n, k);
+        const double product = a.at(row % kM, k) * b.at(n, k);
         sum += product;
         magnitude += std::fabs(product);
       }

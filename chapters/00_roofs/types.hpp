@@ -79,10 +79,11 @@ struct TypeProblem {
                      double* value, double* bound) const {
     // An instruction takes 32 bytes of k, and adds them to the accumulator in one step.
     const double passes = static_cast<double>(repeats), steps = passes * kRowBytes / 32;
+    const HostTensor &a = tensors["a"], &b = tensors["b"];
     for (int n = 0; n < kN; ++n) {
       double sum = 0, magnitude = 0;
       for (int k = 0; k < kK; ++k) {
-        const double product = tensors["a"].at(row % kM, k) * tensors["b"].at(n, k);
+        const double product = a.at(row % kM, k) * b.at(n, k);
         sum += product;
         magnitude += std::fabs(product);
       }

@@ -60,7 +60,8 @@ def chosen_for_host(files):
 
 def host_command(file, is_cuda, arguments, compiler):
     if not is_cuda:
-        return [compiler, *arguments[1:], "-Werror", "-fsyntax-only"]
+        kept = [each for each in arguments[1:] if not each.startswith("--param=")]  # g++'s own
+        return [compiler, *kept, "-Werror", "-fsyntax-only"]
     # One architecture, the oldest, for which most device code is a trap: the host code is the same.
     kept, skip = [], False
     for each in arguments:

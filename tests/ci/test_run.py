@@ -634,6 +634,14 @@ class Docs(Scripts):
         self.script("build/simt/chapter-11", "kill -SEGV $$")
         self.assertEqual(self.build().returncode, 1)
 
+    def test_a_failure_names_a_half_built_folder(self):
+        reason = "docs: build/simt is half built or older than the sources"
+        (self.root / "build/simt/build.ninja").touch()
+        for says, half in (("ninja: no work to do.", 0), ("[1/3] Linking CXX executable chapter-11", 1)):
+            self.script("bin/ninja", f"echo '{says}'")
+            done = self.build()
+            self.assertEqual((done.returncode, done.stderr.count(reason)), (7, half), done.stderr)
+
     def test_what_chapters_explain_is_kept(self):
         done = self.build()
         self.assertEqual(done.returncode, 7, done.stderr)
@@ -703,6 +711,15 @@ class Ci(Scripts):
 
     def test_what_runs_beside_other_steps_is_waited_for_and_fails_in_its_own(self):
         titles = {"docs/build.sh": "Documentation, warnings are errors", "plots/run.sh": "Figures and tables"}
+        self.script("bin/python3", 'case "$*" in *"discover -s tests/ci"*) sleep 0.5; echo checked;; *links*) exit 1;; esac')
+        out = self.steps()[1]
+        self.assertIn("checked\n", out)
+        self.assertIn("--- ok: Checks of the checks", out)
+        self.assertIn("--- FAILED: No executable could take a symbol from two places", out)
+        self.script("bin/python3", 'case "$*" in *"discover -s tests/ci"*) echo wrong; exit 1;; esac')
+        out = self.steps()[1]
+        self.assertIn("--- FAILED: Checks of the checks", out)
+        self.assertIn("--- ok: No executable could take a symbol from two places", out)
         for broken in titles:
             for script in titles:
                 self.script(script, f"sleep 0.5; echo {script} said this; exit {int(script == broken)}")

@@ -491,12 +491,21 @@ class Speed(unittest.TestCase):
             def of(cols):
                 assignment.speed["size"] = [64 * 64 // cols, cols]
                 return timing.time(box)
-            one, two = of(64), of(128)
+
+            def honest(cols):
+                # The grader's clock counts what else this machine does while the stand-in sleeps. What is honest
+                # passes when it is asked again; what NotBelieved of grading_test.cpp refuses by, it always does.
+                for _ in range(8):
+                    found = of(cols)
+                    if "the grader's clock" not in found["refused"]:
+                        break
+                return found
+            one, two = honest(64), honest(128)
             self.assertEqual([row["refused"] for row in (one, two)], ["", ""])
             self.assertEqual((one["us"], one["ratio"], one["low"], one["high"], one["of_roof"]), (1e4, 1, 1, 1, 0.5))
             self.assertEqual((two["us"], two["ratio"]), (2e4, 0.5))
             self.assertEqual((one["least_mhz"], one["most_mhz"]), (1000, 1000))  # slow rounds were repeated
-            uneven = of(384)
+            uneven = honest(384)
             self.assertEqual((round(1 / uneven["low"]), round(1 / uneven["high"])), (7, 6))
             self.assertIn(round(1 / uneven["ratio"]), (6, 7))
             for cols, part in ((192, "on another stream"), (256, "the grader's clock"), (320, "above the roof"),

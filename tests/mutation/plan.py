@@ -10,6 +10,14 @@ from pathlib import Path
 from mutation import trial
 
 
+# Test executables that are about the files of a folder: they run first, because most bugs there end with them.
+ABOUT = {
+    "common/backend/simt/": ("simt-", "device-units", "lookback"),
+    "common/harness/": ("harness-test", "oracle-test", "planted", "isolation"),
+    "tools/check/": ("check-runtime-test",),
+}
+
+
 class Failed(Exception):
     """Something that has to work before there is anything to mutate."""
 
@@ -157,15 +165,16 @@ class Plan:
         return sum(self.took.get(each, 5) for each in dirty) + (self.measured[name]["seconds"] or 0)
 
     def executables(self, path, patience):
-        """What a trial needs, cheapest first. Executables that are broken anyway are left out. One that takes
-        `patience` seconds more than five times what it takes unchanged hangs."""
+        """What a trial needs: those of ABOUT, then the others, the cheapest first. Executables that are broken anyway
+        are left out. One that takes `patience` seconds more than five times what it takes unchanged hangs."""
         found = []
-        for name in sorted(self.affected(path), key=lambda n: (self.cost(n, path), n)):
+        about = tuple(name for folder, names in ABOUT.items() if path.startswith(folder) for name in names)
+        for name in sorted(self.affected(path), key=lambda n: (not n.startswith(about), self.cost(n, path), n)):
             entry, measured = self.tests[name], self.measured[name]
             if measured["seconds"] is None:
                 continue
             objects = set(self.objects[path]) & self.inputs[entry["name"]]
             found.append({**entry, "test": name, "skip": entry["skip"] + measured["fails"],
-                          "limit": patience + 5 * measured["seconds"],
+                          "seconds": measured["seconds"], "limit": patience + 5 * measured["seconds"],
                           "objects": {each: self.build.digest(each) for each in sorted(objects)}})
         return found

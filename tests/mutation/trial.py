@@ -111,13 +111,13 @@ class Executable:
                 status, output = self.run(limit, only, skip)
                 if status == 0:
                     break
-                tests = failing_tests(output, status) if self.entry["gtest"] else [self.entry["name"]]
+                tests = failing_tests(output, status) if self.entry["gtest"] else [self.entry["test"]]
                 if status is None:
                     if limit < self.limit:
                         raise InterruptedError
-                    raise TimeoutError(f"{self.entry['name']}: {tests[-1] if tests else '?'}")
+                    raise TimeoutError(f"{self.entry['test']}: {tests[-1] if tests else '?'}")
                 if not tests:
-                    return {"by": f"{self.entry['name']} (exit {status})", "why": output.strip()[-200:],
+                    return {"by": f"{self.entry['test']} (exit {status})", "why": output.strip()[-200:],
                             "executable": self.entry["test"]}
                 test = tests[0]
                 if self.entry["gtest"]:
@@ -128,7 +128,9 @@ class Executable:
                         continue
                     output = said if alone is not None else output
                 died = f" (signal {-status})" if status < 0 else ""
-                return {"by": f"{self.entry['name']}: {test}{died}", "why": reason(output, test),
+                # A script is named as ctest names it; what it runs may be any file of the build.
+                by = f"{self.entry['name']}: {test}" if self.entry["gtest"] else test
+                return {"by": f"{by}{died}", "why": reason(output, test),
                         "executable": self.entry["test"], "test": test, "output": output[-TAIL:]}
         return None
 
@@ -148,9 +150,12 @@ def trial(job):
     path = Path(job["root"], job["path"])
     path.write_text(job["source"], encoding="utf-8")
     ran = list(job["passed"])  # by an earlier trial that ended too soon
-    changed = bool(ran)
+    changed, deferred = bool(ran), 0
     for entry in job["executables"]:
         if entry["name"] in ran:
+            continue
+        if job["defer"] and entry["seconds"] > job["defer"]:
+            deferred += 1
             continue
         left = deadline - time.monotonic()
         if left <= 0:
@@ -177,6 +182,8 @@ def trial(job):
         if failure:
             return {"verdict": "caught", **failure, "ran": ran}
         ran.append(entry["name"])
+    if deferred:
+        return {"verdict": "unfinished", "why": f"{deferred} slow executables are left for later", "ran": ran}
     return {"verdict": "survived" if changed else "equivalent", "ran": ran}
 
 
