@@ -24,21 +24,38 @@
 
 namespace cookbook::simt {
 
+/// The mistakes that a traced run finds.
+enum class Kind : uint8_t {
+  // In shared memory; the race detector reports these.
+  write_after_write,
+  read_after_write,
+  write_after_read,
+  uninitialised,
+  proxy_load,         ///< an asynchronous operation reads ordinary stores that were not fenced
+  proxy_store,        ///< it overwrites ordinary stores that were not fenced
+  barrier_unordered,  ///< an mbarrier is used by somebody who need not see its initialisation
+  barrier_unfenced,   ///< an asynchronous operation uses an mbarrier that was not fenced
+  not_started,        ///< of another block's shared memory, before it is known to exist
+  exit_async,         ///< a block's own asynchronous operation is not waited for before it ends
+  exit_remote,        ///< nothing orders another block's access before the owner's end
+  // Others; the tracer reports these.
+  global_write_write,
+  global_write_read,
+  global_read_write,
+  out_of_bounds,
+  shared_out_of_bounds,
+  misaligned,
+  static_shared,
+  different_places,
+  acted_alone,
+  waited_alone,
+  overflow,
+  global_uninitialised,
+};
+
 /// One kind of mistake at one pair of program counters, with the first occurrence described.
 struct SharedHazard {
-  enum class Kind : uint8_t {
-    write_after_write,
-    read_after_write,
-    write_after_read,
-    uninitialised,
-    proxy_load,         ///< an asynchronous operation reads ordinary stores that were not fenced
-    proxy_store,        ///< it overwrites ordinary stores that were not fenced
-    barrier_unordered,  ///< an mbarrier is used by somebody who need not see its initialisation
-    barrier_unfenced,   ///< an asynchronous operation uses an mbarrier that was not fenced
-    not_started,        ///< of another block's shared memory, before it is known to exist
-    exit_async,   ///< a block's own asynchronous operation is not waited for before the block ends
-    exit_remote,  ///< nothing orders another block's access before the owner's end
-  };
+  using Kind = simt::Kind;
   Kind kind;
   uint32_t earlier_pc = 0;  ///< Tokens that the caller chose; 0 for uninitialised.
   uint32_t later_pc = 0;

@@ -12,7 +12,6 @@ namespace cookbook::simt {
 namespace {
 
 using tracing::kComparedGroups;
-using tracing::Kind;
 using tracing::loaded_images;
 using tracing::Shared;
 using tracing::shared;

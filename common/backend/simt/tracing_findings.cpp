@@ -46,10 +46,8 @@ uint3 WorkerTracer::thread_index(uint32_t linear) const {
 
 void WorkerTracer::take_hazards() {
   for (const auto& [hazard_key, hazard] : detector_.hazards()) {
-    static_assert(static_cast<int>(Kind::exit_remote) ==
-                  static_cast<int>(SharedHazard::Kind::exit_remote));
-    const auto kind = static_cast<Kind>(hazard.kind);
-    Occurrence& found = findings_[{launch_->kernel, kind, hazard.earlier_pc, hazard.later_pc}];
+    Occurrence& found =
+        findings_[{launch_->kernel, hazard.kind, hazard.earlier_pc, hazard.later_pc}];
     if (found.count == 0) {
       found.group = group_id_;
       found.block = blocks_[hazard.later_thread / threads_per_block_];

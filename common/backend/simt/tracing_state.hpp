@@ -41,32 +41,6 @@ Range static_shared_range();
 
 // ---- findings ---------------------------------------------------------------------------------
 
-enum class Kind : uint8_t {
-  write_after_write,
-  read_after_write,
-  write_after_read,
-  uninitialised,
-  proxy_load,
-  proxy_store,
-  barrier_unordered,
-  barrier_unfenced,
-  not_started,
-  exit_async,
-  exit_remote,
-  global_write_write,
-  global_write_read,
-  global_read_write,
-  out_of_bounds,
-  shared_out_of_bounds,
-  misaligned,
-  static_shared,
-  different_places,
-  acted_alone,
-  waited_alone,
-  overflow,
-  global_uninitialised,
-};
-
 /// The first occurrence of a mistake, and how often it was seen.
 struct Occurrence {
   uint64_t group = 0;
