@@ -8,7 +8,7 @@ namespace cookbook::coalescing {
 
 struct StridedConfig {
   static constexpr int kThreads = 256;
-  static constexpr int kPerThread = 32;  // elements: 128 bytes, one cache line
+  static constexpr int kPerThread = 32;  // elements: 128 bytes, one line
 };
 
 template <class C>

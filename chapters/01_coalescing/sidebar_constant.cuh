@@ -78,7 +78,7 @@ struct GlobalBroadcast {
     return __ldg(knots + k);
   }
 };
-struct GlobalScattered {  // the 32 words fill one cache line, which L1 delivers at once
+struct GlobalScattered {  // the 32 words fill one line, which L1 delivers at once
   static constexpr const char* name = "read_only_scattered";
   static __device__ __forceinline__ float knot(const float* knots, int k) {
     return __ldg(knots + (k + threadIdx.x) % kKnots);

@@ -18,8 +18,7 @@ struct WgmmaSwizzled : wgmma_tiles::LevelOn<wgmma_swizzled::Config> {
   static constexpr LevelText text{
       .name = "swizzle_128",
       .changed = "tiles in panels of 128 bytes, swizzled by TMA (chapter 7)",
-      .expect =
-          "2x or more: 3 boxes per tile instead of 24, whole cache lines instead of half sectors",
+      .expect = "2x or more: 3 boxes per tile instead of 24, whole lines instead of half sectors",
       .cost = "tiles aligned to 1,024 bytes",
   };
 

@@ -10,7 +10,7 @@ struct Swizzle128 : tma_tiles::LevelOn<smem_swizzle::Config<Swizzle::b128>> {
   static constexpr LevelText text{
       .name = "swizzle_128",
       .changed = "panels of 128 bytes; all three bits of the chunk index are XORed",
-      .expect = "slightly faster again: one box of A, and TMA reads whole cache lines",
+      .expect = "slightly faster again: one box of A, and TMA reads whole lines",
       .cost = "tiles aligned to 1024 bytes",
   };
 

@@ -144,11 +144,18 @@ FORBIDDEN = {
     r"\brefus(?:e|es|ed|al|als|ing)\b": "supported, unsupported",
     r"\bso many\b": "a number, an upper bound",
     rf"\b{UNIT} an? {EACH}\b(?! of)": "per",
+    r"\bseeded bugs?\b": "planted bug",
+    r"\bmain ladders?\b": "headline ladder",
+    r"\bcache lines?\b": "line",
+    r"\bcycles?\b": "clock",
+    r"\b(?:whoever|[Ss]omebody)\b": "the thread, the warp",
 }
 # Globs of git ls-files: add others when their comments follow the table.
-FORBIDDEN_IN = ("*.md", "chapters/*.cuh", "chapters/*.cu", "chapters/*.hpp", "common/device/*.cuh",
-                *(f"common/{folder}/*.{suffix}" for suffix in ("hpp", "cpp", "cu")
-                  for folder in ("bench", "harness", "roofline", "backend/cuda", "backend/simt/units")))
+FORBIDDEN_IN = ("*.md", "common/device/*.cuh", "chapters/*.cuh",
+                *(f"{folder}/*.{suffix}" for suffix in ("hpp", "cpp", "cu")
+                  for folder in ("chapters", "common/bench", "common/harness", "common/backend", "tools/grading")),
+                # The products of its intrinsics are of two numbers; the slots of its clocks are no stages.
+                ":!common/backend/simt/intrinsics.hpp", ":!common/backend/simt/races.hpp")
 
 
 def prose(markdown):
@@ -218,7 +225,9 @@ class Words(unittest.TestCase):
                      "Rows 16 bytes times something.", "What hangs over the edge.", "It arrives as zeros.",
                      "Tiles are dealt to blocks.", "A register of sums.", "The order of tiles.", "A condition per load.",
                      "Odd shapes are refused.", "At most so many.", "64 registers a thread.", "227 KB a block.",
-                     "1,024 threads an SM.", "64 registers a\nthread.", "- It has 64 registers a\n  thread."):
+                     "1,024 threads an SM.", "64 registers a\nthread.", "- It has 64 registers a\n  thread.",
+                     "Find the seeded bug.", "It prints its main ladder.", "A cache\nline has 128 bytes.", "Thirty cycles.",
+                     "It frees whoever waits.", "Somebody waits."):
             with self.subTest(text):
                 self.assertEqual(len(forbidden(text)), 1)
 

@@ -57,7 +57,7 @@ std::string property_of(const std::string& reason) {
       {"in host code", "host code crashes, or touches device memory"},
       {"no thread has finished", "the kernel does not end"},
       {"no progress", "the kernel does not end"},
-      {"refused", "the device refuses the launch"},
+      {"refused", "the device cannot launch the kernel"},
       {": got ", "the result is wrong"},
       {"unsupported", "this problem is said to be unsupported"},
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exercise 0.1, a kernel with a seeded bug: an L2 roof, eight loads in flight per thread. Every
+// Exercise 0.1, a kernel with a planted bug: an L2 roof, eight loads in flight per thread. Every
 // result is right, but the rate that it would report is one that no L2 has. Grade it: how many of
 // the bytes that the problem counts does it request? Then let every pass read its rows.
 //

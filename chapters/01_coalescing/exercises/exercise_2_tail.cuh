@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Exercise 1.2: this copy is right for multiples of 4,096 and leaves elements unwritten for most
-// other sizes. Find and repair the seeded bug: which elements does no thread write, and why?
+// other sizes. Find and repair the planted bug: which elements does no thread write, and why?
 #pragma once
 
 #include "chapters/01_coalescing/problem.hpp"

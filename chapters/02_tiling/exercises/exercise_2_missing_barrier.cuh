@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exercise 2.2, a kernel with a seeded bug: level 2 with deeper tiles. On most GPUs and for most
+// Exercise 2.2, a kernel with a planted bug: level 2 with deeper tiles. On most GPUs and for most
 // sizes it usually gives the right answer.
 //
 // Grade it and read what the checker says (it names the source lines). Explain on paper which

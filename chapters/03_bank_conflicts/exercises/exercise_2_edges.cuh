@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Exercise 3.2: this transpose is right when both extents are multiples of 32. Find and repair the
-// seeded bug: which elements does no thread write otherwise, and why does the same line endanger
+// planted bug: which elements does no thread write otherwise, and why does the same line endanger
 // the barrier?
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exercise 4.2, a kernel with a seeded bug: level 3, but "the earlier a copy starts, the better".
+// Exercise 4.2, a kernel with a planted bug: level 3, but "the earlier a copy starts, the better".
 //
 // With COOKBOOK_SIMT_ASYNC=late every size passes; with early, most fail. The race detector names
 // two lines. Which thread's read races with which copy? Repair it without a second barrier (the

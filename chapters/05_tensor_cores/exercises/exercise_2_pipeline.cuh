@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exercise 5.2, a seeded bug: level 5 with one wrong line in its pipeline.
+// Exercise 5.2, a planted bug: level 5 with one wrong line in its pipeline.
 //
 // It may well give the right answer on a GPU most of the time. Run it under each of the three
 // schedules (COOKBOOK_SIMT_ASYNC=late, early, random), find out which guarantee is missing, and

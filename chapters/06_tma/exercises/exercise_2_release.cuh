@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exercise 6.2, a seeded bug: level 5 with one line moved. On a GPU its result is almost always
+// Exercise 6.2, a planted bug: level 5 with one line moved. On a GPU its result is almost always
 // right. Run it under COOKBOOK_SIMT_ASYNC=early and =late. Under which of the two is it wrong, and
 // which thread reads what too late? Find and repair the line.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exercise 7.2, a seeded bug: a grouped order that is right only for some shapes. Find the smallest
+// Exercise 7.2, a planted bug: a grouped order that is right only for some shapes. Find the smallest
 // shape that fails, say which tiles no block computes, and repair it.
 #pragma once
 

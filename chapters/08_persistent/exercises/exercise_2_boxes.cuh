@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exercise 8.2, a seeded bug: level 3 with its epilogue written out, and one number wrong in it.
+// Exercise 8.2, a planted bug: level 3 with its epilogue written out, and one number wrong in it.
 // Which store may still be reading the box that is packed again? The tracer names both lines. Find
 // and repair the number.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Exercise 9.2: one block per row in three passes; both reductions use one table of 8 words. It has
-// a seeded bug that most runs do not show, but the tracer finds it. Which thread may overwrite
+// a planted bug that most runs do not show, but the tracer finds it. Which thread may overwrite
 // what, while which other thread still needs it? Find and repair it. One barrier is enough. The
 // grader also accepts a second table: what does each cost?
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Exercise 11.2: a search on separate input and output buffers chose this kernel with one thread
-// per element, twice the threads of the others. In place it is wrong. Find and repair the seeded
+// per element, twice the threads of the others. In place it is wrong. Find and repair the planted
 // bug: which thread reads what after which other has written it? The claim: right results and no
 // race with input and output in one buffer.
 #pragma once

@@ -87,7 +87,7 @@ std::map<std::string, Entry> parse(const std::string& file) {
   return entries;
 }
 
-// Held by whoever changes the file. The lock is a file of its own: the cache itself is replaced.
+// Held while the file is changed. The lock is a file of its own: the cache itself is replaced.
 class Lock {
  public:
   explicit Lock(const std::string& file) {

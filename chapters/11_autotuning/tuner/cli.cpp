@@ -274,7 +274,7 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
     SearcherScore score;
     score.name = searcher.name;
     std::vector<double> needed;  // looks, of every search
-    std::vector<double> sum;     // of slowdowns after so many looks
+    std::vector<double> sum;     // of slowdowns after each look
     int searches = 0;
     for (const RecordedProblem& problem : odd.problems) {
       const RecordedProblem& truth = *even.find(problem.size);

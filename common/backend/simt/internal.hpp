@@ -79,8 +79,8 @@ struct LanePath {
   Places acted, waited;
 };
 
-// What switching and reconvergence touch comes first, in one cache line: the threads of a large
-// block do not fit in the first-level cache.
+// What switching and reconvergence touch comes first, in one line of a cache: the threads of a
+// large block do not fit in the first-level cache.
 struct alignas(64) Thread {
   void* stack_pointer = nullptr;  // while it does not run
   uint3 thread_idx{};
@@ -146,7 +146,7 @@ struct Warp {
 struct NamedBarrier {
   uint32_t arrived = 0;
   uint32_t expected = 0;      // of the phase under way; 0: all threads of the block
-  bool has_arrivals = false;  // somebody came by bar.arrive in this phase
+  bool has_arrivals = false;  // by bar.arrive, in this phase
   struct Place {
     const Thread* first = nullptr;
     void* pc = nullptr;

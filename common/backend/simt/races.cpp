@@ -198,7 +198,7 @@ void RaceDetector::proxy_fence(Actor thread) {
     found->second.fence_clock = me.clock;
     return true;
   });
-  // A new clock, so that stores before the fence are told from those after it.
+  // A new clock, which separates stores before the fence from those after it.
   thread_clocks_[thread].fences.push_back(clock_[thread]++);
 }
 
@@ -399,7 +399,7 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
     if (is_thread(me.slot)) cell.ordinary_stores = true;
     return;
   }
-  // A reader may replace another of the same actor, or one that it knows of: whoever is ordered
+  // A reader may replace another of the same actor, or one that it knows of: what is ordered
   // after it is ordered after that one too.
   int slot = -1;
   for (int i = 0; i < cell.reader_count && slot < 0; ++i) {

@@ -33,7 +33,7 @@ enum class Kind : uint8_t {
   uninitialised,
   proxy_load,         ///< an asynchronous operation reads ordinary stores that were not fenced
   proxy_store,        ///< it overwrites ordinary stores that were not fenced
-  barrier_unordered,  ///< an mbarrier is used by somebody who need not see its initialisation
+  barrier_unordered,  ///< an mbarrier is used by a thread that need not see its initialisation
   barrier_unfenced,   ///< an asynchronous operation uses an mbarrier that was not fenced
   not_started,        ///< of another block's shared memory, before it is known to exist
   exit_async,         ///< a block's own asynchronous operation is not waited for before it ends
@@ -118,7 +118,8 @@ class RaceDetector {
   /// The clock of `thread` up to which `by` knows what it did.
   uint32_t known(Actor by, uint32_t thread) const { return known_clock(view(by), thread); }
   uint32_t clock_of(Actor thread) const { return clock_[static_cast<uint32_t>(thread)]; }
-  /// Returns the clock of `thread` and advances it: what it does next is told from what it did.
+  /// Returns the clock of `thread` and advances it: it separates what comes next from what came
+  /// before.
   uint32_t tick(Actor thread) { return clock_[static_cast<uint32_t>(thread)]++; }
   /// What `thread` knows has changed if one of these has.
   std::shared_ptr<const void> row_of(Actor thread) const {

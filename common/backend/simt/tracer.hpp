@@ -18,7 +18,7 @@ struct TracerBackend {
 };
 extern TracerBackend* tracer_backend;
 
-/// What set_trace_budget() was told.
+/// What set_trace_budget() sets.
 struct TraceBudget {
   uint64_t threads = 0, launches = 0;
 };

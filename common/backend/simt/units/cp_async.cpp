@@ -29,8 +29,8 @@ void land_some(CpAsyncState& state) {
   }
 }
 
-// The copies before number `end` have landed; `object` carries what they did to whoever acquires
-// it.
+// The copies before number `end` have landed; `object` carries what they did to the thread that
+// acquires it.
 void retire(CpAsyncState& state, uint64_t end, const void* object) {
   while (state.first < end) {
     CpAsyncCopy& copy = state.copies.front();

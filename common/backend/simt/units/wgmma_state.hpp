@@ -40,7 +40,7 @@ struct WgmmaProduct {
 };
 
 struct Warpgroup {
-  std::deque<std::unique_ptr<WgmmaProduct>> products;  // issued by somebody, not yet retired
+  std::deque<std::unique_ptr<WgmmaProduct>> products;  // issued, not yet retired
   uint64_t first = 0;                                  // number of the first in `products`
   uint64_t executed = 0;                               // operations before this are computed
   uint64_t released = 0;                               // ... have ended for the tracer
