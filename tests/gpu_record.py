@@ -24,8 +24,6 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORD = ROOT / "tests/gpu_record.json"
-WORK = ROOT / "build/gpu-record"
 STEPS = ("run", "test", "parity", "architectures")
 ARCHITECTURES = ("75", "80", "86", "89", "90a", "100a", "120a")
 # No code: a commit that changes only these does not make a record older.

@@ -23,7 +23,6 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 CHECK = FOLDER.parents[1] / "tools/check/check.py"
-COSTLY = ("uncoalesced", "bank conflict")
 
 
 def marks(text, word):

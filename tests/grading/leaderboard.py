@@ -48,7 +48,6 @@ def config(text, threads, per_thread):
 
 LARGE = "n >= (1 << 20)"
 BODY = "    const LaunchConfig each"
-COUNT = "    const std::int64_t n = plan.problem.n;\n"
 # The handle of the stream of each thread, without a function that makes one.
 OTHER_STREAM = """template <class S>
 void take_other_stream(S& stream) {
