@@ -30,7 +30,7 @@ Support enough_shared_memory(const DeviceInfo& device) {
     return Support::yes();
   }
   return Support::no("needs " + std::to_string(stages_bytes<C>()) +
-                     " bytes of shared memory a block");
+                     " bytes of shared memory per block");
 }
 
 /// acc += a b^T, row by row, every other row backwards. Each FMA then shares an operand with the

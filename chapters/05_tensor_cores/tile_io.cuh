@@ -51,7 +51,7 @@ struct NnLevel : LevelT<T> {
     if (device.cc() < 80) return Support::no("needs sm_80 (bf16 mma, cp.async)");
     if (smem_bytes > device.smem_per_block_bytes) {
       return Support::no("needs " + std::to_string(smem_bytes / 1024) +
-                         " KB of shared memory a block");
+                         " KB of shared memory per block");
     }
     return Support::yes();
   }

@@ -54,7 +54,7 @@ class KernelAttributes {
       refuse_unless(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(config.smem_bytes)),
                     std::to_string(config.smem_bytes) +
-                        " bytes of dynamic shared memory a block; at most " +
+                        " bytes of dynamic shared memory per block; at most " +
                         std::to_string(device_info().smem_per_block_bytes) +
                         ", less the kernel's static shared memory");
       state.shared_bytes = config.smem_bytes;

@@ -289,7 +289,8 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
   }
   const DeviceInfo& device = device_info();
   if (config.smem_bytes > device.smem_per_block_bytes) {
-    refuse(std::to_string(config.smem_bytes) + " bytes of dynamic shared memory a block; at most " +
+    refuse(std::to_string(config.smem_bytes) +
+           " bytes of dynamic shared memory per block; at most " +
            std::to_string(device.smem_per_block_bytes));
   }
   if (config.cluster < 1 || config.cluster > kMaxCluster) {
