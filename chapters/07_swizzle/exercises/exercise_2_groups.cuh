@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exercise 7.2, a planted bug: a grouped order that is right only for some shapes. Find the smallest
-// shape that fails, say which tiles no block computes, and repair it.
+// Exercise 7.2, a planted bug: a grouped order that is right only for some shapes. Find the
+// smallest shape that fails, say which tiles no block computes, and repair it.
 #pragma once
 
 #include "chapters/07_swizzle/level_5_grouped.cuh"
