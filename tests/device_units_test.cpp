@@ -150,7 +150,8 @@ struct Fp8Matrix {
 };
 
 // Row-major A and B staged in shared memory; B is transposed on its way into registers.
-__global__ void mma_with_ldmatrix(const bf16* a, const bf16* b, float* d, bf16* copy) {
+__global__ void mma_with_ldmatrix(const bf16* a, const bf16* b, float* d, bf16* copy,
+                                  bf16* transpose) {
   bf16* a_tile = dynamic_shared<bf16>();  // (16, 16)
   bf16* b_tile = a_tile + 256;            // (16, 8)
   const int lane = threadIdx.x;
@@ -171,17 +172,24 @@ __global__ void mma_with_ldmatrix(const bf16* a, const bf16* b, float* d, bf16* 
   stmatrix_x4(back + (lane % 16) * 16 + 8 * (lane / 16), fa);
   __syncwarp();
   for (int i = lane; i < 256; i += 32) copy[i] = back[i];
+  __syncwarp();
+  stmatrix_x4_trans(back + (lane / 16 * 8 + lane % 8) * 16 + 8 * (lane / 8 % 2), fa);
+  __syncwarp();
+  for (int i = lane; i < 256; i += 32) transpose[i] = back[i];
 }
 
 TEST(Mma, LdmatrixAndStmatrix) {
   const Matrix<bf16> a(16, 16, "a", 3), b(16, 8, "b", 4);
-  DeviceMemory d(16 * 8 * 4, "d"), copy(256 * 2, "copy");
-  launch(mma_with_ldmatrix, {1, 32, 2048}, {}, a.data(), b.data(), d.as<float>(), copy.as<bf16>());
+  DeviceMemory d(16 * 8 * 4, "d"), copy(256 * 2, "copy"), transpose(256 * 2, "transpose");
+  launch(mma_with_ldmatrix, {1, 32, 2048}, {}, a.data(), b.data(), d.as<float>(), copy.as<bf16>(),
+         transpose.as<bf16>());
   expect_product(d, 16, 8, 16, a, b);
   std::vector<uint16_t> got(256), want(256);
   copy.copy_to_host(got.data(), 512);
   a.memory.copy_to_host(want.data(), 512);
   EXPECT_EQ(got, want);
+  transpose.copy_to_host(got.data(), 512);
+  for (size_t i = 0; i < 256; ++i) EXPECT_EQ(got[i], want[i % 16 * 16 + i / 16]);
 }
 
 TEST(Mma, ToTf32RoundsToNearestAwayFromZero) {
@@ -765,6 +773,8 @@ TEST(Wgmma, EveryWidth) {
   check_wgmma<16, bf16, Swizzle::b128, Major::k, Major::k>();
   check_wgmma<32, bf16, Swizzle::b128, Major::k, Major::k>();
   check_wgmma<96, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<112, bf16, Swizzle::b128, Major::k, Major::k>();
+  check_wgmma<144, bf16, Swizzle::b128, Major::k, Major::k>();
   check_wgmma<160, half, Swizzle::b128, Major::k, Major::k>();
   check_wgmma<176, bf16, Swizzle::b128, Major::k, Major::k>();
   check_wgmma<192, bf16, Swizzle::b128, Major::k, Major::mn>();
@@ -1022,6 +1032,46 @@ __global__ void tma_between_boundaries(const __grid_constant__ TensorMap map) {
   auto* bar = reinterpret_cast<uint64_t*>(tile + 512);
   mbarrier_init(bar, 1);
   tma_load_2d(tile, &map, bar, -2, 0);
+}
+
+// One thread of each block waits for the launch before: `first`, in the middle or not at all.
+enum class Waits { first, late, never };
+
+template <Waits kWaits>
+__global__ void load_in_dependent_launch(const __grid_constant__ TensorMap map) {
+  char* tile = dynamic_shared<char>();
+  auto* bar = reinterpret_cast<uint64_t*>(tile + 512);
+  if (threadIdx.x == 0) {
+    tma_prefetch_descriptor(&map);  // allowed before
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+    allow_next_launch();
+    if (kWaits == Waits::first) wait_for_previous_launch();
+    if (kWaits != Waits::never) {
+      mbarrier_arrive_expect_tx(bar, 64);
+      tma_load_2d(tile, &map, bar, 0, 0);
+      mbarrier_wait(bar, 0);
+    }
+    if (kWaits == Waits::late) wait_for_previous_launch();
+  }
+}
+
+TEST(DependentLaunch, MustWaitBeforeItLoads) {
+  DeviceMemory in(1024, "in");
+  in.fill(0);
+  const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
+  LaunchConfig config{3, 64, 1024};
+  const auto error = [&](auto* kernel) {
+    return error_of([&] { launch(kernel, config, {}, map); });
+  };
+  EXPECT_EQ(error(load_in_dependent_launch<Waits::late>), "");  // not dependent
+  EXPECT_EQ(error(load_in_dependent_launch<Waits::never>), "");
+  config.dependent = true;
+  EXPECT_EQ(error(load_in_dependent_launch<Waits::first>), "");
+  EXPECT_CONTAINS(error(load_in_dependent_launch<Waits::late>),
+                  "tma_load_2d in a dependent launch before wait_for_previous_launch()");
+  EXPECT_CONTAINS(error(load_in_dependent_launch<Waits::never>),
+                  "a block of a dependent launch ends without wait_for_previous_launch()");
 }
 
 TEST(Refusals, AreNamed) {

@@ -38,6 +38,9 @@ struct LaunchConfig {
   size_t smem_bytes = 0;     ///< dynamic shared memory a block
   int cluster = 1;           ///< blocks per cluster, along x; grid.x must be a multiple
   bool cooperative = false;  ///< all blocks resident at once, or the launch fails
+  /// Blocks may start before the launch before it in the stream has ended: see
+  /// wait_for_previous_launch in common/device/sync.cuh.
+  bool dependent = false;
 };
 
 /// A launch that the device rejects; the message gives the limit and the number requested.

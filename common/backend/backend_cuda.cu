@@ -106,7 +106,7 @@ void detail::launch_kernel(const void* kernel, const LaunchConfig& config, Strea
   static KernelAttributes attributes;
   attributes.prepare(kernel, config);
 
-  cudaLaunchAttribute list[2];
+  cudaLaunchAttribute list[3];
   cudaLaunchConfig_t launch{};
   launch.gridDim = config.grid;
   launch.blockDim = config.block;
@@ -124,6 +124,11 @@ void detail::launch_kernel(const void* kernel, const LaunchConfig& config, Strea
     cudaLaunchAttribute& attribute = list[launch.numAttrs++];
     attribute.id = cudaLaunchAttributeCooperative;
     attribute.val.cooperative = 1;
+  }
+  if (config.dependent) {
+    cudaLaunchAttribute& attribute = list[launch.numAttrs++];
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
   }
   const cudaError_t status = cudaLaunchKernelExC(&launch, kernel, arguments);
   if (status != cudaSuccess) {

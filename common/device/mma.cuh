@@ -70,6 +70,15 @@ __device__ __forceinline__ void stmatrix_x4(void* smem_row, const uint32_t (&r)[
                     : "memory");
 }
 
+/// The same with each matrix transposed: element (i, j) of a matrix is stored in row j. The address
+/// of lane 8 q + j is that of row j of matrix q as stored (PTX ISA, "stmatrix", .trans).
+__device__ __forceinline__ void stmatrix_x4_trans(void* smem_row, const uint32_t (&r)[4]) {
+  COOKBOOK_ASM_SM90("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                        shared_address(smem_row)),
+                    "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                    : "memory");
+}
+
 /// d += a * b, 16x8x16, T = bf16 or half, fp32 accumulators (PTX ISA, "mma.sync", m16n8k16).
 /// sm_80. All 32 lanes of the warp must call.
 template <class T>

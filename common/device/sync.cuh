@@ -97,6 +97,25 @@ __device__ __forceinline__ void store_release(T* address, T value) {
   }
 }
 
+/// For a launch that is LaunchConfig::dependent: returns when the launch before it in the stream
+/// has ended and its writes are visible. Every block must call it, and only then access global
+/// memory. If one thread calls, the others' accesses must follow its own (PTX ISA,
+/// "griddepcontrol.wait").
+__device__ __forceinline__ void wait_for_previous_launch() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// Blocks of the next launch may start on resources that are free, once every block of this launch
+/// has called this or ended. Affects a next launch that is dependent (PTX ISA,
+/// "griddepcontrol.launch_dependents").
+__device__ __forceinline__ void allow_next_launch() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /// Lets other threads run inside a spin loop.
 __device__ __forceinline__ void spin_pause() { __nanosleep(20); }
 

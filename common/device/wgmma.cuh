@@ -118,9 +118,11 @@ __device__ __forceinline__ void wgmma_fence_operand(uint32_t (&registers)[kCount
 #define COOKBOOK_REGS_48 \
   COOKBOOK_REGS_32       \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define COOKBOOK_REGS_56 COOKBOOK_REGS_48 ", %48, %49, %50, %51, %52, %53, %54, %55"
 #define COOKBOOK_REGS_64 \
   COOKBOOK_REGS_48       \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define COOKBOOK_REGS_72 COOKBOOK_REGS_64 ", %64, %65, %66, %67, %68, %69, %70, %71"
 #define COOKBOOK_REGS_80 \
   COOKBOOK_REGS_64       \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
@@ -136,7 +138,9 @@ __device__ __forceinline__ void wgmma_fence_operand(uint32_t (&registers)[kCount
 #define COOKBOOK_ACC_16(i) COOKBOOK_ACC_8(i), COOKBOOK_ACC_8((i) + 8)
 #define COOKBOOK_ACC_32(i) COOKBOOK_ACC_16(i), COOKBOOK_ACC_16((i) + 16)
 #define COOKBOOK_ACC_48(i) COOKBOOK_ACC_32(i), COOKBOOK_ACC_16((i) + 32)
+#define COOKBOOK_ACC_56(i) COOKBOOK_ACC_48(i), COOKBOOK_ACC_8((i) + 48)
 #define COOKBOOK_ACC_64(i) COOKBOOK_ACC_32(i), COOKBOOK_ACC_32((i) + 32)
+#define COOKBOOK_ACC_72(i) COOKBOOK_ACC_64(i), COOKBOOK_ACC_8((i) + 64)
 #define COOKBOOK_ACC_80(i) COOKBOOK_ACC_64(i), COOKBOOK_ACC_16((i) + 64)
 #define COOKBOOK_ACC_88(i) COOKBOOK_ACC_80(i), COOKBOOK_ACC_8((i) + 80)
 #define COOKBOOK_ACC_96(i) COOKBOOK_ACC_64(i), COOKBOOK_ACC_32((i) + 64)
@@ -182,8 +186,9 @@ namespace detail {
 
 template <int kN, class T>
 inline constexpr bool wgmma_supports = (std::is_same_v<T, bf16> || std::is_same_v<T, half>)&&(
-    kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 96 || kN == 128 || kN == 160 ||
-    kN == 176 || kN == 192 || kN == 208 || kN == 224 || kN == 240 || kN == 256);
+    kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 96 || kN == 112 || kN == 128 ||
+    kN == 144 || kN == 160 || kN == 176 || kN == 192 || kN == 208 || kN == 224 || kN == 240 ||
+    kN == 256);
 
 }  // namespace detail
 
@@ -198,7 +203,9 @@ __device__ __forceinline__ void wgmma_m64k16(float (&d)[kN / 2], uint64_t desc_a
   COOKBOOK_WGMMA_SHAPE(SHARED, 32, 16, 16, 17, 18, 19, 20)
   COOKBOOK_WGMMA_SHAPE(SHARED, 64, 32, 32, 33, 34, 35, 36)
   COOKBOOK_WGMMA_SHAPE(SHARED, 96, 48, 48, 49, 50, 51, 52)
+  COOKBOOK_WGMMA_SHAPE(SHARED, 112, 56, 56, 57, 58, 59, 60)
   COOKBOOK_WGMMA_SHAPE(SHARED, 128, 64, 64, 65, 66, 67, 68)
+  COOKBOOK_WGMMA_SHAPE(SHARED, 144, 72, 72, 73, 74, 75, 76)
   COOKBOOK_WGMMA_SHAPE(SHARED, 160, 80, 80, 81, 82, 83, 84)
   COOKBOOK_WGMMA_SHAPE(SHARED, 176, 88, 88, 89, 90, 91, 92)
   COOKBOOK_WGMMA_SHAPE(SHARED, 192, 96, 96, 97, 98, 99, 100)
@@ -219,7 +226,9 @@ __device__ __forceinline__ void wgmma_m64k16(float (&d)[kN / 2], const uint32_t 
   COOKBOOK_WGMMA_SHAPE(REGISTER, 32, 16, 16, 17, 18, 19, 20, 21, 22)
   COOKBOOK_WGMMA_SHAPE(REGISTER, 64, 32, 32, 33, 34, 35, 36, 37, 38)
   COOKBOOK_WGMMA_SHAPE(REGISTER, 96, 48, 48, 49, 50, 51, 52, 53, 54)
+  COOKBOOK_WGMMA_SHAPE(REGISTER, 112, 56, 56, 57, 58, 59, 60, 61, 62)
   COOKBOOK_WGMMA_SHAPE(REGISTER, 128, 64, 64, 65, 66, 67, 68, 69, 70)
+  COOKBOOK_WGMMA_SHAPE(REGISTER, 144, 72, 72, 73, 74, 75, 76, 77, 78)
   COOKBOOK_WGMMA_SHAPE(REGISTER, 160, 80, 80, 81, 82, 83, 84, 85, 86)
   COOKBOOK_WGMMA_SHAPE(REGISTER, 176, 88, 88, 89, 90, 91, 92, 93, 94)
   COOKBOOK_WGMMA_SHAPE(REGISTER, 192, 96, 96, 97, 98, 99, 100, 101, 102)

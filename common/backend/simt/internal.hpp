@@ -165,8 +165,9 @@ struct Block {
   uint32_t rank = 0;   // within its cluster; 0 without clusters
   Group* group = nullptr;
   uint32_t thread_count = 0;
-  uint32_t alive = 0;         // threads that have not exited
-  Thread* threads = nullptr;  // thread_count of them
+  uint32_t alive = 0;          // threads that have not exited
+  bool previous_ended = true;  // false: a dependent launch, and no wait_for_previous_launch yet
+  Thread* threads = nullptr;   // thread_count of them
   Warp* warps = nullptr;
   uint32_t warp_count = 0;
   std::array<NamedBarrier, kNamedBarriers> barriers;
@@ -182,6 +183,7 @@ struct Launch {
   size_t shared_bytes = 0;
   uint32_t cluster = 1;
   bool cooperative = false;
+  bool dependent = false;
   uint32_t blocks_per_group = 1;
   uint64_t group_count = 0;
   void (*invoke)(void* kernel, const void* arguments) = nullptr;

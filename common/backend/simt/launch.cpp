@@ -397,6 +397,7 @@ void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt:
   launch.shared_bytes = config.smem_bytes;
   launch.cluster = static_cast<uint32_t>(config.cluster);
   launch.cooperative = config.cooperative;
+  launch.dependent = config.dependent;
   const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
   launch.blocks_per_group = config.cooperative ? static_cast<uint32_t>(blocks) : launch.cluster;
   launch.group_count = blocks / launch.blocks_per_group;

@@ -264,6 +264,9 @@ void thread_main() {
       fail(std::string("exception in a kernel: ") + error.what());
     }
     Thread& self = *current_thread;
+    if (self.block->alive == 1 && !self.block->previous_ended) {
+      fail("a block of a dependent launch ends without wait_for_previous_launch()");
+    }
     for (const UnitCallbacks& unit : units()) {
       if (unit.thread_exit) unit.thread_exit(self);
     }
@@ -327,6 +330,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   block.rank = static_cast<uint32_t>(block_id % launch.cluster);
   block.group = &group;
   block.thread_count = block.alive = threads;
+  block.previous_ended = !launch.dependent;
   block.threads = storage.threads.get();
   block.warps = storage.warps.get();
   block.warp_count = warps;

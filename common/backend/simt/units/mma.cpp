@@ -131,17 +131,17 @@ void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed) 
   });
 }
 
-void stmatrix(const uint32_t* r, void* smem_row) {
+void stmatrix(const uint32_t* r, void* smem_row, bool transposed) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(90, "stmatrix", pc);
   require_rows(smem_row, 4, true, "stmatrix", pc);
   MatrixLane mine{nullptr, r, static_cast<char*>(smem_row), false};
-  warp_collective(mine, "stmatrix", pc, [](const Lanes& lanes) {
+  warp_collective(mine, "stmatrix", pc, [=](const Lanes& lanes) {
     for (uint32_t matrix = 0; matrix < 4; ++matrix) {
       for (uint32_t row = 0; row < 8; ++row) {
         uint16_t elements[8];
         for (uint32_t column = 0; column < 8; ++column) {
-          const MatrixElement from = element_holder(row, column, false);
+          const MatrixElement from = element_holder(row, column, transposed);
           elements[column] =
               static_cast<uint16_t>(lanes[from.lane]->store[matrix] >> (16 * from.half));
         }

@@ -116,6 +116,8 @@ bool elect_one() {
   return current_thread->lane == lowest;
 }
 
+void wait_for_previous_launch() { current_thread->block->previous_ended = true; }
+
 void spin_pause() { yield_current(COOKBOOK_SIMT_PC); }
 
 }  // namespace cookbook

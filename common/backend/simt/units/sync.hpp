@@ -21,6 +21,8 @@ void named_barrier_sync(int id, int threads);
 void named_barrier_arrive(int id, int threads);
 bool elect_one();
 void spin_pause();
+void wait_for_previous_launch();
+inline void allow_next_launch() {}  // launches run one after the other
 
 template <int kRegisters>
 __forceinline__ void register_dealloc() {

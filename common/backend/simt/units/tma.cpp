@@ -187,6 +187,9 @@ void require_map(const TensorMap* map, int rank, const char* what, void* pc) {
     fail(std::string(what) + ": the tensor map has " + std::to_string(map->rank) + " dimensions",
          pc);
   }
+  if (rank != 0 && !current_thread->block->previous_ended) {  // 0: a prefetch of the map
+    fail(std::string(what) + " in a dependent launch before wait_for_previous_launch()", pc);
+  }
 }
 
 // A box may be partly out of bounds, but its rows must begin on 16-byte boundaries of the tensor's.

@@ -21,8 +21,9 @@ void wgmma_register_a(float* d, int columns, Format format, bool b_is_mn_major, 
 
 template <int kN, class T>
 inline constexpr bool wgmma_supports = (std::is_same_v<T, bf16> || std::is_same_v<T, half>)&&(
-    kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 96 || kN == 128 || kN == 160 ||
-    kN == 176 || kN == 192 || kN == 208 || kN == 224 || kN == 240 || kN == 256);
+    kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 96 || kN == 112 || kN == 128 ||
+    kN == 144 || kN == 160 || kN == 176 || kN == 192 || kN == 208 || kN == 224 || kN == 240 ||
+    kN == 256);
 
 template <class T>
 inline constexpr Format kWgmmaFormat = std::is_same_v<T, bf16> ? Format::bf16 : Format::f16;
