@@ -315,18 +315,23 @@ TEST(Choices, BlocksPerRow) {
 using namespace cookbook::gemm::any_shape;
 
 TEST(TileChoice, PredictionsByHand) {
-  // 64 tiles on 132 SMs: one wave of 16 k-blocks. 1,024 tiles: eight waves of one.
-  const TileKernel one{Tiles::one_128x128, 128, 128, 1, true, 4.0, 0.5, 2.0};
-  EXPECT_DOUBLE_EQ(predicted_us(one, 1024, 1024, 1024, 132), 4 + 16 * 0.5 + 2);
-  EXPECT_DOUBLE_EQ(predicted_us(one, 4096, 4096, 64, 132), 4 + 8 * (0.5 + 2));
-  EXPECT_DOUBLE_EQ(predicted_us(one, 4096, 4000, 1, 132), 4 + 8 * (0.5 + 2));
+  // 64 tiles on 132 SMs: one wave of 16 k-blocks, with 64 / 132 of the SMs. 1,024 tiles: eight
+  // waves of one, with 1,024 / 1,056 of them.
+  const TileKernel one{Tiles::turned_128x128, 128, 128, 1, false, true, 4.0, 0.5, 0.132, 2.0};
+  EXPECT_DOUBLE_EQ(predicted_us(one, 1024, 1024, 1024, 132), 4 + 16 * (0.5 + 0.064) + 2);
+  EXPECT_DOUBLE_EQ(predicted_us(one, 4096, 4096, 64, 132), 4 + 8 * (0.5 + 0.128 + 2));
+  EXPECT_DOUBLE_EQ(predicted_us(one, 4096, 4000, 1, 132), 4 + 8 * (0.5 + 0.128 + 2));
   // Clusters of two: 1,024 tiles of 256 x 256 on 66 clusters are 16 waves, of 128 k-blocks.
-  const TileKernel pair{Tiles::ping_128x192, 128, 256, 2, true, 4.0, 0.5, 2.0};
+  const TileKernel pair{Tiles::ping_128x192, 128, 256, 2, false, true, 4.0, 0.5, 0.0, 2.0};
+  EXPECT_DOUBLE_EQ(predicted_us(pair, 8192, 8192, 8192, 132), 4 + 16 * (128 * 0.5 + 2));
   TileKernel grid = one;
   grid.loop = false;  // up to four waves: 528 tiles
-  EXPECT_DOUBLE_EQ(predicted_us(grid, 128, 128 * 528, 64, 132), 4 + 4 * (0.5 + 2));
+  EXPECT_DOUBLE_EQ(predicted_us(grid, 128, 128 * 528, 64, 132), 4 + 4 * (0.5 + 0.132 + 2));
   EXPECT_GT(predicted_us(grid, 128, 128 * 529, 64, 132), 1e9);
-  EXPECT_DOUBLE_EQ(predicted_us(pair, 8192, 8192, 8192, 132), 4 + 16 * (128 * 0.5 + 2));
+  // 11 x 12 tiles of 128 columns and 144 rows of C; the other way round it would be 12 x 11.
+  const TileKernel turned{Tiles::turned_128x144, 128, 144, 1, true, false, 4.0, 0.5, 0.0, 2.0};
+  EXPECT_DOUBLE_EQ(predicted_us(turned, 144 * 12, 128 * 11, 64, 132), 4 + 0.5 + 2);
+  EXPECT_DOUBLE_EQ(predicted_us(turned, 128 * 11, 144 * 12, 64, 132), 4 + 2 * (0.5 + 2));
 }
 
 TEST(TileChoice, TheFastestPredictedAndEveryKernelSomewhere) {
@@ -358,7 +363,7 @@ TEST(TileChoice, TheTableOfChapter8) {
   };
   EXPECT_EQ(chosen(512, 512, 512), Tiles::one_64x64);
   EXPECT_EQ(chosen(1024, 1024, 1024), Tiles::one_64x128);
-  EXPECT_EQ(chosen(1536, 1536, 1536), Tiles::one_128x160);
+  EXPECT_EQ(chosen(1536, 1536, 1536), Tiles::turned_128x144);
   EXPECT_EQ(chosen(2048, 2048, 2048), Tiles::loop_128x256);
   EXPECT_EQ(chosen(3072, 3072, 3072), Tiles::ping_128x192);
   EXPECT_EQ(chosen(4096, 4096, 4096), Tiles::loop_128x256);

@@ -9,17 +9,24 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 namespace cookbook::gemm::any_shape {
 
-/// The kernels, as in kTileKernels. one_*: a block per tile; loop_*: a persistent grid; ping_*: the
-/// same with the ping-pong schedule.
+/// The kernels, as in kTileKernels. one_*: a block per tile; turned_*: the same with tiles of the
+/// transpose of C; loop_*: a persistent grid; ping_*: the same with the ping-pong schedule.
 enum class Tiles {
   one_64x64,
   one_64x128,
-  one_128x64,
-  one_128x128,
-  one_128x160,
+  turned_64x96,
+  turned_64x160,
+  turned_64x192,
+  turned_128x96,
+  turned_128x112,
+  turned_128x128,
+  turned_128x144,
+  turned_128x176,
+  turned_128x208,
   loop_128x256,
   ping_64x256,
   ping_128x192,
@@ -30,23 +37,31 @@ enum class Tiles {
 struct TileKernel {
   Tiles tiles;
   int m, n, cluster;  // of a block; blocks per cluster
+  bool turned;        // m columns and n rows of C
   bool loop;          // a persistent grid
   double start_us;    // launch, first loads
-  double step_us;     // per k-block of 64
+  double step_us;     // per k-block of 64, while other SMs are idle
+  double share_us;    // per k-block, more while all SMs load: L2 is shared
   double wave_us;     // per tile of a block: its epilogue and, without a loop, the next start
 };
 
 // clang-format off
 inline constexpr TileKernel kTileKernels[] = {
-    //                     m    n  cluster loop start  step   wave
-    {Tiles::one_64x64,     64,  64, 1, false, 2.97, 0.1140, 2.31},
-    {Tiles::one_64x128,    64, 128, 1, false, 3.03, 0.1691, 2.52},
-    {Tiles::one_128x64,   128,  64, 1, false, 2.79, 0.1793, 2.64},
-    {Tiles::one_128x128,  128, 128, 1, false, 3.21, 0.3152, 2.68},
-    {Tiles::one_128x160,  128, 160, 1, false, 3.00, 0.3985, 3.14},
-    {Tiles::loop_128x256, 128, 256, 1, true,  5.18, 0.6526, 1.18},
-    {Tiles::ping_64x256,   64, 256, 1, true,  6.15, 0.3305, 0.62},
-    {Tiles::ping_128x192, 128, 192, 2, true,  6.87, 0.4846, 0.53},
+    //                        m    n  cluster turned loop start  step    share   wave
+    {Tiles::one_64x64,        64,  64, 1, false, false, 5.34, 0.0767, 0.0549, 1.78},
+    {Tiles::one_64x128,       64, 128, 1, false, false, 5.11, 0.1303, 0.0554, 2.19},
+    {Tiles::turned_64x96,     64,  96, 1, true,  false, 5.22, 0.0912, 0.0800, 2.03},
+    {Tiles::turned_64x160,    64, 160, 1, true,  false, 5.30, 0.1530, 0.0866, 2.21},
+    {Tiles::turned_64x192,    64, 192, 1, true,  false, 5.29, 0.1907, 0.0748, 2.37},
+    {Tiles::turned_128x96,   128,  96, 1, true,  false, 5.10, 0.1957, 0.0703, 2.54},
+    {Tiles::turned_128x112,  128, 112, 1, true,  false, 5.04, 0.2295, 0.0620, 2.68},
+    {Tiles::turned_128x128,  128, 128, 1, true,  false, 5.17, 0.2635, 0.0626, 2.54},
+    {Tiles::turned_128x144,  128, 144, 1, true,  false, 5.33, 0.2880, 0.0837, 2.80},
+    {Tiles::turned_128x176,  128, 176, 1, true,  false, 5.24, 0.3686, 0.0745, 2.82},
+    {Tiles::turned_128x208,  128, 208, 1, true,  false, 5.07, 0.4317, 0.0905, 3.23},
+    {Tiles::loop_128x256,    128, 256, 1, false, true,  7.03, 0.5423, 0.0896, 1.36},
+    {Tiles::ping_64x256,      64, 256, 1, false, true,  8.05, 0.2745, 0.0542, 0.44},
+    {Tiles::ping_128x192,    128, 192, 2, false, true,  8.84, 0.4106, 0.0628, 0.46},
 };
 // clang-format on
 
@@ -56,11 +71,14 @@ inline double predicted_us(const TileKernel& kernel, std::int64_t m, std::int64_
   const auto whole = [](std::int64_t a, std::int64_t b) {
     return static_cast<double>((a + b - 1) / b);
   };
+  if (kernel.turned) std::swap(m, n);
   const double tiles = whole(m, kernel.m * kernel.cluster) * whole(n, kernel.n);
   const double clusters = std::max(1, sms / kernel.cluster);
   const double waves = std::ceil(tiles / clusters);
   if (!kernel.loop && waves > 4) return std::numeric_limits<double>::infinity();  // not measured
-  return kernel.start_us + waves * (whole(k, 64) * kernel.step_us + kernel.wave_us);
+  const double working = tiles / (waves * clusters);  // part of the SMs, on average
+  const double step = kernel.step_us + working * kernel.share_us;
+  return kernel.start_us + waves * (whole(k, 64) * step + kernel.wave_us);
 }
 
 /// The kernel with the least predicted time.

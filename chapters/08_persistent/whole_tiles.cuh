@@ -8,6 +8,8 @@
 /// - No block waits for the others of its cluster at the end. Only stages that are filled again are
 ///   released, so a block has waited for all that others send to it.
 /// - The last tile's boxes of C take the place of A in the stages, so none waits for another.
+///
+/// It can also compute tiles of the transpose of C, which may have any multiple of 16 rows of C.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +20,30 @@
 namespace cookbook::gemm::any_shape {
 
 /// kWarpgroups: consumers, with kM / kWarpgroups rows each. kLoop: a persistent grid; otherwise one
-/// block per tile.
-template <int kM, int kN, int kDepth, int kBlocks, int kWarpgroups, bool kLoop = false>
+/// block per tile. kTurn: a tile of the transpose of C: its kM rows are columns of C.
+template <int kM, int kN, int kDepth, int kBlocks, int kWarpgroups, bool kLoop = false,
+          bool kTurn = false>
 struct TileConfig {
   static constexpr int kBlockM = kM, kBlockN = kN, kBlockK = 64;
   static constexpr int kStages = kDepth;
   static constexpr int kCluster = kBlocks;  // blocks, one above the other, with a common B tile
   static constexpr int kConsumers = kWarpgroups;
   static constexpr bool kPersistent = kLoop;
+  static constexpr bool kTurned = kTurn;
 };
+
+/// Tiles of the transpose of C, a block per tile.
+template <int kM, int kN, int kDepth, int kWarpgroups>
+using TurnedConfig = TileConfig<kM, kN, kDepth, 1, kWarpgroups, false, true>;
 
 template <class C, Major kA, Major kB>
 struct TileTraits : C {
   static constexpr Major kMajorA = kA, kMajorB = kB;
   static constexpr Swizzle kSwizzle = Swizzle::b128;
+  // B's columns along the span are loaded in whole panels of 64: fewer stages may fit.
+  static constexpr int kColumns = kB == Major::k ? C::kBlockN : (C::kBlockN + 63) / 64 * 64;
+  static constexpr int kStageBytes = (C::kBlockM + kColumns) * C::kBlockK * 2 + 16;  // + barriers
+  static constexpr int kStages = std::min(C::kStages, (232448 - 1024) / kStageBytes);
   static constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;  // per warpgroup
   static constexpr int kAccumulators = kMmaM * C::kBlockN / 2;
   static constexpr bool kMovesRegisters = kAccumulators > 96;  // from producer to consumers
@@ -39,7 +51,9 @@ struct TileTraits : C {
   static constexpr int kThreads = 128 * C::kConsumers + (kMovesRegisters ? 128 : kWarpSize);
   static constexpr int kReaders = C::kCluster * 4 * C::kConsumers;  // of a stage
   static constexpr int kBoxes = (C::kBlockN + 63) / 64;             // across a tile
-  static_assert(kBoxes <= C::kStages && kMmaM >= 1 && C::kCluster <= 2);
+  static_assert(kBoxes <= kStages && kMmaM >= 1 && C::kCluster <= 2);
+  static constexpr int kBoxRows = std::min(64, C::kBlockN);  // of C, where it is turned
+  static_assert(!C::kTurned || (kMmaM == 1 && !C::kPersistent));
 };
 
 template <class T>
@@ -82,6 +96,42 @@ __device__ __forceinline__ void store_from_stages(const float (&acc)[kMmaM][kAcc
   }
 }
 
+/// The same for a tile of the transpose of C. A warpgroup's 64 rows of the accumulators are 64
+/// columns of C, so its four warps fill a box of 64 rows of C together, in the place of the
+/// warpgroup's 64 rows of A in a stage. row, col: the warpgroup's first element of C.
+template <class T, int kAccumulators>
+__device__ __forceinline__ void store_turned(const float (&acc)[1][kAccumulators],
+                                             const TensorMap* map_c, Stage<T>* stages,
+                                             int row_in_tile, int row, int col) {
+  const int warpgroup = row_in_tile / 64, lane = lane_idx();
+  const int matrix = lane / 8, chunk = warp_idx() % 4 * 2 + matrix % 2;
+#pragma unroll
+  for (int b = 0; b < T::kBoxes; ++b) {
+    const int first = std::min(64 * b, T::kBlockN - T::kBoxRows);  // row of C in the tile
+    unsigned char* box = stages[b].a + row_in_tile * 128;
+#pragma unroll
+    for (int j = 0; j < T::kBoxRows / 16; ++j) {  // 16 rows of C at a time
+      const float* d = &acc[0][first / 2 + 8 * j];
+      const uint32_t r[4] = {to_pair<bf16>(d[0], d[1]),   // rows 0..7,  columns 0..7 of C
+                             to_pair<bf16>(d[2], d[3]),   // rows 0..7,  columns 8..15
+                             to_pair<bf16>(d[4], d[5]),   // rows 8..15, columns 0..7
+                             to_pair<bf16>(d[6], d[7])};  // rows 8..15, columns 8..15
+      const int byte = (16 * j + matrix / 2 * 8 + lane % 8) * 128 + chunk * 16;
+      stmatrix_x4_trans(box + swizzle_address<Swizzle::b128>(byte), r);  // [stage]
+    }
+  }
+  fence_proxy_async();  // every thread's writes, before TMA reads them
+  named_barrier_sync(2 + warpgroup, 128);
+  if (warp_idx() % 4 == 0 && lane == 0) {
+#pragma unroll
+    for (int b = 0; b < T::kBoxes; ++b) {
+      const int first = std::min(64 * b, T::kBlockN - T::kBoxRows);
+      tma_store_2d(map_c, stages[b].a + row_in_tile * 128, col, row + first);
+    }
+    tma_store_commit();
+  }
+}
+
 template <class C, Major kMajorA, Major kMajorB>
 __global__ void __launch_bounds__(TileTraits<C, kMajorA, kMajorB>::kThreads, 1)
     whole_tiles(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
@@ -103,6 +153,7 @@ __global__ void __launch_bounds__(TileTraits<C, kMajorA, kMajorB>::kThreads, 1)
     init_barriers(smem, T::kReaders);
   }
   __syncwarp();
+  allow_next_launch();
   if constexpr (T::kCluster > 1) {
     cluster_sync();  // the other block sends to our stages and arrives on our barriers
   } else if (warp == T::kProducer) {
@@ -115,6 +166,7 @@ __global__ void __launch_bounds__(TileTraits<C, kMajorA, kMajorB>::kThreads, 1)
     if constexpr (T::kMovesRegisters) register_dealloc<40>();
     if (warp == T::kProducer && elect_one()) {
       StageCursor<T::kStages> write;
+      wait_for_previous_launch();  // the prologue may run before; stores follow these loads
       for (int t = cluster; t < work.tiles(); t += clusters) {
         const TileIndex tile = tile_at(t);
         for (int k_block = 0; k_block < work.k_blocks; ++k_block) {
@@ -150,7 +202,10 @@ __global__ void __launch_bounds__(TileTraits<C, kMajorA, kMajorB>::kThreads, 1)
 
       const TileIndex tile = tile_at(t);
       const int m = tile.m * T::kBlockM + row + warp % 4 * 16, n = tile.n * T::kBlockN;
-      if (!T::kPersistent || t + clusters >= work.tiles()) {
+      if constexpr (T::kTurned) {
+        named_barrier_sync(2 + warpgroup, 128);  // the warpgroup has read its rows of A
+        store_turned<T>(acc, &map_c, smem.stages, row, n, tile.m * T::kBlockM + row);
+      } else if (!T::kPersistent || t + clusters >= work.tiles()) {
         named_barrier_sync(2 + warpgroup, 128);  // the warpgroup has read its rows of A
         store_from_stages<T>(acc, &map_c, smem.stages, row, m, n);
       } else if constexpr (T::kPersistent) {
@@ -170,6 +225,7 @@ void launch_whole(const Plan& plan, Stream stream) {
   LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(T::kThreads),
                       sizeof(TileSmem<T>)};
   config.cluster = T::kCluster;
+  config.dependent = launches_dependent(plan.tma.problem, T::kBlockM);
   launch(whole_tiles<C, kMajorA, kMajorB>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c,
          plan.work);
 }
@@ -181,10 +237,15 @@ Plan prepare_whole_in(const Problem& p, const Buffers& at, int group) {
   plan.launch_product = launch_whole<C, kMajorA, kMajorB>;
   plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
   plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
-  plan.tma.a = Stage<T>::A::map(plan.a.base(), p.a_rows(), p.a_cols(), plan.a.base_pitch());
-  plan.tma.b = Stage<T>::B::map(plan.b.base(), p.b_rows(), p.b_cols(), plan.b.base_pitch());
-  plan.tma.c = tma_store::output_map(p, at.c);
-  plan.work = work_of(p, T::kBlockM * T::kCluster, T::kBlockN, T::kBlockK, group);
+  const PaddedMatrix& rows = T::kTurned ? plan.b : plan.a;  // operands of the tile
+  const PaddedMatrix& cols = T::kTurned ? plan.a : plan.b;
+  plan.tma.a = Stage<T>::A::map(rows.base(), rows.rows, rows.cols, rows.base_pitch());
+  plan.tma.b = Stage<T>::B::map(cols.base(), cols.rows, cols.cols, cols.base_pitch());
+  plan.tma.c = T::kTurned ? matrix_map(at.c, p.m, p.n, p.ldc, T::kBoxRows, 64, Swizzle::b128)
+                          : tma_store::output_map(p, at.c);
+  Problem turned = p;
+  if (T::kTurned) std::swap(turned.m, turned.n);
+  plan.work = work_of(turned, T::kBlockM * T::kCluster, T::kBlockN, T::kBlockK, group);
   const int tiles = plan.work.tiles(), resident = grid_blocks<T>() / T::kCluster;
   plan.blocks = (T::kPersistent ? std::min(tiles, resident) : tiles) * T::kCluster;
   return plan;
@@ -193,8 +254,13 @@ Plan prepare_whole_in(const Problem& p, const Buffers& at, int group) {
 /// The plan of a GEMM with tiles C, assigned whole. TMA must be able to store C.
 template <class C>
 Plan prepare_whole(const Problem& p, const Buffers& at, int group = 8) {
-  return with_majors(
-      p, [&](auto a, auto b) { return prepare_whole_in<C, a.value, b.value>(p, at, group); });
+  return with_majors(p, [&](auto a, auto b) {
+    if constexpr (C::kTurned) {
+      return prepare_whole_in<C, b.value, a.value>(p, at, group);
+    } else {
+      return prepare_whole_in<C, a.value, b.value>(p, at, group);
+    }
+  });
 }
 
 }  // namespace cookbook::gemm::any_shape

@@ -91,6 +91,9 @@ def level_statements(file, root):
         return [statement for kernel in own for statement in statements(kernel)]
     for include in re.findall(r'#include "(chapters/[^"]*level_\d+_\w+\.cuh)"', source):
         return level_statements(root / include, root)
+    for include in re.findall(r'#include "(chapters/[^"]*\.cuh)"', source):  # its kernel's own file
+        if (root / include).parent == file.parent:
+            return level_statements(root / include, root)
     return []
 
 

@@ -57,9 +57,12 @@ class ChangedStatements(unittest.TestCase):
                 '#include "chapters/06_tma/level_1_naive.cuh"\nstruct Same {};\n')
             (chapter / "level_10_other.cuh").write_text(KERNEL.format(name="other", body="g();"))
             (chapter / "decode_level_0_alone.cuh").write_text("")
+            (chapter / "level_11_apart.cuh").write_text('#include "chapters/06_tma/body.cuh"\n')
+            (chapter / "body.cuh").write_text(KERNEL.format(name="other", body="g(); h();"))
             self.assertEqual([(file.name, size, new, gone)
                               for file, size, new, gone in counting.steps(root, ["6"])],
-                             [("level_2_same.cuh", 5, 0, 0), ("level_10_other.cuh", 5, 1, 1)])
+                             [("level_2_same.cuh", 5, 0, 0), ("level_10_other.cuh", 5, 1, 1),
+                              ("level_11_apart.cuh", 6, 1, 0)])
 
     def test_the_book_is_within_the_limit(self):
         found = counting.steps(Path(__file__).resolve().parents[2])
