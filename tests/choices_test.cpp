@@ -56,7 +56,8 @@ bool can_hold(RowKernel kernel, const RowCase& c) {
   const std::int64_t whole = c.cols - c.cols % (16 / c.element_bytes);
   const std::int64_t held = c.access == Access::elements ? c.cols : whole;
   switch (kernel) {
-    case RowKernel::short_rows: return c.access == Access::vectors && c.cols <= 64;
+    case RowKernel::short_rows:
+      return c.access == Access::vectors && c.cols * c.element_bytes <= 128;
     case RowKernel::packed_rows: return c.access == Access::peeled && c.packed && c.cols <= 64;
     case RowKernel::on_chip: return held <= 1024 * 32;
     case RowKernel::in_shared:
@@ -78,6 +79,10 @@ TEST(Choices, EveryRowHasAKernelThatHoldsIt) {
 TEST(Choices, ARowIsReadTwiceOnlyWhereNothingHoldsIt) {
   for_all_rows([](const RowCase& c) {
     if (choose_row_kernel(c) != RowKernel::any_length) return;
+    // From L2: rows of bf16 that would leave level 5's blocks half empty.
+    const bool in_l2 = c.element_bytes == 2 && c.cols > 8192 && c.cols <= 10240 &&
+                       c.rows * c.cols * 2 <= std::int64_t{360} * 1024 * c.sm_count;
+    if (in_l2) return;
     EXPECT_FALSE(can_hold(RowKernel::on_chip, c)) << c.rows << "x" << c.cols;
     EXPECT_FALSE(can_hold(RowKernel::cluster, c)) << c.rows << "x" << c.cols;
     EXPECT_FALSE(can_hold(RowKernel::in_shared, c) && c.cols * c.element_bytes <= 1 << 20)
@@ -118,7 +123,18 @@ TEST(Choices, TheTableOfChapter9) {
   EXPECT_EQ(softmax_of(70000, 128, 2), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(30000, 200, 2), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(65536, 256, 2), RowKernel::on_chip);
-  EXPECT_EQ(softmax_of(262144, 64, 4), RowKernel::short_rows);
+  EXPECT_EQ(softmax_of(262144, 64, 4), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(262144, 32, 4), RowKernel::short_rows);
+  EXPECT_EQ(softmax_of(1500, 10007, 2), RowKernel::any_length);
+  EXPECT_EQ(softmax_of(700, 12288, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(700, 12288, 4), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(100, 30000, 2), RowKernel::cluster);
+  EXPECT_EQ(softmax_of(120, 20000, 4), RowKernel::cluster);
+  EXPECT_EQ(softmax_of(100, 40000, 2), RowKernel::in_shared);
+  EXPECT_EQ(softmax_of(20, 131072, 4), RowKernel::in_shared);
+  EXPECT_EQ(softmax_of(4096, 16384, 2), RowKernel::on_chip);
+  EXPECT_EQ(softmax_of(40, 50000, 2), RowKernel::cluster);
+  EXPECT_EQ(softmax_of(33, 100003, 2), RowKernel::in_shared);
   EXPECT_EQ(softmax_of(8, 8192, 2), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(16, 16384, 2), RowKernel::on_chip);
   EXPECT_EQ(softmax_of(16, 16384, 4), RowKernel::in_shared);  // in clusters
@@ -138,9 +154,9 @@ using cookbook::transpose::TransposeKernel;
 TEST(Choices, TheShortExtentOfATransposeFitsATile) {
   for (const std::int64_t rows : kExtents) {
     for (const std::int64_t cols : kExtents) {
-      for (const int flags : {0, 1, 2, 3}) {
-        const bool on_lines = (flags & 1) != 0, vectors = (flags & 2) != 0;
-        const TransposeKernel kernel = choose_transpose(rows, cols, vectors, on_lines);
+      for (const int flags : {0, 1, 2, 3, 4, 5}) {
+        const bool vectors = flags % 2 != 0, on_sectors = flags >= 2, on_lines = flags >= 4;
+        const TransposeKernel kernel = choose_transpose(rows, cols, vectors, on_sectors, on_lines);
         // A tile of level 7 has 4,096 elements, and a warp accesses 32 elements of a long row.
         if (kernel == TransposeKernel::few_rows) {
           EXPECT_LE(32 * rows, 4096);
@@ -158,8 +174,10 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
         if (kernel == TransposeKernel::small_tiles) {
           EXPECT_LE(std::min(rows, cols), 32) << rows << "x" << cols;
         }
+        // Longer ones: where no sector has two writers.
         if (kernel == TransposeKernel::tiles) {
-          EXPECT_LE(std::min(rows, cols), 128) << rows << "x" << cols;
+          EXPECT_TRUE(std::min(rows, cols) <= 128 || (vectors && on_sectors))
+              << rows << "x" << cols;
         }
       }
     }
@@ -169,10 +187,10 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
 // The table of chapter 3's README.
 TEST(Choices, TheTableOfChapter3) {
   const auto odd = [](std::int64_t rows, std::int64_t cols) {
-    return choose_transpose(rows, cols, false, false);
+    return choose_transpose(rows, cols, false, false, false);
   };
   const auto even = [](std::int64_t rows, std::int64_t cols) {
-    return choose_transpose(rows, cols, true, true);
+    return choose_transpose(rows, cols, true, true, true);
   };
   EXPECT_EQ(odd(3, 400001), TransposeKernel::few_rows);
   EXPECT_EQ(odd(16, 300001), TransposeKernel::few_rows);
@@ -188,8 +206,10 @@ TEST(Choices, TheTableOfChapter3) {
   EXPECT_EQ(even(48, 100000), TransposeKernel::tiles);
   EXPECT_EQ(odd(100, 50001), TransposeKernel::tiles);
   EXPECT_EQ(odd(128, 100001), TransposeKernel::aligned);
-  EXPECT_EQ(even(100000, 128), TransposeKernel::on_lines);
-  EXPECT_EQ(even(8192, 8192), TransposeKernel::on_lines);
+  EXPECT_EQ(odd(80001, 40), TransposeKernel::aligned);
+  EXPECT_EQ(odd(90, 40000), TransposeKernel::aligned);
+  EXPECT_EQ(even(100000, 128), TransposeKernel::tiles);
+  EXPECT_EQ(even(8192, 8192), TransposeKernel::tiles);
   EXPECT_EQ(odd(8191, 8193), TransposeKernel::aligned);
 }
 
@@ -198,10 +218,10 @@ constexpr std::int64_t kHuge = (std::int64_t{1} << 32) + 3;  // 3 as a 32-bit in
 // The last shape within each limit of choose_transpose() and the first one beyond it.
 TEST(Choices, LimitsOfChapter3) {
   const auto odd = [](std::int64_t rows, std::int64_t cols) {
-    return choose_transpose(rows, cols, false, false);
+    return choose_transpose(rows, cols, false, false, false);
   };
   const auto even = [](std::int64_t rows, std::int64_t cols) {
-    return choose_transpose(rows, cols, true, true);
+    return choose_transpose(rows, cols, true, true, true);
   };
   // The shorter extent decides where both are short.
   EXPECT_EQ(odd(16, 5), TransposeKernel::few_cols);
@@ -218,11 +238,21 @@ TEST(Choices, LimitsOfChapter3) {
   EXPECT_EQ(odd(32, 1000), TransposeKernel::small_tiles);
   EXPECT_EQ(odd(33, 1000), TransposeKernel::tiles);
   EXPECT_EQ(odd(1000, 32), TransposeKernel::small_tiles);
-  EXPECT_EQ(odd(1000, 33), TransposeKernel::tiles);
+  EXPECT_EQ(odd(1000, 33), TransposeKernel::aligned);
+  // One window of 128 rows, 31 of which may be needed to move it, or tiles of 64.
+  EXPECT_EQ(odd(64, 1000), TransposeKernel::tiles);
+  EXPECT_EQ(odd(65, 1000), TransposeKernel::aligned);
+  EXPECT_EQ(odd(97, 1000), TransposeKernel::aligned);
+  EXPECT_EQ(odd(98, 1000), TransposeKernel::tiles);
   EXPECT_EQ(odd(127, 1000), TransposeKernel::tiles);
   EXPECT_EQ(odd(128, 1000), TransposeKernel::aligned);
-  EXPECT_EQ(odd(1000, 127), TransposeKernel::tiles);
-  EXPECT_EQ(odd(1000, 128), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(1000, 1000, false, true, true), TransposeKernel::on_lines);
+  // 16-byte accesses, rows of out off sectors.
+  EXPECT_EQ(choose_transpose(128, 1000, true, false, false), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(124, 1000, true, false, false), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(1000, 124, true, false, false), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(1000, 128, true, false, false), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(1000, 1000, true, true, false), TransposeKernel::tiles);
   EXPECT_EQ(odd(kHuge, 1000), TransposeKernel::aligned);
   EXPECT_EQ(odd(1000, kHuge), TransposeKernel::aligned);
 }
@@ -242,10 +272,12 @@ RowKernel chosen(std::int64_t rows, std::int64_t cols, int bytes, Access access)
 // The same of choose_row_kernel(), for the 132 SMs of an H200.
 TEST(Choices, LimitsOfChapter9) {
   constexpr Access vectors = Access::vectors, peeled = Access::peeled, single = Access::elements;
-  // short_rows: 64 elements, and 4,096 elements per SM.
+  // short_rows: 128 bytes, and 4,096 elements per SM.
   EXPECT_EQ(chosen(8448, 64, 2, vectors), RowKernel::short_rows);
   EXPECT_EQ(chosen(8447, 64, 2, vectors), RowKernel::on_chip);
   EXPECT_EQ(chosen(100000, 72, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(100000, 32, 4, vectors), RowKernel::short_rows);
+  EXPECT_EQ(chosen(100000, 36, 4, vectors), RowKernel::on_chip);
   EXPECT_EQ(chosen(kHuge, 64, 2, vectors), RowKernel::short_rows);
   EXPECT_EQ(chosen(100000, 63, 2, peeled), RowKernel::on_chip);  // rows that are not adjacent
   // in_shared: rows of 4 KB to 1 MB.
@@ -264,17 +296,47 @@ TEST(Choices, LimitsOfChapter9) {
   EXPECT_EQ(choose_row_kernel(old), RowKernel::on_chip);
   old.cols = 32772;
   EXPECT_EQ(choose_row_kernel(old), RowKernel::any_length);
-  // Two bytes per element, or ends: registers, for 8,192 elements and few rounds of blocks.
+  // Two bytes per element, or ends: registers, for few rounds of blocks.
   EXPECT_EQ(chosen(8448, 8192, 2, vectors), RowKernel::on_chip);
   EXPECT_EQ(chosen(8449, 8192, 2, vectors), RowKernel::in_shared);
-  EXPECT_EQ(chosen(1000, 8200, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 16384, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(1000, 16392, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 16383, 2, peeled), RowKernel::on_chip);
+  EXPECT_EQ(chosen(1000, 16385, 2, peeled), RowKernel::in_shared);
   EXPECT_EQ(chosen(1000, 8191, 4, peeled), RowKernel::on_chip);
   EXPECT_EQ(chosen(1000, 8193, 4, peeled), RowKernel::in_shared);
   EXPECT_EQ(chosen(1000, 8192, 4, vectors), RowKernel::in_shared);
-  // A row for every second SM.
-  EXPECT_EQ(chosen(66, 16380, 4, vectors), RowKernel::on_chip);
-  EXPECT_EQ(chosen(67, 16380, 4, vectors), RowKernel::in_shared);
+  // A row per SM.
+  EXPECT_EQ(chosen(132, 16379, 4, peeled), RowKernel::on_chip);
+  EXPECT_EQ(chosen(133, 16379, 4, peeled), RowKernel::in_shared);
   EXPECT_EQ(chosen(66, 16384, 4, vectors), RowKernel::in_shared);  // in clusters
+  // bf16 in the registers of a cluster, while its blocks are all resident and no fewer SMs share a
+  // row than in_shared would have.
+  EXPECT_EQ(chosen(66, 65536, 2, vectors), RowKernel::cluster);
+  EXPECT_EQ(chosen(67, 65536, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(60, 65529, 2, peeled), RowKernel::in_shared);
+  EXPECT_EQ(chosen(33, 65540, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(132, 32768, 4, vectors), RowKernel::cluster);
+  EXPECT_EQ(chosen(133, 32768, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(132, 16388, 4, vectors), RowKernel::cluster);
+  EXPECT_EQ(chosen(80, 40000, 2, vectors), RowKernel::in_shared);  // four blocks each
+  // Four rounds of 64 KB per SM.
+  EXPECT_EQ(chosen(704, 12288, 4, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(705, 12288, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(704, 12287, 4, peeled), RowKernel::in_shared);
+  EXPECT_EQ(chosen(528, 16384, 4, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(527, 16388, 4, vectors), RowKernel::in_shared);
+  // bf16 just above 8,192 columns, held by L2.
+  EXPECT_EQ(chosen(1000, 8200, 2, vectors), RowKernel::any_length);
+  EXPECT_EQ(chosen(1000, 8192, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(1000, 10240, 2, vectors), RowKernel::any_length);
+  EXPECT_EQ(chosen(1000, 10248, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(132, 8200, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(133, 8200, 2, vectors), RowKernel::any_length);
+  EXPECT_EQ(chosen(2376, 10240, 2, vectors), RowKernel::any_length);
+  EXPECT_EQ(chosen(2377, 10240, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(17, 65536, 2, vectors), RowKernel::cluster);
+  EXPECT_EQ(chosen(16, 65536, 2, vectors), RowKernel::in_shared);
   // Without exponentials, registers as long as they hold a row.
   RowCase norm = row_case(1000, 32771, 4, peeled);
   norm.exponentials = false;
@@ -291,6 +353,59 @@ TEST(Choices, LimitsOfChapter9) {
   EXPECT_EQ(choose_row_kernel(norm), RowKernel::on_chip);
   norm.cols = 32769;
   EXPECT_EQ(choose_row_kernel(norm), RowKernel::cluster);
+}
+
+// The same of the rules that only RMSNorm's levels ask.
+TEST(Choices, LimitsOfRmsNorm) {
+  const auto norm = [](std::int64_t rows, std::int64_t cols, int bytes, Access access) {
+    RowCase c = row_case(rows, cols, bytes, access);
+    c.exponentials = false;
+    return c;
+  };
+  constexpr Access vectors = Access::vectors, peeled = Access::peeled;
+  // Blocks that stay: 1,024 to 16,384 elements, and 240 KB of them per SM, 480 in bf16.
+  EXPECT_TRUE(rows_in_order_pay(norm(990, 8192, 4, vectors)));
+  EXPECT_FALSE(rows_in_order_pay(norm(989, 8192, 4, vectors)));
+  EXPECT_TRUE(rows_in_order_pay(norm(3960, 8192, 2, vectors)));
+  EXPECT_FALSE(rows_in_order_pay(norm(3959, 8192, 2, vectors)));
+  EXPECT_TRUE(rows_in_order_pay(norm(100000, 16384, 4, vectors)));
+  EXPECT_FALSE(rows_in_order_pay(norm(100000, 16388, 4, vectors)));
+  EXPECT_TRUE(rows_in_order_pay(norm(100000, 1024, 4, vectors)));
+  EXPECT_FALSE(rows_in_order_pay(norm(100000, 1020, 4, vectors)));
+  EXPECT_TRUE(rows_in_order_pay(norm(100000, 1024, 2, vectors)));
+  EXPECT_FALSE(rows_in_order_pay(norm(100000, 1016, 2, vectors)));
+  EXPECT_TRUE(rows_in_order_pay(norm(kHuge, 4096, 4, vectors)));
+  EXPECT_FALSE(rows_in_order_pay(norm(100000, 4095, 4, peeled)));
+  EXPECT_FALSE(rows_in_order_pay(row_case(100000, 4096, 4, vectors)));  // exponentials
+  // Clusters that stay: from 131,072 elements on, as many; fp32 beyond, any number.
+  EXPECT_TRUE(held_weights_pay(norm(62, 131072, 4, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(61, 131072, 4, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(1, 131076, 4, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(1000, 131068, 4, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(1, 262144, 4, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(1, 262148, 4, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(124, 262144, 2, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(123, 262144, 2, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(1000, 131072, 2, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(1000, 131064, 2, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(1, 262143, 4, peeled)));
+  EXPECT_FALSE(held_weights_pay(row_case(1, 262144, 4, vectors)));
+  for (RowCase c : {norm(100000, 4096, 4, vectors), norm(1, 262144, 4, vectors)}) {
+    c.has_clusters = false;
+    EXPECT_FALSE(rows_in_order_pay(c) || held_weights_pay(c));
+  }
+  RowCase small = norm(1, 262144, 4, vectors);
+  small.large_shared = false;
+  EXPECT_FALSE(held_weights_pay(small));
+  small = norm(100000, 4096, 4, vectors);
+  small.large_shared = false;
+  EXPECT_FALSE(rows_in_order_pay(small));
+  // Many long fp32 rows: level 8's blocks are smaller.
+  EXPECT_EQ(choose_row_kernel(norm(2113, 16384, 4, vectors)), RowKernel::in_shared);
+  EXPECT_EQ(choose_row_kernel(norm(2112, 16384, 4, vectors)), RowKernel::on_chip);
+  EXPECT_EQ(choose_row_kernel(norm(10000, 8192, 4, vectors)), RowKernel::on_chip);
+  EXPECT_EQ(choose_row_kernel(norm(10000, 16384, 2, vectors)), RowKernel::on_chip);
+  EXPECT_EQ(choose_row_kernel(norm(10000, 16383, 4, peeled)), RowKernel::on_chip);
 }
 
 TEST(Choices, BlocksPerRow) {

@@ -16,19 +16,26 @@ enum class TransposeKernel { few_rows, few_cols, small_tiles, tiles, on_lines, a
 constexpr std::int64_t kNarrow = 16, kNarrowVectors = 8;
 /// The tile of level 2.
 constexpr std::int64_t kSmallTile = 32;
-/// Level 6's tiles have 128 rows and 64 columns, or 64 and 64. They would be partly empty; the
-/// 64 x 64 tiles of level 5 were measured to be faster.
-constexpr std::int64_t kWholeTile = 128;
+/// Level 6's windows have 128 rows, or 64 where nothing moves; level 4's and 5's tiles 64. A
+/// transpose of fewer rows or columns would leave level 6's partly empty.
+constexpr std::int64_t kWholeTile = 128, kTile = 64;
 
-/// The kernel for rows x cols. `vectors`: level 5's accesses have 16 bytes. `on_lines`: every row
-/// of `out` starts on a line boundary.
+/// The kernel for rows x cols. `vectors`: level 5's accesses have 16 bytes. `on_sectors`,
+/// `on_lines`: every row of `out` starts on a boundary of 32 or 128 bytes.
 constexpr TransposeKernel choose_transpose(std::int64_t rows, std::int64_t cols, bool vectors,
-                                           bool on_lines) {
+                                           bool on_sectors, bool on_lines) {
   const std::int64_t narrow = vectors ? kNarrowVectors : kNarrow;
   if (rows <= narrow && rows <= cols) return TransposeKernel::few_rows;
   if (cols <= narrow) return TransposeKernel::few_cols;
   if (!vectors && (rows <= kSmallTile || cols <= kSmallTile)) return TransposeKernel::small_tiles;
-  if (rows < kWholeTile || cols < kWholeTile) return TransposeKernel::tiles;
+  if (vectors) {  // no sector has two writers where rows start on sectors
+    const bool is_short = rows < kWholeTile || cols < kWholeTile;
+    return on_sectors || is_short ? TransposeKernel::tiles : TransposeKernel::aligned;
+  }
+  // Windows that move need up to 31 rows more. Level 4 has as many rows of tiles, or fewer.
+  const std::int64_t windows = (rows + 31 + kWholeTile - 1) / kWholeTile * kWholeTile;
+  const std::int64_t tiles = (rows + kTile - 1) / kTile * kTile;
+  if (rows < kWholeTile && windows > tiles) return TransposeKernel::tiles;
   return on_lines ? TransposeKernel::on_lines : TransposeKernel::aligned;
 }
 

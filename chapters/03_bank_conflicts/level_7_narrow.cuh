@@ -3,6 +3,7 @@
 // thread of its tile is without an element.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
 #include "chapters/03_bank_conflicts/choose.hpp"
@@ -22,47 +23,46 @@ struct NarrowConfig {
 /// A matrix and its transpose: one has few long rows, the other many short ones. In elements.
 struct NarrowShape {
   int lines = 0;                 // the short extent: the number of long rows
-  int log_span = 0;              // a block transposes 2^log_span elements of every long row
+  int span = 0;                  // elements of every long row that a block transposes
   std::int64_t length = 0;       // the long extent
   std::int64_t long_pitch = 0;   // between long rows
   std::int64_t short_pitch = 0;  // between short rows
 };
 
-/// The elements of one thread, kThreads apart, in the order of the long rows: element `at` of long
-/// row `line`, which is element `line` of short row `at`.
+/// The elements of one thread, kThreads apart, in rows of `extent`: the coordinates of
+/// element e are (e / extent, e % extent). One division: from one element to the next, both
+/// advance by a constant.
 template <class C>
-struct LongOrder {
-  int element, log_span, at, line;
-  __device__ explicit LongOrder(const NarrowShape& shape)
-      : element(threadIdx.x), log_span(shape.log_span) {
-    set();
-  }
+struct Walk {
+  int extent, major, minor, step_major, step_minor;
+  __device__ explicit Walk(int extent)
+      : extent(extent),
+        major(static_cast<int>(threadIdx.x) / extent),
+        minor(static_cast<int>(threadIdx.x) % extent),
+        step_major(C::kThreads / extent),
+        step_minor(C::kThreads % extent) {}
   __device__ void next() {
-    element += C::kThreads;
-    set();
-  }
-  __device__ void set() {
-    at = element & ((1 << log_span) - 1);
-    line = element >> log_span;
+    const bool wraps = minor + step_minor >= extent;
+    minor += step_minor - (wraps ? extent : 0);
+    major += step_major + (wraps ? 1 : 0);
   }
 };
 
-/// The same in the order of the short rows. One division: from one element to the next, both
-/// coordinates advance by a constant.
+/// In the order of the long rows: element `at` of long row `line`, which is element `line` of short
+/// row `at`.
 template <class C>
-struct ShortOrder {
-  int lines, at, line, step_at, step_line;
-  __device__ explicit ShortOrder(const NarrowShape& shape)
-      : lines(shape.lines),
-        at(static_cast<int>(threadIdx.x) / lines),
-        line(static_cast<int>(threadIdx.x) % lines),
-        step_at(C::kThreads / lines),
-        step_line(C::kThreads % lines) {}
-  __device__ void next() {
-    const bool wraps = line + step_line >= lines;
-    line += step_line - (wraps ? lines : 0);
-    at += step_at + (wraps ? 1 : 0);
-  }
+struct LongOrder : Walk<C> {
+  __device__ explicit LongOrder(const NarrowShape& shape) : Walk<C>(shape.span) {}
+  __device__ int at() const { return this->minor; }
+  __device__ int line() const { return this->major; }
+};
+
+/// The same in the order of the short rows.
+template <class C>
+struct ShortOrder : Walk<C> {
+  __device__ explicit ShortOrder(const NarrowShape& shape) : Walk<C>(shape.lines) {}
+  __device__ int at() const { return this->major; }
+  __device__ int line() const { return this->minor; }
 };
 
 template <class C, bool kLongRowsIn>
@@ -75,8 +75,8 @@ __global__ void __launch_bounds__(C::kThreads)
   const std::int64_t in_line = kLongRowsIn ? shape.long_pitch : 1;
   const std::int64_t out_at = kLongRowsIn ? shape.short_pitch : 1;
   const std::int64_t out_line = kLongRowsIn ? 1 : shape.long_pitch;
-  const std::int64_t start = std::int64_t{blockIdx.x} << shape.log_span;
-  const auto count = static_cast<int>(min(shape.length - start, std::int64_t{1} << shape.log_span));
+  const std::int64_t start = std::int64_t{blockIdx.x} * shape.span;
+  const auto count = static_cast<int>(min(shape.length - start, std::int64_t{shape.span}));
   in += start * in_at;
   out += start * out_at;
 
@@ -89,20 +89,20 @@ __global__ void __launch_bounds__(C::kThreads)
   InOrder from(shape), to_tile(shape);
 #pragma unroll
   for (int k = 0; k < C::kPerThread; ++k, from.next()) {
-    const bool inside = from.at < count && from.line < shape.lines;
-    value[k] = inside ? in[from.at * in_at + from.line * in_line] : 0.0f;
+    const bool inside = from.at() < count && from.line() < shape.lines;
+    value[k] = inside ? in[from.at() * in_at + from.line() * in_line] : 0.0f;
   }
 #pragma unroll
   for (int k = 0; k < C::kPerThread; ++k, to_tile.next()) {
-    const bool inside = to_tile.at < count && to_tile.line < shape.lines;
-    if (inside) tile[to_tile.at * stride + to_tile.line] = value[k];
+    const bool inside = to_tile.at() < count && to_tile.line() < shape.lines;
+    if (inside) tile[to_tile.at() * stride + to_tile.line()] = value[k];
   }
   __syncthreads();  // the tile is complete before any thread reads it
   OutOrder to(shape);
 #pragma unroll
   for (int k = 0; k < C::kPerThread; ++k, to.next()) {
-    const bool inside = to.at < count && to.line < shape.lines;
-    if (inside) out[to.at * out_at + to.line * out_line] = tile[to.at * stride + to.line];
+    const bool inside = to.at() < count && to.line() < shape.lines;
+    if (inside) out[to.at() * out_at + to.line() * out_line] = tile[to.at() * stride + to.line()];
   }
 }
 
@@ -120,9 +120,17 @@ struct Narrow : Level {
   static Claims claims(const Problem& p) {
     const Shape& s = p.shape;
     const bool vectors = (s.rows | s.cols | s.in_pitch | s.out_pitch) % 4 == 0;
-    const TransposeKernel kernel = choose_transpose(s.rows, s.cols, vectors, false);
+    const TransposeKernel kernel =
+        choose_transpose(s.rows, s.cols, vectors, s.out_pitch % 8 == 0, false);
     if (kernel == TransposeKernel::small_tiles) return mechanism(Padded::claims(p));
-    if (kernel == TransposeKernel::tiles) return mechanism(Vectorised::claims(p));
+    if (kernel == TransposeKernel::tiles) {
+      Claims claims = mechanism(Vectorised::claims(p));
+      if (s.rows >= kWholeTile && s.cols >= kWholeTile) {
+        claims.push_back(at_least_previous(0.98, "level 5's kernel, which was as fast"));
+        claims.push_back(fraction_of_roof(0.85));
+      }
+      return claims;
+    }
     if (is_narrow(kernel)) {
       return {global_loads("in").coalesced(), global_stores("out").coalesced(),
               shared_stores().conflict_free(), shared_loads().conflict_free()};
@@ -131,6 +139,12 @@ struct Narrow : Level {
     claims.push_back(at_least_previous(0.98, "the same kernel where no extent is short"));
     claims.push_back(fraction_of_roof(0.85));
     return claims;
+  }
+
+  /// Whether every row of `out` starts on a sector boundary.
+  static bool on_sectors(const Plan& plan) {
+    return reinterpret_cast<std::uintptr_t>(plan.buffers.out) % 32 == 0 &&
+           plan.problem.shape.out_pitch % 8 == 0;
   }
 
   template <bool kLongRowsIn>
@@ -142,22 +156,21 @@ struct Narrow : Level {
     shape.long_pitch = kLongRowsIn ? s.in_pitch : s.out_pitch;
     shape.short_pitch = kLongRowsIn ? s.out_pitch : s.in_pitch;
     if (shape.lines == 0) return;
-    // The largest span that fits, or a smaller one where that leaves SMs without a block.
+    // The largest span that fits, or a smaller one where that leaves SMs without a block. Whole
+    // warps: 32 elements of one long row.
+    const std::int64_t fits = Config::kElements / shape.lines;
     const std::int64_t blocks = 2 * device_info().sm_count;
-    shape.log_span = 5;
-    while ((shape.lines << (shape.log_span + 1)) <= Config::kElements &&
-           ceil_div(shape.length, std::int64_t{2} << shape.log_span) >= blocks) {
-      ++shape.log_span;
-    }
-    const auto grid =
-        static_cast<unsigned>(ceil_div(shape.length, std::int64_t{1} << shape.log_span));
+    const std::int64_t span = std::min(fits, ceil_div(shape.length, blocks));
+    shape.span = static_cast<int>(std::max<std::int64_t>(span / kWarpSize, 1) * kWarpSize);
+    const auto grid = static_cast<unsigned>(ceil_div(shape.length, std::int64_t{shape.span}));
     launch(narrow_transpose<Config, kLongRowsIn>, {dim3(grid), dim3(Config::kThreads)}, stream,
            plan.buffers.in, plan.buffers.out, shape);
   }
 
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
-    switch (choose_transpose(s.rows, s.cols, Vectorised::aligned(plan), Aligned::on_lines(plan))) {
+    switch (choose_transpose(s.rows, s.cols, Vectorised::aligned(plan), on_sectors(plan),
+                             Aligned::on_lines(plan))) {
       case TransposeKernel::few_rows: return run_narrow<true>(plan, stream);
       case TransposeKernel::few_cols: return run_narrow<false>(plan, stream);
       case TransposeKernel::small_tiles: return Padded::run(plan, stream);

@@ -23,9 +23,12 @@ struct RowCase {
   bool exponentials = true;  // two per element in in_shared; RMSNorm has none
   int sm_count = 132;
   bool has_clusters = true;  // compute capability 9.0
+  bool large_shared = true;  // 200 KB and more per block
 };
 
-constexpr std::int64_t kShortRow = 64;            // elements: beyond, level 5 was measured as fast
+// Beyond, level 5 was measured as fast: 128 bytes are 8 accesses, one per lane of its.
+constexpr std::int64_t kShortBytes = 128;
+constexpr std::int64_t kPackedRow = 64;           // elements, off boundaries
 constexpr std::int64_t kRegisterRow = 32768;      // elements: longest row in one block's registers
 constexpr std::int64_t kClusterRow = 262144;      // elements: in the registers of 16 blocks
 constexpr std::int64_t kSharedRow = 4096;         // bytes: shortest row for bulk copies
@@ -44,29 +47,84 @@ constexpr int cluster_for_few_rows(const RowCase& c) {
   return cluster;
 }
 
+/// Whether the rows fill all SMs, with 64 KB each, more than `rounds` times.
+constexpr bool more_rounds_than(int rounds, const RowCase& c) {
+  return c.rows * c.cols * c.element_bytes > std::int64_t{rounds} * 64 * 1024 * c.sm_count;
+}
+
+/// Level 7's blocks per row: a power of two, 16,384 elements each.
+constexpr std::int64_t blocks_of_level_7(std::int64_t cols) {
+  std::int64_t blocks = 1;
+  while (blocks * 16384 < cols) blocks *= 2;
+  return blocks;
+}
+
+/// Whether there are rows enough for blocks that stay for several. bf16 is twice the elements.
+constexpr bool enough_to_stay(const RowCase& c) {
+  const std::int64_t per_sm = (c.element_bytes == 4 ? 240 : 480) * 1024;  // bytes of rows
+  return c.rows * c.cols * c.element_bytes >= per_sm * c.sm_count;
+}
+
+/// RMSNorm: whether blocks that stay take the rows in order. 16-byte accesses, one block per row.
+constexpr bool rows_in_order_pay(const RowCase& c) {
+  return c.has_clusters && c.large_shared && !c.exponentials && c.access == Access::vectors &&
+         c.cols >= 1024 && c.cols <= 16384 && enough_to_stay(c);
+}
+
+/// RMSNorm of rows so long that their weights, read for every row, slow it down: whether a cluster
+/// stays for several rows. Rows of 1 MB gain even where each cluster has two.
+constexpr bool held_weights_pay(const RowCase& c) {
+  const bool longest = c.cols * c.element_bytes > (512 << 10);
+  return c.has_clusters && c.large_shared && !c.exponentials && c.access == Access::vectors &&
+         c.cols >= 131072 && c.cols <= kClusterRow && (longest || enough_to_stay(c));
+}
+
 constexpr RowKernel choose_row_kernel(const RowCase& c) {
   const int pack = 16 / c.element_bytes;
   const std::int64_t row_bytes = c.cols * c.element_bytes;
-  if (c.cols <= kShortRow) {
-    // A thread of short_rows has several rows: there must be enough of them for all SMs.
-    const bool many = c.rows * c.cols >= std::int64_t{4096} * c.sm_count;
-    if (c.access == Access::vectors && many) return RowKernel::short_rows;
-    if (c.access == Access::peeled && c.packed) return RowKernel::packed_rows;
+  // A thread of short_rows has several rows: there must be enough of them for all SMs.
+  const bool many = c.rows * c.cols >= std::int64_t{4096} * c.sm_count;
+  if (row_bytes <= kShortBytes && c.access == Access::vectors && many) {
+    return RowKernel::short_rows;
+  }
+  if (c.cols <= kPackedRow && c.access == Access::peeled && c.packed) {
+    return RowKernel::packed_rows;
   }
   const std::int64_t in_vectors = c.access == Access::elements ? c.cols : c.cols - c.cols % pack;
   const bool fits_registers = in_vectors <= kRegisterRow;
   const bool fits_shared = c.has_clusters && c.access != Access::elements &&
                            row_bytes >= kSharedRow && row_bytes <= kLongSharedRow;
   if (fits_shared) {
-    if (!fits_registers || cluster_for_few_rows(c) > 1) return RowKernel::in_shared;
+    const int cluster = cluster_for_few_rows(c);
+    // Level 7 has a row in registers: one exponential per element instead of two. That counts where
+    // all blocks are resident, so that no later row's load hides the second, and where no fewer SMs
+    // share a row than in in_shared. fp32 beyond the registers of two blocks has fewer elements.
+    const std::int64_t blocks = blocks_of_level_7(c.cols);
+    if (c.exponentials && c.access == Access::vectors && blocks > 1 && c.cols <= kClusterRow &&
+        (c.element_bytes == 2 || fits_registers) && cluster <= blocks &&
+        c.rows * blocks <= 2 * c.sm_count) {
+      return RowKernel::cluster;
+    }
+    if (!fits_registers || cluster > 1) return RowKernel::in_shared;
     // Without exponentials, registers are no obstacle. Where in_shared computes two per element,
     // for bf16 and at the ends of peeled rows, the time after the last load matters if blocks are
     // replaced only a few times. Few rows: one load per block, and the shortest way from it wins.
-    const bool few_rounds = c.rows * row_bytes <= std::int64_t{16} * 64 * 1024 * c.sm_count;
+    const bool few_rounds = !more_rounds_than(16, c);
     const bool more_work = c.element_bytes == 2 || c.access == Access::peeled;
-    const bool few_rows = c.rows * 2 <= c.sm_count;
-    const bool in_registers = (more_work && c.cols <= 8192 && few_rounds) || few_rows;
-    return c.exponentials && !in_registers ? RowKernel::in_shared : RowKernel::on_chip;
+    const std::int64_t short_enough = c.element_bytes == 2 ? 16384 : 8192;
+    const bool half_blocks = c.cols > 8192 && c.cols <= 16384 && c.access == Access::vectors;
+    const bool very_few = c.rows <= c.sm_count || (half_blocks && !more_rounds_than(4, c));
+    const bool in_registers = (more_work && c.cols <= short_enough && few_rounds) || very_few;
+    // Level 5's blocks of 512 threads would be little more than half full. Where L2 holds the rows,
+    // level 4's smaller blocks, which read them twice, are faster.
+    if (c.exponentials && c.element_bytes == 2 && c.cols > 8192 && c.cols <= 10240 &&
+        c.rows > c.sm_count && c.rows * row_bytes <= std::int64_t{360} * 1024 * c.sm_count) {
+      return RowKernel::any_length;
+    }
+    if (c.exponentials) return in_registers ? RowKernel::on_chip : RowKernel::in_shared;
+    // Blocks of 512 threads and more in level 5, of 256 in level 8; bf16 is half the bytes.
+    const bool large_blocks = c.element_bytes == 4 && c.access == Access::vectors && c.cols > 8192;
+    return large_blocks && !few_rounds ? RowKernel::in_shared : RowKernel::on_chip;
   }
   const bool divided = c.exponentials && c.cols > kRegisterRow / 2;  // two blocks per SM: level 7
   if (c.has_clusters && c.cols <= kClusterRow && (divided || !fits_registers)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 9: its ladders and their levels. The last nine are sidebars.
+// Chapter 9: its ladders and their levels. The last 13 are sidebars.
 #pragma once
 
 #include "common/harness/claiming.hpp"
@@ -32,6 +32,16 @@ inline Ladder sidebar_ladder(std::string name, std::string title, Size gpu_size)
   return ladder;
 }
 
+/// RMSNorm, for sidebars.
+template <class T>
+Ladder rms_sidebar(std::string name, std::string title, Size gpu_size, Size trace_size) {
+  auto ladder = row_ladder<softmax::RmsProblem<T>>(std::move(name), std::move(title),
+                                                   std::move(gpu_size), trace_size);
+  ladder.dtype = dtype_name(softmax::kDType<T>);
+  ladder.trace_size = std::move(trace_size);
+  return ladder;
+}
+
 /// Rows of 128k and 256k elements, which no block can hold.
 template <class T>
 Ladder long_rows_ladder(std::string name, std::string title) {
@@ -48,6 +58,21 @@ Ladder long_rows_ladder(std::string name, std::string title) {
                    claiming(make_level<Cluster<Softmax<T>>>(), {faster_than_previous(1.0)}),
                    claiming(make_level<Signals<Softmax<T>>>(), {faster_than_previous(1.02)}),
                    claiming(make_level<InShared<Softmax<T>>>(), {pays})};
+  return ladder;
+}
+
+/// RMSNorm of rows whose weights are as many bytes as an SM's share of the rows.
+template <class T>
+Ladder long_rms_ladder(std::string name, std::string title) {
+  using namespace softmax;
+  auto ladder = row_ladder<RmsProblem<T>>(
+      std::move(name), std::move(title), {2048 / static_cast<int>(sizeof(T)), 262144}, {2, 131072});
+  ladder.dtype = dtype_name(kDType<T>);
+  ladder.trace_size = {2, 131072};
+  ladder.test_sizes = {{2, 70000}, {1, 262144}, {1, 100001}};
+  ladder.levels = {claiming(make_level<RmsTwoPasses<T>>(), {}),
+                   claiming(make_level<PackedRows<RmsNorm<T>>>(), {faster_than_previous(1.0)}),
+                   claiming(make_level<HeldWeights<RmsNorm<T>>>(), {faster_than_previous(1.02)})};
   return ladder;
 }
 
@@ -90,15 +115,22 @@ inline Chapter chapter_9() {
   auto rms = row_ladder<RmsProblem<float>>("rmsnorm", "RMSNorm of every row, fp32", {16384, 8192},
                                            {64, 8192});
   rms.trace_size = {12, 4096};
-  rms.levels = rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>, ShortRows<RmsNorm<float>>,
-                    PackedRows<RmsNorm<float>>>();
+  rms.levels =
+      rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>, ShortRows<RmsNorm<float>>,
+           PackedRows<RmsNorm<float>>, RowsInOrder<RmsNorm<float>>, HeldWeights<RmsNorm<float>>>();
 
   auto rms_b16 = row_ladder<RmsProblem<bf16>>("rmsnorm_bf16", "RMSNorm of every row, bf16",
                                               {32768, 8192}, {64, 8192});
   rms_b16.dtype = "bf16";
   rms_b16.trace_size = {12, 4096};
-  rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>, ShortRows<RmsNorm<bf16>>,
-                        PackedRows<RmsNorm<bf16>>>();
+  rms_b16.levels =
+      rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>, ShortRows<RmsNorm<bf16>>,
+           PackedRows<RmsNorm<bf16>>, RowsInOrder<RmsNorm<bf16>>, HeldWeights<RmsNorm<bf16>>>();
+
+  auto rms_long =
+      long_rms_ladder<float>("rmsnorm_long", "RMSNorm of rows too long for an SM, fp32");
+  auto rms_long_b16 =
+      long_rms_ladder<bf16>("rmsnorm_long_bf16", "RMSNorm of rows too long for an SM, bf16");
 
   auto rms_in_shared = rms_b16;
   rms_in_shared.name = "rmsnorm_in_shared";
@@ -121,8 +153,8 @@ inline Chapter chapter_9() {
   special.levels.push_back(claiming(make_level<OneFma<float>>(), {}));
 
   // Rows of few elements, on 16-byte boundaries and off them. 256 MiB are moved.
-  auto short_rows = sidebar_ladder("short_rows", "sidebar: rows of 64 elements", {1 << 19, 64});
-  short_rows.trace_size = short_rows.check_size = {1024, 64};
+  auto short_rows = sidebar_ladder("short_rows", "sidebar: rows of 32 elements", {1 << 20, 32});
+  short_rows.trace_size = short_rows.check_size = {1024, 32};
   short_rows.test_sizes = {{1, 4}, {350, 12}, {257, 64}, {600, 32}, {70, 68}, {9, 512}};
   short_rows.levels = {claiming(make_level<OnChip<Softmax<float>>>(), {}),
                        make_level<ShortRows<Softmax<float>>>(),
@@ -136,6 +168,25 @@ inline Chapter chapter_9() {
   auto prefetched =
       sidebar_ladder("prefetched", "sidebar: several rows per block, loaded ahead", {32768, 4096});
   prefetched.levels = rows<Cluster<Softmax<float>>, Prefetched<Softmax<float>>>();
+
+  auto stay = rms_sidebar<float>("stay", "sidebar: RMSNorm, a cluster for one row or for eight",
+                                 {1024, 131072}, {20, 20480});
+  stay.test_sizes = {{1, 8}, {20, 16388}, {33, 4096}, {17, 20480}};
+  stay.levels = rows<Stay<float, 1>, Stay<float, 8>>();
+  auto stay_b16 =
+      rms_sidebar<bf16>("stay_bf16", "sidebar: the same, bf16", {1024, 262144}, {20, 20480});
+  stay_b16.test_sizes = stay.test_sizes;
+  stay_b16.levels = rows<Stay<bf16, 1>, Stay<bf16, 8>>();
+
+  auto three = rms_sidebar<float>("three_blocks", "sidebar: RMSNorm in order, by three blocks",
+                                  {4096, 4096}, {40, 4096});
+  three.test_sizes = {{1, 8},     {130, 1000}, {75, 2048}, {41, 3000},
+                      {40, 4096}, {19, 8192},  {17, 16384}};
+  three.levels = rows<ThreeBlocks<float>>();
+  auto three_b16 =
+      rms_sidebar<bf16>("three_blocks_bf16", "sidebar: the same, bf16", {8192, 4096}, {40, 4096});
+  three_b16.test_sizes = three.test_sizes;
+  three_b16.levels = rows<ThreeBlocks<bf16>>();
 
   auto alone = sidebar_ladder("online_alone", "sidebar: levels 1 and 2 where L1 holds the row",
                               {131072, 1024});
@@ -156,9 +207,10 @@ inline Chapter chapter_9() {
   one_fma.levels = {claiming(make_level<InShared<Softmax<bf16>>>(), {}),
                     make_level<OneFma<bf16>>()};
 
-  chapter.ladders = {f32,           b16,     f32_long,   b16_long,   rms,
-                     rms_b16,       special, short_rows, packed,     prefetched,
-                     rms_in_shared, one_fma, alone,      divergence, fast_math};
+  chapter.ladders = {f32,      b16,          f32_long, b16_long,   rms,           rms_b16,
+                     rms_long, rms_long_b16, stay,     stay_b16,   three,         three_b16,
+                     special,  short_rows,   packed,   prefetched, rms_in_shared, one_fma,
+                     alone,    divergence,   fast_math};
   chapter.exercises = {make_level<OneRead>(), make_level<ReusedTable>()};
   return chapter;
 }

@@ -100,7 +100,7 @@ void start_packed_rows(const RowPlan<typename C::Client>& plan, Stream stream) {
 template <class Client, int kLanes = 1>
 auto pick_packed_rows(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
   using Config = PackedRowsConfig<Client, kLanes>;
-  if constexpr (Config::kCapacity < kShortRow) {
+  if constexpr (Config::kCapacity < kPackedRow) {
     if (cols > Config::kCapacity) return pick_packed_rows<Client, kLanes * 2>(cols);
   }
   return start_packed_rows<Config>;

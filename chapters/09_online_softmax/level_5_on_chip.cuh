@@ -89,7 +89,7 @@ auto pick_on_chip(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream)
   using Config = OnChipConfig<Client, kThreads, kAccess>;
   const std::int64_t in_vectors = cols - cols % Config::kPack;  // the rest is at the edges
   if (in_vectors <= Config::kCapacity) return start_on_chip<Config>;
-  constexpr int kNext = kThreads * (kAccess != Access::elements && kThreads >= 32 ? 2 : 4);
+  constexpr int kNext = kThreads * (kAccess != Access::elements ? 2 : 4);
   if constexpr (kThreads < 1024) {
     return pick_on_chip<Client, kAccess, (kNext < 1024 ? kNext : 1024)>(cols);
   } else {

@@ -12,7 +12,7 @@ struct ShortRowsConfig {
   using Client = ClientValue;
   using T = typename Client::T;
   using Op = typename Client::Op;
-  static constexpr int kLanes = kLanesValue;  // for one row: 1 ... 16, a power of two
+  static constexpr int kLanes = kLanesValue;  // for one row: 1 ... 8, a power of two
   static constexpr int kPack = kPackOf<T>;    // elements per access; a lane has one access of a row
   static constexpr int kRows = kElementsPerThread / kPack;  // of a thread
   static constexpr int kBlock = 128;
@@ -65,7 +65,7 @@ void start_short_rows(const RowPlan<typename C::Client>& plan, Stream stream) {
 template <class Client, int kLanes = 1>
 auto pick_short_rows(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
   using Config = ShortRowsConfig<Client, kLanes>;
-  if constexpr (Config::kCapacity < kShortRow) {
+  if constexpr (Config::kLanes * 16 < kShortBytes) {
     if (cols > Config::kCapacity) return pick_short_rows<Client, kLanes * 2>(cols);
   }
   return start_short_rows<Config>;
@@ -84,6 +84,7 @@ RowCase row_case(const typename Client::Level::Plan& plan) {
   c.exponentials = Client::kExponentials;
   c.sm_count = device_info().sm_count;
   c.has_clusters = device_info().cc() >= 90;
+  c.large_shared = device_info().smem_per_block_bytes >= 200 * 1024;
   return c;
 }
 
@@ -128,8 +129,7 @@ struct ShortRows : Client::Level {
   static constexpr LevelText text{
       .name = "short_rows",
       .changed =
-          "rows of up to 64 elements: as few lanes per row as it has 16-byte accesses, several "
-          "rows "
+          "rows of up to 128 bytes: as few lanes per row as it has 16-byte accesses, several rows "
           "per thread",
       .expect =
           "32 elements of loads in flight per thread at any row length; rows of 64 bf16 elements "

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// RMSNorm of many rows: blocks stay, and a counter gives them the rows in order. A block loads its
+// weights once, and the next rows while it finishes this one.
+#pragma once
+
+#include <memory>
+
+#include "chapters/09_online_softmax/level_10_packed_rows.cuh"
+#include "common/device/sync.cuh"
+
+namespace cookbook::softmax {
+
+template <class ClientValue, int kThreadsValue>
+struct InOrderConfig {
+  using Client = ClientValue;
+  using T = typename Client::T;
+  using Op = typename Client::Op;
+  static constexpr int kThreads = kThreadsValue;  // for one row
+  static constexpr int kBlock = kThreads > 128 ? kThreads : 128;
+  static constexpr int kRows = kBlock / kThreads;                   // a block computes side by side
+  static constexpr int kMinBlocks = 512 / kBlock;                   // of each SM
+  static constexpr int kPack = kPackOf<T>;                          // elements per access
+  static constexpr int kVectors = kElementsPerThread / kPack;       // accesses of a row per thread
+  static constexpr int kRow = kThreads * kVectors;                  // accesses
+  static constexpr int kCapacity = kRow * kPack;                    // longest row
+  static constexpr int kStages = 12 / static_cast<int>(sizeof(T));  // rows in shared memory
+  static constexpr int kStagesBytes = kRows * kStages * kRow * 16;
+  static constexpr int kTicket = kRow < 1024 ? 1024 / kRow : 1;  // rows: 16 KB at a time
+  static_assert(kMinBlocks * kStagesBytes <= 200 * 1024, "what fits on an SM");
+};
+
+/// What the blocks of a launch share; zeros before it and after it.
+struct RowCounter {
+  unsigned taken;  // tickets
+  unsigned ended;  // groups of threads
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
+    rows_in_order(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
+                  Shape shape, typename C::Op op, RowCounter* counter) {
+  using T = typename C::T;
+  using Partial = typename C::Op::Partial;
+  constexpr int kWarps = C::kThreads / kWarpSize;  // of a row
+  const int local = threadIdx.x / C::kThreads, thread = threadIdx.x % C::kThreads;
+  char* memory = dynamic_shared<char>();
+  auto* stages =
+      reinterpret_cast<uint4*>(memory) + local * C::kStages * C::kRow;  // (stage, access)
+  auto* full = reinterpret_cast<std::uint64_t*>(memory + C::kStagesBytes) + local * C::kStages;
+  __shared__ std::int64_t rows[C::kRows][C::kStages];  // what a stage holds; -1: no more rows
+  __shared__ Partial warps[C::kRows][2][kWarps];       // (table, warp)
+
+  const int vectors = static_cast<int>(shape.cols) / C::kPack;
+  const std::int64_t groups = std::int64_t{gridDim.x} * C::kRows;
+  std::int64_t row = 0;       // the next one of this ticket
+  int left = 0, tickets = 0;  // rows of the ticket left, tickets taken
+  const auto load = [&](int stage) {
+    if (left == 0) {
+      // The first tickets are the same in every launch; all would ask for them at once.
+      std::int64_t ticket = std::int64_t{blockIdx.x} * C::kRows + local + tickets * groups;
+      if (tickets >= C::kStages) ticket = C::kStages * groups + atomicAdd(&counter->taken, 1u);
+      ++tickets;
+      row = ticket * C::kTicket;
+      left = C::kTicket;
+    }
+    rows[local][stage] = row < shape.rows ? row : -1;
+    if (row < shape.rows) {
+      mbarrier_arrive_expect_tx(&full[stage], 16 * vectors);
+      bulk_load(&stages[stage * C::kRow], in + row * shape.in_pitch, 16 * vectors, &full[stage]);
+    } else {
+      mbarrier_arrive(&full[stage]);
+    }
+    ++row, --left;
+  };
+  if (thread == 0) {
+    for (int s = 0; s < C::kStages; ++s) mbarrier_init(&full[s], 1);
+    fence_mbarrier_init();
+    for (int s = 0; s < C::kStages; ++s) load(s);
+  }
+  op.skip(thread * C::kPack);
+  out += thread * C::kPack;
+  Pack<T, C::kPack> weights[C::kVectors];  // of this thread's elements, in every row
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+    if (thread + v * C::kThreads < vectors) {
+      weights[v] = load_vector<Pack<T, C::kPack>>(op.weight + v * C::kThreads * C::kPack);
+    }
+  }
+  __syncthreads();  // the barriers are initialised
+
+  for (int stage = 0, parity = 0, table = 0;; table ^= 1) {
+    mbarrier_wait(&full[stage], parity);
+    const std::int64_t here = rows[local][stage];
+    if (here < 0) break;
+    float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
+#pragma unroll
+    for (int v = 0; v < C::kVectors; ++v) {
+#pragma unroll
+      for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
+      const int i = thread + v * C::kThreads;
+      if (i < vectors) load_pack(x[v], reinterpret_cast<const T*>(&stages[stage * C::kRow + i]));
+    }
+    const Partial mine = op.reduce(x);
+    Partial whole = op.template merge_lanes<kWarpSize>(mine);
+    if (kWarps > 1 && lane_idx() == 0) warps[local][table][thread / kWarpSize] = whole;
+    // All threads of the row have read the stage, and their Partials are in the table.
+    if constexpr (kWarps == 1) {
+      __syncwarp();
+    } else {
+      named_barrier_sync(1 + local, C::kThreads);
+      whole = op.template merge_lanes<kWarps>(warps[local][table][lane_idx() % kWarps]);
+    }
+    if (thread == 0) load(stage);
+
+    const float factor = op.factor(mine, whole);
+    T* const to = out + here * shape.out_pitch;
+#pragma unroll
+    for (int v = 0; v < C::kVectors; ++v) {
+      if (thread + v * C::kThreads < vectors) {
+#pragma unroll
+        for (int j = 0; j < C::kPack; ++j) x[v][j] *= factor * as_float(weights[v][j]);
+        store_pack(to + v * C::kThreads * C::kPack, x[v]);
+      }
+    }
+    if (++stage == C::kStages) stage = 0, parity ^= 1;
+  }
+  if (thread == 0) {  // the last group leaves zeros for the next launch
+    const unsigned last = static_cast<unsigned>(groups) - 1;
+    if (atomicInc(&counter->ended, last) == last) counter->taken = 0;
+  }
+}
+
+template <class Client>
+struct RowsInOrder : Client::Level {
+  struct Plan : RowPlan<Client> {
+    std::shared_ptr<DeviceMemory> counter = nullptr;
+    int blocks_per_launch = 0;  // at most; 0: as many as fit on the GPU
+    void (*start_in_order)(const Plan&, Stream) = nullptr;
+  };
+  static constexpr LevelText text{
+      .name = "rows_in_order",
+      .changed =
+          "many rows: blocks stay, with their weights in registers, and take the next row from a "
+          "counter",
+      .expect =
+          "the next rows are always on their way, and no block waits for weights after its row. "
+          "The "
+          "counter keeps the rows in flight in one window of memory. Others: the level before",
+      .cost = "an atomic operation per 16 KB, and 8 bytes of memory that hold it",
+  };
+
+  static Claims claims(const typename Client::Level::Problem& p) {
+    Claims claims = mechanism(chosen_claims<Client>(p));
+    claims.push_back(faster_than_previous(1.02));
+    claims.push_back(fraction_of_roof(0.94));
+    return claims;
+  }
+
+  template <class C>
+  static void start_with(const Plan& plan, Stream stream) {
+    const Shape& shape = plan.problem.shape;
+    const std::int64_t fit = std::int64_t{device_info().sm_count} * C::kMinBlocks;
+    const std::int64_t most = plan.blocks_per_launch ? plan.blocks_per_launch : fit;
+    const std::int64_t needed = ceil_div(shape.rows, std::int64_t{C::kRows});
+    const auto blocks = static_cast<unsigned>(std::min(needed, most));
+    const size_t barriers = C::kRows * C::kStages * sizeof(std::uint64_t);
+    launch(rows_in_order<C>, {dim3(blocks), dim3(C::kBlock), C::kStagesBytes + barriers}, stream,
+           plan.buffers.in, plan.buffers.out, shape, Client::op(plan),
+           plan.counter->template as<RowCounter>());
+  }
+
+  /// The fewest threads with at most four accesses each, or 512. More accesses per thread were
+  /// measured to be slower.
+  template <int kThreads = 32>
+  static auto pick(std::int64_t cols) -> void (*)(const Plan&, Stream) {
+    using C = InOrderConfig<Client, kThreads>;
+    if constexpr (kThreads < 512) {
+      if (cols > kThreads * 4 * C::kPack) return pick<kThreads * 2>(cols);
+    }
+    return start_with<C>;
+  }
+
+  /// Plans this level's kernel, for rows of up to 16,384 elements with 16-byte accesses.
+  static void plan_in_order(Plan& plan) {
+    plan.start_in_order = pick(plan.problem.shape.cols);
+    plan.counter = std::make_shared<DeviceMemory>(sizeof(RowCounter), "row counter");
+    plan.counter->fill(0);
+  }
+
+  static Plan prepare(const typename Client::Level::Problem& problem,
+                      const typename Client::Level::Buffers& buffers) {
+    Plan plan{PackedRows<Client>::prepare(problem, buffers)};
+    if (rows_in_order_pay(row_case<Client>(plan))) plan_in_order(plan);
+    return plan;
+  }
+
+  static void run(const Plan& plan, Stream stream) {
+    plan.start_in_order ? plan.start_in_order(plan, stream) : plan.start(plan, stream);
+  }
+};
+
+}  // namespace cookbook::softmax

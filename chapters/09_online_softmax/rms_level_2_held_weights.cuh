@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// RMSNorm of long rows: a cluster stays for many rows. Each of its blocks loads its slice of the
+// weights once, and the next rows while it finishes this one.
+#pragma once
+
+#include <algorithm>
+
+#include "chapters/09_online_softmax/rms_level_1_rows_in_order.cuh"
+
+namespace cookbook::softmax {
+
+template <class ClientValue>
+struct HeldWeightsConfig {
+  using Client = ClientValue;
+  using T = typename Client::T;
+  using Op = typename Client::Op;
+  static constexpr int kThreads = 512;  // of each block, for its slice of the rows
+  static constexpr int kStages = 12 / static_cast<int>(sizeof(T));  // slices in shared memory
+  static constexpr int kPack = kPackOf<T>;                          // elements per access
+  static constexpr int kVectors = kElementsPerThread / kPack;  // accesses of a slice per thread
+  static constexpr int kSlice = kThreads * kVectors;           // accesses
+  static constexpr int kCapacity = kSlice * kPack;             // longest slice
+  static constexpr int kStagesBytes = kStages * kSlice * 16;
+  static_assert(kStagesBytes <= 200 * 1024, "one block per SM");
+};
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, 1)
+    held_weights_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
+                      Shape shape, typename C::Op op) {
+  using T = typename C::T;
+  using Partial = typename C::Op::Partial;
+  constexpr int kWarps = C::kThreads / kWarpSize;
+  const int blocks = cluster_size(), rank = cluster_block_rank();
+  const int thread = threadIdx.x;
+  char* memory = dynamic_shared<char>();
+  auto* stages = reinterpret_cast<uint4*>(memory);                          // (stage, access)
+  auto* full = reinterpret_cast<std::uint64_t*>(memory + C::kStagesBytes);  // stage s has arrived
+  auto* tables_full = full + C::kStages;                                    // table t is complete
+  auto* tables = reinterpret_cast<Partial*>(tables_full + 2);  // (table, block of the cluster)
+  Partial* const warps = tables + 2 * blocks;                  // (table, warp of this block)
+
+  const int vectors = static_cast<int>(shape.cols) / C::kPack;
+  const int slice = (vectors + blocks - 1) / blocks;             // contiguous accesses
+  const int count = max(min(vectors - rank * slice, slice), 0);  // of them in this block's slice
+  const std::uint32_t table_bytes = blocks * sizeof(Partial);
+  const std::int64_t clusters = gridDim.x / blocks, first_row = blockIdx.x / blocks;
+  in += rank * slice * C::kPack;
+  out += (rank * slice + thread) * C::kPack;
+  op.skip(rank * slice * C::kPack);
+  const auto load = [&](int stage, std::int64_t row) {  // by one thread
+    if (row >= shape.rows) return;
+    mbarrier_arrive_expect_tx(&full[stage], 16 * count);
+    if (count > 0) {
+      bulk_load(&stages[stage * C::kSlice], in + row * shape.in_pitch, 16 * count, &full[stage]);
+    }
+  };
+  const auto expect = [&](int table, std::int64_t row) {  // by one thread
+    if (row < shape.rows) mbarrier_arrive_expect_tx(&tables_full[table], table_bytes);
+  };
+  if (thread == 0) {
+    for (int s = 0; s < C::kStages; ++s) mbarrier_init(&full[s], 1);
+    for (int t = 0; t < 2; ++t) mbarrier_init(&tables_full[t], 1);
+    fence_mbarrier_init();
+    for (int s = 0; s < C::kStages; ++s) load(s, first_row + s * clusters);
+    for (int t = 0; t < 2; ++t) expect(t, first_row + t * clusters);
+  }
+  __syncthreads();  // the barriers are initialised
+  cluster_arrive_relaxed();
+  Pack<T, C::kPack> weights[C::kVectors];  // of this thread's elements, in every row
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+    const int i = thread + v * C::kThreads;
+    if (i < count) weights[v] = load_vector<Pack<T, C::kPack>>(op.weight + i * C::kPack);
+  }
+  cluster_wait();  // all blocks have initialised their barriers
+
+  int stage = 0, stage_parity = 0, table = 0, table_parity = 0;
+  for (std::int64_t row = first_row; row < shape.rows; row += clusters) {
+    mbarrier_wait(&full[stage], stage_parity);
+    float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
+#pragma unroll
+    for (int v = 0; v < C::kVectors; ++v) {
+#pragma unroll
+      for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
+      const int i = thread + v * C::kThreads;
+      if (i < count) load_pack(x[v], reinterpret_cast<const T*>(&stages[stage * C::kSlice + i]));
+    }
+    const Partial mine = op.reduce(x);
+    Partial whole = op.template merge_lanes<kWarpSize>(mine);
+    if (lane_idx() == 0) warps[table * kWarps + warp_idx()] = whole;
+    __syncthreads();  // every warp's Partial is in the table, and the stage has been read
+    if (thread == 0) load(stage, row + C::kStages * clusters);
+    if (warp_idx() == 0) {
+      whole = op.template merge_lanes<kWarps>(warps[table * kWarps + lane_idx() % kWarps]);
+      if (lane_idx() < blocks) {  // lane r sends this block's Partial to block r
+        store_async_cluster(&tables[table * blocks + rank], whole, &tables_full[table], lane_idx());
+      }
+    }
+    mbarrier_wait_cluster(&tables_full[table], table_parity);
+    // No block sends to this table again before all have sent the next row's Partials.
+    if (thread == 0) expect(table, row + 2 * clusters);
+    const int block = lane_idx() % kMaxCluster;
+    whole = block < blocks ? tables[table * blocks + block] : Partial{};
+    whole = op.template merge_lanes<kMaxCluster>(whole);
+
+    const float factor = op.factor(mine, whole);
+    T* const to = out + row * shape.out_pitch;
+#pragma unroll
+    for (int v = 0; v < C::kVectors; ++v) {
+      const int i = thread + v * C::kThreads;
+      if (i < count) {
+#pragma unroll
+        for (int j = 0; j < C::kPack; ++j) x[v][j] *= factor * as_float(weights[v][j]);
+        store_pack(to + v * C::kThreads * C::kPack, x[v]);
+      }
+    }
+    if (++stage == C::kStages) stage = 0, stage_parity ^= 1;
+    table ^= 1;
+    if (table == 0) table_parity ^= 1;
+  }
+}
+
+/// Clusters of this launch that fit on the GPU at once. Their blocks share a GPC, so this may be
+/// less than its SMs allow.
+template <class... P>
+int clusters_at_once([[maybe_unused]] void (*kernel)(P...), const LaunchConfig& config) {
+  int clusters = device_info().sm_count / config.cluster;
+#if defined(COOKBOOK_CUDA)
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(config.smem_bytes));
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {static_cast<unsigned>(config.cluster), 1, 1};
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = dim3(static_cast<unsigned>(config.cluster));
+  launch.blockDim = config.block;
+  launch.dynamicSmemBytes = config.smem_bytes;
+  launch.attrs = &cluster;
+  launch.numAttrs = 1;
+  if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch) != cudaSuccess) {
+    cudaGetLastError();  // clears it: the launch will say what is wrong
+  }
+#endif
+  return clusters > 0 ? clusters : 1;
+}
+
+/// The launch of `plan`, one cluster of plan.cluster blocks per plan.batch rows.
+template <class C>
+LaunchConfig held_weights_launch(const RowPlan<typename C::Client>& plan) {
+  const size_t barriers = (C::kStages + 2) * sizeof(std::uint64_t);
+  const size_t tables =
+      2 * (plan.cluster + C::kThreads / kWarpSize) * sizeof(typename C::Op::Partial);
+  dim3 grid = row_grid(plan.problem.shape, plan.batch);
+  grid.x *= plan.cluster;
+  return {grid, dim3(C::kThreads), C::kStagesBytes + barriers + tables, plan.cluster};
+}
+
+template <class C>
+void start_held_weights(const RowPlan<typename C::Client>& plan, Stream stream) {
+  launch(held_weights_rows<C>, held_weights_launch<C>(plan), stream, plan.buffers.in,
+         plan.buffers.out, plan.problem.shape, C::Client::op(plan));
+}
+
+template <class Client>
+struct HeldWeights : Client::Level {
+  using Plan = typename RowsInOrder<Client>::Plan;
+  using Config = HeldWeightsConfig<Client>;
+  static constexpr LevelText text{
+      .name = "held_weights",
+      .changed = "long rows: a cluster stays for many rows, and its weights stay in registers",
+      .expect =
+          "256k columns of fp32 are 1 MB of weights, which every row read from L2 again, after its "
+          "last element had arrived: now once per cluster. Shorter rows: the level before",
+      .cost = "registers for the weights; vectors only",
+  };
+
+  static Claims claims(const typename Client::Level::Problem& p) {
+    Claims claims = mechanism(chosen_claims<Client>(p));
+    claims.push_back(at_least_previous(0.98, "the same kernel for shorter rows"));
+    return claims;
+  }
+
+  /// `rows` rows per cluster, the smallest that holds one; 0: as many as leave no cluster waiting.
+  static void stay(Plan& plan, std::int64_t rows) {
+    plan.cluster = cluster_for(plan.problem.shape.cols, Config::kCapacity);
+    plan.batch = static_cast<int>(rows);
+    if (rows == 0) {
+      plan.batch = 1;
+      const int clusters =
+          clusters_at_once(held_weights_rows<Config>, held_weights_launch<Config>(plan));
+      const std::int64_t each = ceil_div(plan.problem.shape.rows, std::int64_t{clusters});
+      plan.batch = static_cast<int>(std::max<std::int64_t>(each, 1));
+    }
+    plan.start = start_held_weights<Config>;
+  }
+
+  static Plan prepare(const typename Client::Level::Problem& problem,
+                      const typename Client::Level::Buffers& buffers) {
+    Plan plan = RowsInOrder<Client>::prepare(problem, buffers);
+    if (held_weights_pay(row_case<Client>(plan))) stay(plan, 0);
+    return plan;
+  }
+
+  static void run(const Plan& plan, Stream stream) { RowsInOrder<Client>::run(plan, stream); }
+};
+
+}  // namespace cookbook::softmax
