@@ -28,7 +28,7 @@ from contestants.timing import Budget, quartiles, time_all
 
 CHAPTER = 10
 NEEDS = ["attention"]
-LEVELS = {"mask_once": "chapters/10_flash_attention/level_13_mask_once.cuh"}
+LEVELS = {"max_of_bits": "chapters/10_flash_attention/level_15_max_of_bits.cuh"}
 DECODE = ["block_per_head", "split", "gqa_packed", "one_launch", "wide_tile", "eight_warps"]
 
 # (batch, heads_q, heads_kv, seq_q, seq_k, head_dim), causal
@@ -315,7 +315,7 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats, with_tri
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", help="default: build/compare/libcookbook_attention.so")
-    parser.add_argument("--levels", default="lazy_rescale,persistent,seam,free_running,mask_once,multicast",
+    parser.add_argument("--levels", default="lazy_rescale,persistent,seam,free_running,mask_once,last_wave,max_of_bits,multicast",
                         help="comma-separated, or all")
     parser.add_argument("--dims", default="128,64")
     parser.add_argument("--sizes", default="2048,4096,8192,16384")

@@ -108,6 +108,34 @@ TEST(CInterface, EveryAttentionThatIsNamedIsRight) {
   }
 }
 
+// All scores are negative, and the maximum moves from tile to tile of keys. A maximum that is only
+// right for positive scores gives infinite weights.
+TEST(CInterface, AttentionOfNegativeScores) {
+  for (const int d : {64, 128}) {
+    const cookbook_attention_problem problem{1, 1, 1, 1, 600, d, 0, 0};
+    const auto width = static_cast<std::size_t>(d);
+    // Scores of -2,000 and less, but for the keys from 200 on: -20, -220, -420 ...
+    const auto key = [&](std::size_t i) {
+      const std::size_t j = i / width;
+      const float score =
+          j < 200 || j >= 400 ? -2000.0f : -20.0f - 200.0f * static_cast<float>(j % 8);
+      return score / std::sqrt(static_cast<float>(d));
+    };
+    Buffer<bf16> q(width, [](std::size_t) { return 1.0f; });
+    Buffer<bf16> k(600 * width, key);
+    Buffer<bf16> v(600 * width, [&](std::size_t i) { return i / width % 8 == 0 ? 2.0f : 100.0f; });
+    for (const std::string& name : lines(cookbook_attention_levels())) {
+      Buffer<bf16> o(width);
+      Buffer<float> lse(1);
+      ASSERT_EQ(cookbook_attention_forward(name.c_str(), &problem, q.data(), k.data(), v.data(),
+                                           o.data(), lse.data(), nullptr),
+                0)
+          << name << ": " << cookbook_attention_error();
+      for (const float value : o.values()) EXPECT_NEAR(value, 2.0f, 0.02f) << name << ", d " << d;
+    }
+  }
+}
+
 TEST(CInterface, WhatIsRefusedLeavesAMessage) {
   bf16* nowhere = nullptr;
   const cookbook_gemm_problem product{5, 7, 16, 8, 0, 0, 0, 0};

@@ -21,6 +21,7 @@
 #include "chapters/08_persistent/level_6_any_shape.cuh"
 #include "chapters/09_online_softmax/level_6_cluster.cuh"
 #include "chapters/10_flash_attention/decode_level_4_wide_tile.cuh"
+#include "chapters/10_flash_attention/last_wave.hpp"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
 #include "chapters/11_autotuning/attention.cuh"
 #include "chapters/11_autotuning/gemm.cuh"
@@ -904,6 +905,74 @@ TEST(Schedule, TilesThatThePersistentLevelsTake) {
   EXPECT_EQ(mask_once({1, 1, 1, 1, 777, 128}, false), Pair(128, 160));   // 800 keys, not 880
   EXPECT_EQ(mask_once({1, 1, 1, 1, 2048, 128}, false), Pair(128, 176));  // 2,112, not 2,080
   EXPECT_EQ(mask_once({1, 1, 1, 1, 777, 128}, true), Pair(128, 128));
+}
+
+// The longest that a block computes pieces, in tiles of keys.
+int longest_pieces(const attention::Division& division) {
+  int longest = 0;
+  for (size_t b = 0; b + 1 < division.begin.size(); ++b) {
+    int sum = 0;
+    for (int i = division.begin[b]; i < division.begin[b + 1]; ++i) {
+      sum += division.pieces[static_cast<size_t>(i)].key_tiles + attention::kPieceCost;
+    }
+    longest = std::max(longest, sum);
+  }
+  return longest;
+}
+
+TEST(LastWave, PiecesAreEveryTileOfKeysOfTheLastWaveOnce) {
+  int divided = 0;
+  for (const int blocks : {1, 2, 4, 7, 132}) {
+    for (const int tiles : {1, 2, 3, 5, 13, 68, 131, 132, 133, 200, 2048}) {
+      for (const int key_tiles : {1, 2, 5, 6, 12, 24, 47, 200}) {
+        const auto division = attention::divide_last_wave(tiles, key_tiles, blocks);
+        const auto& [whole, begin, pieces] = division;
+        if (begin.empty()) {
+          EXPECT_EQ(whole, tiles);
+          EXPECT_TRUE(pieces.empty());
+          continue;
+        }
+        ++divided;
+        EXPECT_EQ(whole, tiles / blocks * blocks);
+        ASSERT_EQ(begin.size(), static_cast<size_t>(blocks) + 1);
+        EXPECT_TRUE(std::is_sorted(begin.begin(), begin.end()));
+        EXPECT_EQ(begin.front(), 0);
+        EXPECT_EQ(begin.back(), static_cast<int>(pieces.size()));
+        size_t i = 0;
+        for (int tile = whole; tile < tiles; ++tile) {
+          const size_t first = i;
+          for (int at = 0; at < key_tiles; at += pieces[i++].key_tiles) {
+            ASSERT_LT(i, pieces.size());
+            EXPECT_EQ(pieces[i].tile, tile);
+            EXPECT_EQ(pieces[i].first_key_tile, at);
+            EXPECT_GT(pieces[i].key_tiles, 0);
+            EXPECT_LE(at + pieces[i].key_tiles, key_tiles);
+            EXPECT_EQ(pieces[i].first, static_cast<int>(first));
+          }
+          for (size_t n = first; n < i; ++n)
+            EXPECT_EQ(pieces[n].count, static_cast<int>(i - first));
+        }
+        EXPECT_EQ(i, pieces.size());
+        EXPECT_LT(longest_pieces(division), key_tiles);  // else it does not pay
+      }
+    }
+  }
+  EXPECT_GT(divided, 40);
+}
+
+TEST(LastWave, DividedWhereItPays) {
+  const auto longest = [](int tiles, int key_tiles) {
+    return longest_pieces(attention::divide_last_wave(tiles, key_tiles, 132));
+  };
+  // 68 of 2,048 tiles are left over. Each block computes up to 15 of 24 tiles of keys, in one or
+  // two pieces.
+  EXPECT_EQ(longest(2048, 24), 19);
+  EXPECT_EQ(longest(2048, 94), 55);
+  EXPECT_EQ(longest(32, 94), 28);   // fewer tiles than blocks
+  EXPECT_EQ(longest(2112, 24), 0);  // 16 full waves
+  EXPECT_EQ(longest(2111, 24), 0);  // 131 of 132 blocks busy
+  EXPECT_EQ(longest(2048, 12), 0);  // the pieces cost as much as they save
+  EXPECT_EQ(longest(0, 24), 0);
 }
 
 // Key tiles up to the last key that a tile's last query sees.

@@ -19,6 +19,8 @@
 #include "chapters/10_flash_attention/level_11_seam.cuh"
 #include "chapters/10_flash_attention/level_12_free_running.cuh"
 #include "chapters/10_flash_attention/level_13_mask_once.cuh"
+#include "chapters/10_flash_attention/level_14_last_wave.cuh"
+#include "chapters/10_flash_attention/level_15_max_of_bits.cuh"
 #include "chapters/10_flash_attention/level_1_fused.cuh"
 #include "chapters/10_flash_attention/level_2_tiled.cuh"
 #include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
@@ -57,8 +59,8 @@ std::vector<NamedLevel> named_levels() {
 const std::vector<NamedLevel>& all_levels() {
   static const auto levels =
       named_levels<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
-                   Overlapped, Lazy, Persistent, Seam, FreeRunning, MaskOnce, Multicast,
-                   BlockPerHead, Split, GqaPacked, OneLaunch, WideTile, EightWarps>();
+                   Overlapped, Lazy, Persistent, Seam, FreeRunning, MaskOnce, LastWave, MaxOfBits,
+                   Multicast, BlockPerHead, Split, GqaPacked, OneLaunch, WideTile, EightWarps>();
   return levels;
 }
 

@@ -52,13 +52,14 @@ inline Chapter chapter_10() {
   full.gpu_size = {2, 16, 16, 8192, 8192, 128};
   full.check_size = {1, 2, 1, 300, 260, 128};
   full.trace_size = {1, 5, 1, 40, 264, 64};
-  full.test_sizes = {{1, 1, 1, 1, 1, 64},     {2, 2, 1, 1, 65, 128},    {1, 1, 1, 63, 64, 64},
-                     {1, 2, 2, 65, 63, 128},  {2, 1, 1, 127, 129, 64},  {1, 2, 1, 129, 127, 128},
-                     {1, 1, 1, 31, 353, 128}, {1, 1, 1, 193, 385, 64},  {1, 6, 2, 33, 97, 128},
-                     {1, 1, 1, 1000, 1, 64},  {1, 1, 1, 257, 521, 128}, {3, 4, 2, 32, 32, 64},
-                     {1, 1, 1, 130, 1000, 64}};
-  full.levels = rows<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
-                     Overlapped, Lazy, Persistent, Seam, FreeRunning, MaskOnce>();
+  full.test_sizes = {{1, 1, 1, 1, 1, 64},      {2, 2, 1, 1, 65, 128},    {1, 1, 1, 63, 64, 64},
+                     {1, 2, 2, 65, 63, 128},   {2, 1, 1, 127, 129, 64},  {1, 2, 1, 129, 127, 128},
+                     {1, 1, 1, 31, 353, 128},  {1, 1, 1, 193, 385, 64},  {1, 6, 2, 33, 97, 128},
+                     {1, 1, 1, 1000, 1, 64},   {1, 1, 1, 257, 521, 128}, {3, 4, 2, 32, 32, 64},
+                     {1, 1, 1, 130, 1000, 64}, {1, 5, 1, 10, 1200, 128}};
+  full.levels =
+      rows<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong, Overlapped,
+           Lazy, Persistent, Seam, FreeRunning, MaskOnce, LastWave, MaxOfBits>();
 
   auto causal = attention_ladder<DType::bf16, true>(
       "prefill_causal", "attention, bf16, causal mask aligned to the bottom right");
@@ -78,7 +79,7 @@ inline Chapter chapter_10() {
                     {1, 1, 1, 255, 257, 128},
                     {1, 2, 1, 193, 385, 64}};
   f16.levels = rows<Tiled, TensorCores, Wgmma, RegistersP, Overlapped, Lazy, Persistent, Seam,
-                    FreeRunning, MaskOnce>();
+                    FreeRunning, MaskOnce, LastWave, MaxOfBits>();
 
   auto decode =
       attention_ladder<DType::bf16, false>("decode", "attention, bf16, one query per sequence");

@@ -72,9 +72,9 @@ void with_free_running_config(CaseT c, const Shape& shape, F&& f) {
   with_persistent_config(c, shape.causal && shape.seq_k < 8192, f);
 }
 
-/// As above, for level 13. Every tile of keys costs more than its keys, so the padding must shrink
-/// by a twentieth of all keys before tiles of 160 keys pay. Without a mask and at head dimension
-/// 128 only.
+/// As above, from level 13 on. Every tile of keys costs more than its keys, so the padding must
+/// shrink by a twentieth of all keys before tiles of 160 keys pay. Without a mask and at head
+/// dimension 128 only.
 template <class CaseT, class F>
 void with_mask_once_config(CaseT c, const Shape& shape, F&& f) {
   if constexpr (CaseT::kHeadDim == 128) {
@@ -112,7 +112,7 @@ std::pair<int, int> tile_of(const Problem& p, F&& with_config) {
   }
   return tile;
 }
-/// {queries, keys} of the tiles of levels 10 and 11, of level 12, and of level 13.
+/// {queries, keys} of the tiles of levels 10 and 11, of level 12, and of levels 13 to 15.
 inline std::pair<int, int> persistent_tile(const Problem& p) {
   return tile_of(p, [&](auto c, auto f) { with_persistent_config(c, p.shape.causal, f); });
 }

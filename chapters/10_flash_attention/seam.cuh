@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared by levels 11 to 13: shared memory, barriers, the producer, and what a consumer does
+// Shared by levels 11 to 15: shared memory, barriers, the producer, and what a consumer does
 // between its GEMMs. The first keys of the next query tile are loaded before the last values of the
 // current one.
 #pragma once

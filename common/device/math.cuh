@@ -47,6 +47,16 @@ __device__ __forceinline__ float exp2_polynomial(float x) {
   return __int_as_float(__float_as_int(p) + (__float_as_int(shifted) << 23));
 }
 
+/// The largest of three integers: one instruction on Hopper (CUDA C++, "__vimax3_s32").
+__device__ __forceinline__ int max3(int a, int b, int c) {
+#if defined(__CUDACC__)
+  return __vimax3_s32(a, b, c);
+#else
+  const int ab = a > b ? a : b;
+  return ab > c ? ab : c;
+#endif
+}
+
 /// Rounds two floats to T (bf16 or half) and packs them: `low` in bits 0..15.
 template <class T>
 __device__ __forceinline__ uint32_t pack_pair(float low, float high) {
