@@ -423,8 +423,11 @@ TEST_F(Bench, ClocksAreThoseOfTheCurrentDevice) {
   EXPECT_EQ(sample->celsius, 31);
   EXPECT_NEAR(sample->watts, 1.5, 1e-9);
   EXPECT_EQ(sample->seconds, 0);
+  nvml().millijoules = 7250;
+  EXPECT_NEAR(total_joules().value_or(0), 7.25, 1e-9);
   nvml().fails = true;
   EXPECT_FALSE(sample_clocks().has_value());
+  EXPECT_FALSE(total_joules().has_value());
 }
 
 TEST_F(Bench, GoogleBenchmarkGetsMediansAndRates) {

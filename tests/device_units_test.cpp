@@ -369,6 +369,45 @@ __global__ void tma_copy(const __grid_constant__ TensorMap from,
   }
 }
 
+// A box of 16 floats to static shared memory, whose address no block of dynamic memory holds.
+__global__ void tma_to_static(const __grid_constant__ TensorMap from, float* out) {
+  alignas(128) __shared__ float tile[16];
+  __shared__ uint64_t bar;
+  tma_prefetch_descriptor(&from);
+  mbarrier_init(&bar, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(&bar, 64);
+  tma_load_2d(tile, &from, &bar, 0, 0);
+  mbarrier_wait(&bar, 0);
+  for (int i = 0; i < 16; ++i) out[i] = tile[i];
+}
+
+TEST(Tma, LoadsToStaticSharedMemory) {
+  const Matrix<float> in(4, 4, "in", 4);
+  DeviceMemory out(64, "out");
+  launch(tma_to_static, {1, 1}, {}, map_2d<float>(in.data(), 4, 4, 4, 4, Swizzle::none),
+         out.as<float>());
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(floats(out)[static_cast<size_t>(i)], in(i / 4, i % 4));
+}
+
+__global__ void prefetch_descriptor(const __grid_constant__ TensorMap map) {
+  tma_prefetch_descriptor(&map);
+}
+
+TEST(Tma, APrefetchOfNoDescriptorIsNamed) {
+  EXPECT_CONTAINS(error_of([] {
+                    launch(prefetch_descriptor, {1, 1}, {}, TensorMap{});
+                  }),
+                  "tma_prefetch_descriptor: the tensor map was not made by make_tensor_map");
+}
+
+// The 64 bits that `createpolicy.fractional.L2::evict_*` of a fraction of 1 returns on a GPU.
+TEST(Tma, CachePoliciesAreTheHardwares) {
+  EXPECT_EQ(static_cast<std::uint64_t>(CachePolicy::evict_normal), 0x1000000000000000u);
+  EXPECT_EQ(static_cast<std::uint64_t>(CachePolicy::evict_first), 0x12f0000000000000u);
+  EXPECT_EQ(static_cast<std::uint64_t>(CachePolicy::evict_last), 0x14f0000000000000u);
+}
+
 TEST(Tma, EverySwizzleRoundTripsAndFillsWithZeros) {
   for (const Swizzle swizzle : {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128}) {
     SCOPED_TRACE(static_cast<int>(swizzle));

@@ -195,6 +195,24 @@ TEST(ChosenSizes, AreNoGrade) {
   EXPECT_EQ(graded.said, "exercise 1.2: right at these sizes; run without --size for the grade\n");
 }
 
+// Of a program with its traced twin, which ./run exercise and these tests have.
+TEST(Explain, DoesNotReplaceTheCheck) {
+  const auto says = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        build_folder() / "chapter-1", "--ladder", "copy", "--level", "0", "--explain"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(run_program(arguments), 0);
+    return testing::internal::GetCapturedStdout();
+  };
+  const std::string alone = says({}), both = says({"--check"});
+  const std::string table = " check  claims\n", report = "basic blocks issued";
+  EXPECT_EQ(alone.find(table), std::string::npos) << alone;
+  EXPECT_NE(alone.find(report), std::string::npos) << alone;
+  EXPECT_NE(both.find(table), std::string::npos) << both;
+  EXPECT_NE(both.find(report), std::string::npos) << both;
+}
+
 // Solutions that are wrong, graded as one exercise more than their chapter has.
 const Exercise kWrong[] = {
     // lanes that share a bank still read in step

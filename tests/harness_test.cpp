@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The harness itself: narrow types, inputs, claims, verdicts, command line, JSON.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -104,6 +106,33 @@ TEST(Inputs, CancellationComesInPairsThatCancel) {
   }
   EXPECT_NE(a.at(0, 0), a.at(1, 0));
   EXPECT_NE(a.at(0, 0), a.at(0, 2));
+}
+
+// Three of four are denormal, by up to a factor of 4: the others are ordinary numbers.
+TEST(Inputs, DenormalsAreJustBelowTheSmallestNormalNumber) {
+  for (const auto& [dtype, smallest] : {std::pair{DType::f32, 0x1p-126},
+                                        {DType::bf16, 0x1p-126},
+                                        {DType::f16, 0x1p-14},
+                                        {DType::f64, 0x1p-1022},
+                                        {DType::e4m3, 0x1p-6},
+                                        {DType::e5m2, 0x1p-14}}) {
+    HostTensor a({"in", dtype, 1, 4096, 4096, Role::input});
+    draw(a, InputKind::denormals, 3);
+    int small = 0, normal = 0;
+    double most = 0;
+    for (int col = 0; col < 4096; ++col) {
+      const double x = std::fabs(a.at(0, col));
+      if (x < smallest) {
+        ++small;
+        most = std::max(most, x);
+      } else {
+        normal += x > 2 * smallest;
+      }
+    }
+    EXPECT_GT(small, 2900) << dtype_name(dtype);
+    EXPECT_GT(normal, 900) << dtype_name(dtype);
+    EXPECT_GT(most, 0.6 * smallest) << dtype_name(dtype);
+  }
 }
 
 // Lengths and addresses around the words that hashing and filling work in.
@@ -417,6 +446,25 @@ TEST(Plan, EveryRunKnowsTheRoofsThatAllLaddersNeed) {
   EXPECT_EQ(make_plan(both, options, Purpose::time).runs.at(0).roofs, needed_roofs({}));
 }
 
+TEST(CommandLine, NumbersArriveWhole) {
+  Chapter one;
+  one.ladders = {planted::reverse_ladder<Bug::none>()};
+  std::string arguments[] = {"reverse", "--time-limit", "7", "--seed", "18446744073709551615"};
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  Options options;
+  EXPECT_EQ(parse_options(one, static_cast<int>(argv.size()), argv.data(), options), std::nullopt);
+  EXPECT_EQ(options.time_limit, 7u);
+  EXPECT_EQ(options.seed, 18446744073709551615u);
+  const Folder folder;
+  const std::string file = folder / "reverse.json";
+  EXPECT_EQ(
+      chapter({"--check", "--no-trace", "--seed", "18446744073709551615", "--json", file}).status,
+      0);
+  const auto run = nlohmann::json::parse(std::ifstream(file)).at("runs").at(0);
+  EXPECT_EQ(run.at("seed").get<std::uint64_t>(), 18446744073709551615u);
+}
+
 TEST(Plan, TheTimeLimitGrowsWithTheSizeUnlessItIsSet) {
   Chapter one;
   one.ladders = {planted::reverse_ladder<Bug::none>()};
@@ -565,6 +613,32 @@ TEST(Console, NoLineIsOver100Columns) {
       }
     }
   }
+}
+
+// To a terminal only: the line of the progress is erased once, by whoever writes next.
+TEST(Console, ProgressIsErasedOnce) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(grantpt(terminal), 0);
+  ASSERT_EQ(unlockpt(terminal), 0);
+  const int end = open(ptsname(terminal), O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO);
+  ASSERT_GE(end, 0);
+  dup2(end, STDERR_FILENO);
+  {
+    Progress progress;
+    progress.clear();
+    progress.show("one");
+    progress.clear();
+    progress.clear();
+  }
+  std::fflush(stderr);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  char text[256] = {};
+  EXPECT_GT(read(terminal, text, sizeof text - 1), 0);
+  EXPECT_STREQ(text, "\r\033[Kone\r\033[K");
+  close(end);
+  close(terminal);
 }
 
 TEST(Console, ABarIsDrawnWhereThereIsRoomForIt) {

@@ -86,9 +86,13 @@ TEST(Sizes, OfAttention) {
        {1, 1, 1, 1, 1, 256},
        {1, 1, 0, 1, 1, 64},    // no head of the keys
        {1, 3, 2, 1, 1, 64}});  // queries that do not share heads equally
-  expect_sizes<attention::tuned::Problem>(
-      "attention of chapter 11", {{1, 1, 1, 1, 1, 64, 1}, {1, 1, 1, 1, 1, 64, 2}},
-      {{1, 1, 1, 1, 1, 64}, {1, 1, 1, 1, 1, 64, 0}, {1, 1, 1, 1, 1, 64, 3}});
+  expect_sizes<attention::tuned::Problem>("attention of chapter 11",
+                                          {{1, 1, 1, 1, 1, 64, 1}, {1, 1, 1, 1, 1, 64, 2}},
+                                          {{},
+                                           {1, 1, 1, 1, 1, 64},
+                                           {1, 1, 1, 1, 1, 64, 0},
+                                           {1, 1, 1, 1, 1, 64, 3},
+                                           {1, 1, 1, 1, 1, 64, 1, 1}});
   expect_sizes<attention::MaskedProblem>("masks", {{1, 1, 1, 1, 64}},
                                          {{}, {1, 1, 1, 1}, {1, 1, 1, 1, 1, 64}, {1, 1, 1, 1, 65}});
 }

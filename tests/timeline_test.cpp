@@ -219,6 +219,25 @@ TEST(Timeline, OverlappingSpansAreOnTracksOfTheirOwn) {
   EXPECT_EQ(tracks[2].spans.front().end, 5);
 }
 
+// Without a name: a barrier that expects bytes says that a stage is full, and nothing else does.
+TEST(Timeline, ABarrierThatExpectsBytesIsAFullOne) {
+  using enum timeline::Kind;
+  using enum timeline::Edge;
+  std::vector<timeline::Event> events = {
+      event(0, expect_bytes, moment, 512), event(1, commit_stores, moment),
+      event(2, wait_barrier, begin),       event(3, wait_barrier, end),
+      event(4, wait_barrier, begin),       event(5, wait_barrier, end)};
+  for (const int of_first : {0, 2, 3}) events[of_first].object = 64;
+  for (const int of_second : {1, 4, 5}) events[of_second].object = 128;
+  std::vector<std::string> names;
+  for (const TimelineTrack& track : make_timeline(events, false)) {
+    for (const TimelineSpan& span : track.spans) {
+      if (span.category == "wait") names.push_back(span.name);
+    }
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"wait full", "wait barrier"}));
+}
+
 TEST(Timeline, TimesComeFromTheSmsClockAtTheGlobalTimersRate) {
   using enum timeline::Kind;
   using enum timeline::Edge;

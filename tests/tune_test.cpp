@@ -404,6 +404,10 @@ TEST(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
       tune(space, size, instance.problem(), device_info(), everyone(space), timer, &verifier, {});
   EXPECT_EQ(report.entry.winner(), "bug=0");
   EXPECT_EQ(report.fates[1].stage, Stage::failed);
+  const Measured& wrong = report.entry.measured.at("bug=1");
+  EXPECT_NE(wrong.failed, "");
+  EXPECT_EQ(wrong.us, 0);  // the time of a wrong result is none
+  EXPECT_EQ(wrong.rounds, 0);
 }
 
 // Runs what it is asked to time, as a GPU timer does, and makes the times up.
@@ -582,6 +586,10 @@ TEST(Tuner, WhatWinsOnlyWhileTheSearchKeepsTheGpuHotIsNotKept) {
   EXPECT_NEAR(report.entry.measured.at(leader).ratio, 617.0 / 630, 1e-9);
   const std::string text = gpu.printed(report);
   EXPECT_NE(text.find("The default stays"), std::string::npos) << text;
+  // The table has what was measured, the fastest first.
+  const auto first = text.find(" 617.00 "), second = text.find(" 630.00 ");
+  EXPECT_NE(second, std::string::npos) << text;
+  EXPECT_LT(first, second) << text;
   EXPECT_NE(text.find("Not confirmed after the search: " + leader +
                       " (1.039x the default in the search, 0.979x timed as a ladder)"),
             std::string::npos)
@@ -689,6 +697,13 @@ TEST(Tuner, ASecondRunIsACacheHit) {
   const auto small = space.problem.make_problem({4, 64}, {});
   EXPECT_EQ(decide(space, *small, gpu.pointers, Cache(folder / "c"), gpu.machine).candidate, 0u);
   EXPECT_EQ(gpu.searches, 2);
+  // In and out are 1 MB together, and a row less.
+  for (const auto& [rows, searches] : {std::pair{511, 2}, {512, 3}}) {
+    const auto edge = space.problem.make_problem({rows, 256}, {});
+    decide(space, *edge, gpu.pointers, Cache(folder / "edge"), gpu.machine);
+    EXPECT_EQ(gpu.searches, searches) << rows;
+  }
+  gpu.searches = 2;
   // `read` and `off` never search; `off` does not even look.
   setenv("COOKBOOK_AUTOTUNE", "read", 1);
   EXPECT_EQ(decided("c").candidate, 2u);
@@ -1335,12 +1350,17 @@ TEST(Committed, TheProofIsReadFromTheLadder) {
   add({3072, 3072, 3072}, 0.5);
   document["runs"].push_back(document["runs"][0]);  // not timed: the SIMT backend
   for (auto& each : document["runs"][2]["levels"]) each["time_us"] = nullptr;
+  document["runs"][2]["references"][0]["time_us"] = nullptr;
   const auto all = proofs(document, autotuning::all_spaces());
   ASSERT_EQ(all.size(), 1u);
   const Proof& proof = all[0];
   ASSERT_EQ(proof.rows.size(), 2u);
   EXPECT_FALSE(proof.rows[0].held_out);
   EXPECT_TRUE(proof.rows[1].held_out);
+  EXPECT_NEAR(proof.rows[0].untuned, 40, 1e-9);
+  EXPECT_NEAR(proof.rows[0].fixed, 20, 1e-9);
+  EXPECT_NEAR(proof.rows[0].tuned, 10, 1e-9);
+  EXPECT_NEAR(proof.rows[0].library, 5, 1e-9);
   EXPECT_NEAR(proof.over_fixed, 1, 1e-9);
   EXPECT_NEAR(proof.worst_over_fixed, 0.5, 1e-9);
   EXPECT_NEAR(proof.over_untuned, 4, 1e-9);

@@ -3,7 +3,7 @@
 
   seconds   {test executable: what it takes}: saves a trial from running everything unchanged
   judged    one entry per mutant and source: id, source, seed, commit, verdict, by
-  answers   {id of a survivor: "caught now by SUITE.TEST" or "equivalent: REASON"}"""
+  answers   {id of a survivor: "caught now by SUITE.TEST", "equivalent: REASON" or "survives: REASON"}"""
 import json
 from pathlib import Path
 

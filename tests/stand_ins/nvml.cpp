@@ -44,4 +44,9 @@ int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
   if (device != &fake_nvml) return 2;
   return *milliwatts = fake_nvml.milliwatts, 0;
 }
+
+int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
+  if (device != &fake_nvml || fake_nvml.fails) return 2;
+  return *millijoules = fake_nvml.millijoules, 0;
+}
 }

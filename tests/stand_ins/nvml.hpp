@@ -5,6 +5,7 @@
 struct FakeNvml {
   unsigned sm_mhz = 1980, max_sm_mhz = 1980, memory_mhz = 2619, max_memory_mhz = 3201;
   unsigned celsius = 40, milliwatts = 350500;
+  unsigned long long millijoules = 2500;
   int samples = 0;        ///< how often the SM clock was asked for
   bool fails = false;     ///< the SM clock cannot be read
   char bus[32] = {};      ///< what the device was looked up by
