@@ -449,6 +449,14 @@ TEST(TileChoice, PredictionsByHand) {
   EXPECT_DOUBLE_EQ(predicted_us(turned, 128 * 11, 144 * 12, 64, 132), 4 + 2 * (0.5 + 2));
 }
 
+TEST(Chapter8, FewVectorsGetTheNarrowestTileThatHoldsThem) {
+  const std::vector<std::pair<int, int>> limits = {{2, 8},   {8, 8},   {9, 16},  {16, 16},
+                                                   {17, 32}, {32, 32}, {33, 64}, {64, 64}};
+  for (const auto& [vectors, width] : limits) {
+    EXPECT_EQ(gemm::any_shape::skinny_width(vectors), width) << vectors;
+  }
+}
+
 TEST(TileChoice, TheFastestPredictedAndEveryKernelSomewhere) {
   std::set<Tiles> chosen;
   const std::vector<std::int64_t> extents = {65,   128,  256,  384,   512,   640,  768,  1000,

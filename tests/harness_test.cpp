@@ -388,7 +388,12 @@ TEST(CommandLine, AGradeThatIsNotCompleteIsNoPass) {
     EXPECT_EQ(json.at("passed"), false);
     EXPECT_EQ(json.at("complete"), false);
     EXPECT_FALSE(json.at("checks").empty());
-    for (const auto& check : json.at("checks")) EXPECT_EQ(check.at("passed"), true) << check;
+    for (const auto& check : json.at("checks")) {
+      EXPECT_EQ(check.at("passed"), true) << check;
+      const std::string what = check.at("check");
+      if (!all_sizes)
+        EXPECT_EQ(what.rfind("4x64", 0), 0u) << what << ": that size was not asked for";
+    }
   }
   const Outcome wrong = chapter<Bug::off_by_one>({"--exercise", "1", "--size", "4x64"}, 1);
   EXPECT_EQ(wrong.status, 1);

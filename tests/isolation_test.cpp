@@ -190,6 +190,25 @@ TEST(Isolation, ALevelThatHangsIsNamedAndTheOthersRun) {
 }
 
 #if !COOKBOOK_TRACED
+// It would hang again, for as long: the traced program, here a script that writes down how it was
+// called, is asked for the others.
+TEST(Isolation, ALevelThatHungIsNotTraced) {
+  Chapter chapter = chapter_of<Hazard::endless_loop, Hazard::none>({"loop", "last"});
+  chapter.number = 98;
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "chapter-98-traced";
+  const Folder folder;
+  std::ofstream(program) << "#!/bin/sh\necho \"$@\" > " << (folder / "called") << "\nexit 1\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const Ended ended = run(chapter, {"--check", "--time-limit", "1"});
+  std::filesystem::remove(program);
+  EXPECT_EQ(ended.level("loop").at("status"), "hung");
+  std::string called;
+  std::getline(std::ifstream(folder / "called"), called);
+  EXPECT_NE(called.find("--level last"), std::string::npos) << called;
+  EXPECT_EQ(called.find("--level loop"), std::string::npos) << called;
+}
+
 TEST(Isolation, HostCodeThatHangsIsEndedToo) {
   nlohmann::json none;
   const Outcome outcome = run_isolated(

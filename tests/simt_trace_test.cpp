@@ -269,6 +269,7 @@ __global__ void same_cell(int* x) {
 /// Threads of one block on global memory.
 enum class InBlock {
   lost_update,
+  late_update,
   atomic_update,
   same_value,
   shift,
@@ -280,6 +281,7 @@ template <InBlock kWhat>
 __global__ void in_one_block(int* x, int* y) {
   const int i = static_cast<int>(threadIdx.x);
   if (kWhat == InBlock::lost_update) y[0] += x[i];  // [lost update]
+  if (kWhat == InBlock::late_update && (i == 5 || i == 6)) y[0] += x[i];
   if (kWhat == InBlock::atomic_update) atomicAdd(y, x[i]);
   if (kWhat == InBlock::same_value) y[0] = 5;
   if (kWhat == InBlock::shift || kWhat == InBlock::shift_in_step) {
@@ -773,6 +775,8 @@ TEST(Races, OnGlobalMemoryWithinABlock) {
                    "with no barrier between"}))
       << messages(trace);
   EXPECT_TRUE(has(run(in_one_block<InBlock::lost_update>, 2), "race", {"'y'"}));
+  trace = run(in_one_block<InBlock::late_update>, 32);
+  EXPECT_TRUE(has(trace, "race", {"'y'", "thread (5,0,0)", "thread (6,0,0)"})) << messages(trace);
   EXPECT_CLEAN(run(in_one_block<InBlock::lost_update>, 1));
   EXPECT_CLEAN(run(in_one_block<InBlock::atomic_update>, 64));
   EXPECT_CLEAN(run(in_one_block<InBlock::same_value>, 64));

@@ -89,4 +89,9 @@ inline Tiles choose_tiles(std::int64_t m, std::int64_t n, std::int64_t k, int sm
   return std::min_element(std::begin(kTileKernels), std::end(kTileKernels), faster)->tiles;
 }
 
+/// Vectors per tile of a GEMM with few of them: the narrowest tile that holds all, up to 64.
+inline int skinny_width(std::int64_t vectors) {
+  return vectors <= 8 ? 8 : vectors <= 16 ? 16 : vectors <= 32 ? 32 : 64;
+}
+
 }  // namespace cookbook::gemm::any_shape

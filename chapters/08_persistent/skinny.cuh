@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "chapters/06_tma/level_7_one_in_flight.cuh"
+#include "chapters/08_persistent/choose.hpp"
 #include "chapters/08_persistent/plan.cuh"
 #include "common/device/cluster.cuh"
 #include "common/device/vector.cuh"
@@ -195,10 +196,12 @@ template <Major kW>
 Plan prepare_skinny_for(const Problem& p, const Buffers& at, const Gemv& g) {
   // A tile whose rows are terms is at least as wide as a TMA box of 64 vectors.
   if (g.x_step != 1) return prepare_skinny_in<SkinnyConfig<64, kW, Major::mn>>(p, at);
-  if (g.batch <= 8) return prepare_skinny_in<SkinnyConfig<8, kW, Major::k>>(p, at);
-  if (g.batch <= 16) return prepare_skinny_in<SkinnyConfig<16, kW, Major::k>>(p, at);
-  if (g.batch <= 32) return prepare_skinny_in<SkinnyConfig<32, kW, Major::k>>(p, at);
-  return prepare_skinny_in<SkinnyConfig<64, kW, Major::k>>(p, at);
+  switch (skinny_width(g.batch)) {
+    case 8: return prepare_skinny_in<SkinnyConfig<8, kW, Major::k>>(p, at);
+    case 16: return prepare_skinny_in<SkinnyConfig<16, kW, Major::k>>(p, at);
+    case 32: return prepare_skinny_in<SkinnyConfig<32, kW, Major::k>>(p, at);
+    default: return prepare_skinny_in<SkinnyConfig<64, kW, Major::k>>(p, at);
+  }
 }
 
 /// The plan of a GEMM that is_skinny.
