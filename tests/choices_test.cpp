@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chapters/03_bank_conflicts/choose.hpp"
@@ -449,11 +450,11 @@ TEST(TileChoice, PredictionsByHand) {
   EXPECT_DOUBLE_EQ(predicted_us(turned, 128 * 11, 144 * 12, 64, 132), 4 + 2 * (0.5 + 2));
 }
 
-TEST(Chapter8, FewVectorsGetTheNarrowestTileThatHoldsThem) {
+TEST(TileChoice, FewVectorsGetTheNarrowestTileThatHoldsThem) {
   const std::vector<std::pair<int, int>> limits = {{2, 8},   {8, 8},   {9, 16},  {16, 16},
                                                    {17, 32}, {32, 32}, {33, 64}, {64, 64}};
   for (const auto& [vectors, width] : limits) {
-    EXPECT_EQ(gemm::any_shape::skinny_width(vectors), width) << vectors;
+    EXPECT_EQ(skinny_width(vectors), width) << vectors;
   }
 }
 
