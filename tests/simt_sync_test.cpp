@@ -603,15 +603,16 @@ __global__ void hear(int* out) {
   cluster_sync();
 }
 
-template <bool kOfCluster>
+template <bool kOfCluster, int kBlocksPerCluster = 2>
 void run_hear() {
   DeviceMemory out(8, "out");
-  launch(hear<kOfCluster>, {2, 1, 64, 2}, {}, out.as<int>());
+  launch(hear<kOfCluster>, {2, 1, 64, kBlocksPerCluster}, {}, out.as<int>());
 }
 
 TEST(Scopes, OfStAsync) {
   expect_clean(run_hear<true>);
   expect_report(run_hear<false>, {"race: read after write", at("told"), at("heard")});
+  expect_report(run_hear<true, 1>, {"store_async_cluster: the launch has clusters of one block"});
 }
 
 }  // namespace

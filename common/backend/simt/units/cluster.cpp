@@ -38,6 +38,9 @@ void store_async(void* pointer, const void* value, int bytes, uint64_t* bar, uin
   constexpr const char* kWhat = "store_async_cluster";
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(90, kWhat, pc);
+  if (alone()) {  // an illegal instruction on a GPU, even to the block's own memory
+    fail(std::string(kWhat) + ": the launch has clusters of one block; it needs two or more", pc);
+  }
   if (reinterpret_cast<uintptr_t>(pointer) % static_cast<unsigned>(bytes) != 0) {
     fail(std::string(kWhat) + ": the address is not aligned to its " + std::to_string(bytes) +
              " bytes",
