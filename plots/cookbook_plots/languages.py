@@ -106,8 +106,8 @@ def name_of(ladder, size, variant, unit):
         what = f"{sizes[0]} bf16"
     elif ladder == "softmax":
         what = " x ".join(sizes) + " fp32"
-    else:  # batch, heads of Q, keys, dimension of a head
-        what = " x ".join(sizes[at] for at in (0, 1, 3, 5)) + f" bf16 {variant}"
+    else:  # of batch, heads of Q and K, queries, keys, dimension of a head
+        what = f"{sizes[3]} {variant}"
     return f"{PROBLEMS[ladder]} {what}, {unit}"
 
 
@@ -158,7 +158,8 @@ def speed_table(document):
     versions = [f"{name} {version}" for name, version in document["versions"].items() if version]
     below = (f"{document['device']['name']}, {document['date'][:10]}, {', '.join(versions)}; median of cold runs, "
              "interleaved in one process; in brackets the speed over this book's in the same rounds. A language's "
-             f"fastest row counts. This book's levels: {', '.join(code(name) for name in levels)}.")
+             "fastest row counts. Attention: tokens, bf16, heads of 128, no mask or a causal one. "
+             f"This book's levels: {', '.join(code(name) for name in levels)}.")
     if stale:
         below += f" {STALE} measured before its source last changed."
     left_out = [f"{language} ({', '.join(dict.fromkeys(problems))}): {reason}."
