@@ -394,7 +394,7 @@ def level_sections(info, explained):
                 blocks.append(f"<details><summary>What <code>./run {info.number} --explain --level {html.escape(level.name)}"
                               f"</code> prints</summary><pre class=\"report\">{html.escape(report)}</pre></details>")
             out.append(raw("\n".join(blocks)))
-    rest = [file for pattern in ("*.hpp", "*.cuh", "libraries.cu") for file in sorted(info.path.glob(pattern))
+    rest = [file for pattern in ("*.hpp", "*.cuh", "kernels_*.cu", "libraries.cu") for file in sorted(info.path.glob(pattern))
             if file not in shown]
     if rest:
         out.append(f"\n## Shared by the levels, and sidebars {{#chapter_{info.number}_shared}}\n")

@@ -34,8 +34,10 @@ Plan prepare_best(const Problem& p, const Buffers& at) {
   return prepare[best](p, at, share ? guesses[best].tiles_to_share : 0);
 }
 
-/// The plan of a GEMM of which TMA stores C, with these tiles.
-inline Plan prepare_tiles(Tiles tiles, const Problem& p, const Buffers& at) {
+/// The plan of a GEMM of which TMA stores C, with these tiles. A template only for the sake of
+/// `extern template` below.
+template <class = void>
+Plan prepare_tiles(Tiles tiles, const Problem& p, const Buffers& at) {
   constexpr Schedule kPing = Schedule::ping_pong;
   switch (tiles) {  //                             M    N  stages cluster warpgroups
     case Tiles::one_64x64: return prepare_whole<TileConfig<64, 64, 12, 1, 1>>(p, at);
@@ -57,6 +59,18 @@ inline Plan prepare_tiles(Tiles tiles, const Problem& p, const Buffers& at) {
   if (p.k > 12288) plan.work.group = 4;  // so that the rows of A of a group stay in L2
   return plan;
 }
+
+// Compiled once, in kernels_tiles.cu and kernels_others.cu: over a hundred kernels, which every
+// file that includes this one would otherwise compile again.
+extern template Plan prepare_tiles<>(Tiles, const Problem&, const Buffers&);
+extern template Plan prepare_best<Large, Medium, Small>(const Problem&, const Buffers&);
+extern template Plan prepare_with<Large>(const Problem&, const Buffers&, int);
+extern template Plan prepare_with<Medium>(const Problem&, const Buffers&, int);
+extern template Plan prepare_with<Small>(const Problem&, const Buffers&, int);
+extern template Plan prepare_gemv<GemvConfig<8>>(const Problem&, const Buffers&);
+extern template Plan prepare_gemv<GemvConfig<1>>(const Problem&, const Buffers&);
+extern template Plan prepare_skinny_for<Major::k>(const Problem&, const Buffers&, const Gemv&);
+extern template Plan prepare_skinny_for<Major::mn>(const Problem&, const Buffers&, const Gemv&);
 
 }  // namespace any_shape
 

@@ -6,6 +6,8 @@
 #                  capstone as "generated/levels.hpp"
 #   ladder.hpp     the ladders: chapter_<number>() or capstone(). It is compiled once per backend and
 #                  mode, into an object library that the executable and the tests link
+#   kernels_*.cu   kernels that these and other programs use, compiled once per backend and mode into
+#                  the library <program>-kernels (optional)
 #   libraries.cu   what a user would pick instead (CUDA only, optional). If it holds no kernel, g++
 #                  compiles it once; nvcc would for each GPU. With the line "// needs: nvcc" nvcc
 #                  compiles it, which CUB needs
@@ -74,11 +76,17 @@ function(cookbook_ladders name source root)
   if(NOT EXISTS ${main})
     set(main ${book}/common/harness/main.cpp)
   endif()
-  cookbook_kernel_sources(${levels})
+  file(GLOB kernels CONFIGURE_DEPENDS ${source}/kernels_*.cu)
+  cookbook_kernel_sources(${levels} ${kernels})
   set_source_files_properties(${source}/main.cu PROPERTIES LANGUAGE CXX)
 
   add_library(${name}-levels OBJECT ${levels})
   target_link_libraries(${name}-levels PUBLIC cookbook_kernel)
+  if(kernels)
+    add_library(${name}-kernels STATIC ${kernels})
+    target_link_libraries(${name}-kernels PUBLIC cookbook_kernel cookbook_harness)
+    target_link_libraries(${name}-levels PUBLIC ${name}-kernels)
+  endif()
   add_executable(${name} ${main})
   target_compile_definitions(${name} PRIVATE COOKBOOK_CHAPTER=${entry})
   target_link_libraries(${name} PRIVATE ${name}-levels cookbook_runner)
@@ -99,7 +107,7 @@ function(cookbook_ladders name source root)
   # Kernels with marks, for --timeline: built when ./run is asked for it. On the SIMT backend the
   # program itself can record.
   if(COOKBOOK_BACKEND STREQUAL "cuda" AND NOT EXISTS ${source}/levels.cu)
-    add_executable(${name}-timeline EXCLUDE_FROM_ALL ${main} ${levels})
+    add_executable(${name}-timeline EXCLUDE_FROM_ALL ${main} ${levels} ${kernels})
     target_compile_definitions(${name}-timeline PRIVATE COOKBOOK_CHAPTER=${entry}
       COOKBOOK_TIMELINE=1)
     target_link_libraries(${name}-timeline PRIVATE cookbook_kernel cookbook_runner)
@@ -108,6 +116,11 @@ function(cookbook_ladders name source root)
   if(COOKBOOK_BACKEND STREQUAL "simt")
     add_library(${name}-levels-traced OBJECT ${levels})
     target_link_libraries(${name}-levels-traced PUBLIC cookbook_kernel_traced)
+    if(kernels)
+      add_library(${name}-kernels-traced STATIC ${kernels})
+      target_link_libraries(${name}-kernels-traced PUBLIC cookbook_kernel_traced cookbook_harness)
+      target_link_libraries(${name}-levels-traced PUBLIC ${name}-kernels-traced)
+    endif()
     add_executable(${name}-traced ${main})
     target_compile_definitions(${name}-traced PRIVATE COOKBOOK_CHAPTER=${entry})
     target_link_libraries(${name}-traced PRIVATE ${name}-levels-traced cookbook_runner_traced)
@@ -131,6 +144,9 @@ function(cookbook_ladders name source root)
       set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES ${COOKBOOK_HOPPER})
     endif()
     target_link_libraries(${target} PRIVATE cookbook_kernel cookbook_harness)
+    if(kernels)
+      target_link_libraries(${target} PRIVATE ${name}-kernels)
+    endif()
     if(COOKBOOK_BACKEND STREQUAL "cuda")
       target_link_libraries(${target} PRIVATE cookbook_bench cookbook_libraries)
     endif()

@@ -43,8 +43,8 @@ POINTERS = {"gemm": 3, "softmax": 2, "attention": 5}
 
 def sources(name):
     """What is compiled into lib<name>."""
-    backend = ROOT / "common/backend"
-    return [ROOT / "chapters" / CHAPTERS[name] / "capi.cu", backend / "tensor_map.cpp",
+    backend, chapter = ROOT / "common/backend", ROOT / "chapters" / CHAPTERS[name]
+    return [chapter / "capi.cu", *sorted(chapter.glob("kernels_*.cu")), backend / "tensor_map.cpp",
             backend / "device_memory.cpp", backend / "backend_cuda.cu", *sorted((backend / "cuda").glob("*.cpp"))]
 
 

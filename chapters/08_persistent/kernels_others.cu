@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Level 6's other kernels: tiles that are cut, and few rows or columns. Apart from
+// kernels_tiles.cu, so that two compilers work side by side.
+#include "chapters/08_persistent/level_6_any_shape.cuh"
+
+namespace cookbook::gemm::any_shape {
+
+template Plan prepare_best<Large, Medium, Small>(const Problem&, const Buffers&);
+template Plan prepare_with<Large>(const Problem&, const Buffers&, int);
+template Plan prepare_with<Medium>(const Problem&, const Buffers&, int);
+template Plan prepare_with<Small>(const Problem&, const Buffers&, int);
+template Plan prepare_gemv<GemvConfig<8>>(const Problem&, const Buffers&);
+template Plan prepare_gemv<GemvConfig<1>>(const Problem&, const Buffers&);
+template Plan prepare_skinny_for<Major::k>(const Problem&, const Buffers&, const Gemv&);
+template Plan prepare_skinny_for<Major::mn>(const Problem&, const Buffers&, const Gemv&);
+
+}  // namespace cookbook::gemm::any_shape
