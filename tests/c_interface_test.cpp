@@ -108,7 +108,7 @@ TEST(CInterface, EveryAttentionThatIsNamedIsRight) {
   }
 }
 
-// All scores are negative, and the maximum moves from tile to tile of keys. A maximum that is only
+// All scores are negative, and the maximum moves from key tile to key tile. A maximum that is only
 // right for positive scores gives infinite weights.
 TEST(CInterface, AttentionOfNegativeScores) {
   for (const int d : {64, 128}) {

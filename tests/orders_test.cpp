@@ -907,7 +907,7 @@ TEST(Schedule, TilesThatThePersistentLevelsTake) {
   EXPECT_EQ(mask_once({1, 1, 1, 1, 777, 128}, true), Pair(128, 128));
 }
 
-// The longest that a block computes pieces, in tiles of keys.
+// The longest that a block computes pieces, in key tiles.
 int longest_pieces(const attention::Division& division) {
   int longest = 0;
   for (size_t b = 0; b + 1 < division.begin.size(); ++b) {
@@ -964,8 +964,8 @@ TEST(LastWave, DividedWhereItPays) {
   const auto longest = [](int tiles, int key_tiles) {
     return longest_pieces(attention::divide_last_wave(tiles, key_tiles, 132));
   };
-  // 68 of 2,048 tiles are left over. Each block computes up to 15 of 24 tiles of keys, in one or
-  // two pieces.
+  // 68 of 2,048 tiles are left over. Each block computes up to 15 of 24 key tiles, in one or two
+  // pieces.
   EXPECT_EQ(longest(2048, 24), 19);
   EXPECT_EQ(longest(2048, 94), 55);
   EXPECT_EQ(longest(32, 94), 28);   // fewer tiles than blocks

@@ -37,6 +37,13 @@ class Triton:
         return call
 
 
+def why_not(error, package, wheel):
+    """Why there is no contestant, after the import of its package raised `error`: for the results."""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == package:
+        return f"not installed (PyPI: {wheel})"
+    return f"does not load: {type(error).__name__}: {error}".splitlines()[0][:160]
+
+
 def check(got, exact, allowed):
     """(largest error, whether every error is within what is allowed); NaN never is."""
     error = (got - exact).abs()

@@ -3,6 +3,8 @@
 import importlib
 import importlib.metadata
 
+from . import why_not
+
 NAME = "QuACK"
 
 
@@ -20,11 +22,8 @@ def make(x, out):
     try:
         import torch
         importlib.import_module("quack.softmax")
-    except ImportError as error:
-        missing = (getattr(error, "name", None) or "").split(".")[0]
-        return "not installed (PyPI: quack-kernels)" if missing == "quack" else f"does not load: {error}"[:160]
-    except Exception as error:
-        return f"does not load: {type(error).__name__}: {error}".splitlines()[0][:160]
+    except Exception as error:  # a package for another driver fails with errors of its own
+        return why_not(error, "quack", "quack-kernels")
     forward = getattr(torch.ops.quack, "_softmax_fwd", None)
     if forward is None:
         return f"quack-kernels {version()} has no operator _softmax_fwd"

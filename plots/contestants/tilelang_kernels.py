@@ -2,6 +2,8 @@
 """TileLang: a GEMM as its guide writes one, where the package is installed (PyPI: tilelang)."""
 import importlib
 
+from . import why_not
+
 NAME = "TileLang"
 # (rows, columns and k of a tile, threads that multiply, stages): TileLang adds the warps that copy.
 CONFIGS = [(128, 256, 64, 256, 4), (256, 128, 64, 256, 4), (128, 256, 64, 256, 3), (128, 128, 64, 256, 4)]
@@ -44,11 +46,8 @@ def choose(a, b, out, fastest):
     timing.fastest."""
     try:
         import tilelang
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").split(".")[0]
-        return None, "not installed (PyPI: tilelang)" if missing == "tilelang" else f"does not load: {error}"[:160]
     except Exception as error:
-        return None, f"does not load: {type(error).__name__}: {error}".splitlines()[0][:160]
+        return None, why_not(error, "tilelang", "tilelang")
 
     def make(config):
         compiled = []

@@ -40,7 +40,7 @@ def percent(fraction):
 def duration(microseconds):
     if microseconds >= 1000:
         return f"{microseconds / 1000:,.2f} ms"
-    return f"{microseconds:,.1f} µs"
+    return f"{microseconds:,.1f} us"
 
 
 def energy(joules):

@@ -102,7 +102,7 @@ def figure(traces, theme):
         axis.grid(axis="y", visible=False)
         axis.set_title(f"{about['level']}, block 0, {about['size']}", fontsize=10)
         axis.tick_params(axis="x", labelsize=7.5)
-        axis.set_xlabel("events, in order" if about["clock"] == "order" else "µs", fontsize=8, labelpad=1)
+        axis.set_xlabel("events, in order" if about["clock"] == "order" else "us", fontsize=8, labelpad=1)
     patches = [plt.Rectangle((0, 0), 1, 1, facecolor=colour or theme.background,
                              edgecolor=theme.background if colour else theme.muted) for colour in CATEGORIES.values()]
     fig.legend(patches, list(CATEGORIES), loc="lower right", ncol=len(CATEGORIES), fontsize=8.5, frameon=False,

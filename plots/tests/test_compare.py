@@ -64,6 +64,8 @@ class TileLangAndQuack(unittest.TestCase):
         with mock.patch.object(quack_softmax.importlib, "import_module", side_effect=RuntimeError("driver\ntoo old")), \
                 mock.patch.dict(sys.modules, torch=mock.Mock()):
             self.assertEqual(quack_softmax.make(tensor, tensor), "does not load: RuntimeError: driver")
+        for error in (ImportError("cannot import name", name="quack"), ModuleNotFoundError("no cutlass", name="cutlass")):
+            self.assertEqual(contestants.why_not(error, "quack", "quack-kernels"), f"does not load: {type(error).__name__}: {error}")
 
     def test_a_configuration_that_does_not_compile_is_left_out(self):
         compiled = []

@@ -107,7 +107,7 @@ class Drawing(Book):
             self.assertIn(f"{name}-dark.svg", drawn)
             self.assertTrue((self.root / "png/h200" / f"{name}-light.png").exists())
         self.assertIn("figures.csv", drawn)
-        self.assertIn("| 1 | `coalesced` | 2.2 µs |", self.chapter_readme())
+        self.assertIn("| 1 | `coalesced` | 2.2 us |", self.chapter_readme())
         self.assertTrue(self.chapter_readme().endswith("\n\nmore\n"))
         self.assertNotIn(tables.STALE, self.chapter_readme())
         self.assertIn("| 2 | [Tiling](chapters/02_tiling/README.md) | - |", (self.root / "README.md").read_text())
@@ -169,11 +169,11 @@ class Refusals(Book):
         self.write(document(self.digest))
         self.run_cli()
         file = self.root / "chapters/01_copy/README.md"
-        file.write_text(file.read_text().replace("2.2 µs", "1.2 µs"))
+        file.write_text(file.read_text().replace("2.2 us", "1.2 us"))
         status, text = self.run_cli("--check")
         self.assertEqual(status, 1)
         self.assertIn("chapters/01_copy/README.md: its table differs", text)
-        self.assertIn("1.2 µs", self.chapter_readme(), "--check must not write")
+        self.assertIn("1.2 us", self.chapter_readme(), "--check must not write")
 
     def test_results_that_changed_fail_until_redrawn(self):
         self.write(document(self.digest))
@@ -472,7 +472,7 @@ class Choosing(Book):
         results = Results(self.results / "h200", self.hashes)
         text = tables.chapter_text(book.ChapterInfo(0, "00_roofs", "Roofs"), results, {})
         self.assertEqual(text.count("| --- |"), 1)
-        self.assertIn("| `l2` | L2 again and again | 20.0 µs | 400 GB/s | 8,000 GB/s |", text)
+        self.assertIn("| `l2` | L2 again and again | 20.0 us | 400 GB/s | 8,000 GB/s |", text)
         for ladder, memory in (("l2", "l2"), ("shared", "shared")):
             run = results.headline[(0, ladder)]
             self.assertEqual({name: one.bytes for name, one in memories.moved(run, run.levels[0]).items()}, {memory: 8e6})

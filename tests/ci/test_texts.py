@@ -219,6 +219,12 @@ class Words(unittest.TestCase):
                  for number in long_lines(file.read_text())]
         self.assertEqual(found, [])
 
+    def test_microseconds_are_us(self):
+        """As the programs print them, whose output is ASCII."""
+        found = [str(file.relative_to(ROOT)) for file in self.files("*.md", "*.py", "*.cpp", "*.hpp", "*.cu", "*.cuh", "*.svg")
+                 if re.search("[\u00b5\u03bc]s\\b", file.read_text())]
+        self.assertEqual(found, [])
+
     def test_another_word_is_found(self):
         for text in ("A tiled product has reuse.", "It is a rung.", "The last row of the ladder.", "Each has its share.",
                      "The stage is told.", "A slot is free.", "One multiprocessor waits.", "Rows that lie apart.",
