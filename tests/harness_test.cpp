@@ -330,6 +330,10 @@ TEST(CommandLine, BadUsageIsOneLineAndExit2) {
   expect_usage_error(chapter({"--exercise", "1"}), "no graded exercise");
 #if COOKBOOK_SIMT
   expect_usage_error(chapter({"--benchmark_filter=x"}), "need the CUDA backend");
+  expect_usage_error(chapter({"--seconds", "0.5"}), "needs the CUDA backend");
+  for (const char* wrong : {"0", "-1", "nan", "1001"}) {
+    expect_usage_error(chapter({"--seconds", wrong}), "--seconds: takes more than 0");
+  }
 #endif
 }
 

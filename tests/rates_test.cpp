@@ -55,6 +55,17 @@ TEST(Rates, AreWorkOverTheColdMedian) {
   EXPECT_DOUBLE_EQ(result.references[0].hot->median, 1);
 }
 
+// As with --seconds: the optional warm time stays empty, and is null in the results file.
+TEST(Rates, WithoutWarmSamplesThereIsNoWarmTime) {
+  LadderResult result = ladder_of(1, 1);
+  TimedContender level = contender(0, 0, "naive", 4), other = library(0, "memcpy", 5);
+  level.hot = other.hot = {};
+  enter_times({level, other}, result);
+  EXPECT_DOUBLE_EQ(result.levels[0].cold->median, 4);
+  EXPECT_FALSE(result.levels[0].hot.has_value());
+  EXPECT_FALSE(result.references[0].hot.has_value());
+}
+
 TEST(Rates, WithoutFlopsThereAreNone) {
   LadderResult result = ladder_of(1, 1);
   result.flops = 0;

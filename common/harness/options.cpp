@@ -99,6 +99,18 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
          },
          "seed of the inputs (printed, default 1)")
       ->type_name("UINT");
+  app.add_option_function<double>(
+         "--seconds",
+         [&options](double seconds) {
+           if (!(seconds > 0 && seconds <= 1000)) {
+             throw CLI::ValidationError("--seconds", "takes more than 0, and up to 1000");
+           }
+           options.seconds = seconds;
+         },
+         "time every size for so long, cold only: for many sizes (default 2.5, and warm as well)")
+      ->excludes(exercise)
+      ->excludes(profile)
+      ->excludes(timeline);
   app.add_flag("--in-process", options.in_process,
                "SIMT: run kernels in this process, for a debugger; a crash ends the run, and there "
                "is no time limit");

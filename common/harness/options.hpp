@@ -24,6 +24,7 @@ struct Options {
   int exercise = 0;       ///< 1, 2 ... ; 0: none
   bool describe = false;  ///< with `exercise`: only say what it is
   std::uint64_t seed = 1;
+  std::optional<double> seconds;                 ///< of cold timing per size; nothing else is timed
   bool in_process = false;                       ///< kernels in this process
   std::optional<std::uint64_t> time_limit;       ///< seconds; 0: none
   std::vector<std::string> benchmark_arguments;  ///< --benchmark_* as given

@@ -13,7 +13,8 @@ double tflops(double flops, const Timing& timing) { return flops / timing.median
 
 template <class Row>
 void enter_rates(const TimedContender& from, const LadderResult& result, Row& row) {
-  row.cold = from.cold, row.hot = from.hot;
+  row.cold = from.cold;
+  if (from.hot.n > 0) row.hot = from.hot;
   row.gbps = gbps(result.bytes, from.cold);
   if (result.flops > 0) row.tflops = tflops(result.flops, from.cold);
 }

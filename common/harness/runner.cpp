@@ -40,7 +40,10 @@ constexpr bool kTraced = true;
 constexpr bool kTraced = false;
 #endif
 
-void take_benchmark_options(const Options& options) {
+void take_timing_options(const Options& options) {
+  if (options.seconds && (!kCuda || options.check)) {
+    throw UsageError("--seconds needs the CUDA backend, and no --check: nothing is timed here");
+  }
   if (options.benchmark_arguments.empty()) return;
   if (!kCuda) {
     throw UsageError("--benchmark_* options need the CUDA backend: there is nothing to time here");
@@ -141,7 +144,7 @@ std::optional<int> do_otherwise(const Chapter& chapter, const Options& options) 
     for (const Ladder* ladder : select_ladders(chapter, options)) print_list(*ladder);
     return 0;
   }
-  take_benchmark_options(options);
+  take_timing_options(options);
   if (options.describe) {
     describe_exercise(chapter, options);
     return 0;

@@ -54,6 +54,7 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
 
   BenchOptions bench;
   bench.progress = show;
+  if (options.seconds) bench.seconds = *options.seconds, bench.hot = false;
   const std::vector<Measurement> measured = measure(contenders, bench, &result.clocks);
   for (std::size_t c = 0; c < timed.size(); ++c) {
     timed[c].cold = measured[c].cold, timed[c].hot = measured[c].hot;
