@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """plots/shapes.py: what it reads, and what it makes of a chapter's results."""
+import json
 import sys
 import unittest
 from pathlib import Path
@@ -12,8 +13,12 @@ def timed(name, microseconds):
     return {"name": name, "time_us": {"median": microseconds} if microseconds else None}
 
 
+RESULT = shapes.ROOT / "plots/results/h200/sidebars/shapes.json"
+
+
 def a_run(levels, references=()):
-    return {"ladder": "softmax", "problem": {"size": [3, 5]}, "levels": [timed(*level) for level in levels],
+    return {"ladder": "softmax", "commit": "abc", "date": "2026-01-01", "device": {"name": "H200"},
+            "problem": {"size": [3, 5]}, "levels": [timed(*level) for level in levels],
             "references": [timed(*other) for other in references]}
 
 
@@ -49,6 +54,57 @@ class Shapes(unittest.TestCase):
     def test_a_last_level_without_a_time_has_no_verdict(self):
         self.assertIsNone(shapes.verdict(a_run([("a", 10), ("b", None)])))
         self.assertIsNone(shapes.verdict(a_run([("a", None)])))
+
+    def test_a_last_level_slower_than_a_library_is_behind(self):
+        self.assertFalse(shapes.is_behind(shapes.verdict(a_run([("a", 100)], [("x", 100)]))))
+        line = shapes.verdict(a_run([("a", 100)], [("x", 101)]), {"PyTorch": 99})
+        self.assertEqual((line["library"], line["libraries"]), ("PyTorch", {"x": 101, "PyTorch": 99}))
+        self.assertTrue(shapes.is_behind(line))
+
+    def test_the_summary_has_the_worst_shape_of_each_ladder(self):
+        good, bad = shapes.verdict(a_run([("a", 10)], [("x", 12)])), shapes.verdict(a_run([("a", 8), ("b", 10)]))
+        other = good | {"ladder": "rmsnorm", "library": None, "of_library": None}
+        self.assertEqual(shapes.summary([good, bad, other]).split("\n")[2:],
+                         ["| softmax | 2 | 0.800 at 3 x 5 (`a`) | 1.200 at 3 x 5 (`x`) |",
+                          "| rmsnorm | 1 | 1.000 at 3 x 5 (`a`) | - |"])
+
+    def test_a_document_has_every_time(self):
+        runs = [a_run([("a", 10), ("b", 9)], [("x", 12)]), a_run([("a", 10), ("b", 20.123)])]
+        made = shapes.document(runs, [shapes.verdict(run) for run in runs], 0.3, "2.11")
+        self.assertEqual(why_malformed(made), "")
+        self.assertEqual((made["commit"], made["behind"], len(made["shapes"])), ("abc", 1, 2))
+        self.assertEqual(made["shapes"][1]["levels"], {"a": 10, "b": 20.12})
+        self.assertIn("PyTorch 2.11", made["method"])
+        self.assertNotIn("PyTorch", shapes.document(runs, [], 0.3, None)["method"])
+
+    def test_a_malformed_document_is_found(self):
+        made = shapes.document([a_run([("a", 10), ("b", 9)])], [shapes.verdict(a_run([("a", 10), ("b", 9)]))], 0.3, None)
+        for change in ({"schema": 0}, {"behind": 1}, {"commit": ""},
+                       {"shapes": [made["shapes"][0] | {"fastest": "a"}]},
+                       {"shapes": [made["shapes"][0] | {"of_fastest": 0.9}]},
+                       {"shapes": [made["shapes"][0] | {"last": 8}]}):
+            self.assertNotEqual(why_malformed(made | change), "", change)
+
+    @unittest.skipUnless(RESULT.exists(), "not measured")
+    def test_the_committed_results_cover_the_grid(self):
+        made = json.loads(RESULT.read_text())
+        self.assertEqual(why_malformed(made), "")
+        measured = {(line["ladder"], "x".join(map(str, line["size"]))) for line in made["shapes"]}
+        grid = shapes.read_shapes(shapes.SHAPES.read_text())
+        self.assertEqual(measured, {(ladder, size) for ladder in grid for size in grid[ladder]})
+
+
+def why_malformed(made):
+    """What is wrong with a document of shapes.py; "" if nothing is."""
+    if made["schema"] != shapes.SCHEMA or not all(made[key] for key in ("commit", "date", "device", "method")):
+        return "its head"
+    for line in made["shapes"]:
+        levels = line["levels"]
+        if levels[line["fastest"]] != min(levels.values()) or line["last"] not in levels.values():
+            return f"{line['size']}: the fastest, or the last"
+        if abs(levels[line["fastest"]] / line["last"] - line["of_fastest"]) > 0.002:
+            return f"{line['size']}: its ratio"
+    return "" if made["behind"] == sum(map(shapes.is_behind, made["shapes"])) else "how many are behind"
 
 
 if __name__ == "__main__":
