@@ -35,6 +35,45 @@ struct RowCounter {
   unsigned ended;  // groups of threads
 };
 
+/// This thread's elements of a row, or of its block's slice of one: (accesses, elements). The
+/// accesses are kThreads apart. Below, `count` is the number of accesses of the row or slice.
+template <class C>
+using Elements = float[C::kVectors][C::kPack];
+/// Their weights, which are the same in every row.
+template <class C>
+using Weights = Pack<typename C::T, C::kPack>[C::kVectors];
+
+/// Reads x from the stage that begins at access `first` of `stages`, and reduces it.
+template <class C>
+__device__ __forceinline__ typename C::Op::Partial read_stage(const uint4* stages, int first,
+                                                              int thread, int count,
+                                                              const typename C::Op& op,
+                                                              Elements<C>& x) {
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+#pragma unroll
+    for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
+    const int i = thread + v * C::kThreads;
+    if (i < count) load_pack(x[v], reinterpret_cast<const typename C::T*>(&stages[first + i]));
+  }
+  return op.reduce(x);
+}
+
+/// Stores x times `factor` and the weights. `to`: this thread's first element.
+template <class C>
+__device__ __forceinline__ void store_normalised(typename C::T* to, int thread, int count,
+                                                 float factor, const Weights<C>& weights,
+                                                 Elements<C>& x) {
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+    if (thread + v * C::kThreads < count) {
+#pragma unroll
+      for (int j = 0; j < C::kPack; ++j) x[v][j] *= factor * as_float(weights[v][j]);
+      store_pack(to + v * C::kThreads * C::kPack, x[v]);
+    }
+  }
+}
+
 template <class C>
 __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     rows_in_order(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
@@ -79,7 +118,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   }
   op.skip(thread * C::kPack);
   out += thread * C::kPack;
-  Pack<T, C::kPack> weights[C::kVectors];  // of this thread's elements, in every row
+  Weights<C> weights;
 #pragma unroll
   for (int v = 0; v < C::kVectors; ++v) {
     if (thread + v * C::kThreads < vectors) {
@@ -92,15 +131,8 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     mbarrier_wait(&full[stage], parity);
     const std::int64_t here = rows[local][stage];
     if (here < 0) break;
-    float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
-#pragma unroll
-    for (int v = 0; v < C::kVectors; ++v) {
-#pragma unroll
-      for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
-      const int i = thread + v * C::kThreads;
-      if (i < vectors) load_pack(x[v], reinterpret_cast<const T*>(&stages[stage * C::kRow + i]));
-    }
-    const Partial mine = op.reduce(x);
+    Elements<C> x;
+    const Partial mine = read_stage<C>(stages, stage * C::kRow, thread, vectors, op, x);
     Partial whole = op.template merge_lanes<kWarpSize>(mine);
     if (kWarps > 1 && lane_idx() == 0) warps[local][table][thread / kWarpSize] = whole;
     // All threads of the row have read the stage, and their Partials are in the table.
@@ -113,15 +145,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     if (thread == 0) load(stage);
 
     const float factor = op.factor(mine, whole);
-    T* const to = out + here * shape.out_pitch;
-#pragma unroll
-    for (int v = 0; v < C::kVectors; ++v) {
-      if (thread + v * C::kThreads < vectors) {
-#pragma unroll
-        for (int j = 0; j < C::kPack; ++j) x[v][j] *= factor * as_float(weights[v][j]);
-        store_pack(to + v * C::kThreads * C::kPack, x[v]);
-      }
-    }
+    store_normalised<C>(out + here * shape.out_pitch, thread, vectors, factor, weights, x);
     if (++stage == C::kStages) stage = 0, parity ^= 1;
   }
   if (thread == 0) {  // the last group leaves zeros for the next launch

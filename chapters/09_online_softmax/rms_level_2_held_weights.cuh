@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
   __syncthreads();  // the barriers are initialised
   cluster_arrive_relaxed();
-  Pack<T, C::kPack> weights[C::kVectors];  // of this thread's elements, in every row
+  Weights<C> weights;
 #pragma unroll
   for (int v = 0; v < C::kVectors; ++v) {
     const int i = thread + v * C::kThreads;
@@ -78,15 +78,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   int stage = 0, stage_parity = 0, table = 0, table_parity = 0;
   for (std::int64_t row = first_row; row < shape.rows; row += clusters) {
     mbarrier_wait(&full[stage], stage_parity);
-    float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
-#pragma unroll
-    for (int v = 0; v < C::kVectors; ++v) {
-#pragma unroll
-      for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
-      const int i = thread + v * C::kThreads;
-      if (i < count) load_pack(x[v], reinterpret_cast<const T*>(&stages[stage * C::kSlice + i]));
-    }
-    const Partial mine = op.reduce(x);
+    Elements<C> x;
+    const Partial mine = read_stage<C>(stages, stage * C::kSlice, thread, count, op, x);
     Partial whole = op.template merge_lanes<kWarpSize>(mine);
     if (lane_idx() == 0) warps[table * kWarps + warp_idx()] = whole;
     __syncthreads();  // every warp's Partial is in the table, and the stage has been read
@@ -105,16 +98,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     whole = op.template merge_lanes<kMaxCluster>(whole);
 
     const float factor = op.factor(mine, whole);
-    T* const to = out + row * shape.out_pitch;
-#pragma unroll
-    for (int v = 0; v < C::kVectors; ++v) {
-      const int i = thread + v * C::kThreads;
-      if (i < count) {
-#pragma unroll
-        for (int j = 0; j < C::kPack; ++j) x[v][j] *= factor * as_float(weights[v][j]);
-        store_pack(to + v * C::kThreads * C::kPack, x[v]);
-      }
-    }
+    store_normalised<C>(out + row * shape.out_pitch, thread, count, factor, weights, x);
     if (++stage == C::kStages) stage = 0, stage_parity ^= 1;
     table ^= 1;
     if (table == 0) table_parity ^= 1;
