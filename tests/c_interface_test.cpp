@@ -142,7 +142,7 @@ TEST(CInterface, WhatIsRefusedLeavesAMessage) {
   EXPECT_FALSE(cookbook_gemm_plan("any_shape", &product, nowhere, nowhere, nowhere));
   EXPECT_STREQ(cookbook_gemm_error(), "a leading dimension is too small");
   const cookbook_softmax_problem rows{3, 64, 0, 0, 1};
-  EXPECT_FALSE(cookbook_softmax_plan("in_shared", &rows, nowhere, nowhere));
+  EXPECT_FALSE(cookbook_softmax_plan("packed_rows", &rows, nowhere, nowhere));
   EXPECT_STREQ(cookbook_softmax_error(), "dtype must be 0 (bf16) or 2 (fp32)");
   const cookbook_attention_problem heads{1, 8, 1, 1, 5, 64, 0, 0};
   EXPECT_EQ(cookbook_attention_forward("nothing", &heads, nowhere, nowhere, nowhere, nowhere,
