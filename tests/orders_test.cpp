@@ -559,6 +559,11 @@ TEST(Skinny, FewVectorsOrFewTilesWithLongSums) {
   EXPECT_TRUE(takes(product(64, 64 * 49, 4096)));
   EXPECT_FALSE(takes(product(64, 64 * 50, 4096)));
   EXPECT_FALSE(takes(product(192, 512, 4095)));
+  // At most 16 tiles: eight blocks each have an SM of their own.
+  EXPECT_TRUE(takes(product(128, 512, 1024)));
+  EXPECT_FALSE(takes(product(128, 512, 1023)));
+  EXPECT_TRUE(takes(product(64, 64 * 16, 1024)));
+  EXPECT_FALSE(takes(product(64, 64 * 17, 1024)));
 }
 
 TEST(Skinny, OneBlockPerSmReads) {

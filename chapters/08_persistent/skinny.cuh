@@ -150,10 +150,12 @@ inline int skinny_splits(std::int64_t tiles, int k_blocks, std::int64_t blocks) 
 
 /// Whether `skinny` computes this GEMM: it has few vectors, or few tiles and long sums. With very
 /// few outputs a cluster per tile leaves most SMs without work, where stream-K has some for all.
+/// Dividing K pays earlier where each of a tile's eight blocks has an SM of its own: see README.md.
 inline bool is_skinny(const Gemv& g, int sm_count) {
   if (g.batch <= kFewVectors) return g.outputs >= 4 * sm_count || g.depth <= 8192;
   const std::int64_t tiles = cookbook::ceil_div<std::int64_t>(g.outputs, 64) *
                              cookbook::ceil_div<std::int64_t>(g.batch, 64);
+  if (tiles * 8 <= sm_count) return g.depth >= 1024;
   return tiles * 8 <= 3 * sm_count && g.depth >= 4096;
 }
 
