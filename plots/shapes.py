@@ -171,7 +171,8 @@ def main(arguments):
             if options.out:
                 options.out.write_text(json.dumps(document(runs, lines, options.seconds, version), indent=1) + "\n")
     print("\n" + summary(lines))
-    behind, missing = sum(map(is_behind, lines)), len(runs) - len(lines)
+    asked = sum(len(shapes[ladder]) for ladder in options.ladders or shapes)
+    behind, missing = sum(map(is_behind, lines)), asked - len(lines)
     print(f"{behind} behind another level by more than {100 * (1 - ALLOWED):.0f} % or behind a library, "
           f"{missing} not timed")
     return 1 if behind or missing else 0

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """plots/shapes.py: what it reads, and what it makes of a chapter's results."""
+import contextlib
+import io
 import json
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import shapes  # noqa: E402
@@ -60,6 +64,32 @@ class Shapes(unittest.TestCase):
         line = shapes.verdict(a_run([("a", 100)], [("x", 101)]), {"PyTorch": 99})
         self.assertEqual((line["library"], line["libraries"]), ("PyTorch", {"x": 101, "PyTorch": 99}))
         self.assertTrue(shapes.is_behind(line))
+
+    def outcome(self, runs, arguments=()):
+        """(exit status, what is printed, what --out has) of softmax at two shapes."""
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed, \
+                mock.patch.object(shapes, "measure", lambda *_: runs), \
+                mock.patch.object(shapes, "read_shapes", lambda _: {"softmax": ["3x5", "4x5"]}):
+            file = Path(folder) / "shapes.json"
+            status = shapes.main([*arguments, "--out", str(file)])
+            return status, printed.getvalue(), json.loads(file.read_text())
+
+    def test_all_well(self):
+        status, printed, made = self.outcome([a_run([("a", 10), ("b", 9)])] * 2, ["softmax", "--seconds", "0.5"])
+        self.assertEqual(status, 0)
+        self.assertIn("0 behind", printed)
+        self.assertIn("| softmax | 2 |", printed)
+        self.assertEqual((len(made["shapes"]), made["behind"], why_malformed(made)), (2, 0, ""))
+        self.assertIn("at most 0.5 s", made["method"])
+
+    def test_a_shape_behind_or_not_timed_fails(self):
+        good, bad = a_run([("a", 10), ("b", 9)]), a_run([("a", 9), ("b", 10)])
+        untimed = a_run([("a", 9), ("b", None)])
+        for runs, text in (([good, bad], "1 behind"), ([good, untimed], "1 not timed"), ([good], "1 not timed")):
+            status, printed, made = self.outcome(runs)
+            self.assertEqual(status, 1)
+            self.assertIn(text, printed)
+            self.assertEqual(why_malformed(made), "")
 
     def test_the_summary_has_the_worst_shape_of_each_ladder(self):
         good, bad = shapes.verdict(a_run([("a", 10)], [("x", 12)])), shapes.verdict(a_run([("a", 8), ("b", 10)]))
