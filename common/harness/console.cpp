@@ -45,11 +45,6 @@ std::string claims_text(const LevelResult& level) {
   return text;
 }
 
-bool claim_failed(const LevelResult& level) {
-  return std::any_of(level.claims.begin(), level.claims.end(),
-                     [](const ClaimResult& claim) { return claim.holds == false; });
-}
-
 double counter(const LevelResult& level, const std::string& key) {
   const auto found = level.counters.find(key);
   return found == level.counters.end() ? 0 : found->second;
@@ -119,11 +114,6 @@ void print_below(const LevelResult& level, bool with_findings = true) {
     }
   }
   if (over_its_roof(level)) print(bad, "faster than its roof: the roof or the byte count is wrong");
-}
-
-bool is_right(const LevelResult& level) {  // as LadderResult::all_right
-  return !is_failure(level.status) && level.findings.empty() && !claim_failed(level) &&
-         !over_its_roof(level);
 }
 
 bool was_skipped(const LevelResult& level) {

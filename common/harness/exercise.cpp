@@ -37,15 +37,11 @@ std::string why(const CheckResult& check) {
 
 // Where layouts are tried: the largest test size that takes a quarter of the traced size's work.
 Size layout_size(const Ladder& ladder) {
-  auto work = [&ladder](const Size& size) {
-    const auto problem = ladder.make_problem(size, {});
-    return problem->bytes() + problem->flops();
-  };
-  const double limit = work(ladder.trace_size) / 4;
+  const double limit = work_of(ladder, ladder.trace_size) / 4;
   Size chosen = ladder.trace_size;
   double largest = 0;
   for (const Size& size : ladder.test_sizes) {
-    const double cost = work(size);
+    const double cost = work_of(ladder, size);
     if (cost <= limit && cost > largest) chosen = size, largest = cost;
   }
   return chosen;

@@ -87,16 +87,19 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
        {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--timeline"}) {
     profile->excludes(app.get_option(other));
   }
+  // By default CLI11 wraps -1, and reads 010 as 8.
+  const auto whole = [](const char* name, auto& value, std::uint64_t most, const char* takes) {
+    return [=, &value](const std::string& text) {
+      const auto number = whole_number<std::uint64_t>(text);
+      if (!number || *number > most) {
+        throw CLI::ValidationError(name,
+                                   fmt::format("takes a whole number {}; got '{}'", takes, text));
+      }
+      value = *number;
+    };
+  };
   app.add_option_function<std::string>(
-         "--seed",
-         [&options](const std::string& text) {  // by default CLI11 wraps -1, and reads 010 as 8
-           const auto number = whole_number<std::uint64_t>(text);
-           if (!number) {
-             throw CLI::ValidationError(
-                 "--seed", fmt::format("takes a whole number from 0 to 2^64 - 1; got '{}'", text));
-           }
-           options.seed = *number;
-         },
+         "--seed", whole("--seed", options.seed, UINT64_MAX, "from 0 to 2^64 - 1"),
          "seed of the inputs (printed, default 1)")
       ->type_name("UINT");
   app.add_option_function<double>(
@@ -116,15 +119,7 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
                "is no time limit");
   app.add_option_function<std::string>(
          "--time-limit",
-         [&options](const std::string& text) {
-           const auto number = whole_number<std::uint64_t>(text);
-           if (!number || *number > 1000000) {
-             throw CLI::ValidationError(
-                 "--time-limit",
-                 fmt::format("takes a whole number of seconds up to 1000000; got '{}'", text));
-           }
-           options.time_limit = *number;
-         },
+         whole("--time-limit", options.time_limit, 1000000, "of seconds up to 1000000"),
          "SIMT: a kernel hangs when none of its threads finishes for so long; 0: no limit "
          "(default 60, and more at large sizes)")
       ->type_name("SECONDS");

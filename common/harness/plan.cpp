@@ -15,11 +15,6 @@
 namespace cookbook {
 namespace {
 
-double work(const Ladder& ladder, const Size& size) {
-  const auto problem = ladder.make_problem(size, {});
-  return problem->bytes() + problem->flops();
-}
-
 LadderRun make_run(const Ladder& ladder, const Options& options, Purpose purpose,
                    std::vector<int> levels, const Size* chosen) {
   const Size& usual = purpose == Purpose::trace ? ladder.trace_size : ladder.check_size;
@@ -35,6 +30,11 @@ LadderRun make_run(const Ladder& ladder, const Options& options, Purpose purpose
 
 }  // namespace
 
+double work_of(const Ladder& ladder, const Size& size) {
+  const auto problem = ladder.make_problem(size, {});
+  return problem->bytes() + problem->flops();
+}
+
 Isolation isolation_at(const Ladder& ladder, const Options& options, const Size& size,
                        const Size& usual) {
   Isolation isolation;
@@ -46,7 +46,7 @@ Isolation isolation_at(const Ladder& ladder, const Options& options, const Size&
   } else if (from_environment) {
     isolation.seconds = *from_environment;
   } else {
-    const double ratio = work(ladder, size) / std::max(work(ladder, usual), 1.0);
+    const double ratio = work_of(ladder, size) / std::max(work_of(ladder, usual), 1.0);
     isolation.seconds = static_cast<std::uint64_t>(std::ceil(60 * std::clamp(ratio, 1.0, 10000.0)));
   }
   return isolation;

@@ -116,16 +116,14 @@ int LadderResult::exit_status() const {
   return all_right() ? 0 : 1;
 }
 
+bool is_right(const LevelResult& level) {
+  return !is_failure(level.status) && level.findings.empty() && !over_its_roof(level) &&
+         std::none_of(level.claims.begin(), level.claims.end(),
+                      [](const ClaimResult& claim) { return claim.holds == false; });
+}
+
 bool LadderResult::all_right() const {
-  if (!trace_error.empty()) return false;
-  for (const LevelResult& level : levels) {
-    if (is_failure(level.status) || !level.findings.empty()) return false;
-    for (const ClaimResult& claim : level.claims) {
-      if (claim.holds == false) return false;
-    }
-    if (over_its_roof(level)) return false;
-  }
-  return true;
+  return trace_error.empty() && std::all_of(levels.begin(), levels.end(), is_right);
 }
 
 const std::vector<RoofInfo>& measured_roofs() {

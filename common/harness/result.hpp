@@ -49,6 +49,9 @@ struct LevelResult {
   std::vector<std::string> findings;  ///< races, uninitialised reads ... (traced run)
 };
 
+/// Whether nothing is wrong with a level, as far as the run could check it.
+bool is_right(const LevelResult& level);
+
 struct ReferenceResult {
   std::string name, status, reason;
   std::optional<Timing> cold, hot;

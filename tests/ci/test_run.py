@@ -249,14 +249,16 @@ class Run(Scripts):
         shutil.copytree(ROOT / "plots", self.root / "plots",
                         ignore=shutil.ignore_patterns("results", "figures", "tests", "__pycache__"))
         before = sorted(self.root.rglob("*"))
-        for verb, word in (("docs", "site"), ("profile", "--ladder"), ("plots", "--results"), ("compare", "--quick")):
+        own = [(verb, "./run " + verb) for verb in ("setup", "build", "exercise", "test", "sanitize", "report", "new")]
+        for verb, word in (("docs", "site"), ("profile", "--ladder"), ("plots", "--results"), ("compare", "--quick"), *own):
             for option in ("--help", "-h"):
                 done = self.run_it(verb, option)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn(word, done.stdout)
         self.assertEqual(sorted(self.root.rglob("*")), before)
-        done = self.run_it("docs", "--hlep")
-        self.assertEqual((done.returncode, done.stderr), (2, "run: docs takes no '--hlep'\n"))
+        for verb in ("docs", "setup"):
+            done = self.run_it(verb, "--hlep")
+            self.assertEqual((done.returncode, done.stderr), (2, f"run: {verb} takes no '--hlep'\n"))
 
     def test_a_second_run_waits_while_the_first_builds(self):
         self.script("bin/cmake", 'case "$*" in --version) echo cmake version 3.25.1; exit;; esac\n'
