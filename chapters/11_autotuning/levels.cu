@@ -111,9 +111,7 @@ const tune::Space& gemm_space() {
                       {4096, 4096, 4096},  {8192, 8192, 8192}, {4096, 14336, 4096},
                       {8192, 28672, 8192}, {128, 8192, 8192},  {4095, 4095, 4096}};
     space.held_out = {{3072, 3072, 3072}, {1536, 4096, 6144}, {256, 8192, 4096}};
-    for (const auto& group : {gemm_group_1(), gemm_group_2(), gemm_group_3()}) {
-      for (const tune::Candidate& each : group) space.add(each);
-    }
+    for (const tune::Candidate& each : gemm_group()) space.add(each);
     return space;
   }();
   return made;

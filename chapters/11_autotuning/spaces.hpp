@@ -16,11 +16,9 @@ inline std::vector<const tune::Space*> all_spaces() {
   return {&rmsnorm_space(), &rope_space(), &gemm_space(), &attention_space()};
 }
 
-// The GEMM's configurations, one group per file: the groups are compiled in parallel.
-std::vector<tune::Candidate> gemm_group_1();
-std::vector<tune::Candidate> gemm_group_2();
-std::vector<tune::Candidate> gemm_group_3();
-/// See gemm.cuh: declared here so that only the groups compile the GEMM.
+// The GEMM's configurations, in a file of their own: they are compiled beside the others.
+std::vector<tune::Candidate> gemm_group();
+/// See gemm.cuh: declared here so that only that file compiles the GEMM.
 double predict_gemm(const tune::Parameters& parameters, const Size& size, const DeviceInfo& device);
 // Attention's, and its model (attention.cuh), likewise.
 std::vector<tune::Candidate> attention_group();

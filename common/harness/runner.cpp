@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "common/harness/console.hpp"
+#include "common/harness/entry.hpp"
 #include "common/harness/execute.hpp"
 #include "common/harness/exercise.hpp"
 #include "common/harness/process.hpp"
@@ -196,6 +197,10 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
                        dynamic_cast<const BadSize*>(&error) != nullptr;
     return usage ? 2 : 1;
   }
+}
+
+int run_chapter(Chapter (*chapter)(), int argc, char** argv, Libraries (*libraries)()) {
+  return run_chapter(chapter(), argc, argv, libraries ? libraries() : Libraries());
 }
 
 }  // namespace cookbook

@@ -2,10 +2,16 @@
 # What ./run grade links submissions and teachers' files with, and how it compiles them: the target
 # `grading`, and grading.json for tools/grading/*.py.
 # Whole: the linker must keep the tracer's constructors and hooks.
-add_library(cookbook_grading_worker STATIC grading/worker.cpp grading/message.cpp
-  $<TARGET_OBJECTS:cookbook_tracing>)
+# Compiled once for both, and for the tests.
+foreach(part message speed)
+  add_library(cookbook_grading_${part} OBJECT grading/${part}.cpp)
+  target_link_libraries(cookbook_grading_${part} PUBLIC cookbook_harness)
+endforeach()
+add_library(cookbook_grading_worker STATIC grading/worker.cpp
+  $<TARGET_OBJECTS:cookbook_grading_message> $<TARGET_OBJECTS:cookbook_tracing>)
 target_link_libraries(cookbook_grading_worker PUBLIC cookbook_harness)
-add_library(cookbook_grading_grader STATIC grading/grader.cpp grading/speed.cpp grading/message.cpp)
+add_library(cookbook_grading_grader STATIC grading/grader.cpp
+  $<TARGET_OBJECTS:cookbook_grading_speed> $<TARGET_OBJECTS:cookbook_grading_message>)
 target_link_libraries(cookbook_grading_grader PUBLIC cookbook_harness)
 add_custom_target(grading ALL DEPENDS cookbook_grading_worker cookbook_grading_grader)
 set_source_files_properties(grading/worker.cpp grading/message.cpp grading/grader.cpp grading/speed.cpp

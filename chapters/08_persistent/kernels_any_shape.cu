@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Level 6's other kernels: tiles that are cut, and few rows or columns. Apart from
-// kernels_tiles.cu, so that two compilers work side by side.
+// Level 6's kernels. They are in a file of their own because several programs link them: see
+// `extern template` in level_6_any_shape.cuh.
 #include "chapters/08_persistent/level_6_any_shape.cuh"
 
 namespace cookbook::gemm::any_shape {
 
+template Plan prepare_tiles<>(Tiles, const Problem&, const Buffers&);
 template Plan prepare_best<Large, Medium, Small>(const Problem&, const Buffers&);
 template Plan prepare_with<Large>(const Problem&, const Buffers&, int);
 template Plan prepare_with<Medium>(const Problem&, const Buffers&, int);
