@@ -21,11 +21,11 @@ struct GivenProblem final : AnyProblem {
   std::vector<TensorSpec> specs;
   Reference row;
   std::function<void(const HostTensors&, HostTensors& outputs)> normal_form = nullptr;
-  double operations = 0;
+  double operations = 0, moved = 0;  // flops() and bytes()
   bool exact = true;
 
   std::vector<TensorSpec> tensors() const override { return specs; }
-  double bytes() const override { return 0; }
+  double bytes() const override { return moved; }
   double flops() const override { return operations; }
   void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t at,
                      double* value, double* bound) const override {
