@@ -100,6 +100,15 @@ class Record(Folder):
                          {"commit": second, "exit": 8, "passed": 58, "failed": 1, "skipped": 1, "sanitizer_passed": 1,
                           "sanitizer_failed": 1})
         self.assertIn("failed: test", out)
+        self.assertTrue(test["fresh"])
+        tree = self.root / "build/gpu-record/tree"
+        self.assertTrue((tree / "b.cu").exists())
+        # One copy per commit: later steps build on what earlier ones built.
+        (tree / "build/cuda").mkdir(parents=True)
+        status, out = self.gpu("run", "test")
+        self.assertEqual((status, set(self.steps())), (1, {"run", "test"}), out)
+        self.assertEqual([self.steps()[name]["fresh"] for name in ("run", "test")], [False, False])
+        self.assertEqual([self.steps()[name]["exit"] for name in ("run", "test")], [0, 8])
 
     def test_a_step_without_an_end_is_ended(self):
         self.script(self.root / "run", "echo begun; sleep 60")
@@ -107,6 +116,33 @@ class Record(Folder):
         status, out = self.gpu("--limit", "1", "run")
         self.assertEqual((status, self.steps()["run"]["exit"]), (1, 124), out)
         self.assertIn("begun", out)
+
+    def test_a_step_that_takes_a_while_is_shown_once_and_not_ended(self):
+        self.script(self.root / "run", "echo Chapter 0; sleep 0.5; echo Chapter 1")
+        self.commit()
+        status, out = self.gpu("--limit", "20", "run")
+        self.assertEqual((status, self.steps()["run"]["chapters"]), (0, 2), out)
+        self.assertEqual((out.count("Chapter 0\n"), out.count("Chapter 1\n")), (1, 1), out)
+
+    def test_parity_fails_where_a_count_differs_or_none_was_measured(self):
+        cases = {"cases": {"a": {"size": [4], "totals": {"load": {"wavefronts": 8}}}}}
+        golden = self.root / "tests/parity/golden/h200.json"
+        golden.parent.mkdir(parents=True)
+        golden.write_text(json.dumps(cases))
+        self.script(self.root / "run", 'echo "$BACKEND $*" >"$SEEN"')
+        self.script(golden.parents[1] / "run_ncu.sh", 'mkdir -p "$1"; cp measured.json "$1/h200.json"; true')
+        found = []
+        for wavefronts in (8, 9):
+            cases["cases"]["a"]["totals"]["load"]["wavefronts"] = wavefronts
+            (self.root / "measured.json").write_text(json.dumps(cases))
+            self.commit()
+            found.append((self.gpu("parity")[0], self.steps()["parity"]))
+        (self.root / "measured.json").unlink()
+        self.commit()
+        found.append((self.gpu("parity")[0], self.steps()["parity"]))
+        self.assertEqual([(status, entry["exit"], entry["measured"], entry.get("differ")) for status, entry in found],
+                         [(0, 0, 1, []), (1, 1, 1, ["a"]), (1, 1, 0, None)])
+        self.assertEqual(self.seen.read_text(), "cuda build\n")
 
     def test_what_a_record_could_not_name_is_refused(self):
         (self.root / "a.cu").write_text("changed")
@@ -116,6 +152,7 @@ class Record(Folder):
         self.git("checkout", "-q", "a.cu")
         (self.root / "new.md").touch()
         self.assertEqual(self.gpu("run")[0], 0)
+        self.assertEqual(self.gpu("tset"), (2, "gpu: no step 'tset'; there are: run test parity architectures\n"))
         self.script(self.bin / "nvidia-smi", "exit 9")
         for arguments in (("run",), ("tset",), ("run:75",), ("architectures:76",), ("--limit", "1", "test")):
             status, out = self.gpu(*arguments)
@@ -125,11 +162,13 @@ class Record(Folder):
         for name in (".git", ".gitignore"):
             subprocess.run(["rm", "-rf", self.root / name], check=True)
         (self.root / "build/cuda").mkdir(parents=True)
+        (self.root / "tests/build").mkdir()
         self.assertEqual(self.gpu("run")[0], 2)
         with mock.patch.dict(os.environ, COOKBOOK_COMMIT="abc"):
             status, out = self.gpu("run")
         self.assertEqual((status, self.steps()["run"]["commit"]), (0, "abc"), out)
         self.assertNotIn("build", self.seen.read_text().split())
+        self.assertTrue((self.root / "build/gpu-record/tree/tests/build").is_dir())  # a source folder
 
     def test_it_says_how_many_commits_that_touch_code_it_is_behind(self):
         self.assertIn("there is none", self.gpu("--behind")[1])
@@ -166,6 +205,9 @@ class Record(Folder):
                                                   "80": {"exit": 1, "compile": 8, "fail": 1},
                                                   "120a": {"unknown_to_toolkit": True}})
         self.assertEqual(entry["exit"], 1)
+        self.commit("a.cu")
+        self.assertEqual(self.gpu("architectures:80,75")[0], 1)
+        self.assertEqual(sorted(self.steps()["architectures"]["architectures"]), ["75", "80"])
 
 
 class Parity(Folder):
