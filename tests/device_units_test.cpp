@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "capstones/histogram/lane_copies.cuh"
+#include "capstones/scan/tile_scan.cuh"
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/mma.cuh"
@@ -1111,6 +1113,99 @@ TEST(DependentLaunch, MustWaitBeforeItLoads) {
                   "tma_load_2d in a dependent launch before wait_for_previous_launch()");
   EXPECT_CONTAINS(error(load_in_dependent_launch<Waits::never>),
                   "a block of a dependent launch ends without wait_for_previous_launch()");
+}
+
+enum class Use {
+  right,
+  misaligned,
+  no_arrivals,
+  most_arrivals,
+  too_many_arrivals,
+  twice,
+  again_after_invalidate,
+  again_after_another_use,
+  third_parity,
+  third_parity_tried,
+  invalidated_while_waited_for,
+};
+
+__global__ void use_barrier(Use use) {
+  auto* bar = dynamic_shared<uint64_t>();
+  if (threadIdx.x == 0) {
+    if (use == Use::misaligned) bar = reinterpret_cast<uint64_t*>(dynamic_shared<char>() + 4);
+    mbarrier_init(bar, use == Use::no_arrivals         ? 0
+                       : use == Use::most_arrivals     ? 1048575
+                       : use == Use::too_many_arrivals ? 1048576
+                                                       : 1);
+    if (use == Use::again_after_invalidate) mbarrier_invalidate(bar);
+    if (use == Use::again_after_another_use) *bar = 3;
+    if (use == Use::twice || use == Use::again_after_invalidate ||
+        use == Use::again_after_another_use) {
+      mbarrier_init(bar, 1);
+    }
+    if (use == Use::third_parity) mbarrier_wait(bar, 2);
+    if (use == Use::third_parity_tried) mbarrier_try_wait(bar, 2);
+  }
+  __syncthreads();
+  if (use != Use::invalidated_while_waited_for) return;
+  if (threadIdx.x < 32) mbarrier_wait(bar, 0);
+  named_barrier_sync(1, 32);
+  if (threadIdx.x == 32) mbarrier_invalidate(bar);
+}
+
+TEST(Mbarrier, IsInitialisedOnceAndAsTheHardwareTakesIt) {
+  const auto error = [](Use use) {
+    return error_of([&] { launch(use_barrier, {1, 64, 64}, {}, use); });
+  };
+  for (const Use use : {Use::right, Use::most_arrivals, Use::again_after_invalidate,
+                        Use::again_after_another_use}) {
+    EXPECT_EQ(error(use), "") << static_cast<int>(use);
+  }
+  EXPECT_CONTAINS(error(Use::misaligned), "is not aligned to 8 bytes");
+  EXPECT_CONTAINS(error(Use::no_arrivals), "1 to 1048575 arrivals, got 0");
+  EXPECT_CONTAINS(error(Use::too_many_arrivals), "1 to 1048575 arrivals, got 1048576");
+  EXPECT_CONTAINS(error(Use::twice), "is initialised already: mbarrier_invalidate() it first");
+  EXPECT_CONTAINS(error(Use::third_parity), "mbarrier_wait: the parity must be 0 or 1");
+  EXPECT_CONTAINS(error(Use::third_parity_tried), "mbarrier_try_wait: the parity must be 0 or 1");
+  EXPECT_CONTAINS(error(Use::invalidated_while_waited_for), "a thread waits for it");
+}
+
+// ---- elements beyond 2^31, which no test has the memory for ------------------------------------
+
+using ScanTile = scan::TileConfig;
+
+// The tile from element `begin` on, of pointers to element 0 of arrays of n elements.
+__global__ void move_tile(const float* in, float* out, std::int64_t begin, std::int64_t n) {
+  float values[ScanTile::kPerThread];
+  scan::load_tile<ScanTile>(in, begin, n, values);
+  scan::store_tile<ScanTile>(out, begin, n, values, 0.5f);
+}
+
+TEST(FarElements, AreLoadedAndStoredByAScan) {
+  constexpr std::int64_t kBegin = (std::int64_t{3} << 31) - 64, kN = kBegin + ScanTile::kTile - 5;
+  std::vector<float> values(ScanTile::kTile);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const size_t bytes = values.size() * sizeof(float);
+  DeviceMemory in(bytes, "in"), out(bytes, "out");
+  in.copy_from_host(values.data(), bytes);
+  out.fill(0);
+  const auto first = [](const DeviceMemory& memory) {  // where element 0 would be
+    return reinterpret_cast<float*>(reinterpret_cast<std::intptr_t>(memory.data()) - 4 * kBegin);
+  };
+  launch(move_tile, {1, ScanTile::kThreads}, {}, first(in), first(out), kBegin, kN);
+  const std::vector<float> got = floats(out);
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i], i + 5 < got.size() ? values[i] + 0.5f : 0.0f) << i;
+  }
+}
+
+TEST(FarElements, HaveAsManyBlocksAsRun) {
+  using Copies = histogram::LaneCopiesConfig;
+  const auto fit = static_cast<unsigned>(device_info().sm_count * Copies::kBlocksPerSm);
+  EXPECT_EQ(histogram::resident_blocks<Copies>(1), 1u);
+  EXPECT_EQ(histogram::resident_blocks<Copies>(Copies::kTile + 1), 2u);
+  EXPECT_EQ(histogram::resident_blocks<Copies>(std::int64_t{1} << 32), fit);
+  EXPECT_EQ(histogram::resident_blocks<Copies>((std::int64_t{1} << 32) - 1), fit);
 }
 
 TEST(Refusals, AreNamed) {

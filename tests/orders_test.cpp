@@ -653,6 +653,32 @@ TEST(AnyShape, HasThePlanOfTheChosenTiles) {
   };
   EXPECT_TRUE(stores_by_tma(512, 512, 512));
   EXPECT_FALSE(stores_by_tma(512, 511, 512));
+  // Few vectors with few outputs and long sums: tiles of the last wave are cut into k-blocks.
+  for (const auto& [m, n] : {Tile{32, 104}, {104, 32}}) {
+    const auto plan = gemm::AnyShape::prepare(product(m, n, 16384), anywhere());
+    EXPECT_GT(plan.work.shared_tiles, 0) << m << "x" << n;
+  }
+}
+
+TEST(AnyShape, GroupsAreSmallerWhereRowsOfAAreLong) {
+  using gemm::any_shape::Tiles;
+  const auto group = [](Tiles tiles, std::int64_t k) {
+    return gemm::any_shape::prepare_tiles(tiles, product(4096, 4096, k), anywhere()).work.group;
+  };
+  EXPECT_EQ(group(Tiles::ping_128x192, 12288), 8);
+  EXPECT_EQ(group(Tiles::ping_128x192, 12289), 4);
+  EXPECT_EQ(group(Tiles::ping_64x256, 16384), 16);
+  EXPECT_EQ(group(Tiles::loop_128x256, 16384), 8);
+  EXPECT_EQ(group(Tiles::turned_128x208, 16384), 8);
+}
+
+// Up to 12 times as many terms as the tile has rows.
+TEST(AnyShape, ShortSumsStartBeforeThePreviousLaunchEnds) {
+  for (const int block_m : {64, 128}) {
+    EXPECT_TRUE(gemm::any_shape::launches_dependent(product(1024, 1024, 12 * block_m), block_m));
+    EXPECT_FALSE(
+        gemm::any_shape::launches_dependent(product(1024, 1024, 12 * block_m + 1), block_m));
+  }
 }
 
 // ---- predictions against what was measured -----------------------------------------------------
