@@ -595,7 +595,13 @@ TEST(Tuner, WhatWinsOnlyWhileTheSearchKeepsTheGpuHotIsNotKept) {
             std::string::npos)
       << text;
   // If finalists were timed as hot as in the search, it would choose wrongly.
-  EXPECT_EQ(gpu.search(hot, hot).entry.winner(), leader) << "the planted heat does not show";
+  const Report wrong = gpu.search(hot, hot);
+  EXPECT_EQ(wrong.entry.winner(), leader) << "the planted heat does not show";
+  const std::string sets = differences(gpu.space[0].parameters, gpu.space[1].parameters);
+  const std::string chosen = gpu.printed(wrong);
+  EXPECT_NE(chosen.find("Chosen: " + leader + ", 1.039x the default; it sets " + sets),
+            std::string::npos)
+      << chosen;
   // The best fixed configuration is timed in the same way.
   const Report fixed = gpu.search(hot, {617, 630, 590, 700}, 2);
   EXPECT_EQ(fixed.entry.winner(), gpu.space[2].id());
