@@ -102,7 +102,7 @@ Chapter chapter_0_entry() {
 
 namespace {
 
-// 8 MB in 4 us are 2,000 GB/s; 5 GFLOP in 50 us are 100 TFLOP/s.
+// Times with which the roofs come out round: 2,000 and 100.
 void start() {
   sampled.clear(), registered.clear(), fails.clear(), launches = 1;
   cold = {{"copy", all(4)}, {"read", all(3.2)}, {"cache", all(2)}, {"fma", all(60)}};

@@ -13,7 +13,7 @@ from mutation import trial
 # Test executables that are about the files of a folder: they run first, because most bugs there end with them.
 ABOUT = {
     "common/backend/simt/": ("simt-", "device-units", "lookback"),
-    "common/harness/": ("harness-test", "oracle-test", "planted", "isolation"),
+    "common/harness/": ("harness-test", "oracle-test", "timing-test", "planted", "isolation"),
     "tools/check/": ("check-runtime-test",),
 }
 
