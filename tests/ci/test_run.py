@@ -206,7 +206,9 @@ class Run(Scripts):
         done = self.run_it("--hlep")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr.count("no --hlep"), 1)
+        self.assertNotIn("chapter-11", (self.root / "cmake.log").read_text())  # nothing is built in vain
         self.assertEqual(self.run_it("--check").stdout, "ran\nran\n")
+        self.assertIn("chapter-11", (self.root / "cmake.log").read_text())
 
     def test_a_number_of_jobs_that_is_none_is_refused_in_one_line(self):
         for jobs in ("abc", "0", "-1", "2x"):
