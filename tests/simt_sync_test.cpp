@@ -615,5 +615,75 @@ TEST(Scopes, OfStAsync) {
   expect_report(run_hear<true, 1>, {"store_async_cluster: the launch has clusters of one block"});
 }
 
+// ---- dependent launches -------------------------------------------------------------------------
+
+enum class GlobalUse { none, load, store, atomic, cp_async, bulk_load, bulk_store };
+
+/// Uses global memory. Thread 0 of block 0 waits for the launch before, of block 1 if kBlock1Waits;
+/// otherwise block 1 waits at its end.
+template <GlobalUse kUse, bool kBlock1Waits>
+__global__ void use_in_dependent_launch(unsigned* data) {
+  auto* values = dynamic_shared<unsigned>();
+  auto* bar = reinterpret_cast<uint64_t*>(values + 256);
+  const bool first = kBlock1Waits || blockIdx.x == 0;
+  unsigned* mine = data + 256 * blockIdx.x + 4 * threadIdx.x;
+  for (int i = 0; i < 4; ++i) values[4 * threadIdx.x + i] = 1;  // shared memory may be used before
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+    fence_proxy_async();
+    if (first) wait_for_previous_launch();
+  }
+  __syncthreads();
+  if (kUse == GlobalUse::load) values[4 * threadIdx.x] = *mine;  // [dependent load]
+  if (kUse == GlobalUse::store) *mine = 1;                       // [dependent store]
+  if (kUse == GlobalUse::atomic) atomicAdd(mine, 1u);            // [dependent atomic]
+  if (kUse == GlobalUse::cp_async) {
+    cp_async<16>(values + 4 * threadIdx.x, mine);  // [dependent cp_async]
+    cp_async_commit();
+    cp_async_wait<0>();
+  }
+  if (kUse == GlobalUse::bulk_load && threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(bar, 16);
+    bulk_load(values, mine, 16, bar);  // [dependent bulk_load]
+    mbarrier_wait(bar, 0);
+  }
+  if (kUse == GlobalUse::bulk_store && threadIdx.x == 0) {
+    bulk_store(mine, values, 16);  // [dependent bulk_store]
+    tma_store_commit();
+    tma_store_wait<0>();
+  }
+  if (!first && threadIdx.x == 0) wait_for_previous_launch();
+}
+
+template <GlobalUse kUse, bool kBlock1Waits, bool kDependent>
+void run_use() {
+  DeviceMemory data(2 * 256 * sizeof(unsigned), "data");
+  data.fill(0);
+  LaunchConfig config{2, 64, 1040};
+  config.dependent = kDependent;
+  launch(use_in_dependent_launch<kUse, kBlock1Waits>, config, {}, data.as<unsigned>());
+}
+
+/// Before the wait it is an error that names the place; after it, or in another launch, it is none.
+template <GlobalUse kUse>
+void expect_use_needs_wait(const std::string& does, const std::string& tag) {
+  SCOPED_TRACE(tag);
+  expect_clean(run_use<kUse, true, true>);
+  expect_clean(run_use<kUse, false, false>);
+  const std::string message = " 'data' in a dependent launch before wait_for_previous_launch()";
+  expect_report(run_use<kUse, false, true>, {"error: ", does + message, at(tag), "block (1,0,0)"});
+}
+
+TEST(DependentLaunch, UsesGlobalMemoryAfterTheWait) {
+  expect_clean(run_use<GlobalUse::none, false, true>);
+  expect_use_needs_wait<GlobalUse::load>("reads", "dependent load");
+  expect_use_needs_wait<GlobalUse::store>("writes", "dependent store");
+  expect_use_needs_wait<GlobalUse::atomic>("writes", "dependent atomic");
+  expect_use_needs_wait<GlobalUse::cp_async>("reads", "dependent cp_async");
+  expect_use_needs_wait<GlobalUse::bulk_load>("reads", "dependent bulk_load");
+  expect_use_needs_wait<GlobalUse::bulk_store>("writes", "dependent bulk_store");
+}
+
 }  // namespace
 }  // namespace cookbook

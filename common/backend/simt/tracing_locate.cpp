@@ -126,6 +126,14 @@ std::string WorkerTracer::describe_overrun(uintptr_t address, size_t bytes,
          "', which has " + std::to_string(near->bytes) + " bytes";
 }
 
+void WorkerTracer::require_previous_ended(const Thread& thread, Op op, void* pc) const {
+  if (thread.block->previous_ended) return;
+  const bool reads = op == Op::load || op == Op::async_load;
+  fail(std::string(reads ? "reads '" : "writes '") + recent_[0]->name +
+           "' in a dependent launch before wait_for_previous_launch()",
+       pc);
+}
+
 void WorkerTracer::check_alignment(Thread& thread, uintptr_t address, size_t bytes, Op op,
                                    void* pc) {
   if ((address & (bytes - 1)) != 0) report_misaligned(thread, address, bytes, op, pc);

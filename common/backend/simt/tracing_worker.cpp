@@ -115,6 +115,7 @@ void WorkerTracer::lane_access(Thread& thread, uintptr_t address, unsigned bytes
                      owner_of(offset));
     return;
   }
+  require_previous_ended(thread, op, pc);
   Buffer& buffer = *recent_[0];
   mark_sectors(buffer, address, bytes);
   check_written(buffer, address, bytes, op, pc, thread);
@@ -156,6 +157,7 @@ void WorkerTracer::bulk_access(Thread& thread, uintptr_t address, size_t bytes, 
                      owner_of(offset));
     return;
   }
+  require_previous_ended(thread, op, pc);
   uintptr_t first = address / kSectorBytes;
   const uintptr_t last = (address + bytes - 1) / kSectorBytes;
   if (first + 1 == site.next_sector) ++first;  // the piece before ended in the same sector

@@ -102,6 +102,9 @@ class WorkerTracer {
 
   static std::string describe_overrun(uintptr_t address, size_t bytes, const Allocation* near);
 
+  /// Of an access to recent_[0]: fails where the block has not waited for the launch before.
+  void require_previous_ended(const Thread& thread, Op op, void* pc) const;
+
   void check_alignment(Thread& thread, uintptr_t address, size_t bytes, Op op, void* pc);
 
   [[noreturn]] void report_misaligned(Thread& thread, uintptr_t address, size_t bytes, Op op,
