@@ -165,7 +165,7 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
 Trace make_trace(const Shared& state) {
   Trace trace;
 
-  // All program counters in one call: resolving them starts a process.
+  // All program counters and kernels in one call: resolving them starts a process.
   std::map<uint32_t, SourceLocation> locations;
   for (const auto& [key, counts] : state.sites) locations[key.second.pc];
   for (const auto& [key, found] : state.findings) {
@@ -175,6 +175,10 @@ Trace make_trace(const Shared& state) {
   }
   std::vector<void*> pcs;
   for (const auto& [token, location] : locations) pcs.push_back(pc_of(token));
+  // A kernel's first instruction, which kernel_name() then finds in the cache.
+  for (const void* kernel : state.kernel_order) {
+    pcs.push_back(const_cast<char*>(static_cast<const char*>(kernel)) + 1);
+  }
   const std::vector<SourceLocation> resolved = symbolize(pcs);
   size_t next = 0;
   for (auto& [token, location] : locations) location = resolved[next++];
