@@ -13,15 +13,14 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// The switch ends in `ret` rather than an indirect jump: every fiber returns to the point where it
-// called, which the return predictor and the branch predictors of current CPUs handle far better.
+// A switch ends in `ret`: a blocked fiber goes on in the function that blocked it, as the return
+// predictor expects. A parked fiber goes on in the kernel itself, where the lane before it has just
+// left another call behind, so that the return predictor would be wrong for nearly every lane. The
+// target of an indirect jump is predicted from where the lanes before went.
 #if defined(__x86_64__)
 
 asm(R"(
-.text
-.globl cookbook_simt_switch
-.type cookbook_simt_switch, @function
-cookbook_simt_switch:
+.macro switch_stacks
   pushq %rbp
   pushq %rbx
   pushq %r12
@@ -36,8 +35,21 @@ cookbook_simt_switch:
   popq %r12
   popq %rbx
   popq %rbp
+.endm
+.text
+.globl cookbook_simt_switch
+.type cookbook_simt_switch, @function
+cookbook_simt_switch:
+  switch_stacks
   ret
 .size cookbook_simt_switch, . - cookbook_simt_switch
+.globl cookbook_simt_switch_parked
+.type cookbook_simt_switch_parked, @function
+cookbook_simt_switch_parked:
+  switch_stacks
+  popq %rcx
+  jmp *%rcx
+.size cookbook_simt_switch_parked, . - cookbook_simt_switch_parked
 )");
 
 namespace cookbook::simt {
@@ -88,6 +100,8 @@ cookbook_simt_switch:
   add sp, sp, #160
   ret
 .size cookbook_simt_switch, . - cookbook_simt_switch
+.globl cookbook_simt_switch_parked
+.set cookbook_simt_switch_parked, cookbook_simt_switch
 )");
 
 namespace cookbook::simt {

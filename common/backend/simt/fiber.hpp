@@ -10,6 +10,8 @@ namespace cookbook::simt {
 
 // Saves the stack pointer of the running context in *save and continues at `load`.
 extern "C" void cookbook_simt_switch(void** save, void* load);
+// The same; quicker if the context at `load` goes on in the kernel (see fiber.cpp).
+extern "C" void cookbook_simt_switch_parked(void** save, void* load);
 
 // Prepares a context that calls `entry` on the stack that ends at `stack_top`. `entry` never
 // returns.

@@ -177,6 +177,7 @@ void enter(Thread* thread) {
 
 // Continues with the next thread that can run. The current one is queued, blocked, parked or has
 // exited.
+template <auto switch_to = cookbook_simt_switch>
 void schedule() {
   Worker& worker = *current_worker;
   Thread* self = current_thread;
@@ -190,7 +191,7 @@ void schedule() {
   Thread* next = worker.ready.pop();
   if (next == self) return;
   enter(next);
-  cookbook_simt_switch(&self->stack_pointer, next->stack_pointer);
+  switch_to(&self->stack_pointer, next->stack_pointer);
 }
 
 // ---- reconvergence (traced mode) ----
@@ -577,7 +578,7 @@ void bb_park(void* pc) {
   self.parked_at = static_cast<uint32_t>(warp.instruction);
   warp.parked |= 1u << self.lane;
   lane_stopped(worker, warp);
-  schedule();
+  schedule<cookbook_simt_switch_parked>();
 }
 
 void fail(const std::string& message, void* pc) {
