@@ -119,10 +119,10 @@ TEST_F(LookBack, AnUnpublishedPrefixHangsAndTheSpinIsNamed) {
 
 // It never gives way, so nothing but the watchdog sees it.
 TEST_F(LookBack, ASpinWithoutAPauseIsNamedByTheWatchdog) {
-  simt::set_time_limit(2);
+  simt::set_time_limit(1);
   EXPECT_EXIT(run(Protocol::volatiles, LookbackBug::never_published, false),
               testing::ExitedWithCode(3),
-              "no thread has finished for 2 s.*lookback[.]cu:[0-9]+.*have not started");
+              "no thread has finished for 1 s.*lookback[.]cu:[0-9]+.*have not started");
   simt::set_time_limit(60);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Waits for a flag that nobody sets.
 // exit: 3
-// options: --time-limit 2
+// options: --time-limit 1
 __global__ void wait(volatile int* flag) {
   while (*flag == 0) {  // finds: crash
   }
