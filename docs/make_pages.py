@@ -357,43 +357,66 @@ def measured(info, level):
             f"dot {timed[0].index} under the roofs</a></dd>")
 
 
+def shown_levels(info):
+    """(order, ladder, index, level) of what the page of a chapter shows: each file with the first level that is in it."""
+    shown = set()
+    for order, ladder in enumerate(ladders(info)):
+        for index, level in enumerate(ladder.levels):
+            if level.file not in shown:
+                shown.add(level.file)
+                yield order, ladder, index, level
+
+
+def wanted(info, listed):
+    """{ladder: [level, ...]}, the reports that the page shows, of what `chapter-N --list` printed."""
+    ladder, there, first, found = None, set(), {}, {}
+    for line in listed.splitlines():
+        if headline := re.match(r"(\w+): ", line):
+            ladder = headline[1]
+        elif row := re.match(r" *\d+  (\S+)", line):
+            there.add((ladder, row[1]))
+            first.setdefault(row[1], ladder)
+    for _, ladder, _, level in shown_levels(info):
+        where = ladder.name if (ladder.name, level.name) in there else first.get(level.name)
+        if where and level.name not in found.get(where, []):
+            found.setdefault(where, []).append(level.name)
+    return found
+
+
 def level_sections(info, explained):
-    """The code of a chapter, ladder by ladder; a file that was shown is not shown again."""
+    """The code of a chapter, ladder by ladder."""
     out, shown = [], set()
     first = {}  # of the reports on levels of one name
     for (_, name), text in explained.items():
         first.setdefault(name, text)
-    for order, ladder in enumerate(ladders(info)):
-        for index, level in enumerate(ladder.levels):
-            if level.file in shown:
-                continue
-            shown.add(level.file)
-            source = level.file.read_text()
-            here = level.file.relative_to(ROOT)
-            foreign = info.path not in level.file.parents
-            label = label_of(info, level)
-            title = f"{index} · {level.name}" if order == 0 else f"Another ladder: {index} · {level.name}"
-            out.append(f"\n## {title} {{#{label}}}\n")
-            facts = [(what, getattr(level, what)) for what in ("changed", "expect", "cost")]
-            rows = "".join(f"<dt>{what}</dt><dd>{html.escape(text)}</dd>" for what, text in facts if text)
-            rows += measured(info, level) if order == 0 else ""
-            blocks = [f'<dl class="level-facts">{rows}</dl>']
-            marked = frozenset()
-            previous = ladder.levels[index - 1] if index else None
-            if previous and previous.file != level.file and info.number > 0:  # chapter 0's are no ladder
-                text, added, removed, marked = difference(previous.file.read_text(), source)
-                opened = " open" if added + removed <= 80 else ""
-                blocks.append(f"<details{opened}><summary>What changed against <code>{previous.file.name}</code>: "
-                              f"{added} lines added, {removed} removed</summary>{text}</details>")
-            origin = f" (chapter {here.parts[1][:2].lstrip('0') or '0'})" if foreign else ""
-            opened = " open" if index == 0 and not foreign else ""
-            blocks.append(f"<details{opened}><summary>The whole file, <code>{here}</code>{origin}</summary>"
-                          f"{listing(source, marked)}</details>")
-            report = explained.get((ladder.name, level.name)) or first.get(level.name)
-            if report:
-                blocks.append(f"<details><summary>What <code>./run {info.number} --explain --level {html.escape(level.name)}"
-                              f"</code> prints</summary><pre class=\"report\">{html.escape(report)}</pre></details>")
-            out.append(raw("\n".join(blocks)))
+    for order, ladder, index, level in shown_levels(info):
+        shown.add(level.file)
+        source = level.file.read_text()
+        here = level.file.relative_to(ROOT)
+        foreign = info.path not in level.file.parents
+        label = label_of(info, level)
+        title = f"{index} · {level.name}" if order == 0 else f"Another ladder: {index} · {level.name}"
+        out.append(f"\n## {title} {{#{label}}}\n")
+        facts = [(what, getattr(level, what)) for what in ("changed", "expect", "cost")]
+        rows = "".join(f"<dt>{what}</dt><dd>{html.escape(text)}</dd>" for what, text in facts if text)
+        rows += measured(info, level) if order == 0 else ""
+        blocks = [f'<dl class="level-facts">{rows}</dl>']
+        marked = frozenset()
+        previous = ladder.levels[index - 1] if index else None
+        if previous and previous.file != level.file and info.number > 0:  # chapter 0's are no ladder
+            text, added, removed, marked = difference(previous.file.read_text(), source)
+            opened = " open" if added + removed <= 80 else ""
+            blocks.append(f"<details{opened}><summary>What changed against <code>{previous.file.name}</code>: "
+                          f"{added} lines added, {removed} removed</summary>{text}</details>")
+        origin = f" (chapter {here.parts[1][:2].lstrip('0') or '0'})" if foreign else ""
+        opened = " open" if index == 0 and not foreign else ""
+        blocks.append(f"<details{opened}><summary>The whole file, <code>{here}</code>{origin}</summary>"
+                      f"{listing(source, marked)}</details>")
+        report = explained.get((ladder.name, level.name)) or first.get(level.name)
+        if report:
+            blocks.append(f"<details><summary>What <code>./run {info.number} --explain --level {html.escape(level.name)}"
+                          f"</code> prints</summary><pre class=\"report\">{html.escape(report)}</pre></details>")
+        out.append(raw("\n".join(blocks)))
     rest = [file for pattern in ("*.hpp", "*.cuh", "kernels_*.cu", "libraries.cu") for file in sorted(info.path.glob(pattern))
             if file not in shown]
     if rest:
@@ -439,10 +462,20 @@ def chapter_page(info, pages, html_folder, explained):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--html", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--html", type=Path)
     parser.add_argument("--explain", type=Path)
+    parser.add_argument("--wanted", type=int, metavar="CHAPTER", help="print only which reports its page shows, a "
+                        "line per ladder: its name and those of levels. Reads what the chapter's --list prints")
     options = parser.parse_args()
+    if options.wanted is not None:
+        for info in book.chapters():
+            if info.number == options.wanted:
+                for ladder, levels in wanted(info, sys.stdin.read()).items():
+                    print(ladder, *levels)
+        return 0
+    if not options.out or not options.html:
+        parser.error("needs --out and --html")
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
     options.html.mkdir(parents=True, exist_ok=True)

@@ -249,6 +249,15 @@ class Pages(unittest.TestCase):
         self.assertIn('| 3 | <a href="#chapter_7_level_3_swizzle_128">', text[text.index("**smem_swizzle**"):])
         self.assertIn('| 3 | <a href="#chapter_7_swizzle_128">', text[text.index("**wgmma_swizzle**"):])
 
+    def test_reports_are_asked_of_the_levels_that_the_page_shows(self):
+        """A file once, from its own ladder, or from another one where its own is not listed."""
+        info = next(info for info in make_pages.book.chapters() if info.number == 9)
+        listed = ("softmax: softmax of every row\n  0  three_passes       start\n  2  online    merged: pairs\n"
+                  "softmax_bf16: the same\n  0  three_passes       start\n 10  packed_rows   short rows\n")
+        self.assertEqual(make_pages.wanted(info, listed),
+                         {"softmax": ["three_passes", "online"], "softmax_bf16": ["packed_rows"]})
+        self.assertEqual(make_pages.wanted(info, ""), {})
+
     def test_a_link_to_nowhere_fails(self):
         with self.assertRaises(SystemExit):
             make_pages.convert("see [this](gone.md)", make_pages.ROOT, {}, Path("unused"))

@@ -622,14 +622,19 @@ class Docs(Scripts):
         shutil.copytree(ROOT / "docs", self.root / "docs", ignore=shutil.ignore_patterns("__pycache__"))
         for tool in ("apt-get", "doxygen"):
             self.script(f"bin/{tool}", "exit 0")
-        self.script("bin/python3", 'echo "$*"; exit 7')  # the step after --explain
+        self.python("gemm untuned tuned")
         self.script("build/simt/chapter-11-traced", "exit 0")
+
+    def python(self, wanted):
+        """What the pages show of a chapter; the step after --explain fails."""
+        self.script("bin/python3", f'case "$*" in *--wanted*) echo "{wanted}"; exit 0;; esac; echo "$*"; exit 7')
 
     def build(self):
         return subprocess.run([self.root / "docs/build.sh"], env=self.environment(None), capture_output=True, text=True)
 
     def test_a_chapter_that_cannot_explain_fails_and_says_why(self):
-        self.script("build/simt/chapter-11", "echo the level before; echo the reason >&2; exit 3")
+        self.script("build/simt/chapter-11", "[ $1 != --list ] || exit 0\n"
+                    "echo the level before; echo the reason >&2; exit 3")
         done = self.build()
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("chapter-11 --explain ended with status 3", done.stderr)
@@ -637,6 +642,12 @@ class Docs(Scripts):
         self.assertIn("the reason", done.stderr)
         self.script("build/simt/chapter-11", "kill -SEGV $$")
         self.assertEqual(self.build().returncode, 1)
+
+    def test_a_chapter_of_which_nothing_is_shown_fails(self):
+        self.python("")
+        done = self.build()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the page of chapter 11 shows none", done.stderr)
 
     def test_a_failure_names_a_half_built_folder(self):
         reason = "docs: build/simt is half built or older than the sources"
@@ -650,7 +661,8 @@ class Docs(Scripts):
         done = self.build()
         self.assertEqual(done.returncode, 7, done.stderr)
         self.assertIn("docs/make_pages.py", done.stdout)
-        self.assertEqual((self.root / "build/docs/explain/11.txt").read_text(), "11: --explain\n")
+        self.assertEqual((self.root / "build/docs/explain/11.txt").read_text(),
+                         "11: --explain --ladder gemm --level untuned --level tuned\n")
 
 
 class Ci(Scripts):
