@@ -1165,6 +1165,20 @@ void expect_claim(const Claim& claim, const std::string& text, Metric metric, Re
   EXPECT_EQ(claim.tolerance, tolerance) << text;
 }
 
+TEST(Claims, NumbersAreWrittenInGroupsOfThreeDigits) {
+  EXPECT_EQ(number_text(0), "0");
+  EXPECT_EQ(number_text(999), "999");
+  EXPECT_EQ(number_text(1000), "1,000");
+  EXPECT_EQ(number_text(123456), "123,456");
+  EXPECT_EQ(number_text(-999), "-999");
+  EXPECT_EQ(number_text(-123456), "-123,456");
+  EXPECT_EQ(number_text(999999999999999), "999,999,999,999,999");
+  EXPECT_EQ(number_text(1e15), "1e+15");
+  EXPECT_EQ(number_text(-1e15), "-1e+15");
+  EXPECT_EQ(number_text(1234567.5), "1.23457e+06");
+  EXPECT_EQ(number_text(-0.5), "-0.5");
+}
+
 TEST(Claims, WhatEachFunctionMakes) {
   const Accesses in = global_loads("in");
   using M = Metric;
