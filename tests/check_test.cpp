@@ -986,6 +986,15 @@ int count(const HostTensor& tensor, Is is) {
   return found;
 }
 
+TEST(InputKinds, OfAnEmptyTensorAreNothing) {
+  for (const InputKind kind : {InputKind::normal, InputKind::one_nan, InputKind::one_hot}) {
+    HostTensor no_rows({"in", DType::f32, 0, 4, 4, Role::input});
+    HostTensor no_columns({"in", DType::f32, 4, 0, 4, Role::input});
+    EXPECT_NO_THROW(draw(no_rows, kind, 3));
+    EXPECT_NO_THROW(draw(no_columns, kind, 3));
+  }
+}
+
 TEST(InputKinds, EachHoldsWhatItsNameSays) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const HostTensor normal = drawn(InputKind::normal, dtype);
