@@ -412,6 +412,50 @@ __global__ void tma_copy(const __grid_constant__ TensorMap from,
   }
 }
 
+// Four floats of a tensor of 8 x 3 x 4 x 5 x 6 or of its first dimensions. Every coordinate
+// differs.
+template <int kRank>
+__global__ void tma_load_at(const __grid_constant__ TensorMap map, float* out) {
+  float* tile = dynamic_shared<float>();
+  auto* bar = reinterpret_cast<uint64_t*>(tile + 32);
+  mbarrier_init(bar, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(bar, 16);
+  if (kRank == 1) tma_load_1d(tile, &map, bar, 4);
+  if (kRank == 2) tma_load_2d(tile, &map, bar, 4, 2);
+  if (kRank == 3) tma_load_3d(tile, &map, bar, 4, 2, 1);
+  if (kRank == 4) tma_load_4d(tile, &map, bar, 4, 2, 1, 3);
+  if (kRank == 5) tma_load_5d(tile, &map, bar, 4, 2, 1, 3, 5);
+  mbarrier_wait(bar, 0);
+  for (int i = 0; i < 4; ++i) out[i] = tile[i];
+}
+
+template <int kRank>
+void expect_load_at(int row) {
+  const Matrix<float> in(3 * 4 * 5 * 6, 8, "in", 7);
+  DeviceMemory out(16, "out");
+  const std::vector<uint64_t> extents = {8, 3, 4, 5, 6}, strides = {32, 96, 384, 1920};
+  TensorMapSpec spec;
+  spec.dtype = tensor_type<float>();
+  spec.base = in.data();
+  spec.extents.assign(extents.begin(), extents.begin() + kRank);
+  spec.strides_bytes.assign(strides.begin(), strides.begin() + kRank - 1);
+  spec.box.assign(kRank, 1);
+  spec.box[0] = 4;
+  launch(tma_load_at<kRank>, {1, 1, 256}, {}, make_tensor_map(spec), out.as<float>());
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(floats(out)[static_cast<size_t>(i)], in(row, 4 + i)) << "rank " << kRank;
+  }
+}
+
+TEST(Tma, EachCoordinateIsOfItsOwnDimension) {
+  expect_load_at<1>(0);
+  expect_load_at<2>(2);
+  expect_load_at<3>(2 + 3 * 1);
+  expect_load_at<4>(2 + 3 * (1 + 4 * 3));
+  expect_load_at<5>(2 + 3 * (1 + 4 * (3 + 5 * 5)));
+}
+
 // A box of 16 floats to static shared memory, whose address no block of dynamic memory holds.
 __global__ void tma_to_static(const __grid_constant__ TensorMap from, float* out) {
   alignas(128) __shared__ float tile[16];
