@@ -986,6 +986,15 @@ int count(const HostTensor& tensor, Is is) {
   return found;
 }
 
+TEST(InputKinds, OfAnEmptyTensorAreNothing) {
+  for (const InputKind kind : {InputKind::normal, InputKind::one_nan, InputKind::one_hot}) {
+    HostTensor no_rows({"in", DType::f32, 0, 4, 4, Role::input});
+    HostTensor no_columns({"in", DType::f32, 4, 0, 4, Role::input});
+    EXPECT_NO_THROW(draw(no_rows, kind, 3));
+    EXPECT_NO_THROW(draw(no_columns, kind, 3));
+  }
+}
+
 TEST(InputKinds, EachHoldsWhatItsNameSays) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const HostTensor normal = drawn(InputKind::normal, dtype);
@@ -1163,6 +1172,20 @@ void expect_claim(const Claim& claim, const std::string& text, Metric metric, Re
   EXPECT_EQ(claim.relation, relation) << text;
   EXPECT_EQ(claim.value, value) << text;
   EXPECT_EQ(claim.tolerance, tolerance) << text;
+}
+
+TEST(Claims, NumbersAreWrittenInGroupsOfThreeDigits) {
+  EXPECT_EQ(number_text(0), "0");
+  EXPECT_EQ(number_text(999), "999");
+  EXPECT_EQ(number_text(1000), "1,000");
+  EXPECT_EQ(number_text(123456), "123,456");
+  EXPECT_EQ(number_text(-999), "-999");
+  EXPECT_EQ(number_text(-123456), "-123,456");
+  EXPECT_EQ(number_text(999999999999999), "999,999,999,999,999");
+  EXPECT_EQ(number_text(1e15), "1e+15");
+  EXPECT_EQ(number_text(-1e15), "-1e+15");
+  EXPECT_EQ(number_text(1234567.5), "1.23457e+06");
+  EXPECT_EQ(number_text(-0.5), "-0.5");
 }
 
 TEST(Claims, WhatEachFunctionMakes) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -198,6 +199,12 @@ TEST(Mma, ToTf32RoundsToNearestAwayFromZero) {
   EXPECT_EQ(to_tf32(1.0f), 0x3f800000u);
   EXPECT_EQ(to_tf32(1.0f + 0x1p-11f), 0x3f802000u);  // half an ulp, away from zero
   EXPECT_EQ(to_tf32(1.0f + 0x1p-12f), 0x3f800000u);
+  EXPECT_EQ(to_tf32(-1.0f - 0x1p-11f), 0xbf802000u);
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(to_tf32(std::numeric_limits<float>::max()), 0x7f800000u);  // rounds to infinity
+  EXPECT_EQ(to_tf32(infinity), 0x7f800000u);
+  EXPECT_EQ(to_tf32(-infinity), 0xff800000u);
+  EXPECT_EQ(to_tf32(std::nanf("")), 0x7fffffffu);
 }
 
 TEST(Numbers, SixteenBitFormatsRoundTrip) {
@@ -305,16 +312,50 @@ TEST(CpAsync, ArrivesOnBarrier) {
   });
 }
 
-__global__ void cp_async_misaligned(const float* in) {
-  cp_async<16>(dynamic_shared<float>() + 1, in);
+// What the barrier has said to be there may be changed before the thread waits for its own copies.
+__global__ void cp_async_changed_before_the_wait(const float* in, float* out) {
+  auto* bar = dynamic_shared<uint64_t>();
+  float* stage = dynamic_shared<float>() + 32;
+  if (threadIdx.x == 0) mbarrier_init(bar, blockDim.x);
+  __syncthreads();
+  cp_async<4>(stage + threadIdx.x, in + threadIdx.x);
+  cp_async_mbarrier_arrive_noinc(bar);
+  mbarrier_wait(bar, 0);
+  stage[threadIdx.x] += 1;
+  cp_async_commit();
+  cp_async_wait<0>();
+  out[threadIdx.x] = stage[threadIdx.x];
 }
 
-TEST(CpAsync, RefusesMisalignedAddress) {
+TEST(CpAsync, LandsOnce) {
   const Matrix<float> in(1, 64, "in", 1);
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(cp_async_misaligned, {1, 32, 512}, {}, in.data());
-                  }),
-                  "cp_async: the destination is not aligned to 16 bytes");
+  DeviceMemory out(64 * 4, "out");
+  for_all_schedules([&] {
+    launch(cp_async_changed_before_the_wait, {1, 64, 512}, {}, in.data(), out.as<float>());
+    const std::vector<float> got = floats(out);
+    for (int i = 0; i < 64; ++i) ASSERT_EQ(got[static_cast<size_t>(i)], in(0, i) + 1);
+  });
+}
+
+__global__ void cp_async_at(const float* in, int from, int to, int valid_bytes) {
+  cp_async_zfill<16>(dynamic_shared<float>() + to, in + from, valid_bytes);
+  cp_async_commit();
+  cp_async_wait<0>();
+}
+
+TEST(CpAsync, RefusesMisalignedAddressesAndWrongSizes) {
+  const Matrix<float> in(1, 64, "in", 1);
+  const auto error = [&](int from, int to, int valid_bytes) {
+    return error_of([&] {
+      launch(cp_async_at, {1, 1, 512}, {}, in.data(), from, to, valid_bytes);
+    });
+  };
+  EXPECT_EQ(error(4, 8, 16), "");
+  EXPECT_EQ(error(4, 8, 0), "");
+  EXPECT_CONTAINS(error(4, 1, 16), "cp_async: the destination is not aligned to 16 bytes");
+  EXPECT_CONTAINS(error(2, 8, 16), "cp_async: the source is not aligned to 16 bytes");
+  EXPECT_CONTAINS(error(4, 8, -1), "cp_async_zfill: 0 to 16 valid bytes, got -1");
+  EXPECT_CONTAINS(error(4, 8, 17), "cp_async_zfill: 0 to 16 valid bytes, got 17");
 }
 
 // ---- tensor maps
@@ -369,6 +410,50 @@ __global__ void tma_copy(const __grid_constant__ TensorMap from,
     tma_store_commit();
     tma_store_wait<0>();
   }
+}
+
+// Four floats of a tensor of 8 x 3 x 4 x 5 x 6 or of its first dimensions. Every coordinate
+// differs.
+template <int kRank>
+__global__ void tma_load_at(const __grid_constant__ TensorMap map, float* out) {
+  float* tile = dynamic_shared<float>();
+  auto* bar = reinterpret_cast<uint64_t*>(tile + 32);
+  mbarrier_init(bar, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(bar, 16);
+  if (kRank == 1) tma_load_1d(tile, &map, bar, 4);
+  if (kRank == 2) tma_load_2d(tile, &map, bar, 4, 2);
+  if (kRank == 3) tma_load_3d(tile, &map, bar, 4, 2, 1);
+  if (kRank == 4) tma_load_4d(tile, &map, bar, 4, 2, 1, 3);
+  if (kRank == 5) tma_load_5d(tile, &map, bar, 4, 2, 1, 3, 5);
+  mbarrier_wait(bar, 0);
+  for (int i = 0; i < 4; ++i) out[i] = tile[i];
+}
+
+template <int kRank>
+void expect_load_at(int row) {
+  const Matrix<float> in(3 * 4 * 5 * 6, 8, "in", 7);
+  DeviceMemory out(16, "out");
+  const std::vector<uint64_t> extents = {8, 3, 4, 5, 6}, strides = {32, 96, 384, 1920};
+  TensorMapSpec spec;
+  spec.dtype = tensor_type<float>();
+  spec.base = in.data();
+  spec.extents.assign(extents.begin(), extents.begin() + kRank);
+  spec.strides_bytes.assign(strides.begin(), strides.begin() + kRank - 1);
+  spec.box.assign(kRank, 1);
+  spec.box[0] = 4;
+  launch(tma_load_at<kRank>, {1, 1, 256}, {}, make_tensor_map(spec), out.as<float>());
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(floats(out)[static_cast<size_t>(i)], in(row, 4 + i)) << "rank " << kRank;
+  }
+}
+
+TEST(Tma, EachCoordinateIsOfItsOwnDimension) {
+  expect_load_at<1>(0);
+  expect_load_at<2>(2);
+  expect_load_at<3>(2 + 3 * 1);
+  expect_load_at<4>(2 + 3 * (1 + 4 * 3));
+  expect_load_at<5>(2 + 3 * (1 + 4 * (3 + 5 * 5)));
 }
 
 // A box of 16 floats to static shared memory, whose address no block of dynamic memory holds.

@@ -127,6 +127,33 @@ TEST(Counters, CpAsyncIsCountedPerWarp) {
   EXPECT_EQ(sectors, 16u);
 }
 
+__global__ void load_tile(const __grid_constant__ TensorMap map, uint32_t bytes) {
+  float* tile = dynamic_shared<float>();
+  auto* bar = reinterpret_cast<uint64_t*>(tile + 256);
+  mbarrier_init(bar, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(bar, bytes);
+  tma_load_2d(tile, &map, bar, 0, 0);
+  mbarrier_wait(bar, 0);
+}
+
+/// Sectors of one box of four rows of 48 bytes.
+uint64_t sectors_of_load(int columns) {
+  DeviceMemory in(4096, "in");
+  in.fill(0);
+  const TensorMap map = map_2d<float>(in.data(), 4, columns, 4, 12, Swizzle::none);
+  const Trace trace = trace_of([&] { launch(load_tile, {1, 1, 1040}, {}, map, 192u); });
+  EXPECT_NO_FINDINGS(trace);
+  const AccessSite* site = find_site(trace, Space::global, Op::async_load);
+  EXPECT_TRUE(site != nullptr && site->requests == 1 && site->bytes == 192);
+  return site == nullptr ? 0 : site->sectors;
+}
+
+TEST(Counters, RowsOfABoxShareASector) {
+  EXPECT_EQ(sectors_of_load(12), 6u);  // one behind the other: a sector belongs to two rows
+  EXPECT_EQ(sectors_of_load(16), 8u);  // 64 bytes apart
+}
+
 // ---- correct kernels
 // --------------------------------------------------------------------------------
 

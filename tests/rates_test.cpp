@@ -108,6 +108,56 @@ TEST(Rates, OperationsOfItsOwnKind) {
   EXPECT_EQ(to_json(ladder_of(1, 0)).contains("own_gops"), false);
 }
 
+// What is measured has its own place in the results file, for a level and for a library.
+TEST(Rates, TheResultsFileKeepsEachNumberApart) {
+  LadderResult result = ladder_of(1, 1);
+  result.clocks = {{1.5, 1980, 2619, 41, 612.5}};
+  LevelResult& level = result.levels[0];
+  level.name = "tiled", level.max_error = 0.25, level.error_bound = 0.5;
+  level.cold = Timing{4, 3, 5, 90}, level.hot = Timing{2, 1, 3, 80};
+  level.gbps = 10, level.tflops = 20, level.roof_fraction = 0.75;
+  level.vs_previous = Ratio{1.5, 1.25, 1.75}, level.vs_reference = Ratio{0.5, 0.25, 0.625};
+  level.reference_name = "cuBLAS";
+  ReferenceResult& library = result.references[0];
+  library.name = "cuBLAS", library.reason = "slow";
+  library.cold = Timing{7, 6, 8, 70}, library.hot = Timing{5, 4, 6, 60};
+  library.gbps = 30, library.tflops = 40;
+  const auto run = to_json(result);
+  const auto parsed = [](const char* text) { return nlohmann::ordered_json::parse(text); };
+  EXPECT_EQ(run.at("problem").at("bytes"), 4e6);
+  EXPECT_EQ(run.at("problem").at("flops"), 8e9);
+  EXPECT_EQ(run.at("clocks"), parsed(R"([{"seconds": 1.5, "sm_mhz": 1980, "memory_mhz": 2619,
+                                          "celsius": 41, "watts": 612.5}])"));
+  EXPECT_EQ(run.at("levels").at(0), parsed(R"({
+    "name": "tiled", "changed": "", "expect": "", "source_sha256": null, "status": "ok",
+    "reason": null, "max_error": 0.25, "error_bound": 0.5,
+    "time_us": {"median": 4.0, "q1": 3.0, "q3": 5.0, "n": 90},
+    "time_hot_us": {"median": 2.0, "q1": 1.0, "q3": 3.0, "n": 80},
+    "gbps": 10.0, "tflops": 20.0, "roof_fraction": 0.75,
+    "vs_previous": {"ratio": 1.5, "low": 1.25, "high": 1.75, "verdict": "faster"},
+    "vs_reference": {"ratio": 0.5, "low": 0.25, "high": 0.625, "name": "cuBLAS"},
+    "counters": null, "claims": [], "findings": []})"));
+  EXPECT_EQ(run.at("references"), parsed(R"([{
+    "name": "cuBLAS", "status": "ok", "reason": "slow",
+    "time_us": {"median": 7.0, "q1": 6.0, "q3": 8.0, "n": 70},
+    "time_hot_us": {"median": 5.0, "q1": 4.0, "q3": 6.0, "n": 60},
+    "gbps": 30.0, "tflops": 40.0}])"));
+}
+
+TEST(Rates, TheVerdictNeedsTwoPerCentAndTheWholeInterval) {
+  const auto verdict = [](double ratio, double low, double high) {
+    LadderResult result = ladder_of(1, 0);
+    result.levels[0].vs_previous = Ratio{ratio, low, high};
+    return to_json(result).at("levels").at(0).at("vs_previous").at("verdict").get<std::string>();
+  };
+  EXPECT_EQ(verdict(1.02, 1.001, 1.1), "faster");
+  EXPECT_EQ(verdict(1.019, 1.001, 1.1), "same");
+  EXPECT_EQ(verdict(1.5, 1, 2), "same");
+  EXPECT_EQ(verdict(1 / 1.02, 0.9, 0.999), "slower");
+  EXPECT_EQ(verdict(0.981, 0.9, 0.999), "same");
+  EXPECT_EQ(verdict(0.5, 0.25, 1), "same");
+}
+
 TEST(Rates, ALevelIsOverItsRoofByMoreThanThreePerCent) {
   LevelResult level;
   EXPECT_FALSE(over_its_roof(level));  // no roof is known

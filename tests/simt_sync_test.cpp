@@ -615,6 +615,38 @@ TEST(Scopes, OfStAsync) {
   expect_report(run_hear<true, 1>, {"store_async_cluster: the launch has clusters of one block"});
 }
 
+/// Thread 0 copies; all threads read the copy. Its completion is known by the mbarrier alone.
+template <bool kWaits>
+__global__ void copy_for_others(const float* in, float* out) {
+  float* stage = dynamic_shared<float>();
+  auto* bar = reinterpret_cast<uint64_t*>(stage + 4);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    cp_async<4>(stage, in);  // [copied for others]
+    cp_async_mbarrier_arrive_noinc(bar);
+  }
+  __syncthreads();
+  if (kWaits || threadIdx.x == 0) mbarrier_wait(bar, 0);
+  out[threadIdx.x] = *stage;  // [read by others]
+  if (threadIdx.x == 0) {
+    cp_async_commit();
+    cp_async_wait<0>();
+  }
+}
+
+template <bool kWaits>
+void run_copy_for_others() {
+  DeviceMemory in(4, "in"), out(256, "out");
+  in.fill(0);
+  launch(copy_for_others<kWaits>, {1, 64, 64}, {}, in.as<float>(), out.as<float>());
+}
+
+TEST(Barriers, OrderTheCopiesThatArriveOnThem) {
+  expect_clean(run_copy_for_others<true>);
+  expect_report(run_copy_for_others<false>,
+                {"race: ", at("copied for others"), at("read by others")});
+}
+
 // ---- dependent launches -------------------------------------------------------------------------
 
 enum class GlobalUse { none, load, store, atomic, cp_async, bulk_load, bulk_store };
