@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What a chapter's main function calls. Without level.hpp, because there are many such functions.
+// What the main function of a chapter without libraries calls. It does not include level.hpp,
+// because there are many such functions.
 #pragma once
 
 namespace cookbook {
 
 struct Chapter;
-struct Libraries;
 
-/// runner.hpp has it for what these functions return. libraries: may be null.
-int run_chapter(Chapter (*chapter)(), int argc, char** argv, Libraries (*libraries)());
+/// run_chapter() of runner.hpp for what `chapter` returns, without libraries.
+int run_chapter(Chapter (*chapter)(), int argc, char** argv);
 
 }  // namespace cookbook

@@ -298,9 +298,7 @@ std::vector<LevelEntry> rows() {
 /// members of a level, so `make_level` makes one.
 using ReferenceEntry = LevelEntry;
 /// Ladder name and its library.
-struct Libraries : std::vector<std::pair<std::string, ReferenceEntry>> {
-  using std::vector<std::pair<std::string, ReferenceEntry>>::vector;
-};
+using Libraries = std::vector<std::pair<std::string, ReferenceEntry>>;
 
 /// A chapter of the book, or a reader's capstone: the ladders of one folder.
 struct Chapter {

@@ -199,8 +199,8 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
   }
 }
 
-int run_chapter(Chapter (*chapter)(), int argc, char** argv, Libraries (*libraries)()) {
-  return run_chapter(chapter(), argc, argv, libraries ? libraries() : Libraries());
+int run_chapter(Chapter (*chapter)(), int argc, char** argv) {
+  return run_chapter(chapter(), argc, argv, {});
 }
 
 }  // namespace cookbook
