@@ -200,7 +200,7 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
 }
 
 int run_chapter(Chapter (*chapter)(), int argc, char** argv) {
-  return run_chapter(chapter(), argc, argv, {});
+  return run_chapter(chapter(), argc, argv, Libraries());
 }
 
 }  // namespace cookbook
