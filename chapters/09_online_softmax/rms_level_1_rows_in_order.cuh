@@ -207,6 +207,10 @@ struct RowsInOrder : Client::Level {
   /// Plans this level's kernel, for rows of up to 16,384 elements with 16-byte accesses.
   static void plan_in_order(Plan& plan) {
     plan.start_in_order = pick(plan.problem.shape.cols);
+    add_counter(plan);
+  }
+
+  static void add_counter(Plan& plan) {
     plan.counter = std::make_shared<DeviceMemory>(sizeof(RowCounter), "row counter");
     plan.counter->fill(0);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// RMSNorm of long rows: a cluster stays for many rows. Each of its blocks loads its slice of the
-// weights once, and the next rows while it finishes this one.
+// RMSNorm of long rows: a cluster stays for many rows, which it takes in order. Each of its blocks
+// loads its slice of the weights once, and the next rows while it finishes this one.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,21 @@ struct HeldWeightsConfig {
   static constexpr int kCapacity = kSlice * kPack;             // longest slice
   static constexpr int kStagesBytes = kStages * kSlice * 16;
   static_assert(kStagesBytes <= 200 * 1024, "one block per SM");
+  /// What a block tells the others of its cluster about a row. The first block's has the number of
+  /// a later row as well: that of the load that the next row's stage makes room for.
+  struct Message {
+    typename Op::Partial part;
+    int row;
+  };
 };
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     held_weights_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
-                      Shape shape, typename C::Op op) {
+                      Shape shape, typename C::Op op, RowCounter* counter) {
   using T = typename C::T;
   using Partial = typename C::Op::Partial;
+  using Message = typename C::Message;
   constexpr int kWarps = C::kThreads / kWarpSize;
   const int blocks = cluster_size(), rank = cluster_block_rank();
   const int thread = threadIdx.x;
@@ -37,33 +44,36 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   auto* stages = reinterpret_cast<uint4*>(memory);                          // (stage, access)
   auto* full = reinterpret_cast<std::uint64_t*>(memory + C::kStagesBytes);  // stage s has arrived
   auto* tables_full = full + C::kStages;                                    // table t is complete
-  auto* tables = reinterpret_cast<Partial*>(tables_full + 2);  // (table, block of the cluster)
-  Partial* const warps = tables + 2 * blocks;                  // (table, warp of this block)
+  auto* tables = reinterpret_cast<Message*>(tables_full + 2);     // (table, block of the cluster)
+  auto* warps = reinterpret_cast<Partial*>(tables + 2 * blocks);  // (table, warp of this block)
+  auto* rows = reinterpret_cast<int*>(warps + 2 * kWarps);  // what a stage holds; -1: no more rows
 
   const int vectors = static_cast<int>(shape.cols) / C::kPack;
   const int slice = (vectors + blocks - 1) / blocks;             // contiguous accesses
   const int count = max(min(vectors - rank * slice, slice), 0);  // of them in this block's slice
-  const std::uint32_t table_bytes = blocks * sizeof(Partial);
-  const std::int64_t clusters = gridDim.x / blocks, first_row = blockIdx.x / blocks;
+  const std::uint32_t table_bytes = blocks * sizeof(Message);
+  const int clusters = gridDim.x / blocks, cluster = blockIdx.x / blocks;
   in += rank * slice * C::kPack;
   out += (rank * slice + thread) * C::kPack;
   op.skip(rank * slice * C::kPack);
-  const auto load = [&](int stage, std::int64_t row) {  // by one thread
-    if (row >= shape.rows) return;
-    mbarrier_arrive_expect_tx(&full[stage], 16 * count);
-    if (count > 0) {
+  const auto load = [&](int stage, int row) {  // by one thread
+    rows[stage] = row < shape.rows ? row : -1;
+    if (row < shape.rows && count > 0) {
+      mbarrier_arrive_expect_tx(&full[stage], 16 * count);
       bulk_load(&stages[stage * C::kSlice], in + row * shape.in_pitch, 16 * count, &full[stage]);
+    } else {
+      mbarrier_arrive(&full[stage]);
     }
   };
-  const auto expect = [&](int table, std::int64_t row) {  // by one thread
-    if (row < shape.rows) mbarrier_arrive_expect_tx(&tables_full[table], table_bytes);
+  const auto expect = [&](int table, int stage) {  // by one thread; the stage's row uses the table
+    if (rows[stage] >= 0) mbarrier_arrive_expect_tx(&tables_full[table], table_bytes);
   };
   if (thread == 0) {
     for (int s = 0; s < C::kStages; ++s) mbarrier_init(&full[s], 1);
     for (int t = 0; t < 2; ++t) mbarrier_init(&tables_full[t], 1);
     fence_mbarrier_init();
-    for (int s = 0; s < C::kStages; ++s) load(s, first_row + s * clusters);
-    for (int t = 0; t < 2; ++t) expect(t, first_row + t * clusters);
+    for (int s = 0; s < C::kStages; ++s) load(s, cluster + s * clusters);
+    for (int t = 0; t < 2; ++t) expect(t, t);
   }
   __syncthreads();  // the barriers are initialised
   cluster_arrive_relaxed();
@@ -73,28 +83,37 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const int i = thread + v * C::kThreads;
     if (i < count) weights[v] = load_vector<Pack<T, C::kPack>>(op.weight + i * C::kPack);
   }
+  // The first rows are the same in every launch. The counter gives the others, to the first block.
+  int next = cluster + C::kStages * clusters;  // the row of the next load
+  const bool asks = rank == 0 && thread == 0;
+  unsigned ticket = asks ? atomicAdd(&counter->taken, 1u) : 0;
   cluster_wait();  // all blocks have initialised their barriers
 
-  int stage = 0, stage_parity = 0, table = 0, table_parity = 0;
-  for (std::int64_t row = first_row; row < shape.rows; row += clusters) {
+  for (int stage = 0, stage_parity = 0, table = 0, table_parity = 0;;) {
     mbarrier_wait(&full[stage], stage_parity);
+    const std::int64_t row = rows[stage];
+    if (row < 0) break;  // in all blocks of the cluster
     Elements<C> x;
     const Partial mine = read_stage<C>(stages, stage * C::kSlice, thread, count, op, x);
     Partial whole = op.template merge_lanes<kWarpSize>(mine);
     if (lane_idx() == 0) warps[table * kWarps + warp_idx()] = whole;
     __syncthreads();  // every warp's Partial is in the table, and the stage has been read
-    if (thread == 0) load(stage, row + C::kStages * clusters);
+    if (thread == 0) load(stage, next);
     if (warp_idx() == 0) {
       whole = op.template merge_lanes<kWarps>(warps[table * kWarps + lane_idx() % kWarps]);
-      if (lane_idx() < blocks) {  // lane r sends this block's Partial to block r
-        store_async_cluster(&tables[table * blocks + rank], whole, &tables_full[table], lane_idx());
+      const int later = (C::kStages + 1) * clusters + __shfl_sync(kFullWarp, ticket, 0);
+      if (lane_idx() < blocks) {  // lane r sends this block's message to block r
+        store_async_cluster(&tables[table * blocks + rank], Message{whole, later},
+                            &tables_full[table], lane_idx());
       }
+      if (asks) ticket = atomicAdd(&counter->taken, 1u);  // it arrives while this row is finished
     }
     mbarrier_wait_cluster(&tables_full[table], table_parity);
-    // No block sends to this table again before all have sent the next row's Partials.
-    if (thread == 0) expect(table, row + 2 * clusters);
+    // No block sends to this table again before all have sent the next row's messages.
+    if (thread == 0) expect(table, (stage + 2) % C::kStages);
+    next = tables[table * blocks].row;
     const int block = lane_idx() % kMaxCluster;
-    whole = block < blocks ? tables[table * blocks + block] : Partial{};
+    whole = block < blocks ? tables[table * blocks + block].part : Partial{};
     whole = op.template merge_lanes<kMaxCluster>(whole);
 
     const float factor = op.factor(mine, whole);
@@ -102,6 +121,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     if (++stage == C::kStages) stage = 0, stage_parity ^= 1;
     table ^= 1;
     if (table == 0) table_parity ^= 1;
+  }
+  if (asks) {  // the last cluster leaves zeros for the next launch
+    const unsigned last = static_cast<unsigned>(clusters) - 1;
+    if (atomicInc(&counter->ended, last) == last) counter->taken = 0;
   }
 }
 
@@ -134,17 +157,19 @@ int clusters_at_once([[maybe_unused]] void (*kernel)(P...), const LaunchConfig& 
 template <class C>
 LaunchConfig held_weights_launch(const RowPlan<typename C::Client>& plan) {
   const size_t barriers = (C::kStages + 2) * sizeof(std::uint64_t);
-  const size_t tables =
-      2 * (plan.cluster + C::kThreads / kWarpSize) * sizeof(typename C::Op::Partial);
+  const size_t tables = 2 * plan.cluster * sizeof(typename C::Message) +
+                        2 * C::kThreads / kWarpSize * sizeof(typename C::Op::Partial) +
+                        C::kStages * sizeof(int);
   dim3 grid = row_grid(plan.problem.shape, plan.batch);
   grid.x *= plan.cluster;
   return {grid, dim3(C::kThreads), C::kStagesBytes + barriers + tables, plan.cluster};
 }
 
 template <class C>
-void start_held_weights(const RowPlan<typename C::Client>& plan, Stream stream) {
+void start_held_weights(const typename RowsInOrder<typename C::Client>::Plan& plan, Stream stream) {
   launch(held_weights_rows<C>, held_weights_launch<C>(plan), stream, plan.buffers.in,
-         plan.buffers.out, plan.problem.shape, C::Client::op(plan));
+         plan.buffers.out, plan.problem.shape, C::Client::op(plan),
+         plan.counter->template as<RowCounter>());
 }
 
 template <class Client>
@@ -153,7 +178,9 @@ struct HeldWeights : Client::Level {
   using Config = HeldWeightsConfig<Client>;
   static constexpr LevelText text{
       .name = "held_weights",
-      .changed = "long rows: a cluster stays for many rows, and its weights stay in registers",
+      .changed =
+          "long rows: a cluster stays for many rows, and its weights stay in registers. The number "
+          "of its next row comes with the first block's Partial",
       .expect =
           "256k columns of fp32 are 1 MB of weights, which every row read from L2 again, after its "
           "last element had arrived: now once per cluster. Shorter rows: the level before",
@@ -177,7 +204,8 @@ struct HeldWeights : Client::Level {
       const std::int64_t each = ceil_div(plan.problem.shape.rows, std::int64_t{clusters});
       plan.batch = static_cast<int>(std::max<std::int64_t>(each, 1));
     }
-    plan.start = start_held_weights<Config>;
+    RowsInOrder<Client>::add_counter(plan);
+    plan.start_in_order = start_held_weights<Config>;
   }
 
   static Plan prepare(const typename Client::Level::Problem& problem,

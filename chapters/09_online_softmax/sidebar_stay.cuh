@@ -38,7 +38,7 @@ struct Stay : RmsLevel<T> {
     return plan;
   }
 
-  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
+  static void run(const Plan& plan, Stream stream) { RowsInOrder<Client>::run(plan, stream); }
 };
 
 /// Level rows_in_order with three blocks for all rows, so that each takes many tickets.
