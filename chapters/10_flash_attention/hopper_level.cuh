@@ -104,8 +104,8 @@ struct Turns {
   }
 };
 
-/// Host side of levels 4 to 9: one block per tile of queries. ConfigOf: the level's configuration
-/// by element type and head dimension; all of them have the same tiles.
+/// Host side of levels 4 to 9: one block per query tile. ConfigOf: the level's configuration by
+/// element type and head dimension; all of them have the same tiles.
 template <template <class> class ConfigOf>
 struct HopperLevel : Level {
   using Config = ConfigOf<Case<bf16, 128>>;

@@ -10,7 +10,7 @@ namespace cookbook::attention {
 /// Keys of one query tile that one block computes.
 struct Piece {
   int tile;                       // number of the query tile in the schedule
-  int first_key_tile, key_tiles;  // its tiles of keys
+  int first_key_tile, key_tiles;  // its key tiles
   int first, count;               // the tile's pieces are first .. first + count - 1
 };
 
@@ -22,14 +22,14 @@ struct Division {
   std::vector<Piece> pieces;
 };
 
-/// What a piece costs besides its keys, in tiles of keys: the load of its queries, and a partial
-/// output that is written and merged. Measured: with 4, query tiles of 12 tiles of keys stay whole,
-/// and dividing them loses 1 %.
+/// What a piece costs besides its keys, in key tiles: the load of its queries, and a partial output
+/// that is written and merged. Measured: with 4, query tiles of 12 key tiles stay whole, and
+/// dividing them loses 1 %.
 inline constexpr int kPieceCost = 4;
 
-/// Divides query tiles whole_tiles to tiles - 1, of key_tiles tiles of keys each. Fills one block
-/// after the other: a piece of n tiles of keys counts as n + piece_cost, and those of a block as
-/// `most` or less. The number of blocks is begin.size() - 1.
+/// Divides query tiles whole_tiles to tiles - 1, of key_tiles key tiles each. Fills one block after
+/// the other: a piece of n key tiles counts as n + piece_cost, and those of a block as `most` or
+/// less. The number of blocks is begin.size() - 1.
 inline Division fill_blocks(int tiles, int whole_tiles, int key_tiles, int most, int piece_cost) {
   Division division{whole_tiles, {0}, {}};
   auto& pieces = division.pieces;
@@ -54,7 +54,7 @@ inline Division fill_blocks(int tiles, int whole_tiles, int key_tiles, int most,
 }
 
 /// Divides the query tiles that do not fill a wave of `blocks` blocks, if each block's pieces then
-/// take less time than a whole tile. All tiles have key_tiles tiles of keys.
+/// take less time than a whole tile. All tiles have key_tiles key tiles.
 inline Division divide_last_wave(int tiles, int key_tiles, int blocks,
                                  int piece_cost = kPieceCost) {
   const int whole = tiles - tiles % blocks;

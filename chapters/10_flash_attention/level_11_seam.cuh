@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
       pack_weights<T>(p, s);
       for (;;) {
-        // Step 2: the other tiles of keys, as in level 10.
+        // Step 2: the other key tiles, as in level 10.
         for (int n = tiles - 2; n >= 0; --n) {
           turn(n);
           mask_tile<kBlockN>(s, shape, consumer.first_row(consumer.slot), n * kBlockN);

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
       pack_weights<T>(p, s);
       for (;;) {
-        // Step 2: the other tiles of keys, with a split softmax.
+        // Step 2: the other key tiles, with a split softmax.
         for (int n = tiles - 2; n >= 0; --n) {
           start_tile(n);
           mask_tile<kBlockN>(s, shape, consumer.first_row(consumer.slot), n * kBlockN);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 13: which tiles of keys need a mask is computed once per query tile. Between the scores and
+// Level 13: which key tiles need a mask is computed once per query tile. Between the scores and
 // their softmax, where nothing overlaps, one comparison of two registers remains. And where tiles
 // of 160 keys leave less padding than tiles of 176, they are taken.
 #pragma once
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
       pack_weights<T>(p, s);
       for (;;) {
-        // Step 2: the other tiles of keys, as in level 12, or in level 11 at head dimension 64.
+        // Step 2: the other key tiles, as in level 12, or in level 11 at head dimension 64.
         for (int n = tiles - 2; n >= 0; --n) {
           start_tile(n);
           mask(consumer.slot, n);
@@ -130,7 +130,7 @@ struct MaskOnce : FreeRunning {
   static constexpr LevelText text{
       .name = "mask_once",
       .changed =
-          "which tiles of keys need a mask is computed once per query tile; tiles of 160 keys "
+          "which key tiles need a mask is computed once per query tile; tiles of 160 keys "
           "where they leave less padding",
       .expect =
           "1 to 2 % more at every length: a wait for shared memory and a dozen instructions no "

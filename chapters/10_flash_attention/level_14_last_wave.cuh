@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
       pack_weights<T>(p, s);
       for (;;) {
-        // Step 2: the other tiles of keys, as in level 12, or in level 11 at head dimension 64.
+        // Step 2: the other key tiles, as in level 12, or in level 11 at head dimension 64.
         for (int n = tiles - 2; n >= 0; --n) {
           start_tile(n);
           mask(consumer.slot, n);

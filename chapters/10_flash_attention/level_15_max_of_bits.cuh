@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       positive = bits_suffice<C::kSlack>(rows, shape.scale_log2);
       pack_weights<T>(p, s);
       for (;;) {
-        // Step 2: the other tiles of keys, with the maximum of bits.
+        // Step 2: the other key tiles, with the maximum of bits.
         for (int n = tiles - 2; n >= 0; --n) {
           start_tile(n);
           mask(consumer.slot, n);

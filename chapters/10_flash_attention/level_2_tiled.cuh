@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const int last_query = min(first_query + C::kBlockM, shape.seq_q) - 1;
   const int keys = shape.visible_keys(last_query);  // keys that any row of the block sees
   for (int first_key = 0; first_key < keys; first_key += C::kBlockN) {
-    // Step 2: copy a tile of keys and values, once per block.
+    // Step 2: copy a key tile and its values, once per block.
     __syncthreads();  // no thread reads the previous tile any more
     for (int i = threadIdx.x; i < C::kBlockN * C::kHeadDim; i += C::kThreads) {
       const int row = i / C::kHeadDim, x = i % C::kHeadDim, key = first_key + row;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Level 3: both matrix multiplications on tensor cores (mma.sync), as in FlashAttention-2. The
 // tiles are 16-bit and loaded by cp.async. The weights go directly from the accumulators of the
-// first multiplication to the A operand of the second. Tiles of keys are visited from right to
-// left: only the first ones need masks.
+// first multiplication to the A operand of the second. Key tiles are visited from right to left:
+// only the first ones need masks.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(C::kThreads)
   float acc[C::kMTiles][C::kHeadDim / 2] = {};  // (16 queries, d) per warp and tile
   RowStates rows[C::kMTiles];
 
-  // Step 1: start copying the queries and the last tile of keys.
+  // Step 1: start copying the queries and the last key tile.
   const int tiles = key_tiles<C::kBlockM, C::kBlockN>(shape, first_query);
   if (tiles > 0) {
     copy_tile_async<C::kBlockM, C::kHeadDim, C::kThreads>(smem.q, q_head, q_stride, first_query,

@@ -65,16 +65,16 @@ void with_persistent_config(CaseT, bool causal, F&& f) {
   }
 }
 
-/// As above, for level 12. A long sequence has many tiles of keys per diagonal tile, so that large
+/// As above, for level 12. A long sequence has many key tiles per diagonal tile, so that large
 /// tiles pay under a causal mask, too.
 template <class CaseT, class F>
 void with_free_running_config(CaseT c, const Shape& shape, F&& f) {
   with_persistent_config(c, shape.causal && shape.seq_k < 8192, f);
 }
 
-/// As above, from level 13 on. Every tile of keys costs more than its keys, so the padding must
-/// shrink by a twentieth of all keys before tiles of 160 keys pay. Without a mask and at head
-/// dimension 128 only.
+/// As above, from level 13 on. Every key tile costs more than its keys, so the padding must shrink
+/// by a twentieth of all keys before tiles of 160 keys pay. Without a mask and at head dimension
+/// 128 only.
 template <class CaseT, class F>
 void with_mask_once_config(CaseT c, const Shape& shape, F&& f) {
   if constexpr (CaseT::kHeadDim == 128) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sidebar: variable lengths, block-sparse masks and index lists. The kernel is level 3's, with a
-// policy that says which keys a tile of queries visits. Nothing else changes, because an online
-// softmax works for any set of keys in any order.
+// policy that says which keys a query tile visits. Nothing else changes, because an online softmax
+// works for any set of keys in any order.
 #pragma once
 
 #include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
@@ -177,7 +177,7 @@ struct VariableLengths : MaskedLevel<PackedKeys> {
 struct BlockSparse : MaskedLevel<ListedTiles> {
   static constexpr LevelText text{
       .name = "block_sparse",
-      .changed = "tiles of keys from a list instead of all",
+      .changed = "key tiles from a list instead of all",
       .expect = "time in proportion to the listed tiles",
       .cost = cost,
   };

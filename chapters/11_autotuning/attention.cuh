@@ -20,7 +20,7 @@ using Case128 = Case<bf16, 128>;  // what is compiled
 /// because its kernels are compiled anyway.
 inline constexpr int kByMask = 0;
 
-/// Queries and keys per tile, tiles of keys in flight, blocks per cluster. Then, without a separate
+/// Queries and keys per tile, key tiles in flight, blocks per cluster. Then, without a separate
 /// kernel: the number of heads whose tiles are interleaved, 0 for make_schedule's choice.
 template <int kQueries, int kKeys, int kDepth, int kBlocks, int kHeads>
 struct Config {
@@ -74,7 +74,7 @@ struct Config {
 
 template <class C>
 struct Tuned : LevelOf<Problem, Buffers> {
-  static constexpr bool kShares = C::kBlockCount > 1;  // tiles of keys and values, in a cluster
+  static constexpr bool kShares = C::kBlockCount > 1;  // key tiles and their values, in a cluster
   static constexpr LevelText text{
       .name = "attention",
       .changed = "one configuration of the space",
@@ -158,9 +158,9 @@ struct Tuned : LevelOf<Problem, Buffers> {
   }
 };
 
-/// Clocks of one SM. Per tile of keys: the slowest of tensor cores, exponentials and L2, plus a
-/// small part that cannot be hidden. Per tile of queries: its start and end. The sum is multiplied
-/// by the number of tiles of the busiest SM, and is at least what device memory needs.
+/// Clocks of one SM. Per key tile: the slowest of tensor cores, exponentials and L2, plus a small
+/// part that cannot be hidden. Per query tile: its start and end. The sum is multiplied by the
+/// number of tiles of the busiest SM, and is at least what device memory needs.
 inline double predict(const tune::Parameters& parameters, const Size& size,
                       const DeviceInfo& device) {
   const auto of = [&](const char* name) { return tune::value_of(parameters, name); };
@@ -176,8 +176,7 @@ inline double predict(const tune::Parameters& parameters, const Size& size,
   const double waits = 900 / double(of("stages")) / (n / 64) + (blocks > 1 ? 60 : 0);
   const double step = std::max({mma, exponentials, l2}) + 100 + waits;
 
-  // Tiles of keys that the query tiles of a head visit; all query tiles of a cluster visit the
-  // same.
+  // Key tiles that the query tiles of a head visit; all query tiles of a cluster visit the same.
   double steps = 0, longest = 0, tiles = 0;
   for (std::int64_t first = 0; first < seq_q; first += bm * blocks) {
     const std::int64_t last = std::min(first + bm * blocks, seq_q) - 1;

@@ -66,7 +66,7 @@ inline Ladder attention_ladder() {
   ladder.roof = Roof::wgmma_bf16;
   ladder.gpu_size = {2, 16, 16, 8192, 8192, 128, 2};
   ladder.check_size = {1, 2, 1, 200, 260, 128, 1};
-  // One tile of queries, every key visible: then every configuration loads the same bytes.
+  // One query tile, every key visible: then every configuration loads the same bytes.
   ladder.trace_size = {1, 4, 2, 40, 264, 128, 2};
   ladder.test_sizes = {{1, 1, 1, 1, 1, 128, 2},    {2, 2, 1, 1, 65, 128, 1},
                        {1, 2, 2, 65, 63, 128, 2},  {1, 4, 2, 33, 97, 128, 1},

@@ -149,6 +149,7 @@ FORBIDDEN = {
     r"\bcache lines?\b": "line",
     r"\bcycles?\b": "clock",
     r"\b(?:whoever|[Ss]omebody)\b": "the thread, the warp",
+    r"\b[Tt]iles? of (?:keys|queries)\b": "key tile, query tile",
 }
 # Globs of git ls-files: add others when their comments follow the table.
 FORBIDDEN_IN = ("*.md", "common/device/*.cuh", "chapters/*.cuh",
@@ -233,7 +234,7 @@ class Words(unittest.TestCase):
                      "Odd shapes are refused.", "At most so many.", "64 registers a thread.", "227 KB a block.",
                      "1,024 threads an SM.", "64 registers a\nthread.", "- It has 64 registers a\n  thread.",
                      "Find the seeded bug.", "It prints its main ladder.", "A cache\nline has 128 bytes.", "Thirty cycles.",
-                     "It frees whoever waits.", "Somebody waits."):
+                     "It frees whoever waits.", "Somebody waits.", "Tiles of keys."):
             with self.subTest(text):
                 self.assertEqual(len(forbidden(text)), 1)
 
