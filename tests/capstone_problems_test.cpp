@@ -239,8 +239,8 @@ TEST(Spmv, ByHand) {
   expect_extents(specs.at(2), 1, 65, 65);
   expect_extents(specs.at(3), 1, 50, 50);
   expect_extents(specs.at(4), 1, 64, 64);
-  EXPECT_EQ(problem.bytes(), 8.0 * nonzeros + 4.0 * 65 + 4.0 * 50 + 4.0 * 64);
-  EXPECT_EQ(problem.flops(), 2.0 * nonzeros);
+  EXPECT_EQ(problem.bytes(), static_cast<double>(8 * nonzeros + 4 * 65 + 4 * 50 + 4 * 64));
+  EXPECT_EQ(problem.flops(), static_cast<double>(2 * nonzeros));
   HostTensors at = zeros(problem);
   const auto* offsets = at["offsets"].data<std::int32_t>();
   const auto* columns = at["columns"].data<std::int32_t>();

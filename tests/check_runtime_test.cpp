@@ -437,6 +437,12 @@ TEST_F(CheckRuntime, TheLastErrorIsKeptUntilItIsRead) {
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
+// A value that the enumeration does not name.
+template <class E>
+E no_such(int value) {
+  return static_cast<E>(value);
+}
+
 TEST_F(CheckRuntime, ErrorsHaveTheirNamesAndTexts) {
   // As cudaGetErrorString() of CUDA says them.
   const std::tuple<cudaError_t, const char*, const char*> errors[] = {
@@ -450,7 +456,7 @@ TEST_F(CheckRuntime, ErrorsHaveTheirNamesAndTexts) {
        "an illegal memory access was encountered"},
       {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
       {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
-      {static_cast<cudaError_t>(12345), "cudaErrorUnknown", "unknown error"},
+      {no_such<cudaError_t>(12345), "cudaErrorUnknown", "unknown error"},
   };
   for (const auto& [error, name, text] : errors) {
     EXPECT_STREQ(cudaGetErrorName(error), name);
@@ -470,8 +476,7 @@ TEST_F(CheckRuntime, OneDevice) {
   EXPECT_EQ(cudaGetDeviceProperties(&properties, 1), cudaErrorInvalidDevice);
   int value = 0;
   EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 1), cudaErrorInvalidDevice);
-  EXPECT_EQ(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(999), 0),
-            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceGetAttribute(&value, no_such<cudaDeviceAttr>(999), 0), cudaErrorInvalidValue);
   size_t bytes = 0;
   EXPECT_EQ(cudaDeviceGetLimit(&bytes, cudaLimitStackSize), cudaSuccess);
   EXPECT_EQ(bytes, simt::kStackBytes);

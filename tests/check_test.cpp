@@ -863,7 +863,8 @@ TEST(ByteTypes, AreDrawnPoisonedAndCompared) {
     given.problem->specs = {{"out", dtype, 3, 4, 7, Role::output}};
     given.problem->row = [](const HostTensors&, const std::string&, std::int64_t row, double* value,
                             double* bound) {
-      for (int col = 0; col < 4; ++col) value[col] = row * 4 + col, bound[col] = 0.5;
+      for (int col = 0; col < 4; ++col)
+        value[col] = static_cast<double>(row * 4 + col), bound[col] = 0.5;
     };
     const auto write = [&](std::int64_t skipped, double wrong, bool pads) {
       given.run = [&, skipped, wrong, pads](const DevicePointers& at, int) {
@@ -932,14 +933,16 @@ TEST(WideTypes, AreStoredPoisonedAndCompared) {
     given.problem->specs = {{"out", dtype, 3, 4, 7, Role::output}};
     given.problem->row = [](const HostTensors&, const std::string&, std::int64_t row, double* value,
                             double* bound) {
-      for (int col = 0; col < 4; ++col) value[col] = 1e8 * (row + 1) + col, bound[col] = 0;
+      for (int col = 0; col < 4; ++col)
+        value[col] = 1e8 * static_cast<double>(row + 1) + col, bound[col] = 0;
     };
     const auto write = [&](std::int64_t skipped, double wrong, bool pads) {
       given.run = [&, skipped, wrong, pads](const DevicePointers& at, int) {
         for (std::int64_t i = 0; i < 12; ++i) {
           if (i == skipped) continue;
           store(at.get<void>("out"), given.problem->specs[0], i / 4 * 7 + i % 4,
-                1e8 * (i / 4 + 1) + i % 4 + (i == 5 ? wrong : 0));
+                1e8 * static_cast<double>(i / 4 + 1) + static_cast<double>(i % 4) +
+                    (i == 5 ? wrong : 0));
         }
         if (pads) store(at.get<void>("out"), given.problem->specs[0], 5, 0);
       };

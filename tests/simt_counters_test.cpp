@@ -26,7 +26,8 @@ std::vector<std::pair<LaneRequest, int>> requests() {
   for (const int bytes : {1, 2, 4, 8, 16}) {
     for (int i = 0; i < 250; ++i) {
       LaneRequest request;
-      request.active = i % 3 == 0 ? ~0u : i % 3 == 1 ? random() : random() & random() & random();
+      const auto some = [&] { return static_cast<std::uint32_t>(random()); };
+      request.active = i % 3 == 0 ? ~0u : i % 3 == 1 ? some() : some() & some() & some();
       const uintptr_t range = uintptr_t{1} << random() % 9;
       const uintptr_t stride = random() % 40, base = 4096 + random() % 16;
       const int shared_bits = static_cast<int>(random() % 4);

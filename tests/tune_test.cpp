@@ -314,7 +314,8 @@ TEST(Tuner, AFastConfigurationThatIsWrongIsListedAndNotChosen) {
   const Size size = {3, 50};
   RecordedProblem fast;
   for (const Candidate& each : space.candidates()) {
-    fast.configurations[each.id()].us.assign(10, 10.0 - value_of(each.parameters, "bug"));
+    fast.configurations[each.id()].us.assign(
+        10, 10.0 - static_cast<double>(value_of(each.parameters, "bug")));
   }
   Instance instance(space.problem, size, InputKind::normal, 1);
   DeviceVerifier verifier(space, instance, size);

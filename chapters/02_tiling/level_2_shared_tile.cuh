@@ -61,8 +61,10 @@ struct SharedTile : Level {
   static Claims claims(const Problem& p) {
     using C = SharedTileConfig;
     return {
-        global_loads("a").bytes(4.0 * p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN)),
-        global_loads("b").bytes(4.0 * p.k * p.n * ceil_div<std::int64_t>(p.m, C::kM)),
+        global_loads("a").bytes(
+            4.0 * static_cast<double>(p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN))),
+        global_loads("b").bytes(
+            4.0 * static_cast<double>(p.k * p.n * ceil_div<std::int64_t>(p.m, C::kM))),
         shared_loads().on("product").wavefronts_per_request(1),  // broadcast and row: no conflict
         shared_loads().conflict_free(),
         shared_stores().conflict_free(),

@@ -70,9 +70,11 @@ struct Register1d : Level {
 
   static Claims claims(const Problem& p) {
     using C = Register1dConfig;
-    return {global_loads("a").bytes(4.0 * p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN)),
+    return {global_loads("a").bytes(
+                4.0 * static_cast<double>(p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN))),
             global_loads().coalesced(), shared_loads().conflict_free(),
-            shared_loads().bytes(4.0 * p.m * p.n * p.k * (C::kThreadM + 1) / C::kThreadM),
+            shared_loads().bytes(4.0 * static_cast<double>(p.m * p.n * p.k) * (C::kThreadM + 1) /
+                                 C::kThreadM),
             faster_than_previous(1.4)};
   }
 

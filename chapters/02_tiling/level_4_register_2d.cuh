@@ -87,12 +87,13 @@ struct Register2d : Level {
 
   static Claims claims(const Problem& p) {
     using C = Register2dConfig;
-    return {global_loads("a").bytes(4.0 * p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN)),
+    return {global_loads("a").bytes(
+                4.0 * static_cast<double>(p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN))),
             global_loads().coalesced(),
             global_stores("c").coalesced(),
             shared_loads().conflict_free(),
-            shared_loads().bytes(4.0 * p.m * p.n * p.k * (C::kThreadM + C::kThreadN) /
-                                 (C::kThreadM * C::kThreadN)),
+            shared_loads().bytes(4.0 * static_cast<double>(p.m * p.n * p.k) *
+                                 (C::kThreadM + C::kThreadN) / (C::kThreadM * C::kThreadN)),
             faster_than_previous(1.2)};
   }
 

@@ -141,7 +141,7 @@ struct Vectorised : Level {
         global_stores("c").sectors_per_request(16),
         shared_stores().conflict_free(),
         shared_loads().conflict_free(),
-        shared_loads().requests(static_cast<double>(p.m) * p.n * p.k * (C::kThreadM + C::kThreadN) /
+        shared_loads().requests(static_cast<double>(p.m * p.n * p.k) * (C::kThreadM + C::kThreadN) /
                                 4 / (C::kThreadM * C::kThreadN) / 32),
         faster_than_previous(1.1),
         against_library("cuBLAS", 0.62)};

@@ -38,11 +38,8 @@ struct Problem {
             {"b", DType::f32, k, n, ldb, Role::input},
             {"c", DType::f32, m, n, ldc, Role::output}};
   }
-  double bytes() const {
-    return 4.0 *
-           (static_cast<double>(m) * k + static_cast<double>(k) * n + static_cast<double>(m) * n);
-  }
-  double flops() const { return 2.0 * static_cast<double>(m) * n * k; }
+  double bytes() const { return 4.0 * static_cast<double>(m * k + k * n + m * n); }
+  double flops() const { return 2.0 * static_cast<double>(m * n * k); }
 
   void reference_row(const HostTensors& tensors, const std::string& /*output*/, std::int64_t row,
                      double* value, double* bound) const {

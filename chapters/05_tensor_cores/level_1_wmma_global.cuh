@@ -93,8 +93,8 @@ struct WmmaGlobal : NnLevel<T> {
 
   static Claims claims(const ProblemT<T>& p) {
     // Every tile of A is read once per 16 columns of C, every tile of B once per 16 rows.
-    return {global_loads("a").bytes(2.0 * p.m * p.k * ((p.n + 15) / 16)),
-            global_loads("b").bytes(2.0 * p.k * p.n * ((p.m + 15) / 16)),
+    return {global_loads("a").bytes(2.0 * static_cast<double>(p.m * p.k * ((p.n + 15) / 16))),
+            global_loads("b").bytes(2.0 * static_cast<double>(p.k * p.n * ((p.m + 15) / 16))),
             faster_than_previous(2.0)};
   }
   static void run(const Plan& plan, Stream stream) {

@@ -129,8 +129,10 @@ struct WmmaShared : NnLevel<T> {
 
   static Claims claims(const ProblemT<T>& p) {
     using C = wmma_shared::Config<T>;
-    return {global_loads("a").bytes(2.0 * p.m * p.k * ((p.n + C::kBlockN - 1) / C::kBlockN)),
-            global_loads("b").bytes(2.0 * p.k * p.n * ((p.m + C::kBlockM - 1) / C::kBlockM)),
+    return {global_loads("a").bytes(
+                2.0 * static_cast<double>(p.m * p.k * ((p.n + C::kBlockN - 1) / C::kBlockN))),
+            global_loads("b").bytes(
+                2.0 * static_cast<double>(p.k * p.n * ((p.m + C::kBlockM - 1) / C::kBlockM))),
             global_loads().coalesced(), global_loads().sectors_per_request(16),
             faster_than_previous(1.5)};
   }

@@ -58,11 +58,8 @@ struct ProblemT {
             {"b", dtype, b_rows(), b_cols(), ldb, Role::input},
             {"c", dtype, m, n, ldc, Role::output}};
   }
-  double bytes() const {
-    return sizeof(T) *
-           (static_cast<double>(m) * k + static_cast<double>(k) * n + static_cast<double>(m) * n);
-  }
-  double flops() const { return 2.0 * static_cast<double>(m) * n * k; }
+  double bytes() const { return sizeof(T) * static_cast<double>(m * k + k * n + m * n); }
+  double flops() const { return 2.0 * static_cast<double>(m * n * k); }
 
   void reference_row(const HostTensors& tensors, const std::string& /*output*/, std::int64_t row,
                      double* value, double* bound) const {

@@ -75,7 +75,7 @@ inline Claims async_copy_claims() {
 /// Claims that C is stored in pairs of elements, not one by one.
 template <class T>
 Claim pair_stores(const ProblemT<T>& p) {
-  return global_stores("c").requests(static_cast<double>(p.m) * p.n / 2 / 32);
+  return global_stores("c").requests(static_cast<double>(p.m * p.n) / 2 / 32);
 }
 
 /// Here extents go up to 2^31 - 1, where the sum in cookbook::ceil_div would overflow.

@@ -89,7 +89,8 @@ struct AnyShape : LevelT<bf16> {
   static Claims claims(const Problem& p) {
     if (p.m == 1) {  // B, in loads of 16 bytes, and each byte once
       return {global_loads("b").coalesced(), global_loads("b").sectors_per_request(16),
-              global_loads("b").bytes(2.0 * p.n * p.k), against_library("cuBLAS", 0.97)};
+              global_loads("b").bytes(2.0 * static_cast<double>(p.n * p.k)),
+              against_library("cuBLAS", 0.97)};
     }
     if (p.m <= any_shape::kFewVectors && p.m < p.n) {  // the same by TMA: each box once
       const double tiles = ceil_div(static_cast<int>(p.n), 64);

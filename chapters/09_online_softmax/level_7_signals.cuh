@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   if (threadIdx.x == 0) {
     mbarrier_init(heard, 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(heard, blocks * kWarps * sizeof(Partial));
+    mbarrier_arrive_expect_tx(heard, static_cast<std::uint32_t>(blocks * kWarps * sizeof(Partial)));
   }
   cluster_arrive_relaxed();  // "this block has started"; the wait follows the loads
   in += row * shape.in_pitch + first * C::kPack;

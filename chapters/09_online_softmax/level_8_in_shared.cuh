@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   if (threadIdx.x == 0 && blocks > 1) {
     mbarrier_init(heard, 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(heard, blocks * kWarps * sizeof(Partial));
+    mbarrier_arrive_expect_tx(heard, static_cast<std::uint32_t>(blocks * kWarps * sizeof(Partial)));
   }
   if (lane == 0) {  // one thread per row starts all of its copies
     for (int c = 0; c < C::kChunks; ++c) mbarrier_init(&full[c], 1);

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int vectors = static_cast<int>(shape.cols) / C::kPack;
   const int slice = (vectors + blocks - 1) / blocks;             // contiguous accesses
   const int count = max(min(vectors - rank * slice, slice), 0);  // of them in this block's slice
-  const std::uint32_t table_bytes = blocks * sizeof(Message);
+  const auto table_bytes = static_cast<std::uint32_t>(blocks * sizeof(Message));
   const int clusters = gridDim.x / blocks, cluster = blockIdx.x / blocks;
   in += rank * slice * C::kPack;
   out += (rank * slice + thread) * C::kPack;

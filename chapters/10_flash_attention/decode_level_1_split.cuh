@@ -88,8 +88,9 @@ struct SharedOut {
   SharedOut(const Problem& p, int64_t blocks_per_share, int64_t wanted, int least_keys)
       : rows(p.q_rows()) {
     const int most = std::max(1, ceil_div(p.shape.seq_k, least_keys));
-    const int want = ceil_div(wanted, std::max<int64_t>(blocks_per_share, 1));
-    keys_per_share = least_keys * ceil_div(most, std::min(most, std::max(want, 1)));
+    const int64_t want = ceil_div(wanted, std::max<int64_t>(blocks_per_share, 1));
+    const int pieces = static_cast<int>(std::clamp<int64_t>(want, 1, most));
+    keys_per_share = least_keys * ceil_div(most, pieces);
     shares = std::max(1, ceil_div(p.shape.seq_k, keys_per_share));
     memory = DeviceMemory(sizeof(float) * static_cast<size_t>(shares * rows * (p.head_dim + 2)),
                           "shares");

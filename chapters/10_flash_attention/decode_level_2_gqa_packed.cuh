@@ -255,13 +255,15 @@ struct GqaPacked : Level {
   }
   static Plan prepare(const Problem& p, const Buffers& buffers) {
     const Shape& s = p.shape;
-    const int row_tiles = ceil_div(int64_t{s.seq_q} * (s.heads_q / s.heads_kv), 16);
+    const int row_tiles =
+        static_cast<int>(ceil_div(int64_t{s.seq_q} * (s.heads_q / s.heads_kv), 16));
     const int64_t blocks = int64_t{row_tiles} * s.heads_kv * s.batch;
     return {p, buffers, row_tiles, SharedOut(p, blocks, 4 * device_info().sm_count, 256)};
   }
   static Claims claims(const Problem& p) {
     const double once = 2.0 * p.head_dim * static_cast<double>(p.k_rows());
-    const int tiles = ceil_div(int64_t{p.shape.seq_q} * (p.shape.heads_q / p.shape.heads_kv), 16);
+    const int tiles = static_cast<int>(
+        ceil_div(int64_t{p.shape.seq_q} * (p.shape.heads_q / p.shape.heads_kv), 16));
     return {Accesses("global", "async_load", "k").bytes(once * tiles, Relation::at_most),
             Accesses("global", "async_load", "v").bytes(once * tiles, Relation::at_most),
             Accesses("global", "async_load", "k").sectors_per_request(16),  // 16 bytes per lane

@@ -126,7 +126,8 @@ struct OneLaunchPlan {
 
   static OneLaunchPlan make(const Problem& p, const Buffers& buffers) {
     const Shape& s = p.shape;
-    const int row_tiles = ceil_div(int64_t{s.seq_q} * (s.heads_q / s.heads_kv), 16 * kTiles);
+    const int row_tiles =
+        static_cast<int>(ceil_div(int64_t{s.seq_q} * (s.heads_q / s.heads_kv), 16 * kTiles));
     const int64_t blocks = int64_t{row_tiles} * s.heads_kv * s.batch;
     // As many blocks as run at a time: a second wave would begin with empty pipelines.
     const int64_t resident = 8 / kWarps * device_info().sm_count;
@@ -170,7 +171,8 @@ struct OneLaunch : GqaPacked {
   static Plan prepare(const Problem& p, const Buffers& buffers) { return Plan::make(p, buffers); }
   static Claims claims(const Problem& p) {
     const double once = 2.0 * p.head_dim * static_cast<double>(p.k_rows());
-    const int tiles = ceil_div(int64_t{p.shape.seq_q} * (p.shape.heads_q / p.shape.heads_kv), 16);
+    const int tiles = static_cast<int>(
+        ceil_div(int64_t{p.shape.seq_q} * (p.shape.heads_q / p.shape.heads_kv), 16));
     return {Accesses("global", "async_load", "k").bytes(once * tiles, Relation::at_most),
             Accesses("global", "async_load", "v").bytes(once * tiles, Relation::at_most),
             Accesses("global", "async_load", "k").sectors_per_request(16)};

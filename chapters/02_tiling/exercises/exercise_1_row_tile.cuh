@@ -66,7 +66,8 @@ struct RowTile : Level {
   static Claims claims(const Problem& p) {
     using C = RowTileConfig;
     return {shared_loads().conflict_free(),
-            shared_loads().bytes(4.0 * p.m * p.n * p.k * (C::kThreadN + 1) / C::kThreadN)};
+            shared_loads().bytes(4.0 * static_cast<double>(p.m * p.n * p.k) * (C::kThreadN + 1) /
+                                 C::kThreadN)};
   }
 
   static void run(const Plan& plan, Stream stream) {

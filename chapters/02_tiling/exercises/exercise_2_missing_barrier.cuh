@@ -54,8 +54,10 @@ struct MissingBarrier : Level {
   static Claims claims(const Problem& p) {
     using C = MissingBarrierConfig;
     return {shared_loads().conflict_free(), shared_stores().conflict_free(),
-            global_loads("a").bytes(4.0 * p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN)),
-            global_loads("b").bytes(4.0 * p.k * p.n * ceil_div<std::int64_t>(p.m, C::kM))};
+            global_loads("a").bytes(
+                4.0 * static_cast<double>(p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN))),
+            global_loads("b").bytes(
+                4.0 * static_cast<double>(p.k * p.n * ceil_div<std::int64_t>(p.m, C::kM)))};
   }
 
   static void run(const Plan& plan, Stream stream) {

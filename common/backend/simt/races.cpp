@@ -86,7 +86,7 @@ void RaceDetector::full_barrier() {
   for (uint32_t i = 0; i < threads_; ++i) thread_clocks_[i].row.reset();
 }
 
-uint32_t RaceDetector::known_clock(const View& knower, uint32_t slot) const {
+uint32_t RaceDetector::known_clock(const View& knower, size_t slot) const {
   uint32_t known = base_[slot];
   if (*knower.row != nullptr) known = std::max(known, (**knower.row)[slot]);
   if (slot == knower.issuer) known = std::max(known, knower.issuer_clock);
@@ -249,7 +249,7 @@ void RaceDetector::barrier_use(const void* bar, const Access& access, uint32_t o
   const Init& init = found->second;
   const View me = view(access.actor);
   if (owner != block_of(me.issuer)) note_use(owner, me, access.pc, false, init.offset);
-  const Entry entry{init.clock, init.pc, init.thread, 0, false, false};
+  const Entry entry{init.clock, init.pc, init.thread & kSlots, 0, false, false};
   if (!knows_init(init, me)) {
     report(SharedHazard::Kind::barrier_unordered, &entry, access, me, init.offset);
     return;
@@ -376,7 +376,8 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
   if ((!access.write || access.atomic) && (cell.initialised & bytes) != bytes) {
     report(Kind::uninitialised, nullptr, access, me, offset);
   }
-  const Entry mine{me.clock, access.pc, me.slot, bytes, access.atomic, access.async_proxy};
+  const Entry mine{me.clock,    access.pc,     me.slot & kSlots,
+                   bytes & 0xf, access.atomic, access.async_proxy};
   if (access.write) {
     int kept = 0;
     for (int i = 0; i < cell.reader_count; ++i) {
@@ -390,7 +391,7 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
     cell.reader_count = static_cast<uint8_t>(kept);
     kept = 0;
     for (int i = 0; i < cell.writer_count; ++i) {
-      cell.writers[i].bytes &= ~bytes;
+      cell.writers[i].bytes = cell.writers[i].bytes & ~bytes & 0xf;
       if (cell.writers[i].bytes != 0) cell.writers[kept++] = cell.writers[i];
     }
     cell.writers[kept++] = mine;  // the others have other bytes: never more than four

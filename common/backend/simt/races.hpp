@@ -139,6 +139,7 @@ class RaceDetector {
   static constexpr int kReaders = 4;
   static constexpr size_t kRememberedOperations = 1 << 17;
 
+  static constexpr uint32_t kSlots = 0xffffff;  ///< What Entry::slot holds.
   struct Entry {
     uint32_t clock;
     uint32_t pc;
@@ -207,7 +208,7 @@ class RaceDetector {
   void check_started(uint32_t owner, const View& me, const Access& access, size_t offset);
   uint32_t slot_of(Actor operation) const;
   View view(Actor actor) const;
-  uint32_t known_clock(const View& knower, uint32_t slot) const;
+  uint32_t known_clock(const View& knower, size_t slot) const;
   bool ordered(const Entry& entry, const View& later, bool is_read = false) const;
   void add_knowledge(Row& into, const View& from, Knowledge what) const;
   RowPointer merged(const RowPointer& a, const RowPointer& b);

@@ -91,7 +91,8 @@ struct ExerciseFragments : NnLevel<bf16> {
 
   static Claims claims(const Problem& p) {
     return {shared_loads().on("b").wavefronts_per_request(4),
-            shared_loads().on("b").requests(8.0 * 4 * 2 * p.m / 128 * p.n / 128 * p.k / 64)};
+            shared_loads().on("b").requests(8.0 * 4 * 2 * static_cast<double>(p.m * p.n * p.k) /
+                                            (128 * 128 * 64))};
   }
   static void run(const Plan& plan, Stream stream) {
     using C = swizzled::Config<bf16>;
