@@ -15,6 +15,9 @@
 #include <queue>
 #include <set>
 
+#include "capstones/gemv/level_4_split_k.cuh"
+#include "capstones/histogram/lane_copies.cuh"
+#include "capstones/spmv/merge_path.cuh"
 #include "chapters/04_double_buffering/level_7_block_order.cuh"
 #include "chapters/07_swizzle/level_7_multicast.cuh"
 #include "chapters/08_persistent/level_5_stream_k.cuh"
@@ -1034,6 +1037,44 @@ TEST(Schedule, BlocksThatRunTogetherReadTheSameKeys) {
                                            {1, 0, 64},
                                            {1, 1, 0},
                                            {1, 1, 64}}));
+}
+
+// ---- capstones ---------------------------------------------------------------------------------
+
+TEST(Capstones, GemvSplitsFillTheDeviceOnceInWholeRounds) {
+  const auto expect = [](std::int64_t m, std::int64_t k, int count, std::int64_t columns) {
+    const gemv::Splits splits = gemv::SplitK::splits_of({.m = m, .k = k, .pitch = k}, 132);
+    EXPECT_EQ(splits.count, count) << m << "x" << k;
+    EXPECT_EQ(splits.columns, columns) << m << "x" << k;
+  };
+  // 1,056 blocks of four rows are resident; a round is 2,048 columns.
+  expect(4224, 8192, 1, 8192);    // 1,056 groups
+  expect(4220, 8192, 2, 4096);    // one fewer
+  expect(8, 1 << 20, 512, 2048);  // no more than there are rounds
+  expect(512, 65536, 8, 8192);    // 9 would fit; 32 rounds are 4 each
+  expect(8, 2049, 2, 2048);
+  expect(8, 2048, 1, 2048);
+  expect(0, 2048, 1, 2048);
+  expect(8, 0, 1, 0);
+}
+
+TEST(Capstones, GridsThatFillTheDeviceOnce) {
+  using LaneCopies = histogram::LaneCopiesConfig;
+  EXPECT_EQ(histogram::resident_blocks<LaneCopies>(0), 0u);
+  EXPECT_EQ(histogram::resident_blocks<LaneCopies>(1), 1u);
+  EXPECT_EQ(histogram::resident_blocks<LaneCopies>(8193), 2u);
+  EXPECT_EQ(histogram::resident_blocks<LaneCopies>(396 * 8192), 396u);  // three per SM
+  EXPECT_EQ(histogram::resident_blocks<LaneCopies>((std::int64_t{1} << 32) - 1), 396u);
+  const auto blocks = [](std::int64_t rows, std::int64_t nonzeros) {
+    spmv::Problem problem = spmv::Problem::make({1, 1, 0}, {});
+    problem.rows = rows, problem.nonzeros = nonzeros;
+    return spmv::MergePlan<spmv::MergeConfig>::make(problem, {}).blocks;
+  };
+  EXPECT_EQ(blocks(0, 0), 0);
+  EXPECT_EQ(blocks(920, 1000), 1);  // a tile is 1,920 steps
+  EXPECT_EQ(blocks(921, 1000), 2);
+  EXPECT_EQ(blocks(920, 1055 * 1920 + 1000), 1056);  // eight per SM
+  EXPECT_EQ(blocks(1 << 20, 1 << 28), 1056);
 }
 
 // ---- chapter 10: how decode shares the keys ----------------------------------------------------

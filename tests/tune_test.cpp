@@ -1212,6 +1212,155 @@ TEST(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
   EXPECT_NEAR(judge(space, moody).tuned_over_default, 100.0 / 110, 1e-9);
 }
 
+// Three configurations, five shapes, every sample of a configuration the same.
+struct ByHand {
+  Space space = synthetic_space(3, 1);
+  Recording recording;
+
+  ByHand() {
+    recording.kernel = space.kernel, recording.date = "today";
+    recording.device = device_info();
+    recording.device.driver = "570", recording.device.toolkit = "13.0";
+    // tile=16 stages=2, tile=32 stages=2, tile=64 stages=2; the library where it was timed.
+    add({1, 16}, false, {100, 50, 100}, 60);
+    add({4, 64}, false, {100, 100, 40}, 80);
+    add({16, 128}, false, {100, 80, 90}, 0);
+    add({2, 200}, true, {100, 200, 50}, 75);
+    add({8, 100}, true, {100, 50, 100}, 200);
+    space.model = [](const Parameters& p, const Size&, const DeviceInfo&) {
+      return std::fabs(static_cast<double>(value_of(p, "tile")) - 20);  // the default's is least
+    };
+  }
+
+  void add(const Size& size, bool held_out, const std::vector<double>& us, double library) {
+    RecordedProblem problem;
+    problem.size = size, problem.held_out = held_out;
+    for (std::size_t c = 0; c < us.size(); ++c) {
+      recording.parameters[space[c].id()] = space[c].parameters;
+      problem.configurations[space[c].id()].us.assign(20, us[c]);
+    }
+    if (library > 0) problem.libraries["cuLib"].us.assign(20, library);
+    recording.problems.push_back(problem);
+  }
+};
+
+TEST(Recordings, VerdictsByHand) {
+  const ByHand hand;
+  // The least product of the three training shapes: 100 * 40 * 90, not 50 * 100 * 80.
+  const Verdicts v = judge(hand.space, hand.recording);
+  EXPECT_EQ(v.fixed, 2u);
+  // Each shape's least; tile=64 is not beaten at the second and the fourth.
+  EXPECT_NEAR(v.tuned_over_fixed, std::cbrt(2.0 * 1 * 90 / 80), 1e-9);
+  EXPECT_EQ(v.worst_over_fixed, 1);
+  EXPECT_NEAR(v.held_out_over_fixed, std::sqrt(1.0 * 2), 1e-9);
+  EXPECT_EQ(v.worst_held_out, 1);
+  EXPECT_NEAR(v.tuned_over_default, std::pow(2 * 2.5 * 1.25 * 2 * 2, 1.0 / 5), 1e-9);
+  EXPECT_NEAR(v.model_over_fixed, std::pow(1 * 0.4 * 0.9 * 0.5 * 1, 1.0 / 5), 1e-9);
+  EXPECT_NEAR(v.tuned_over_library, std::pow(1.2 * 2 * 1.5 * 4, 1.0 / 4), 1e-9);
+}
+
+// In the order of the space: after one look, two and three.
+TEST(Recordings, TheExhaustiveSearchByHand) {
+  const ByHand hand;
+  const auto scores = score_searchers(hand.space, hand.recording, 3);
+  const auto exhaustive = std::find_if(
+      scores.begin(), scores.end(), [](const auto& score) { return score.name == "exhaustive"; });
+  ASSERT_NE(exhaustive, scores.end());
+  ASSERT_EQ(exhaustive->slowdown.size(), 3u);
+  EXPECT_NEAR(exhaustive->slowdown[0], (2 + 2.5 + 1.25 + 2 + 2) / 5, 1e-9);
+  EXPECT_NEAR(exhaustive->slowdown[1], (1 + 2.5 + 1 + 2 + 1) / 5, 1e-9);
+  EXPECT_EQ(exhaustive->slowdown[2], 1);
+  EXPECT_EQ(exhaustive->median_looks, 2);  // of 2, 3, 2, 3, 2
+  EXPECT_EQ(exhaustive->arrived, 1);
+}
+
+TEST(Recordings, AReplaySaysWhatItFound) {
+  ByHand hand;
+  hand.space.add(candidate<Hungry<300>, HungryLevel>());
+  testing::internal::CaptureStdout();
+  print_replay(hand.space, hand.recording);
+  const std::string text = testing::internal::GetCapturedStdout();
+  const auto says = [&](const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n--- is not in:\n" << text;
+  };
+  says("synthetic: replayed from " + device_info().name + " (today, driver 570, toolkit 13.0)");
+  says("gives way only to what is 2 % faster");
+  says(
+      "    tile=16 stages=2  (the default)\n"
+      "    tile=64 stages=2  (the best one for all shapes)\n"
+      "    tile=32 stages=2\n"
+      "    kilobytes=300  illegal: ");
+  says("  4 configurations in the code, 3 survive on cc ");
+  says(
+      "  size            us    default best fixed    model's      cuLib   what it sets differently "
+      "from the default\n"
+      "  1x16         50.00     2.000x     2.000x     2.000x     1.200x   tile 16 -> 32\n"
+      "  4x64         40.00     2.500x     1.000x     2.500x     2.000x   tile 16 -> 64\n"
+      "  16x128       80.00     1.250x     1.125x     1.250x              tile 16 -> 32\n"
+      "  2x200 *      50.00     2.000x     1.000x     2.000x     1.500x   tile 16 -> 64\n"
+      "  8x100 *      50.00     2.000x     2.000x     2.000x     4.000x   tile 16 -> 32\n");
+  says(
+      "    over the best fixed configuration: 1.310 (worst 1.000), held out 1.414 (worst 1.000)\n"
+      "    over the default: 1.904; over the library: 1.948\n"
+      "    the model alone, over the best fixed configuration: 0.710\n");
+}
+
+// A configuration of each fate.
+TEST(Tuner, AReportSaysWhatBecameOfEveryConfiguration) {
+  const Space space = synthetic_space(4, 2);
+  const auto id = [&](std::size_t c) { return space[c].id(); };
+  Report report;
+  report.size = {4, 64}, report.device = "a GPU", report.chosen_by = "a recording";
+  report.fates = {{0, Stage::finalist, ""},    {1, Stage::illegal, "too large"},
+                  {2, Stage::unsupported, ""}, {3, Stage::pruned, ""},
+                  {4, Stage::other_shard, ""}, {5, Stage::failed, "wrong"},
+                  {6, Stage::timed, ""},       {7, Stage::finalist, ""}};
+  report.entry.default_id = id(0), report.entry.fixed_id = id(6);
+  report.entry.measured[id(0)] = {30, 1, 1, 1, 25, ""};
+  report.entry.measured[id(6)] = {24, 1.25, 1.2, 1.3, 25, ""};
+  report.entry.measured[id(7)] = {20, 1.5, 1.4, 1.6, 25, ""};
+  report.entry.measured[id(5)] = {10, 3, 3, 3, 25, "wrong"};
+  report.looks = 12, report.seconds = 3.5;
+  const auto printed = [&] {
+    testing::internal::CaptureStdout();
+    print(report, space);
+    return testing::internal::GetCapturedStdout();
+  };
+  const auto says = [](const std::string& all, const std::string& part) {
+    EXPECT_NE(all.find(part), std::string::npos) << part << "\n--- is not in:\n" << all;
+  };
+  // The fastest first; what has no time, or has failed, keeps its order.
+  EXPECT_EQ(
+      printed(),
+      "\nsynthetic at 4x64 on a GPU\n"
+      "  8 configurations in the code > 7 compiled > 6 can run this > 5 survive (a recording) > "
+      "4 in this shard > 3 right > 2 finalists\n"
+      "  configuration              us    speed  95 % interval    fate\n"
+      "  tile=128 stages=3       20.00   1.500x  [1.400, 1.600]   finalist\n"
+      "  tile=128 stages=2       24.00   1.250x  [1.200, 1.300]   timed, best fixed\n"
+      "  tile=16 stages=2        30.00   1.000x  [1.000, 1.000]   finalist, default\n"
+      "  tile=16 stages=3                                         illegal: too large\n"
+      "  tile=32 stages=2                                         unsupported\n"
+      "  tile=32 stages=3                                         pruned\n"
+      "  tile=64 stages=2                                         other shard\n"
+      "  tile=64 stages=3                                         failed: wrong\n"
+      "  Chosen: tile=128 stages=3, 1.500x the default; it sets tile 16 -> 128, stages 2 -> 3.\n"
+      "  12 looks, 3.5 s in all.\n");
+  // The default stays: the best of the others is named, but not one that may not win.
+  report.entry.measured[id(7)] = {29.8, 1.007, 0.99, 1.02, 25, ""};
+  report.entry.measured[id(6)] = {29.9, 1.003, 0.99, 1.02, 25, ""};
+  report.tie = "a tie";
+  const std::string stays = printed();
+  says(stays,
+       "  The default stays: nothing is faster beyond noise and by 2 %; the best of the others is "
+       "1.007x.\n");
+  says(stays, "  As fast, within noise or 2 %: a tie.\n");
+  report.problem = "nothing can run";
+  const std::string nothing = printed();
+  says(nothing, "  nothing can run\n");
+  EXPECT_EQ(nothing.find("fate"), std::string::npos);
+}
+
 TEST(Recordings, TheSpaceShrinksToWhatEverWins) {
   const Space space = synthetic_space();
   const TimeMatrix times = recorded_times(space, synthetic_recording(space));
@@ -1387,6 +1536,42 @@ TEST(Committed, TheProofIsReadFromTheLadder) {
   const Proof slower = proofs(document, autotuning::all_spaces())[0];
   EXPECT_NEAR(slower.worst_over_untuned, 0.97, 1e-9);
   EXPECT_FALSE(slower.kept());
+}
+
+TEST(Proofs, AreTablesOfWhatWasTimed) {
+  Proof proof;
+  proof.ladder = "gemm", proof.library = "cuBLAS", proof.complete = true;
+  proof.rows = {{{512, 512, 512}, false, 40, 20, 10, 5, {2, 1.9, 2.1}, {0.5, 0.4, 0.6}},
+                {{64, 64, 64}, true, 4, 3, 3, 0, {1, 0.9, 1.1}, {}}};
+  proof.over_fixed = 1.414, proof.worst_over_fixed = 1;
+  proof.over_untuned = 2.309, proof.worst_over_untuned = 1.333, proof.over_library = 0.5;
+  const auto printed = [&] {
+    testing::internal::CaptureStdout();
+    print(proof);
+    return testing::internal::GetCapturedStdout();
+  };
+  const std::string table =
+      "\ngemm: was it worth it? Timed after the searches, all of a size interleaved\n"
+      "  size           untuned us best fixed us  tuned us  cuBLAS us   tuned over best fixed   "
+      "tuned "
+      "over cuBLAS\n"
+      "  512x512x512         40.00         20.00     10.00       5.00   2.000 [1.900, 2.100]    "
+      "0.500 "
+      "[0.400, 0.600]\n"
+      "  64x64x64 *           4.00          3.00      3.00       0.00   1.000 [0.900, 1.100]    \n"
+      "  Geometric means over 2 sizes (above 1: tuned is faster): over the best fixed "
+      "configuration "
+      "1.414, worst 1.000; over untuned 2.309, worst 1.333; over cuBLAS 0.500\n";
+  const std::string promise =
+      "  Held to 1.05 over the best fixed configuration, and no size under 0.98 of it or of "
+      "untuned: ";
+  EXPECT_EQ(printed(), table + promise + "kept.\n");
+  proof.worst_over_untuned = 0.97;
+  EXPECT_NE(printed().find(promise + "broken.\n"), std::string::npos);
+  proof.complete = false;  // not all sizes
+  EXPECT_EQ(printed().find("Held"), std::string::npos);
+  proof.complete = true, proof.ladder = "rope";  // promises nothing
+  EXPECT_EQ(printed().find("Held"), std::string::npos);
 }
 
 TEST(Proofs, APromiseIsKeptFromItsBoundsOn) {

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""A level that is missing in tests/skips may skip any case: it counts as a reader's. So every level of the book is
-listed there, under the name that it has today."""
+"""A level that is missing in tests/skips may skip any case, and one that is missing in tests/launches may launch
+anything: it counts as a reader's. So every level of the book is listed there, under the name that it has today."""
 import json
+import re
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def listed(chapter):
-    lines = (ROOT / f"tests/skips/chapter_{chapter}.txt").read_text().splitlines()
+def listed(file):
+    lines = (ROOT / "tests" / file).read_text().splitlines()
     return {line.split(" ")[0] for line in lines if not line.startswith("#")}
 
 
@@ -19,7 +20,16 @@ class Skips(unittest.TestCase):
             with self.subTest(file=file.name):
                 runs = json.loads(file.read_text())["runs"]
                 names = {f"{run['ladder']}/{level['name']}" for run in runs for level in run["levels"]}
-                self.assertEqual(listed(file.stem.split("-")[1]), names)
+                number = file.stem.split("-")[1]
+                self.assertEqual(listed(f"skips/chapter_{number}.txt"), names)
+                self.assertEqual(listed(f"launches/chapter_{number}.txt"), names)
+
+    def test_every_level_of_a_capstone_has_its_launches_listed(self):
+        for folder in sorted(path.parent for path in (ROOT / "capstones").glob("*/ladder.hpp")):
+            with self.subTest(capstone=folder.name):
+                names = {re.sub(r"level_\d+_", "", path.stem) for path in folder.glob("level_*.cuh")}
+                found = listed(f"launches/capstone_{folder.name}.txt")
+                self.assertEqual({name.split("/")[1] for name in found}, names)
 
 
 if __name__ == "__main__":

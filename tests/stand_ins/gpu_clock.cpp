@@ -26,7 +26,8 @@ void forget_persisting_lines() {}
 Bracket time_cold(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   launches = 0;
-  simt::set_launch_observer([](bool begins) { launches += begins ? 1 : 0; });
+  simt::set_launch_observer(
+      [](const void* kernel, const LaunchConfig*) { launches += kernel != nullptr ? 1 : 0; });
   work();
   simt::set_launch_observer(nullptr);
   static bool longer = false;

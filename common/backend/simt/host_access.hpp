@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Device memory that host code cannot touch, as on a GPU: for a grader.
+// Device memory that host code cannot touch, as on a GPU: for a grader. And who is told of
+// launches.
 #pragma once
 
-namespace cookbook::simt {
+namespace cookbook {
+
+struct LaunchConfig;
+
+namespace simt {
 
 /// Opens or closes all device memory that there is to loads and stores. What is allocated later is
 /// open.
 void open_device_memory(bool open);
 
-/// Called with true before each launch runs and with false after it, also where it fails; null: no
-/// one is.
-void set_launch_observer(void (*observer)(bool begins));
+/// Called before each launch runs, with its kernel and its extents, and after it with nulls, also
+/// where it fails or none of its blocks run; null: no one is.
+void set_launch_observer(void (*observer)(const void* kernel, const LaunchConfig* config));
 
-}  // namespace cookbook::simt
+}  // namespace simt
+}  // namespace cookbook

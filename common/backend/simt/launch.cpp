@@ -94,7 +94,7 @@ Settings& settings() {
   return values;
 }
 
-using LaunchObserver = void (*)(bool begins);
+using LaunchObserver = void (*)(const void* kernel, const LaunchConfig* config);
 LaunchObserver& launch_observer() {
   static LaunchObserver observer = nullptr;
   return observer;
@@ -103,11 +103,11 @@ LaunchObserver& launch_observer() {
 // Tells the observer that a launch begins, and at the end of the scope that it is over.
 class Observed {
  public:
-  Observed() {
-    if (launch_observer()) launch_observer()(true);
+  Observed(const void* kernel, const LaunchConfig& config) {
+    if (launch_observer()) launch_observer()(kernel, &config);
   }
   ~Observed() {
-    if (launch_observer()) launch_observer()(false);
+    if (launch_observer()) launch_observer()(nullptr, nullptr);
   }
   Observed(const Observed&) = delete;
   Observed& operator=(const Observed&) = delete;
@@ -365,7 +365,9 @@ void set_start_order(StartOrder order, uint64_t seed) {
   settings().order_seed = seed;
 }
 
-void set_launch_observer(void (*observer)(bool begins)) { launch_observer() = observer; }
+void set_launch_observer(void (*observer)(const void* kernel, const LaunchConfig* config)) {
+  launch_observer() = observer;
+}
 
 // Within a launch, that launch's.
 AsyncSchedule async_schedule() {
@@ -388,6 +390,9 @@ void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt:
     simt::check_launch(config, simt::kernel_name(kernel));  // finding the name takes a while
   }
 
+  static std::mutex one_launch_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_launch_at_a_time);
+  const simt::Observed observed(kernel, config);
   if (simt::settings().blocks == simt::RunBlocks::none) return;
 
   simt::Launch launch;
@@ -405,9 +410,6 @@ void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt:
   launch.arguments = call.arguments;
   launch.argument_bytes = call.argument_bytes;
 
-  static std::mutex one_launch_at_a_time;
-  const std::lock_guard<std::mutex> lock(one_launch_at_a_time);
-  const simt::Observed observed;
   if (simt::hooks) simt::hooks->launch_begin(launch);
   simt::run_launch(launch);
 }
