@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 
 #include <stdexcept>
-#include <type_traits>
 
 #include "problem.hpp"
 #if __has_include(<cusparse.h>)

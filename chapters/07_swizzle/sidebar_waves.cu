@@ -8,7 +8,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <set>
-#include <vector>
 
 #include "chapters/07_swizzle/tile_order.cuh"
 #include "common/harness/arguments.hpp"

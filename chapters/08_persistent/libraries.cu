@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "chapters/05_tensor_cores/cublas_gemm.hpp"
 

@@ -128,7 +128,7 @@ def draw(capstone):
             with style.Theme(theme_name) as theme:
                 for name, (kind, what) in names.items():
                     style.save(figure_of(kind, what, theme), files, folder, folder, name, theme, cli.digest(what))
-    print(f"drew {len(names)} figures in {folder}: {', '.join(names)}")
+    print(f"drew {len(names)} figure{'s' if len(names) != 1 else ''} in {folder}: {', '.join(names)}")
     if not any(kind == "ladder" for kind, _ in names.values()):
         print("No GPU has timed it: the ladder and the roofline need results of one.")
 

@@ -268,7 +268,7 @@ def main(arguments=None):
         for level in run.timed:
             if bound := memories.binding(run, level):
                 print(f"{identifier(*key_of(run))} {level.name}: {bound}")
-    print(f"drew {len(names)} figures in {out}: {', '.join(names)}" if names else "drew nothing")
+    print(f"drew {len(names)} figure{'s' if len(names) != 1 else ''} in {out}: {', '.join(names)}" if names else "drew nothing")
     return 0
 
 

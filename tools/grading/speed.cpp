@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/grading/speed.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>

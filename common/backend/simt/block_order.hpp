@@ -21,7 +21,6 @@
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "common/backend/simt/races.hpp"
