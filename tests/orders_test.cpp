@@ -499,6 +499,22 @@ TEST(GemvOf, SplitsFillTheDeviceOnceInWholeRounds) {
   expect(splits_of(3, 320, 32, 12), 4, 96);  // 10 rounds: 3, 3, 3, 1
 }
 
+// Blocks tell which configuration was chosen: see GemvConfig.
+TEST(GemvOf, ShortRowsAndFewColumnsHaveTheirConfigurations) {
+  const auto blocks = [](std::int64_t n, std::int64_t k, bool rows) {
+    return gemm::AnyShape::prepare(vector_product(1, n, k, false, rows), anywhere()).blocks;
+  };
+  EXPECT_EQ(blocks(64 * 132, 8192, false), 132);  // a block per SM: 64 columns, all terms
+  EXPECT_EQ(blocks(4096, 8192, false), 64 * 2);   // two divide the terms
+  EXPECT_EQ(blocks(8456, 8192, false), 34 * 15);  // 256 columns
+  EXPECT_EQ(blocks(300032, 64, false), 1172);     // the same
+  EXPECT_EQ(blocks(8191, 64, false), 256);        // 32 columns, loaded one by one
+  EXPECT_EQ(blocks(8192, 2048, true), 8192 / 4);  // four rows, all threads in each
+  EXPECT_EQ(blocks(8192, 2040, true), 64 * 16);   // 128 rows, eight threads in each
+  EXPECT_EQ(blocks(300032, 64, true), 2344);      // the same
+  EXPECT_EQ(blocks(8192, 2047, true), 256 * 4);   // 32 rows, a warp in each
+}
+
 TEST(GemvOf, AnyShapeTakesItForUpTo32RowsOrColumns) {
   const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return gemm::AnyShape::prepare(product(m, n, k), anywhere());
@@ -549,7 +565,7 @@ TEST(Skinny, AtMostSoManyBlocksAndAllHaveKBlocks) {
   EXPECT_EQ(skinny_splits(64, 224, 132), 2);   // 16 x 4096 x 14336
 }
 
-TEST(Skinny, FewVectorsOrFewTilesWithLongSums) {
+TEST(Skinny, FewVectors) {
   const auto takes = [](const gemm::Problem& p) { return is_skinny(gemv_of(p, anywhere()), 132); };
   EXPECT_TRUE(takes(product(32, 8192, 8192)));
   EXPECT_FALSE(takes(product(33, 8192, 8192)));
@@ -558,15 +574,6 @@ TEST(Skinny, FewVectorsOrFewTilesWithLongSums) {
   EXPECT_TRUE(takes(product(16, 8191, 8192)));
   EXPECT_TRUE(takes(product(16, 64, 1024)));
   EXPECT_FALSE(takes(product(16, 64, 65536)));  // one cluster would read all of W
-  EXPECT_TRUE(takes(product(192, 512, 8192)));
-  EXPECT_TRUE(takes(product(64, 64 * 49, 4096)));
-  EXPECT_FALSE(takes(product(64, 64 * 50, 4096)));
-  EXPECT_FALSE(takes(product(192, 512, 4095)));
-  // At most 16 tiles: eight blocks each have an SM of their own.
-  EXPECT_TRUE(takes(product(128, 512, 1024)));
-  EXPECT_FALSE(takes(product(128, 512, 1023)));
-  EXPECT_TRUE(takes(product(64, 64 * 16, 1024)));
-  EXPECT_FALSE(takes(product(64, 64 * 17, 1024)));
 }
 
 TEST(Skinny, OneBlockPerSmReads) {
@@ -577,7 +584,37 @@ TEST(Skinny, OneBlockPerSmReads) {
   };
   EXPECT_EQ(blocks(16, 4096, false), 64 * 2);  // of 132 SMs
   EXPECT_EQ(blocks(32, 4096, true), 64 * 2);
-  EXPECT_EQ(gemm::AnyShape::prepare(product(192, 512, 8192), anywhere()).blocks, 3 * 8 * 8);
+}
+
+TEST(Skinny, MoreTilesThanFourPerSmAreALoop) {
+  using gemm::any_shape::skinny_loops;
+  const auto loops = [](const gemm::Problem& p) {
+    return skinny_loops(gemv_of(p, anywhere()), 132);
+  };
+  EXPECT_FALSE(loops(product(5, 64 * 528, 64)));
+  EXPECT_TRUE(loops(product(5, 64 * 528 + 1, 64)));
+  EXPECT_TRUE(loops(product(64 * 528 + 1, 5, 64)));
+  EXPECT_TRUE(loops(product(32, 300000, 64)));
+  EXPECT_FALSE(loops(product(33, 300000, 64)));
+  const auto blocks = [](const gemm::Problem& p) {
+    return gemm::AnyShape::prepare(p, anywhere()).blocks;
+  };
+  EXPECT_EQ(blocks(product(5, 64 * 528, 64)), 528);
+  EXPECT_EQ(blocks(product(16, 300000, 64)), 4 * 132);
+  EXPECT_EQ(blocks(product(17, 300000, 64)), 3 * 132);
+  EXPECT_EQ(blocks(product(300000, 5, 64)), 3 * 132);  // a tile of 64 vectors
+  EXPECT_EQ(blocks(vector_product(300000, 5, 64, false, true)), 4 * 132);
+}
+
+TEST(Splitting, IsChosenWhereItIsPredictedToBeFaster) {
+  const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return gemm::AnyShape::prepare(product(m, n, k), anywhere());
+  };
+  EXPECT_EQ(plan(192, 512, 8192).splits.count, 5);  // 24 tiles of 64 x 64
+  EXPECT_EQ(plan(192, 512, 8192).blocks, 24 * 5);
+  EXPECT_EQ(plan(191, 511, 8191).blocks, 24 * 5);  // of any pitch
+  EXPECT_EQ(plan(192, 512, 512).splits.count, 1);  // a block per tile
+  EXPECT_EQ(plan(192, 512, 512).blocks, 24);
 }
 
 // Each kernel on a shape that it would not be chosen for: the levels' tests see only chosen ones.
@@ -615,10 +652,9 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
           expected.push_back(static_cast<float>(sum));
         }
       }
-      for (const auto& kernel : gemm::any_shape::kTileKernels) {
+      const gemm::Buffers at{a.as<bf16>(), b.as<bf16>(), c.as<bf16>()};
+      const auto check = [&](const gemm::any_shape::Plan& plan, const std::string& name) {
         c.fill(0xff);
-        const auto plan = gemm::any_shape::prepare_tiles(
-            kernel.tiles, p, {a.as<bf16>(), b.as<bf16>(), c.as<bf16>()});
         plan.launch_product(plan, Stream{});
         synchronize();
         std::vector<std::uint16_t> got(c.bytes() / 2);
@@ -634,9 +670,20 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
             wrong += !(std::fabs(number - exact) <= std::fabs(exact) / 256);  // rounded to bf16
           }
         }
-        EXPECT_EQ(wrong, 0) << kernel.m << "x" << kernel.n << ", cluster " << kernel.cluster
-                            << (a_transposed ? " T" : " N") << (b_transposed ? "T" : "N");
+        EXPECT_EQ(wrong, 0) << name << (a_transposed ? " T" : " N") << (b_transposed ? "T" : "N");
         EXPECT_TRUE(c.guards_intact());
+      };
+      for (const auto& kernel : gemm::any_shape::kTileKernels) {
+        check(gemm::any_shape::prepare_tiles(kernel.tiles, p, at),
+              std::to_string(kernel.m) + "x" + std::to_string(kernel.n) + ", cluster " +
+                  std::to_string(kernel.cluster));
+      }
+      for (const auto& kernel : gemm::any_shape::kSplitKernels) {
+        for (const int splits : {2, 3, 8}) {  // of 8 k-blocks
+          check(gemm::any_shape::prepare_splitting(p, at, {kernel, splits, 0}),
+                std::to_string(kernel.m) + "x" + std::to_string(kernel.n) + ", " +
+                    std::to_string(splits) + " splits");
+        }
       }
     }
   }

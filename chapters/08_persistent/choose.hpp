@@ -82,11 +82,59 @@ inline double predicted_us(const TileKernel& kernel, std::int64_t m, std::int64_
 }
 
 /// The kernel with the least predicted time.
-inline Tiles choose_tiles(std::int64_t m, std::int64_t n, std::int64_t k, int sms) {
+inline const TileKernel& choose_kernel(std::int64_t m, std::int64_t n, std::int64_t k, int sms) {
   const auto faster = [&](const TileKernel& a, const TileKernel& b) {
     return predicted_us(a, m, n, k, sms) < predicted_us(b, m, n, k, sms);
   };
-  return std::min_element(std::begin(kTileKernels), std::end(kTileKernels), faster)->tiles;
+  return *std::min_element(std::begin(kTileKernels), std::end(kTileKernels), faster);
+}
+inline Tiles choose_tiles(std::int64_t m, std::int64_t n, std::int64_t k, int sms) {
+  return choose_kernel(m, n, k, sms).tiles;
+}
+
+/// A kernel whose blocks divide the k-blocks of a tile (skinny.cuh), with the constants of its
+/// prediction, fitted like those above.
+struct SplitKernel {
+  int m, n;         // of a tile; m outputs, n vectors
+  double start_us;  // launch, first loads, and the exchange of the sums
+  double step_us;   // per k-block of a block, while other SMs are idle
+  double share_us;  // more while all SMs load
+};
+
+// clang-format off
+inline constexpr SplitKernel kSplitKernels[] = {
+    // m    n  start  step    share
+    { 64,  64,  8.67, 0.1201, 0.1138},
+    {128, 128, 11.00, 0.2700, 0.1200},
+};
+// clang-format on
+
+/// Tiles of `kernel`, the k-blocks of each divided among `splits` blocks.
+struct Splitting {
+  SplitKernel kernel;
+  int splits;
+  double us;  // predicted
+};
+
+/// The fastest predicted way to divide K among two to eight blocks per tile, none of which waits
+/// for an SM. A cluster has its SMs in one GPC of 16 or 18, so of 132 SMs eight times 16 / splits
+/// clusters are resident. us: infinite if there is none.
+inline Splitting choose_splitting(std::int64_t outputs, std::int64_t vectors, std::int64_t k,
+                                  int sms) {
+  Splitting best{kSplitKernels[0], 1, std::numeric_limits<double>::infinity()};
+  for (const SplitKernel& kernel : kSplitKernels) {
+    const std::int64_t tiles = ((outputs + kernel.m - 1) / kernel.m) *  //
+                               ((vectors + kernel.n - 1) / kernel.n);
+    const std::int64_t k_blocks = (k + 63) / 64;
+    for (int splits = 2; splits <= 8 && splits <= k_blocks; ++splits) {
+      if (tiles > sms / 16 * (16 / splits)) break;
+      const double working = static_cast<double>(tiles * splits) / sms;
+      const auto steps = static_cast<double>((k_blocks + splits - 1) / splits);
+      const double us = kernel.start_us + steps * (kernel.step_us + working * kernel.share_us);
+      if (us < best.us) best = {kernel, splits, us};
+    }
+  }
+  return best;
 }
 
 /// Vectors per tile of a GEMM with few of them: the narrowest tile that holds all, up to 64.

@@ -16,20 +16,26 @@
 
 namespace cookbook::gemm::any_shape {
 
-/// kVector: elements of W that a lane loads at a time; 8, or 1 where rows do not begin on 16-byte
-/// boundaries.
-template <int kVectorSize>
+/// kRows: W's stored rows are outputs, otherwise its columns are. kVectorSize: elements of W that a
+/// lane loads at a time; 8, or 1 where rows do not begin on 16-byte boundaries. kLanesOfRow:
+/// neighbouring threads that read a stored row together; the block's other threads read other rows.
+template <bool kRows, int kVectorSize, int kBlockThreads, int kLanesOfRow>
 struct GemvConfig {
+  static constexpr bool kRowsAreOutputs = kRows;
   static constexpr int kVector = kVectorSize;
-  static constexpr int kThreads = 128;
-  static constexpr int kWarps = kThreads / kWarpSize;
-  static constexpr int kBlocksPerSm = 8;             // resident
-  static constexpr int kLoads = 8;                   // in flight per lane
-  static constexpr int kRows = 4;                    // outputs of a block, W's rows are outputs
-  static constexpr int kCols = kWarpSize * kVector;  // outputs of a block, W's columns are outputs
-  /// Terms of each sum that a block reads at a time.
-  static constexpr int kRowRound = kThreads * kVector * (kLoads / kRows);
-  static constexpr int kColRound = kWarps * kLoads;
+  static constexpr int kThreads = kBlockThreads, kWarps = kThreads / kWarpSize;
+  static constexpr int kBlocksPerSm = 1024 / kThreads;  // resident
+  static constexpr int kLanes = kLanesOfRow;
+  static constexpr int kSide = kThreads / kLanes;  // stored rows that a block reads side by side
+  static constexpr int kSpan = kLanes * kVector;   // elements of each that it reads at a time
+  static constexpr int kLoads = 8;                 // in flight per lane
+  /// Outputs that share a lane's load of x: four with two loads each, or eight where a row ends
+  /// after one or two loads.
+  static constexpr int kRowsOfLane = kLanes == kThreads ? 4 : 8;
+  static constexpr int kSteps = kLoads / kRowsOfLane;
+  static constexpr int kOutputs = kRows ? kSide * kRowsOfLane : kSpan;  // of a block
+  static constexpr int kRound =
+      kRows ? kSpan * kSteps : kSide * kLoads;  // terms it reads at a time
 
   using Run = Pack<bf16, kVector>;
   static __device__ __forceinline__ Run load(const bf16* at) {
@@ -103,38 +109,42 @@ __device__ __forceinline__ void store_sums(const float (&sums)[kAddends][kOutput
   if (thread == 0) counters[tile] = 0;  // for the next run
 }
 
-/// W's stored rows are outputs: a block computes kRows of them, its threads side by side in a row.
+/// W's stored rows are outputs: a block computes kOutputs of them.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     gemv_of_rows(Gemv p, Splits splits, float* partials, unsigned* counters) {
   using Run = typename C::Run;
-  constexpr int kSteps = C::kLoads / C::kRows, kStride = C::kThreads * C::kVector;
-  __shared__ float of_warps[C::kWarps][C::kRows];
+  constexpr int kAddends = cookbook::ceil_div(C::kLanes, kWarpSize);  // warps that read a row
+  __shared__ float of_warps[kAddends][C::kOutputs];
   const std::int64_t tile = blockIdx.x / splits.count;
   const int split = static_cast<int>(blockIdx.x % splits.count);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread / C::kLanes, lane = thread % C::kLanes;  // of the block, of its lanes
   const std::int64_t begin = split * splits.depth, end = min(begin + splits.depth, p.depth);
-  const bf16* rows[C::kRows];
+  const bf16* rows[C::kRowsOfLane];
 #pragma unroll
-  for (int r = 0; r < C::kRows; ++r) {  // rows past the last are read as the last, and not stored
-    rows[r] = p.w + min(tile * C::kRows + r, p.outputs - 1) * p.pitch;
+  for (int r = 0; r < C::kRowsOfLane;
+       ++r) {  // rows past the last are read as the last, and not stored
+    const std::int64_t output = tile * C::kOutputs + r * C::kSide + row;
+    rows[r] = p.w + min(output, p.outputs - 1) * p.pitch;
   }
-  float sums[C::kRows] = {};
+  float sums[C::kRowsOfLane] = {};
   const auto add = [&](auto steps, std::int64_t k) {
-    Run w[steps.value][C::kRows], x[steps.value];
+    Run w[steps.value][C::kRowsOfLane], x[steps.value];
 #pragma unroll
     for (int s = 0; s < steps.value; ++s) {
 #pragma unroll
-      for (int r = 0; r < C::kRows; ++r) w[s][r] = C::load(rows[r] + k + s * kStride);
+      for (int r = 0; r < C::kRowsOfLane; ++r) w[s][r] = C::load(rows[r] + k + s * C::kSpan);
       if constexpr (C::kVector == 1) {
-        x[s][0] = p.x[(k + s * kStride) * p.x_step];
+        x[s][0] = p.x[(k + s * C::kSpan) * p.x_step];
       } else {
-        x[s] = load_vector<Run>(p.x + k + s * kStride);
+        x[s] = load_vector<Run>(p.x + k + s * C::kSpan);
       }
     }
 #pragma unroll
     for (int s = 0; s < steps.value; ++s) {
 #pragma unroll
-      for (int r = 0; r < C::kRows; ++r) {
+      for (int r = 0; r < C::kRowsOfLane; ++r) {
 #pragma unroll
         for (int i = 0; i < C::kVector; ++i) {
           sums[r] += __bfloat162float(w[s][r][i]) * __bfloat162float(x[s][i]);
@@ -142,61 +152,75 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
       }
     }
   };
-  std::int64_t k = begin + static_cast<int>(threadIdx.x) * C::kVector;
+  std::int64_t k = begin + lane * C::kVector;
 #pragma unroll 1
-  for (; k + (kSteps - 1) * kStride < end; k += kSteps * kStride) {
-    add(std::integral_constant<int, kSteps>{}, k);
+  for (; k + (C::kSteps - 1) * C::kSpan < end; k += C::kSteps * C::kSpan) {
+    add(std::integral_constant<int, C::kSteps>{}, k);
   }
+  if constexpr (C::kSteps > 1) {
 #pragma unroll 1
-  for (; k < end; k += kStride) add(std::integral_constant<int, 1>{}, k);
+    for (; k < end; k += C::kSpan) add(std::integral_constant<int, 1>{}, k);
+  }
 #pragma unroll
-  for (int r = 0; r < C::kRows; ++r) {
-    const float sum = warp_sum(sums[r]);
-    if (lane_idx() == 0) of_warps[warp_idx()][r] = sum;
+  for (int r = 0; r < C::kRowsOfLane; ++r) {
+    const float sum = warp_sum<std::min(C::kLanes, kWarpSize)>(sums[r]);
+    if (lane % kWarpSize == 0) of_warps[lane / kWarpSize][r * C::kSide + row] = sum;
   }
   store_sums<C::kThreads>(of_warps, p, tile, split, splits.count, partials, counters);
 }
 
-/// W's columns are outputs: a warp reads kCols of them in every fourth stored row.
+/// W's columns are outputs: a block computes kOutputs of them. Its threads read kSide stored
+/// rows at a time.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     gemv_of_columns(Gemv p, Splits splits, float* partials, unsigned* counters) {
   using Run = typename C::Run;
-  __shared__ __align__(16) float of_warps[C::kWarps][C::kCols];
+  __shared__ __align__(16) float of_warps[C::kWarps][C::kOutputs];
   const std::int64_t tile = blockIdx.x / splits.count;
   const int split = static_cast<int>(blockIdx.x % splits.count);
-  const int col = lane_idx() * C::kVector;
-  const bool has_outputs = tile * C::kCols + col < p.outputs;
+  const int thread = static_cast<int>(threadIdx.x), col = thread % C::kLanes * C::kVector;
+  const bool has_outputs = tile * C::kOutputs + col < p.outputs;
   const std::int64_t begin = split * splits.depth;
   const std::int64_t end = has_outputs ? min(begin + splits.depth, p.depth) : begin;
-  const bf16* w = p.w + tile * C::kCols + col;
+  const bf16* w = p.w + tile * C::kOutputs + col;
   float sums[C::kVector] = {};
-  const auto add = [&](auto steps, std::int64_t k) {
-    Run terms[steps.value];
-    float x[steps.value];
+  std::int64_t k = begin + thread / C::kLanes;
+  const auto has = [&](int loads) { return k + (loads - 1) * C::kSide < end; };
+  const auto add = [&](auto loads) {
+    Run terms[loads.value];
+    float x[loads.value];
 #pragma unroll
-    for (int s = 0; s < steps.value; ++s) {
-      terms[s] = C::load(w + (k + s * C::kWarps) * p.pitch);
-      x[s] = __bfloat162float(p.x[(k + s * C::kWarps) * p.x_step]);
+    for (int s = 0; s < loads.value; ++s) {
+      terms[s] = C::load(w + (k + s * C::kSide) * p.pitch);
+      x[s] = __bfloat162float(p.x[(k + s * C::kSide) * p.x_step]);
     }
 #pragma unroll
-    for (int s = 0; s < steps.value; ++s) {
+    for (int s = 0; s < loads.value; ++s) {
 #pragma unroll
       for (int i = 0; i < C::kVector; ++i) sums[i] += __bfloat162float(terms[s][i]) * x[s];
     }
+    k += loads.value * C::kSide;
   };
-  std::int64_t k = begin + warp_idx();
 #pragma unroll 1
-  for (; k + (C::kLoads - 1) * C::kWarps < end; k += C::kLoads * C::kWarps) {
-    add(std::integral_constant<int, C::kLoads>{}, k);
+  while (has(C::kLoads)) add(std::integral_constant<int, C::kLoads>{});
+  if (has(4)) add(std::integral_constant<int, 4>{});  // the rest in as few round trips
+  if (has(2)) add(std::integral_constant<int, 2>{});
+  if (has(1)) add(std::integral_constant<int, 1>{});
+#pragma unroll
+  for (int i = 0; i < C::kVector; ++i) {  // over the rows that the warp reads side by side
+#pragma unroll
+    for (int lanes = C::kLanes; lanes < kWarpSize; lanes *= 2) {
+      sums[i] += __shfl_xor_sync(kFullWarp, sums[i], lanes);
+    }
   }
-#pragma unroll 1
-  for (; k < end; k += C::kWarps) add(std::integral_constant<int, 1>{}, k);
-  if constexpr (C::kVector == 8) {  // two-way bank conflicts instead of eight-way
-    store_vector(&of_warps[warp_idx()][col], floatx4{sums[0], sums[1], sums[2], sums[3]});
-    store_vector(&of_warps[warp_idx()][col + 4], floatx4{sums[4], sums[5], sums[6], sums[7]});
-  } else {
-    of_warps[warp_idx()][col] = sums[0];
+  float* of_warp = of_warps[warp_idx()];
+  if (lane_idx() < C::kLanes) {
+    if constexpr (C::kVector == 8) {  // two-way bank conflicts instead of eight-way
+      store_vector(of_warp + col, floatx4{sums[0], sums[1], sums[2], sums[3]});
+      store_vector(of_warp + col + 4, floatx4{sums[4], sums[5], sums[6], sums[7]});
+    } else {
+      of_warp[col] = sums[0];
+    }
   }
   store_sums<C::kThreads>(of_warps, p, tile, split, splits.count, partials, counters);
 }
@@ -206,35 +230,67 @@ inline bool loads_vectors(const Gemv& g) {
   return loads_vectors_of_w(g) && (!g.w_rows_are_outputs || loads_vectors_of_x(g));
 }
 
+/// W's rows are outputs: with short rows a whole block per row would leave most threads idle.
+template <int kVector>
+using LongRows = GemvConfig<true, kVector, 128, 128>;
+template <int kVector>
+using ShortRows = GemvConfig<true, kVector, 128, kVector == 8 ? 8 : 32>;
+inline constexpr std::int64_t kShortRow = 2048;
+
+/// W's columns are outputs: with few of them one block per SM reads 64, which takes a cache line of
+/// each row, and leaves no or few partial sums to other blocks.
+template <int kVector>
+using ManyColumns = GemvConfig<false, kVector, 256, 32>;
+using FewColumns = GemvConfig<false, 8, 1024, 8>;
+inline bool has_few_columns(const Gemv& g, int sm_count) {
+  return g.outputs <= std::int64_t{FewColumns::kOutputs} * sm_count;
+}
+
 /// Launches the plan of a GEMM with one row or one column.
 template <class C>
 void launch_gemv(const Plan& plan, Stream stream) {
-  const int outputs = plan.gemv.w_rows_are_outputs ? C::kRows : C::kCols;
-  const std::int64_t blocks =
-      cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, outputs) * plan.splits.count;
-  launch(plan.gemv.w_rows_are_outputs ? gemv_of_rows<C> : gemv_of_columns<C>,
-         {dim3(static_cast<unsigned>(blocks)), dim3(C::kThreads)}, stream, plan.gemv, plan.splits,
-         plan.sums.as<float>(), plan.flags.as<unsigned>());
+  const LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(C::kThreads)};
+  const auto start = [&](auto* kernel) {
+    launch(kernel, config, stream, plan.gemv, plan.splits, plan.sums.as<float>(),
+           plan.flags.as<unsigned>());
+  };
+  if constexpr (C::kRowsAreOutputs) {
+    start(gemv_of_rows<C>);
+  } else {
+    start(gemv_of_columns<C>);
+  }
 }
 
-/// The plan of a GEMM with one row or one column, as W x.
 template <class C>
-Plan prepare_gemv(const Problem& p, const Buffers& at) {
+Plan prepare_gemv_in(const Problem& p, const Buffers& at, const Gemv& g) {
   Plan plan{TmaPlan{p, at}};
   plan.launch_product = launch_gemv<C>;
-  plan.gemv = gemv_of(p, at);
-  const bool rows = plan.gemv.w_rows_are_outputs;
-  const std::int64_t tiles =
-      cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, rows ? C::kRows : C::kCols);
-  plan.splits = splits_of(tiles, p.k, rows ? C::kRowRound : C::kColRound,
-                          std::int64_t{C::kBlocksPerSm} * device_info().sm_count);
+  plan.gemv = g;
+  const auto tiles = cookbook::ceil_div<std::int64_t>(g.outputs, C::kOutputs);
+  plan.splits =
+      splits_of(tiles, p.k, C::kRound, std::int64_t{C::kBlocksPerSm} * device_info().sm_count);
+  plan.blocks = static_cast<int>(tiles * plan.splits.count);
   if (plan.splits.count > 1) {
-    const auto blocks = static_cast<size_t>(tiles * plan.splits.count);
-    plan.sums = DeviceMemory(blocks * (rows ? C::kRows : C::kCols) * sizeof(float), "partial sums");
+    const auto blocks = static_cast<size_t>(plan.blocks);
+    plan.sums = DeviceMemory(blocks * C::kOutputs * sizeof(float), "partial sums");
     plan.flags = DeviceMemory(static_cast<size_t>(tiles) * sizeof(unsigned), "counters");
     plan.flags.fill(0);
   }
   return plan;
+}
+
+/// The plan of a GEMM with one row or one column, as W x.
+template <int kVector>
+Plan prepare_gemv(const Problem& p, const Buffers& at) {
+  const Gemv g = gemv_of(p, at);
+  if (g.w_rows_are_outputs) {
+    return g.depth < kShortRow ? prepare_gemv_in<ShortRows<kVector>>(p, at, g)
+                               : prepare_gemv_in<LongRows<kVector>>(p, at, g);
+  }
+  if constexpr (kVector == 8) {
+    if (has_few_columns(g, device_info().sm_count)) return prepare_gemv_in<FewColumns>(p, at, g);
+  }
+  return prepare_gemv_in<ManyColumns<kVector>>(p, at, g);
 }
 
 }  // namespace cookbook::gemm::any_shape

@@ -67,10 +67,18 @@ extern template Plan prepare_best<Large, Medium, Small>(const Problem&, const Bu
 extern template Plan prepare_with<Large>(const Problem&, const Buffers&, int);
 extern template Plan prepare_with<Medium>(const Problem&, const Buffers&, int);
 extern template Plan prepare_with<Small>(const Problem&, const Buffers&, int);
-extern template Plan prepare_gemv<GemvConfig<8>>(const Problem&, const Buffers&);
-extern template Plan prepare_gemv<GemvConfig<1>>(const Problem&, const Buffers&);
+extern template Plan prepare_gemv<8>(const Problem&, const Buffers&);
+extern template Plan prepare_gemv<1>(const Problem&, const Buffers&);
 extern template Plan prepare_skinny_for<Major::k>(const Problem&, const Buffers&, const Gemv&);
 extern template Plan prepare_skinny_for<Major::mn>(const Problem&, const Buffers&, const Gemv&);
+extern template Plan prepare_splitting_in<Major::k, Major::k>(const Problem&, const Buffers&,
+                                                              const Splitting&);
+extern template Plan prepare_splitting_in<Major::k, Major::mn>(const Problem&, const Buffers&,
+                                                               const Splitting&);
+extern template Plan prepare_splitting_in<Major::mn, Major::k>(const Problem&, const Buffers&,
+                                                               const Splitting&);
+extern template Plan prepare_splitting_in<Major::mn, Major::mn>(const Problem&, const Buffers&,
+                                                                const Splitting&);
 
 }  // namespace any_shape
 
@@ -108,15 +116,19 @@ struct AnyShape : LevelT<bf16> {
     using namespace any_shape;
     if (p.m == 0 || p.n == 0 || p.k == 0) return prepare_with<Large>(p, at, 0);
     if (p.m == 1 || p.n == 1) {
-      return loads_vectors(gemv_of(p, at)) ? prepare_gemv<GemvConfig<8>>(p, at)
-                                           : prepare_gemv<GemvConfig<1>>(p, at);
+      return loads_vectors(gemv_of(p, at)) ? prepare_gemv<8>(p, at) : prepare_gemv<1>(p, at);
     }
     const int sms = device_info().sm_count;
-    if (is_skinny(gemv_of(p, at), sms)) return prepare_skinny(p, at);
-    const bool tma_stores_c = rows_are_16_byte_aligned(at.c, p.ldc) && tma_stores_rows_of(p.n);
-    if (tma_stores_c && std::min(p.m, p.n) > kFewVectors) {
-      return prepare_tiles(choose_tiles(p.m, p.n, p.k, sms), p, at);
+    const Gemv g = gemv_of(p, at);
+    if (is_skinny(g, sms)) return prepare_skinny(p, at);
+    const TileKernel& kernel = choose_kernel(p.m, p.n, p.k, sms);
+    const Splitting splitting = choose_splitting(g.outputs, g.batch, p.k, sms);
+    const bool many_vectors = g.batch > kFewVectors;
+    if (many_vectors && splitting.us < predicted_us(kernel, p.m, p.n, p.k, sms)) {
+      return prepare_splitting(p, at, splitting);
     }
+    const bool tma_stores_c = rows_are_16_byte_aligned(at.c, p.ldc) && tma_stores_rows_of(p.n);
+    if (tma_stores_c && many_vectors) return prepare_tiles(kernel.tiles, p, at);
     return prepare_best<Large, Medium, Small>(p, at);
   }
   static void run(const Plan& plan, Stream stream) {

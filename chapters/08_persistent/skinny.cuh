@@ -22,29 +22,40 @@ namespace cookbook::gemm::any_shape {
 /// For more vectors a tile of C is as good as a tile of its transpose.
 inline constexpr std::int64_t kFewVectors = 32;
 
-/// kVectors: columns of a block's tile. kW, kX: the majors of W and of the vectors.
-template <int kVectors, Major kW, Major kX>
+/// kVectors, kOutputs: of a tile. kW, kX: the majors of W and of the vectors. kLoop: a persistent
+/// grid, for more tiles than blocks are resident; otherwise a cluster per tile.
+template <int kVectors, Major kW, Major kX, bool kLoop = false, int kOutputs = 64>
 struct SkinnyConfig {
   static constexpr Major kMajorA = kW, kMajorB = kX;
+  static constexpr bool kPersistent = kLoop;
   static constexpr Swizzle kSwizzle = Swizzle::b128;
-  static constexpr int kBlockM = 64;  // outputs
+  static constexpr int kBlockM = kOutputs;
   static constexpr int kBlockN = kVectors, kBlockK = 64;
-  static constexpr int kCluster = 1;  // no block loads for another
-  static constexpr int kBlocksPerSm = 2;
-  static constexpr int kStages = 108 * 1024 / (128 * (kBlockM + kBlockN));  // of half an SM
-  static constexpr int kConsumers = 1;
-  static constexpr int kThreads = 128 * kConsumers + kWarpSize;  // + the producer's warp
+  static constexpr int kCluster = 1;          // no block loads for another
   static constexpr int kPitch = kBlockM + 4;  // of the sums of a vector: free of bank conflicts
+  // The sums take the place of the stages, except where the next tile is loaded meanwhile.
+  static constexpr int kOwnSums = kPersistent ? kBlockN * kPitch : 1;
+  static constexpr int kBlocksPerSm = kPersistent ? (kVectors <= 16 ? 4 : 3) : 128 / kBlockM;
+  static constexpr int kRingBytes =  // of a part of an SM
+      kPersistent ? 228 * 1024 / kBlocksPerSm - 2048 - int{sizeof(float)} * kOwnSums
+                  : 216 * 1024 / kBlocksPerSm;
+  static constexpr int kStages = kRingBytes / (128 * (kBlockM + kBlockN));
+  static constexpr int kConsumers = kBlockM / 64;
+  static constexpr int kThreads = 128 * kConsumers + kWarpSize;  // + the producer's warp
 };
 
 template <class C>
 struct SkinnySmem {
   using Config = C;
   uint64_t full[C::kStages], empty[C::kStages];
+  alignas(16) float own_sums[C::kOwnSums];
   alignas(1024) Stage<C> stages[C::kStages];  // last: as many as there are k-blocks
 
-  __device__ float* sums() { return reinterpret_cast<float*>(stages); }  // [vector][output]
+  __device__ float* sums() {  // [vector][output]
+    return C::kPersistent ? own_sums : reinterpret_cast<float*>(stages);
+  }
   static constexpr size_t bytes(int k_blocks) {
+    if (C::kPersistent) return sizeof(SkinnySmem);
     const size_t stages = sizeof(Stage<C>) * static_cast<size_t>(std::min(k_blocks, C::kStages));
     return offsetof(SkinnySmem, stages) + std::max(stages, sizeof(float) * C::kBlockN * C::kPitch);
   }
@@ -66,22 +77,50 @@ __device__ __forceinline__ void store_four(const floatx4& sums, const Gemv& p, s
   }
 }
 
-/// A cluster computes kBlockM outputs of kBlockN vectors; its blocks divide the k-blocks.
+/// A cluster computes kBlockM outputs of kBlockN vectors per tile; its blocks divide the k-blocks.
+/// There are as many clusters as tiles, or fewer where the grid is persistent.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     skinny(const __grid_constant__ TensorMap map_w, const __grid_constant__ TensorMap map_x, Gemv p,
-           int all_k_blocks) {
+           int all_k_blocks, int tiles) {
   auto& smem = *dynamic_shared<SkinnySmem<C>>();
-  constexpr int kProducer = 4 * C::kConsumers;  // its warp
+  constexpr int kReaders = 128 * C::kConsumers;  // threads
   const int warp = warp_idx_uniform(), lane = lane_idx();
   const int rank = static_cast<int>(cluster_block_rank()),
             splits = static_cast<int>(cluster_size());
-  const int index = static_cast<int>(blockIdx.x) / splits;
-  const int tiles = static_cast<int>((p.outputs + C::kBlockM - 1) / C::kBlockM);
-  const TileIndex tile{index % tiles, index / tiles};
+  const int first_tile = static_cast<int>(blockIdx.x) / splits;
+  const int clusters = static_cast<int>(gridDim.x) / splits;
+  const int tiles_m = static_cast<int>((p.outputs + C::kBlockM - 1) / C::kBlockM);
   const int k_begin = rank * all_k_blocks / splits, k_end = (rank + 1) * all_k_blocks / splits;
+  // Each block adds some of a tile's outputs, in the order of the terms: four neighbours per
+  // thread.
+  const auto add_and_store = [&](int t, int threads) {
+    const std::int64_t first = std::int64_t{t % tiles_m} * C::kBlockM;
+    const std::int64_t first_vector = std::int64_t{t / tiles_m} * C::kBlockN;
+    const int vectors = static_cast<int>(min(std::int64_t{C::kBlockN}, p.batch - first_vector));
+    constexpr int kFours = C::kBlockM / 4;
+    const int thread = static_cast<int>(threadIdx.x);
+    for (int i = rank * threads + thread; i < kFours * vectors; i += splits * threads) {
+      // Neighbouring threads store neighbouring elements.
+      const int o = (p.y_step == 1 ? i % kFours : i / vectors) * 4;
+      const int vector = p.y_step == 1 ? i / kFours : i % vectors;
+      float* mine = smem.sums() + vector * C::kPitch + o;
+      floatx4 sum{};
+      if constexpr (C::kPersistent) {
+        sum = load_vector<floatx4>(mine);
+      } else {
+#pragma unroll 8  // loads in flight
+        for (int r = 0; r < splits; ++r) {
+          const floatx4 term = load_vector<floatx4>(map_shared(mine, static_cast<uint32_t>(r)));
+#pragma unroll
+          for (int j = 0; j < 4; ++j) sum[j] += term[j];
+        }
+      }
+      store_four(sum, p, first + o, first_vector + vector);
+    }
+  };
 
-  if (warp == kProducer) {  // starts loading before the other warps have started
+  if (warp == kReaders / kWarpSize) {  // the producer: starts loading before the others start
     if (elect_one()) {
       tma_prefetch_descriptor(&map_w);
       tma_prefetch_descriptor(&map_x);
@@ -91,53 +130,51 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     named_barrier_arrive(1, C::kThreads);
     if (elect_one()) {
       StageCursor<C::kStages> write;
-      for (int k_block = k_begin; k_block < k_end; ++k_block) {
-        load_next(smem, write, &map_w, &map_x, tile, k_block);
+      for (int t = first_tile; t < tiles; t += clusters) {
+        const TileIndex tile{t % tiles_m, t / tiles_m};
+        for (int k_block = k_begin; k_block < k_end; ++k_block) {
+          load_next(smem, write, &map_w, &map_x, tile, k_block);
+        }
       }
     }
     __syncwarp();
   } else {
     named_barrier_sync(1, C::kThreads);  // the barriers are initialised
     const int row = warp / 4 * 64;       // this warpgroup's first output
-    const Descriptors<C> tiles(smem.stages[0], row);
-    float acc[1][C::kBlockN / 2] = {};
-    StageCursor<C::kStages> read;
-    mma_tile(acc, smem, tiles, read, k_end - k_begin, [&](int stage) {
+    const Descriptors<C> operands(smem.stages[0], row);
+    const auto release = [&](int stage) {
       if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
-    });
-    wgmma_wait<0>();
-    wgmma_fence_operand(acc);                        // the accumulators are read only from here
-    named_barrier_sync(1, C::kThreads - kWarpSize);  // both warpgroups have read all stages
-    float* at = smem.sums() + lane % 4 * 2 * C::kPitch + row + warp % 4 * 16 + lane / 4;
+    };
+    StageCursor<C::kStages> read;
+    for (int t = first_tile; t < tiles; t += clusters) {
+      float acc[1][C::kBlockN / 2] = {};
+      const int last = mma_tile(acc, smem, operands, read, k_end - k_begin, release);
+      wgmma_wait<0>();
+      wgmma_fence_operand(acc);  // the accumulators are read only from here
+      if constexpr (C::kPersistent) {
+        release(last);
+      } else {
+        named_barrier_sync(1, kReaders);  // all warpgroups have read all stages
+      }
+      float* at = smem.sums() + lane % 4 * 2 * C::kPitch + row + warp % 4 * 16 + lane / 4;
 #pragma unroll
-    for (int j = 0; j < C::kBlockN / 8; ++j, at += 8 * C::kPitch) {
-      at[0] = acc[0][4 * j], at[C::kPitch] = acc[0][4 * j + 1];
-      at[8] = acc[0][4 * j + 2], at[C::kPitch + 8] = acc[0][4 * j + 3];
+      for (int j = 0; j < C::kBlockN / 8; ++j, at += 8 * C::kPitch) {
+        at[0] = acc[0][4 * j], at[C::kPitch] = acc[0][4 * j + 1];
+        at[8] = acc[0][4 * j + 2], at[C::kPitch + 8] = acc[0][4 * j + 3];
+      }
+      if constexpr (C::kPersistent) {
+        named_barrier_sync(1, kReaders);
+        add_and_store(t, kReaders);
+        named_barrier_sync(1, kReaders);  // the next tile's sums replace these
+      }
     }
   }
 
-  cluster_sync();
-  // Each block adds some of the outputs, in the order of the terms: four neighbours per thread.
-  const std::int64_t first = std::int64_t{tile.m} * C::kBlockM;
-  const std::int64_t first_vector = std::int64_t{tile.n} * C::kBlockN;
-  const int vectors = static_cast<int>(min(std::int64_t{C::kBlockN}, p.batch - first_vector));
-  constexpr int kFours = C::kBlockM / 4;
-  const int thread = static_cast<int>(threadIdx.x);
-  for (int i = rank * C::kThreads + thread; i < kFours * vectors; i += splits * C::kThreads) {
-    // Neighbouring threads store neighbouring elements.
-    const int o = (p.y_step == 1 ? i % kFours : i / vectors) * 4;
-    const int vector = p.y_step == 1 ? i / kFours : i % vectors;
-    float* mine = smem.sums() + vector * C::kPitch + o;
-    floatx4 sum{};
-#pragma unroll 8  // loads in flight
-    for (int r = 0; r < splits; ++r) {
-      const floatx4 term = load_vector<floatx4>(map_shared(mine, static_cast<uint32_t>(r)));
-#pragma unroll
-      for (int j = 0; j < 4; ++j) sum[j] += term[j];
-    }
-    store_four(sum, p, first + o, first_vector + vector);
+  if constexpr (!C::kPersistent) {
+    cluster_sync();
+    add_and_store(first_tile, C::kThreads);
+    cluster_sync();  // no block exits while another reads its sums
   }
-  cluster_sync();  // no block exits while another reads its sums
 }
 
 /// The number of blocks that divide the k-blocks of a tile: at most `blocks` in all, each with
@@ -148,15 +185,10 @@ inline int skinny_splits(std::int64_t tiles, int k_blocks, std::int64_t blocks) 
   return splits;
 }
 
-/// Whether `skinny` computes this GEMM: it has few vectors, or few tiles and long sums. With very
-/// few outputs a cluster per tile leaves most SMs without work, where stream-K has some for all.
-/// Dividing K pays earlier where each of a tile's eight blocks has an SM of its own: see README.md.
+/// Whether `skinny` reads W for a few vectors. With very few outputs a cluster per tile would leave
+/// most SMs without work, where stream-K has some for all.
 inline bool is_skinny(const Gemv& g, int sm_count) {
-  if (g.batch <= kFewVectors) return g.outputs >= 4 * sm_count || g.depth <= 8192;
-  const std::int64_t tiles = cookbook::ceil_div<std::int64_t>(g.outputs, 64) *
-                             cookbook::ceil_div<std::int64_t>(g.batch, 64);
-  if (tiles * 8 <= sm_count) return g.depth >= 1024;
-  return tiles * 8 <= 3 * sm_count && g.depth >= 4096;
+  return g.batch <= kFewVectors && (g.outputs >= 4 * sm_count || g.depth <= 8192);
 }
 
 template <class C>
@@ -167,11 +199,12 @@ void launch_skinny(const Plan& plan, Stream stream) {
   LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(C::kThreads),
                       SkinnySmem<C>::bytes(k_blocks)};
   config.cluster = plan.splits.count;
-  launch(skinny<C>, config, stream, plan.tma.a, plan.tma.b, plan.gemv, k_blocks);
+  launch(skinny<C>, config, stream, plan.tma.a, plan.tma.b, plan.gemv, k_blocks, plan.work.tiles());
 }
 
+/// splits: blocks that divide the k-blocks of a tile; 0: so many that there is a block per SM.
 template <class C>
-Plan prepare_skinny_in(const Problem& p, const Buffers& at) {
+Plan prepare_skinny_in(const Problem& p, const Buffers& at, int splits = 0) {
   Plan plan{TmaPlan{p, at}};
   plan.launch_product = launch_skinny<C>;
   plan.gemv = gemv_of(p, at);
@@ -184,25 +217,40 @@ Plan prepare_skinny_in(const Problem& p, const Buffers& at) {
   plan.tma.a = W::map(w.base(), w.rows, w.cols, w.base_pitch());
   plan.tma.b = X::map(x.base(), x.rows, x.cols, x.base_pitch());
 
-  const std::int64_t tiles = cookbook::ceil_div<std::int64_t>(plan.gemv.outputs, C::kBlockM) *
-                             cookbook::ceil_div<std::int64_t>(plan.gemv.batch, C::kBlockN);
+  plan.work.tiles_m = ceil_div(static_cast<int>(plan.gemv.outputs), C::kBlockM);
+  plan.work.tiles_n = ceil_div(static_cast<int>(plan.gemv.batch), C::kBlockN);
   plan.work.k_blocks = ceil_div(static_cast<int>(p.k), C::kBlockK);
-  // One block per SM reads W fast enough; more tiles of vectors are bound by latency instead.
-  const std::int64_t per_sm = plan.gemv.batch <= kFewVectors ? 1 : C::kBlocksPerSm;
-  plan.splits.count = skinny_splits(tiles, plan.work.k_blocks, per_sm * device_info().sm_count);
-  plan.blocks = static_cast<int>(tiles) * plan.splits.count;
+  const int tiles = plan.work.tiles(), sms = device_info().sm_count;
+  if (C::kPersistent) {
+    plan.blocks = std::min(tiles, C::kBlocksPerSm * sms);
+    return plan;
+  }
+  // One block per SM reads W fast enough; more splits only add starts and exchanges.
+  plan.splits.count = splits > 0 ? splits : skinny_splits(tiles, plan.work.k_blocks, sms);
+  plan.blocks = tiles * plan.splits.count;
   return plan;
+}
+
+/// Whether few vectors have so many outputs that blocks compute one tile after the other.
+inline bool skinny_loops(const Gemv& g, int sm_count) {
+  return g.batch <= kFewVectors && g.outputs > std::int64_t{64} * 4 * sm_count;
 }
 
 template <Major kW>
 Plan prepare_skinny_for(const Problem& p, const Buffers& at, const Gemv& g) {
-  // A tile whose rows are terms is at least as wide as a TMA box of 64 vectors.
-  if (g.x_step != 1) return prepare_skinny_in<SkinnyConfig<64, kW, Major::mn>>(p, at);
+  const bool loops = skinny_loops(g, device_info().sm_count);
+  if (g.x_step != 1) {  // a tile whose rows are terms is at least as wide as a box of 64 vectors
+    return loops ? prepare_skinny_in<SkinnyConfig<64, kW, Major::mn, true>>(p, at)
+                 : prepare_skinny_in<SkinnyConfig<64, kW, Major::mn>>(p, at);
+  }
+  if (loops) {
+    return g.batch <= 16 ? prepare_skinny_in<SkinnyConfig<16, kW, Major::k, true>>(p, at)
+                         : prepare_skinny_in<SkinnyConfig<32, kW, Major::k, true>>(p, at);
+  }
   switch (skinny_width(g.batch)) {
     case 8: return prepare_skinny_in<SkinnyConfig<8, kW, Major::k>>(p, at);
     case 16: return prepare_skinny_in<SkinnyConfig<16, kW, Major::k>>(p, at);
-    case 32: return prepare_skinny_in<SkinnyConfig<32, kW, Major::k>>(p, at);
-    default: return prepare_skinny_in<SkinnyConfig<64, kW, Major::k>>(p, at);
+    default: return prepare_skinny_in<SkinnyConfig<32, kW, Major::k>>(p, at);
   }
 }
 
@@ -211,6 +259,25 @@ inline Plan prepare_skinny(const Problem& p, const Buffers& at) {
   const Gemv g = gemv_of(p, at);
   return g.w_rows_are_outputs ? prepare_skinny_for<Major::k>(p, at, g)
                               : prepare_skinny_for<Major::mn>(p, at, g);
+}
+
+template <Major kW, Major kX>
+Plan prepare_splitting_in(const Problem& p, const Buffers& at, const Splitting& how) {
+  return how.kernel.m == 64
+             ? prepare_skinny_in<SkinnyConfig<64, kW, kX>>(p, at, how.splits)
+             : prepare_skinny_in<SkinnyConfig<128, kW, kX, false, 128>>(p, at, how.splits);
+}
+
+/// The plan of a GEMM with few tiles, each of which several blocks compute.
+inline Plan prepare_splitting(const Problem& p, const Buffers& at, const Splitting& how) {
+  constexpr Major k = Major::k, mn = Major::mn;
+  const Gemv g = gemv_of(p, at);
+  if (g.x_step == 1) {
+    return g.w_rows_are_outputs ? prepare_splitting_in<k, k>(p, at, how)
+                                : prepare_splitting_in<mn, k>(p, at, how);
+  }
+  return g.w_rows_are_outputs ? prepare_splitting_in<k, mn>(p, at, how)
+                              : prepare_splitting_in<mn, mn>(p, at, how);
 }
 
 }  // namespace cookbook::gemm::any_shape
