@@ -610,9 +610,9 @@ TEST(Splitting, IsChosenWhereItIsPredictedToBeFaster) {
   const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return gemm::AnyShape::prepare(product(m, n, k), anywhere());
   };
-  EXPECT_EQ(plan(192, 512, 8192).splits.count, 5);  // 24 tiles of 64 x 64
-  EXPECT_EQ(plan(192, 512, 8192).blocks, 24 * 5);
-  EXPECT_EQ(plan(191, 511, 8191).blocks, 24 * 5);  // of any pitch
+  EXPECT_EQ(plan(192, 512, 8192).splits.count, 8);  // 12 tiles of 128 outputs and 64 vectors
+  EXPECT_EQ(plan(192, 512, 8192).blocks, 12 * 8);
+  EXPECT_EQ(plan(191, 511, 8191).blocks, 12 * 8);  // of any pitch
   EXPECT_EQ(plan(192, 512, 512).splits.count, 1);  // a block per tile
   EXPECT_EQ(plan(192, 512, 512).blocks, 24);
 }

@@ -95,17 +95,19 @@ inline Tiles choose_tiles(std::int64_t m, std::int64_t n, std::int64_t k, int sm
 /// A kernel whose blocks divide the k-blocks of a tile (skinny.cuh), with the constants of its
 /// prediction, fitted like those above.
 struct SplitKernel {
-  int m, n;         // of a tile; m outputs, n vectors
-  double start_us;  // launch, first loads, and the exchange of the sums
-  double step_us;   // per k-block of a block, while other SMs are idle
-  double share_us;  // more while all SMs load
+  int m, n;           // of a tile: outputs, vectors
+  int blocks_per_sm;  // resident
+  double start_us;    // launch, first loads, and the exchange of the sums
+  double step_us;     // per k-block of a block, while other SMs are idle
+  double share_us;    // more while all SMs load
 };
 
 // clang-format off
 inline constexpr SplitKernel kSplitKernels[] = {
-    // m    n  start  step    share
-    { 64,  64,  8.67, 0.1201, 0.1138},
-    {128, 128, 11.00, 0.2700, 0.1200},
+    // m    n  blocks start  step    share
+    { 64,  64, 2,  8.50, 0.1210, 0.1170},
+    {128,  64, 1,  9.24, 0.1114, 0.2173},
+    {128, 128, 1, 11.00, 0.2700, 0.1200},
 };
 // clang-format on
 
@@ -116,9 +118,14 @@ struct Splitting {
   double us;  // predicted
 };
 
-/// The fastest predicted way to divide K among two to eight blocks per tile, none of which waits
-/// for an SM. A cluster has its SMs in one GPC of 16 or 18, so of 132 SMs eight times 16 / splits
-/// clusters are resident. us: infinite if there is none.
+/// Whether an SM is free for each block. A cluster has its SMs in one GPC, and GPCs differ: of the
+/// 132 SMs of an H200, as many clusters were resident as fit seven GPCs of 16.
+inline bool all_resident(const SplitKernel& kernel, std::int64_t tiles, int splits, int sms) {
+  return tiles * splits <= sms && tiles <= sms / 18 * (16 * kernel.blocks_per_sm / splits);
+}
+
+/// The fastest predicted way to divide K among two to eight blocks per tile; `us` is infinite if
+/// not all of them would be resident.
 inline Splitting choose_splitting(std::int64_t outputs, std::int64_t vectors, std::int64_t k,
                                   int sms) {
   Splitting best{kSplitKernels[0], 1, std::numeric_limits<double>::infinity()};
@@ -127,7 +134,7 @@ inline Splitting choose_splitting(std::int64_t outputs, std::int64_t vectors, st
                                ((vectors + kernel.n - 1) / kernel.n);
     const std::int64_t k_blocks = (k + 63) / 64;
     for (int splits = 2; splits <= 8 && splits <= k_blocks; ++splits) {
-      if (tiles > sms / 16 * (16 / splits)) break;
+      if (!all_resident(kernel, tiles, splits, sms)) continue;
       const double working = static_cast<double>(tiles * splits) / sms;
       const auto steps = static_cast<double>((k_blocks + splits - 1) / splits);
       const double us = kernel.start_us + steps * (kernel.step_us + working * kernel.share_us);

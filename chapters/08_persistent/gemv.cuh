@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /// @file
 /// Level 6 for one row or one column of C: a matrix times a vector. Each weight is used once, so
-/// only reading counts: no tensor core, no shared memory for operands. Every SM reads, because the
-/// sum over K is divided among warps and, if outputs are few, among blocks; the block that ends
-/// last adds their sums.
+/// only reading counts: no tensor core, no shared memory for operands. Every SM reads: the sum over
+/// K is divided among the threads of a block and, if outputs are few, among blocks; the block that
+/// ends last adds their sums.
 #pragma once
 
 #include <algorithm>
@@ -237,8 +237,8 @@ template <int kVector>
 using ShortRows = GemvConfig<true, kVector, 128, kVector == 8 ? 8 : 32>;
 inline constexpr std::int64_t kShortRow = 2048;
 
-/// W's columns are outputs: with few of them one block per SM reads 64, which takes a cache line of
-/// each row, and leaves no or few partial sums to other blocks.
+/// W's columns are outputs. With few of them a block per SM reads 64, which are one line of each
+/// row, and as many rows as all its threads can. So no or few partial sums go to other blocks.
 template <int kVector>
 using ManyColumns = GemvConfig<false, kVector, 256, 32>;
 using FewColumns = GemvConfig<false, 8, 1024, 8>;

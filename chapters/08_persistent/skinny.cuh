@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 for 2 to 64 rows or columns of C: W times a few vectors. Reading W takes the time, so
+/// Level 6 for 2 to 32 rows or columns of C: W times a few vectors. Reading W takes the time, so
 /// TMA keeps all of shared memory in flight. The tensor cores compute the GEMM transposed: outputs
 /// are the rows of a wgmma and vectors its columns, because it has at least 64 rows but any
 /// multiple of 8 columns. K is divided among the blocks of a cluster, which add their sums through
-/// distributed shared memory.
+/// distributed shared memory. So the same kernel also computes C if it has few tiles and K is long.
 #pragma once
 
 #include <algorithm>
@@ -202,7 +202,7 @@ void launch_skinny(const Plan& plan, Stream stream) {
   launch(skinny<C>, config, stream, plan.tma.a, plan.tma.b, plan.gemv, k_blocks, plan.work.tiles());
 }
 
-/// splits: blocks that divide the k-blocks of a tile; 0: so many that there is a block per SM.
+/// splits: the number of blocks that divide the k-blocks of a tile; 0: up to one block per SM.
 template <class C>
 Plan prepare_skinny_in(const Problem& p, const Buffers& at, int splits = 0) {
   Plan plan{TmaPlan{p, at}};
@@ -231,7 +231,7 @@ Plan prepare_skinny_in(const Problem& p, const Buffers& at, int splits = 0) {
   return plan;
 }
 
-/// Whether few vectors have so many outputs that blocks compute one tile after the other.
+/// Whether there are few vectors, and more tiles of outputs than blocks are resident.
 inline bool skinny_loops(const Gemv& g, int sm_count) {
   return g.batch <= kFewVectors && g.outputs > std::int64_t{64} * 4 * sm_count;
 }
@@ -263,9 +263,13 @@ inline Plan prepare_skinny(const Problem& p, const Buffers& at) {
 
 template <Major kW, Major kX>
 Plan prepare_splitting_in(const Problem& p, const Buffers& at, const Splitting& how) {
-  return how.kernel.m == 64
-             ? prepare_skinny_in<SkinnyConfig<64, kW, kX>>(p, at, how.splits)
-             : prepare_skinny_in<SkinnyConfig<128, kW, kX, false, 128>>(p, at, how.splits);
+  if (how.kernel.m == 64) {
+    return prepare_skinny_in<SkinnyConfig<64, kW, kX>>(p, at, how.splits);
+  }
+  if (how.kernel.n == 64) {
+    return prepare_skinny_in<SkinnyConfig<64, kW, kX, false, 128>>(p, at, how.splits);
+  }
+  return prepare_skinny_in<SkinnyConfig<128, kW, kX, false, 128>>(p, at, how.splits);
 }
 
 /// The plan of a GEMM with few tiles, each of which several blocks compute.
