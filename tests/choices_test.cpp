@@ -175,9 +175,10 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
         if (kernel == TransposeKernel::small_tiles) {
           EXPECT_LE(std::min(rows, cols), 32) << rows << "x" << cols;
         }
-        // Longer ones: where no sector has two writers.
+        // Longer ones: where no sector has two writers, or level 6 would leave SMs idle.
         if (kernel == TransposeKernel::tiles) {
-          EXPECT_TRUE(std::min(rows, cols) <= 128 || (vectors && on_sectors))
+          EXPECT_TRUE(std::min(rows, cols) <= 128 || rows * cols <= 132 * 128 * 64 ||
+                      (vectors && on_sectors))
               << rows << "x" << cols;
         }
       }
@@ -199,6 +200,7 @@ TEST(Choices, TheTableOfChapter3) {
   EXPECT_EQ(odd(400001, 3), TransposeKernel::few_cols);
   EXPECT_EQ(even(500000, 8), TransposeKernel::few_cols);
   EXPECT_EQ(odd(17, 100000), TransposeKernel::small_tiles);
+  EXPECT_EQ(odd(777, 999), TransposeKernel::tiles);  // 112 windows, fewer than SMs
   EXPECT_EQ(odd(300001, 32), TransposeKernel::small_tiles);
   EXPECT_EQ(even(12, 50000), TransposeKernel::tiles);
   EXPECT_EQ(even(50000, 12), TransposeKernel::tiles);
@@ -237,23 +239,30 @@ TEST(Choices, LimitsOfChapter3) {
   EXPECT_EQ(even(1000, 8), TransposeKernel::few_cols);
   EXPECT_EQ(even(1000, 9), TransposeKernel::tiles);
   EXPECT_EQ(odd(32, 1000), TransposeKernel::small_tiles);
-  EXPECT_EQ(odd(33, 1000), TransposeKernel::tiles);
-  EXPECT_EQ(odd(1000, 32), TransposeKernel::small_tiles);
-  EXPECT_EQ(odd(1000, 33), TransposeKernel::aligned);
+  EXPECT_EQ(odd(33, 100000), TransposeKernel::tiles);
+  EXPECT_EQ(odd(100000, 32), TransposeKernel::small_tiles);
+  EXPECT_EQ(odd(100000, 33), TransposeKernel::aligned);
   // One window of 128 rows, 31 of which may be needed to move it, or tiles of 64.
-  EXPECT_EQ(odd(64, 1000), TransposeKernel::tiles);
-  EXPECT_EQ(odd(65, 1000), TransposeKernel::aligned);
-  EXPECT_EQ(odd(97, 1000), TransposeKernel::aligned);
-  EXPECT_EQ(odd(98, 1000), TransposeKernel::tiles);
-  EXPECT_EQ(odd(127, 1000), TransposeKernel::tiles);
-  EXPECT_EQ(odd(128, 1000), TransposeKernel::aligned);
-  EXPECT_EQ(choose_transpose(1000, 1000, false, true, true), TransposeKernel::on_lines);
+  EXPECT_EQ(odd(64, 100000), TransposeKernel::tiles);
+  EXPECT_EQ(odd(65, 100000), TransposeKernel::aligned);
+  EXPECT_EQ(odd(97, 100000), TransposeKernel::aligned);
+  EXPECT_EQ(odd(98, 100000), TransposeKernel::tiles);
+  EXPECT_EQ(odd(127, 100000), TransposeKernel::tiles);
+  EXPECT_EQ(odd(128, 100000), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(1000, 2000, false, true, true), TransposeKernel::on_lines);
+  // Fewer windows than SMs; 12 x 11 are as many.
+  EXPECT_EQ(odd(1377, 704), TransposeKernel::tiles);
+  EXPECT_EQ(odd(1378, 704), TransposeKernel::aligned);
+  EXPECT_EQ(odd(1505, 640), TransposeKernel::tiles);
+  EXPECT_EQ(odd(1505, 641), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(777, 999, false, false, false, 112), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(776, 1000, true, false, false), TransposeKernel::tiles);
   // 16-byte accesses, rows of out off sectors.
-  EXPECT_EQ(choose_transpose(128, 1000, true, false, false), TransposeKernel::aligned);
-  EXPECT_EQ(choose_transpose(124, 1000, true, false, false), TransposeKernel::tiles);
-  EXPECT_EQ(choose_transpose(1000, 124, true, false, false), TransposeKernel::tiles);
-  EXPECT_EQ(choose_transpose(1000, 128, true, false, false), TransposeKernel::aligned);
-  EXPECT_EQ(choose_transpose(1000, 1000, true, true, false), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(128, 100000, true, false, false), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(124, 100000, true, false, false), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(100000, 124, true, false, false), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(100000, 128, true, false, false), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(100000, 1000, true, true, false), TransposeKernel::tiles);
   EXPECT_EQ(odd(kHuge, 1000), TransposeKernel::aligned);
   EXPECT_EQ(odd(1000, kHuge), TransposeKernel::aligned);
 }
@@ -378,17 +387,18 @@ TEST(Choices, LimitsOfRmsNorm) {
   EXPECT_TRUE(rows_in_order_pay(norm(kHuge, 4096, 4, vectors)));
   EXPECT_FALSE(rows_in_order_pay(norm(100000, 4095, 4, peeled)));
   EXPECT_FALSE(rows_in_order_pay(row_case(100000, 4096, 4, vectors)));  // exponentials
-  // Clusters that stay: from 131,072 elements on, as many; fp32 beyond, any number.
+  // Clusters that stay: beyond 16,384 elements, as many; fp32 beyond 131,072, any number.
   EXPECT_TRUE(held_weights_pay(norm(62, 131072, 4, vectors)));
   EXPECT_FALSE(held_weights_pay(norm(61, 131072, 4, vectors)));
   EXPECT_TRUE(held_weights_pay(norm(1, 131076, 4, vectors)));
-  EXPECT_FALSE(held_weights_pay(norm(1000, 131068, 4, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(1000, 16388, 4, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(1000, 16384, 4, vectors)));
   EXPECT_TRUE(held_weights_pay(norm(1, 262144, 4, vectors)));
   EXPECT_FALSE(held_weights_pay(norm(1, 262148, 4, vectors)));
   EXPECT_TRUE(held_weights_pay(norm(124, 262144, 2, vectors)));
   EXPECT_FALSE(held_weights_pay(norm(123, 262144, 2, vectors)));
-  EXPECT_TRUE(held_weights_pay(norm(1000, 131072, 2, vectors)));
-  EXPECT_FALSE(held_weights_pay(norm(1000, 131064, 2, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(2000, 16392, 2, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(4000, 16384, 2, vectors)));
   EXPECT_FALSE(held_weights_pay(norm(1, 262143, 4, peeled)));
   EXPECT_FALSE(held_weights_pay(row_case(1, 262144, 4, vectors)));
   for (RowCase c : {norm(100000, 4096, 4, vectors), norm(1, 262144, 4, vectors)}) {

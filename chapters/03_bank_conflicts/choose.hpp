@@ -23,19 +23,22 @@ constexpr std::int64_t kWholeTile = 128, kTile = 64;
 /// The kernel for rows x cols. `vectors`: level 5's accesses have 16 bytes. `on_sectors`,
 /// `on_lines`: every row of `out` starts on a boundary of 32 or 128 bytes.
 constexpr TransposeKernel choose_transpose(std::int64_t rows, std::int64_t cols, bool vectors,
-                                           bool on_sectors, bool on_lines) {
+                                           bool on_sectors, bool on_lines, int sm_count = 132) {
   const std::int64_t narrow = vectors ? kNarrowVectors : kNarrow;
   if (rows <= narrow && rows <= cols) return TransposeKernel::few_rows;
   if (cols <= narrow) return TransposeKernel::few_cols;
   if (!vectors && (rows <= kSmallTile || cols <= kSmallTile)) return TransposeKernel::small_tiles;
+  // Windows that move need up to 31 rows more. Fewer windows than SMs: smaller tiles end sooner.
+  const std::int64_t windows = (rows + 31 + kWholeTile - 1) / kWholeTile;  // of a column
+  const bool few = windows * ((cols + kTile - 1) / kTile) < sm_count;
   if (vectors) {  // no sector has two writers where rows start on sectors
     const bool is_short = rows < kWholeTile || cols < kWholeTile;
-    return on_sectors || is_short ? TransposeKernel::tiles : TransposeKernel::aligned;
+    return on_sectors || is_short || few ? TransposeKernel::tiles : TransposeKernel::aligned;
   }
-  // Windows that move need up to 31 rows more. Level 4 has as many rows of tiles, or fewer.
-  const std::int64_t windows = (rows + 31 + kWholeTile - 1) / kWholeTile * kWholeTile;
-  const std::int64_t tiles = (rows + kTile - 1) / kTile * kTile;
-  if (rows < kWholeTile && windows > tiles) return TransposeKernel::tiles;
+  // Level 4 has as many rows of tiles, or fewer.
+  const std::int64_t tiles = (rows + kTile - 1) / kTile;
+  if (few || (rows < kWholeTile && windows * kWholeTile > tiles * kTile))
+    return TransposeKernel::tiles;
   return on_lines ? TransposeKernel::on_lines : TransposeKernel::aligned;
 }
 

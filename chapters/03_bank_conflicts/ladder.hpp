@@ -17,9 +17,10 @@ inline Chapter chapter_3() {
   ladder.gpu_size = {8192, 8192};
   ladder.check_size = {1024, 768};
   ladder.trace_size = {256, 192};
-  ladder.test_sizes = {{1, 1},   {1, 32},  {31, 1},   {31, 33},  {32, 32},  {33, 31},   {33, 65},
-                       {4, 4},   {60, 68}, {63, 65},  {64, 64},  {65, 63},  {128, 64},  {127, 129},
-                       {1, 509}, {509, 1}, {97, 101}, {3, 1021}, {1021, 3}, {256, 192}, {132, 260}};
+  ladder.test_sizes = {{1, 1},    {1, 32},    {31, 1},    {31, 33},    {32, 32},  {33, 31},
+                       {33, 65},  {4, 4},     {60, 68},   {63, 65},    {64, 64},  {65, 63},
+                       {128, 64}, {127, 129}, {1, 509},   {509, 1},    {97, 101}, {3, 1021},
+                       {1021, 3}, {256, 192}, {132, 260}, {1025, 1030}};
   ladder.levels = rows<Naive, Tile, Padded, Swizzled, InFlight, Vectorised, Aligned, Narrow>();
 
   auto width = ladder_over<ExchangeProblem>(

@@ -120,8 +120,8 @@ struct Narrow : Level {
   static Claims claims(const Problem& p) {
     const Shape& s = p.shape;
     const bool vectors = (s.rows | s.cols | s.in_pitch | s.out_pitch) % 4 == 0;
-    const TransposeKernel kernel =
-        choose_transpose(s.rows, s.cols, vectors, s.out_pitch % 8 == 0, false);
+    const TransposeKernel kernel = choose_transpose(s.rows, s.cols, vectors, s.out_pitch % 8 == 0,
+                                                    false, device_info().sm_count);
     if (kernel == TransposeKernel::small_tiles) return mechanism(Padded::claims(p));
     if (kernel == TransposeKernel::tiles) {
       Claims claims = mechanism(Vectorised::claims(p));
@@ -170,7 +170,7 @@ struct Narrow : Level {
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
     switch (choose_transpose(s.rows, s.cols, Vectorised::aligned(plan), on_sectors(plan),
-                             Aligned::on_lines(plan))) {
+                             Aligned::on_lines(plan), device_info().sm_count)) {
       case TransposeKernel::few_rows: return run_narrow<true>(plan, stream);
       case TransposeKernel::few_cols: return run_narrow<false>(plan, stream);
       case TransposeKernel::small_tiles: return Padded::run(plan, stream);

@@ -71,12 +71,12 @@ constexpr bool rows_in_order_pay(const RowCase& c) {
          c.cols >= 1024 && c.cols <= 16384 && enough_to_stay(c);
 }
 
-/// RMSNorm of rows so long that their weights, read for every row, slow it down: whether a cluster
-/// stays for several rows. Rows of 1 MB gain even where each cluster has two.
+/// RMSNorm: the same for rows that a cluster holds. Rows of 1 MB gain even where each cluster has
+/// two.
 constexpr bool held_weights_pay(const RowCase& c) {
   const bool longest = c.cols * c.element_bytes > (512 << 10);
   return c.has_clusters && c.large_shared && !c.exponentials && c.access == Access::vectors &&
-         c.cols >= 131072 && c.cols <= kClusterRow && (longest || enough_to_stay(c));
+         c.cols > 16384 && c.cols <= kClusterRow && (longest || enough_to_stay(c));
 }
 
 constexpr RowKernel choose_row_kernel(const RowCase& c) {

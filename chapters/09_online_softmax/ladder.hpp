@@ -171,7 +171,7 @@ inline Chapter chapter_9() {
 
   auto stay = rms_sidebar<float>("stay", "sidebar: RMSNorm, a cluster for one row or for eight",
                                  {1024, 131072}, {20, 20480});
-  stay.test_sizes = {{1, 8}, {20, 16388}, {33, 4096}, {17, 20480}};
+  stay.test_sizes = {{1, 8}, {20, 16388}, {33, 4096}, {17, 20480}, {7, 131080}};
   stay.levels = rows<Stay<float, 1>, Stay<float, 8>>();
   auto stay_b16 =
       rms_sidebar<bf16>("stay_bf16", "sidebar: the same, bf16", {1024, 262144}, {20, 20480});

@@ -104,6 +104,7 @@ RowPlan<Client> plan_rows(const RowPlan<Client>& bare, const RowCase& c, RowKern
       return plan;
     }
     case RowKernel::cluster: return Signals<Client>::prepare(plan.problem, plan.buffers);
+    case RowKernel::any_length: plan.start = start_any_length<Client>; return plan;
     default: return OnChip<Client>::prepare(plan.problem, plan.buffers);
   }
 }

@@ -159,6 +159,7 @@ struct RowsInOrder : Client::Level {
   struct Plan : RowPlan<Client> {
     std::shared_ptr<DeviceMemory> counter = nullptr;
     int blocks_per_launch = 0;  // at most; 0: as many as fit on the GPU
+    std::int64_t clusters = 0;  // of the launch, in the next level
     void (*start_in_order)(const Plan&, Stream) = nullptr;
   };
   static constexpr LevelText text{

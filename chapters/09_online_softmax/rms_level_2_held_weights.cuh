@@ -9,19 +9,20 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue>
+template <class ClientValue, int kThreadsValue>
 struct HeldWeightsConfig {
   using Client = ClientValue;
   using T = typename Client::T;
   using Op = typename Client::Op;
-  static constexpr int kThreads = 512;  // of each block, for its slice of the rows
+  static constexpr int kThreads = kThreadsValue;     // of each block, for its slice of the rows
+  static constexpr int kMinBlocks = 512 / kThreads;  // of each SM
   static constexpr int kStages = 12 / static_cast<int>(sizeof(T));  // slices in shared memory
   static constexpr int kPack = kPackOf<T>;                          // elements per access
   static constexpr int kVectors = kElementsPerThread / kPack;  // accesses of a slice per thread
   static constexpr int kSlice = kThreads * kVectors;           // accesses
   static constexpr int kCapacity = kSlice * kPack;             // longest slice
   static constexpr int kStagesBytes = kStages * kSlice * 16;
-  static_assert(kStagesBytes <= 200 * 1024, "one block per SM");
+  static_assert(kMinBlocks * kStagesBytes <= 200 * 1024, "what fits on an SM");
   /// What a block tells the others of its cluster about a row. The first block's has the number of
   /// a later row as well: that of the load that the next row's stage makes room for.
   struct Message {
@@ -31,7 +32,7 @@ struct HeldWeightsConfig {
 };
 
 template <class C>
-__global__ void __launch_bounds__(C::kThreads, 1)
+__global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     held_weights_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
                       Shape shape, typename C::Op op, RowCounter* counter) {
   using T = typename C::T;
@@ -131,8 +132,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 /// Clusters of this launch that fit on the GPU at once. Their blocks share a GPC, so this may be
 /// less than its SMs allow.
 template <class... P>
-int clusters_at_once([[maybe_unused]] void (*kernel)(P...), const LaunchConfig& config) {
-  int clusters = device_info().sm_count / config.cluster;
+int clusters_at_once([[maybe_unused]] void (*kernel)(P...), const LaunchConfig& config,
+                     int blocks_per_sm) {
+  int clusters = device_info().sm_count * blocks_per_sm / config.cluster;
 #if defined(COOKBOOK_CUDA)
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(config.smem_bytes));
@@ -153,29 +155,28 @@ int clusters_at_once([[maybe_unused]] void (*kernel)(P...), const LaunchConfig& 
   return clusters > 0 ? clusters : 1;
 }
 
-/// The launch of `plan`, one cluster of plan.cluster blocks per plan.batch rows.
 template <class C>
-LaunchConfig held_weights_launch(const RowPlan<typename C::Client>& plan) {
+LaunchConfig held_weights_launch(int cluster, std::int64_t clusters) {
   const size_t barriers = (C::kStages + 2) * sizeof(std::uint64_t);
-  const size_t tables = 2 * plan.cluster * sizeof(typename C::Message) +
+  const size_t tables = 2 * cluster * sizeof(typename C::Message) +
                         2 * C::kThreads / kWarpSize * sizeof(typename C::Op::Partial) +
                         C::kStages * sizeof(int);
-  dim3 grid = row_grid(plan.problem.shape, plan.batch);
-  grid.x *= plan.cluster;
-  return {grid, dim3(C::kThreads), C::kStagesBytes + barriers + tables, plan.cluster};
+  return {dim3(static_cast<unsigned>(clusters * cluster)), dim3(C::kThreads),
+          C::kStagesBytes + barriers + tables, cluster};
 }
 
 template <class C>
 void start_held_weights(const typename RowsInOrder<typename C::Client>::Plan& plan, Stream stream) {
-  launch(held_weights_rows<C>, held_weights_launch<C>(plan), stream, plan.buffers.in,
-         plan.buffers.out, plan.problem.shape, C::Client::op(plan),
+  launch(held_weights_rows<C>, held_weights_launch<C>(plan.cluster, plan.clusters), stream,
+         plan.buffers.in, plan.buffers.out, plan.problem.shape, C::Client::op(plan),
          plan.counter->template as<RowCounter>());
 }
 
 template <class Client>
 struct HeldWeights : Client::Level {
   using Plan = typename RowsInOrder<Client>::Plan;
-  using Config = HeldWeightsConfig<Client>;
+  template <int kThreads>
+  using Config = HeldWeightsConfig<Client, kThreads>;
   static constexpr LevelText text{
       .name = "held_weights",
       .changed =
@@ -183,7 +184,8 @@ struct HeldWeights : Client::Level {
           "of its next row comes with the first block's Partial",
       .expect =
           "256k columns of fp32 are 1 MB of weights, which every row read from L2 again, after its "
-          "last element had arrived: now once per cluster. Shorter rows: the level before",
+          "last element had arrived: now once per cluster. The counter keeps the clusters in step. "
+          "Up to 16,384 columns: the level before",
       .cost = "registers for the weights; vectors only",
   };
 
@@ -193,19 +195,27 @@ struct HeldWeights : Client::Level {
     return claims;
   }
 
-  /// `rows` rows per cluster, the smallest that holds one; 0: as many as leave no cluster waiting.
+  /// A cluster for `rows` rows; 0: as many clusters as fit on the GPU. Two blocks per SM, if they
+  /// reach: while one waits for the rest of its cluster, the other works.
   static void stay(Plan& plan, std::int64_t rows) {
-    plan.cluster = cluster_for(plan.problem.shape.cols, Config::kCapacity);
-    plan.batch = static_cast<int>(rows);
-    if (rows == 0) {
-      plan.batch = 1;
-      const int clusters =
-          clusters_at_once(held_weights_rows<Config>, held_weights_launch<Config>(plan));
-      const std::int64_t each = ceil_div(plan.problem.shape.rows, std::int64_t{clusters});
-      plan.batch = static_cast<int>(std::max<std::int64_t>(each, 1));
+    if (plan.problem.shape.cols <= kMaxCluster * Config<256>::kCapacity) {
+      stay_with<Config<256>>(plan, rows);
+    } else {
+      stay_with<Config<512>>(plan, rows);
     }
+  }
+
+  /// The smallest cluster that holds a row.
+  template <class C>
+  static void stay_with(Plan& plan, std::int64_t rows) {
+    const Shape& shape = plan.problem.shape;
+    plan.cluster = cluster_for(shape.cols, C::kCapacity);
+    const std::int64_t needed = ceil_div(shape.rows, std::max<std::int64_t>(rows, 1));
+    const std::int64_t fit = clusters_at_once(
+        held_weights_rows<C>, held_weights_launch<C>(plan.cluster, 1), C::kMinBlocks);
+    plan.clusters = rows == 0 ? std::min(needed, fit) : needed;
     RowsInOrder<Client>::add_counter(plan);
-    plan.start_in_order = start_held_weights<Config>;
+    plan.start_in_order = start_held_weights<C>;
   }
 
   static Plan prepare(const typename Client::Level::Problem& problem,

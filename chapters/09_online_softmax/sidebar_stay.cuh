@@ -30,7 +30,8 @@ struct Stay : RmsLevel<T> {
   static Plan prepare(const RmsProblem<T>& problem, const RmsBuffers<T>& buffers) {
     Plan plan{PackedRows<Client>::prepare(problem, buffers)};
     const RowCase c = row_case<Client>(plan);
-    const bool has_cluster = c.cols > HeldWeights<Client>::Config::kCapacity;  // of two or more
+    const bool has_cluster =
+        c.cols > HeldWeights<Client>::template Config<512>::kCapacity;  // of two or more
     if (c.has_clusters && c.large_shared && c.access == Access::vectors && has_cluster &&
         c.cols <= kClusterRow) {
       HeldWeights<Client>::stay(plan, kRowsPerCluster);
