@@ -416,6 +416,33 @@ TEST(Warps, MustBeWholeAfterActingAlone) {
   expect_clean((run_split<Aligned::wgmma, Alone::acts, Between::wait>));
   expect_report((run_split<Aligned::wgmma, Alone::acts, Between::nothing>),
                 {"divergence: thread (0,0,0) acted alone at " + at("acts alone"), at("wgmma")});
+  // Lanes come to setmaxnreg one by one, and the one that was alone first of all.
+  expect_report(
+      (run_split<Aligned::setmaxnreg, Alone::acts, Between::nothing>),
+      {"divergence: thread (0,0,0) acted alone at " + at("acts alone"), at("setmaxnreg")});
+  expect_clean((run_split<Aligned::setmaxnreg, Alone::acts, Between::barrier>));
+}
+
+/// One warp, which states its registers twice. Lane 0 acts alone between the two.
+__global__ void alone_between_two(int alone) {
+  auto* bar = dynamic_shared<uint64_t>();
+  if (threadIdx.x == 0) mbarrier_init(bar, 1);
+  __syncthreads();
+  register_dealloc<40>();
+  if (alone != 0 && threadIdx.x == 0) {
+    mbarrier_arrive(bar);  // [alone between two]
+  }
+  register_dealloc<32>();  // [second setmaxnreg]
+}
+
+TEST(Warps, MustBeWholeAtEverySetmaxnreg) {
+  expect_clean([] { launch(alone_between_two, {1, 128, 64}, {}, 0); });
+  expect_report(
+      [] {
+        launch(alone_between_two, {1, 128, 64}, {}, 1);
+      },
+      {"divergence: thread (0,0,0) acted alone at " + at("alone between two"),
+       at("second setmaxnreg")});
 }
 
 // ---- one operation in two places --------------------------------------------------------------
