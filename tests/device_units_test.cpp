@@ -291,7 +291,8 @@ TEST(CpAsync, MissingWaitReadsOldData) {
   EXPECT_TRUE(std::isnan(floats(out)[0]));  // what shared memory is filled with before the kernel
 }
 
-__global__ void cp_async_onto_barrier(const float* in, float* out) {
+// Copies a float per thread to shared memory. An mbarrier says that all of them are there.
+__device__ float* copied_onto_barrier(const float* in) {
   auto* bar = dynamic_shared<uint64_t>();
   float* stage = dynamic_shared<float>() + 32;
   if (threadIdx.x == 0) mbarrier_init(bar, blockDim.x);
@@ -299,6 +300,11 @@ __global__ void cp_async_onto_barrier(const float* in, float* out) {
   cp_async<4>(stage + threadIdx.x, in + threadIdx.x);
   cp_async_mbarrier_arrive_noinc(bar);
   mbarrier_wait(bar, 0);
+  return stage;
+}
+
+__global__ void cp_async_onto_barrier(const float* in, float* out) {
+  const float* stage = copied_onto_barrier(in);
   out[threadIdx.x] = stage[threadIdx.x ^ 33];
 }
 
@@ -314,13 +320,7 @@ TEST(CpAsync, ArrivesOnBarrier) {
 
 // What the barrier has said to be there may be changed before the thread waits for its own copies.
 __global__ void cp_async_changed_before_the_wait(const float* in, float* out) {
-  auto* bar = dynamic_shared<uint64_t>();
-  float* stage = dynamic_shared<float>() + 32;
-  if (threadIdx.x == 0) mbarrier_init(bar, blockDim.x);
-  __syncthreads();
-  cp_async<4>(stage + threadIdx.x, in + threadIdx.x);
-  cp_async_mbarrier_arrive_noinc(bar);
-  mbarrier_wait(bar, 0);
+  float* stage = copied_onto_barrier(in);
   stage[threadIdx.x] += 1;
   cp_async_commit();
   cp_async_wait<0>();
@@ -1146,6 +1146,12 @@ __global__ void registers_beyond_the_file() {
   }
 }
 
+// Warpgroups of the first `stating` threads have `kRegisters` each; the others say nothing.
+template <int kRegisters>
+__global__ void registers_of_some(int stating) {
+  if (static_cast<int>(threadIdx.x) < stating) register_alloc<kRegisters>();
+}
+
 __global__ void misaligned_tma(const __grid_constant__ TensorMap map) {
   char* tile = dynamic_shared<char>();
   auto* bar = reinterpret_cast<uint64_t*>(tile);
@@ -1311,6 +1317,17 @@ TEST(Refusals, AreNamed) {
                     launch(registers_beyond_the_file, {1, 384, 64}, {});
                   }),
                   "setmaxnreg");
+  // 65,536 fit, and more are an error once all have said so.
+  EXPECT_EQ(error_of([] { launch(registers_of_some<128>, {1, 512}, {}, 512); }), "");
+  EXPECT_CONTAINS(error_of([] {
+                    launch(registers_of_some<136>, {1, 512}, {}, 512);
+                  }),
+                  "want 69632 registers");
+  EXPECT_EQ(error_of([] { launch(registers_of_some<240>, {1, 512}, {}, 384); }), "");
+  EXPECT_CONTAINS(error_of([] {
+                    launch(registers_of_some<40>, {1, 96}, {}, 96);
+                  }),
+                  "not made of whole warpgroups");
   DeviceMemory in(1024, "in");
   const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
   EXPECT_CONTAINS(error_of([&] {
