@@ -1152,6 +1152,33 @@ __global__ void registers_of_some(int stating) {
   if (static_cast<int>(threadIdx.x) < stating) register_alloc<kRegisters>();
 }
 
+enum class Where { own, fixed, other_block, global };
+
+// cp.async to such an address.
+__global__ void cp_async_to(Where where, const float* in, float* global) {
+  __shared__ float fixed[4];
+  float* own = dynamic_shared<float>();
+  float* to = where == Where::own           ? own
+              : where == Where::fixed       ? fixed
+              : where == Where::other_block ? map_shared(own, cluster_block_rank() ^ 1)
+                                            : global;
+  cp_async<4>(to, in);
+  cp_async_commit();
+  cp_async_wait<0>();
+  cluster_sync();
+}
+
+__global__ void shared_of_rank(Where where, uint32_t rank, float* global, float* out) {
+  __shared__ float fixed[4];
+  *out = *map_shared(where == Where::own     ? dynamic_shared<float>()
+                     : where == Where::fixed ? fixed
+                                             : global,
+                     rank);
+  cluster_sync();
+}
+
+__global__ void barrier_of(int id, int threads) { named_barrier_sync(id, threads); }
+
 __global__ void misaligned_tma(const __grid_constant__ TensorMap map) {
   char* tile = dynamic_shared<char>();
   auto* bar = reinterpret_cast<uint64_t*>(tile);
@@ -1328,6 +1355,41 @@ TEST(Refusals, AreNamed) {
                     launch(registers_of_some<40>, {1, 96}, {}, 96);
                   }),
                   "not made of whole warpgroups");
+  DeviceMemory memory(64, "memory");
+  auto* const global = memory.as<float>();
+  const auto copy = [&](Where where) {
+    return error_of([&] { launch(cp_async_to, {2, 1, 64, 2}, {}, where, global, global + 4); });
+  };
+  EXPECT_EQ(copy(Where::own), "");
+  EXPECT_EQ(copy(Where::fixed), "");
+  EXPECT_CONTAINS(copy(Where::other_block),
+                  "cp_async: the address is in another block's shared memory");
+  EXPECT_CONTAINS(copy(Where::global), "cp_async: the address is not in shared memory");
+  const auto of_rank = [&](Where where, uint32_t rank, int cluster) {
+    return error_of([&] {
+      launch(shared_of_rank, {2, 1, 64, cluster}, {}, where, rank, global, global + 4);
+    });
+  };
+  EXPECT_EQ(of_rank(Where::own, 1, 2), "");
+  EXPECT_EQ(of_rank(Where::own, 0, 1), "");
+  EXPECT_EQ(of_rank(Where::fixed, 0, 1), "");
+  EXPECT_CONTAINS(of_rank(Where::own, 2, 2), "map_shared: block 2 of a cluster of 2");
+  EXPECT_CONTAINS(of_rank(Where::own, 1, 1), "map_shared: block 1 of a cluster of 1");
+  EXPECT_CONTAINS(of_rank(Where::fixed, 0, 2), "map_shared: the address is not in dynamic shared");
+  EXPECT_CONTAINS(of_rank(Where::global, 0, 1), "map_shared: the address is not in dynamic shared");
+  const auto barrier = [](int id, int threads) {
+    return error_of([&] {
+      launch(barrier_of, {1, static_cast<unsigned>(std::clamp(threads, 32, 1024))}, {}, id,
+             threads);
+    });
+  };
+  EXPECT_EQ(barrier(0, 32), "");
+  EXPECT_EQ(barrier(15, 1024), "");
+  EXPECT_CONTAINS(barrier(-1, 32), "barriers are numbered 0 to 15, got -1");
+  EXPECT_CONTAINS(barrier(16, 32), "barriers are numbered 0 to 15, got 16");
+  for (const int threads : {-32, 0, 33, 1056}) {
+    EXPECT_CONTAINS(barrier(1, threads), "is a multiple of 32, got " + std::to_string(threads));
+  }
   DeviceMemory in(1024, "in");
   const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
   EXPECT_CONTAINS(error_of([&] {
