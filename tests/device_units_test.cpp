@@ -291,7 +291,8 @@ TEST(CpAsync, MissingWaitReadsOldData) {
   EXPECT_TRUE(std::isnan(floats(out)[0]));  // what shared memory is filled with before the kernel
 }
 
-__global__ void cp_async_onto_barrier(const float* in, float* out) {
+// Copies a float per thread to shared memory. An mbarrier says that all of them are there.
+__device__ float* copied_onto_barrier(const float* in) {
   auto* bar = dynamic_shared<uint64_t>();
   float* stage = dynamic_shared<float>() + 32;
   if (threadIdx.x == 0) mbarrier_init(bar, blockDim.x);
@@ -299,6 +300,11 @@ __global__ void cp_async_onto_barrier(const float* in, float* out) {
   cp_async<4>(stage + threadIdx.x, in + threadIdx.x);
   cp_async_mbarrier_arrive_noinc(bar);
   mbarrier_wait(bar, 0);
+  return stage;
+}
+
+__global__ void cp_async_onto_barrier(const float* in, float* out) {
+  const float* stage = copied_onto_barrier(in);
   out[threadIdx.x] = stage[threadIdx.x ^ 33];
 }
 
@@ -314,13 +320,7 @@ TEST(CpAsync, ArrivesOnBarrier) {
 
 // What the barrier has said to be there may be changed before the thread waits for its own copies.
 __global__ void cp_async_changed_before_the_wait(const float* in, float* out) {
-  auto* bar = dynamic_shared<uint64_t>();
-  float* stage = dynamic_shared<float>() + 32;
-  if (threadIdx.x == 0) mbarrier_init(bar, blockDim.x);
-  __syncthreads();
-  cp_async<4>(stage + threadIdx.x, in + threadIdx.x);
-  cp_async_mbarrier_arrive_noinc(bar);
-  mbarrier_wait(bar, 0);
+  float* stage = copied_onto_barrier(in);
   stage[threadIdx.x] += 1;
   cp_async_commit();
   cp_async_wait<0>();
@@ -1146,6 +1146,39 @@ __global__ void registers_beyond_the_file() {
   }
 }
 
+// Warpgroups of the first `stating` threads have `kRegisters` each; the others say nothing.
+template <int kRegisters>
+__global__ void registers_of_some(int stating) {
+  if (static_cast<int>(threadIdx.x) < stating) register_alloc<kRegisters>();
+}
+
+enum class Where { own, fixed, other_block, global };
+
+// cp.async to such an address.
+__global__ void cp_async_to(Where where, const float* in, float* global) {
+  __shared__ float fixed[4];
+  float* own = dynamic_shared<float>();
+  float* to = where == Where::own           ? own
+              : where == Where::fixed       ? fixed
+              : where == Where::other_block ? map_shared(own, cluster_block_rank() ^ 1)
+                                            : global;
+  cp_async<4>(to, in);
+  cp_async_commit();
+  cp_async_wait<0>();
+  cluster_sync();
+}
+
+__global__ void shared_of_rank(Where where, uint32_t rank, float* global, float* out) {
+  __shared__ float fixed[4];
+  *out = *map_shared(where == Where::own     ? dynamic_shared<float>()
+                     : where == Where::fixed ? fixed
+                                             : global,
+                     rank);
+  cluster_sync();
+}
+
+__global__ void barrier_of(int id, int threads) { named_barrier_sync(id, threads); }
+
 __global__ void misaligned_tma(const __grid_constant__ TensorMap map) {
   char* tile = dynamic_shared<char>();
   auto* bar = reinterpret_cast<uint64_t*>(tile);
@@ -1311,6 +1344,52 @@ TEST(Refusals, AreNamed) {
                     launch(registers_beyond_the_file, {1, 384, 64}, {});
                   }),
                   "setmaxnreg");
+  // 65,536 fit, and more are an error once all have said so.
+  EXPECT_EQ(error_of([] { launch(registers_of_some<128>, {1, 512}, {}, 512); }), "");
+  EXPECT_CONTAINS(error_of([] {
+                    launch(registers_of_some<136>, {1, 512}, {}, 512);
+                  }),
+                  "want 69632 registers");
+  EXPECT_EQ(error_of([] { launch(registers_of_some<240>, {1, 512}, {}, 384); }), "");
+  EXPECT_CONTAINS(error_of([] {
+                    launch(registers_of_some<40>, {1, 96}, {}, 96);
+                  }),
+                  "not made of whole warpgroups");
+  DeviceMemory memory(64, "memory");
+  auto* const global = memory.as<float>();
+  const auto copy = [&](Where where) {
+    return error_of([&] { launch(cp_async_to, {2, 1, 64, 2}, {}, where, global, global + 4); });
+  };
+  EXPECT_EQ(copy(Where::own), "");
+  EXPECT_EQ(copy(Where::fixed), "");
+  EXPECT_CONTAINS(copy(Where::other_block),
+                  "cp_async: the address is in another block's shared memory");
+  EXPECT_CONTAINS(copy(Where::global), "cp_async: the address is not in shared memory");
+  const auto of_rank = [&](Where where, uint32_t rank, int cluster) {
+    return error_of([&] {
+      launch(shared_of_rank, {2, 1, 64, cluster}, {}, where, rank, global, global + 4);
+    });
+  };
+  EXPECT_EQ(of_rank(Where::own, 1, 2), "");
+  EXPECT_EQ(of_rank(Where::own, 0, 1), "");
+  EXPECT_EQ(of_rank(Where::fixed, 0, 1), "");
+  EXPECT_CONTAINS(of_rank(Where::own, 2, 2), "map_shared: block 2 of a cluster of 2");
+  EXPECT_CONTAINS(of_rank(Where::own, 1, 1), "map_shared: block 1 of a cluster of 1");
+  EXPECT_CONTAINS(of_rank(Where::fixed, 0, 2), "map_shared: the address is not in dynamic shared");
+  EXPECT_CONTAINS(of_rank(Where::global, 0, 1), "map_shared: the address is not in dynamic shared");
+  const auto barrier = [](int id, int threads) {
+    return error_of([&] {
+      launch(barrier_of, {1, static_cast<unsigned>(std::clamp(threads, 32, 1024))}, {}, id,
+             threads);
+    });
+  };
+  EXPECT_EQ(barrier(0, 32), "");
+  EXPECT_EQ(barrier(15, 1024), "");
+  EXPECT_CONTAINS(barrier(-1, 32), "barriers are numbered 0 to 15, got -1");
+  EXPECT_CONTAINS(barrier(16, 32), "barriers are numbered 0 to 15, got 16");
+  for (const int threads : {-32, 0, 33, 1056}) {
+    EXPECT_CONTAINS(barrier(1, threads), "is a multiple of 32, got " + std::to_string(threads));
+  }
   DeviceMemory in(1024, "in");
   const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
   EXPECT_CONTAINS(error_of([&] {

@@ -697,6 +697,10 @@ TEST(SimtRuntime, DeviceMemoryGuardsAndRegistry) {
   ASSERT_NE(simt::find_nearest_allocation(address + 400, 64), nullptr);
   ASSERT_NE(simt::find_nearest_allocation(address - 1, 64), nullptr);
   EXPECT_EQ(simt::find_nearest_allocation(address + 500, 64), nullptr);
+  ASSERT_NE(simt::find_nearest_allocation(address + 463, 64), nullptr);
+  EXPECT_EQ(simt::find_nearest_allocation(address + 464, 64), nullptr);
+  ASSERT_NE(simt::find_nearest_allocation(address - 64, 64), nullptr);
+  EXPECT_EQ(simt::find_nearest_allocation(address - 65, 64), nullptr);
   launch(overflow_buffer, {dim3(1), dim3(1)}, {}, memory.as<float>(), 99);
   EXPECT_TRUE(memory.guards_intact());
   launch(overflow_buffer, {dim3(1), dim3(1)}, {}, memory.as<float>(), 100);
@@ -708,9 +712,42 @@ TEST(SimtRuntime, DeviceMemoryGuardsAndRegistry) {
   EXPECT_EQ(moved.name(), "values");
   EXPECT_EQ(memory.data(), nullptr);
   float value = 0;
-  EXPECT_THROW(moved.copy_to_host(&value, 4, 397), std::out_of_range);
+  moved.copy_to_host(&value, 4, 396);
+  const auto refusal = [](const auto& copy) -> std::string {
+    try {
+      copy();
+    } catch (const std::out_of_range& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal([&] { moved.copy_to_host(&value, 4, 397); }),
+            "copy of 4 bytes at offset 397 of buffer values, which has 400");
+  EXPECT_EQ(refusal([&] { moved.copy_from_host(&value, 8, 393); }),
+            "copy of 8 bytes at offset 393 of buffer values, which has 400");
   moved = DeviceMemory();
   EXPECT_EQ(simt::find_allocation(address), nullptr);
+}
+
+TEST(SimtRuntime, TheNearerOfTwoBuffersIsFound) {
+  const auto at = [](uintptr_t address) { return reinterpret_cast<const void*>(address); };
+  const auto name = [](uintptr_t address) {
+    const simt::Allocation* found = simt::find_nearest_allocation(address, 200);
+    return found ? found->name : "";
+  };
+  simt::register_memory(at(1000), 100, "first");
+  simt::register_memory(at(1200), 100, "second");
+  EXPECT_EQ(name(999), "first");
+  EXPECT_EQ(name(1099), "first");
+  EXPECT_EQ(name(1149), "first");   // 50 past its end, 51 before the other
+  EXPECT_EQ(name(1151), "second");  // 52 past the end, 49 before the other
+  EXPECT_EQ(name(1200), "second");
+  EXPECT_EQ(name(1499), "second");
+  EXPECT_EQ(name(1500), "");
+  simt::unregister_memory(at(1200));
+  EXPECT_EQ(name(1151), "first");
+  simt::unregister_memory(at(1000));
+  EXPECT_EQ(name(1099), "");
 }
 
 // ---- 16-bit types ----

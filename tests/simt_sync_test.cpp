@@ -416,6 +416,36 @@ TEST(Warps, MustBeWholeAfterActingAlone) {
   expect_clean((run_split<Aligned::wgmma, Alone::acts, Between::wait>));
   expect_report((run_split<Aligned::wgmma, Alone::acts, Between::nothing>),
                 {"divergence: thread (0,0,0) acted alone at " + at("acts alone"), at("wgmma")});
+  // Lanes come to setmaxnreg one by one, and the one that was alone first of all.
+  expect_report(
+      (run_split<Aligned::setmaxnreg, Alone::acts, Between::nothing>),
+      {"divergence: thread (0,0,0) acted alone at " + at("acts alone"), at("setmaxnreg")});
+  expect_clean((run_split<Aligned::setmaxnreg, Alone::acts, Between::barrier>));
+}
+
+/// Warps that state their registers twice. Lane `alone` acts alone between the two.
+__global__ void alone_between_two(unsigned alone) {
+  auto* bar = dynamic_shared<uint64_t>();
+  if (threadIdx.x == 0) mbarrier_init(bar, 1);
+  __syncthreads();
+  register_dealloc<40>();
+  if (threadIdx.x == alone) {
+    mbarrier_arrive(bar);  // [alone between two]
+  }
+  register_dealloc<32>();  // [second setmaxnreg]
+}
+
+// Whether the lane that acts is the first to come or not.
+TEST(Warps, MustBeWholeAtEverySetmaxnreg) {
+  const auto run = [](unsigned alone) {
+    return [=] { launch(alone_between_two, {1, 128, 64}, {}, alone); };
+  };
+  expect_clean(run(1000));
+  for (const unsigned alone : {0u, 1u, 31u}) {
+    expect_report(run(alone), {"divergence: thread (" + std::to_string(alone) +
+                                   ",0,0) acted alone at " + at("alone between two"),
+                               at("second setmaxnreg")});
+  }
 }
 
 // ---- one operation in two places --------------------------------------------------------------

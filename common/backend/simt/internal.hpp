@@ -137,8 +137,6 @@ struct Warp {
   std::array<Rendezvous, kWarpSize> rendezvous;   // a lane is in one at most, so these suffice
   uint32_t rendezvous_used = 0;                   // entries beyond were never used
   uint32_t rendezvous_open = 0;                   // number of meetings that wait for lanes
-  LanePath aligned_path;                          // of the first lane at a setmaxnreg ...
-  uint32_t aligned_lanes = 0, aligned_first = 0;  // ... and the lanes that came so far
   alignas(64) char scratch[16384];                // for collective units (mma, wmma, ldmatrix)
   std::unique_ptr<UnitState> unit_state;
 };

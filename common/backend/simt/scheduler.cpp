@@ -353,7 +353,6 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
     warp.running = warp.parked = 0;
     warp.instruction = warp.basic_blocks = warp.active_lanes = 0;
     warp.starvation_limit = kStarvationLimit;
-    warp.aligned_lanes = 0;
   }
   uint3 thread_idx{0, 0, 0};
   for (uint32_t t = 0; t < threads; ++t) {

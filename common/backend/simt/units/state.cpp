@@ -32,6 +32,8 @@ void block_begin(Block& block) {
   if (block.unit_state == nullptr) return;
   block_units(block).warpgroups.clear();
   block_units(block).warpgroup_registers.clear();
+  block_units(block).aligned_count.clear();
+  block_units(block).aligned_first.clear();
 }
 
 void group_begin(Group& group) {

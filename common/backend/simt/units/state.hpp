@@ -64,6 +64,14 @@ struct BlockUnits : UnitState {
   ~BlockUnits() override;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
   std::vector<uint32_t> warpgroup_registers;  // a thread's, by setmaxnreg; 0: not yet set
+  // Traced mode: how many times each thread came to setmaxnreg, and for each time the first lane of
+  // each warp that did, with what it had done before.
+  struct FirstLane {
+    const Thread* lane;
+    LanePath path;
+  };
+  std::vector<uint32_t> aligned_count;
+  std::vector<std::vector<FirstLane>> aligned_first;
 };
 
 struct Mbarrier : Waitable {

@@ -24,20 +24,19 @@ void require_barrier(int id, int threads, const char* what, void* pc) {
   }
 }
 
-// The lanes of a warp arrive one by one and do not wait: the first of each round is stored.
-void check_converged(void* pc) {
+// The lanes of a warp come one by one and do not wait, so one may be several times ahead.
+void check_converged(Block& block, void* pc) {
   const Thread& self = *current_thread;
-  Warp& warp = *self.warp;
-  const uint32_t lane = 1u << self.lane;
-  if (warp.aligned_lanes == 0 || (warp.aligned_lanes & lane) != 0) {
-    warp.aligned_lanes = 0;
-    warp.aligned_first = self.lane;
-    warp.aligned_path = self.path;
+  BlockUnits& units = block_units(block);
+  units.aligned_count.resize(block.thread_count);
+  units.aligned_first.resize(block.warp_count);
+  std::vector<BlockUnits::FirstLane>& first = units.aligned_first[self.id / kWarpSize];
+  const uint32_t time = units.aligned_count[self.id]++;
+  if (time == first.size()) {
+    first.push_back({&self, self.path});
   } else {
-    require_converged(warp.aligned_path, warp.threads[warp.aligned_first], "setmaxnreg", pc);
+    require_converged(first[time].path, *first[time].lane, "setmaxnreg", pc);
   }
-  warp.aligned_lanes |= lane;
-  if (warp.aligned_lanes == warp.lanes) warp.aligned_lanes = 0;
 }
 
 }  // namespace
@@ -46,12 +45,12 @@ void check_converged(void* pc) {
 // has stated its number, the block must fit the register file.
 void set_registers(int count) {
   void* const pc = COOKBOOK_SIMT_PC;
-  const Block& block = *current_thread->block;
+  Block& block = *current_thread->block;
   if (block.thread_count % kWarpgroupThreads != 0) {
     fail("setmaxnreg: the block is not made of whole warpgroups", pc);
   }
-  if (hooks != nullptr) check_converged(pc);
-  std::vector<uint32_t>& registers = block_units(*current_thread->block).warpgroup_registers;
+  if (hooks != nullptr) check_converged(block, pc);
+  std::vector<uint32_t>& registers = block_units(block).warpgroup_registers;
   registers.resize(block.thread_count / kWarpgroupThreads);
   registers[current_thread->id / kWarpgroupThreads] = static_cast<uint32_t>(count);
   uint32_t sum = 0;
