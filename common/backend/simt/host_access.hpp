@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Device memory that host code cannot touch, as on a GPU: for a grader. And who is told of
-// launches.
+// Device memory that host code cannot touch, as on a GPU: for a grader. And a function that is
+// called at each launch.
 #pragma once
 
 namespace cookbook {

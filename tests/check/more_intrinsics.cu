@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// The functions of CUDA C++ that neither the book nor intrinsics.cu uses, with values computed by
+// hand. Every argument is asymmetric, so that exchanged arguments or halves are seen.
+// exit: 0
+// prints: 0 of 116 wrong
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdio>
+
+__device__ int wrong, checked;
+
+__device__ void expect(bool right, int line) {
+  ++checked;
+  if (right) return;
+  ++wrong;
+  printf("line %d is wrong\n", line);
+}
+#define EXPECT(condition) expect(condition, __LINE__)
+__device__ bool near(double a, double b, double relative) {
+  return fabs(a - b) <= relative * fabs(b) + 1e-30;
+}
+__device__ bool near_float(float a, float b) { return near(a, b, 1e-6); }
+
+__global__ void integers() {
+  EXPECT(__popcll(0xf000000000000001ull) == 5);
+  EXPECT(__clz(0) == 32 && __clz(1) == 31 && __clz(-1) == 0);
+  EXPECT(__clzll(0) == 64 && __clzll(1ll << 40) == 23 && __clzll(-1) == 0);
+  EXPECT(__ffsll(0) == 0 && __ffsll(1ll << 40) == 41 && __ffsll(-1) == 1);
+  EXPECT(__brevll(0x0000000000000013ull) == 0xc800000000000000ull);
+  EXPECT(__brevll(1ull << 40) == 1ull << 23);
+  EXPECT(__mulhi(-3, 1 << 30) == -1 && __mulhi(1 << 30, 12) == 3);
+  EXPECT(__umulhi(0xffffffffu, 7u) == 6 && __umulhi(0x80000000u, 6u) == 3);
+  EXPECT(__funnelshift_l(0x89abcdefu, 0x01234567u, 20) == 0x56789abcu);
+  EXPECT(__funnelshift_l(0x89abcdefu, 0x01234567u, 32) == 0x01234567u);
+  EXPECT(__funnelshift_r(0x89abcdefu, 0x01234567u, 20) == 0x3456789au);
+  EXPECT(__funnelshift_r(0x89abcdefu, 0x01234567u, 32) == 0x89abcdefu);
+}
+
+__global__ void reinterpretations() {
+  EXPECT(__float_as_uint(-2.0f) == 0xc0000000u && __uint_as_float(0x3fc00000u) == 1.5f);
+  EXPECT(__double_as_longlong(-2.0) == static_cast<long long>(0xc000000000000000ull));
+  EXPECT(__longlong_as_double(0x3ff8000000000000ll) == 1.5);
+}
+
+__global__ void conversions() {
+  EXPECT(__float2int_ru(2.1f) == 3 && __float2int_ru(-2.9f) == -2 &&
+         __float2int_ru(4e9f) == 2147483647);
+  EXPECT(__float2uint_rd(2.9f) == 2 && __float2uint_rd(-0.1f) == 0);
+  EXPECT(__int2float_rn(16777217) == 16777216.0f && __int2float_rn(-16777219) == -16777220.0f);
+  EXPECT(__uint2float_rn(0xffffffffu) == 4294967296.0f);
+  EXPECT(__float2ll_rn(2.5f) == 2 && __float2ll_rn(-3.5f) == -4 &&
+         __float2ll_rn(0x1p40f) == 1ll << 40);
+  EXPECT(__float2ll_rz(2.9f) == 2 && __float2ll_rz(-2.9f) == -2);
+  EXPECT(__ll2float_rn((1ll << 40) + 1) == 0x1p40f && __ll2float_rn(-3) == -3.0f);
+  EXPECT(__ull2float_rn(0xffffffffffffffffull) == 0x1p64f);
+  EXPECT(__double2float_rn(1.0 + 0x1p-24 + 0x1p-50) == 1.0f + 0x1p-23f);
+  EXPECT(__int2double_rn(-7) == -7.0 && __uint2double_rn(0xffffffffu) == 4294967295.0);
+  EXPECT(__ll2double_rn((1ll << 60) + 1) == 0x1p60);
+}
+
+__global__ void arithmetic() {
+  EXPECT(__fadd_rn(1.0f, 0x1p-24f) == 1.0f && __fsub_rn(1.0f, 3.0f) == -2.0f);
+  EXPECT(__fmul_rn(3.0f, -0.5f) == -1.5f && __fdiv_rn(3.0f, 2.0f) == 1.5f);
+  EXPECT(__frcp_rn(8.0f) == 0.125f && __fsqrt_rn(9.0f) == 3.0f && __frsqrt_rn(16.0f) == 0.25f);
+  EXPECT(__fdividef(3.0f, 2.0f) == 1.5f && fdividef(1.0f, 4.0f) == 0.25f && rsqrt(4.0) == 0.5);
+  EXPECT(__dadd_rn(1.0, 0x1p-53) == 1.0 && __dmul_rn(3.0, -0.5) == -1.5 &&
+         __ddiv_rn(3.0, 2.0) == 1.5);
+  // The product is not rounded before the sum: 1 - 2^-60 would be 1.
+  EXPECT(__fma_rn(1.0 + 0x1p-30, 1.0 - 0x1p-30, -1.0) == -0x1p-60);
+  EXPECT(__drcp_rn(8.0) == 0.125 && __dsqrt_rn(9.0) == 3.0);
+  EXPECT(near_float(__exp10f(2.0f), 100.0f) && near_float(__powf(2.0f, 10.0f), 1024.0f));
+  EXPECT(near_float(__logf(2.0f), 0.693147181f) && near_float(__log2f(8.0f), 3.0f));
+  EXPECT(near_float(__log10f(1000.0f), 3.0f) && near_float(__tanf(0.5f), 0.546302490f));
+  EXPECT(near_float(__sinf(0.5f), 0.479425539f) && near_float(__cosf(0.5f), 0.877582562f));
+  EXPECT(near(sinpi(0.25), 0.70710678118654752, 1e-14) &&
+         near(cospi(1.75), 0.70710678118654752, 1e-14));
+  EXPECT(near(normcdf(-1.0), 0.15865525393145705, 1e-13));
+  EXPECT(near(normcdfinv(0.025), -1.9599639845400543, 1e-12));
+  EXPECT(near(erfinv(0.25), 0.22531205501217808, 1e-12) &&
+         near(erfcinv(0.25), 0.81341984759761854, 1e-12));
+  EXPECT(near_float(rnorm3df(2, 3, 6), 1.0f / 7));
+}
+
+template <class T, class T2>
+__device__ void arithmetic_16(T2 pair) {  // pair: (2, -3)
+  const T two(2.0f), three(3.0f), minus(-3.0f), nan(NAN), big(INFINITY);
+  EXPECT(float(__hadd(two, three)) == 5 && float(__hsub(two, three)) == -1);
+  EXPECT(float(__hmul(two, minus)) == -6 && float(__hdiv(three, two)) == 1.5f);
+  EXPECT(float(__hneg(three)) == -3 && float(__habs(minus)) == 3);
+  EXPECT(float(__hfma(two, three, minus)) == 3);
+  EXPECT(__hisnan(nan) && !__hisnan(two) && __hisinf(big) == 1 && __hisinf(-big) == -1 &&
+         !__hisinf(two));
+  EXPECT(__heq(two, two) && !__heq(two, three) && !__heq(nan, nan));
+  EXPECT(__hlt(minus, two) && !__hlt(two, two) && __hgt(three, two) && !__hgt(two, two));
+  EXPECT(__hle(two, two) && __hle(minus, two) && !__hle(three, two));
+  EXPECT(float(__hmax(nan, two)) == 2 && float(__hmin(two, nan)) == 2 &&
+         float(__hmin(two, minus)) == -3);
+  EXPECT(float(hexp10(two)) == 100 && float(hlog2(T(8.0f))) == 3 && float(hlog10(T(100.0f))) == 2);
+  EXPECT(near(float(hlog(three)), 1.0986123, 0.004) && near(float(hexp(two)), 7.3890561, 0.004));
+  EXPECT(near(float(hsin(two)), 0.9092974, 0.004) && near(float(hcos(two)), -0.4161468, 0.004));
+  EXPECT(float(hrcp(two)) == 0.5f && float(hrsqrt(T(4.0f))) == 0.5f && float(hsqrt(T(9.0f))) == 3);
+  EXPECT(float(hfloor(T(-1.5f))) == -2 && float(hceil(T(-1.5f))) == -1 &&
+         float(htrunc(T(-1.5f))) == -1);
+  EXPECT(float(hrint(T(2.5f))) == 2 && float(hrint(T(3.5f))) == 4);
+  EXPECT(float(__hadd_sat(two, three)) == 1 && float(__hadd_sat(two, minus)) == 0);
+  EXPECT(float(__hmul_sat(T(0.5f), T(0.5f))) == 0.25f && float(__hmul_sat(two, two)) == 1);
+  EXPECT(float(__hfma_sat(two, T(0.25f), T(0.25f))) == 0.75f &&
+         float(__hfma_sat(two, minus, two)) == 0);
+  EXPECT(float(__hfma_relu(two, minus, two)) == 0 && float(__hfma_relu(two, three, minus)) == 3);
+
+  const T2 other(T(5.0f), T(7.0f));
+  const auto holds = [](T2 value, float x, float y) {
+    return float(value.x) == x && float(value.y) == y;
+  };
+  EXPECT(holds(__hadd2(pair, other), 7, 4) && holds(__hsub2(pair, other), -3, -10));
+  EXPECT(holds(__hmul2(pair, other), 10, -21) && holds(__hfma2(pair, other, pair), 12, -24));
+  EXPECT(holds(__hneg2(pair), -2, 3) && holds(__habs2(pair), 2, 3));
+  EXPECT(holds(__hmax2(pair, T2(three, minus)), 3, -3) && holds(__hmin2(pair, other), 2, -3));
+  EXPECT(__low2float(pair) == 2 && __high2float(pair) == -3);
+  EXPECT(holds(h2exp2(pair), 4, 0.125f) && holds(h2rcp(T2(two, T(4.0f))), 0.5f, 0.25f));
+  EXPECT(holds(h2sqrt(T2(T(4.0f), T(9.0f))), 2, 3) &&
+         holds(h2rsqrt(T2(T(4.0f), T(16.0f))), 0.5f, 0.25f));
+  EXPECT(near(float(h2log(other).x), 1.6094379, 0.004) &&
+         near(float(h2log(other).y), 1.9459101, 0.004));
+}
+
+__global__ void numbers_16() {
+  arithmetic_16<__half>(__floats2half2_rn(2, -3));
+  arithmetic_16<__nv_bfloat16>(__floats2bfloat162_rn(2, -3));
+
+  const __half2 pair = make_half2(__half(2), __half(-3)),
+                other = __halves2half2(__half(5), __half(7));
+  const auto holds = [](__half2 value, float x, float y) {
+    return float(value.x) == x && float(value.y) == y;
+  };
+  EXPECT(holds(__low2half2(pair), 2, 2) && holds(__high2half2(pair), -3, -3));
+  EXPECT(holds(__lows2half2(pair, other), 2, 5) && holds(__highs2half2(pair, other), -3, 7));
+  EXPECT(float(__low2half(pair)) == 2 && float(__high2half(pair)) == -3);
+  EXPECT(holds(__half2half2(__half(6)), 6, 6) && holds(__float22half2_rn(make_float2(1, 4)), 1, 4));
+  EXPECT(__half2int_rn(__half(-2.5f)) == -2 && __half2int_rn(__half(3.5f)) == 4);
+  EXPECT(__half2int_rz(__half(-2.75f)) == -2);
+  EXPECT(float(__short2half_rn(-2049)) == -2048 && float(__uint2half_rn(2051u)) == 2052);
+  EXPECT(float(__int2half_rn(-7)) == -7 &&
+         float(__double2half(1.0 + 0x1p-11 + 0x1p-40)) == 1.0f + 0x1p-10f);
+  EXPECT(__half_as_short(__half(-2)) == static_cast<short>(0xc000) &&
+         __half_as_ushort(__half(1)) == 0x3c00);
+  EXPECT(float(__short_as_half(static_cast<short>(0xc000))) == -2 &&
+         float(__ushort_as_half(0x3c00)) == 1);
+
+  const __nv_bfloat162 b = make_bfloat162(__nv_bfloat16(2), __nv_bfloat16(-3));
+  EXPECT(float(__low2bfloat16(b)) == 2 && float(__high2bfloat16(b)) == -3);
+  EXPECT(float(__halves2bfloat162(b.y, b.x).x) == -3 && float(__float2bfloat162_rn(4).y) == 4);
+  EXPECT(float(__float22bfloat162_rn(make_float2(1, 4)).x) == 1);
+  EXPECT(float(__double2bfloat16(1.0 + 0x1p-8 + 0x1p-40)) == 1.0f + 0x1p-7f);
+  EXPECT(float(__int2bfloat16_rn(-259)) == -260 && float(__ushort_as_bfloat16(0xc000)) == -2);
+}
+
+__global__ void vectors() {
+  const uint3 a = make_uint3(1, 2, 3);
+  const int3 b = make_int3(-1, -2, -3);
+  const float3 c = make_float3(0.5f, 1.5f, 2.5f);
+  EXPECT(a.x == 1 && a.y == 2 && a.z == 3 && b.x == -1 && b.y == -2 && b.z == -3);
+  EXPECT(c.x == 0.5f && c.y == 1.5f && c.z == 2.5f);
+}
+
+__global__ void warp(unsigned* out) {
+  const unsigned lane = threadIdx.x;
+  // Lane l has all bits but bit l, or only bit l.
+  const unsigned ands = __reduce_and_sync(0xffffffffu, lane == 0 ? ~0u : ~(1u << lane));
+  const unsigned ors = __reduce_or_sync(0xffffffffu, lane < 16 ? 1u << lane : 0u);
+  __threadfence_system();
+  if (lane == 31) out[0] = ands, out[1] = ors;
+}
+
+__global__ void caches(int* values) {
+  __stwb(values, 5);
+  __stwt(values + 1, 6);
+  EXPECT(__ldca(values) == 5 && __ldlu(values + 1) == 6 && __ldcv(values) == 5);
+}
+
+int main() {
+  integers<<<1, 1>>>();
+  reinterpretations<<<1, 1>>>();
+  conversions<<<1, 1>>>();
+  arithmetic<<<1, 1>>>();
+  numbers_16<<<1, 1>>>();
+  vectors<<<1, 1>>>();
+  unsigned* memory;
+  if (cudaMalloc(&memory, 16)) return 1;
+  warp<<<1, 32>>>(memory);
+  unsigned reduced[2] = {};
+  if (cudaMemcpy(reduced, memory, sizeof reduced, cudaMemcpyDeviceToHost)) return 1;
+  caches<<<1, 1>>>(reinterpret_cast<int*>(memory) + 2);
+  int failures = -1, all = -1;
+  if (cudaMemcpyFromSymbol(&failures, wrong, sizeof(int))) return 1;
+  if (cudaMemcpyFromSymbol(&all, checked, sizeof(int))) return 1;
+  failures += reduced[0] != 1;
+  failures += reduced[1] != 0xffff;
+  printf("%d of %d wrong\n", failures, all + 2);
+  return cudaFree(memory) || failures != 0;
+}
