@@ -65,7 +65,9 @@ json run_task(const json& task) {
     return {{"skipped", support.reason}};
   }
   Buffers own(*problem, variant);
-  simt::set_launch_observer(&simt::open_device_memory);
+  simt::set_launch_observer([](const void*, const LaunchConfig* launched) {
+    simt::open_device_memory(launched != nullptr);
+  });
   simt::open_device_memory(false);
   json result{{"runs", json::array()}};
   bool recording = false;
