@@ -82,7 +82,7 @@ TEST(Choices, ARowIsReadTwiceOnlyWhereNothingHoldsIt) {
     if (choose_row_kernel(c) != RowKernel::any_length) return;
     // From L2: rows of bf16 that would leave level 5's blocks half empty.
     const bool in_l2 = c.element_bytes == 2 && c.cols > 8192 && c.cols <= 10240 &&
-                       c.rows * c.cols * 2 <= std::int64_t{360} * 1024 * c.sm_count;
+                       c.rows * c.cols * 2 <= std::int64_t{1024} * 1024 * c.sm_count;
     if (in_l2) return;
     EXPECT_FALSE(can_hold(RowKernel::on_chip, c)) << c.rows << "x" << c.cols;
     EXPECT_FALSE(can_hold(RowKernel::cluster, c)) << c.rows << "x" << c.cols;
@@ -171,13 +171,15 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
         if (kernel == TransposeKernel::on_lines) {
           EXPECT_TRUE(on_lines);
         }
-        // Tiles of 32, 64 and 128 rows or columns cover an extent that is at most that short.
+        // Tiles of 32, 64 and 128 rows or columns cover an extent that is at most that short, or
+        // the larger tiles are fewer than 1.5 per SM.
         if (kernel == TransposeKernel::small_tiles) {
-          EXPECT_LE(std::min(rows, cols), 32) << rows << "x" << cols;
+          EXPECT_TRUE(std::min(rows, cols) <= 32 || rows * cols <= 198 * 64 * 64)
+              << rows << "x" << cols;
         }
         // Longer ones: where no sector has two writers, or level 6 would leave SMs idle.
         if (kernel == TransposeKernel::tiles) {
-          EXPECT_TRUE(std::min(rows, cols) <= 128 || rows * cols <= 132 * 128 * 64 ||
+          EXPECT_TRUE(std::min(rows, cols) <= 128 || rows * cols <= 198 * 128 * 64 ||
                       (vectors && on_sectors))
               << rows << "x" << cols;
         }
@@ -249,14 +251,22 @@ TEST(Choices, LimitsOfChapter3) {
   EXPECT_EQ(odd(98, 100000), TransposeKernel::tiles);
   EXPECT_EQ(odd(127, 100000), TransposeKernel::tiles);
   EXPECT_EQ(odd(128, 100000), TransposeKernel::aligned);
-  EXPECT_EQ(choose_transpose(1000, 2000, false, true, true), TransposeKernel::on_lines);
-  // Fewer windows than SMs; 12 x 11 are as many.
-  EXPECT_EQ(odd(1377, 704), TransposeKernel::tiles);
-  EXPECT_EQ(odd(1378, 704), TransposeKernel::aligned);
-  EXPECT_EQ(odd(1505, 640), TransposeKernel::tiles);
-  EXPECT_EQ(odd(1505, 641), TransposeKernel::aligned);
-  EXPECT_EQ(choose_transpose(777, 999, false, false, false, 112), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(2000, 2000, false, true, true), TransposeKernel::on_lines);
+  // Fewer than 198 windows, 1.5 per SM: 18 x 11 are as many.
+  EXPECT_EQ(odd(2145, 704), TransposeKernel::tiles);
+  EXPECT_EQ(odd(2146, 704), TransposeKernel::aligned);
+  EXPECT_EQ(odd(2146, 640), TransposeKernel::tiles);
+  EXPECT_EQ(odd(2146, 641), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(777, 999, false, false, false, 74), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(777, 999, false, false, false, 75), TransposeKernel::tiles);
   EXPECT_EQ(choose_transpose(776, 1000, true, false, false), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(2146, 704, true, false, false), TransposeKernel::aligned);
+  // The same of level 5's tiles.
+  EXPECT_EQ(odd(704, 1152), TransposeKernel::tiles);
+  EXPECT_EQ(odd(704, 1151), TransposeKernel::tiles);
+  EXPECT_EQ(odd(704, 1088), TransposeKernel::small_tiles);
+  EXPECT_EQ(odd(705, 1088), TransposeKernel::tiles);
+  EXPECT_EQ(odd(129, 3001), TransposeKernel::small_tiles);
   // 16-byte accesses, rows of out off sectors.
   EXPECT_EQ(choose_transpose(128, 100000, true, false, false), TransposeKernel::aligned);
   EXPECT_EQ(choose_transpose(124, 100000, true, false, false), TransposeKernel::tiles);
@@ -319,7 +329,9 @@ TEST(Choices, LimitsOfChapter9) {
   // A row per SM.
   EXPECT_EQ(chosen(132, 16379, 4, peeled), RowKernel::on_chip);
   EXPECT_EQ(chosen(133, 16379, 4, peeled), RowKernel::in_shared);
-  EXPECT_EQ(chosen(66, 16384, 4, vectors), RowKernel::in_shared);  // in clusters
+  EXPECT_EQ(chosen(16, 16384, 4, vectors), RowKernel::in_shared);  // in clusters of eight
+  EXPECT_EQ(chosen(17, 16384, 4, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(66, 16384, 4, vectors), RowKernel::on_chip);
   // bf16 in the registers of a cluster, while its blocks are all resident and no fewer SMs share a
   // row than in_shared would have.
   EXPECT_EQ(chosen(66, 65536, 2, vectors), RowKernel::cluster);
@@ -336,15 +348,16 @@ TEST(Choices, LimitsOfChapter9) {
   EXPECT_EQ(chosen(704, 12287, 4, peeled), RowKernel::in_shared);
   EXPECT_EQ(chosen(528, 16384, 4, vectors), RowKernel::on_chip);
   EXPECT_EQ(chosen(527, 16388, 4, vectors), RowKernel::in_shared);
-  // bf16 just above 8,192 columns, held by L2.
+  // bf16 just above 8,192 columns: more than two rows per SM, and up to 16 rounds.
   EXPECT_EQ(chosen(1000, 8200, 2, vectors), RowKernel::any_length);
   EXPECT_EQ(chosen(1000, 8192, 2, vectors), RowKernel::on_chip);
   EXPECT_EQ(chosen(1000, 10240, 2, vectors), RowKernel::any_length);
   EXPECT_EQ(chosen(1000, 10248, 2, vectors), RowKernel::on_chip);
-  EXPECT_EQ(chosen(132, 8200, 2, vectors), RowKernel::on_chip);
-  EXPECT_EQ(chosen(133, 8200, 2, vectors), RowKernel::any_length);
-  EXPECT_EQ(chosen(2376, 10240, 2, vectors), RowKernel::any_length);
-  EXPECT_EQ(chosen(2377, 10240, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(264, 8200, 2, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(265, 8200, 2, vectors), RowKernel::any_length);
+  EXPECT_EQ(chosen(6758, 10240, 2, vectors), RowKernel::any_length);
+  EXPECT_EQ(chosen(6759, 10240, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(3000, 10007, 2, peeled), RowKernel::any_length);
   EXPECT_EQ(chosen(17, 65536, 2, vectors), RowKernel::cluster);
   EXPECT_EQ(chosen(16, 65536, 2, vectors), RowKernel::in_shared);
   // Without exponentials, registers as long as they hold a row.
@@ -387,25 +400,25 @@ TEST(Choices, LimitsOfRmsNorm) {
   EXPECT_TRUE(rows_in_order_pay(norm(kHuge, 4096, 4, vectors)));
   EXPECT_FALSE(rows_in_order_pay(norm(100000, 4095, 4, peeled)));
   EXPECT_FALSE(rows_in_order_pay(row_case(100000, 4096, 4, vectors)));  // exponentials
-  // Clusters that stay: beyond 16,384 elements, as many; fp32 beyond 131,072, any number.
+  // Clusters that stay: beyond 16,384 elements, 240 KB of them per SM.
   EXPECT_TRUE(held_weights_pay(norm(62, 131072, 4, vectors)));
   EXPECT_FALSE(held_weights_pay(norm(61, 131072, 4, vectors)));
-  EXPECT_TRUE(held_weights_pay(norm(1, 131076, 4, vectors)));
   EXPECT_TRUE(held_weights_pay(norm(1000, 16388, 4, vectors)));
   EXPECT_FALSE(held_weights_pay(norm(1000, 16384, 4, vectors)));
-  EXPECT_TRUE(held_weights_pay(norm(1, 262144, 4, vectors)));
-  EXPECT_FALSE(held_weights_pay(norm(1, 262148, 4, vectors)));
-  EXPECT_TRUE(held_weights_pay(norm(124, 262144, 2, vectors)));
-  EXPECT_FALSE(held_weights_pay(norm(123, 262144, 2, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(31, 262144, 4, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(30, 262144, 4, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(31, 262148, 4, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(62, 262144, 2, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(61, 262144, 2, vectors)));
   EXPECT_TRUE(held_weights_pay(norm(2000, 16392, 2, vectors)));
   EXPECT_FALSE(held_weights_pay(norm(4000, 16384, 2, vectors)));
-  EXPECT_FALSE(held_weights_pay(norm(1, 262143, 4, peeled)));
-  EXPECT_FALSE(held_weights_pay(row_case(1, 262144, 4, vectors)));
-  for (RowCase c : {norm(100000, 4096, 4, vectors), norm(1, 262144, 4, vectors)}) {
+  EXPECT_FALSE(held_weights_pay(norm(100, 262143, 4, peeled)));
+  EXPECT_FALSE(held_weights_pay(row_case(100, 262144, 4, vectors)));
+  for (RowCase c : {norm(100000, 4096, 4, vectors), norm(100, 262144, 4, vectors)}) {
     c.has_clusters = false;
     EXPECT_FALSE(rows_in_order_pay(c) || held_weights_pay(c));
   }
-  RowCase small = norm(1, 262144, 4, vectors);
+  RowCase small = norm(100, 262144, 4, vectors);
   small.large_shared = false;
   EXPECT_FALSE(held_weights_pay(small));
   small = norm(100000, 4096, 4, vectors);

@@ -28,15 +28,17 @@ constexpr TransposeKernel choose_transpose(std::int64_t rows, std::int64_t cols,
   if (rows <= narrow && rows <= cols) return TransposeKernel::few_rows;
   if (cols <= narrow) return TransposeKernel::few_cols;
   if (!vectors && (rows <= kSmallTile || cols <= kSmallTile)) return TransposeKernel::small_tiles;
-  // Windows that move need up to 31 rows more. Fewer windows than SMs: smaller tiles end sooner.
+  // Windows that move need up to 31 rows more. Fewer than 1.5 per SM: smaller tiles end sooner.
   const std::int64_t windows = (rows + 31 + kWholeTile - 1) / kWholeTile;  // of a column
-  const bool few = windows * ((cols + kTile - 1) / kTile) < sm_count;
+  const std::int64_t across = (cols + kTile - 1) / kTile;
+  const bool few = 2 * windows * across < 3 * sm_count;
   if (vectors) {  // no sector has two writers where rows start on sectors
     const bool is_short = rows < kWholeTile || cols < kWholeTile;
     return on_sectors || is_short || few ? TransposeKernel::tiles : TransposeKernel::aligned;
   }
   // Level 4 has as many rows of tiles, or fewer.
   const std::int64_t tiles = (rows + kTile - 1) / kTile;
+  if (2 * tiles * across < 3 * sm_count) return TransposeKernel::small_tiles;
   if (few || (rows < kWholeTile && windows * kWholeTile > tiles * kTile))
     return TransposeKernel::tiles;
   return on_lines ? TransposeKernel::on_lines : TransposeKernel::aligned;

@@ -20,7 +20,7 @@ inline Chapter chapter_3() {
   ladder.test_sizes = {{1, 1},    {1, 32},    {31, 1},    {31, 33},    {32, 32},  {33, 31},
                        {33, 65},  {4, 4},     {60, 68},   {63, 65},    {64, 64},  {65, 63},
                        {128, 64}, {127, 129}, {1, 509},   {509, 1},    {97, 101}, {3, 1021},
-                       {1021, 3}, {256, 192}, {132, 260}, {1025, 1030}};
+                       {1021, 3}, {256, 192}, {132, 260}, {1378, 1090}};
   ladder.levels = rows<Naive, Tile, Padded, Swizzled, InFlight, Vectorised, Aligned, Narrow>();
 
   auto width = ladder_over<ExchangeProblem>(

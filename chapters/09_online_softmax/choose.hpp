@@ -71,12 +71,11 @@ constexpr bool rows_in_order_pay(const RowCase& c) {
          c.cols >= 1024 && c.cols <= 16384 && enough_to_stay(c);
 }
 
-/// RMSNorm: the same for rows that a cluster holds. Rows of 1 MB gain even where each cluster has
-/// two.
+/// RMSNorm: the same for rows that a cluster holds, from 240 KB of rows per SM on.
 constexpr bool held_weights_pay(const RowCase& c) {
-  const bool longest = c.cols * c.element_bytes > (512 << 10);
+  const bool enough = c.rows * c.cols * c.element_bytes >= std::int64_t{240} * 1024 * c.sm_count;
   return c.has_clusters && c.large_shared && !c.exponentials && c.access == Access::vectors &&
-         c.cols > 16384 && c.cols <= kClusterRow && (longest || enough_to_stay(c));
+         c.cols > 16384 && c.cols <= kClusterRow && enough;
 }
 
 constexpr RowKernel choose_row_kernel(const RowCase& c) {
@@ -105,7 +104,9 @@ constexpr RowKernel choose_row_kernel(const RowCase& c) {
         c.rows * blocks <= 2 * c.sm_count) {
       return RowKernel::cluster;
     }
-    if (!fits_registers || cluster > 1) return RowKernel::in_shared;
+    // A row of 64 KB is computed sooner by one block of level 5 than by two or four of level 8.
+    const bool one_block = c.exponentials && c.cols <= 16384 && cluster < 8;
+    if (!fits_registers || (cluster > 1 && !one_block)) return RowKernel::in_shared;
     // Without exponentials, registers are no obstacle. Where in_shared computes two per element,
     // for bf16 and at the ends of peeled rows, the time after the last load matters if blocks are
     // replaced only a few times. Few rows: one load per block, and the shortest way from it wins.
@@ -115,10 +116,10 @@ constexpr RowKernel choose_row_kernel(const RowCase& c) {
     const bool half_blocks = c.cols > 8192 && c.cols <= 16384 && c.access == Access::vectors;
     const bool very_few = c.rows <= c.sm_count || (half_blocks && !more_rounds_than(4, c));
     const bool in_registers = (more_work && c.cols <= short_enough && few_rounds) || very_few;
-    // Level 5's blocks of 512 threads would be little more than half full. Where L2 holds the rows,
-    // level 4's smaller blocks, which read them twice, are faster.
+    // Level 5's blocks of 512 threads would be little more than half full. Once an SM has more than
+    // two rows, level 4's smaller blocks are faster: L2 holds what they read twice.
     if (c.exponentials && c.element_bytes == 2 && c.cols > 8192 && c.cols <= 10240 &&
-        c.rows > c.sm_count && c.rows * row_bytes <= std::int64_t{360} * 1024 * c.sm_count) {
+        c.rows > 2 * c.sm_count && few_rounds) {
       return RowKernel::any_length;
     }
     if (c.exponentials) return in_registers ? RowKernel::on_chip : RowKernel::in_shared;
