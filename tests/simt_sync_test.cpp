@@ -423,29 +423,34 @@ TEST(Warps, MustBeWholeAfterActingAlone) {
   expect_clean((run_split<Aligned::setmaxnreg, Alone::acts, Between::barrier>));
 }
 
-/// Warps that state their registers twice. Lane `alone` acts alone between the two.
-__global__ void alone_between_two(unsigned alone) {
+/// Warps that state their registers twice. Between the two, lane `lane` of the first acts alone, or
+/// all of its lanes but this one act.
+__global__ void alone_between_two(unsigned lane, bool others) {
   auto* bar = dynamic_shared<uint64_t>();
-  if (threadIdx.x == 0) mbarrier_init(bar, 1);
+  if (threadIdx.x == 0) mbarrier_init(bar, 1000);
   __syncthreads();
   register_dealloc<40>();
-  if (threadIdx.x == alone) {
+  if (threadIdx.x < 32 && (threadIdx.x == lane) != others) {
     mbarrier_arrive(bar);  // [alone between two]
   }
   register_dealloc<32>();  // [second setmaxnreg]
 }
 
-// Whether the lane that acts is the first to come or not.
 TEST(Warps, MustBeWholeAtEverySetmaxnreg) {
-  const auto run = [](unsigned alone) {
-    return [=] { launch(alone_between_two, {1, 128, 64}, {}, alone); };
+  const auto run = [](unsigned lane, bool others) {
+    return [=] { launch(alone_between_two, {1, 128, 64}, {}, lane, others); };
   };
-  expect_clean(run(1000));
-  for (const unsigned alone : {0u, 1u, 31u}) {
-    expect_report(run(alone), {"divergence: thread (" + std::to_string(alone) +
-                                   ",0,0) acted alone at " + at("alone between two"),
-                               at("second setmaxnreg")});
-  }
+  const auto report = [](unsigned lane) {
+    return std::vector<std::string>{"divergence: thread (" + std::to_string(lane) +
+                                        ",0,0) acted alone at " + at("alone between two"),
+                                    at("second setmaxnreg")};
+  };
+  expect_clean(run(1000, false));
+  expect_clean(run(1000, true));
+  for (const unsigned lane : {0u, 1u, 31u}) expect_report(run(lane, false), report(lane));
+  // The lanes that act come first: one of them is named, whichever came first of all.
+  for (const unsigned lane : {0u, 1u, 31u})
+    expect_report(run(lane, true), report(lane == 0 ? 1 : 0));
 }
 
 // ---- one operation in two places --------------------------------------------------------------
