@@ -504,42 +504,24 @@ TEST(TileChoice, TheFastestPredictedAndEveryKernelSomewhere) {
 }
 
 TEST(SplitChoice, ByHand) {
-  const auto& [small, medium, large] = kSplitKernels;
   // 16 tiles of 64 x 64 are 128 of 132 SMs with eight blocks each: 128 k-blocks are 16 of each.
   const auto splitting = choose_splitting(512, 128, 8192, 132);
-  EXPECT_EQ(splitting.kernel.m, small.m);
   EXPECT_EQ(splitting.splits, 8);
-  EXPECT_DOUBLE_EQ(splitting.us,
-                   small.start_us + 16 * (small.step_us + 128 / 132.0 * small.share_us));
-  // 48 tiles of 64 x 64 would be two blocks each, 24 of 128 x 64 four, 12 of 128 x 128 eight.
-  EXPECT_EQ(choose_splitting(512, 384, 16384, 132).kernel.n, large.n);
-  EXPECT_EQ(choose_splitting(512, 384, 16384, 132).splits, 8);
-  EXPECT_EQ(choose_splitting(512, 192, 8192, 132).kernel.m, medium.m);
+  EXPECT_DOUBLE_EQ(splitting.us, 8.67 + 16 * (0.1138 + 128 / 132.0 * 0.1262));
+  EXPECT_EQ(choose_splitting(128, 512, 8192, 132).splits, 8);
+  EXPECT_EQ(choose_splitting(64, 64 * 66, 8192, 132).splits, 2);
+  EXPECT_FALSE(std::isfinite(choose_splitting(64, 64 * 67, 8192, 132).us));
 }
 
-TEST(SplitChoice, AllBlocksAreResident) {
-  const auto& [small, medium, large] = kSplitKernels;
-  for (const auto& [splits, clusters] : {std::pair{2, 56}, {3, 35}, {4, 28}, {5, 21}, {8, 14}}) {
-    EXPECT_TRUE(all_resident(medium, clusters, splits, 132)) << splits;
-    EXPECT_FALSE(all_resident(medium, clusters + 1, splits, 132)) << splits;
-    EXPECT_FALSE(all_resident(large, clusters + 1, splits, 132)) << splits;
-  }
-  EXPECT_TRUE(all_resident(small, 16, 8, 132));  // two blocks fit an SM
-  EXPECT_FALSE(all_resident(small, 17, 8, 132));
-}
-
-TEST(SplitChoice, OnlyWhatIsResidentAndHasKBlocks) {
-  for (const int tiles : {1, 2, 7, 16, 17, 24, 25, 32, 40, 64, 66, 67, 100, 112, 113, 257}) {
+TEST(SplitChoice, EachBlockHasAnSmAndKBlocks) {
+  for (const int tiles : {1, 2, 7, 16, 17, 24, 25, 32, 40, 64, 66, 67, 257}) {
     for (const int k_blocks : {1, 2, 5, 8, 40, 400}) {
       const auto splitting = choose_splitting(64 * tiles, 64, 64 * k_blocks, 132);
-      if (!std::isfinite(splitting.us)) {
-        EXPECT_TRUE(k_blocks == 1 || tiles > 112) << tiles;  // 56 tiles of 128 x 64
-        continue;
-      }
+      EXPECT_EQ(std::isfinite(splitting.us), k_blocks > 1 && tiles <= 66) << tiles;
+      if (!std::isfinite(splitting.us)) continue;
       EXPECT_GE(splitting.splits, 2);
       EXPECT_LE(splitting.splits, std::min(8, k_blocks));
-      const int computed = splitting.kernel.m == 64 ? tiles : (tiles + 1) / 2;
-      EXPECT_TRUE(all_resident(splitting.kernel, computed, splitting.splits, 132)) << tiles;
+      EXPECT_LE(tiles * splitting.splits, 132) << tiles;
     }
   }
 }

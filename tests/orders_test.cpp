@@ -500,19 +500,23 @@ TEST(GemvOf, SplitsFillTheDeviceOnceInWholeRounds) {
 }
 
 // Blocks tell which configuration was chosen: see GemvConfig.
-TEST(GemvOf, ShortRowsAndFewColumnsHaveTheirConfigurations) {
+TEST(GemvOf, ShapesHaveTheirConfigurations) {
   const auto blocks = [](std::int64_t n, std::int64_t k, bool rows) {
     return gemm::AnyShape::prepare(vector_product(1, n, k, false, rows), anywhere()).blocks;
   };
   EXPECT_EQ(blocks(64 * 132, 8192, false), 132);  // a block per SM: 64 columns, all terms
   EXPECT_EQ(blocks(4096, 8192, false), 64 * 2);   // two divide the terms
-  EXPECT_EQ(blocks(8456, 8192, false), 34 * 15);  // 256 columns
-  EXPECT_EQ(blocks(300032, 64, false), 1172);     // the same
+  EXPECT_EQ(blocks(8456, 8192, false), 67 * 3);   // 128 columns, two blocks per SM
+  EXPECT_EQ(blocks(8456, 1024, false), 67 * 2);   // the same, two of four rounds each
+  EXPECT_EQ(blocks(300032, 64, false), 1172);     // 256 columns
+  EXPECT_EQ(blocks(8456, 1023, false), 34 * 8);   // the same, 16 rounds
   EXPECT_EQ(blocks(8191, 64, false), 256);        // 32 columns, loaded one by one
-  EXPECT_EQ(blocks(8192, 2048, true), 8192 / 4);  // four rows, all threads in each
-  EXPECT_EQ(blocks(8192, 2040, true), 64 * 16);   // 128 rows, eight threads in each
-  EXPECT_EQ(blocks(300032, 64, true), 2344);      // the same
-  EXPECT_EQ(blocks(8192, 2047, true), 256 * 4);   // 32 rows, a warp in each
+  EXPECT_EQ(blocks(8192, 1536, true), 8192 / 4);  // four rows, all threads in each
+  EXPECT_EQ(blocks(8192, 1528, true), 128 * 3);   // 64 rows, a warp in each
+  EXPECT_EQ(blocks(8192, 512, true), 128 * 2);    // the same
+  EXPECT_EQ(blocks(8192, 504, true), 64 * 8);     // 128 rows, eight threads in each
+  EXPECT_EQ(blocks(8192, 511, true), 256 * 4);    // 32 rows, a warp in each
+  EXPECT_EQ(blocks(8192, 513, true), 8192 / 4);   // one by one, all threads in each
 }
 
 TEST(GemvOf, AnyShapeTakesItForUpTo32RowsOrColumns) {
@@ -576,7 +580,7 @@ TEST(Skinny, FewVectors) {
   EXPECT_FALSE(takes(product(16, 64, 65536)));  // one cluster would read all of W
 }
 
-TEST(Skinny, OneBlockPerSmReads) {
+TEST(Skinny, OneBlockPerSmReadsOrPerTwoSms) {
   const auto blocks = [](std::int64_t m, std::int64_t n, bool a_transposed) {
     const auto plan =
         gemm::AnyShape::prepare(vector_product(m, n, 512, a_transposed, false), anywhere());
@@ -584,22 +588,25 @@ TEST(Skinny, OneBlockPerSmReads) {
   };
   EXPECT_EQ(blocks(16, 4096, false), 64 * 2);  // of 132 SMs
   EXPECT_EQ(blocks(32, 4096, true), 64 * 2);
+  EXPECT_EQ(blocks(8, 4096, false), 64);
+  EXPECT_EQ(blocks(8, 2048, false), 32 * 2);
 }
 
-TEST(Skinny, MoreTilesThanFourPerSmAreALoop) {
+TEST(Skinny, MoreTilesThanThreePerSmAreALoop) {
   using gemm::any_shape::skinny_loops;
   const auto loops = [](const gemm::Problem& p) {
     return skinny_loops(gemv_of(p, anywhere()), 132);
   };
-  EXPECT_FALSE(loops(product(5, 64 * 528, 64)));
-  EXPECT_TRUE(loops(product(5, 64 * 528 + 1, 64)));
-  EXPECT_TRUE(loops(product(64 * 528 + 1, 5, 64)));
+  EXPECT_FALSE(loops(product(5, 64 * 396, 64)));
+  EXPECT_TRUE(loops(product(5, 64 * 396 + 1, 64)));
+  EXPECT_TRUE(loops(product(64 * 396 + 1, 5, 64)));
   EXPECT_TRUE(loops(product(32, 300000, 64)));
   EXPECT_FALSE(loops(product(33, 300000, 64)));
   const auto blocks = [](const gemm::Problem& p) {
     return gemm::AnyShape::prepare(p, anywhere()).blocks;
   };
-  EXPECT_EQ(blocks(product(5, 64 * 528, 64)), 528);
+  EXPECT_EQ(blocks(product(5, 64 * 396, 64)), 396);
+  EXPECT_EQ(blocks(product(5, 64 * 396 + 1, 64)), 397);
   EXPECT_EQ(blocks(product(16, 300000, 64)), 4 * 132);
   EXPECT_EQ(blocks(product(17, 300000, 64)), 3 * 132);
   EXPECT_EQ(blocks(product(300000, 5, 64)), 3 * 132);  // a tile of 64 vectors
@@ -610,9 +617,9 @@ TEST(Splitting, IsChosenWhereItIsPredictedToBeFaster) {
   const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return gemm::AnyShape::prepare(product(m, n, k), anywhere());
   };
-  EXPECT_EQ(plan(192, 512, 8192).splits.count, 8);  // 12 tiles of 128 outputs and 64 vectors
-  EXPECT_EQ(plan(192, 512, 8192).blocks, 12 * 8);
-  EXPECT_EQ(plan(191, 511, 8191).blocks, 12 * 8);  // of any pitch
+  EXPECT_EQ(plan(192, 512, 8192).splits.count, 5);  // 24 tiles
+  EXPECT_EQ(plan(192, 512, 8192).blocks, 24 * 5);
+  EXPECT_EQ(plan(191, 511, 8191).blocks, 24 * 5);  // of any pitch
   EXPECT_EQ(plan(192, 512, 512).splits.count, 1);  // a block per tile
   EXPECT_EQ(plan(192, 512, 512).blocks, 24);
 }
@@ -678,12 +685,9 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
               std::to_string(kernel.m) + "x" + std::to_string(kernel.n) + ", cluster " +
                   std::to_string(kernel.cluster));
       }
-      for (const auto& kernel : gemm::any_shape::kSplitKernels) {
-        for (const int splits : {2, 3, 8}) {  // of 8 k-blocks
-          check(gemm::any_shape::prepare_splitting(p, at, {kernel, splits, 0}),
-                std::to_string(kernel.m) + "x" + std::to_string(kernel.n) + ", " +
-                    std::to_string(splits) + " splits");
-        }
+      for (const int splits : {2, 3, 8}) {  // of 8 k-blocks
+        check(gemm::any_shape::prepare_splitting(p, at, splits),
+              std::to_string(splits) + " splits");
       }
     }
   }

@@ -92,54 +92,24 @@ inline Tiles choose_tiles(std::int64_t m, std::int64_t n, std::int64_t k, int sm
   return choose_kernel(m, n, k, sms).tiles;
 }
 
-/// A kernel whose blocks divide the k-blocks of a tile (skinny.cuh), with the constants of its
-/// prediction, fitted like those above.
-struct SplitKernel {
-  int m, n;           // of a tile: outputs, vectors
-  int blocks_per_sm;  // resident
-  double start_us;    // launch, first loads, and the exchange of the sums
-  double step_us;     // per k-block of a block, while other SMs are idle
-  double share_us;    // more while all SMs load
-};
-
-// clang-format off
-inline constexpr SplitKernel kSplitKernels[] = {
-    // m    n  blocks start  step    share
-    { 64,  64, 2,  8.50, 0.1210, 0.1170},
-    {128,  64, 1,  9.24, 0.1114, 0.2173},
-    {128, 128, 1, 11.00, 0.2700, 0.1200},
-};
-// clang-format on
-
-/// Tiles of `kernel`, the k-blocks of each divided among `splits` blocks.
+/// Blocks that divide the k-blocks of each tile of 64 x 64 (skinny.cuh), and the predicted time.
 struct Splitting {
-  SplitKernel kernel;
   int splits;
-  double us;  // predicted
+  double us;
 };
 
-/// Whether an SM is free for each block. A cluster has its SMs in one GPC, and GPCs differ: of the
-/// 132 SMs of an H200, as many clusters were resident as fit seven GPCs of 16.
-inline bool all_resident(const SplitKernel& kernel, std::int64_t tiles, int splits, int sms) {
-  return tiles * splits <= sms && tiles <= sms / 18 * (16 * kernel.blocks_per_sm / splits);
-}
-
-/// The fastest predicted way to divide K among two to eight blocks per tile; `us` is infinite if
-/// not all of them would be resident.
-inline Splitting choose_splitting(std::int64_t outputs, std::int64_t vectors, std::int64_t k,
-                                  int sms) {
-  Splitting best{kSplitKernels[0], 1, std::numeric_limits<double>::infinity()};
-  for (const SplitKernel& kernel : kSplitKernels) {
-    const std::int64_t tiles = ((outputs + kernel.m - 1) / kernel.m) *  //
-                               ((vectors + kernel.n - 1) / kernel.n);
-    const std::int64_t k_blocks = (k + 63) / 64;
-    for (int splits = 2; splits <= 8 && splits <= k_blocks; ++splits) {
-      if (!all_resident(kernel, tiles, splits, sms)) continue;
-      const double working = static_cast<double>(tiles * splits) / sms;
-      const auto steps = static_cast<double>((k_blocks + splits - 1) / splits);
-      const double us = kernel.start_us + steps * (kernel.step_us + working * kernel.share_us);
-      if (us < best.us) best = {kernel, splits, us};
-    }
+/// The fastest predicted way to divide K among two to eight blocks per tile, each with an SM of its
+/// own; `us` is infinite if there is none. The constants are fitted like those above. start:
+/// launch, first loads, and the exchange of the sums.
+inline Splitting choose_splitting(std::int64_t m, std::int64_t n, std::int64_t k, int sms) {
+  constexpr double kStartUs = 8.67, kStepUs = 0.1138, kShareUs = 0.1262;
+  const std::int64_t tiles = ((m + 63) / 64) * ((n + 63) / 64), k_blocks = (k + 63) / 64;
+  Splitting best{1, std::numeric_limits<double>::infinity()};
+  for (int splits = 2; splits <= 8 && splits <= k_blocks && tiles * splits <= sms; ++splits) {
+    const double working = static_cast<double>(tiles * splits) / sms;
+    const auto steps = static_cast<double>((k_blocks + splits - 1) / splits);
+    const double us = kStartUs + steps * (kStepUs + working * kShareUs);
+    if (us < best.us) best = {splits, us};
   }
   return best;
 }

@@ -230,18 +230,21 @@ inline bool loads_vectors(const Gemv& g) {
   return loads_vectors_of_w(g) && (!g.w_rows_are_outputs || loads_vectors_of_x(g));
 }
 
-/// W's rows are outputs: with short rows a whole block per row would leave most threads idle.
+/// W's rows are outputs: the shorter they are, the fewer threads have something to read in one.
 template <int kVector>
 using LongRows = GemvConfig<true, kVector, 128, 128>;
+using MediumRows = GemvConfig<true, 8, 256, 32>;
 template <int kVector>
 using ShortRows = GemvConfig<true, kVector, 128, kVector == 8 ? 8 : 32>;
-inline constexpr std::int64_t kShortRow = 2048;
+inline constexpr std::int64_t kLongRow = 1536, kMediumRow = 512;
 
 /// W's columns are outputs. With few of them a block per SM reads 64, which are one line of each
 /// row, and as many rows as all its threads can. So no or few partial sums go to other blocks.
-template <int kVector>
-using ManyColumns = GemvConfig<false, kVector, 256, 32>;
 using FewColumns = GemvConfig<false, 8, 1024, 8>;
+using ManyColumns = GemvConfig<false, 8, 512, 16>;
+template <int kVector>
+using ShortColumns = GemvConfig<false, kVector, 256, 32>;
+inline constexpr std::int64_t kLongColumn = 1024;
 inline bool has_few_columns(const Gemv& g, int sm_count) {
   return g.outputs <= std::int64_t{FewColumns::kOutputs} * sm_count;
 }
@@ -284,13 +287,17 @@ template <int kVector>
 Plan prepare_gemv(const Problem& p, const Buffers& at) {
   const Gemv g = gemv_of(p, at);
   if (g.w_rows_are_outputs) {
-    return g.depth < kShortRow ? prepare_gemv_in<ShortRows<kVector>>(p, at, g)
-                               : prepare_gemv_in<LongRows<kVector>>(p, at, g);
+    if (g.depth < kMediumRow) return prepare_gemv_in<ShortRows<kVector>>(p, at, g);
+    if constexpr (kVector == 8) {
+      if (g.depth < kLongRow) return prepare_gemv_in<MediumRows>(p, at, g);
+    }
+    return prepare_gemv_in<LongRows<kVector>>(p, at, g);
   }
   if constexpr (kVector == 8) {
     if (has_few_columns(g, device_info().sm_count)) return prepare_gemv_in<FewColumns>(p, at, g);
+    if (g.depth >= kLongColumn) return prepare_gemv_in<ManyColumns>(p, at, g);
   }
-  return prepare_gemv_in<ManyColumns<kVector>>(p, at, g);
+  return prepare_gemv_in<ShortColumns<kVector>>(p, at, g);
 }
 
 }  // namespace cookbook::gemm::any_shape

@@ -14,13 +14,7 @@ template Plan prepare_gemv<8>(const Problem&, const Buffers&);
 template Plan prepare_gemv<1>(const Problem&, const Buffers&);
 template Plan prepare_skinny_for<Major::k>(const Problem&, const Buffers&, const Gemv&);
 template Plan prepare_skinny_for<Major::mn>(const Problem&, const Buffers&, const Gemv&);
-template Plan prepare_splitting_in<Major::k, Major::k>(const Problem&, const Buffers&,
-                                                       const Splitting&);
-template Plan prepare_splitting_in<Major::k, Major::mn>(const Problem&, const Buffers&,
-                                                        const Splitting&);
-template Plan prepare_splitting_in<Major::mn, Major::k>(const Problem&, const Buffers&,
-                                                        const Splitting&);
-template Plan prepare_splitting_in<Major::mn, Major::mn>(const Problem&, const Buffers&,
-                                                         const Splitting&);
+template Plan prepare_splitting_for<Major::k>(const Problem&, const Buffers&, int);
+template Plan prepare_splitting_for<Major::mn>(const Problem&, const Buffers&, int);
 
 }  // namespace cookbook::gemm::any_shape

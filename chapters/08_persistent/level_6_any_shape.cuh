@@ -60,8 +60,8 @@ Plan prepare_tiles(Tiles tiles, const Problem& p, const Buffers& at) {
   return plan;
 }
 
-// Compiled once, in kernels_any_shape.cu: 99 kernels, which every file that includes this one would
-// otherwise compile again.
+// Compiled once, in kernels_any_shape.cu: 93 kernels, which every file that includes this one
+// would otherwise compile again.
 extern template Plan prepare_tiles<>(Tiles, const Problem&, const Buffers&);
 extern template Plan prepare_best<Large, Medium, Small>(const Problem&, const Buffers&);
 extern template Plan prepare_with<Large>(const Problem&, const Buffers&, int);
@@ -71,14 +71,8 @@ extern template Plan prepare_gemv<8>(const Problem&, const Buffers&);
 extern template Plan prepare_gemv<1>(const Problem&, const Buffers&);
 extern template Plan prepare_skinny_for<Major::k>(const Problem&, const Buffers&, const Gemv&);
 extern template Plan prepare_skinny_for<Major::mn>(const Problem&, const Buffers&, const Gemv&);
-extern template Plan prepare_splitting_in<Major::k, Major::k>(const Problem&, const Buffers&,
-                                                              const Splitting&);
-extern template Plan prepare_splitting_in<Major::k, Major::mn>(const Problem&, const Buffers&,
-                                                               const Splitting&);
-extern template Plan prepare_splitting_in<Major::mn, Major::k>(const Problem&, const Buffers&,
-                                                               const Splitting&);
-extern template Plan prepare_splitting_in<Major::mn, Major::mn>(const Problem&, const Buffers&,
-                                                                const Splitting&);
+extern template Plan prepare_splitting_for<Major::k>(const Problem&, const Buffers&, int);
+extern template Plan prepare_splitting_for<Major::mn>(const Problem&, const Buffers&, int);
 
 }  // namespace any_shape
 
@@ -122,10 +116,10 @@ struct AnyShape : LevelT<bf16> {
     const Gemv g = gemv_of(p, at);
     if (is_skinny(g, sms)) return prepare_skinny(p, at);
     const TileKernel& kernel = choose_kernel(p.m, p.n, p.k, sms);
-    const Splitting splitting = choose_splitting(g.outputs, g.batch, p.k, sms);
+    const Splitting splitting = choose_splitting(p.m, p.n, p.k, sms);
     const bool many_vectors = g.batch > kFewVectors;
     if (many_vectors && splitting.us < predicted_us(kernel, p.m, p.n, p.k, sms)) {
-      return prepare_splitting(p, at, splitting);
+      return prepare_splitting(p, at, splitting.splits);
     }
     const bool tma_stores_c = rows_are_16_byte_aligned(at.c, p.ldc) && tma_stores_rows_of(p.n);
     if (tma_stores_c && many_vectors) return prepare_tiles(kernel.tiles, p, at);

@@ -22,25 +22,24 @@ namespace cookbook::gemm::any_shape {
 /// For more vectors a tile of C is as good as a tile of its transpose.
 inline constexpr std::int64_t kFewVectors = 32;
 
-/// kVectors, kOutputs: of a tile. kW, kX: the majors of W and of the vectors. kLoop: a persistent
-/// grid, for more tiles than blocks are resident; otherwise a cluster per tile.
-template <int kVectors, Major kW, Major kX, bool kLoop = false, int kOutputs = 64>
+/// kVectors: columns of a block's tile. kW, kX: the majors of W and of the vectors. kLoop: a
+/// persistent grid; otherwise a cluster per tile.
+template <int kVectors, Major kW, Major kX, bool kLoop = false>
 struct SkinnyConfig {
   static constexpr Major kMajorA = kW, kMajorB = kX;
   static constexpr bool kPersistent = kLoop;
   static constexpr Swizzle kSwizzle = Swizzle::b128;
-  static constexpr int kBlockM = kOutputs;
+  static constexpr int kBlockM = 64;  // outputs
   static constexpr int kBlockN = kVectors, kBlockK = 64;
   static constexpr int kCluster = 1;          // no block loads for another
   static constexpr int kPitch = kBlockM + 4;  // of the sums of a vector: free of bank conflicts
   // The sums take the place of the stages, except where the next tile is loaded meanwhile.
   static constexpr int kOwnSums = kPersistent ? kBlockN * kPitch : 1;
-  static constexpr int kBlocksPerSm = kPersistent ? (kVectors <= 16 ? 4 : 3) : 128 / kBlockM;
+  static constexpr int kBlocksPerSm = !kPersistent ? 2 : kVectors <= 16 ? 4 : 3;
   static constexpr int kRingBytes =  // of a part of an SM
-      kPersistent ? 228 * 1024 / kBlocksPerSm - 2048 - int{sizeof(float)} * kOwnSums
-                  : 216 * 1024 / kBlocksPerSm;
+      kPersistent ? 228 * 1024 / kBlocksPerSm - 2048 - int{sizeof(float)} * kOwnSums : 108 * 1024;
   static constexpr int kStages = kRingBytes / (128 * (kBlockM + kBlockN));
-  static constexpr int kConsumers = kBlockM / 64;
+  static constexpr int kConsumers = 1;
   static constexpr int kThreads = 128 * kConsumers + kWarpSize;  // + the producer's warp
 };
 
@@ -202,7 +201,7 @@ void launch_skinny(const Plan& plan, Stream stream) {
   launch(skinny<C>, config, stream, plan.tma.a, plan.tma.b, plan.gemv, k_blocks, plan.work.tiles());
 }
 
-/// splits: the number of blocks that divide the k-blocks of a tile; 0: up to one block per SM.
+/// splits: the number of blocks that divide the k-blocks of a tile; 0: as many as read W fastest.
 template <class C>
 Plan prepare_skinny_in(const Problem& p, const Buffers& at, int splits = 0) {
   Plan plan{TmaPlan{p, at}};
@@ -225,15 +224,17 @@ Plan prepare_skinny_in(const Problem& p, const Buffers& at, int splits = 0) {
     plan.blocks = std::min(tiles, C::kBlocksPerSm * sms);
     return plan;
   }
-  // One block per SM reads W fast enough; more splits only add starts and exchanges.
-  plan.splits.count = splits > 0 ? splits : skinny_splits(tiles, plan.work.k_blocks, sms);
+  // One block per SM reads W fast enough, or on every other SM if little else is loaded. More
+  // splits only add starts and exchanges.
+  const int wanted = C::kBlockN == 8 ? sms / 2 : sms;
+  plan.splits.count = splits > 0 ? splits : skinny_splits(tiles, plan.work.k_blocks, wanted);
   plan.blocks = tiles * plan.splits.count;
   return plan;
 }
 
 /// Whether there are few vectors, and more tiles of outputs than blocks are resident.
 inline bool skinny_loops(const Gemv& g, int sm_count) {
-  return g.batch <= kFewVectors && g.outputs > std::int64_t{64} * 4 * sm_count;
+  return g.batch <= kFewVectors && g.outputs > std::int64_t{64} * 3 * sm_count;
 }
 
 template <Major kW>
@@ -261,27 +262,16 @@ inline Plan prepare_skinny(const Problem& p, const Buffers& at) {
                               : prepare_skinny_for<Major::mn>(p, at, g);
 }
 
-template <Major kW, Major kX>
-Plan prepare_splitting_in(const Problem& p, const Buffers& at, const Splitting& how) {
-  if (how.kernel.m == 64) {
-    return prepare_skinny_in<SkinnyConfig<64, kW, kX>>(p, at, how.splits);
-  }
-  if (how.kernel.n == 64) {
-    return prepare_skinny_in<SkinnyConfig<64, kW, kX, false, 128>>(p, at, how.splits);
-  }
-  return prepare_skinny_in<SkinnyConfig<128, kW, kX, false, 128>>(p, at, how.splits);
+/// The plan of a GEMM with few tiles, each of which `splits` blocks compute.
+template <Major kW>
+Plan prepare_splitting_for(const Problem& p, const Buffers& at, int splits) {
+  return gemv_of(p, at).x_step == 1
+             ? prepare_skinny_in<SkinnyConfig<64, kW, Major::k>>(p, at, splits)
+             : prepare_skinny_in<SkinnyConfig<64, kW, Major::mn>>(p, at, splits);
 }
-
-/// The plan of a GEMM with few tiles, each of which several blocks compute.
-inline Plan prepare_splitting(const Problem& p, const Buffers& at, const Splitting& how) {
-  constexpr Major k = Major::k, mn = Major::mn;
-  const Gemv g = gemv_of(p, at);
-  if (g.x_step == 1) {
-    return g.w_rows_are_outputs ? prepare_splitting_in<k, k>(p, at, how)
-                                : prepare_splitting_in<mn, k>(p, at, how);
-  }
-  return g.w_rows_are_outputs ? prepare_splitting_in<k, mn>(p, at, how)
-                              : prepare_splitting_in<mn, mn>(p, at, how);
+inline Plan prepare_splitting(const Problem& p, const Buffers& at, int splits) {
+  return gemv_of(p, at).w_rows_are_outputs ? prepare_splitting_for<Major::k>(p, at, splits)
+                                           : prepare_splitting_for<Major::mn>(p, at, splits);
 }
 
 }  // namespace cookbook::gemm::any_shape
