@@ -432,6 +432,40 @@ TEST(Choices, LimitsOfRmsNorm) {
   EXPECT_EQ(choose_row_kernel(norm(10000, 16383, 4, peeled)), RowKernel::on_chip);
 }
 
+// Softmax: clusters stay where level 8 has the largest ones, and several rows for each.
+TEST(Choices, LimitsOfStayingClusters) {
+  constexpr Access vectors = Access::vectors, peeled = Access::peeled;
+  const auto stay = [](std::int64_t rows, std::int64_t cols, int bytes, Access access) {
+    return staying_clusters_pay(row_case(rows, cols, bytes, access));
+  };
+  EXPECT_TRUE(stay(1000, 131076, 4, vectors));
+  EXPECT_FALSE(stay(1000, 131072, 4, vectors));
+  EXPECT_TRUE(stay(31, 262144, 4, vectors));
+  EXPECT_FALSE(stay(30, 262144, 4, vectors));
+  EXPECT_FALSE(stay(31, 262148, 4, vectors));
+  EXPECT_TRUE(stay(124, 262144, 2, vectors));
+  EXPECT_FALSE(stay(123, 262144, 2, vectors));
+  EXPECT_TRUE(stay(1000, 196608, 2, vectors));
+  EXPECT_FALSE(stay(1000, 196600, 2, vectors));
+  EXPECT_TRUE(stay(1024, 262144, 2, vectors));
+  // 960 KB, 32 rounds of 64 KB per SM: 264 rows of 1 MB.
+  EXPECT_TRUE(stay(264, 262144, 4, vectors));
+  EXPECT_FALSE(stay(265, 262144, 4, vectors));
+  EXPECT_TRUE(stay(1000, 245760, 4, vectors));
+  EXPECT_FALSE(stay(1000, 245764, 4, vectors));
+  EXPECT_FALSE(stay(1000, 262143, 4, peeled));
+  RowCase c = row_case(100, 262144, 4, vectors);
+  EXPECT_TRUE(staying_clusters_pay(c));
+  c.exponentials = false;
+  EXPECT_FALSE(staying_clusters_pay(c));
+  c.exponentials = true;
+  c.has_clusters = false;
+  EXPECT_FALSE(staying_clusters_pay(c));
+  c.has_clusters = true;
+  c.large_shared = false;
+  EXPECT_FALSE(staying_clusters_pay(c));
+}
+
 TEST(Choices, BlocksPerRow) {
   const auto blocks = [](std::int64_t rows, std::int64_t cols) {
     return cluster_for_few_rows(row_case(rows, cols, 4, Access::vectors));

@@ -22,7 +22,7 @@
 #include "chapters/07_swizzle/level_7_multicast.cuh"
 #include "chapters/08_persistent/level_5_stream_k.cuh"
 #include "chapters/08_persistent/level_6_any_shape.cuh"
-#include "chapters/09_online_softmax/rms_level_2_held_weights.cuh"
+#include "chapters/09_online_softmax/level_11_staying_clusters.cuh"
 #include "chapters/10_flash_attention/decode_level_4_wide_tile.cuh"
 #include "chapters/10_flash_attention/last_wave.hpp"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
@@ -876,6 +876,9 @@ TEST(Softmax, ClustersThatStayFillTheGpu) {
   EXPECT_EQ(planned(1000, 131072), (Both{16, 16}));  // two blocks per SM
   EXPECT_EQ(planned(1000, 131076), (Both{16, 8}));
   EXPECT_EQ(planned(31, 262144), (Both{16, 8}));
+  const auto softmax_plan = softmax::StayingClusters<softmax::Softmax<float>>::prepare(
+      softmax::Problem<float>::make({100, 262144}, {}), {});
+  EXPECT_EQ(softmax_plan.clusters, 16);  // two blocks per SM
 }
 
 // ---- chapter 10: schedules ---------------------------------------------------------------------

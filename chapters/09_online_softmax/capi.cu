@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "chapters/09_online_softmax/level_10_packed_rows.cuh"
+#include "chapters/09_online_softmax/level_11_staying_clusters.cuh"
 #include "common/harness/c_interface.hpp"
 
 namespace {
@@ -27,7 +27,7 @@ PlannedRun prepare(const std::string& level, const cookbook_softmax_problem& c, 
   problem.shape.out_pitch = pitch(c.out_pitch);
   const Buffers<T> buffers{static_cast<const T*>(in), static_cast<T*>(out)};
   using Blocks = OnChip<Softmax<T>>;
-  using Last = PackedRows<Softmax<T>>;
+  using Last = StayingClusters<Softmax<T>>;
   if (level == Blocks::text.name) return prepare_level<Blocks>(problem, buffers);
   if (level == Last::text.name) return prepare_level<Last>(problem, buffers);
   throw std::invalid_argument("no level is called " + level);
@@ -59,7 +59,7 @@ const char* cookbook_softmax_error(void) { return last_error.c_str(); }
 
 const char* cookbook_softmax_levels(void) {
   static const std::string names = std::string(OnChip<Softmax<float>>::text.name) + "\n" +
-                                   PackedRows<Softmax<float>>::text.name + "\n";
+                                   StayingClusters<Softmax<float>>::text.name + "\n";
   return names.c_str();
 }
 

@@ -78,6 +78,15 @@ constexpr bool held_weights_pay(const RowCase& c) {
          c.cols > 16384 && c.cols <= kClusterRow && enough;
 }
 
+/// Softmax of rows for which level 8 has its largest clusters: whether clusters stay. In bf16 short
+/// slices do not pay. Where level 8's slices are full and the rows many, it is as fast.
+constexpr bool staying_clusters_pay(const RowCase& c) {
+  const std::int64_t shortest = c.element_bytes == 2 ? 196608 : 131073;
+  const bool full = c.cols * c.element_bytes > (960 << 10) && more_rounds_than(32, c);
+  return c.has_clusters && c.large_shared && c.exponentials && c.access == Access::vectors &&
+         c.cols >= shortest && c.cols <= kClusterRow && enough_to_stay(c) && !full;
+}
+
 constexpr RowKernel choose_row_kernel(const RowCase& c) {
   const int pack = 16 / c.element_bytes;
   const std::int64_t row_bytes = c.cols * c.element_bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 9: its ladders and their levels. The last 13 are sidebars.
+// Chapter 9: its ladders and their levels. The last 15 are sidebars.
 #pragma once
 
 #include "common/harness/claiming.hpp"
@@ -97,15 +97,15 @@ inline Chapter chapter_9() {
   f32.levels = rows<ThreePasses<float>, BlockPerRow<float>, Online<float>, WarpShuffles<float>,
                     Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>,
                     Signals<Softmax<float>>, InShared<Softmax<float>>, ShortRows<Softmax<float>>,
-                    PackedRows<Softmax<float>>>();
+                    PackedRows<Softmax<float>>, StayingClusters<Softmax<float>>>();
 
   auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {8192, 32768},
                                        {64, 20480});
   b16.dtype = "bf16";
-  b16.levels =
-      rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>, Vectorised<bf16>,
-           OnChip<Softmax<bf16>>, ClusterOfHalfTheBytes, Signals<Softmax<bf16>>,
-           InShared<Softmax<bf16>>, ShortRows<Softmax<bf16>>, PackedRows<Softmax<bf16>>>();
+  b16.levels = rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>,
+                    Vectorised<bf16>, OnChip<Softmax<bf16>>, ClusterOfHalfTheBytes,
+                    Signals<Softmax<bf16>>, InShared<Softmax<bf16>>, ShortRows<Softmax<bf16>>,
+                    PackedRows<Softmax<bf16>>, StayingClusters<Softmax<bf16>>>();
 
   auto f32_long =
       long_rows_ladder<float>("softmax_long", "softmax of rows too long for an SM, fp32");
@@ -178,6 +178,19 @@ inline Chapter chapter_9() {
   stay_b16.test_sizes = stay.test_sizes;
   stay_b16.levels = rows<Stay<bf16, 1>, Stay<bf16, 8>>();
 
+  auto stay_rows = row_ladder<Problem<float>>(
+      "stay_softmax", "sidebar: softmax, a cluster for one row or for eight", {512, 262144},
+      {20, 20480});
+  stay_rows.trace_size = {20, 20480};
+  stay_rows.test_sizes = stay.test_sizes;
+  stay_rows.levels = rows<StaySoftmax<float, 1>, StaySoftmax<float, 8>>();
+  auto stay_rows_b16 = row_ladder<Problem<bf16>>("stay_softmax_bf16", "sidebar: the same, bf16",
+                                                 {1024, 262144}, {20, 20480});
+  stay_rows_b16.dtype = "bf16";
+  stay_rows_b16.trace_size = {20, 20480};
+  stay_rows_b16.test_sizes = stay.test_sizes;
+  stay_rows_b16.levels = rows<StaySoftmax<bf16, 1>, StaySoftmax<bf16, 8>>();
+
   auto three = rms_sidebar<float>("three_blocks", "sidebar: RMSNorm in order, by three blocks",
                                   {4096, 4096}, {40, 4096});
   three.test_sizes = {{1, 8},     {130, 1000}, {75, 2048}, {41, 3000},
@@ -207,10 +220,10 @@ inline Chapter chapter_9() {
   one_fma.levels = {claiming(make_level<InShared<Softmax<bf16>>>(), {}),
                     make_level<OneFma<bf16>>()};
 
-  chapter.ladders = {f32,      b16,          f32_long, b16_long,   rms,           rms_b16,
-                     rms_long, rms_long_b16, stay,     stay_b16,   three,         three_b16,
-                     special,  short_rows,   packed,   prefetched, rms_in_shared, one_fma,
-                     alone,    divergence,   fast_math};
+  chapter.ladders = {f32,           b16,          f32_long, b16_long,   rms,       rms_b16,
+                     rms_long,      rms_long_b16, stay,     stay_b16,   stay_rows, stay_rows_b16,
+                     three,         three_b16,    special,  short_rows, packed,    prefetched,
+                     rms_in_shared, one_fma,      alone,    divergence, fast_math};
   chapter.exercises = {make_level<OneRead>(), make_level<ReusedTable>()};
   return chapter;
 }

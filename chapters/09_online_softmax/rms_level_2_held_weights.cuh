@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // RMSNorm of long rows: a cluster stays for many rows, which it takes in order. Each of its blocks
-// loads its slice of the weights once, and the next rows while it finishes this one.
+// loads its slice of the weights once, and the next rows while it finishes this one. The kernel is
+// softmax's last, too.
 #pragma once
 
 #include <algorithm>
@@ -9,24 +10,24 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue>
-struct HeldWeightsConfig {
+template <class ClientValue, int kThreadsValue, int kThreadsPerSm = 512>
+struct StayingConfig {
   using Client = ClientValue;
   using T = typename Client::T;
   using Op = typename Client::Op;
-  static constexpr int kThreads = kThreadsValue;     // of each block, for its slice of the rows
-  static constexpr int kMinBlocks = 512 / kThreads;  // of each SM
-  // Slices in shared memory. 64 KB in each of two blocks were measured to be enough.
-  static constexpr int kStages = (kMinBlocks == 1 ? 12 : 8) / static_cast<int>(sizeof(T));
+  static constexpr int kThreads = kThreadsValue;  // of each block, for its slice of the rows
+  static constexpr int kMinBlocks = kThreadsPerSm / kThreads;  // of each SM
   static constexpr int kPack = kPackOf<T>;                     // elements per access
   static constexpr int kVectors = kElementsPerThread / kPack;  // accesses of a slice per thread
   static constexpr int kSlice = kThreads * kVectors;           // accesses
   static constexpr int kCapacity = kSlice * kPack;             // longest slice
+  /// Slices in shared memory. Two blocks per SM were measured to need less of it than one.
+  static constexpr int kStages = (kMinBlocks == 1 ? 192 : 128) * 1024 / (kMinBlocks * kSlice * 16);
   static constexpr int kStagesBytes = kStages * kSlice * 16;
   static_assert(kMinBlocks * kStagesBytes <= 200 * 1024, "what fits on an SM");
   /// What a block tells the others of its cluster about a row. The first block's has the number of
   /// a later row as well: that of the load that the next row's stage makes room for.
-  struct Message {
+  struct alignas(2 * sizeof(typename Op::Partial)) Message {
     typename Op::Partial part;
     int row;
   };
@@ -34,8 +35,8 @@ struct HeldWeightsConfig {
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
-    held_weights_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
-                      Shape shape, typename C::Op op, RowCounter* counter) {
+    staying_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out, Shape shape,
+                 typename C::Op op, RowCounter* counter) {
   using T = typename C::T;
   using Partial = typename C::Op::Partial;
   using Message = typename C::Message;
@@ -43,11 +44,11 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   const int blocks = cluster_size(), rank = cluster_block_rank();
   const int thread = threadIdx.x;
   char* memory = dynamic_shared<char>();
-  auto* stages = reinterpret_cast<uint4*>(memory);                          // (stage, access)
-  auto* full = reinterpret_cast<std::uint64_t*>(memory + C::kStagesBytes);  // stage s has arrived
-  auto* tables_full = full + C::kStages;                                    // table t is complete
-  auto* tables = reinterpret_cast<Message*>(tables_full + 2);     // (table, block of the cluster)
-  auto* warps = reinterpret_cast<Partial*>(tables + 2 * blocks);  // (table, warp of this block)
+  auto* stages = reinterpret_cast<uint4*>(memory);                      // (stage, access)
+  auto* tables = reinterpret_cast<Message*>(memory + C::kStagesBytes);  // (table, block of cluster)
+  auto* full = reinterpret_cast<std::uint64_t*>(tables + 2 * blocks);   // stage s has arrived
+  auto* tables_full = full + C::kStages;                                // table t is complete
+  auto* warps = reinterpret_cast<Partial*>(tables_full + 2);  // (table, warp of this block)
   auto* rows = reinterpret_cast<int*>(warps + 2 * kWarps);  // what a stage holds; -1: no more rows
 
   const int vectors = static_cast<int>(shape.cols) / C::kPack;
@@ -67,23 +68,21 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
       mbarrier_arrive(&full[stage]);
     }
   };
-  const auto expect = [&](int table, int stage) {  // by one thread; the stage's row uses the table
-    if (rows[stage] >= 0) mbarrier_arrive_expect_tx(&tables_full[table], table_bytes);
-  };
   if (thread == 0) {
     for (int s = 0; s < C::kStages; ++s) mbarrier_init(&full[s], 1);
     for (int t = 0; t < 2; ++t) mbarrier_init(&tables_full[t], 1);
     fence_mbarrier_init();
     for (int s = 0; s < C::kStages; ++s) load(s, cluster + s * clusters);
-    for (int t = 0; t < 2; ++t) expect(t, t);
   }
   __syncthreads();  // the barriers are initialised
   cluster_arrive_relaxed();
   Weights<C> weights;
+  if constexpr (C::Op::kWeights) {
 #pragma unroll
-  for (int v = 0; v < C::kVectors; ++v) {
-    const int i = thread + v * C::kThreads;
-    if (i < count) weights[v] = load_vector<Pack<T, C::kPack>>(op.weight + i * C::kPack);
+    for (int v = 0; v < C::kVectors; ++v) {
+      const int i = thread + v * C::kThreads;
+      if (i < count) weights[v] = load_vector<Pack<T, C::kPack>>(op.weight + i * C::kPack);
+    }
   }
   // The first rows are the same in every launch. The counter gives the others, to the first block.
   int next = cluster + C::kStages * clusters;  // the row of the next load
@@ -100,26 +99,42 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     Partial whole = op.template merge_lanes<kWarpSize>(mine);
     if (lane_idx() == 0) warps[table * kWarps + warp_idx()] = whole;
     __syncthreads();  // every warp's Partial is in the table, and the stage has been read
-    if (thread == 0) load(stage, next);
+    if (thread == 0) {
+      load(stage, next);
+      mbarrier_arrive_expect_tx(&tables_full[table], table_bytes);  // some may be here already
+    }
     if (warp_idx() == 0) {
       whole = op.template merge_lanes<kWarps>(warps[table * kWarps + lane_idx() % kWarps]);
       const int later = (C::kStages + 1) * clusters + __shfl_sync(kFullWarp, ticket, 0);
       if (lane_idx() < blocks) {  // lane r sends this block's message to block r
-        store_async_cluster(&tables[table * blocks + rank], Message{whole, later},
-                            &tables_full[table], lane_idx());
+        Message message{};        // its padding is sent, too
+        message.part = whole;
+        message.row = later;
+        store_async_cluster(&tables[table * blocks + rank], message, &tables_full[table],
+                            lane_idx());
       }
       if (asks) ticket = atomicAdd(&counter->taken, 1u);  // it arrives while this row is finished
     }
     mbarrier_wait_cluster(&tables_full[table], table_parity);
     // No block sends to this table again before all have sent the next row's messages.
-    if (thread == 0) expect(table, (stage + 2) % C::kStages);
     next = tables[table * blocks].row;
     const int block = lane_idx() % kMaxCluster;
     whole = block < blocks ? tables[table * blocks + block].part : Partial{};
     whole = op.template merge_lanes<kMaxCluster>(whole);
 
     const float factor = op.factor(mine, whole);
-    store_normalised<C>(out + row * shape.out_pitch, thread, count, factor, weights, x);
+    T* const to = out + row * shape.out_pitch;
+    if constexpr (C::Op::kWeights) {
+      store_normalised<C>(to, thread, count, factor, weights, x);
+    } else {
+#pragma unroll
+      for (int v = 0; v < C::kVectors; ++v) {
+        if (thread + v * C::kThreads < count) {
+          op.finish(x[v], factor, 0);
+          store_pack(to + v * C::kThreads * C::kPack, x[v]);
+        }
+      }
+    }
     if (++stage == C::kStages) stage = 0, stage_parity ^= 1;
     table ^= 1;
     if (table == 0) table_parity ^= 1;
@@ -157,7 +172,7 @@ int clusters_at_once([[maybe_unused]] void (*kernel)(P...), const LaunchConfig& 
 }
 
 template <class C>
-LaunchConfig held_weights_launch(int cluster, std::int64_t clusters) {
+LaunchConfig staying_launch(int cluster, std::int64_t clusters) {
   const size_t barriers = (C::kStages + 2) * sizeof(std::uint64_t);
   const size_t tables = 2 * cluster * sizeof(typename C::Message) +
                         2 * C::kThreads / kWarpSize * sizeof(typename C::Op::Partial) +
@@ -167,9 +182,9 @@ LaunchConfig held_weights_launch(int cluster, std::int64_t clusters) {
 }
 
 template <class C>
-void start_held_weights(const typename RowsInOrder<typename C::Client>::Plan& plan, Stream stream) {
-  launch(held_weights_rows<C>, held_weights_launch<C>(plan.cluster, plan.clusters), stream,
-         plan.buffers.in, plan.buffers.out, plan.problem.shape, C::Client::op(plan),
+void start_staying(const typename RowsInOrder<typename C::Client>::Plan& plan, Stream stream) {
+  launch(staying_rows<C>, staying_launch<C>(plan.cluster, plan.clusters), stream, plan.buffers.in,
+         plan.buffers.out, plan.problem.shape, C::Client::op(plan),
          plan.counter->template as<RowCounter>());
 }
 
@@ -177,7 +192,7 @@ template <class Client>
 struct HeldWeights : Client::Level {
   using Plan = typename RowsInOrder<Client>::Plan;
   template <int kThreads>
-  using Config = HeldWeightsConfig<Client, kThreads>;
+  using Config = StayingConfig<Client, kThreads>;
   static constexpr LevelText text{
       .name = "held_weights",
       .changed =
@@ -212,11 +227,11 @@ struct HeldWeights : Client::Level {
     const Shape& shape = plan.problem.shape;
     plan.cluster = cluster_for(shape.cols, C::kCapacity);
     const std::int64_t needed = ceil_div(shape.rows, std::max<std::int64_t>(rows, 1));
-    const std::int64_t fit = clusters_at_once(
-        held_weights_rows<C>, held_weights_launch<C>(plan.cluster, 1), C::kMinBlocks);
+    const std::int64_t fit =
+        clusters_at_once(staying_rows<C>, staying_launch<C>(plan.cluster, 1), C::kMinBlocks);
     plan.clusters = rows == 0 ? std::min(needed, fit) : needed;
     RowsInOrder<Client>::add_counter(plan);
-    plan.start_in_order = start_held_weights<C>;
+    plan.start_in_order = start_staying<C>;
   }
 
   static Plan prepare(const typename Client::Level::Problem& problem,

@@ -38,6 +38,7 @@ template <class Exp>
 struct SoftmaxOp {
   using Partial = MaxSum;
   static constexpr float kPadding = kMinusInfinity;  // its exponential is 0
+  static constexpr bool kWeights = false;            // one per column
 
   // One exponential per element, relative to this thread's own maximum, since the row's is not
   // known yet. `factor` corrects the difference.
@@ -89,6 +90,7 @@ struct RmsNormOp {
     float squares = 0;
   };
   static constexpr float kPadding = 0;
+  static constexpr bool kWeights = true;
 
   template <int kVectors, int kPack>
   __device__ Partial reduce(float (&x)[kVectors][kPack]) const {

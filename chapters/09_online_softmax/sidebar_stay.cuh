@@ -1,11 +1,44 @@
 // SPDX-License-Identifier: MIT
-// Sidebars: RMSNorm's last two levels, with clusters that stay for one row or for eight, and with
-// three blocks for all rows.
+// Sidebars: softmax's last level and RMSNorm's last two, with clusters that stay for one row or for
+// eight, and with three blocks for all rows.
 #pragma once
 
-#include "chapters/09_online_softmax/rms_level_2_held_weights.cuh"
+#include "chapters/09_online_softmax/level_11_staying_clusters.cuh"
 
 namespace cookbook::softmax {
+
+/// Softmax's kernel for long rows, at any length beyond one block's.
+template <class T, int kRowsPerCluster>
+struct StaySoftmax : Level<T> {
+  using Client = Softmax<T>;
+  using Plan = typename StayingClusters<Client>::Plan;
+  static constexpr LevelText text{
+      .name = kRowsPerCluster == 1 ? "one_row" : "eight_rows",
+      .changed = kRowsPerCluster == 1 ? "start: a cluster computes one row"
+                                      : "a cluster computes eight rows",
+      .expect = kRowsPerCluster == 1 ? "nothing arrives while a row is finished"
+                                     : "the next row arrives while this one is finished",
+      .cost = "-",
+  };
+
+  static Claims claims(const Problem<T>& p) {
+    return {tma_loads("in").bytes(pass_bytes<T>(p.shape)), global_stores("out").coalesced(),
+            shared_loads().conflict_free()};
+  }
+
+  static Plan prepare(const Problem<T>& problem, const Buffers<T>& buffers) {
+    Plan plan{PackedRows<Client>::prepare(problem, buffers)};
+    using Config = typename StayingClusters<Client>::Config;
+    const RowCase c = row_case<Client>(plan);
+    const bool has_cluster = c.cols > Config::kCapacity && c.cols <= kClusterRow;
+    if (c.has_clusters && c.large_shared && c.access == Access::vectors && has_cluster) {
+      HeldWeights<Client>::template stay_with<Config>(plan, kRowsPerCluster);
+    }
+    return plan;
+  }
+
+  static void run(const Plan& plan, Stream stream) { RowsInOrder<Client>::run(plan, stream); }
+};
 
 template <class T, int kRowsPerCluster>
 struct Stay : RmsLevel<T> {
