@@ -15,6 +15,7 @@
 #include "capstones/scan/tile_scan.cuh"
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/device/cluster.cuh"
+#include "common/device/math.cuh"
 #include "common/device/mma.cuh"
 #include "common/device/vector.cuh"
 #include "common/device/warp.cuh"
@@ -205,6 +206,43 @@ TEST(Mma, ToTf32RoundsToNearestAwayFromZero) {
   EXPECT_EQ(to_tf32(infinity), 0x7f800000u);
   EXPECT_EQ(to_tf32(-infinity), 0xff800000u);
   EXPECT_EQ(to_tf32(std::nanf("")), 0x7fffffffu);
+}
+
+// Pure functions: here they are functions of the host, too.
+TEST(Math, TheCubicIsAsCloseAsItSays) {
+  double worst = 0;
+  for (int i = 0; i <= 125 * 64; ++i) {  // from 2^-125 on no result is denormal
+    const float x = -static_cast<float>(i) / 64;
+    worst = std::max(worst, std::fabs(exp2_polynomial(x) / std::exp2(static_cast<double>(x)) - 1));
+  }
+  EXPECT_LT(worst, 0x1p-13);
+  EXPECT_GT(worst, 0x1p-14);
+  for (const float x : {-126.25f, -127.0f, -1e9f, kMinusInfinity}) {
+    EXPECT_EQ(exp2_polynomial(x), exp2_polynomial(-126.0f)) << x;
+  }
+  EXPECT_NEAR(kLn2 * kLog2E, 1, 1e-7);
+  EXPECT_NEAR(kLn2, std::log(2.0), 1e-7);
+}
+
+TEST(Math, Ex2FlushesDenormalResults) {
+  EXPECT_EQ(ex2_approx_ftz(3.0f), 8.0f);
+  EXPECT_EQ(ex2_approx_ftz(-126.0f), 0x1p-126f);
+  EXPECT_EQ(ex2_approx_ftz(-126.5f), 0.0f);
+  EXPECT_EQ(ex2_approx_ftz(kMinusInfinity), 0.0f);
+  EXPECT_TRUE(std::isnan(ex2_approx_ftz(std::nanf(""))));
+}
+
+TEST(Math, TheLargestOfThreeAndPairs) {
+  for (int i = 0; i < 27; ++i) {
+    const int a = i % 3 - 1, b = i / 3 % 3 - 1, c = i / 9 - 1;
+    EXPECT_EQ(max3(a, b, c), std::max({a, b, c}));
+  }
+  EXPECT_EQ(pack_pair<bf16>(1.0f, -2.0f), 0xc0003f80u);
+  EXPECT_EQ(pack_pair<half>(1.0f, -2.0f), 0xc0003c00u);
+  // Half of the last bit: to even.
+  EXPECT_EQ(pack_pair<bf16>(1 + 0x1p-8f, 1 + 3 * 0x1p-8f), 0x3f823f80u);
+  EXPECT_EQ(to_float(from_float<bf16>(1.5f)), 1.5f);
+  EXPECT_EQ(to_float(from_float<half>(65504.0f)), 65504.0f);
 }
 
 TEST(Numbers, SixteenBitFormatsRoundTrip) {
@@ -1461,16 +1499,20 @@ __global__ void reduce_block(float* out) {
   const float sum = block_sum<96>(x, scratch);
   const float most = warp_max(x), quad = warp_sum<4>(x);
   out[threadIdx.x] = sum + 10000.0f * most + 0.5f * quad;
+  out[96 + threadIdx.x] = warp_max<8>(-x);
+  out[192 + threadIdx.x] = block_sum<96>(2 * x, scratch);  // the same scratch once more
 }
 
 TEST(Warp, Reductions) {
-  DeviceMemory out(96 * 4, "out");
+  DeviceMemory out(3 * 96 * 4, "out");
   launch(reduce_block, {1, 96, 64}, {}, out.as<float>());
   const std::vector<float> got = floats(out);
   for (int i = 0; i < 96; ++i) {
     const auto quad = static_cast<float>(4 * (i / 4 * 4) + 6);
     const auto most = static_cast<float>(32 * (i / 32) + 31);
     EXPECT_EQ(got[static_cast<size_t>(i)], 4560.0f + 10000.0f * most + 0.5f * quad);
+    EXPECT_EQ(got[static_cast<size_t>(96 + i)], static_cast<float>(-8 * (i / 8)));
+    EXPECT_EQ(got[static_cast<size_t>(192 + i)], 9120.0f);
   }
 }
 

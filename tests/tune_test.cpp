@@ -1597,6 +1597,35 @@ Entry entry_of(const std::string& shape, const std::string& id = "tile=32", doub
   return entry;
 }
 
+TEST(TuneCache, TheWinnerIsTheFastestThatMayWin) {
+  Entry entry;
+  entry.default_id = "d";
+  entry.measured["d"] = {10, 1, 1, 1, 25, ""};
+  const auto add = [&](const char* id, double ratio, double low) {
+    entry.measured[id] = {10 / ratio, ratio, low, ratio, 25, ""};
+  };
+  EXPECT_EQ(entry.winner(), "d");
+  add("b", 1.3, 1.2);
+  EXPECT_EQ(entry.winner(), "b");
+  add("a", 1.5, 1.0);  // within noise of the default, and in nobody's way
+  EXPECT_EQ(entry.winner(), "b");
+  add("c", 1.3, 1.25);  // as fast: the first of them
+  EXPECT_EQ(entry.winner(), "b");
+  entry.measured["a"] = {5, 2, 1.9, 2, 0, ""};  // only the search saw it
+  EXPECT_EQ(entry.winner(), "b");
+  entry.measured["a"] = {5, 2, 1.9, 2, 25, "wrong"};
+  EXPECT_EQ(entry.winner(), "b");
+  // The best fixed one gives way only to what is faster than it, by 2 % and beyond noise.
+  entry.fixed_id = "c";
+  EXPECT_EQ(entry.winner(), "c");
+  add("b", 1.32, 1.31);
+  EXPECT_EQ(entry.winner(), "c");
+  add("b", 1.33, 1.31);
+  EXPECT_EQ(entry.winner(), "b");
+  add("b", 1.4, 1.29);
+  EXPECT_EQ(entry.winner(), "c");
+}
+
 TEST(TuneCache, RemembersAndKeepsKeysApart) {
   Folder folder;
   const Cache cache(folder / "deep/er/tune.json");
