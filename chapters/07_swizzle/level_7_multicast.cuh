@@ -113,6 +113,8 @@ struct Multicast : tma_store::LayoutLevel<multicast::Config> {
         at_least_previous(
             0.97, "halving what L2 sends helps only where L2 was the limit; here the clock is")};
   }
+  // A template, so that a file that includes this level for something else compiles no kernel.
+  template <class = void>
   static void run(const Plan& plan, Stream stream) {
     in_layout(plan, stream, [&](auto config) {
       using C = decltype(config);
