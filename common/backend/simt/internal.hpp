@@ -134,10 +134,10 @@ struct Warp {
                                   // instruction are one request
   uint64_t basic_blocks = 0;      // statistics: basic blocks issued by this warp in this block ...
   uint64_t active_lanes = 0;      // ... and the lanes that took part, summed
-  std::array<Rendezvous, kWarpSize> rendezvous;   // a lane is in one at most, so these suffice
-  uint32_t rendezvous_used = 0;                   // entries beyond were never used
-  uint32_t rendezvous_open = 0;                   // number of meetings that wait for lanes
-  alignas(64) char scratch[16384];                // for collective units (mma, wmma, ldmatrix)
+  std::array<Rendezvous, kWarpSize> rendezvous;  // a lane is in one at most, so these suffice
+  uint32_t rendezvous_used = 0;                  // entries beyond were never used
+  uint32_t rendezvous_open = 0;                  // number of meetings that wait for lanes
+  alignas(64) char scratch[16384];               // for collective units (mma, wmma, ldmatrix)
   std::unique_ptr<UnitState> unit_state;
 };
 
