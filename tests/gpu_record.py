@@ -143,7 +143,10 @@ def parity_counts(tree, out):
         return case.get("size"), {operation: {key: count for key, count in counts.items() if not key.startswith("pipe_")}
                                   for operation, counts in case.get("totals", {}).items()}
 
-    differ = sorted(name for name in set(measured) | set(golden) if totals(measured, name) != totals(golden, name))
+    listed = tree / "tests/parity/golden/not_yet_measured.txt"  # cases that this is the first measurement of
+    first = set(listed.read_text().split()) & set(measured) if listed.exists() else set()
+    differ = sorted(name for name in (set(measured) | set(golden)) - first
+                    if totals(measured, name) != totals(golden, name))
     return {"measured": len(measured), "differ": differ}
 
 

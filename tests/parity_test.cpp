@@ -29,6 +29,18 @@ const Golden& golden() {
   return loaded;
 }
 
+// Cases of levels that are newer than the measurement: the test only says so.
+const std::set<std::string>& not_yet_measured() {
+  static const std::set<std::string> names = [] {
+    std::ifstream file(std::filesystem::path(Golden::default_file()).parent_path() /
+                       "not_yet_measured.txt");
+    std::set<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.insert(line);
+    return lines;
+  }();
+  return names;
+}
+
 class ParityTest : public testing::Test {
  public:
   explicit ParityTest(const Case& one) : case_(one) {}
@@ -36,9 +48,9 @@ class ParityTest : public testing::Test {
   void TestBody() override {
     ASSERT_FALSE(golden().empty()) << kNoGolden;
     const auto measured = golden().cases.find(case_.name);
-    if (case_.not_yet_measured) {
+    if (not_yet_measured().count(case_.name) > 0) {
       ASSERT_TRUE(measured == golden().cases.end())
-          << case_.name << " is measured now: remove not_yet_measured";
+          << case_.name << " is measured now: remove it from not_yet_measured.txt";
       EXPECT_FALSE(trace_case(case_, case_.size).totals.empty());
       GTEST_SKIP() << case_.name << " is not yet measured";
     }
@@ -76,6 +88,9 @@ TEST(Parity, NothingIsMeasuredThatNoLongerExists) {
     EXPECT_NE(find_case(name), nullptr)
         << name << " is in tests/parity/golden/h200.json but no longer a case: remove it with "
         << "tests/parity/merge.py --prune";
+  }
+  for (const std::string& name : not_yet_measured()) {
+    EXPECT_NE(find_case(name), nullptr) << name << " is in not_yet_measured.txt but no case";
   }
   for (const Exception& exception : golden().exceptions) {
     EXPECT_EQ(golden().cases.count(exception.name), 1u)

@@ -226,6 +226,11 @@ class Parity(Folder):
         self.assertEqual(judge(golden(pipe_conflicts=2)), {"measured": 1, "differ": []})
         self.assertEqual(judge(golden(wavefronts=9)), {"measured": 1, "differ": ["a"]})
         self.assertEqual(judge({"cases": {}}), {"measured": 0, "differ": ["a"]})
+        newer = golden()
+        newer["cases"]["b"] = newer["cases"]["a"]
+        self.assertEqual(judge(newer), {"measured": 2, "differ": ["b"]})
+        (self.root / "tests/parity/golden/not_yet_measured.txt").write_text("b\nc\n")
+        self.assertEqual(judge(newer), {"measured": 2, "differ": []})
 
 
 class Recompile(Folder):

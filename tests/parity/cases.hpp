@@ -22,9 +22,6 @@ struct Case {
   /// live as long as what is returned. Throws std::runtime_error if this device cannot run it.
   std::function<std::function<void(Stream)>(const Size& size)> prepare;
 
-  /// It has no measurement yet, and the test only says so.
-  bool not_yet_measured = false;
-
   /// "kernels" or "chapter-3": cases that are profiled together.
   std::string group() const { return name.substr(0, name.find('/')); }
 };
