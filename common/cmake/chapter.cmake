@@ -41,10 +41,11 @@ function(cookbook_capstone name folder)
   set(make "Chapter made = capstone();\n  made.capstone = \"${name}\";\n  return made;")
   set(libraries capstone_libraries)
   cookbook_ladders(capstone-${name} ${source} "")
-  target_include_directories(capstone-${name}-levels PRIVATE ${generated})
-  if(TARGET capstone-${name}-levels-traced)
-    target_include_directories(capstone-${name}-levels-traced PRIVATE ${generated})
-  endif()
+  foreach(target levels levels-traced timeline)  # whichever this backend has
+    if(TARGET capstone-${name}-${target})
+      target_include_directories(capstone-${name}-${target} PRIVATE ${generated})
+    endif()
+  endforeach()
 endfunction()
 
 # cookbook_ladders(<program> <source> <root>): what both have in common. Generated files include
