@@ -156,7 +156,7 @@ def architectures(tree, names, limit, environment, log):
     outcome, worst = {}, 0
     ends = time.monotonic() + limit
     for name in names:
-        if f"sm_{name}" not in known:
+        if f"sm_{name.rstrip('a')}" not in known:  # nvcc lists sm_90, and not its features of sm_90a
             outcome[name] = {"unknown_to_toolkit": True}
             continue
         build = tree / f"build/sm_{name}"

@@ -68,7 +68,7 @@ class Record(Folder):
         self.first = self.commit("a.cu")
         self.script(self.bin / "nvidia-smi", 'case "$1" in -L) echo "GPU 0: a GPU";; *) echo "A GPU, 580.1";; esac')
         self.script(self.bin / "nvcc", 'case "$1" in --version) echo "release 13.0, V13.0.1";; '
-                                       '--list-gpu-code) echo sm_75; echo sm_80;; esac')
+                                       '--list-gpu-code) echo sm_75; echo sm_80; echo sm_90;; esac')
         self.file = self.root / "tests/gpu_record.json"
 
     def gpu(self, *arguments):
@@ -198,11 +198,12 @@ class Record(Folder):
             "sys.exit(bad)\n")
         self.script(self.bin / "cmake", "exit 0")
         self.commit()
-        self.assertEqual(self.gpu("architectures:75,120a")[0], 0)
+        self.assertEqual(self.gpu("architectures:75,90a,120a")[0], 0)
         self.assertEqual(self.gpu("architectures:80")[0], 1)
         entry = self.steps()["architectures"]
         self.assertEqual(entry["architectures"], {"75": {"exit": 0, "compile": 9, "fail": 0},
                                                   "80": {"exit": 1, "compile": 8, "fail": 1},
+                                                  "90a": {"exit": 0, "compile": 9, "fail": 0},
                                                   "120a": {"unknown_to_toolkit": True}})
         self.assertEqual(entry["exit"], 1)
         self.commit("a.cu")
