@@ -127,7 +127,7 @@ struct BlockOrder : Level {
     Claims claims = copy_claims();
     claims.push_back(shared_loads().wavefronts_per_request(2));
     claims.push_back(at_least_previous(
-        0.97, "FP32 needs too few bytes for the order to matter; tensor cores will need it"));
+        0.96, "FP32 needs too few bytes for the order to matter; tensor cores will need it"));
     claims.push_back(against_library("cuBLAS", 0.90));
     return claims;
   }

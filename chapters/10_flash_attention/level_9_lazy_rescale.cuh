@@ -125,7 +125,7 @@ struct Lazy : HopperLevel<LazyConfig> {
 
   static Claims claims(const Problem& p) {
     return {tma_loads("k").bytes(key_bytes(p)), tma_loads("v").bytes(key_bytes(p)),
-            faster_than_previous(1.03)};
+            faster_than_previous(1.02)};
   }
   static void run(const Plan& plan, Stream stream) {
     launch_tiles(plan, stream, [](auto config) { return lazy_kernel<decltype(config)>; });
