@@ -1190,6 +1190,24 @@ __global__ void registers_of_some(int stating) {
   if (static_cast<int>(threadIdx.x) < stating) register_alloc<kRegisters>();
 }
 
+// Threads [first, last) of a warpgroup come to setmaxnreg, after one that all come to.
+__global__ void registers_of_part(unsigned first, unsigned last) {
+  if (threadIdx.x >= 128) return;
+  register_dealloc<64>();
+  __syncwarp();
+  if (threadIdx.x >= first && threadIdx.x < last) register_dealloc<40>();
+}
+
+// Threads [first, last) of the first two warpgroups want 48 registers, the others of them 40.
+__global__ void registers_that_differ(unsigned first, unsigned last) {
+  if (threadIdx.x >= 256) return;
+  if (threadIdx.x >= first && threadIdx.x < last) {
+    register_alloc<48>();
+  } else {
+    register_alloc<40>();
+  }
+}
+
 enum class Where { own, fixed, other_block, global };
 
 // cp.async to such an address.
@@ -1393,6 +1411,30 @@ TEST(Refusals, AreNamed) {
                     launch(registers_of_some<40>, {1, 96}, {}, 96);
                   }),
                   "not made of whole warpgroups");
+  // All threads of a warpgroup come to it, and want the same.
+  const auto part = [](unsigned first, unsigned last) {
+    return error_of([=] { launch(registers_of_part, {{2, 1}, {256, 1}}, {}, first, last); });
+  };
+  const auto differ = [](unsigned first, unsigned last) {
+    return error_of([=] { launch(registers_that_differ, {1, 384}, {}, first, last); });
+  };
+  const auto without = [](int thread) {
+    return "thread (" + std::to_string(thread) + ",0,0) of block (0,0,0) ended without the one";
+  };
+  EXPECT_EQ(part(0, 0), "");
+  EXPECT_EQ(part(0, 128), "");
+  EXPECT_CONTAINS(part(0, 1),
+                  without(1) + " that thread (0,0,0) of its warpgroup");  // a lane alone
+  EXPECT_CONTAINS(part(77, 78), without(0) + " that thread (77,0,0) of its warpgroup");
+  EXPECT_CONTAINS(part(0, 127), without(127));  // all but one
+  EXPECT_CONTAINS(part(1, 128), without(0));
+  EXPECT_CONTAINS(part(96, 128), without(0));  // a warp alone
+  EXPECT_CONTAINS(part(0, 96), without(96));
+  EXPECT_EQ(differ(0, 128), "");  // a warpgroup has its own number
+  EXPECT_EQ(differ(128, 256), "");
+  EXPECT_CONTAINS(differ(0, 1), "registers, and");  // either may come first
+  EXPECT_CONTAINS(differ(32, 64), "setmaxnreg: 48 registers, and 40 for thread (");
+  EXPECT_CONTAINS(differ(255, 256), "registers, and");
   DeviceMemory memory(64, "memory");
   auto* const global = memory.as<float>();
   const auto copy = [&](Where where) {

@@ -42,10 +42,6 @@ const char* describe_signal(const CrashRecord& crash) {
   }
 }
 
-std::string triple(uint3 v) {
-  return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
-}
-
 // "file.cuh:17" of the first line of a kernel; "" where it is not known.
 std::string first_line(const void* kernel) {
   return describe_line(symbolize({const_cast<char*>(static_cast<const char*>(kernel)) + 1})[0]);

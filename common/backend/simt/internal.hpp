@@ -233,6 +233,8 @@ void yield_current(void* pc);
 // thread, and with file:line of `pc` if that is given.
 [[noreturn]] void fail(const std::string& message, void* pc = nullptr);
 
+std::string triple(uint3 v);  // "(1,2,3)"
+
 // ---- the model device ----
 
 // What an SM has for the blocks that are resident at once.

@@ -31,10 +31,6 @@ std::vector<UnitCallbacks>& units() {
   return registered;
 }
 
-std::string triple(uint3 v) {
-  return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
-}
-
 [[noreturn]] void abandon(std::string message) {
   Worker& worker = *current_worker;
   worker.error = std::move(message);
@@ -578,6 +574,10 @@ void bb_park(void* pc) {
   warp.parked |= 1u << self.lane;
   lane_stopped(worker, warp);
   schedule<cookbook_simt_switch_parked>();
+}
+
+std::string triple(uint3 v) {
+  return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }
 
 void fail(const std::string& message, void* pc) {

@@ -31,8 +31,8 @@ void thread_exit(Thread& thread) {
 void block_begin(Block& block) {
   if (block.unit_state == nullptr) return;
   block_units(block).warpgroups.clear();
-  block_units(block).warpgroup_registers.clear();
-  block_units(block).aligned_count.clear();
+  block_units(block).register_requests.clear();
+  block_units(block).register_calls.clear();
   block_units(block).aligned_first.clear();
 }
 
@@ -41,6 +41,7 @@ void group_begin(Group& group) {
 }
 
 void group_end(Group& group) {
+  registers_group_end(group);
   if (group.unit_state != nullptr) mbarrier_group_end(group);
 }
 

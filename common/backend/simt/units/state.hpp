@@ -63,14 +63,19 @@ struct BlockUnits : UnitState {
   BlockUnits();
   ~BlockUnits() override;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
-  std::vector<uint32_t> warpgroup_registers;  // a thread's, by setmaxnreg; 0: not yet set
-  // Traced mode: how many times each thread came to setmaxnreg, and for each time the first lane of
-  // each warp that did, with what it had done before.
+  // What a warpgroup wanted at its n-th setmaxnreg: the first of its threads that came.
+  struct RegisterRequest {
+    const Thread* first;
+    uint32_t registers;  // per thread
+    void* pc;
+  };
+  std::vector<std::vector<RegisterRequest>> register_requests;  // of each warpgroup
+  std::vector<uint32_t> register_calls;                         // of each thread
+  // Traced mode: the first lane of each warp at its n-th setmaxnreg, and what it had done before.
   struct FirstLane {
     const Thread* lane;
     LanePath path;
   };
-  std::vector<uint32_t> aligned_count;
   std::vector<std::vector<FirstLane>> aligned_first;
 };
 
@@ -122,6 +127,9 @@ void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, con
 
 // Fails if a barrier expects other bytes than its copies have; everything has arrived.
 void mbarrier_group_end(Group& group);
+
+// Fails if a part of a warpgroup came to a setmaxnreg; every thread has exited.
+void registers_group_end(Group& group);
 
 // Called at a thread's exit.
 void cp_async_thread_exit(Thread& thread);

@@ -25,13 +25,10 @@ void require_barrier(int id, int threads, const char* what, void* pc) {
 }
 
 // The lanes of a warp come one by one and do not wait, so one may be several times ahead.
-void check_converged(Block& block, void* pc) {
+void check_converged(BlockUnits& units, uint32_t time, void* pc) {
   const Thread& self = *current_thread;
-  BlockUnits& units = block_units(block);
-  units.aligned_count.resize(block.thread_count);
-  units.aligned_first.resize(block.warp_count);
+  units.aligned_first.resize(self.block->warp_count);
   std::vector<BlockUnits::FirstLane>& first = units.aligned_first[self.id / kWarpSize];
-  const uint32_t time = units.aligned_count[self.id]++;
   if (time == first.size()) {
     first.push_back({&self, self.path});
   } else {
@@ -41,27 +38,59 @@ void check_converged(Block& block, void* pc) {
 
 }  // namespace
 
-// Only the compiler knows the registers per thread. What can be checked here: once every warpgroup
-// has stated its number, the block must fit the register file.
+// Only the compiler knows the registers per thread. What can be checked here: all threads of a
+// warpgroup want the same, and once every warpgroup has stated its number, the block must fit the
+// register file.
 void set_registers(int count) {
   void* const pc = COOKBOOK_SIMT_PC;
-  Block& block = *current_thread->block;
+  const Thread& self = *current_thread;
+  Block& block = *self.block;
   if (block.thread_count % kWarpgroupThreads != 0) {
     fail("setmaxnreg: the block is not made of whole warpgroups", pc);
   }
-  if (hooks != nullptr) check_converged(block, pc);
-  std::vector<uint32_t>& registers = block_units(block).warpgroup_registers;
-  registers.resize(block.thread_count / kWarpgroupThreads);
-  registers[current_thread->id / kWarpgroupThreads] = static_cast<uint32_t>(count);
+  BlockUnits& units = block_units(block);
+  units.register_calls.resize(block.thread_count);
+  units.register_requests.resize(block.thread_count / kWarpgroupThreads);
+  const uint32_t time = units.register_calls[self.id]++;
+  const auto registers = static_cast<uint32_t>(count);
+  if (hooks != nullptr) check_converged(units, time, pc);
+  std::vector<BlockUnits::RegisterRequest>& own =
+      units.register_requests[self.id / kWarpgroupThreads];
+  if (time < own.size()) {
+    if (own[time].registers == registers) return;
+    fail("setmaxnreg: " + std::to_string(registers) + " registers, and " +
+             std::to_string(own[time].registers) + " for thread " +
+             triple(own[time].first->thread_idx) + " of the same warpgroup",
+         pc);
+  }
+  own.push_back({&self, registers, pc});
   uint32_t sum = 0;
-  for (const uint32_t each : registers) {
-    if (each == 0) return;
-    sum += each * kWarpgroupThreads;
+  for (const auto& requests : units.register_requests) {
+    if (requests.empty()) return;
+    sum += requests.back().registers * kWarpgroupThreads;
   }
   if (sum > kBlockRegisters) {
     fail("setmaxnreg: the block's warpgroups want " + std::to_string(sum) +
              " registers, an SM has 65536",
          pc);
+  }
+}
+
+void registers_group_end(Group& group) {
+  for (uint32_t b = 0; b < group.block_count; ++b) {
+    Block& block = *group.blocks[b];
+    if (block.unit_state == nullptr) continue;
+    const BlockUnits& units = block_units(block);
+    for (uint32_t id = 0; id < units.register_calls.size(); ++id) {
+      const auto& requests = units.register_requests[id / kWarpgroupThreads];
+      const uint32_t calls = units.register_calls[id];
+      if (calls == requests.size()) continue;
+      const BlockUnits::RegisterRequest& missed = requests[calls];
+      fail("setmaxnreg: thread " + triple(block.threads[id].thread_idx) + " of block " +
+               triple(block.block_idx) + " ended without the one that thread " +
+               triple(missed.first->thread_idx) + " of its warpgroup came to",
+           missed.pc);
+    }
   }
 }
 
