@@ -105,13 +105,6 @@ __device__ __forceinline__ void tma_load_2d_multicast(
   COOKBOOK_TMA_MULTICAST("2d", "%5, %6", "r"(x), "r"(y));
 }
 
-/// As tma_load_2d_multicast, of a 3-D tensor.
-__device__ __forceinline__ void tma_load_3d_multicast(
-    void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z, uint16_t mask,
-    CachePolicy policy = CachePolicy::evict_normal) {
-  COOKBOOK_TMA_MULTICAST("3d", "%5, %6, %7", "r"(x), "r"(y), "r"(z));
-}
-
 /// As tma_load_2d_multicast, of a 4-D tensor.
 __device__ __forceinline__ void tma_load_4d_multicast(
     void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z, int w, uint16_t mask,
@@ -139,12 +132,6 @@ __device__ __forceinline__ void tma_store_2d(const TensorMap* map, const void* s
 __device__ __forceinline__ void tma_store_3d(const TensorMap* map, const void* smem, int x, int y,
                                              int z) {
   COOKBOOK_TMA_STORE("3d", "%2, %3, %4", "r"(x), "r"(y), "r"(z));
-}
-
-/// As tma_store_2d, to a 4-D tensor.
-__device__ __forceinline__ void tma_store_4d(const TensorMap* map, const void* smem, int x, int y,
-                                             int z, int w) {
-  COOKBOOK_TMA_STORE("4d", "%2, %3, %4, %5", "r"(x), "r"(y), "r"(z), "r"(w));
 }
 
 #undef COOKBOOK_TMA_STORE

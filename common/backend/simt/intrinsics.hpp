@@ -100,12 +100,16 @@ __forceinline__ unsigned __float2uint_rd(float a) {
 __forceinline__ unsigned __float2uint_ru(float a) {
   return cookbook::simt::saturated<unsigned>(ceilf(a));
 }
-__forceinline__ long long __float2ll_rn(float a) { return static_cast<long long>(rintf(a)); }
-__forceinline__ long long __float2ll_rz(float a) { return static_cast<long long>(a); }
+__forceinline__ long long __float2ll_rn(float a) {
+  return cookbook::simt::saturated<long long>(rintf(a));
+}
+__forceinline__ long long __float2ll_rz(float a) {
+  return cookbook::simt::saturated<long long>(truncf(a));
+}
 __forceinline__ float __ll2float_rn(long long a) { return static_cast<float>(a); }
 __forceinline__ float __ull2float_rn(unsigned long long a) { return static_cast<float>(a); }
-__forceinline__ int __double2int_rn(double a) { return static_cast<int>(rint(a)); }
-__forceinline__ int __double2int_rz(double a) { return static_cast<int>(a); }
+__forceinline__ int __double2int_rn(double a) { return cookbook::simt::saturated<int>(rint(a)); }
+__forceinline__ int __double2int_rz(double a) { return cookbook::simt::saturated<int>(trunc(a)); }
 __forceinline__ float __double2float_rn(double a) { return static_cast<float>(a); }
 __forceinline__ double __int2double_rn(int a) { return a; }
 __forceinline__ double __uint2double_rn(unsigned a) { return a; }
@@ -199,7 +203,10 @@ __forceinline__ void fast_sincos(float a, float* sine, float* cosine) {
   inline TYPE __hadd_sat(TYPE a, TYPE b) { return TYPE(__saturatef(float(a + b))); }            \
   inline TYPE __hmul_sat(TYPE a, TYPE b) { return TYPE(__saturatef(float(a * b))); }            \
   inline TYPE __hfma_sat(TYPE a, TYPE b, TYPE c) { return TYPE(__saturatef(__hfma(a, b, c))); } \
-  inline TYPE __hfma_relu(TYPE a, TYPE b, TYPE c) { return __hmax(__hfma(a, b, c), TYPE(0.0f)); }
+  inline TYPE __hfma_relu(TYPE a, TYPE b, TYPE c) {                                             \
+    const TYPE sum = __hfma(a, b, c);                                                           \
+    return float(sum) < 0 ? TYPE(0.0f) : sum; /* NaN stays */                                   \
+  }
 COOKBOOK_SIMT_HALF_MORE(__half, __half2)
 COOKBOOK_SIMT_HALF_MORE(__nv_bfloat16, __nv_bfloat162)
 #undef COOKBOOK_SIMT_HALF_MORE
@@ -208,8 +215,8 @@ inline __half2 __high2half2(__half2 a) { return __half2(a.y, a.y); }
 inline __half2 __lows2half2(__half2 a, __half2 b) { return __half2(a.x, b.x); }
 inline __half2 __highs2half2(__half2 a, __half2 b) { return __half2(a.y, b.y); }
 inline __half2 __lowhigh2highlow(__half2 a) { return __half2(a.y, a.x); }
-inline int __half2int_rn(__half a) { return static_cast<int>(std::rint(float(a))); }
-inline int __half2int_rz(__half a) { return static_cast<int>(float(a)); }
+inline int __half2int_rn(__half a) { return __float2int_rn(float(a)); }
+inline int __half2int_rz(__half a) { return __float2int_rz(float(a)); }
 inline __half __short2half_rn(short a) { return __half(static_cast<int>(a)); }
 inline __half __uint2half_rn(unsigned a) { return __half(a); }
 inline short __half_as_short(__half a) { return static_cast<short>(a.bits); }

@@ -398,16 +398,18 @@ __forceinline__ float rsqrtf(float a) { return 1.0f / sqrtf(a); }
 __forceinline__ double rsqrt(double a) { return 1.0 / sqrt(a); }
 __forceinline__ float __saturatef(float a) { return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f; }
 namespace cookbook::simt {
-/// The whole number `a` as an int or unsigned: the nearest one that there is, and 0 for NaN (PTX
-/// ISA, "cvt"). C++ leaves both undefined.
-template <class T>
-COOKBOOK_SIMT_UNTRACED constexpr T saturated(float a) {
-  static_assert(sizeof(T) == 4, "int or unsigned");
-  if (a != a) return 0;
-  constexpr T kLeast = std::is_signed_v<T> ? static_cast<T>(0x80000000u) : T{0};
-  constexpr float kEnd = std::is_signed_v<T> ? 0x1p31f : 0x1p32f;
-  if (a >= kEnd) return static_cast<T>(~static_cast<unsigned>(kLeast));
-  return a <= static_cast<float>(kLeast) ? kLeast : static_cast<T>(a);
+/// The whole number `a` as a T: the nearest one that there is. NaN gives 0, or where `a` or T has
+/// 64 bits only the highest bit (PTX ISA, "cvt"). C++ leaves all of these undefined.
+template <class T, class Float>
+COOKBOOK_SIMT_UNTRACED constexpr T saturated(Float a) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "whole numbers of 32 or 64 bits");
+  using Bits = std::make_unsigned_t<T>;
+  constexpr Bits kHighest = Bits{1} << (8 * sizeof(T) - 1);
+  if (a != a) return sizeof(T) == 8 || sizeof(a) == 8 ? static_cast<T>(kHighest) : T{0};
+  constexpr T kLeast = std::is_signed_v<T> ? static_cast<T>(kHighest) : T{0};
+  constexpr Float kEnd = static_cast<Float>(kHighest) * (std::is_signed_v<T> ? 1 : 2);
+  if (a >= kEnd) return static_cast<T>(~static_cast<Bits>(kLeast));
+  return a <= static_cast<Float>(kLeast) ? kLeast : static_cast<T>(a);
 }
 }  // namespace cookbook::simt
 __forceinline__ int __float2int_rn(float a) { return cookbook::simt::saturated<int>(rintf(a)); }

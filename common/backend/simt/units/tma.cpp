@@ -418,11 +418,6 @@ void tma_load_2d_multicast(void* smem, const TensorMap* map, uint64_t* bar, int 
   load_multicast(smem, map, bar, {x, y}, 2, mask, "tma_load_2d_multicast", COOKBOOK_SIMT_PC);
 }
 
-void tma_load_3d_multicast(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z,
-                           uint16_t mask, CachePolicy) {
-  load_multicast(smem, map, bar, {x, y, z}, 3, mask, "tma_load_3d_multicast", COOKBOOK_SIMT_PC);
-}
-
 void tma_load_4d_multicast(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z,
                            int w, uint16_t mask, CachePolicy) {
   load_multicast(smem, map, bar, {x, y, z, w}, 4, mask, "tma_load_4d_multicast", COOKBOOK_SIMT_PC);
@@ -434,10 +429,6 @@ void tma_store_2d(const TensorMap* map, const void* smem, int x, int y) {
 
 void tma_store_3d(const TensorMap* map, const void* smem, int x, int y, int z) {
   store(map, smem, {x, y, z}, 3, false, "tma_store_3d", COOKBOOK_SIMT_PC);
-}
-
-void tma_store_4d(const TensorMap* map, const void* smem, int x, int y, int z, int w) {
-  store(map, smem, {x, y, z, w}, 4, false, "tma_store_4d", COOKBOOK_SIMT_PC);
 }
 
 void tma_store_add_2d(const TensorMap* map, const void* smem, int x, int y) {

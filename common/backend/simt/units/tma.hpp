@@ -28,13 +28,10 @@ void tma_load_5d(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, 
                  CachePolicy policy = CachePolicy::evict_normal);
 void tma_load_2d_multicast(void* smem, const TensorMap* map, uint64_t* bar, int x, int y,
                            uint16_t mask, CachePolicy policy = CachePolicy::evict_normal);
-void tma_load_3d_multicast(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z,
-                           uint16_t mask, CachePolicy policy = CachePolicy::evict_normal);
 void tma_load_4d_multicast(void* smem, const TensorMap* map, uint64_t* bar, int x, int y, int z,
                            int w, uint16_t mask, CachePolicy policy = CachePolicy::evict_normal);
 void tma_store_2d(const TensorMap* map, const void* smem, int x, int y);
 void tma_store_3d(const TensorMap* map, const void* smem, int x, int y, int z);
-void tma_store_4d(const TensorMap* map, const void* smem, int x, int y, int z, int w);
 void tma_store_add_2d(const TensorMap* map, const void* smem, int x, int y);
 void tma_store_commit();
 void bulk_load(void* smem, const void* gmem, uint32_t bytes, uint64_t* bar,
