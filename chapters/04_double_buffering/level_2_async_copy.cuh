@@ -91,6 +91,16 @@ inline Claims copy_claims() {
   return claims;
 }
 
+/// 16-byte loads of fragments from shared memory: per step of k, those of a column of A and of a
+/// row of B. The last tile of k is multiplied whole.
+template <class C>
+Claim fragment_loads(const Problem& p) {
+  const std::int64_t tiles = ceil_div(p.m, C::kM) * ceil_div(p.n, C::kN);
+  const std::int64_t steps = ceil_div(p.k, C::kK) * C::kK;
+  const std::int64_t per_warp = (C::kThreadM + C::kThreadN) / 4;
+  return shared_loads().requests(static_cast<double>(tiles * steps * C::kThreads / 32 * per_warp));
+}
+
 template <class C, bool kAligned>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     async_copy_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
@@ -172,9 +182,10 @@ struct AsyncCopy : Level {
       .cost = "cp.async for A moves 4 bytes per lane; two barriers per tile again",
   };
 
-  static Claims claims(const Problem&) {
+  static Claims claims(const Problem& p) {
     Claims claims = copy_claims();
     claims.push_back(shared_loads().conflict_free());
+    claims.push_back(fragment_loads<AsyncCopyConfig>(p));
     claims.push_back(faster_than_previous(1.0));
     return claims;
   }

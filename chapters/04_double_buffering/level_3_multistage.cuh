@@ -87,9 +87,10 @@ struct Multistage : Level {
       .cost = "twice the shared memory of two stages",
   };
 
-  static Claims claims(const Problem&) {
+  static Claims claims(const Problem& p) {
     Claims claims = copy_claims();
     claims.push_back(shared_loads().conflict_free());
+    claims.push_back(fragment_loads<MultistageConfig>(p));
     claims.push_back(at_least_previous(0.98, "there is no wait for memory left to hide"));
     return claims;
   }

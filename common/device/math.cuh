@@ -35,8 +35,9 @@ __device__ __forceinline__ float ex2_approx_ftz(float x) {
 
 /// 2^x for x <= 0 without the special-function unit: the integer part goes directly into the
 /// exponent field, and a cubic on the FMA units computes the rest (as in FlashAttention-4).
-/// Relative error below 2^-13, a sixteenth of the error of rounding to bf16. x < -126, and -inf,
-/// give 2^-126; NaN is not preserved.
+/// Relative error below 2^-13.7; rounding to bf16 adds up to 2^-8. x < -126, and -inf, give the
+/// result of -126. It and those of the 13 floats above -126 are denormal, with an error of up to
+/// 2^-12.7. NaN is not preserved.
 __device__ __forceinline__ float exp2_polynomial(float x) {
   x = fmaxf(x, -126.0f);
   const float shifted = x + 12582912.0f;               // 1.5 * 2^23: round(x) in the low bits
