@@ -7,7 +7,10 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -591,6 +594,32 @@ TEST(SimtRuntimeDeathTest, AHangNamesWhereEveryThreadIs) {
   simt::set_time_limit(60);
 }
 
+// The thread that launches and one for each other worker, which the next launch uses again.
+TEST(SimtRuntimeDeathTest, ThereAreAsManyThreadsAsWorkers) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return static_cast<int>(std::distance(begin(tasks), end(tasks)));
+  };
+  // In a process of its own, in which nothing has been launched.
+  EXPECT_EXIT(
+      {
+        DeviceMemory out = upload(std::vector<float>(32), "out");
+        const auto run = [&](int workers) {
+          simt::set_workers(workers);
+          launch(overflow_buffer, {dim3(8), dim3(1)}, {}, out.as<float>(), 1);
+        };
+        run(1);
+        const int before = threads();
+        run(3);
+        run(2);
+        const int three = threads() - before;
+        run(5);
+        std::exit(10 * three + threads() - before);
+      },
+      testing::ExitedWithCode(24), "");
+}
+
 cpu_set_t only(int cpu) {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -740,12 +769,16 @@ TEST(SimtRuntime, TheNearerOfTwoBuffersIsFound) {
   EXPECT_EQ(name(999), "first");
   EXPECT_EQ(name(1099), "first");
   EXPECT_EQ(name(1149), "first");   // 50 past its end, 51 before the other
+  EXPECT_EQ(name(1150), "second");  // 51 and 50
   EXPECT_EQ(name(1151), "second");  // 52 past the end, 49 before the other
   EXPECT_EQ(name(1200), "second");
   EXPECT_EQ(name(1499), "second");
   EXPECT_EQ(name(1500), "");
   simt::unregister_memory(at(1200));
   EXPECT_EQ(name(1151), "first");
+  simt::register_memory(at(1201), 100, "third");
+  EXPECT_EQ(name(1150), "third");  // 51 and 51: the one above
+  simt::unregister_memory(at(1201));
   simt::unregister_memory(at(1000));
   EXPECT_EQ(name(1099), "");
 }

@@ -2,11 +2,15 @@
 // The autotuner: every pitfall is planted and must be caught. Searchers, cache and shards run on
 // invented spaces.
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +31,16 @@
 #include "common/harness/statistics.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
+
+// A disk that takes a few bytes at a time, and is full after some.
+static std::size_t bytes_per_write = SIZE_MAX, bytes_until_full = SIZE_MAX;
+extern "C" ssize_t write(int file, const void* data, size_t bytes) {
+  if (bytes_until_full == 0) return errno = ENOSPC, -1;
+  const ssize_t written =
+      syscall(SYS_write, file, data, std::min({bytes, bytes_per_write, bytes_until_full}));
+  if (written > 0) bytes_until_full -= static_cast<std::size_t>(written);
+  return written;
+}
 
 namespace cookbook {
 Chapter chapter_11_entry();
@@ -180,6 +194,93 @@ TEST(Space, ACompileBlowUpIsRefused) {
   }
   Space twice = synthetic_space(1, 1);
   EXPECT_THROW(twice.add(twice[0]), SpaceError);
+}
+
+TEST(Space, NamesAndNumbersByHand) {
+  EXPECT_EQ(id_of({}), "");
+  EXPECT_EQ(id_of({{"a", 1}, {"b", -2}, {"c", 30}}), "a=1 b=-2 c=30");
+  EXPECT_EQ(value_of({{"a", 1}, {"b", -2}}, "b"), -2);
+  EXPECT_EQ(value_of({{"a", 1}, {"b", -2}}, "c"), 0);
+  EXPECT_EQ(value_of({{"a", 1}, {"b", -2}}, "c", 7), 7);
+  const std::vector<std::pair<std::int64_t, std::string>> numbers = {{0, "0"},
+                                                                     {999, "999"},
+                                                                     {1000, "1,000"},
+                                                                     {12345, "12,345"},
+                                                                     {-999, "-999"},
+                                                                     {-1000, "-1,000"},
+                                                                     {-123456, "-123,456"},
+                                                                     {123456, "123,456"},
+                                                                     {1 << 20, "1,048,576"},
+                                                                     {4294967296, "4,294,967,296"}};
+  for (const auto& [number, text] : numbers) EXPECT_EQ(with_commas(number), text);
+  EXPECT_EQ(too_much_shared_memory(1234, 1000), "shared memory 1,234 > 1,000 bytes");
+  const std::vector<std::pair<Stage, std::string>> stages = {
+      {Stage::illegal, "illegal"},   {Stage::unsupported, "unsupported"},
+      {Stage::pruned, "pruned"},     {Stage::other_shard, "other shard"},
+      {Stage::failed, "failed"},     {Stage::timed, "timed"},
+      {Stage::finalist, "finalist"}, {static_cast<Stage>(99), "?"}};
+  for (const auto& [stage, name] : stages) EXPECT_EQ(stage_name(stage), name);
+}
+
+TEST(Space, IsSearchedByNameAndKnownByItsHash) {
+  Space space;
+  Candidate first, second;
+  first.parameters = {{"tile", 16}}, second.parameters = {{"tile", 32}};
+  second.illegal = "too large";
+  space.add(first), space.add(second);
+  EXPECT_EQ(space.find("tile=16"), 0);
+  EXPECT_EQ(space.find("tile=32"), 1);
+  EXPECT_EQ(space.find("tile=3"), -1);
+  EXPECT_EQ(space[1].illegal, "too large");
+  EXPECT_THROW(space[2], std::out_of_range);
+  // sha256sum of "tile=16|" and "tile=32|too large", a line each.
+  EXPECT_EQ(space.hash(), "729f8824410dd8b9df60e525d7e95c7efdcb06fd016f8b4755af4222a5c1844e");
+}
+
+TEST(Space, WhatALevelDoesNotTakeIsNotLegalThere) {
+  Space space = synthetic_space(3, 1);
+  Space few;
+  for (Candidate each : space.candidates()) {
+    if (each.id() == space[1].id()) {
+      each.level.supports = [](const AnyProblem& problem, const DeviceInfo&) {
+        const auto& p = *static_cast<const planted::Problem*>(problem.get());
+        return p.rows <= 4 ? Support::yes() : Support::no("has more than four rows");
+      };
+    }
+    few.add(each);
+  }
+  few.problem = space.problem;
+  using Indices = std::vector<std::size_t>;
+  EXPECT_EQ(legal(few, *few.problem.make_problem({4, 64}, {}), device_info()), (Indices{0, 1, 2}));
+  const auto large = few.problem.make_problem({5, 64}, {});
+  EXPECT_EQ(legal(few, *large, device_info()), (Indices{0, 2}));
+  const auto fates = legality(few, *large, device_info());
+  ASSERT_EQ(fates.size(), 3u);
+  EXPECT_EQ(fates[1].candidate, 1u);
+  EXPECT_EQ(fates[1].stage, Stage::unsupported);
+  EXPECT_EQ(fates[1].reason, "has more than four rows");
+  EXPECT_EQ(fates[2].stage, Stage::timed);
+  EXPECT_EQ(fates[2].reason, "");
+  // Without a model the order of the space decides among those that can run; a model decides
+  // itself. What cannot run takes for ever.
+  few.training = {{4, 64}, {5, 64}};
+  TimeMatrix times = predicted_times(few, device_info());
+  EXPECT_EQ(times.sizes, few.training);
+  ASSERT_EQ(times.us.size(), 3u);
+  EXPECT_EQ(best_fixed(times), 0u);
+  EXPECT_LT(times.us[0][0], times.us[1][0]);
+  EXPECT_LT(times.us[1][0], times.us[2][0]);
+  EXPECT_LT(times.us[0][1], times.us[2][1]);
+  EXPECT_TRUE(std::isinf(times.us[1][1]));
+  few.model = [](const Parameters& p, const Size& size, const DeviceInfo&) {
+    return static_cast<double>(value_of(p, "tile") * size[0]);
+  };
+  times = predicted_times(few, device_info());
+  using Us = std::vector<double>;
+  EXPECT_EQ(times.us[0], (Us{64, 80}));
+  EXPECT_EQ(times.us[1][0], 128);
+  EXPECT_TRUE(std::isinf(times.us[1][1]));
+  EXPECT_EQ(times.us[2], (Us{256, 320}));
 }
 
 TEST(Space, AnEmptyOneSaysWhy) {
@@ -995,6 +1096,52 @@ TEST(Device, ARecordingHoldsEveryConfigurationAndLibraryOnEveryShape) {
 }
 
 #if COOKBOOK_SIMT
+// 32 MiB are checked small. At full size the fastest is checked once more, and the next fastest
+// where that is wrong.
+TEST(Device, TheFastestOfARecordingIsRightAtFullSize) {
+  const Size size = {16500, 256};
+  Space space;
+  const Space other = synthetic_space(5, 1);
+  for (std::size_t c = 0; c < 5; ++c) {
+    Candidate each = other[c];
+    each.level.prepare = [c](const AnyProblem& problem, const DevicePointers& at) {
+      const auto& p = *static_cast<const planted::Problem*>(problem.get());
+      if (c == 1 && p.rows > 1000) throw std::runtime_error("out of memory");
+      const planted::Buffers b = planted::Buffers::bind(at);
+      return std::function<void(Stream)>([=](Stream) {
+        for (std::int64_t i = 0; i < p.rows * p.cols; ++i) {
+          b.out[i] = 2 * b.in[i / p.cols * p.cols + p.cols - 1 - i % p.cols];
+        }
+        if (c >= 2 && p.rows > 1000) b.out[0] += 1;
+      });
+    };
+    each.search = each.level;
+    space.add(each);
+  }
+  space.kernel = other.kernel, space.source = other.source, space.problem = other.problem;
+  space.training = {size};
+  MadeUpSampler gpu;
+  // Only the first is right; the last is wrong too, but nobody will look at it.
+  gpu.us = {{space[0].id(), 70}, {space[2].id(), 60}, {space[3].id(), 50}, {space[4].id(), 80}};
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point said, sampled;
+  const Recording recording = record(
+      space, {}, 3, [&](const std::string&) { said = Clock::now(); },
+      [&](const std::vector<Contender>& contenders, const BenchOptions& options) {
+        sampled = Clock::now();
+        return gpu.sampler()(contenders, options);
+      });
+  EXPECT_GE(sampled - said, std::chrono::milliseconds(300)) << "the GPU is not warm";
+  const auto& found = recording.problems.at(0).configurations;
+  ASSERT_EQ(found.size(), 5u);
+  EXPECT_EQ(found.at(space[0].id()).us, std::vector<double>(3, 70));
+  EXPECT_EQ(found.at(space[1].id()).failure, "out of memory");
+  EXPECT_EQ(found.at(space[4].id()).us, std::vector<double>(3, 80));
+  for (const std::size_t c : {1, 2, 3}) EXPECT_TRUE(found.at(space[c].id()).us.empty()) << c;
+  for (const std::size_t c : {2, 3}) EXPECT_NE(found.at(space[c].id()).failure, "") << c;
+  EXPECT_EQ(gpu.timed.at(0).size(), 4u);
+}
+
 TEST(Device, WithoutAGpuNothingIsTimed) {
   const auto says = [](const auto& call) -> std::string {
     try {
@@ -1168,6 +1315,112 @@ TEST(Recordings, SurviveTheirFileAndBadOnesAreNamed) {
   ASSERT_TRUE(find_recording(space, recording.device.cc()).has_value());
   EXPECT_FALSE(find_recording(space, 12).has_value());
   EXPECT_THROW(read_recording(folder / "a.json"), std::runtime_error);
+}
+
+TEST(Recordings, AreFilesThatAPersonCanRead) {
+  Folder folder;
+  Recording r;
+  r.kernel = "k", r.commit = "c", r.date = "d", r.source_sha256 = "s";
+  r.device.name = "GPU", r.device.driver = "drv", r.device.toolkit = "tk";
+  r.device.cc_major = 8, r.device.cc_minor = 7, r.device.sm_count = 3, r.device.l2_bytes = 5;
+  r.device.smem_per_block_bytes = 7, r.device.clock_mhz = 11;
+  r.parameters["a=1 b=2"] = {{"a", 1}, {"b", 2}};
+  RecordedProblem problem;
+  problem.size = {4, 64}, problem.held_out = true, problem.bytes = 512, problem.flops = 2.5;
+  problem.configurations["a=1 b=2"].us = {1.23456, std::nan("")};
+  problem.configurations["z"].failure = "no";
+  problem.libraries["lib"].us = {3};
+  r.problems = {problem};
+  const std::string text = R"({
+ "schema": "kernel-cookbook recording 1",
+ "kernel": "k",
+ "commit": "c",
+ "date": "d",
+ "source_sha256": "s",
+ "device": {
+  "name": "GPU",
+  "cc": 87,
+  "sm_count": 3,
+  "l2_bytes": 5,
+  "smem_per_block_bytes": 7,
+  "clock_mhz": 11,
+  "driver": "drv",
+  "toolkit": "tk"
+ },
+ "configurations": {
+  "a=1 b=2": {
+   "a": 1,
+   "b": 2
+  }
+ },
+ "problems": [
+  {
+   "size": [4,64],
+   "held_out": true,
+   "bytes": 512.0,
+   "flops": 2.5,
+   "configurations": {
+    "a=1 b=2": {
+     "us": [1.235,null]
+    },
+    "z": {
+     "failure": "no"
+    }
+   },
+   "libraries": {
+    "lib": {
+     "us": [3.0]
+    }
+   }
+  }
+ ]
+}
+)";
+  write_recording(r, folder / "r.json");
+  EXPECT_EQ(contents(folder / "r.json"), text);
+  const Recording again = read_recording(folder / "r.json");
+  EXPECT_EQ(again.device.cc_major, 8);
+  EXPECT_EQ(again.device.cc_minor, 7);
+  ASSERT_NE(again.find({4, 64}), nullptr);
+  EXPECT_EQ(again.find({64, 4}), nullptr);
+  write_recording(again, folder / "again.json");  // so nothing was lost
+  EXPECT_EQ(contents(folder / "again.json"), text);
+  // The first file of the kernel and the architecture counts; what is no .json does not.
+  Space space;
+  space.kernel = "k", space.recordings = folder / "all";
+  fs::create_directory(folder / "all");
+  const auto add = [&](const char* file, const char* kernel, int cc_minor, const char* commit) {
+    r.kernel = kernel, r.device.cc_minor = cc_minor, r.commit = commit;
+    write_recording(r, folder / "all/" + file);
+  };
+  add("5.json", "k", 7, "fifth"), add("4.json", "k", 7, "fourth"), add("3.txt", "k", 7, "text");
+  add("2.json", "k", 6, "second"), add("1.json", "j", 7, "first");
+  EXPECT_EQ(find_recording(space, 87).value().commit, "fourth");
+  EXPECT_EQ(find_recording(space, 86).value().commit, "second");
+  EXPECT_FALSE(find_recording(space, 90).has_value());
+}
+
+TEST(Recordings, ArePlayedBackRoundByRound) {
+  RecordedProblem problem;
+  problem.configurations["a"].us = {1, 2, 3};
+  problem.configurations["b"] = {{4}, "broke"};
+  problem.configurations["c"];
+  problem.configurations["e"].us = {9, 8, 7, 6};
+  ReplayTimer timer(problem, {"a", "b", "c", "d", "e"});
+  using Us = std::vector<double>;
+  const auto first = timer.time({0, 1, 2, 3, 4}, 2);
+  EXPECT_EQ(first[0].us, (Us{1, 2}));
+  EXPECT_EQ(first[1].failure, "broke");
+  EXPECT_EQ(first[2].failure, "has no samples");
+  EXPECT_EQ(first[3].failure, "was not recorded");
+  for (const std::size_t c : {1, 2, 3}) EXPECT_TRUE(first[c].us.empty()) << c;
+  EXPECT_EQ(first[4].us, (Us{9, 8}));
+  EXPECT_EQ(first[4].failure, "");
+  EXPECT_EQ(timer.time({4, 0}, 3)[1].us, (Us{3, 1, 2}));
+  // As many rounds as the longest has, from the sixth on.
+  const auto ladder = timer.time_as_ladder({0, 4});
+  EXPECT_EQ(ladder[0].us, (Us{3, 1, 2, 3}));
+  EXPECT_EQ(ladder[1].us, (Us{8, 7, 6, 9}));
 }
 
 TEST(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
@@ -1359,6 +1612,63 @@ TEST(Tuner, AReportSaysWhatBecameOfEveryConfiguration) {
   const std::string nothing = printed();
   says(nothing, "  nothing can run\n");
   EXPECT_EQ(nothing.find("fate"), std::string::npos);
+}
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+using Indices = std::vector<std::size_t>;
+
+TEST(Recordings, TimesAreMediansOfTheTrainingShapesOrTheOthers) {
+  ByHand hand;
+  hand.recording.problems[0].configurations[hand.space[1].id()].us = {50, 70, 10, 60, 55};
+  hand.recording.problems[1].configurations[hand.space[1].id()] = {{}, "failed"};
+  hand.recording.problems[2].configurations.erase(hand.space[1].id());
+  const TimeMatrix times = recorded_times(hand.space, hand.recording);
+  EXPECT_EQ(times.sizes, (std::vector<Size>{{1, 16}, {4, 64}, {16, 128}}));
+  using Rows = std::vector<std::vector<double>>;
+  EXPECT_EQ(times.us, (Rows{{100, 100, 100}, {55, kNever, kNever}, {100, 40, 90}}));
+  const TimeMatrix held_out = recorded_times(hand.space, hand.recording, true);
+  EXPECT_EQ(held_out.sizes, (std::vector<Size>{{2, 200}, {8, 100}}));
+  EXPECT_EQ(held_out.us, (Rows{{100, 100}, {200, 50}, {50, 100}}));
+}
+
+TEST(Recordings, TheBestFixedByHand) {
+  const auto best = [](const std::vector<std::vector<double>>& us) {
+    return best_fixed({std::vector<Size>(us[0].size()), us});
+  };
+  EXPECT_EQ(best({{4, 4}, {1, 9}, {2, 9}}), 1u);    // products 16, 9 and 18
+  EXPECT_EQ(best({{4, 4}, {8, 2}, {2, 8}}), 0u);    // all alike: the first
+  EXPECT_EQ(best({{kNever, kNever}, {3, 3}}), 1u);  // what never runs is not the best
+  // Where the first cannot run, the first that can stands in: 2 * 5.
+  EXPECT_EQ(best({{2, kNever}, {3, 5}, {11, 1}}), 0u);
+  EXPECT_EQ(best({{2, kNever}, {3, 5}, {9, 1}}), 2u);
+  EXPECT_EQ(best({{kNever, 4}, {kNever, 3}}), 1u);  // nothing runs the first shape
+}
+
+TEST(Recordings, TheSpaceShrinksByHand) {
+  const auto kept = [](const std::vector<std::vector<double>>& us, std::size_t count) {
+    return shrink({std::vector<Size>(us[0].size()), us}, count);
+  };
+  // The first that runs at all, the best fixed one (8 * 8 * 8), then what brings most: 8 times as
+  // fast on the first shape, 4 times on the second, 8 / 7 times on the third. The last never wins.
+  const std::vector<std::vector<double>> us = {{kNever, kNever, kNever},
+                                               {10, 10, 10},
+                                               {8, 8, 8},
+                                               {9, 9, 7},
+                                               {40, 2, 40},
+                                               {1, 30, 30},
+                                               {10, 10, 10}};
+  EXPECT_EQ(kept(us, 2), (Indices{1, 2}));
+  EXPECT_EQ(kept(us, 3), (Indices{1, 2, 5}));
+  EXPECT_EQ(kept(us, 4), (Indices{1, 2, 5, 4}));
+  EXPECT_EQ(kept(us, 5), (Indices{1, 2, 5, 4, 3}));
+  EXPECT_EQ(kept(us, 9), (Indices{1, 2, 5, 4, 3}));
+  // Where nothing that is kept can run, that counts as ten times as slow: more than 8, less
+  // than 12.
+  EXPECT_EQ(kept({{8, kNever, 1}, {1, kNever, 9}, {9, 5, 1}}, 2), (Indices{0, 2}));
+  EXPECT_EQ(kept({{12, kNever, 1}, {1, kNever, 13}, {13, 5, 1}}, 2), (Indices{0, 1}));
+  // A shape that nothing can run decides nothing, and an empty space keeps nothing.
+  EXPECT_EQ(kept({{kNever, 4}, {kNever, 3}, {kNever, 5}}, 3), (Indices{0, 1}));
+  EXPECT_EQ(kept({{kNever}, {kNever}}, 2), Indices{});
 }
 
 TEST(Recordings, TheSpaceShrinksToWhatEverWins) {
@@ -1826,6 +2136,27 @@ TEST(TuneCache, AFolderThatCannotBeWrittenCostsTheCacheAndNothingElse) {
   EXPECT_EQ(decide(space, *problem, at, Cache(file), gpu.machine).candidate, 2u);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("what was found is not kept"),
             std::string::npos);
+}
+
+TEST(TuneCache, IsWrittenPieceByPieceAndAsAWholeOrNotAtAll) {
+  Folder folder;
+  const Cache whole(folder / "whole"), pieces(folder / "pieces");
+  whole.add(entry_of("64"));
+  bytes_per_write = 7;
+  pieces.add(entry_of("64"));
+  bytes_per_write = SIZE_MAX;
+  const std::string before = contents(whole.file());
+  EXPECT_EQ(contents(pieces.file()), before);
+  for (const std::size_t room : {std::size_t{0}, before.size() - 1, before.size()}) {
+    bytes_until_full = room;
+    const std::string why = whole.try_add(entry_of("65"));
+    bytes_until_full = SIZE_MAX;
+    EXPECT_EQ(why, "cannot write " + whole.file());
+    EXPECT_EQ(contents(whole.file()), before) << room;
+  }
+  for (const auto& each : fs::directory_iterator(folder / "")) {
+    EXPECT_NE(each.path().extension(), ".tmp") << "what was begun is left";
+  }
 }
 
 TEST(TuneCache, ShapesShareABucketOnlyWhereTheKernelWouldNotCare) {
