@@ -172,24 +172,24 @@ inline Chapter chapter_9() {
   auto stay = rms_sidebar<float>("stay", "sidebar: RMSNorm, a cluster for one row or for eight",
                                  {1024, 131072}, {20, 20480});
   stay.test_sizes = {{1, 8}, {20, 16388}, {33, 4096}, {17, 20480}, {7, 131080}};
-  stay.levels = rows<Stay<float, 1>, Stay<float, 8>>();
+  stay.levels = rows<Stay<RmsNorm<float>, 1>, Stay<RmsNorm<float>, 8>>();
   auto stay_b16 =
       rms_sidebar<bf16>("stay_bf16", "sidebar: the same, bf16", {1024, 262144}, {20, 20480});
   stay_b16.test_sizes = stay.test_sizes;
-  stay_b16.levels = rows<Stay<bf16, 1>, Stay<bf16, 8>>();
+  stay_b16.levels = rows<Stay<RmsNorm<bf16>, 1>, Stay<RmsNorm<bf16>, 8>>();
 
   auto stay_rows = row_ladder<Problem<float>>(
       "stay_softmax", "sidebar: softmax, a cluster for one row or for eight", {512, 262144},
       {20, 20480});
   stay_rows.trace_size = {20, 20480};
   stay_rows.test_sizes = stay.test_sizes;
-  stay_rows.levels = rows<StaySoftmax<float, 1>, StaySoftmax<float, 8>>();
+  stay_rows.levels = rows<Stay<Softmax<float>, 1>, Stay<Softmax<float>, 8>>();
   auto stay_rows_b16 = row_ladder<Problem<bf16>>("stay_softmax_bf16", "sidebar: the same, bf16",
                                                  {1024, 262144}, {20, 20480});
   stay_rows_b16.dtype = "bf16";
   stay_rows_b16.trace_size = {20, 20480};
   stay_rows_b16.test_sizes = stay.test_sizes;
-  stay_rows_b16.levels = rows<StaySoftmax<bf16, 1>, StaySoftmax<bf16, 8>>();
+  stay_rows_b16.levels = rows<Stay<Softmax<bf16>, 1>, Stay<Softmax<bf16>, 8>>();
 
   auto three = rms_sidebar<float>("three_blocks", "sidebar: RMSNorm in order, by three blocks",
                                   {4096, 4096}, {40, 4096});

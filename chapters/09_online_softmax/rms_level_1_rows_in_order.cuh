@@ -59,16 +59,34 @@ __device__ __forceinline__ typename C::Op::Partial read_stage(const uint4* stage
   return op.reduce(x);
 }
 
-/// Stores x times `factor` and the weights. `to`: this thread's first element.
+/// Loads this thread's weights of `count` accesses, if the operation has any.
 template <class C>
-__device__ __forceinline__ void store_normalised(typename C::T* to, int thread, int count,
-                                                 float factor, const Weights<C>& weights,
-                                                 Elements<C>& x) {
+__device__ __forceinline__ void load_weights(const typename C::Op& op, int thread, int count,
+                                             Weights<C>& weights) {
+  if constexpr (C::Op::kWeights) {
+#pragma unroll
+    for (int v = 0; v < C::kVectors; ++v) {
+      const int i = thread + v * C::kThreads;
+      if (i < count)
+        weights[v] = load_vector<Pack<typename C::T, C::kPack>>(op.weight + i * C::kPack);
+    }
+  }
+}
+
+/// Finishes x with `factor` and the weights, and stores it. `to`: this thread's first element.
+template <class C>
+__device__ __forceinline__ void store_finished(const typename C::Op& op, typename C::T* to,
+                                               int thread, int count, float factor,
+                                               const Weights<C>& weights, Elements<C>& x) {
 #pragma unroll
   for (int v = 0; v < C::kVectors; ++v) {
     if (thread + v * C::kThreads < count) {
+      if constexpr (C::Op::kWeights) {
 #pragma unroll
-      for (int j = 0; j < C::kPack; ++j) x[v][j] *= factor * as_float(weights[v][j]);
+        for (int j = 0; j < C::kPack; ++j) x[v][j] *= factor * as_float(weights[v][j]);
+      } else {
+        op.finish(x[v], factor, 0);
+      }
       store_pack(to + v * C::kThreads * C::kPack, x[v]);
     }
   }
@@ -116,15 +134,9 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     fence_mbarrier_init();
     for (int s = 0; s < C::kStages; ++s) load(s);
   }
-  op.skip(thread * C::kPack);
   out += thread * C::kPack;
   Weights<C> weights;
-#pragma unroll
-  for (int v = 0; v < C::kVectors; ++v) {
-    if (thread + v * C::kThreads < vectors) {
-      weights[v] = load_vector<Pack<T, C::kPack>>(op.weight + v * C::kThreads * C::kPack);
-    }
-  }
+  load_weights<C>(op, thread, vectors, weights);
   __syncthreads();  // the barriers are initialised
 
   for (int stage = 0, parity = 0, table = 0;; table ^= 1) {
@@ -145,7 +157,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     if (thread == 0) load(stage);
 
     const float factor = op.factor(mine, whole);
-    store_normalised<C>(out + here * shape.out_pitch, thread, vectors, factor, weights, x);
+    store_finished<C>(op, out + here * shape.out_pitch, thread, vectors, factor, weights, x);
     if (++stage == C::kStages) stage = 0, parity ^= 1;
   }
   if (thread == 0) {  // the last group leaves zeros for the next launch

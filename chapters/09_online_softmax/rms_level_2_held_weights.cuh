@@ -77,13 +77,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   __syncthreads();  // the barriers are initialised
   cluster_arrive_relaxed();
   Weights<C> weights;
-  if constexpr (C::Op::kWeights) {
-#pragma unroll
-    for (int v = 0; v < C::kVectors; ++v) {
-      const int i = thread + v * C::kThreads;
-      if (i < count) weights[v] = load_vector<Pack<T, C::kPack>>(op.weight + i * C::kPack);
-    }
-  }
+  load_weights<C>(op, thread, count, weights);
   // The first rows are the same in every launch. The counter gives the others, to the first block.
   int next = cluster + C::kStages * clusters;  // the row of the next load
   const bool asks = rank == 0 && thread == 0;
@@ -123,18 +117,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     whole = op.template merge_lanes<kMaxCluster>(whole);
 
     const float factor = op.factor(mine, whole);
-    T* const to = out + row * shape.out_pitch;
-    if constexpr (C::Op::kWeights) {
-      store_normalised<C>(to, thread, count, factor, weights, x);
-    } else {
-#pragma unroll
-      for (int v = 0; v < C::kVectors; ++v) {
-        if (thread + v * C::kThreads < count) {
-          op.finish(x[v], factor, 0);
-          store_pack(to + v * C::kThreads * C::kPack, x[v]);
-        }
-      }
-    }
+    store_finished<C>(op, out + row * shape.out_pitch, thread, count, factor, weights, x);
     if (++stage == C::kStages) stage = 0, stage_parity ^= 1;
     table ^= 1;
     if (table == 0) table_parity ^= 1;
