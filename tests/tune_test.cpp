@@ -1383,6 +1383,20 @@ TEST(Recordings, AreFilesThatAPersonCanRead) {
   EXPECT_EQ(again.device.cc_minor, 7);
   ASSERT_NE(again.find({4, 64}), nullptr);
   EXPECT_EQ(again.find({64, 4}), nullptr);
+  std::ofstream(folder / "2.json")
+      << std::string(text).replace(text.find("recording 1"), 11, "recording 2");
+  for (const auto& [file, why] :
+       {std::pair{"2.json",
+                  "schema \"kernel-cookbook recording 2\", not \"kernel-cookbook "
+                  "recording 1\""},
+        std::pair{"none.json", "cannot be opened"}}) {
+    try {
+      read_recording(folder / file);
+      ADD_FAILURE() << file;
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), "recording " + (folder / file) + ": " + why);
+    }
+  }
   write_recording(again, folder / "again.json");  // so nothing was lost
   EXPECT_EQ(contents(folder / "again.json"), text);
   // The first file of the kernel and the architecture counts; what is no .json does not.

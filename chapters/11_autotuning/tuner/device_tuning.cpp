@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <limits>
 #include <thread>
 
 #include "chapters/11_autotuning/tuner/tuner.hpp"
@@ -84,7 +85,6 @@ class GpuTimer : public Timer {
       all[place[i]].failure = measured[i].error;
       if (!measured[i].error.empty()) all[place[i]].us.clear();
     }
-    library_samples.clear();
     for (std::size_t i = 0; i < libraries.size(); ++i) {
       const Measurement& m = measured[place.size() + i];
       library_samples[libraries[i].name] = {m.error.empty() ? m.cold_us : std::vector<double>{},
@@ -191,12 +191,10 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
       // The fastest is what everyone will look at: it has to be right at this very size.
       while (true) {
         std::string fastest;
-        for (const std::size_t c : alive) {
-          const auto& us = recorded.configurations[space[c].id()].us;
-          if (us.empty()) continue;
-          if (fastest.empty() || median(us) < median(recorded.configurations[fastest].us)) {
-            fastest = space[c].id();
-          }
+        double least = std::numeric_limits<double>::infinity();
+        for (const std::size_t c : alive) {  // the median of no samples is infinite
+          const double us = median(recorded.configurations[space[c].id()].us);
+          if (us < least) least = us, fastest = space[c].id();
         }
         if (fastest.empty()) break;
         const std::string wrong = verifier.confirm(static_cast<std::size_t>(space.find(fastest)));
