@@ -507,6 +507,25 @@ TEST(TileChoice, PredictionsByHand) {
   EXPECT_DOUBLE_EQ(predicted_us(turned, 128 * 11, 144 * 12, 64, 132), 4 + 2 * (0.5 + 2));
 }
 
+TEST(TileChoice, ExtentsBeyond32BitsAreNotCutShort) {
+  constexpr std::int64_t kLong = std::int64_t{1} << 33;  // 2^26 tiles of 128, 2^27 k-blocks of 64
+  const TileKernel one{Tiles::turned_128x128, 128, 128, 1, false, true, 4.0, 0.5, 0.125, 2.0};
+  EXPECT_DOUBLE_EQ(predicted_us(one, kLong, 128, 64, 128), 4 + (1 << 19) * 2.625);
+  EXPECT_DOUBLE_EQ(predicted_us(one, 128, kLong, 64, 128), 4 + (1 << 19) * 2.625);
+  EXPECT_DOUBLE_EQ(predicted_us(one, 128, 128 * 128, kLong, 128), 4 + (1 << 27) * 0.625 + 2);
+  EXPECT_EQ(choose_tiles(4096, 4096, kLong, 132), choose_tiles(4096, 4096, 1 << 20, 132));
+  EXPECT_NE(choose_tiles(4096, 4096, kLong, 132), choose_tiles(4096, 4096, 1, 132));
+  EXPECT_EQ(choose_tiles(kLong, 8192, 8192, 132), choose_tiles(1 << 20, 8192, 8192, 132));
+  EXPECT_NE(choose_tiles(kLong, 8192, 8192, 132), choose_tiles(1, 8192, 8192, 132));
+  EXPECT_EQ(choose_tiles(8192, kLong, 8192, 132), choose_tiles(8192, 1 << 20, 8192, 132));
+  EXPECT_NE(choose_tiles(8192, kLong, 8192, 132), choose_tiles(8192, 1, 8192, 132));
+  EXPECT_DOUBLE_EQ(choose_splitting(64, 64 * 66, kLong, 132).us,
+                   8.67 + (1 << 26) * (0.1138 + 0.1262));
+  EXPECT_FALSE(std::isfinite(choose_splitting(32 * kLong, 64, 8192, 132).us));  // 2^32 tiles
+  EXPECT_FALSE(std::isfinite(choose_splitting(64, 32 * kLong, 8192, 132).us));
+  EXPECT_EQ(skinny_width(kLong), 64);
+}
+
 TEST(TileChoice, FewVectorsGetTheNarrowestTileThatHoldsThem) {
   const std::vector<std::pair<int, int>> limits = {{2, 8},   {8, 8},   {9, 16},  {16, 16},
                                                    {17, 32}, {32, 32}, {33, 64}, {64, 64}};
