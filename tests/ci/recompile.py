@@ -11,6 +11,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -35,8 +36,17 @@ def commands(build):
             del arguments[at:at + 2]
         arguments = [each for each in arguments if each != "-MD"]
         is_cuda = "nvcc" in Path(arguments[0]).name
-        found.setdefault(tuple(arguments), (entry["file"], is_cuda, arguments, entry["directory"]))
+        for file in files_of(entry["file"]):
+            alone = [file if each == entry["file"] else each for each in arguments]
+            found.setdefault(tuple(alone), (file, is_cuda, alone, entry["directory"]))
     return list(found.values())
+
+
+def files_of(file):
+    """The files that CMake compiles together as `file`, if it wrote that: each must compile alone, too."""
+    if Path(file).parent.name != "Unity":
+        return [file]
+    return re.findall(r'^#include "(.+)"$', Path(file).read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def chosen_for_host(files):
