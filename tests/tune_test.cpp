@@ -2156,9 +2156,9 @@ TEST(TuneCache, IsWrittenPieceByPieceAndAsAWholeOrNotAtAll) {
   Folder folder;
   const Cache whole(folder / "whole"), pieces(folder / "pieces");
   whole.add(entry_of("64"));
-  bytes_per_write = 7;
-  pieces.add(entry_of("64"));
-  bytes_per_write = SIZE_MAX;
+  bytes_per_write = 7, bytes_until_full = 1 << 20;  // an end to what never ends
+  EXPECT_EQ(pieces.try_add(entry_of("64")), "");
+  bytes_per_write = bytes_until_full = SIZE_MAX;
   const std::string before = contents(whole.file());
   EXPECT_EQ(contents(pieces.file()), before);
   for (const std::size_t room : {std::size_t{0}, before.size() - 1, before.size()}) {
