@@ -1489,12 +1489,14 @@ TEST(Refusals, AreNamed) {
 // ---- flags, named barriers, reductions
 // ----------------------------------------------------------------
 
+// The last block begins: without the wait the first would, which runs first here.
 __global__ void chain(uint32_t* flags, int* value) {
-  if (threadIdx.x == 0 && blockIdx.x > 0) spin_wait_until_equal(&flags[blockIdx.x - 1], 1u);
+  const unsigned place = gridDim.x - 1 - blockIdx.x;
+  if (threadIdx.x == 0 && place > 0) spin_wait_until_equal(&flags[place - 1], 1u);
   __syncthreads();
   if (threadIdx.x == 0) {
-    *value = *value * 3 + static_cast<int>(blockIdx.x);
-    store_release(&flags[blockIdx.x], 1u);
+    *value = *value * 3 + static_cast<int>(place);
+    store_release(&flags[place], 1u);
   }
 }
 
