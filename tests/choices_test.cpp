@@ -83,7 +83,11 @@ TEST(Choices, ARowIsReadTwiceOnlyWhereNothingHoldsIt) {
     // From L2: rows of bf16 that would leave level 5's blocks half empty.
     const bool in_l2 = c.element_bytes == 2 && c.cols > 8192 && c.cols <= 10240 &&
                        c.rows * c.cols * 2 <= std::int64_t{1024} * 1024 * c.sm_count;
-    if (in_l2) return;
+    // Or level 8's clusters of two: more than a row per SM, and four rounds of 64 KB per SM.
+    const bool two_blocks = c.element_bytes == 2 && c.cols > 16384 && c.cols < 32768 + 8 &&
+                            c.rows > c.sm_count &&
+                            c.rows * c.cols * 2 <= std::int64_t{256} * 1024 * c.sm_count;
+    if (in_l2 || two_blocks) return;
     EXPECT_FALSE(can_hold(RowKernel::on_chip, c)) << c.rows << "x" << c.cols;
     EXPECT_FALSE(can_hold(RowKernel::cluster, c)) << c.rows << "x" << c.cols;
     EXPECT_FALSE(can_hold(RowKernel::in_shared, c) && c.cols * c.element_bytes <= 1 << 20)
@@ -301,8 +305,15 @@ TEST(Choices, LimitsOfChapter9) {
   EXPECT_EQ(chosen(kHuge, 64, 2, vectors), RowKernel::short_rows);
   EXPECT_EQ(chosen(100000, 63, 2, peeled), RowKernel::on_chip);  // rows that are not adjacent
   // in_shared: rows of 4 KB to 1 MB.
-  EXPECT_EQ(chosen(1000, 1024, 4, vectors), RowKernel::in_shared);
-  EXPECT_EQ(chosen(1000, 1020, 4, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(20000, 1024, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(20000, 1020, 4, vectors), RowKernel::on_chip);
+  // fp32 where the end counts: four rounds of 64 KB per SM, eight up to 2,048 columns.
+  EXPECT_EQ(chosen(16896, 1024, 4, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(16897, 1024, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(8448, 2048, 4, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(8449, 2048, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(4215, 2052, 4, vectors), RowKernel::on_chip);
+  EXPECT_EQ(chosen(4216, 2052, 4, vectors), RowKernel::in_shared);
   EXPECT_EQ(chosen(1000, 262144, 4, vectors), RowKernel::in_shared);
   EXPECT_EQ(chosen(1000, 262148, 4, vectors), RowKernel::any_length);
   EXPECT_EQ(chosen(1000, 524288, 2, vectors), RowKernel::in_shared);
@@ -320,15 +331,25 @@ TEST(Choices, LimitsOfChapter9) {
   EXPECT_EQ(chosen(8448, 8192, 2, vectors), RowKernel::on_chip);
   EXPECT_EQ(chosen(8449, 8192, 2, vectors), RowKernel::in_shared);
   EXPECT_EQ(chosen(1000, 16384, 2, vectors), RowKernel::on_chip);
-  EXPECT_EQ(chosen(1000, 16392, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1055, 16392, 2, vectors), RowKernel::any_length);  // from L2: four rounds
+  EXPECT_EQ(chosen(1056, 16392, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(133, 24576, 2, vectors), RowKernel::any_length);
+  EXPECT_EQ(chosen(133, 24584, 2, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(132, 20001, 2, peeled), RowKernel::on_chip);
+  EXPECT_EQ(chosen(133, 20001, 2, peeled), RowKernel::any_length);
+  EXPECT_EQ(chosen(200, 32775, 2, peeled), RowKernel::any_length);
+  EXPECT_EQ(chosen(200, 32776, 2, peeled), RowKernel::in_shared);
   EXPECT_EQ(chosen(1000, 16383, 2, peeled), RowKernel::on_chip);
-  EXPECT_EQ(chosen(1000, 16385, 2, peeled), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 16391, 2, peeled), RowKernel::on_chip);  // 16,384 in vectors
+  EXPECT_EQ(chosen(1100, 16393, 2, peeled), RowKernel::in_shared);
   EXPECT_EQ(chosen(1000, 8191, 4, peeled), RowKernel::on_chip);
-  EXPECT_EQ(chosen(1000, 8193, 4, peeled), RowKernel::in_shared);
-  EXPECT_EQ(chosen(1000, 8192, 4, vectors), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1000, 16387, 4, peeled), RowKernel::on_chip);
+  EXPECT_EQ(chosen(1000, 16389, 4, peeled), RowKernel::in_shared);
+  EXPECT_EQ(chosen(1057, 8192, 4, vectors), RowKernel::in_shared);
   // A row per SM.
   EXPECT_EQ(chosen(132, 16379, 4, peeled), RowKernel::on_chip);
-  EXPECT_EQ(chosen(133, 16379, 4, peeled), RowKernel::in_shared);
+  EXPECT_EQ(chosen(2112, 16379, 4, peeled), RowKernel::on_chip);  // 16 rounds
+  EXPECT_EQ(chosen(2113, 16379, 4, peeled), RowKernel::in_shared);
   EXPECT_EQ(chosen(16, 16384, 4, vectors), RowKernel::in_shared);  // in clusters of eight
   EXPECT_EQ(chosen(17, 16384, 4, vectors), RowKernel::on_chip);
   EXPECT_EQ(chosen(66, 16384, 4, vectors), RowKernel::on_chip);
@@ -345,7 +366,8 @@ TEST(Choices, LimitsOfChapter9) {
   // Four rounds of 64 KB per SM.
   EXPECT_EQ(chosen(704, 12288, 4, vectors), RowKernel::on_chip);
   EXPECT_EQ(chosen(705, 12288, 4, vectors), RowKernel::in_shared);
-  EXPECT_EQ(chosen(704, 12287, 4, peeled), RowKernel::in_shared);
+  EXPECT_EQ(chosen(2816, 12287, 4, peeled), RowKernel::on_chip);
+  EXPECT_EQ(chosen(2817, 12287, 4, peeled), RowKernel::in_shared);
   EXPECT_EQ(chosen(528, 16384, 4, vectors), RowKernel::on_chip);
   EXPECT_EQ(chosen(527, 16388, 4, vectors), RowKernel::in_shared);
   // bf16 just above 8,192 columns: more than two rows per SM, and up to 16 rounds.
@@ -412,6 +434,11 @@ TEST(Choices, LimitsOfRmsNorm) {
   EXPECT_FALSE(held_weights_pay(norm(61, 262144, 2, vectors)));
   EXPECT_TRUE(held_weights_pay(norm(2000, 16392, 2, vectors)));
   EXPECT_FALSE(held_weights_pay(norm(4000, 16384, 2, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(1000, 131072, 2, vectors)));
+  EXPECT_FALSE(held_weights_pay(norm(1000, 131080, 2, vectors)));  // half of 16 blocks' registers
+  EXPECT_FALSE(held_weights_pay(norm(1000, 172024, 2, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(1000, 172032, 2, vectors)));
+  EXPECT_TRUE(held_weights_pay(norm(1000, 131076, 4, vectors)));
   EXPECT_FALSE(held_weights_pay(norm(100, 262143, 4, peeled)));
   EXPECT_FALSE(held_weights_pay(row_case(100, 262144, 4, vectors)));
   for (RowCase c : {norm(100000, 4096, 4, vectors), norm(100, 262144, 4, vectors)}) {
@@ -430,6 +457,94 @@ TEST(Choices, LimitsOfRmsNorm) {
   EXPECT_EQ(choose_row_kernel(norm(10000, 8192, 4, vectors)), RowKernel::on_chip);
   EXPECT_EQ(choose_row_kernel(norm(10000, 16384, 2, vectors)), RowKernel::on_chip);
   EXPECT_EQ(choose_row_kernel(norm(10000, 16383, 4, peeled)), RowKernel::on_chip);
+}
+
+// Level 12: rows so few that every block is resident, at 132 SMs.
+TEST(Choices, LimitsOfFewRows) {
+  constexpr Access vectors = Access::vectors, peeled = Access::peeled;
+  const auto few = [](std::int64_t rows, std::int64_t cols, int bytes, bool exponentials = true) {
+    RowCase c = row_case(rows, cols, bytes, Access::vectors);
+    c.exponentials = exponentials;
+    return std::pair{elements_for_few_rows(c), blocks_for_few_rows(c)};
+  };
+  using Both = std::pair<int, int>;  // elements per thread, blocks per row
+  const auto elements = [&](std::int64_t rows, std::int64_t cols, int bytes,
+                            bool exponentials = true) {
+    return few(rows, cols, bytes, exponentials).first;
+  };
+  EXPECT_EQ(elements(1, 8192, 4), 0);
+  EXPECT_EQ(few(1, 8196, 4), (Both{16, 3}));
+  EXPECT_EQ(few(1, 12288, 4), (Both{16, 3}));
+  EXPECT_EQ(few(1, 12292, 4), (Both{16, 4}));
+  EXPECT_EQ(few(1, 65536, 4), (Both{16, 16}));
+  EXPECT_EQ(elements(1, 65540, 4), 0);
+  // Up to 16,384 columns: two rows per SM in fp32, one and a half in bf16 and without exponentials.
+  EXPECT_EQ(elements(264, 16384, 4), 16);
+  EXPECT_EQ(elements(265, 16384, 4), 0);
+  EXPECT_EQ(elements(198, 16384, 2), 16);
+  EXPECT_EQ(elements(199, 16384, 2), 0);
+  EXPECT_EQ(elements(198, 16384, 4, false), 16);
+  EXPECT_EQ(elements(199, 16384, 4, false), 0);
+  // Up to 32,768: four blocks per SM, then 32 elements per thread (fp32 softmax: 16).
+  EXPECT_EQ(few(66, 32768, 2), (Both{16, 8}));
+  EXPECT_EQ(few(67, 32768, 2), (Both{32, 4}));
+  EXPECT_EQ(few(264, 32768, 2), (Both{32, 4}));
+  EXPECT_EQ(elements(265, 32768, 2), 0);
+  EXPECT_EQ(few(264, 32768, 4), (Both{16, 8}));
+  EXPECT_EQ(elements(265, 32768, 4), 0);
+  EXPECT_EQ(few(67, 32768, 4, false), (Both{32, 4}));
+  EXPECT_EQ(few(198, 32768, 4, false), (Both{32, 4}));
+  EXPECT_EQ(elements(199, 32768, 4, false), 0);
+  // Beyond: while all blocks are resident.
+  EXPECT_EQ(few(33, 65536, 2), (Both{16, 16}));
+  EXPECT_EQ(elements(34, 65536, 2), 0);
+  // RMSNorm: twice the blocks, down to 4 KB each, four per SM.
+  EXPECT_EQ(few(1, 16384, 4, false), (Both{16, 16}));
+  EXPECT_EQ(few(1, 16384, 2, false), (Both{16, 8}));
+  EXPECT_EQ(few(33, 16384, 4, false), (Both{16, 16}));
+  EXPECT_EQ(few(34, 16384, 4, false), (Both{16, 8}));
+  EXPECT_EQ(few(66, 16384, 4, false), (Both{16, 8}));
+  EXPECT_EQ(few(67, 16384, 4, false), (Both{16, 4}));
+  RowCase c = row_case(1, 16383, 4, peeled);
+  EXPECT_EQ(elements_for_few_rows(c), 0);
+  c = row_case(1, 16384, 4, vectors);
+  c.has_clusters = false;
+  EXPECT_EQ(elements_for_few_rows(c), 0);
+  // Short rows: 1,280 threads per SM, below 16 columns half as many; softmax only.
+  const auto single = [](std::int64_t rows, std::int64_t cols) {
+    return single_accesses_pay(row_case(rows, cols, 2, Access::peeled));
+  };
+  EXPECT_TRUE(single(21120, 17));
+  EXPECT_FALSE(single(21121, 17));
+  EXPECT_TRUE(single(21120, 16));
+  EXPECT_TRUE(single(10560, 15));
+  EXPECT_FALSE(single(10561, 15));
+  EXPECT_TRUE(single(21120, 32));
+  EXPECT_TRUE(single(10560, 33));
+  EXPECT_FALSE(single(10561, 33));
+  EXPECT_TRUE(single(10560, 64));
+  EXPECT_TRUE(single(5280, 65));
+  EXPECT_FALSE(single(5281, 65));
+  EXPECT_TRUE(single(5280, 128));
+  EXPECT_FALSE(single(1, 129));
+  EXPECT_FALSE(single(kHuge, 17));
+  c = row_case(1, 17, 2, peeled);
+  c.exponentials = false;
+  EXPECT_FALSE(single_accesses_pay(c));
+}
+
+// What level 12 plans holds the row, and no cluster is too large.
+TEST(Choices, FewRowsHoldTheRow) {
+  for_all_rows([](const RowCase& c) {
+    if (single_accesses_pay(c)) {
+      EXPECT_LE(c.cols, 4 * lanes_of_single_accesses(c.cols));
+    }
+    const int elements = elements_for_few_rows(c);
+    if (elements == 0) return;
+    const int blocks = blocks_for_few_rows(c);
+    EXPECT_TRUE(blocks >= 2 && blocks <= 16) << c.rows << "x" << c.cols;  // a cluster
+    EXPECT_LE(c.cols, std::int64_t{256} * elements * blocks) << c.rows << "x" << c.cols;
+  });
 }
 
 // Softmax: clusters stay where level 8 has the largest ones, and several rows for each.

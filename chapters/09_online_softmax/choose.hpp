@@ -28,6 +28,7 @@ struct RowCase {
 
 // Beyond, level 5 was measured as fast: 128 bytes are 8 accesses, one per lane of its.
 constexpr std::int64_t kShortBytes = 128;
+constexpr std::int64_t kSingleRow = 128;          // elements, with single accesses
 constexpr std::int64_t kPackedRow = 64;           // elements, off boundaries
 constexpr std::int64_t kRegisterRow = 32768;      // elements: longest row in one block's registers
 constexpr std::int64_t kClusterRow = 262144;      // elements: in the registers of 16 blocks
@@ -52,6 +53,52 @@ constexpr bool more_rounds_than(int rounds, const RowCase& c) {
   return c.rows * c.cols * c.element_bytes > std::int64_t{rounds} * 64 * 1024 * c.sm_count;
 }
 
+/// Lanes per row with single accesses, four elements each.
+constexpr int lanes_of_single_accesses(std::int64_t cols) {
+  return cols <= 32 ? 8 : cols <= 64 ? 16 : 32;
+}
+
+/// Softmax of so few short rows that all threads are resident and the launch is a few microseconds.
+/// Then the shortest code wins: one access per element, no shared memory, no barrier.
+constexpr bool single_accesses_pay(const RowCase& c) {
+  const std::int64_t per_sm = c.cols >= 16 ? 1280 : 640;  // threads
+  return c.exponentials && c.cols <= kSingleRow &&
+         c.rows * lanes_of_single_accesses(c.cols) <= per_sm * c.sm_count;
+}
+
+constexpr std::int64_t kFewRow = 65536;  // elements: 16 blocks of 4,096
+
+/// Few rows beyond 8,192 elements: elements per thread of blocks of 256 threads, which hold a row
+/// in their registers; 0 where other kernels are as fast. 16 elements are the shorter code and more
+/// SMs per row; with 32, more of the blocks are resident.
+constexpr int elements_for_few_rows(const RowCase& c) {
+  if (!c.has_clusters || c.access != Access::vectors) return 0;
+  if (c.cols <= 8192 || c.cols > kFewRow) return 0;
+  const std::int64_t blocks = (c.cols + 4095) / 4096, resident = 4 * c.sm_count;
+  const bool one_and_a_half = 2 * c.rows <= 3 * c.sm_count;  // rows per SM
+  if (c.cols <= 16384) {
+    const bool fp32_softmax = c.exponentials && c.element_bytes == 4;
+    return one_and_a_half || (fp32_softmax && c.rows <= 2 * c.sm_count) ? 16 : 0;
+  }
+  if (c.rows * blocks <= resident) return 16;
+  if (c.cols > 32768) return 0;
+  if (!c.exponentials) return one_and_a_half ? 32 : 0;
+  if (c.rows > 2 * c.sm_count) return 0;
+  return c.element_bytes == 4 ? 16 : 32;
+}
+
+/// Blocks per row for that. RMSNorm has so little code that more blocks pay, 4 KB each and more.
+constexpr int blocks_for_few_rows(const RowCase& c) {
+  const int elements = elements_for_few_rows(c);
+  int blocks = elements == 16 ? static_cast<int>((c.cols + 4095) / 4096)
+                              : static_cast<int>((c.cols + 8191) / 8192);
+  while (!c.exponentials && elements == 16 && 2 * blocks <= 16 &&
+         c.rows * 2 * blocks <= 4 * c.sm_count && c.cols * c.element_bytes >= 8192 * blocks) {
+    blocks *= 2;
+  }
+  return blocks;
+}
+
 /// Level 7's blocks per row: a power of two, 16,384 elements each.
 constexpr std::int64_t blocks_of_level_7(std::int64_t cols) {
   std::int64_t blocks = 1;
@@ -74,8 +121,10 @@ constexpr bool rows_in_order_pay(const RowCase& c) {
 /// RMSNorm: the same for rows that a cluster holds, from 240 KB of rows per SM on.
 constexpr bool held_weights_pay(const RowCase& c) {
   const bool enough = c.rows * c.cols * c.element_bytes >= std::int64_t{240} * 1024 * c.sm_count;
+  // Blocks of 512 threads, one per SM: half full, they are slower than level 8's small slices.
+  const bool half_full = c.element_bytes == 2 && c.cols > 131072 && c.cols < 172032;
   return c.has_clusters && c.large_shared && !c.exponentials && c.access == Access::vectors &&
-         c.cols > 16384 && c.cols <= kClusterRow && enough;
+         c.cols > 16384 && c.cols <= kClusterRow && enough && !half_full;
 }
 
 /// Softmax of rows for which level 8 has its largest clusters: whether clusters stay. In bf16 short
@@ -113,6 +162,12 @@ constexpr RowKernel choose_row_kernel(const RowCase& c) {
         c.rows * blocks <= 2 * c.sm_count) {
       return RowKernel::cluster;
     }
+    // A bf16 row that L2 holds for its second pass: level 4's blocks end sooner than level 8's.
+    const std::int64_t longest = c.access == Access::peeled ? kRegisterRow : 24576;
+    if (c.exponentials && c.element_bytes == 2 && in_vectors > kRegisterRow / 2 &&
+        in_vectors <= longest && c.rows > c.sm_count && !more_rounds_than(4, c)) {
+      return RowKernel::any_length;
+    }
     // A row of 64 KB is computed sooner by one block of level 5 than by two or four of level 8.
     const bool one_block = c.exponentials && c.cols <= 16384 && cluster < 8;
     if (!fits_registers || (cluster > 1 && !one_block)) return RowKernel::in_shared;
@@ -121,10 +176,10 @@ constexpr RowKernel choose_row_kernel(const RowCase& c) {
     // replaced only a few times. Few rows: one load per block, and the shortest way from it wins.
     const bool few_rounds = !more_rounds_than(16, c);
     const bool more_work = c.element_bytes == 2 || c.access == Access::peeled;
-    const std::int64_t short_enough = c.element_bytes == 2 ? 16384 : 8192;
-    const bool half_blocks = c.cols > 8192 && c.cols <= 16384 && c.access == Access::vectors;
-    const bool very_few = c.rows <= c.sm_count || (half_blocks && !more_rounds_than(4, c));
-    const bool in_registers = (more_work && c.cols <= short_enough && few_rounds) || very_few;
+    const bool half_blocks = in_vectors <= kRegisterRow / 2;
+    const int rounds = c.cols <= 2048 ? 8 : 4;
+    const bool very_few = c.rows <= c.sm_count || (half_blocks && !more_rounds_than(rounds, c));
+    const bool in_registers = (more_work && half_blocks && few_rounds) || very_few;
     // Level 5's blocks of 512 threads would be little more than half full. Once an SM has more than
     // two rows, level 4's smaller blocks are faster: L2 holds what they read twice.
     if (c.exponentials && c.element_bytes == 2 && c.cols > 8192 && c.cols <= 10240 &&

@@ -94,18 +94,20 @@ inline Chapter chapter_9() {
 
   auto f32 = row_ladder<Problem<float>>("softmax", "softmax of every row, fp32", {4096, 32768},
                                         {64, 20480});
-  f32.levels = rows<ThreePasses<float>, BlockPerRow<float>, Online<float>, WarpShuffles<float>,
-                    Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>,
-                    Signals<Softmax<float>>, InShared<Softmax<float>>, ShortRows<Softmax<float>>,
-                    PackedRows<Softmax<float>>, StayingClusters<Softmax<float>>>();
+  f32.levels =
+      rows<ThreePasses<float>, BlockPerRow<float>, Online<float>, WarpShuffles<float>,
+           Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>,
+           Signals<Softmax<float>>, InShared<Softmax<float>>, ShortRows<Softmax<float>>,
+           PackedRows<Softmax<float>>, StayingClusters<Softmax<float>>, FewRows<Softmax<float>>>();
 
   auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {8192, 32768},
                                        {64, 20480});
   b16.dtype = "bf16";
-  b16.levels = rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>,
-                    Vectorised<bf16>, OnChip<Softmax<bf16>>, ClusterOfHalfTheBytes,
-                    Signals<Softmax<bf16>>, InShared<Softmax<bf16>>, ShortRows<Softmax<bf16>>,
-                    PackedRows<Softmax<bf16>>, StayingClusters<Softmax<bf16>>>();
+  b16.levels =
+      rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>, Vectorised<bf16>,
+           OnChip<Softmax<bf16>>, ClusterOfHalfTheBytes, Signals<Softmax<bf16>>,
+           InShared<Softmax<bf16>>, ShortRows<Softmax<bf16>>, PackedRows<Softmax<bf16>>,
+           StayingClusters<Softmax<bf16>>, FewRows<Softmax<bf16>>>();
 
   auto f32_long =
       long_rows_ladder<float>("softmax_long", "softmax of rows too long for an SM, fp32");
@@ -115,17 +117,17 @@ inline Chapter chapter_9() {
   auto rms = row_ladder<RmsProblem<float>>("rmsnorm", "RMSNorm of every row, fp32", {16384, 8192},
                                            {64, 8192});
   rms.trace_size = {12, 4096};
-  rms.levels =
-      rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>, ShortRows<RmsNorm<float>>,
-           PackedRows<RmsNorm<float>>, RowsInOrder<RmsNorm<float>>, HeldWeights<RmsNorm<float>>>();
+  rms.levels = rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>, ShortRows<RmsNorm<float>>,
+                    PackedRows<RmsNorm<float>>, RowsInOrder<RmsNorm<float>>,
+                    HeldWeights<RmsNorm<float>>, FewRows<RmsNorm<float>>>();
 
   auto rms_b16 = row_ladder<RmsProblem<bf16>>("rmsnorm_bf16", "RMSNorm of every row, bf16",
                                               {32768, 8192}, {64, 8192});
   rms_b16.dtype = "bf16";
   rms_b16.trace_size = {12, 4096};
-  rms_b16.levels =
-      rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>, ShortRows<RmsNorm<bf16>>,
-           PackedRows<RmsNorm<bf16>>, RowsInOrder<RmsNorm<bf16>>, HeldWeights<RmsNorm<bf16>>>();
+  rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>, ShortRows<RmsNorm<bf16>>,
+                        PackedRows<RmsNorm<bf16>>, RowsInOrder<RmsNorm<bf16>>,
+                        HeldWeights<RmsNorm<bf16>>, FewRows<RmsNorm<bf16>>>();
 
   auto rms_long =
       long_rms_ladder<float>("rmsnorm_long", "RMSNorm of rows too long for an SM, fp32");

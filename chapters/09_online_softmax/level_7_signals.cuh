@@ -8,6 +8,12 @@
 
 namespace cookbook::softmax {
 
+/// Accesses of each block's slice of a row: whole warps, which are 512 bytes, so that no two blocks
+/// store to one line. The last blocks may have less, or none.
+__device__ __forceinline__ int slice_of(int vectors, int blocks) {
+  return ((vectors + blocks - 1) / blocks + kWarpSize - 1) / kWarpSize * kWarpSize;
+}
+
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     signalled_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
@@ -20,7 +26,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 
   const std::int64_t row = blockIdx.x / blocks;
   const int vectors = static_cast<int>(shape.cols) / C::kPack;
-  const int slice = (vectors + blocks - 1) / blocks;          // contiguous accesses of this block
+  const int slice = slice_of(vectors, blocks);                // contiguous accesses of this block
   const int first = rank * slice + threadIdx.x;               // this thread's first access
   const int left = min(vectors, (rank + 1) * slice) - first;  // accesses up to the end of the slice
   if (threadIdx.x == 0) {

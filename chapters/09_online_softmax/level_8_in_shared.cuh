@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   out += row * shape.out_pitch;
   const int head = C::kPeeled ? elements_before_boundary(in, out, cols) : 0;
   const int vectors = (cols - head) / C::kPack;
-  const int slice = (vectors + blocks - 1) / blocks;  // contiguous accesses of this block
+  const int slice = slice_of(vectors, blocks);  // contiguous accesses of this block
   const int first = rank * slice;
   const int count = max(min(vectors - first, slice), 0);  // their number
   const typename C::Op row_op = op;
@@ -198,7 +198,8 @@ struct InShared : Client::Level {
     } else if (cols <= Row<256, kPeeled>::kCapacity) {
       plan.start = start_in_shared<Row<256, kPeeled>>;
     } else if (cols <= kMaxCluster * Slice<Client>::kCapacity) {
-      plan.cluster = cluster_for(cols, Slice<Client>::kCapacity);
+      // As many blocks as the row needs: the more rows are in flight.
+      plan.cluster = static_cast<int>(ceil_div(cols, std::int64_t{Slice<Client>::kCapacity}));
       plan.start = start_in_shared<Slice<Client, kPeeled>>;
     } else {
       plan.cluster = kMaxCluster;

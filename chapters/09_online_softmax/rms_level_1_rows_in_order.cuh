@@ -96,7 +96,6 @@ template <class C>
 __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     rows_in_order(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
                   Shape shape, typename C::Op op, RowCounter* counter) {
-  using T = typename C::T;
   using Partial = typename C::Op::Partial;
   constexpr int kWarps = C::kThreads / kWarpSize;  // of a row
   const int local = threadIdx.x / C::kThreads, thread = threadIdx.x % C::kThreads;

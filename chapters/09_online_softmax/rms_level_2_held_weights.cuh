@@ -37,7 +37,6 @@ template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     staying_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out, Shape shape,
                  typename C::Op op, RowCounter* counter) {
-  using T = typename C::T;
   using Partial = typename C::Op::Partial;
   using Message = typename C::Message;
   constexpr int kWarps = C::kThreads / kWarpSize;
@@ -52,7 +51,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   auto* rows = reinterpret_cast<int*>(warps + 2 * kWarps);  // what a stage holds; -1: no more rows
 
   const int vectors = static_cast<int>(shape.cols) / C::kPack;
-  const int slice = (vectors + blocks - 1) / blocks;             // contiguous accesses
+  const int slice = slice_of(vectors, blocks);                   // contiguous accesses
   const int count = max(min(vectors - rank * slice, slice), 0);  // of them in this block's slice
   const auto table_bytes = static_cast<std::uint32_t>(blocks * sizeof(Message));
   const int clusters = gridDim.x / blocks, cluster = blockIdx.x / blocks;
