@@ -694,6 +694,46 @@ TEST(SplitChoice, EachBlockHasAnSmAndKBlocks) {
   }
 }
 
+TEST(SplitChoice, ThroughL2ByHand) {
+  const SplitKernel kernel{SplitTiles::of_128x96, 128, 96, 4.0, 0.5, 0.132};
+  // Two tiles of 128 x 96 with 128 k-blocks each: 64 SMs for each, two k-blocks for each of 128.
+  // The longer extent of C is the outputs, whether they are its rows or its columns.
+  for (const auto& [m, n] : {std::pair{256, 96}, {96, 256}, {129, 33}}) {
+    const auto splitting = predicted_splitting(kernel, m, n, 8129, 132);
+    EXPECT_EQ(splitting.splits, 64);
+    EXPECT_DOUBLE_EQ(splitting.us, 4 + 2 * (0.5 + 0.128));
+  }
+  EXPECT_TRUE(std::isfinite(predicted_splitting(kernel, 128 * 66, 96, 640, 132).us));
+  EXPECT_FALSE(std::isfinite(predicted_splitting(kernel, 128 * 67, 96, 640, 132).us));
+  EXPECT_FALSE(std::isfinite(predicted_splitting(kernel, 128 * 34, 97, 640, 132).us));
+  EXPECT_FALSE(std::isfinite(predicted_splitting(kernel, 128, 96, 64, 132).us));
+  EXPECT_EQ(predicted_splitting(kernel, 128, 96, 65, 132).splits, 2);
+}
+
+TEST(SplitChoice, TheFastestPredictedAndEveryKernelSomewhere) {
+  std::set<SplitTiles> chosen;
+  for (const std::int64_t m : {16, 40, 64, 100, 128, 192, 256, 512, 768, 1000, 2048, 4096}) {
+    for (const std::int64_t n : {16, 40, 64, 100, 128, 192, 256, 512, 768, 1000, 2048, 4096}) {
+      for (const std::int64_t k : {64, 512, 1024, 2048, 4096, 8192, 16384, 32768}) {
+        const SplitKernel& split = choose_split_kernel(m, n, k, 132);
+        const auto best = predicted_splitting(split, m, n, k, 132);
+        for (const SplitKernel& other : kSplitKernels) {
+          EXPECT_LE(best.us, predicted_splitting(other, m, n, k, 132).us);
+        }
+        if (!std::isfinite(best.us)) continue;
+        EXPECT_LE(best.splits, (k + 63) / 64);
+        const double tiles = std::ceil(static_cast<double>(std::max(m, n)) / split.outputs) *
+                             std::ceil(static_cast<double>(std::min(m, n)) / split.vectors);
+        EXPECT_LE(tiles * best.splits, 132);
+        const double others = std::min(choose_splitting(m, n, k, 132).us,
+                                       predicted_us(choose_kernel(m, n, k, 132), m, n, k, 132));
+        if (best.us < others) chosen.insert(split.tiles);
+      }
+    }
+  }
+  EXPECT_EQ(chosen.size(), std::size(kSplitKernels));  // one that is never chosen is in the way
+}
+
 // The table of chapter 8's README.
 TEST(TileChoice, TheTableOfChapter8) {
   const auto chosen = [](std::int64_t m, std::int64_t n, std::int64_t k) {

@@ -67,6 +67,33 @@ class TracedLayoutsTest : public testing::Test {
   const LevelEntry& level_;
 };
 
+// Shapes for which a level launches kernels that it launches neither at the traced size nor at the
+// small odd ones.
+std::vector<Size> more_traced_sizes(const Ladder& ladder) {
+  if (tested_prefix() != "chapter_8" || ladder.levels.size() > 1) return {};
+  if (ladder.name.rfind("gemm", 0) == 0) return {{8, 12, 8264}};  // K divided among blocks
+  if (ladder.name.rfind("batch", 0) == 0) return {{3, 200, 32}, {200, 3, 56}, {16, 72, 120}};
+  return {};
+}
+
+class TracedSizesTest : public testing::Test {
+ public:
+  TracedSizesTest(const Ladder& ladder, const LevelEntry& level) : ladder_(ladder), level_(level) {}
+
+  void TestBody() override {
+    for (const Size& size : more_traced_sizes(ladder_)) {
+      Instance instance(ladder_, size, InputKind::normal, 1);
+      const TracedRun traced = trace_level(level_, instance);
+      EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
+      for (const std::string& finding : traced.findings) ADD_FAILURE() << finding;
+    }
+  }
+
+ private:
+  const Ladder& ladder_;
+  const LevelEntry& level_;
+};
+
 const bool kRegistered = [] {
   const Chapter& chapter = tested_chapter();
   for (const Ladder& ladder : chapter.ladders) {
@@ -76,6 +103,12 @@ const bool kRegistered = [] {
           fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),
           fmt::format("{}_{}", i, level.name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
           [&ladder, &level]() -> testing::Test* { return new TracedLevelTest(ladder, level); });
+      if (!more_traced_sizes(ladder).empty()) {
+        testing::RegisterTest(
+            fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),
+            fmt::format("{}_{}_sizes", i, level.name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+            [&ladder, &level]() -> testing::Test* { return new TracedSizesTest(ladder, level); });
+      }
       if (!has_all_layouts()) continue;
       testing::RegisterTest(
           fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),

@@ -569,6 +569,71 @@ TEST(Skinny, AtMostSoManyBlocksAndAllHaveKBlocks) {
   EXPECT_EQ(skinny_splits(64, 224, 132), 2);   // 16 x 4096 x 14336
 }
 
+// ---- few tiles and long K ----------------------------------------------------------------------
+
+// The plan of AnyShape is that of the rule: the tiles, the blocks, the workspace.
+TEST(SplitK, ThePlanFollowsTheRule) {
+  using namespace gemm::any_shape;
+  int through_l2 = 0;
+  for (const Size& size :
+       {Size{192, 512, 8192}, Size{512, 192, 8192}, Size{512, 512, 16384}, Size{744, 1296, 16384},
+        Size{1264, 256, 16384}, Size{64, 128, 14336}, Size{288, 528, 8192}, Size{128, 1024, 8192},
+        Size{16, 256, 16384}, Size{256, 16, 16384}, Size{904, 96, 14336}, Size{511, 511, 32767},
+        Size{512, 512, 512}, Size{4096, 4096, 4096}}) {
+    const std::int64_t m = size[0], n = size[1], k = size[2];
+    const auto plan = gemm::AnyShape::prepare(product(m, n, k), anywhere());
+    const SplitKernel& split = choose_split_kernel(m, n, k, 132);
+    const Splitting best = predicted_splitting(split, m, n, k, 132);
+    const bool expected = best.us < choose_splitting(m, n, k, 132).us &&
+                          best.us < predicted_us(choose_kernel(m, n, k, 132), m, n, k, 132);
+    EXPECT_EQ(plan.work.share > 0 && plan.work.shared_tiles == 0, expected)
+        << m << "x" << n << "x" << k;
+    if (!expected) continue;
+    ++through_l2;
+    const int tiles_m = gemm::ceil_div(static_cast<int>(std::max(m, n)), split.outputs);
+    const int tiles_n = gemm::ceil_div(static_cast<int>(std::min(m, n)), split.vectors);
+    EXPECT_EQ(plan.work.tiles_m, tiles_m);
+    EXPECT_EQ(plan.work.tiles_n, tiles_n);
+    EXPECT_EQ(plan.work.share, gemm::ceil_div(plan.work.k_blocks, best.splits));
+    // All k-blocks, and no block without any: another would wait for its sums, but none would add.
+    EXPECT_GE(plan.work.share * plan.splits.count, plan.work.k_blocks);
+    EXPECT_LT(plan.work.share * (plan.splits.count - 1), plan.work.k_blocks);
+    EXPECT_EQ(plan.blocks, tiles_m * tiles_n * plan.splits.count);
+    EXPECT_LE(plan.blocks, 132);
+    const auto blocks = static_cast<size_t>(plan.blocks);
+    EXPECT_EQ(plan.sums.bytes(),
+              blocks * sizeof(float) * static_cast<size_t>(split.outputs * split.vectors));
+    EXPECT_EQ(plan.flags.bytes(), blocks * sizeof(int) * static_cast<size_t>(split.outputs / 16));
+  }
+  EXPECT_GE(through_l2, 6);
+}
+
+TEST(ShortK, FewVectorsAndTheirTermsFitRegisters) {
+  using gemm::any_shape::has_short_k;
+  const auto has = [](const gemm::Problem& p) { return has_short_k(gemv_of(p, anywhere())); };
+  EXPECT_TRUE(has(product(3, 1000000, 32)));
+  EXPECT_FALSE(has(product(1, 4096, 32)));  // gemv.cuh
+  EXPECT_TRUE(has(product(16, 4096, 120)));
+  EXPECT_FALSE(has(product(17, 4096, 120)));
+  EXPECT_FALSE(has(product(16, 4096, 136)));
+  EXPECT_FALSE(has(product(16, 4096, 128)));  // whole k-blocks
+  EXPECT_FALSE(has(product(16, 4096, 64)));
+  EXPECT_TRUE(has(vector_product(16, 4096, 64, false, true)));
+  EXPECT_FALSE(has(vector_product(16, 4096, 128, false, true)));
+  EXPECT_TRUE(has(product(100000, 16, 128)));  // the vectors are columns of B
+  EXPECT_FALSE(has(vector_product(100000, 16, 128, false, true)));
+  EXPECT_FALSE(has(product(100000, 16, 124)));                      // rows of W in eights
+  EXPECT_TRUE(has(vector_product(100000, 16, 124, true, false)));   // columns of W
+  EXPECT_FALSE(has(vector_product(100001, 16, 124, true, false)));  // in eights
+  const auto blocks = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return gemm::AnyShape::prepare(product(m, n, k), anywhere()).blocks;
+  };
+  EXPECT_EQ(blocks(3, 1000000, 32), 132 * 5);  // as many as are resident
+  EXPECT_EQ(blocks(3, 10000, 32), 40);         // four warps with 64 columns each
+  EXPECT_EQ(blocks(10000, 3, 32), 40);         // four warps with 64 rows each
+  EXPECT_EQ(blocks(10000, 3, 64), 79);         // 32 rows
+}
+
 TEST(Skinny, FewVectors) {
   const auto takes = [](const gemm::Problem& p) { return is_skinny(gemv_of(p, anywhere()), 132); };
   EXPECT_TRUE(takes(product(32, 8192, 8192)));
@@ -605,21 +670,21 @@ TEST(Skinny, MoreTilesThanThreePerSmAreALoop) {
   const auto blocks = [](const gemm::Problem& p) {
     return gemm::AnyShape::prepare(p, anywhere()).blocks;
   };
-  EXPECT_EQ(blocks(product(5, 64 * 396, 64)), 396);
-  EXPECT_EQ(blocks(product(5, 64 * 396 + 1, 64)), 397);
-  EXPECT_EQ(blocks(product(16, 300000, 64)), 4 * 132);
-  EXPECT_EQ(blocks(product(17, 300000, 64)), 3 * 132);
-  EXPECT_EQ(blocks(product(300000, 5, 64)), 3 * 132);  // a tile of 64 vectors
-  EXPECT_EQ(blocks(vector_product(300000, 5, 64, false, true)), 4 * 132);
+  EXPECT_EQ(blocks(product(5, 64 * 396, 192)), 396);
+  EXPECT_EQ(blocks(product(5, 64 * 396 + 1, 192)), 397);
+  EXPECT_EQ(blocks(product(16, 300000, 192)), 4 * 132);
+  EXPECT_EQ(blocks(product(17, 300000, 192)), 3 * 132);
+  EXPECT_EQ(blocks(product(300000, 5, 192)), 3 * 132);  // a tile of 64 vectors
+  EXPECT_EQ(blocks(vector_product(300000, 5, 192, false, true)), 4 * 132);
 }
 
 TEST(Splitting, IsChosenWhereItIsPredictedToBeFaster) {
   const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return gemm::AnyShape::prepare(product(m, n, k), anywhere());
   };
-  EXPECT_EQ(plan(192, 512, 8192).splits.count, 5);  // 24 tiles
-  EXPECT_EQ(plan(192, 512, 8192).blocks, 24 * 5);
-  EXPECT_EQ(plan(191, 511, 8191).blocks, 24 * 5);  // of any pitch
+  EXPECT_EQ(plan(64, 320, 3328).splits.count, 8);  // five tiles
+  EXPECT_EQ(plan(64, 320, 3328).blocks, 5 * 8);
+  EXPECT_EQ(plan(63, 319, 3327).blocks, 5 * 8);    // of any pitch
   EXPECT_EQ(plan(192, 512, 512).splits.count, 1);  // a block per tile
   EXPECT_EQ(plan(192, 512, 512).blocks, 24);
 }
@@ -689,6 +754,18 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
         check(gemm::any_shape::prepare_splitting(p, at, splits),
               std::to_string(splits) + " splits");
       }
+      for (const auto& kernel : gemm::any_shape::kSplitKernels) {
+        for (const int splits : {2, 3, 5, 8}) {  // of 8 k-blocks: 5 are four
+          const auto plan = gemm::any_shape::prepare_split_k(kernel.tiles, p, at, splits);
+          if (plan.blocks > 132) continue;
+          const std::string name = "split " + std::to_string(kernel.outputs) + "x" +
+                                   std::to_string(kernel.vectors) + " among " +
+                                   std::to_string(splits);
+          check(plan, name);
+          check(plan, name + ", second launch");  // after the first, the flags are set
+          check(plan, name + ", third launch");
+        }
+      }
     }
   }
 }
@@ -707,10 +784,10 @@ TEST(AnyShape, HasThePlanOfTheChosenTiles) {
   };
   EXPECT_TRUE(stores_by_tma(512, 512, 512));
   EXPECT_FALSE(stores_by_tma(512, 511, 512));
-  // Few vectors with few outputs and long sums: tiles of the last wave are cut into k-blocks.
+  // Few vectors with few outputs and long sums: 64 blocks divide the k-blocks of each tile.
   for (const auto& [m, n] : {Tile{32, 104}, {104, 32}}) {
     const auto plan = gemm::AnyShape::prepare(product(m, n, 16384), anywhere());
-    EXPECT_GT(plan.work.shared_tiles, 0) << m << "x" << n;
+    EXPECT_EQ(plan.blocks, 2 * 64) << m << "x" << n;
   }
 }
 

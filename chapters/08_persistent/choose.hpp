@@ -114,6 +114,54 @@ inline Splitting choose_splitting(std::int64_t m, std::int64_t n, std::int64_t k
   return best;
 }
 
+/// The kernels of split_k.cuh, as in kSplitKernels.
+enum class SplitTiles { of_64x32, of_128x96, of_128x160, of_128x256 };
+
+/// Such a kernel, with constants that are fitted like those above. start: launch, first loads, and
+/// the exchange of the sums.
+struct SplitKernel {
+  SplitTiles tiles;
+  int outputs, vectors;  // per tile: of the longer and of the shorter extent of C
+  double start_us, step_us, share_us;
+};
+
+// clang-format off
+inline constexpr SplitKernel kSplitKernels[] = {
+    //                                  start   step   share
+    {SplitTiles::of_64x32,    64,  32,  9.31, 0.231, 0.000},
+    {SplitTiles::of_128x96,  128,  96, 10.50, 0.111, 0.409},
+    {SplitTiles::of_128x160, 128, 160, 13.64, 0.225, 0.381},
+    {SplitTiles::of_128x256, 128, 256, 17.36, 0.602, 0.107},
+};
+// clang-format on
+
+/// The fastest predicted number of blocks that divide the k-blocks of each tile, each with an SM of
+/// its own; `us` is infinite if it is one.
+inline Splitting predicted_splitting(const SplitKernel& kernel, std::int64_t m, std::int64_t n,
+                                     std::int64_t k, int sms) {
+  const auto whole = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const std::int64_t tiles =
+      whole(std::max(m, n), kernel.outputs) * whole(std::min(m, n), kernel.vectors);
+  const std::int64_t k_blocks = whole(k, 64);
+  Splitting best{1, std::numeric_limits<double>::infinity()};
+  for (int splits = 2; splits <= k_blocks && tiles * splits <= sms; ++splits) {
+    const double working = static_cast<double>(tiles * splits) / sms;
+    const auto steps = static_cast<double>(whole(k_blocks, splits));
+    const double us = kernel.start_us + steps * (kernel.step_us + working * kernel.share_us);
+    if (us < best.us) best = {splits, us};
+  }
+  return best;
+}
+
+/// The kernel of split_k.cuh with the least predicted time.
+inline const SplitKernel& choose_split_kernel(std::int64_t m, std::int64_t n, std::int64_t k,
+                                              int sms) {
+  const auto faster = [&](const SplitKernel& a, const SplitKernel& b) {
+    return predicted_splitting(a, m, n, k, sms).us < predicted_splitting(b, m, n, k, sms).us;
+  };
+  return *std::min_element(std::begin(kSplitKernels), std::end(kSplitKernels), faster);
+}
+
 /// Vectors per tile of a GEMM with few of them: the narrowest tile that holds all, up to 64.
 inline int skinny_width(std::int64_t vectors) {
   return vectors <= 8 ? 8 : vectors <= 16 ? 16 : vectors <= 32 ? 32 : 64;

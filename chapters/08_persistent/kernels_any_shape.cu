@@ -14,7 +14,9 @@ template Plan prepare_gemv<8>(const Problem&, const Buffers&);
 template Plan prepare_gemv<1>(const Problem&, const Buffers&);
 template Plan prepare_skinny_for<Major::k>(const Problem&, const Buffers&, const Gemv&);
 template Plan prepare_skinny_for<Major::mn>(const Problem&, const Buffers&, const Gemv&);
+template Plan prepare_short_k<>(const Problem&, const Buffers&, const Gemv&);
 template Plan prepare_splitting_for<Major::k>(const Problem&, const Buffers&, int);
 template Plan prepare_splitting_for<Major::mn>(const Problem&, const Buffers&, int);
+template Plan prepare_split_k<>(SplitTiles, const Problem&, const Buffers&, int);
 
 }  // namespace cookbook::gemm::any_shape

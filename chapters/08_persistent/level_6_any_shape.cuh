@@ -7,7 +7,9 @@
 #include "chapters/08_persistent/choose.hpp"
 #include "chapters/08_persistent/cut_tiles.cuh"
 #include "chapters/08_persistent/gemv.cuh"
+#include "chapters/08_persistent/short_k.cuh"
 #include "chapters/08_persistent/skinny.cuh"
+#include "chapters/08_persistent/split_k.cuh"
 #include "chapters/08_persistent/whole_tiles.cuh"
 
 namespace cookbook::gemm {
@@ -60,7 +62,7 @@ Plan prepare_tiles(Tiles tiles, const Problem& p, const Buffers& at) {
   return plan;
 }
 
-// Compiled once, in kernels_any_shape.cu: 93 kernels, which every file that includes this one
+// Compiled once, in kernels_any_shape.cu: 118 kernels, which every file that includes this one
 // would otherwise compile again.
 extern template Plan prepare_tiles<>(Tiles, const Problem&, const Buffers&);
 extern template Plan prepare_best<Large, Medium, Small>(const Problem&, const Buffers&);
@@ -71,8 +73,10 @@ extern template Plan prepare_gemv<8>(const Problem&, const Buffers&);
 extern template Plan prepare_gemv<1>(const Problem&, const Buffers&);
 extern template Plan prepare_skinny_for<Major::k>(const Problem&, const Buffers&, const Gemv&);
 extern template Plan prepare_skinny_for<Major::mn>(const Problem&, const Buffers&, const Gemv&);
+extern template Plan prepare_short_k<>(const Problem&, const Buffers&, const Gemv&);
 extern template Plan prepare_splitting_for<Major::k>(const Problem&, const Buffers&, int);
 extern template Plan prepare_splitting_for<Major::mn>(const Problem&, const Buffers&, int);
+extern template Plan prepare_split_k<>(SplitTiles, const Problem&, const Buffers&, int);
 
 }  // namespace any_shape
 
@@ -85,7 +89,7 @@ struct AnyShape : LevelT<bf16> {
       .expect =
           "the best level below at every size; 3.5x and more of cuBLAS where a pitch is odd; one "
           "row or column: reads at 0.85 of the roof; 2 to 64 take little longer than one",
-      .cost = "17 kernels for tiles, others for one and for few vectors; workspace for odd pitches",
+      .cost = "21 kernels for tiles, others for one and for few vectors; workspace for odd pitches",
   };
 
   static Claims claims(const Problem& p) {
@@ -114,12 +118,19 @@ struct AnyShape : LevelT<bf16> {
     }
     const int sms = device_info().sm_count;
     const Gemv g = gemv_of(p, at);
+    if (has_short_k(g)) return prepare_short_k(p, at, g);
     if (is_skinny(g, sms)) return prepare_skinny(p, at);
     const TileKernel& kernel = choose_kernel(p.m, p.n, p.k, sms);
-    const Splitting splitting = choose_splitting(p.m, p.n, p.k, sms);
+    const double us = predicted_us(kernel, p.m, p.n, p.k, sms);
+    const Splitting in_cluster = choose_splitting(p.m, p.n, p.k, sms);
+    const SplitKernel& split = choose_split_kernel(p.m, p.n, p.k, sms);
+    const Splitting through_l2 = predicted_splitting(split, p.m, p.n, p.k, sms);
     const bool many_vectors = g.batch > kFewVectors;
-    if (many_vectors && splitting.us < predicted_us(kernel, p.m, p.n, p.k, sms)) {
-      return prepare_splitting(p, at, splitting.splits);
+    if (through_l2.us < std::min(us, in_cluster.us)) {
+      return prepare_split_k(split.tiles, p, at, through_l2.splits);
+    }
+    if (many_vectors && in_cluster.us < us) {
+      return prepare_splitting(p, at, in_cluster.splits);
     }
     const bool tma_stores_c = rows_are_16_byte_aligned(at.c, p.ldc) && tma_stores_rows_of(p.n);
     if (tma_stores_c && many_vectors) return prepare_tiles(kernel.tiles, p, at);

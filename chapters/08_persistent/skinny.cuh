@@ -201,11 +201,10 @@ void launch_skinny(const Plan& plan, Stream stream) {
   launch(skinny<C>, config, stream, plan.tma.a, plan.tma.b, plan.gemv, k_blocks, plan.work.tiles());
 }
 
-/// splits: the number of blocks that divide the k-blocks of a tile; 0: as many as read W fastest.
+/// Fills the plan of a GEMM as W times a few vectors, for tiles of configuration C, except for the
+/// blocks: extents, tensor maps, work.
 template <class C>
-Plan prepare_skinny_in(const Problem& p, const Buffers& at, int splits = 0) {
-  Plan plan{TmaPlan{p, at}};
-  plan.launch_product = launch_skinny<C>;
+void map_vectors(Plan& plan, const Problem& p, const Buffers& at) {
   plan.gemv = gemv_of(p, at);
   plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
   plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
@@ -215,10 +214,17 @@ Plan prepare_skinny_in(const Problem& p, const Buffers& at, int splits = 0) {
   const PaddedMatrix &w = w_is_a ? plan.a : plan.b, &x = w_is_a ? plan.b : plan.a;
   plan.tma.a = W::map(w.base(), w.rows, w.cols, w.base_pitch());
   plan.tma.b = X::map(x.base(), x.rows, x.cols, x.base_pitch());
-
   plan.work.tiles_m = ceil_div(static_cast<int>(plan.gemv.outputs), C::kBlockM);
   plan.work.tiles_n = ceil_div(static_cast<int>(plan.gemv.batch), C::kBlockN);
   plan.work.k_blocks = ceil_div(static_cast<int>(p.k), C::kBlockK);
+}
+
+/// splits: the number of blocks that divide the k-blocks of a tile; 0: as many as read W fastest.
+template <class C>
+Plan prepare_skinny_in(const Problem& p, const Buffers& at, int splits = 0) {
+  Plan plan{TmaPlan{p, at}};
+  plan.launch_product = launch_skinny<C>;
+  map_vectors<C>(plan, p, at);
   const int tiles = plan.work.tiles(), sms = device_info().sm_count;
   if (C::kPersistent) {
     plan.blocks = std::min(tiles, C::kBlocksPerSm * sms);
