@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "common/backend/simt/launch.hpp"
 #include "common/harness/exercise.hpp"
 #include "tests/chapters.hpp"
 #include "tests/layout_cases.hpp"
@@ -67,12 +68,23 @@ class TracedLayoutsTest : public testing::Test {
   const LevelEntry& level_;
 };
 
-// Shapes for which a level launches kernels that it launches neither at the traced size nor at the
-// small odd ones.
-std::vector<Size> more_traced_sizes(const Ladder& ladder) {
+struct TracedSize {
+  Size size;
+  int sms;  // 0: as many as the traced size has
+};
+
+// Shapes, and numbers of SMs, for which a level launches kernels that it launches neither at the
+// traced size nor at the small odd ones.
+std::vector<TracedSize> more_traced_sizes(const Ladder& ladder) {
   if (tested_prefix() != "chapter_8" || ladder.levels.size() > 1) return {};
-  if (ladder.name.rfind("gemm", 0) == 0) return {{8, 12, 8264}};  // K divided among blocks
-  if (ladder.name.rfind("batch", 0) == 0) return {{3, 200, 32}, {200, 3, 56}, {16, 72, 120}};
+  if (ladder.name.rfind("gemm", 0) == 0) {
+    return {{{8, 12, 8264}, 0},   // stream-K
+            {{8, 12, 3080}, 60},  // K divided through L2: among 49 blocks, and among seven
+            {{72, 72, 6152}, 8}};
+  }
+  if (ladder.name.rfind("batch", 0) == 0) {
+    return {{{3, 200, 32}, 0}, {{200, 3, 56}, 0}, {{16, 72, 120}, 0}};
+  }
   return {};
 }
 
@@ -81,12 +93,14 @@ class TracedSizesTest : public testing::Test {
   TracedSizesTest(const Ladder& ladder, const LevelEntry& level) : ladder_(ladder), level_(level) {}
 
   void TestBody() override {
-    for (const Size& size : more_traced_sizes(ladder_)) {
+    for (const auto& [size, sms] : more_traced_sizes(ladder_)) {
+      simt::set_sm_count(sms);
       Instance instance(ladder_, size, InputKind::normal, 1);
       const TracedRun traced = trace_level(level_, instance);
       EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
       for (const std::string& finding : traced.findings) ADD_FAILURE() << finding;
     }
+    simt::set_sm_count(0);
   }
 
  private:

@@ -694,10 +694,10 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
   const auto value = [](std::uint64_t i) {  // small integers: every sum is exact
     return static_cast<int>((i * 2654435761u >> 13) % 5) - 2;
   };
-  const auto fill = [&](DeviceMemory& memory, std::uint64_t seed) {
+  const auto fill = [&](DeviceMemory& memory, std::uint64_t seed, int sign = 1) {
     std::vector<std::uint16_t> host(memory.bytes() / 2);
     for (std::size_t i = 0; i < host.size(); ++i) {
-      const float number = static_cast<float>(value(i + seed));
+      const float number = static_cast<float>(sign * value(i + seed));
       std::uint32_t bits;
       std::memcpy(&bits, &number, 4);
       host[i] = static_cast<std::uint16_t>(bits >> 16);
@@ -725,7 +725,8 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
         }
       }
       const gemm::Buffers at{a.as<bf16>(), b.as<bf16>(), c.as<bf16>()};
-      const auto check = [&](const gemm::any_shape::Plan& plan, const std::string& name) {
+      const auto check = [&](const gemm::any_shape::Plan& plan, const std::string& name,
+                             int sign = 1) {
         c.fill(0xff);
         plan.launch_product(plan, Stream{});
         synchronize();
@@ -738,7 +739,8 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
                                        << 16;
             float number;
             std::memcpy(&number, &bits, 4);
-            const float exact = expected[static_cast<std::size_t>(i * kN + j)];
+            const float exact =
+                static_cast<float>(sign) * expected[static_cast<std::size_t>(i * kN + j)];
             wrong += !(std::fabs(number - exact) <= std::fabs(exact) / 256);  // rounded to bf16
           }
         }
@@ -762,7 +764,9 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
                                    std::to_string(kernel.vectors) + " among " +
                                    std::to_string(splits);
           check(plan, name);
-          check(plan, name + ", second launch");  // after the first, the flags are set
+          fill(a, 0, -1);  // so that partial sums of the launch before are wrong now
+          check(plan, name + ", second launch", -1);  // after the first, the flags are set
+          fill(a, 0);
           check(plan, name + ", third launch");
         }
       }
