@@ -55,21 +55,34 @@ inline ReferenceScores reference_scores(const ReferenceQuery& query) {
   ReferenceScores out;
   out.max = -std::numeric_limits<double>::infinity();
   out.weight.resize(query.visible);
-  std::vector<double> q(query.head_dim);
-  for (int x = 0; x < query.head_dim; ++x) q[x] = query.q.at(query.query_row, x);
+  // Several keys at a time: the sums of one key are a chain, in which each waits for the one
+  // before.
+  constexpr int kKeys = 4;
+  const int dim = query.head_dim;
+  std::vector<double> q(dim), keys(static_cast<std::size_t>(kKeys) * dim);
+  query.q.read_row(query.query_row, dim, q.data());
   double largest_magnitude = 0, largest_score = 0;
-  for (std::int64_t j = 0; j < query.visible; ++j) {
-    double sum = 0, magnitude = 0;
-    for (int x = 0; x < query.head_dim; ++x) {
-      const double term =
-          q[x] * query.k.at(query.key_row(query.listed ? (*query.listed)[j] : j), x);
-      sum += term;
-      magnitude += std::fabs(term);
+  for (std::int64_t first = 0; first < query.visible; first += kKeys) {
+    const int count = static_cast<int>(std::min<std::int64_t>(kKeys, query.visible - first));
+    for (int t = 0; t < count; ++t) {
+      const std::int64_t j = query.listed ? (*query.listed)[first + t] : first + t;
+      query.k.read_row(query.key_row(j), dim, &keys[static_cast<std::size_t>(t) * dim]);
     }
-    out.weight[j] = sum * scale;
-    out.max = std::max(out.max, sum * scale);
-    largest_magnitude = std::max(largest_magnitude, magnitude * scale);
-    largest_score = std::max(largest_score, std::fabs(sum * scale));
+    double sum[kKeys] = {}, magnitude[kKeys] = {};
+    for (int x = 0; x < dim; ++x) {
+      for (int t = 0; t < kKeys; ++t) {  // behind `count`: keys of before, whose sums nobody reads
+        const double term = q[x] * keys[static_cast<std::size_t>(t) * dim + x];
+        sum[t] += term;
+        magnitude[t] += std::fabs(term);
+      }
+    }
+    for (int t = 0; t < count; ++t) {
+      const double score = sum[t] * scale;
+      out.weight[first + t] = score;
+      out.max = std::max(out.max, score);
+      largest_magnitude = std::max(largest_magnitude, magnitude[t] * scale);
+      largest_score = std::max(largest_score, std::fabs(score));
+    }
   }
   if (out.max == -std::numeric_limits<double>::infinity()) out.max = 0;  // weights 0, as if masked
   for (double& weight : out.weight) {
@@ -94,25 +107,33 @@ inline void reference_output(const ReferenceQuery& query, DType output_dtype, do
   for (std::int64_t j = 0; j < query.visible; ++j) {
     weights_of_keys[query.listed ? (*query.listed)[j] : j] = scores.weight[j];
   }
-  for (int x = 0; x < query.head_dim; ++x) {
+  struct Column {
     double sum = 0, magnitude = 0, largest = 0, flushed = 0;
     bool undefined = false;
-    for (std::int64_t j = 0; j < query.keys; ++j) {
-      const double v = query.v.at(query.key_row(j), x);
-      const double weight = weights_of_keys[j];
-      if (!std::isfinite(v) && weight < 16 * tiny) undefined = true;
+  };
+  std::vector<Column> columns(query.head_dim);
+  std::vector<double> v(query.head_dim);
+  for (std::int64_t j = 0; j < query.keys; ++j) {
+    query.v.read_row(query.key_row(j), query.head_dim, v.data());
+    const double weight = weights_of_keys[j];
+    for (int x = 0; x < query.head_dim; ++x) {
+      Column& column = columns[x];
+      if (weight < 16 * tiny && !std::isfinite(v[x])) column.undefined = true;
       if (weight == -1) continue;
-      sum += weight * v;
-      magnitude += weight * std::fabs(v);
-      largest = std::max(largest, std::fabs(v));
-      flushed += tiny * std::fabs(v);
+      column.sum += weight * v[x];
+      column.magnitude += weight * std::fabs(v[x]);
+      column.largest = std::max(column.largest, std::fabs(v[x]));
+      column.flushed += tiny * std::fabs(v[x]);
     }
+  }
+  for (int x = 0; x < query.head_dim; ++x) {
+    const auto [sum, total, largest, flushed, undefined] = columns[x];
     if (scores.sum == 0) {  // no key: 0, not 0 / 0
       value[x] = 0;
       bound[x] = 0;
     } else {
       value[x] = sum / scores.sum;
-      magnitude /= scores.sum;
+      const double magnitude = total / scores.sum;
       const double weights =
           std::min(std::expm1(std::min(scores.deviation, 50.0)) * (magnitude + std::fabs(value[x])),
                    2 * largest);

@@ -227,22 +227,50 @@ double rounded(DType dtype, double value) {
 HostTensor::HostTensor(TensorSpec tensor_spec)
     : spec(std::move(tensor_spec)), storage(spec.bytes()) {}
 
-double HostTensor::at(std::int64_t row, std::int64_t col) const {
-  const std::byte* base = storage.data();
-  const std::int64_t index = row * spec.pitch + col;
-  switch (spec.dtype) {
-    case DType::bf16: return decode_bfloat(load<std::uint16_t>(base + index * 2));
-    case DType::f16: return decode_half(load<std::uint16_t>(base + index * 2));
-    case DType::f32: return static_cast<double>(load<float>(base + index * 4));
-    case DType::i32: return static_cast<double>(load<std::int32_t>(base + index * 4));
-    case DType::f64: return load<double>(base + index * 8);
-    case DType::u32: return static_cast<double>(load<std::uint32_t>(base + index * 4));
-    case DType::i64: return static_cast<double>(load<std::int64_t>(base + index * 8));
-    case DType::i8: return load<std::int8_t>(base + index);
-    case DType::e4m3: return decode_byte(kE4m3, load<std::uint8_t>(base + index));
-    case DType::e5m2: return decode_byte(kE5m2, load<std::uint8_t>(base + index));
+namespace {
+
+// Calls `use` with what turns the i-th element of `tensor` into a double.
+template <class Use>
+auto with_decoder(const HostTensor& tensor, Use&& use) {
+  const std::byte* base = tensor.storage.data();
+  const auto number = [base, &use](auto type) {
+    return use([base](std::int64_t i) {
+      using T = decltype(type);
+      return static_cast<double>(load<T>(base + i * static_cast<std::int64_t>(sizeof(T))));
+    });
+  };
+  switch (tensor.spec.dtype) {
+    case DType::bf16:
+      return use(
+          [base](std::int64_t i) { return decode_bfloat(load<std::uint16_t>(base + i * 2)); });
+    case DType::f16:
+      return use([base](std::int64_t i) { return decode_half(load<std::uint16_t>(base + i * 2)); });
+    case DType::e4m3:
+      return use(
+          [base](std::int64_t i) { return decode_byte(kE4m3, load<std::uint8_t>(base + i)); });
+    case DType::e5m2:
+      return use(
+          [base](std::int64_t i) { return decode_byte(kE5m2, load<std::uint8_t>(base + i)); });
+    case DType::f32: return number(float());
+    case DType::i32: return number(std::int32_t());
+    case DType::f64: return number(double());
+    case DType::u32: return number(std::uint32_t());
+    case DType::i64: return number(std::int64_t());
+    case DType::i8: return number(std::int8_t());
   }
-  return 0;
+  return use([](std::int64_t) { return 0.0; });
+}
+
+}  // namespace
+
+double HostTensor::at(std::int64_t row, std::int64_t col) const {
+  return with_decoder(*this, [&](auto decode) { return decode(row * spec.pitch + col); });
+}
+
+void HostTensor::read_row(std::int64_t row, std::int64_t count, double* to) const {
+  with_decoder(*this, [&](auto decode) {
+    for (std::int64_t col = 0; col < count; ++col) to[col] = decode(row * spec.pitch + col);
+  });
 }
 
 void HostTensor::set(std::int64_t row, std::int64_t col, double value) {

@@ -63,6 +63,8 @@ struct HostTensor {
 
   /// Element (row, col) as a double.
   double at(std::int64_t row, std::int64_t col) const;
+  /// Elements (row, 0) to (row, count - 1) as doubles. Faster than at() for each of them.
+  void read_row(std::int64_t row, std::int64_t count, double* to) const;
   /// Rounds `value` to the tensor's type and stores it.
   void set(std::int64_t row, std::int64_t col, double value);
   template <class T>
