@@ -3,10 +3,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <stdexcept>
+
+#include "common/backend/device_bytes.hpp"
+#include "common/backend/simt/host_access.hpp"
 #include "common/backend/simt/launch.hpp"
 #include "common/harness/exercise.hpp"
 #include "tests/chapters.hpp"
 #include "tests/layout_cases.hpp"
+#include "tests/on_device.hpp"
 
 namespace cookbook {
 namespace {
@@ -108,7 +114,143 @@ class TracedSizesTest : public testing::Test {
   const LevelEntry& level_;
 };
 
+// The cases in which the tests above trace a ladder.
+std::vector<LayoutCase> traced_cases(const Ladder& ladder) {
+  std::vector<LayoutCase> cases;
+  if (has_all_layouts()) cases = traced_layout_cases(ladder);
+  if (ladder.title.rfind("sidebar", 0) == 0 && cases.size() > 3) cases.resize(3);
+  for (LayoutCase& layout : cases) layout.sm_count = 0;  // they are traced with the default's
+  cases.push_back({ladder.trace_size, {}});
+  for (const auto& [size, sms] : more_traced_sizes(ladder)) {
+    cases.push_back({size, {}, InputKind::normal, sms});
+  }
+  return cases;
+}
+
+// The work of a launch, about in units of what the tracer does in the same time.
+double work_of(const AnyProblem& problem) { return problem.bytes() + problem.flops() / 64; }
+
+// A small problem of random shape and layout. Its extents are those of the ladder's sizes or
+// random: some, such as head dimensions, have few values that are possible.
+LayoutCase random_case(const Ladder& ladder, std::uint64_t seed) {
+  std::vector<Size> sizes = ladder.test_sizes;
+  sizes.push_back(ladder.trace_size);
+  std::uint64_t random = mix_bits(seed);
+  LayoutCase layout{sizes[random % sizes.size()], {}};
+  const std::uint64_t most_bits = layout.size.size() <= 3 ? 18 : 9;
+  for (std::int64_t& extent : layout.size) {
+    random = mix_bits(random);
+    if (random % 4 == 0) continue;
+    const std::int64_t units[] = {1, 8, 256};
+    const std::int64_t unit = units[(random >> 40) % 3];
+    extent = 1 + static_cast<std::int64_t>((random >> 8) % (1ull << (random >> 2) % most_bits));
+    extent = (extent + unit - 1) / unit * unit;
+  }
+  random = mix_bits(random);
+  if (random % 4 == 0) layout.variant.extra_pitch = 1;
+  if (random % 4 == 1) layout.variant.misalign_elements = 1;
+  constexpr int kSms[] = {0, 1, 12, 132};
+  layout.sm_count = kSms[(random >> 8) % 4];
+  return layout;
+}
+
+// As many problems as take some tenths of a second: in chapter 11 a level searches for each.
+std::uint64_t problems_of(const Ladder& ladder) {
+  if (tested_prefix() == "chapter_11") return 20;
+  return ladder.trace_size.size() <= 3 ? 500 : 150;
+}
+
+struct KernelCase {
+  const Ladder* ladder;
+  const LevelEntry* level;
+  LayoutCase layout;
+  double work;
+};
+
+using Kernels = std::map<const void*, KernelCase>;  // a case of the least work for each
+
+// Adds what a level launches for a case, of which nothing runs.
+void add_kernels(const Ladder& ladder, const LevelEntry& level, const LayoutCase& layout,
+                 Kernels& kernels) {
+  const auto problem = ladder.make_problem(layout.size, layout.variant);
+  if (!level.supports(*problem, device_info())) return;
+  static std::vector<const void*> launched;
+  static double blocks_work = 0;
+  launched.clear();
+  blocks_work = 0;
+  simt::set_launch_observer([](const void* kernel, const LaunchConfig* config) {
+    if (!kernel) return;
+    launched.push_back(kernel);
+    const auto blocks = static_cast<double>(config->grid.x) * config->grid.y * config->grid.z;
+    blocks_work += 16 * blocks * config->block.x;
+    // A cooperative grid is traced as a whole, and its blocks wait for each other.
+    if (config->cooperative && blocks > 8) blocks_work += 1e9;
+  });
+  {
+    const SparseTensors tensors(*problem);
+    const RunningBlocks none(simt::RunBlocks::none);
+    try {
+      level.prepare(*problem, tensors.pointers())(Stream{});
+    } catch (const std::invalid_argument&) {  // a rule that supports() cannot see
+    }
+  }
+  simt::set_launch_observer(nullptr);
+  const KernelCase found{&ladder, &level, layout, work_of(*problem) + blocks_work};
+  for (const void* kernel : launched) {
+    const auto [at, is_new] = kernels.emplace(kernel, found);
+    if (!is_new && found.work < at->second.work) at->second = found;
+  }
+}
+
+// Kernels that no test above traces, because a level launches them for other shapes, layouts or
+// numbers of SMs only. They are looked for among random problems, which takes milliseconds, and
+// each is traced in the smallest problem found for it. So a new kernel needs no entry anywhere.
+class OtherKernelsTest : public testing::Test {
+ public:
+  void TestBody() override {
+    constexpr double kMostWork = 1 << 19;
+    Kernels traced, others;
+    for (const Ladder& ladder : tested_chapter().ladders) {
+      for (const LayoutCase& layout : traced_cases(ladder)) {
+        simt::set_sm_count(layout.sm_count);
+        for (const LevelEntry& level : ladder.levels) add_kernels(ladder, level, layout, traced);
+      }
+      const std::uint64_t problems = problems_of(ladder);
+      for (std::uint64_t i = 0; i < problems; ++i) {
+        const LayoutCase layout = random_case(ladder, i);
+        try {
+          if (work_of(*ladder.make_problem(layout.size, layout.variant)) > kMostWork) continue;
+        } catch (const BadSize&) {
+          continue;
+        }
+        simt::set_sm_count(layout.sm_count);
+        for (const LevelEntry& level : ladder.levels) add_kernels(ladder, level, layout, others);
+      }
+    }
+    int count = 0;
+    for (const auto& [kernel, found] : others) {
+      if (traced.count(kernel) != 0 || found.work > kMostWork) continue;
+      ++count;
+      simt::set_sm_count(found.layout.sm_count);
+      Instance instance(*found.ladder, found.layout.size, InputKind::normal, 1,
+                        found.layout.variant);
+      const TracedRun run = trace_level(*found.level, instance);
+      const std::string what =
+          fmt::format("{} / {}, {}", found.ladder->name, found.level->name, found.layout.text());
+      EXPECT_NE(run.check.status, CheckResult::Status::mismatch)
+          << what << ": " << run.check.reason;
+      for (const std::string& finding : run.findings) ADD_FAILURE() << what << ": " << finding;
+      add_kernels(*found.ladder, *found.level, found.layout, traced);
+    }
+    simt::set_sm_count(0);
+    fmt::print("{} kernels are traced by other tests, {} here\n", traced.size(), count);
+  }
+};
+
 const bool kRegistered = [] {
+  testing::RegisterTest(fmt::format("traced_{}_others", tested_prefix()).c_str(), "kernels",
+                        nullptr, nullptr, __FILE__, __LINE__,
+                        []() -> testing::Test* { return new OtherKernelsTest; });
   const Chapter& chapter = tested_chapter();
   for (const Ladder& ladder : chapter.ladders) {
     for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
