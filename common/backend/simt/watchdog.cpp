@@ -28,6 +28,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kTick = 100ms;
 constexpr uint64_t kTicksPerSecond = 10;
+constexpr uint64_t kStarvedNanoseconds = 10'000'000;  // CPU time of a starved worker, per tick
 constexpr int kSignal = SIGPROF;
 
 // What the worker that was asked last has answered.
@@ -148,14 +149,15 @@ class Watchdog {
     if (++idle_ticks_ >= limit * kTicksPerSecond && limit > 0) end_process(state, limit);
   }
 
-  // Whether a worker could have run since the last look, and did not.
+  // Whether a worker could have run since the last look, and hardly did: on a busy machine even the
+  // lowest priority has a millisecond now and then.
   bool a_worker_starved(const LaunchState& state) {
     bool starved = false;
     for (const LaunchState::Slot& slot : state.slots) {
       if (!slot.worker) continue;
       uint64_t& before = cpu_before_[slot.os_thread];
       const uint64_t now = cpu_nanoseconds(slot.os_thread);
-      if (now == before && is_runnable(slot.os_thread)) starved = true;
+      if (now - before < kStarvedNanoseconds && is_runnable(slot.os_thread)) starved = true;
       before = now;
     }
     return starved;
