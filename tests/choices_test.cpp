@@ -162,12 +162,12 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
       for (const int flags : {0, 1, 2, 3, 4, 5}) {
         const bool vectors = flags % 2 != 0, on_sectors = flags >= 2, on_lines = flags >= 4;
         const TransposeKernel kernel = choose_transpose(rows, cols, vectors, on_sectors, on_lines);
-        // A tile of level 7 has 4,096 elements, and a warp accesses 32 elements of a long row.
+        // A block of level 7 has a warp or more per long row, 512 threads at most.
         if (kernel == TransposeKernel::few_rows) {
-          EXPECT_LE(32 * rows, 4096);
+          EXPECT_LE(32 * rows, 512);
         }
         if (kernel == TransposeKernel::few_cols) {
-          EXPECT_LE(32 * cols, 4096);
+          EXPECT_LE(32 * cols, 512);
         }
         if (rows == 1 || cols == 1) {
           EXPECT_TRUE(is_narrow(kernel)) << rows << "x" << cols;
@@ -181,10 +181,11 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
           EXPECT_TRUE(std::min(rows, cols) <= 32 || rows * cols <= 198 * 64 * 64)
               << rows << "x" << cols;
         }
-        // Longer ones: where no sector has two writers, or level 6 would leave SMs idle.
+        // Longer ones: where no sector has two writers, L2 holds what is written, or level 6 would
+        // leave SMs idle.
         if (kernel == TransposeKernel::tiles) {
-          EXPECT_TRUE(std::min(rows, cols) <= 128 || rows * cols <= 198 * 128 * 64 ||
-                      (vectors && on_sectors))
+          EXPECT_TRUE(std::min(rows, cols) <= 128 || rows * cols <= 198 * 128 * 64 || on_sectors ||
+                      (vectors && rows * cols <= 10 << 20))
               << rows << "x" << cols;
         }
       }
@@ -208,9 +209,12 @@ TEST(Choices, TheTableOfChapter3) {
   EXPECT_EQ(odd(17, 100000), TransposeKernel::small_tiles);
   EXPECT_EQ(odd(777, 999), TransposeKernel::tiles);  // 112 windows, fewer than SMs
   EXPECT_EQ(odd(300001, 32), TransposeKernel::small_tiles);
-  EXPECT_EQ(even(12, 50000), TransposeKernel::tiles);
-  EXPECT_EQ(even(50000, 12), TransposeKernel::tiles);
-  EXPECT_EQ(even(16, 65536), TransposeKernel::tiles);
+  EXPECT_EQ(even(12, 50000), TransposeKernel::few_rows);
+  EXPECT_EQ(even(50000, 12), TransposeKernel::few_cols);
+  EXPECT_EQ(even(16, 65536), TransposeKernel::few_rows);
+  EXPECT_EQ(even(100, 100), TransposeKernel::small_tiles);
+  EXPECT_EQ(choose_transpose(600, 9001, false, true, false), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(1500, 1500, true, false, false), TransposeKernel::tiles);
   EXPECT_EQ(odd(33, 100000), TransposeKernel::tiles);
   EXPECT_EQ(even(48, 100000), TransposeKernel::tiles);
   EXPECT_EQ(odd(100, 50001), TransposeKernel::tiles);
@@ -240,10 +244,15 @@ TEST(Choices, LimitsOfChapter3) {
   EXPECT_EQ(odd(17, 1000), TransposeKernel::small_tiles);
   EXPECT_EQ(odd(1000, 16), TransposeKernel::few_cols);
   EXPECT_EQ(odd(1000, 17), TransposeKernel::small_tiles);
-  EXPECT_EQ(even(8, 1000), TransposeKernel::few_rows);
-  EXPECT_EQ(even(9, 1000), TransposeKernel::tiles);
-  EXPECT_EQ(even(1000, 8), TransposeKernel::few_cols);
-  EXPECT_EQ(even(1000, 9), TransposeKernel::tiles);
+  EXPECT_EQ(even(16, 10000), TransposeKernel::few_rows);
+  EXPECT_EQ(even(17, 10000), TransposeKernel::tiles);
+  EXPECT_EQ(even(10000, 16), TransposeKernel::few_cols);
+  EXPECT_EQ(even(10000, 17), TransposeKernel::tiles);
+  // 33 of level 5's tiles are a quarter of 132 SMs.
+  EXPECT_EQ(even(64, 2112), TransposeKernel::small_tiles);
+  EXPECT_EQ(even(64, 2113), TransposeKernel::tiles);
+  EXPECT_EQ(even(704, 192), TransposeKernel::small_tiles);
+  EXPECT_EQ(even(705, 192), TransposeKernel::tiles);
   EXPECT_EQ(odd(32, 1000), TransposeKernel::small_tiles);
   EXPECT_EQ(odd(33, 100000), TransposeKernel::tiles);
   EXPECT_EQ(odd(100000, 32), TransposeKernel::small_tiles);
@@ -264,7 +273,13 @@ TEST(Choices, LimitsOfChapter3) {
   EXPECT_EQ(choose_transpose(777, 999, false, false, false, 74), TransposeKernel::aligned);
   EXPECT_EQ(choose_transpose(777, 999, false, false, false, 75), TransposeKernel::tiles);
   EXPECT_EQ(choose_transpose(776, 1000, true, false, false), TransposeKernel::tiles);
-  EXPECT_EQ(choose_transpose(2146, 704, true, false, false), TransposeKernel::aligned);
+  // 10,485,760 elements.
+  EXPECT_EQ(choose_transpose(1024, 10240, true, false, false), TransposeKernel::tiles);
+  EXPECT_EQ(choose_transpose(1024, 10241, true, false, false), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(1025, 10240, true, false, false), TransposeKernel::aligned);
+  EXPECT_EQ(choose_transpose(kHuge, 1000, true, false, false), TransposeKernel::aligned);
+  // Rows of out on sectors.
+  EXPECT_EQ(choose_transpose(600, 9001, false, false, false), TransposeKernel::aligned);
   // The same of level 5's tiles.
   EXPECT_EQ(odd(704, 1152), TransposeKernel::tiles);
   EXPECT_EQ(odd(704, 1151), TransposeKernel::tiles);

@@ -12,35 +12,44 @@ namespace cookbook::transpose {
 enum class TransposeKernel { few_rows, few_cols, small_tiles, tiles, on_lines, aligned };
 
 /// Up to here one tile of level 7 covers the short extent. Beyond, the tiles of levels 2 and 5 were
-/// measured to be faster; where accesses have 16 bytes, level 5's already from fewer on.
-constexpr std::int64_t kNarrow = 16, kNarrowVectors = 8;
+/// measured to be faster.
+constexpr std::int64_t kNarrow = 16;
+/// Up to so many elements, a thread of level 7 transposes one of them: a launch of few blocks waits
+/// for latencies, and each further element adds instructions.
+constexpr std::int64_t kTinyMatrix = 1 << 16;
 /// The tile of level 2.
 constexpr std::int64_t kSmallTile = 32;
 /// Level 6's windows have 128 rows, or 64 where nothing moves; level 4's and 5's tiles 64. A
 /// transpose of fewer rows or columns would leave level 6's partly empty.
 constexpr std::int64_t kWholeTile = 128, kTile = 64;
+/// Up to so many elements, 42 MB, L2 holds partly written sectors until their other writer comes,
+/// and level 5's 16-byte accesses are faster than level 6's windows.
+constexpr std::int64_t kHeldByL2 = 10 << 20;
 
 /// The kernel for rows x cols. `vectors`: level 5's accesses have 16 bytes. `on_sectors`,
 /// `on_lines`: every row of `out` starts on a boundary of 32 or 128 bytes.
 constexpr TransposeKernel choose_transpose(std::int64_t rows, std::int64_t cols, bool vectors,
                                            bool on_sectors, bool on_lines, int sm_count = 132) {
-  const std::int64_t narrow = vectors ? kNarrowVectors : kNarrow;
-  if (rows <= narrow && rows <= cols) return TransposeKernel::few_rows;
-  if (cols <= narrow) return TransposeKernel::few_cols;
+  if (rows <= kNarrow && rows <= cols) return TransposeKernel::few_rows;
+  if (cols <= kNarrow) return TransposeKernel::few_cols;
   if (!vectors && (rows <= kSmallTile || cols <= kSmallTile)) return TransposeKernel::small_tiles;
   // Windows that move need up to 31 rows more. Fewer than 1.5 per SM: smaller tiles end sooner.
   const std::int64_t windows = (rows + 31 + kWholeTile - 1) / kWholeTile;  // of a column
   const std::int64_t across = (cols + kTile - 1) / kTile;
   const bool few = 2 * windows * across < 3 * sm_count;
+  const std::int64_t tiles = (rows + kTile - 1) / kTile;
   if (vectors) {  // no sector has two writers where rows start on sectors
+    if (4 * tiles * across <= sm_count) return TransposeKernel::small_tiles;
     const bool is_short = rows < kWholeTile || cols < kWholeTile;
-    return on_sectors || is_short || few ? TransposeKernel::tiles : TransposeKernel::aligned;
+    const bool is_held = rows <= kHeldByL2 / cols;
+    return on_sectors || is_short || few || is_held ? TransposeKernel::tiles
+                                                    : TransposeKernel::aligned;
   }
   // Level 4 has as many rows of tiles, or fewer.
-  const std::int64_t tiles = (rows + kTile - 1) / kTile;
   if (2 * tiles * across < 3 * sm_count) return TransposeKernel::small_tiles;
   if (few || (rows < kWholeTile && windows * kWholeTile > tiles * kTile))
     return TransposeKernel::tiles;
+  if (on_sectors && !on_lines) return TransposeKernel::tiles;  // no sector has two writers
   return on_lines ? TransposeKernel::on_lines : TransposeKernel::aligned;
 }
 

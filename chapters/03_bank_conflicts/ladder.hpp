@@ -96,8 +96,9 @@ inline Chapter chapter_3() {
   narrow.gpu_size = {3, 1 << 25};
   narrow.check_size = {3, 8192};
   narrow.trace_size = {3, 4096};
-  narrow.test_sizes = {{1, 70},   {2, 4100}, {3, 1027}, {17, 300}, {64, 129}, {65, 70},
-                       {4099, 2}, {1027, 3}, {300, 17}, {129, 32}, {129, 33}, {32, 32}};
+  narrow.test_sizes = {{1, 70},    {2, 4100}, {3, 1027},  {17, 300}, {64, 129}, {65, 70},
+                       {4099, 2},  {1027, 3}, {300, 17},  {129, 32}, {129, 33}, {32, 32},
+                       {16, 4129}, {7, 9500}, {4129, 16}, {9500, 7}};
   narrow.levels = {make_level<Padded>(), make_level<InFlight>(), make_level<Aligned>()};
   // These three do not store to `out` as they claim elsewhere: level 7 exists for such shapes.
   for (LevelEntry& level : narrow.levels) {

@@ -12,105 +12,120 @@
 
 namespace cookbook::transpose {
 
+/// A block has one row of threads per long row, so every thread has elements at any short extent.
+template <int kPerThread>
 struct NarrowConfig {
-  static constexpr int kThreads = 256;
-  static constexpr int kPerThread = 16;                     // elements, all in flight
-  static constexpr int kElements = kThreads * kPerThread;   // per block
-  static constexpr int kWords = kElements + kElements / 2;  // of the tile, with its padding
-  static_assert(kElements / kNarrow >= kWarpSize, "a warp accesses one long row");
+  static constexpr int kElements = kPerThread;              // of a thread, all in flight
+  static constexpr int kThreads = 256;                      // of a block, or fewer: whole warps
+  static constexpr int kMostThreads = kNarrow * kWarpSize;  // of a block: a warp per long row
+  static constexpr int kWords = kMostThreads * kElements * 3 / 2;  // of the tile, with its padding
+};
+
+/// Division by a number that is known at launch: a multiplication and a shift.
+struct Divisor {
+  static constexpr int kBits = 19;
+  static constexpr int kMost = 1 << (32 - kBits);  // beyond, the multiplication would overflow
+  int divisor = 1;                                 // up to kNarrow
+  std::uint32_t inverse = 1 << kBits;              // 2^kBits / divisor, rounded up
+
+  static Divisor of(int divisor) {
+    return {divisor, static_cast<std::uint32_t>(ceil_div(1 << kBits, divisor))};
+  }
+  /// Of 0 <= dividend < kMost.
+  __host__ __device__ int quotient(int dividend) const {
+    return static_cast<int>(static_cast<std::uint32_t>(dividend) * inverse >> kBits);
+  }
 };
 
 /// A matrix and its transpose: one has few long rows, the other many short ones. In elements.
 struct NarrowShape {
-  int lines = 0;                 // the short extent: the number of long rows
-  int span = 0;                  // elements of every long row that a block transposes
+  Divisor lines;                 // the short extent: the number of long rows
   std::int64_t length = 0;       // the long extent
   std::int64_t long_pitch = 0;   // between long rows
   std::int64_t short_pitch = 0;  // between short rows
 };
 
-/// The elements of one thread, kThreads apart, in rows of `extent`: the coordinates of
-/// element e are (e / extent, e % extent). One division: from one element to the next, both
-/// advance by a constant.
-template <class C>
-struct Walk {
-  int extent, major, minor, step_major, step_minor;
-  __device__ explicit Walk(int extent)
-      : extent(extent),
-        major(static_cast<int>(threadIdx.x) / extent),
-        minor(static_cast<int>(threadIdx.x) % extent),
-        step_major(C::kThreads / extent),
-        step_minor(C::kThreads % extent) {}
-  __device__ void next() {
-    const bool wraps = minor + step_minor >= extent;
-    minor += step_minor - (wraps ? extent : 0);
-    major += step_major + (wraps ? 1 : 0);
+/// Element `at` of long row `line`, which is element `line` of short row `at`.
+struct Place {
+  int at, line;
+  bool inside;
+};
+
+/// The elements of a thread in the order of the long rows: neighbouring lanes have neighbouring
+/// elements of one long row. `count` elements of every long row are the block's.
+struct LongOrder {
+  int count;
+  __device__ LongOrder(const NarrowShape&, int count) : count(count) {}
+  __device__ Place operator[](int i) const {
+    const auto at = static_cast<int>(threadIdx.x + i * blockDim.x);
+    return {at, static_cast<int>(threadIdx.y), at < count};
   }
 };
 
-/// In the order of the long rows: element `at` of long row `line`, which is element `line` of short
-/// row `at`.
-template <class C>
-struct LongOrder : Walk<C> {
-  __device__ explicit LongOrder(const NarrowShape& shape) : Walk<C>(shape.span) {}
-  __device__ int at() const { return this->minor; }
-  __device__ int line() const { return this->major; }
-};
-
-/// The same in the order of the short rows.
-template <class C>
-struct ShortOrder : Walk<C> {
-  __device__ explicit ShortOrder(const NarrowShape& shape) : Walk<C>(shape.lines) {}
-  __device__ int at() const { return this->major; }
-  __device__ int line() const { return this->minor; }
+/// The same in the order of the short rows, one after the other.
+struct ShortOrder {
+  Divisor lines;
+  int words;
+  __device__ ShortOrder(const NarrowShape& shape, int count)
+      : lines(shape.lines), words(count * shape.lines.divisor) {}
+  __device__ Place operator[](int i) const {
+    const auto threads = static_cast<int>(blockDim.x * blockDim.y);
+    const int word = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x) + i * threads;
+    const int at = lines.quotient(word);
+    return {at, word - at * lines.divisor, word < words};
+  }
 };
 
 template <class C, bool kLongRowsIn>
-__global__ void __launch_bounds__(C::kThreads)
+__global__ void __launch_bounds__(C::kMostThreads)
     narrow_transpose(const float* __restrict__ in, float* __restrict__ out, NarrowShape shape) {
-  using InOrder = std::conditional_t<kLongRowsIn, LongOrder<C>, ShortOrder<C>>;
-  using OutOrder = std::conditional_t<kLongRowsIn, ShortOrder<C>, LongOrder<C>>;
+  static_assert(C::kMostThreads * C::kElements <= Divisor::kMost);
+  using InOrder = std::conditional_t<kLongRowsIn, LongOrder, ShortOrder>;
+  using OutOrder = std::conditional_t<kLongRowsIn, ShortOrder, LongOrder>;
   // How far the next `at` and the next `line` are in each matrix.
   const std::int64_t in_at = kLongRowsIn ? 1 : shape.short_pitch;
   const std::int64_t in_line = kLongRowsIn ? shape.long_pitch : 1;
   const std::int64_t out_at = kLongRowsIn ? shape.short_pitch : 1;
   const std::int64_t out_line = kLongRowsIn ? 1 : shape.long_pitch;
-  const std::int64_t start = std::int64_t{blockIdx.x} * shape.span;
-  const auto count = static_cast<int>(min(shape.length - start, std::int64_t{shape.span}));
+  const auto span = static_cast<int>(blockDim.x) * C::kElements;  // of every long row
+  const std::int64_t start = std::int64_t{blockIdx.x} * span;
+  const auto count = static_cast<int>(min(shape.length - start, std::int64_t{span}));
   in += start * in_at;
   out += start * out_at;
 
   // Short row `at` begins at word at * stride. The stride is odd, so one element of each of 32
   // short rows is in 32 different banks.
   __shared__ float tile[C::kWords];
-  const int stride = shape.lines | 1;
+  const int stride = shape.lines.divisor | 1;
 
-  float value[C::kPerThread];
-  InOrder from(shape), to_tile(shape);
+  float value[C::kElements];
+  const InOrder from(shape, count);
 #pragma unroll
-  for (int k = 0; k < C::kPerThread; ++k, from.next()) {
-    const bool inside = from.at() < count && from.line() < shape.lines;
-    value[k] = inside ? in[from.at() * in_at + from.line() * in_line] : 0.0f;
+  for (int i = 0; i < C::kElements; ++i) {
+    const Place place = from[i];
+    value[i] = place.inside ? in[place.at * in_at + place.line * in_line] : 0.0f;
   }
 #pragma unroll
-  for (int k = 0; k < C::kPerThread; ++k, to_tile.next()) {
-    const bool inside = to_tile.at() < count && to_tile.line() < shape.lines;
-    if (inside) tile[to_tile.at() * stride + to_tile.line()] = value[k];
+  for (int i = 0; i < C::kElements; ++i) {
+    const Place place = from[i];
+    if (place.inside) tile[place.at * stride + place.line] = value[i];
   }
   __syncthreads();  // the tile is complete before any thread reads it
-  OutOrder to(shape);
+  const OutOrder to(shape, count);
 #pragma unroll
-  for (int k = 0; k < C::kPerThread; ++k, to.next()) {
-    const bool inside = to.at() < count && to.line() < shape.lines;
-    if (inside) out[to.at() * out_at + to.line() * out_line] = tile[to.at() * stride + to.line()];
+  for (int i = 0; i < C::kElements; ++i) {
+    const Place place = to[i];
+    if (place.inside) {
+      out[place.at * out_at + place.line * out_line] = tile[place.at * stride + place.line];
+    }
   }
 }
 
 struct Narrow : Level {
-  using Config = NarrowConfig;
+  using Config = NarrowConfig<4>;
   static constexpr LevelText text{
       .name = "narrow",
-      .changed = "few rows or few columns: a block's tile covers them all",
+      .changed = "few rows or few columns: a block has a row of threads for each",
       .expect =
           "1 to 16 rows or columns: no thread is idle, and one side of a tile is contiguous. Other "
           "shapes: the level whose tile they fill",
@@ -147,24 +162,30 @@ struct Narrow : Level {
            plan.problem.shape.out_pitch % 8 == 0;
   }
 
+  template <class C, bool kLongRowsIn>
+  static void launch_narrow(const Plan& plan, const NarrowShape& shape, Stream stream) {
+    const int lines = shape.lines.divisor;
+    const int warps = std::max(C::kThreads / (lines * kWarpSize), 1);  // per long row
+    const dim3 block(static_cast<unsigned>(warps * kWarpSize), static_cast<unsigned>(lines));
+    const std::int64_t span = std::int64_t{block.x} * C::kElements;
+    launch(narrow_transpose<C, kLongRowsIn>,
+           {dim3(static_cast<unsigned>(ceil_div(shape.length, span))), block}, stream,
+           plan.buffers.in, plan.buffers.out, shape);
+  }
+
   template <bool kLongRowsIn>
   static void run_narrow(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
+    const int lines = static_cast<int>(kLongRowsIn ? s.rows : s.cols);
+    if (lines == 0) return;
     NarrowShape shape;
-    shape.lines = static_cast<int>(kLongRowsIn ? s.rows : s.cols);
+    shape.lines = Divisor::of(lines);
     shape.length = kLongRowsIn ? s.cols : s.rows;
     shape.long_pitch = kLongRowsIn ? s.in_pitch : s.out_pitch;
     shape.short_pitch = kLongRowsIn ? s.out_pitch : s.in_pitch;
-    if (shape.lines == 0) return;
-    // The largest span that fits, or a smaller one where that leaves SMs without a block. Whole
-    // warps: 32 elements of one long row.
-    const std::int64_t fits = Config::kElements / shape.lines;
-    const std::int64_t blocks = 2 * device_info().sm_count;
-    const std::int64_t span = std::min(fits, ceil_div(shape.length, blocks));
-    shape.span = static_cast<int>(std::max<std::int64_t>(span / kWarpSize, 1) * kWarpSize);
-    const auto grid = static_cast<unsigned>(ceil_div(shape.length, std::int64_t{shape.span}));
-    launch(narrow_transpose<Config, kLongRowsIn>, {dim3(grid), dim3(Config::kThreads)}, stream,
-           plan.buffers.in, plan.buffers.out, shape);
+    const bool tiny = s.rows * s.cols <= kTinyMatrix;
+    tiny ? launch_narrow<NarrowConfig<1>, kLongRowsIn>(plan, shape, stream)
+         : launch_narrow<NarrowConfig<4>, kLongRowsIn>(plan, shape, stream);
   }
 
   static void run(const Plan& plan, Stream stream) {
