@@ -2,7 +2,7 @@
 /// @file
 /// Level 6 for 2 to 16 rows or columns of C and K up to 128: W times a few vectors. All terms of
 /// the vectors fit the registers of a warp, so W goes from global memory straight into the operands
-/// of `mma.sync`: no shared memory, no barrier, and a lane's loads are 16 bytes.
+/// of `mma.sync`, 16 bytes per lane. Only the vectors pass through shared memory, once per block.
 #pragma once
 
 #include <algorithm>
