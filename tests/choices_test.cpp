@@ -532,6 +532,20 @@ TEST(Choices, LimitsOfFewRows) {
   EXPECT_TRUE(single(21120, 17));
   EXPECT_FALSE(single(21121, 17));
   EXPECT_TRUE(single(21120, 16));
+  // Eight lanes per row up to 640 threads per SM, then two up to 1,536.
+  const auto lanes = [](std::int64_t rows, std::int64_t cols, Access access, bool packed) {
+    RowCase c = row_case(rows, cols, 4, access);
+    c.packed = packed;
+    return single_accesses_pay(c) ? lanes_of_single_accesses(c) : 0;
+  };
+  EXPECT_EQ(lanes(10560, 7, peeled, true), 8);
+  EXPECT_EQ(lanes(10561, 7, peeled, true), 2);
+  EXPECT_EQ(lanes(50000, 3, peeled, true), 2);
+  EXPECT_EQ(lanes(101376, 7, peeled, true), 2);
+  EXPECT_EQ(lanes(101377, 7, peeled, true), 0);
+  EXPECT_EQ(lanes(50000, 9, peeled, true), 0);
+  EXPECT_EQ(lanes(50000, 7, peeled, false), 0);
+  EXPECT_EQ(lanes(50000, 8, vectors, true), 0);
   EXPECT_TRUE(single(10560, 15));
   EXPECT_FALSE(single(10561, 15));
   EXPECT_TRUE(single(21120, 32));
@@ -552,7 +566,7 @@ TEST(Choices, LimitsOfFewRows) {
 TEST(Choices, FewRowsHoldTheRow) {
   for_all_rows([](const RowCase& c) {
     if (single_accesses_pay(c)) {
-      EXPECT_LE(c.cols, 4 * lanes_of_single_accesses(c.cols));
+      EXPECT_LE(c.cols, 4 * lanes_of_single_accesses(c));
     }
     const int elements = elements_for_few_rows(c);
     if (elements == 0) return;
@@ -575,8 +589,8 @@ TEST(Choices, LimitsOfStayingClusters) {
   EXPECT_FALSE(stay(31, 262148, 4, vectors));
   EXPECT_TRUE(stay(124, 262144, 2, vectors));
   EXPECT_FALSE(stay(123, 262144, 2, vectors));
-  EXPECT_TRUE(stay(1000, 196608, 2, vectors));
-  EXPECT_FALSE(stay(1000, 196600, 2, vectors));
+  EXPECT_TRUE(stay(1000, 213000, 2, vectors));
+  EXPECT_FALSE(stay(1000, 212992, 2, vectors));
   EXPECT_TRUE(stay(1024, 262144, 2, vectors));
   // 960 KB, 32 rounds of 64 KB per SM: 264 rows of 1 MB.
   EXPECT_TRUE(stay(264, 262144, 4, vectors));

@@ -53,17 +53,27 @@ constexpr bool more_rounds_than(int rounds, const RowCase& c) {
   return c.rows * c.cols * c.element_bytes > std::int64_t{rounds} * 64 * 1024 * c.sm_count;
 }
 
+/// Softmax of up to 8 columns off boundaries, without gaps: two lanes per row are so few threads
+/// that a hundred thousand rows are resident. Fewer rows take eight lanes, as below.
+constexpr bool two_lanes_pay(const RowCase& c) {
+  return c.exponentials && c.cols <= 8 && c.access == Access::peeled && c.packed &&
+         c.rows * 8 > std::int64_t{640} * c.sm_count &&
+         c.rows * 2 <= std::int64_t{1536} * c.sm_count;
+}
+
 /// Lanes per row with single accesses, four elements each.
-constexpr int lanes_of_single_accesses(std::int64_t cols) {
-  return cols <= 32 ? 8 : cols <= 64 ? 16 : 32;
+constexpr int lanes_of_single_accesses(const RowCase& c) {
+  if (two_lanes_pay(c)) return 2;
+  return c.cols <= 32 ? 8 : c.cols <= 64 ? 16 : 32;
 }
 
 /// Softmax of so few short rows that all threads are resident and the launch is a few microseconds.
 /// Then the shortest code wins: one access per element, no shared memory, no barrier.
 constexpr bool single_accesses_pay(const RowCase& c) {
+  if (two_lanes_pay(c)) return true;
   const std::int64_t per_sm = c.cols >= 16 ? 1280 : 640;  // threads
   return c.exponentials && c.cols <= kSingleRow &&
-         c.rows * lanes_of_single_accesses(c.cols) <= per_sm * c.sm_count;
+         c.rows * lanes_of_single_accesses(c) <= per_sm * c.sm_count;
 }
 
 constexpr std::int64_t kFewRow = 65536;  // elements: 16 blocks of 4,096
@@ -130,7 +140,7 @@ constexpr bool held_weights_pay(const RowCase& c) {
 /// Softmax of rows for which level 8 has its largest clusters: whether clusters stay. In bf16 short
 /// slices do not pay. Where level 8's slices are full and the rows many, it is as fast.
 constexpr bool staying_clusters_pay(const RowCase& c) {
-  const std::int64_t shortest = c.element_bytes == 2 ? 196608 : 131073;
+  const std::int64_t shortest = c.element_bytes == 2 ? 212993 : 131073;
   const bool full = c.cols * c.element_bytes > (960 << 10) && more_rounds_than(32, c);
   return c.has_clusters && c.large_shared && c.exponentials && c.access == Access::vectors &&
          c.cols >= shortest && c.cols <= kClusterRow && enough_to_stay(c) && !full;

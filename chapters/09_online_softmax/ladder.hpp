@@ -50,7 +50,7 @@ Ladder long_rows_ladder(std::string name, std::string title) {
                                        {4096 / static_cast<int>(sizeof(T)), 131072}, {2, 131072});
   ladder.dtype = dtype_name(kDType<T>);
   ladder.trace_size = {2, 131072};
-  ladder.test_sizes = {{2, 70000}, {1, 262144}, {1, 100001}};
+  ladder.test_sizes = {{2, 70000}, {1, 140000}, {1, 262144}, {1, 100001}};
   const bool is_wide = sizeof(T) == 4;  // half the exponentials for the bytes
   const Claim pays = is_wide ? at_least_previous(0.98, "level 7 left little at this length")
                              : faster_than_previous(1.02);
@@ -94,6 +94,7 @@ inline Chapter chapter_9() {
 
   auto f32 = row_ladder<Problem<float>>("softmax", "softmax of every row, fp32", {4096, 32768},
                                         {64, 20480});
+  f32.test_sizes.push_back({300, 7});  // two lanes per row in the last level
   f32.levels =
       rows<ThreePasses<float>, BlockPerRow<float>, Online<float>, WarpShuffles<float>,
            Vectorised<float>, OnChip<Softmax<float>>, Cluster<Softmax<float>>,
@@ -103,6 +104,7 @@ inline Chapter chapter_9() {
   auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {8192, 32768},
                                        {64, 20480});
   b16.dtype = "bf16";
+  b16.test_sizes.push_back({300, 7});
   b16.levels =
       rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>, Vectorised<bf16>,
            OnChip<Softmax<bf16>>, ClusterOfHalfTheBytes, Signals<Softmax<bf16>>,

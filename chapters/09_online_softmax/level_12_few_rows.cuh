@@ -28,7 +28,7 @@ struct FewRows : Client::Level {
       .expect =
           "every block is resident, so nothing hides a latency: fewer instructions, more SMs per "
           "row, no barrier in a short one. Other rows: the level before",
-      .cost = "five more kernels, and bounds that were measured",
+      .cost = "six more kernels, and bounds that were measured",
   };
 
   static Claims claims(const typename Client::Level::Problem& p) {
@@ -40,7 +40,7 @@ struct FewRows : Client::Level {
     Plan plan = Before::prepare(problem, buffers);
     const RowCase c = row_case<Client>(plan);
     if (single_accesses_pay(c)) {
-      if constexpr (Client::kExponentials) plan.start = pick_single(c.cols);
+      if constexpr (Client::kExponentials) plan.start = pick_single(c);
     } else if (const int elements = elements_for_few_rows(c); elements != 0) {
       plan.cluster = blocks_for_few_rows(c);
       plan.start = elements == 16 ? start_signalled<Slice<16>> : start_signalled<Slice<32>>;
@@ -49,8 +49,9 @@ struct FewRows : Client::Level {
     return plan;
   }
 
-  static auto pick_single(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
-    switch (lanes_of_single_accesses(cols)) {
+  static auto pick_single(const RowCase& c) -> void (*)(const RowPlan<Client>&, Stream) {
+    switch (lanes_of_single_accesses(c)) {
+      case 2: return start_on_chip<Single<2>>;
       case 8: return start_on_chip<Single<8>>;
       case 16: return start_on_chip<Single<16>>;
       default: return start_on_chip<Single<32>>;

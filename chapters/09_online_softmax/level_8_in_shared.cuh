@@ -197,6 +197,9 @@ struct InShared : Client::Level {
       plan.start = start_in_shared<Row<128, kPeeled>>;
     } else if (cols <= Row<256, kPeeled>::kCapacity) {
       plan.start = start_in_shared<Row<256, kPeeled>>;
+    } else if (medium_slices_pay<kPeeled>(cols)) {
+      plan.cluster = static_cast<int>(ceil_div(cols, std::int64_t{Row<256, kPeeled>::kCapacity}));
+      plan.start = start_in_shared<Row<256, kPeeled>>;
     } else if (cols <= kMaxCluster * Slice<Client>::kCapacity) {
       // As many blocks as the row needs: the more rows are in flight.
       plan.cluster = static_cast<int>(ceil_div(cols, std::int64_t{Slice<Client>::kCapacity}));
@@ -205,6 +208,14 @@ struct InShared : Client::Level {
       plan.cluster = kMaxCluster;
       plan.start = start_in_shared<LongSlice<Client, kPeeled>>;
     }
+  }
+
+  /// Long bf16 softmax rows that 32 KB slices would cut into nine to 13: clusters of six to nine
+  /// blocks of 48 KB leave fewer SMs idle.
+  template <bool kPeeled>
+  static bool medium_slices_pay(std::int64_t cols) {
+    return Client::kExponentials && sizeof(typename Client::T) == 2 && !kPeeled &&
+           cols > 8 * Slice<Client>::kCapacity && cols <= 13 * Slice<Client>::kCapacity;
   }
 
   /// Whether bulk copies can load these rows: long enough for one copy to pay, and not too long.
