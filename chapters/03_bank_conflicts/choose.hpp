@@ -14,16 +14,16 @@ enum class TransposeKernel { few_rows, few_cols, small_tiles, tiles, on_lines, a
 /// Up to here one tile of level 7 covers the short extent. Beyond, the tiles of levels 2 and 5 were
 /// measured to be faster.
 constexpr std::int64_t kNarrow = 16;
-/// Up to so many elements, a thread of level 7 transposes one of them: a launch of few blocks waits
-/// for latencies, and each further element adds instructions.
+/// Up to this number of elements, a thread of level 7 transposes one of them: a launch of few blocks
+/// waits for latencies, and each further element adds instructions.
 constexpr std::int64_t kTinyMatrix = 1 << 16;
 /// The tile of level 2.
 constexpr std::int64_t kSmallTile = 32;
 /// Level 6's windows have 128 rows, or 64 where nothing moves; level 4's and 5's tiles 64. A
 /// transpose of fewer rows or columns would leave level 6's partly empty.
 constexpr std::int64_t kWholeTile = 128, kTile = 64;
-/// Up to so many elements, 42 MB, L2 holds partly written sectors until their other writer comes,
-/// and level 5's 16-byte accesses are faster than level 6's windows.
+/// Up to this number of elements, 42 MB, L2 holds partly written sectors until their other writer
+/// comes, and level 5's 16-byte accesses are faster than level 6's windows.
 constexpr std::int64_t kHeldByL2 = 10 << 20;
 
 /// The kernel for rows x cols. `vectors`: level 5's accesses have 16 bytes. `on_sectors`,
