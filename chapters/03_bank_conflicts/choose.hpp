@@ -14,8 +14,8 @@ enum class TransposeKernel { few_rows, few_cols, small_tiles, tiles, on_lines, a
 /// Up to here one tile of level 7 covers the short extent. Beyond, the tiles of levels 2 and 5 were
 /// measured to be faster.
 constexpr std::int64_t kNarrow = 16;
-/// Up to this number of elements, a thread of level 7 transposes one of them: a launch of few blocks
-/// waits for latencies, and each further element adds instructions.
+/// Up to this number of elements, a thread of level 7 transposes one of them: a launch of few
+/// blocks waits for latencies, and each further element adds instructions.
 constexpr std::int64_t kTinyMatrix = 1 << 16;
 /// The tile of level 2.
 constexpr std::int64_t kSmallTile = 32;
