@@ -598,6 +598,36 @@ TEST(Choices, LimitsOfStayingClusters) {
   EXPECT_TRUE(stay(1000, 245760, 4, vectors));
   EXPECT_FALSE(stay(1000, 245764, 4, vectors));
   EXPECT_FALSE(stay(1000, 262143, 4, peeled));
+  // bf16 rows of 32,769 to 131,072 elements that fill level 8's slices to less than 15/16.
+  EXPECT_TRUE(stay(7281, 36864, 2, vectors));
+  EXPECT_TRUE(stay(5368, 50000, 2, vectors));
+  EXPECT_TRUE(stay(2621, 102400, 2, vectors));
+  EXPECT_TRUE(stay(327, 102400, 2, vectors));
+  EXPECT_FALSE(stay(316, 102400, 2, vectors));
+  EXPECT_TRUE(stay(317, 102400, 2, vectors));
+  EXPECT_FALSE(stay(8000, 32768, 2, vectors));
+  EXPECT_TRUE(stay(8000, 32776, 2, vectors));
+  EXPECT_TRUE(stay(4096, 61432, 2, vectors));
+  EXPECT_FALSE(stay(4096, 61440, 2, vectors));
+  EXPECT_FALSE(stay(4096, 65536, 2, vectors));
+  EXPECT_TRUE(stay(4096, 65544, 2, vectors));
+  EXPECT_TRUE(stay(2048, 122872, 2, vectors));
+  EXPECT_FALSE(stay(2048, 122880, 2, vectors));
+  EXPECT_FALSE(stay(2048, 131072, 2, vectors));
+  EXPECT_FALSE(stay(2048, 131080, 2, vectors));
+  EXPECT_FALSE(stay(5368, 50000, 4, vectors));
+  EXPECT_FALSE(stay(5368, 50001, 2, peeled));
+  // Level 8's two slices of 48 KB, from 32 rounds of 64 KB per SM on: 3,379 rows of 80 KB.
+  EXPECT_TRUE(stay(819, 40960, 2, vectors));
+  EXPECT_TRUE(stay(3379, 40960, 2, vectors));
+  EXPECT_FALSE(stay(3380, 40960, 2, vectors));
+  EXPECT_FALSE(stay(6553, 40960, 2, vectors));
+  EXPECT_TRUE(stay(6553, 40952, 2, vectors));
+  EXPECT_TRUE(two_medium_slices_pay(40960));
+  EXPECT_FALSE(two_medium_slices_pay(40952));
+  EXPECT_TRUE(two_medium_slices_pay(46072));
+  EXPECT_FALSE(two_medium_slices_pay(46080));
+  EXPECT_FALSE(two_medium_slices_pay(49160));
   RowCase c = row_case(100, 262144, 4, vectors);
   EXPECT_TRUE(staying_clusters_pay(c));
   c.exponentials = false;

@@ -137,9 +137,33 @@ constexpr bool held_weights_pay(const RowCase& c) {
          c.cols > 16384 && c.cols <= kClusterRow && enough && !half_full;
 }
 
+/// bf16: whether as many of level 8's slices of 16,384 elements as a row needs are full, but for a
+/// sixteenth.
+constexpr bool full_slices(std::int64_t cols) {
+  const std::int64_t held = (cols + 16383) / 16384 * 16384;
+  return 16 * cols >= 15 * held;
+}
+
+/// bf16 softmax: whether level 8 has two slices of 48 KB instead of three of 32 KB, not full.
+constexpr bool two_medium_slices_pay(std::int64_t cols) {
+  return cols >= 40960 && cols <= 49152 && !full_slices(cols);
+}
+
+constexpr std::int64_t kThreeBlocksRow = 65536;   // bf16 elements: in 8 blocks, three per SM
+constexpr std::int64_t kSmallBlocksRow = 131072;  // bf16 elements: in 16 blocks of 256 threads
+
+/// Softmax of bf16 rows that fill level 8's slices only in part: whether small clusters stay.
+constexpr bool small_clusters_pay(const RowCase& c) {
+  const bool medium = two_medium_slices_pay(c.cols) && more_rounds_than(32, c);
+  return c.has_clusters && c.large_shared && c.exponentials && c.access == Access::vectors &&
+         c.element_bytes == 2 && c.cols > kRegisterRow && c.cols <= kSmallBlocksRow &&
+         enough_to_stay(c) && !full_slices(c.cols) && !medium;
+}
+
 /// Softmax of rows for which level 8 has its largest clusters: whether clusters stay. In bf16 short
 /// slices do not pay. Where level 8's slices are full and the rows many, it is as fast.
 constexpr bool staying_clusters_pay(const RowCase& c) {
+  if (small_clusters_pay(c)) return true;
   const std::int64_t shortest = c.element_bytes == 2 ? 212993 : 131073;
   const bool full = c.cols * c.element_bytes > (960 << 10) && more_rounds_than(32, c);
   return c.has_clusters && c.large_shared && c.exponentials && c.access == Access::vectors &&

@@ -193,6 +193,8 @@ inline Chapter chapter_9() {
   stay_rows_b16.dtype = "bf16";
   stay_rows_b16.trace_size = {20, 20480};
   stay_rows_b16.test_sizes = stay.test_sizes;
+  stay_rows_b16.test_sizes.push_back({5, 50000});
+  stay_rows_b16.test_sizes.push_back({5, 102400});
   stay_rows_b16.levels = rows<Stay<Softmax<bf16>, 1>, Stay<Softmax<bf16>, 8>>();
 
   auto three = rms_sidebar<float>("three_blocks", "sidebar: RMSNorm in order, by three blocks",

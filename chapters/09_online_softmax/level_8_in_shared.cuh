@@ -211,11 +211,12 @@ struct InShared : Client::Level {
   }
 
   /// Long bf16 softmax rows that 32 KB slices would cut into nine to 13: clusters of six to nine
-  /// blocks of 48 KB leave fewer SMs idle.
+  /// blocks of 48 KB leave fewer SMs idle. So do two of them where three of 32 KB are not full.
   template <bool kPeeled>
   static bool medium_slices_pay(std::int64_t cols) {
     return Client::kExponentials && sizeof(typename Client::T) == 2 && !kPeeled &&
-           cols > 8 * Slice<Client>::kCapacity && cols <= 13 * Slice<Client>::kCapacity;
+           (two_medium_slices_pay(cols) ||
+            (cols > 8 * Slice<Client>::kCapacity && cols <= 13 * Slice<Client>::kCapacity));
   }
 
   /// Whether bulk copies can load these rows: long enough for one copy to pay, and not too long.

@@ -203,11 +203,13 @@ struct HeldWeights : Client::Level {
     }
   }
 
-  /// The smallest cluster that holds a row.
+  /// The smallest cluster that holds a row: a power of two, or as many blocks as it needs.
   template <class C>
-  static void stay_with(Plan& plan, std::int64_t rows) {
+  static void stay_with(Plan& plan, std::int64_t rows, bool power_of_two = true) {
     const Shape& shape = plan.problem.shape;
-    plan.cluster = cluster_for(shape.cols, C::kCapacity);
+    plan.cluster = power_of_two
+                       ? cluster_for(shape.cols, C::kCapacity)
+                       : static_cast<int>(ceil_div(shape.cols, std::int64_t{C::kCapacity}));
     const std::int64_t needed = ceil_div(shape.rows, std::max<std::int64_t>(rows, 1));
     const std::int64_t fit =
         clusters_at_once(staying_rows<C>, staying_launch<C>(plan.cluster, 1), C::kMinBlocks);

@@ -42,7 +42,7 @@ struct Stay : Client::Level {
       if constexpr (kWeights) {
         HeldWeights<Client>::stay(plan, kRowsPerCluster);
       } else {
-        HeldWeights<Client>::template stay_with<Config>(plan, kRowsPerCluster);
+        StayingClusters<Client>::stay(plan, kRowsPerCluster);
       }
     }
     return plan;
