@@ -664,26 +664,60 @@ using namespace cookbook::gemm::any_shape;
 TEST(TileChoice, PredictionsByHand) {
   // 64 tiles on 132 SMs: one wave of 16 k-blocks, with 64 / 132 of the SMs. 1,024 tiles: eight
   // waves of one, with 1,024 / 1,056 of them.
-  const TileKernel one{Tiles::turned_128x128, 128, 128, 1, false, true, 4.0, 0.5, 0.132, 2.0};
+  const TileKernel one{Tiles::turned_128x128, 128, 128, 1, false, true, 4.0, 0.5, 0.132, 2.0, 0.0};
   EXPECT_DOUBLE_EQ(predicted_us(one, 1024, 1024, 1024, 132), 4 + 16 * (0.5 + 0.064) + 2);
   EXPECT_DOUBLE_EQ(predicted_us(one, 4096, 4096, 64, 132), 4 + 8 * (0.5 + 0.128 + 2));
   EXPECT_DOUBLE_EQ(predicted_us(one, 4096, 4000, 1, 132), 4 + 8 * (0.5 + 0.128 + 2));
   // Clusters of two: 1,024 tiles of 256 x 256 on 66 clusters are 16 waves, of 128 k-blocks.
-  const TileKernel pair{Tiles::ping_128x192, 128, 256, 2, false, true, 4.0, 0.5, 0.0, 2.0};
+  const TileKernel pair{Tiles::ping_128x192, 128, 256, 2, false, true, 4.0, 0.5, 0.0, 2.0, 0.0};
   EXPECT_DOUBLE_EQ(predicted_us(pair, 8192, 8192, 8192, 132), 4 + 16 * (128 * 0.5 + 2));
   TileKernel grid = one;
   grid.loop = false;  // up to four waves: 528 tiles
   EXPECT_DOUBLE_EQ(predicted_us(grid, 128, 128 * 528, 64, 132), 4 + 4 * (0.5 + 0.132 + 2));
   EXPECT_GT(predicted_us(grid, 128, 128 * 529, 64, 132), 1e9);
   // 11 x 12 tiles of 128 columns and 144 rows of C; the other way round it would be 12 x 11.
-  const TileKernel turned{Tiles::turned_128x144, 128, 144, 1, true, false, 4.0, 0.5, 0.0, 2.0};
+  const TileKernel turned{Tiles::turned_128x144, 128, 144, 1, true, false, 4.0, 0.5, 0.0, 2.0, 0.0};
   EXPECT_DOUBLE_EQ(predicted_us(turned, 144 * 12, 128 * 11, 64, 132), 4 + 0.5 + 2);
   EXPECT_DOUBLE_EQ(predicted_us(turned, 128 * 11, 144 * 12, 64, 132), 4 + 2 * (0.5 + 2));
 }
 
+// With rows of B off lines a k-block takes longer, by a term like `share`.
+TEST(TileChoice, RowsOfBOffLinesByHand) {
+  const TileKernel one{Tiles::turned_128x128, 128, 128, 1, false, true, 4.0, 0.5, 0.132, 2.0, 0.33};
+  EXPECT_DOUBLE_EQ(predicted_us(one, 1024, 1024, 1024, 132, RowsOfB::on_lines),
+                   4 + 16 * (0.5 + 0.064) + 2);
+  EXPECT_DOUBLE_EQ(predicted_us(one, 1024, 1024, 1024, 132, RowsOfB::off_lines),
+                   4 + 16 * (0.5 + 0.064 + 0.16) + 2);
+  // Narrow tiles load B more often.
+  EXPECT_EQ(choose_tiles(1000, 1000, 4096, 132, RowsOfB::on_lines), Tiles::one_64x128);
+  EXPECT_EQ(choose_tiles(1000, 1000, 4096, 132, RowsOfB::off_lines), Tiles::turned_64x192);
+}
+
+TEST(TileChoice, StreamKByHand) {
+  // 16 tiles of 256 x 256 with 256 k-blocks each, divided evenly among 66 clusters.
+  const double steps = 16 * 256 / 66.0;
+  for (const auto& [m, n] : {std::pair{1024, 1024}, {769, 769}, {4096, 256}, {1, 4096}}) {
+    EXPECT_DOUBLE_EQ(predicted_stream_k_us(m, n, 16384, 132, RowsOfB::on_lines),
+                     25.9 + steps * 0.569);
+    EXPECT_DOUBLE_EQ(predicted_stream_k_us(m, n, 16321, 132, RowsOfB::off_lines),
+                     25.9 + steps * (0.569 + 0.014));
+  }
+  const auto measured = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return std::isfinite(predicted_stream_k_us(m, n, k, 132, RowsOfB::on_lines));
+  };
+  EXPECT_TRUE(measured(1024, 1024, 2048));
+  EXPECT_FALSE(measured(1024, 1024, 2047));
+  EXPECT_TRUE(measured(256 * 65, 256, 4096));
+  EXPECT_FALSE(measured(256 * 65 + 1, 256, 4096));  // 66 tiles: a wave
+  EXPECT_FALSE(measured(8192, 8192, 8192));
+  EXPECT_FALSE(measured(std::int64_t{1} << 40, 256, 8192));  // 2^32 tiles
+  EXPECT_FALSE(measured(256, std::int64_t{1} << 40, 8192));
+  EXPECT_FALSE(std::isfinite(predicted_stream_k_us(256, 256, 4096, 1, RowsOfB::on_lines)));
+}
+
 TEST(TileChoice, ExtentsBeyond32BitsAreNotCutShort) {
   constexpr std::int64_t kLong = std::int64_t{1} << 33;  // 2^26 tiles of 128, 2^27 k-blocks of 64
-  const TileKernel one{Tiles::turned_128x128, 128, 128, 1, false, true, 4.0, 0.5, 0.125, 2.0};
+  const TileKernel one{Tiles::turned_128x128, 128, 128, 1, false, true, 4.0, 0.5, 0.125, 2.0, 0.0};
   EXPECT_DOUBLE_EQ(predicted_us(one, kLong, 128, 64, 128), 4 + (1 << 19) * 2.625);
   EXPECT_DOUBLE_EQ(predicted_us(one, 128, kLong, 64, 128), 4 + (1 << 19) * 2.625);
   EXPECT_DOUBLE_EQ(predicted_us(one, 128, 128 * 128, kLong, 128), 4 + (1 << 27) * 0.625 + 2);

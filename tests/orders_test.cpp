@@ -584,8 +584,10 @@ TEST(SplitK, ThePlanFollowsTheRule) {
     const auto plan = gemm::AnyShape::prepare(product(m, n, k), anywhere());
     const SplitKernel& split = choose_split_kernel(m, n, k, 132);
     const Splitting best = predicted_splitting(split, m, n, k, 132);
+    const RowsOfB rows_of_b = n % 64 == 0 ? RowsOfB::on_lines : RowsOfB::off_lines;
+    const TileKernel& kernel = choose_kernel(m, n, k, 132, rows_of_b);
     const bool expected = best.us < choose_splitting(m, n, k, 132).us &&
-                          best.us < predicted_us(choose_kernel(m, n, k, 132), m, n, k, 132);
+                          best.us < predicted_us(kernel, m, n, k, 132, rows_of_b);
     EXPECT_EQ(plan.work.share > 0 && plan.work.shared_tiles == 0, expected)
         << m << "x" << n << "x" << k;
     if (!expected) continue;
@@ -606,6 +608,53 @@ TEST(SplitK, ThePlanFollowsTheRule) {
     EXPECT_EQ(plan.flags.bytes(), blocks * sizeof(int) * static_cast<size_t>(split.outputs / 16));
   }
   EXPECT_GE(through_l2, 6);
+}
+
+// Tiles of 256 x 256, all of them cut, where stream-K is predicted to be fastest; otherwise the
+// tiles of the kernel with the least time. In both, what rows of B off lines of L2 cost counts.
+TEST(StreamK, ThePlanFollowsTheRule) {
+  using namespace gemm::any_shape;
+  int stream_k = 0, tiles_differ = 0, stream_k_differs = 0;
+  for (const Size& size : {Size{1000, 1000, 16384}, Size{2000, 712, 12288}, Size{984, 1392, 5376},
+                           Size{1000, 1000, 4096}, Size{1024, 1024, 4096}, Size{808, 1216, 7680},
+                           Size{896, 2368, 18176}, Size{2048, 2048, 2048}, Size{4096, 4096, 4096},
+                           Size{8192, 8192, 8192}}) {
+    const std::int64_t m = size[0], n = size[1], k = size[2];
+    bool is_stream_k[2] = {false, false};
+    for (const bool b_transposed : {false, true}) {
+      const auto plan =
+          gemm::AnyShape::prepare(vector_product(m, n, k, false, b_transposed), anywhere());
+      const auto rows = b_transposed || n % 64 == 0 ? RowsOfB::on_lines : RowsOfB::off_lines;
+      const TileKernel& kernel = choose_kernel(m, n, k, 132, rows);
+      const double tiles_us = predicted_us(kernel, m, n, k, 132, rows);
+      const double stream_k_us = predicted_stream_k_us(m, n, k, 132, rows);
+      const SplitKernel& split = choose_split_kernel(m, n, k, 132);
+      const double split_us =
+          std::min(choose_splitting(m, n, k, 132).us, predicted_splitting(split, m, n, k, 132).us);
+      if (split_us < std::min(tiles_us, stream_k_us)) {
+        ADD_FAILURE() << "another rule's: " << m << "x" << n << "x" << k;
+        continue;
+      }
+      const bool expected = stream_k_us < tiles_us;
+      is_stream_k[b_transposed] = expected;
+      stream_k += expected ? 1 : 0;
+      const bool turned = !expected && kernel.turned;
+      const int tile_m = expected ? 256 : kernel.m * kernel.cluster;
+      const int tile_n = expected ? 256 : kernel.n;
+      EXPECT_EQ(plan.work.tiles_m, gemm::ceil_div(static_cast<int>(turned ? n : m), tile_m));
+      EXPECT_EQ(plan.work.tiles_n, gemm::ceil_div(static_cast<int>(turned ? m : n), tile_n));
+      EXPECT_EQ(plan.work.shared_tiles, expected ? plan.work.tiles() : 0)
+          << m << "x" << n << "x" << k << (b_transposed ? " NT" : " NN");
+    }
+    stream_k_differs += is_stream_k[0] != is_stream_k[1] ? 1 : 0;
+    tiles_differ += choose_tiles(m, n, k, 132, RowsOfB::on_lines) !=
+                            choose_tiles(m, n, k, 132, RowsOfB::off_lines)
+                        ? 1
+                        : 0;
+  }
+  EXPECT_GE(stream_k, 4);
+  EXPECT_GE(tiles_differ, 2);
+  EXPECT_GE(stream_k_differs, 1);
 }
 
 TEST(ShortK, FewVectorsAndTheirTermsFitRegisters) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "chapters/08_persistent/choose.hpp"
 #include "chapters/08_persistent/cut_tiles.cuh"
@@ -34,6 +35,12 @@ Plan prepare_best(const Problem& p, const Buffers& at) {
   }
   const bool share = guesses[best].shared < guesses[best].whole;
   return prepare[best](p, at, share ? guesses[best].tiles_to_share : 0);
+}
+
+/// A padded copy has rows on lines.
+inline RowsOfB rows_of_b_in(const Problem& p, const Buffers& at) {
+  const bool on_lines = p.b_transposed || p.ldb % 64 == 0 || !rows_are_16_byte_aligned(at.b, p.ldb);
+  return on_lines ? RowsOfB::on_lines : RowsOfB::off_lines;
 }
 
 /// The plan of a GEMM of which TMA stores C, with these tiles. A template only for the sake of
@@ -120,19 +127,27 @@ struct AnyShape : LevelT<bf16> {
     const Gemv g = gemv_of(p, at);
     if (has_short_k(g)) return prepare_short_k(p, at, g);
     if (is_skinny(g, sms)) return prepare_skinny(p, at);
-    const TileKernel& kernel = choose_kernel(p.m, p.n, p.k, sms);
-    const double us = predicted_us(kernel, p.m, p.n, p.k, sms);
+    const RowsOfB rows_of_b = rows_of_b_in(p, at);
+    const TileKernel& kernel = choose_kernel(p.m, p.n, p.k, sms, rows_of_b);
+    const double tiles_us = predicted_us(kernel, p.m, p.n, p.k, sms, rows_of_b);
+    const bool many_vectors = g.batch > kFewVectors;
+    const bool tma_stores_c = rows_are_16_byte_aligned(at.c, p.ldc) && tma_stores_rows_of(p.n);
+    const double stream_k_us = tma_stores_c && many_vectors
+                                   ? predicted_stream_k_us(p.m, p.n, p.k, sms, rows_of_b)
+                                   : std::numeric_limits<double>::infinity();
+    const double us = std::min(tiles_us, stream_k_us);
     const Splitting in_cluster = choose_splitting(p.m, p.n, p.k, sms);
     const SplitKernel& split = choose_split_kernel(p.m, p.n, p.k, sms);
     const Splitting through_l2 = predicted_splitting(split, p.m, p.n, p.k, sms);
-    const bool many_vectors = g.batch > kFewVectors;
     if (through_l2.us < std::min(us, in_cluster.us)) {
       return prepare_split_k(split.tiles, p, at, through_l2.splits);
     }
     if (many_vectors && in_cluster.us < us) {
       return prepare_splitting(p, at, in_cluster.splits);
     }
-    const bool tma_stores_c = rows_are_16_byte_aligned(at.c, p.ldc) && tma_stores_rows_of(p.n);
+    if (stream_k_us < tiles_us) {
+      return prepare_with<Large>(p, at, predict<Large>(p).tiles_to_share);
+    }
     if (tma_stores_c && many_vectors) return prepare_tiles(kernel.tiles, p, at);
     return prepare_best<Large, Medium, Small>(p, at);
   }
