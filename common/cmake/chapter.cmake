@@ -129,6 +129,7 @@ function(cookbook_ladders name source root)
   endif()
 
   file(GLOB sidebars CONFIGURE_DEPENDS ${source}/sidebar_*.cu)
+  set(together "")
   foreach(file IN LISTS sidebars)
     get_filename_component(sidebar ${file} NAME_WE)
     string(REPLACE "sidebar_" "${name}-" target ${sidebar})
@@ -137,11 +138,13 @@ function(cookbook_ladders name source root)
     if(cuda_only AND NOT COOKBOOK_BACKEND STREQUAL "cuda")
       continue()
     endif()
+    if(COOKBOOK_PTXAS_REPORT)  # all together, below
+      string(APPEND together "#define main main_of_${sidebar}\n#include \"${file}\"\n#undef main\n")
+      continue()
+    endif()
     cookbook_kernel_sources(${file})
     add_executable(${target} ${file})
-    # A compile check (COOKBOOK_PTXAS_REPORT) takes each sidebar for one GPU: its kernels are levels,
-    # or variants of them.
-    if(COOKBOOK_HOPPER AND (cuda_only MATCHES "sm_90a" OR COOKBOOK_PTXAS_REPORT))
+    if(COOKBOOK_HOPPER AND cuda_only MATCHES "sm_90a")
       set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES ${COOKBOOK_HOPPER})
     endif()
     target_link_libraries(${target} PRIVATE cookbook_kernel cookbook_harness)
@@ -154,4 +157,22 @@ function(cookbook_ladders name source root)
     add_dependencies(${name} ${target})
     set_property(GLOBAL APPEND PROPERTY COOKBOOK_SIDEBARS ${target})
   endforeach()
+
+  # A compile check compiles a chapter's sidebars as one file, links none, and takes one GPU: their
+  # kernels are levels, or variants of them, and nvcc needs seconds for the headers that they share.
+  # Every other CUDA build compiles each alone.
+  if(together)
+    file(CONFIGURE OUTPUT ${generated}_sidebars.cu CONTENT "${together}" @ONLY)
+    cookbook_kernel_sources(${generated}_sidebars.cu)
+    add_library(${name}-sidebars OBJECT ${generated}_sidebars.cu)
+    if(COOKBOOK_HOPPER)
+      set_target_properties(${name}-sidebars PROPERTIES CUDA_ARCHITECTURES ${COOKBOOK_HOPPER})
+    endif()
+    target_link_libraries(${name}-sidebars PRIVATE cookbook_kernel cookbook_harness cookbook_bench
+      cookbook_libraries)
+    # main() may end without a return statement, and a function of another name may not.
+    target_compile_options(${name}-sidebars PRIVATE
+      "$<$<COMPILE_LANGUAGE:CUDA>:-diag-suppress=940;-Xcompiler=-Wno-return-type>")
+    set_property(GLOBAL APPEND PROPERTY COOKBOOK_SIDEBARS ${name}-sidebars)
+  endif()
 endfunction()
