@@ -21,12 +21,10 @@
 #include "common/harness/statistics.hpp"
 #include "common/harness/type_roofs.hpp"
 #include "tests/given.hpp"
+#include "tests/special_values.hpp"
 
 namespace cookbook {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::nan("");
 
 bool passes(double got, double expected, double bound, DType dtype = DType::f32) {
   return given_row(dtype, {got}, {expected}, {bound}).compare().ok;

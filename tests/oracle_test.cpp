@@ -19,12 +19,10 @@
 #include "chapters/11_autotuning/attention_problem.hpp"
 #include "chapters/11_autotuning/rope_problem.hpp"
 #include "tests/references.hpp"
+#include "tests/special_values.hpp"
 
 namespace cookbook {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::nan("");
 
 // Name, type, rows, columns, pitch and role of every tensor.
 struct Expected {

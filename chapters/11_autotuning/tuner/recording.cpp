@@ -16,33 +16,34 @@
 namespace cookbook::tune {
 namespace {
 
-using Json = nlohmann::ordered_json;
-constexpr const char* kSchema = "kernel-cookbook recording 1";
+using OrderedJson = nlohmann::ordered_json;
+constexpr const char* kRecordingSchema = "kernel-cookbook recording 1";
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-Json to_json(const std::map<std::string, Samples>& all) {
-  Json json = Json::object();
+OrderedJson to_json(const std::map<std::string, Samples>& all) {
+  OrderedJson json = OrderedJson::object();
   for (const auto& [id, samples] : all) {
     if (!samples.failure.empty()) {
       json[id] = {{"failure", samples.failure}};
       continue;
     }
-    json[id]["us"] = Json::array();
+    json[id]["us"] = OrderedJson::array();
     for (double us : samples.us) {  // a nanosecond is far below the noise of an event
-      json[id]["us"].push_back(std::isnan(us) ? Json(nullptr) : Json(std::round(us * 1e3) / 1e3));
+      json[id]["us"].push_back(std::isnan(us) ? OrderedJson(nullptr)
+                                              : OrderedJson(std::round(us * 1e3) / 1e3));
     }
   }
   return json;
 }
 
-std::map<std::string, Samples> samples_from(const Json& json) {
+std::map<std::string, Samples> samples_from(const OrderedJson& json) {
   std::map<std::string, Samples> all;
   for (const auto& [id, entry] : json.items()) {
     Samples samples;
     if (entry.contains("failure")) {
       samples.failure = entry.at("failure");
     } else {
-      for (const Json& us : entry.at("us")) {
+      for (const OrderedJson& us : entry.at("us")) {
         samples.us.push_back(us.is_null() ? std::nan("") : us.get<double>());
       }
     }
@@ -86,17 +87,17 @@ Recording read_recording(const std::string& file) {
   try {
     std::ifstream in(file);
     if (!in) throw std::runtime_error("cannot be opened");
-    const Json json = Json::parse(in);
-    if (json.at("schema") != kSchema) {
+    const OrderedJson json = OrderedJson::parse(in);
+    if (json.at("schema") != kRecordingSchema) {
       throw std::runtime_error(
-          fmt::format("schema {}, not \"{}\"", json.at("schema").dump(), kSchema));
+          fmt::format("schema {}, not \"{}\"", json.at("schema").dump(), kRecordingSchema));
     }
     Recording r;
     r.kernel = json.at("kernel");
     r.commit = json.at("commit");
     r.date = json.at("date");
     r.source_sha256 = json.at("source_sha256");
-    const Json& device = json.at("device");
+    const OrderedJson& device = json.at("device");
     r.device.name = device.at("name");
     const int cc = device.at("cc");
     r.device.cc_major = cc / 10, r.device.cc_minor = cc % 10;
@@ -109,7 +110,7 @@ Recording read_recording(const std::string& file) {
     for (const auto& [id, values] : json.at("configurations").items()) {
       for (const auto& [name, value] : values.items()) r.parameters[id].push_back({name, value});
     }
-    for (const Json& each : json.at("problems")) {
+    for (const OrderedJson& each : json.at("problems")) {
       RecordedProblem problem;
       problem.size = each.at("size").get<Size>();
       problem.held_out = each.at("held_out");
@@ -126,11 +127,11 @@ Recording read_recording(const std::string& file) {
 }
 
 void write_recording(const Recording& r, const std::string& file) {
-  Json json{{"schema", kSchema},
-            {"kernel", r.kernel},
-            {"commit", r.commit},
-            {"date", r.date},
-            {"source_sha256", r.source_sha256}};
+  OrderedJson json{{"schema", kRecordingSchema},
+                   {"kernel", r.kernel},
+                   {"commit", r.commit},
+                   {"date", r.date},
+                   {"source_sha256", r.source_sha256}};
   json["device"] = {{"name", r.device.name},
                     {"cc", r.device.cc()},
                     {"sm_count", r.device.sm_count},
@@ -139,12 +140,12 @@ void write_recording(const Recording& r, const std::string& file) {
                     {"clock_mhz", r.device.clock_mhz},
                     {"driver", r.device.driver},
                     {"toolkit", r.device.toolkit}};
-  json["configurations"] = Json::object();
+  json["configurations"] = OrderedJson::object();
   for (const auto& [id, parameters] : r.parameters) {
-    json["configurations"][id] = Json::object();
+    json["configurations"][id] = OrderedJson::object();
     for (const Parameter& p : parameters) json["configurations"][id][p.name] = p.value;
   }
-  json["problems"] = Json::array();
+  json["problems"] = OrderedJson::array();
   for (const RecordedProblem& problem : r.problems) {
     json["problems"].push_back({{"size", problem.size},
                                 {"held_out", problem.held_out},

@@ -7,3 +7,11 @@ function(cookbook_kernel_sources)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
   endif()
 endfunction()
+
+# cookbook_compile_together(<target>...): the files of each target as one, unless COOKBOOK_TOGETHER is
+# OFF. What differs by file, such as COMPILE_OPTIONS, keeps a file out of it.
+function(cookbook_compile_together)
+  if(COOKBOOK_TOGETHER)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  endif()
+endfunction()
