@@ -1198,7 +1198,7 @@ __global__ void registers_of_some(int stating) {
 __global__ void registers_of_part(unsigned first, unsigned last) {
   if (threadIdx.x >= 128) return;
   register_dealloc<64>();
-  __syncwarp();
+  named_barrier_sync(1, 128);
   if (threadIdx.x >= first && threadIdx.x < last) register_dealloc<40>();
 }
 

@@ -430,6 +430,7 @@ __global__ void alone_between_two(unsigned lane, bool others) {
   if (threadIdx.x == 0) mbarrier_init(bar, 1000);
   __syncthreads();
   register_dealloc<40>();
+  __syncthreads();
   if (threadIdx.x < 32 && (threadIdx.x == lane) != others) {
     mbarrier_arrive(bar);  // [alone between two]
   }
@@ -451,6 +452,110 @@ TEST(Warps, MustBeWholeAtEverySetmaxnreg) {
   // The lanes that act come first: one of them is named, whichever came first of all.
   for (const unsigned lane : {0u, 1u, 31u})
     expect_report(run(lane, true), report(lane == 0 ? 1 : 0));
+}
+
+// ---- setmaxnreg twice -------------------------------------------------------------------------
+
+enum class Joins {
+  warpgroup,       ///< a named barrier of its 128 threads
+  elected,         ///< a lane of each warp arrives at an mbarrier, and all wait
+  one_waits,       ///< likewise, and one lane of each warp waits
+  through_one,     ///< warp 3 hears of the others, then they hear of warp 3
+  none,            ///< only __syncwarp(), of each warp
+  three_warps,     ///< all but warp 3
+  pairs,           ///< warps 0 and 1, and warps 2 and 3
+  one_way,         ///< warp 3 hears of the others
+  all_but_one,     ///< likewise, and the others hear of each other
+  arrived_before,  ///< the arrivals come before the first setmaxnreg
+  others,          ///< the other warpgroup
+};
+
+__global__ void registers_twice(Joins joins, unsigned last) {
+  auto* bar = dynamic_shared<uint64_t>();
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) mbarrier_init(bar, 4);
+  __syncthreads();
+  if (warp >= 4) {
+    if (joins == Joins::others) named_barrier_sync(1, 128);
+    return;
+  }
+  if (joins == Joins::arrived_before && lane == 0) mbarrier_arrive(bar);
+  __syncwarp();
+  register_dealloc<64>();  // [first of two]
+  if (joins == Joins::warpgroup) named_barrier_sync(1, 128);
+  if (joins == Joins::elected || joins == Joins::one_waits) {
+    if (lane == 5) mbarrier_arrive(bar);
+    if (lane == 5 || joins == Joins::elected) mbarrier_wait(bar, 0);
+  }
+  if (joins == Joins::through_one || joins == Joins::one_way) {
+    if (warp == 3) {
+      named_barrier_sync(1, 128);
+    } else {
+      named_barrier_arrive(1, 128);
+    }
+  }
+  if (joins == Joins::through_one) {
+    if (warp == 3) {
+      named_barrier_arrive(2, 128);
+    } else {
+      named_barrier_sync(2, 128);
+    }
+  }
+  if (joins == Joins::three_warps && warp < 3) named_barrier_sync(1, 96);
+  if (joins == Joins::pairs) named_barrier_sync(static_cast<int>(1 + warp / 2), 64);
+  if (joins == Joins::all_but_one) {
+    if (warp == last) {
+      named_barrier_sync(1, 128);
+    } else {
+      named_barrier_arrive(1, 128);
+      named_barrier_sync(2, 96);
+    }
+  }
+  if (joins == Joins::arrived_before) mbarrier_wait(bar, 0);
+  __syncwarp();
+  register_dealloc<40>();  // [second of two]
+}
+
+TEST(Setmaxnreg, NeedsABarrierOfItsWarpgroupBetweenTwo) {
+  const auto run = [](Joins joins, unsigned last = 0) {
+    return [=] { launch(registers_twice, {1, 256, 64}, {}, joins, last); };
+  };
+  const std::string thread = "divergence: thread (";
+  const std::string comes =
+      "comes to setmaxnreg at " + at("second of two") + ", and no barrier shows that thread (";
+  const std::string end = "of its warpgroup has passed the one at " + at("first of two");
+  for (const Joins joins :
+       {Joins::warpgroup, Joins::elected, Joins::one_waits, Joins::through_one}) {
+    SCOPED_TRACE(static_cast<int>(joins));
+    expect_clean(run(joins));
+  }
+  for (const Joins joins : {Joins::none, Joins::three_warps, Joins::pairs, Joins::one_way,
+                            Joins::arrived_before, Joins::others}) {
+    SCOPED_TRACE(static_cast<int>(joins));
+    expect_report(run(joins), {thread, comes, end});
+  }
+  for (const unsigned last : {0u, 1u, 2u, 3u}) {
+    const std::string other = std::to_string(32 * last) + ",0,0) ";
+    expect_report(run(Joins::all_but_one, last), {thread, comes + other + end});
+  }
+}
+
+/// A third setmaxnreg, with a barrier after the first and perhaps after the second.
+__global__ void registers_three_times(bool again) {
+  register_dealloc<64>();
+  __syncthreads();
+  register_dealloc<40>();  // [second of three]
+  if (again) __syncthreads();
+  register_dealloc<24>();  // [third of three]
+}
+
+TEST(Setmaxnreg, NeedsABarrierBeforeTheThirdToo) {
+  const auto run = [](bool again) {
+    return [=] { launch(registers_three_times, {1, 128}, {}, again); };
+  };
+  expect_clean(run(true));
+  expect_report(run(false), {"comes to setmaxnreg at " + at("third of three"),
+                             "has passed the one at " + at("second of three")});
 }
 
 // ---- one operation in two places --------------------------------------------------------------

@@ -320,6 +320,18 @@ __global__ void flag_chain(int* value, unsigned* flag) {
   store_release(flag, blockIdx.x + 1);
 }
 
+/// The first thread of each block from `first` on adds to a value, in turn if kInTurn.
+template <bool kInTurn>
+__global__ void add_in_turn(int* value, unsigned* flag, unsigned first, unsigned rounds) {
+  if (threadIdx.x != 0 || blockIdx.x < first) return;
+  for (unsigned i = 0; i < rounds; ++i) {
+    const unsigned turn = i * (gridDim.x - first) + blockIdx.x - first;
+    if (kInTurn) spin_wait_until_equal(flag, turn);
+    value[0] += 1;
+    if (kInTurn) store_release(flag, turn + 1);
+  }
+}
+
 /// Warp 0 produces, warp 1 consumes: named barriers 1 and 3 in turn say "full", 2 says "empty".
 template <bool kWaitUntilEmpty>
 __global__ void ping_pong(const float* in, float* out, int rounds) {
@@ -806,6 +818,39 @@ TEST(Races, BetweenMoreBlocksThanHaveNames) {
   EXPECT_CLEAN(trace);
   EXPECT_NE(notice.find("same_cell_from runs 1048578 blocks"), std::string::npos) << notice;
   EXPECT_NE(notice.find("among the first 1048575"), std::string::npos) << notice;
+}
+
+// Threads beyond number 16,383, which the threads of a cluster do not reach.
+TEST(Races, InACooperativeGridOfManyThreads) {
+  DeviceMemory value(4, "value"), flag(4, "flag");
+  const LaunchConfig config{.grid = 18, .block = 1024, .cooperative = true};
+  const auto run = [&](auto kernel, unsigned first) {
+    value.fill(0);
+    flag.fill(0);
+    return traced(
+        [&] { launch(kernel, config, {}, value.as<int>(), flag.as<unsigned>(), first, 3); });
+  };
+  simt::set_sm_count(9);
+  const Trace in_turn = run(add_in_turn<true>, 0);
+  int sum = 0;
+  value.copy_to_host(&sum, 4);
+  const Trace at_once = run(add_in_turn<false>, 16);
+  simt::set_sm_count(0);
+  EXPECT_CLEAN(in_turn);
+  EXPECT_EQ(sum, 18 * 3);
+  EXPECT_TRUE(has(at_once, "race", {"'value'", "from block (16,0,0)", "(block (17,0,0))"}))
+      << messages(at_once);
+}
+
+// The clock of a thread that has set a flag 140,000 times does not fit the 16 bits that are kept.
+TEST(Races, InMoreTurnsThanAClockHas) {
+  DeviceMemory value(4, "value"), flag(4, "flag");
+  value.fill(0);
+  flag.fill(0);
+  const LaunchConfig config{.grid = 2, .block = 32, .cooperative = true};
+  EXPECT_CLEAN(traced([&] {
+    launch(add_in_turn<true>, config, {}, value.as<int>(), flag.as<unsigned>(), 0u, 140000u);
+  }));
 }
 
 TEST(Races, FlagsBetweenBlocks) {

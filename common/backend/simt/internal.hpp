@@ -434,6 +434,15 @@ struct Hooks {
   // of that warp, acted or waited alone at `alone_pc` before.
   virtual void diverged(const char* /*operation*/, const Thread& /*alone*/, bool /*waited*/,
                         void* /*alone_pc*/, void* /*pc*/) {}
+  // The clock of a thread, and whether synchronisation shows `by` that `other` has got past
+  // `clock`.
+  virtual uint32_t clock(const Thread&) { return 0; }
+  virtual bool knows(const Thread& /*by*/, const Thread& /*other*/, uint32_t /*clock*/) {
+    return true;
+  }
+  // The current thread's warp comes to a setmaxnreg, and nothing shows it that `other`, of the same
+  // warpgroup, has passed the one at `earlier_pc`.
+  virtual void registers_unordered(const Thread& /*other*/, void* /*earlier_pc*/, void* /*pc*/) {}
   // A thread's wait for an mbarrier is over. `idle`: no phase of the barrier was complete, and the
   // wait was for the one before the first, which counts as complete. That is right for a stage
   // that was never filled, and a wrong parity everywhere else.

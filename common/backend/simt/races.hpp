@@ -49,6 +49,7 @@ enum class Kind : uint8_t {
   different_places,
   acted_alone,
   waited_alone,
+  registers_unordered,
   overflow,
   global_uninitialised,
 };

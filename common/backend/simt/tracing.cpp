@@ -182,6 +182,15 @@ class TracingHooks final : public Hooks {
                 void* pc) override {
     this_tracer->note_diverged(operation, alone, waited, alone_pc, *current_thread, pc);
   }
+  uint32_t clock(const Thread& thread) override {
+    return this_tracer->detector().clock_of(thread.actor);
+  }
+  bool knows(const Thread& by, const Thread& other, uint32_t clock) override {
+    return this_tracer->detector().known(by.actor, static_cast<uint32_t>(other.actor)) >= clock;
+  }
+  void registers_unordered(const Thread& other, void* earlier_pc, void* pc) override {
+    this_tracer->note_registers_unordered(other, earlier_pc, *current_thread, pc);
+  }
   void mbarrier_waited(Thread& thread, bool idle, void* pc) override {
     this_tracer->detector().idle_wait(thread.actor, idle ? token_of(pc) : 0);
   }

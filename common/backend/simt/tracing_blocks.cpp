@@ -51,18 +51,22 @@ void WorkerTracer::check_global(Buffer& buffer, uintptr_t address, size_t bytes,
   const auto actor = static_cast<uint32_t>(thread.actor);
   const uint32_t place = place_of(sites_[site], use);
   if (place == 0) return;
+  const bool alone = launch_->group_count == 1;
   const uint64_t mine =
-      GlobalAccess{group_id_, detector_.clock_of(thread.actor), actor, place}.to_word();
+      GlobalAccess{group_id_, detector_.clock_of(thread.actor), actor, place}.to_word(alone);
   const size_t first = (address - buffer.begin) / 4;
   const size_t last = (address + bytes - 1 - buffer.begin) / 4;
   const bool writes = op != Op::load && op != Op::async_load && use != FlagUse::atomic_load;
-  const auto is_mine = [mine](uint64_t word) { return word >> 44 == mine >> 44; };
+  const auto is_mine = [mine, alone](uint64_t word) {
+    constexpr int kAt = GlobalAccess::kGroupAt;
+    return alone ? word != 0 : word >> kAt == mine >> kAt;
+  };
   const auto check = [&](Kind kind, uint64_t earlier, size_t at) {
     if (earlier == 0) return;
     if (!is_mine(earlier)) {
-      report_global(kind, GlobalAccess::of(earlier), use, thread, op, buffer, at, site);
+      report_global(kind, GlobalAccess::of(earlier, alone), use, thread, op, buffer, at, site);
     } else if (use == FlagUse::none) {
-      check_in_group(kind, GlobalAccess::of(earlier), thread, op, buffer, at, site);
+      check_in_group(kind, GlobalAccess::of(earlier, alone), thread, op, buffer, at, site);
     }
   };
   constexpr auto kRelaxed = std::memory_order_relaxed;

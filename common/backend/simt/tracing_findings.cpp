@@ -21,6 +21,12 @@ void WorkerTracer::note_diverged(const char* operation, const Thread& alone, boo
   found.detail = operation;
 }
 
+void WorkerTracer::note_registers_unordered(const Thread& other, void* earlier_pc,
+                                            const Thread& thread, void* pc) {
+  Occurrence& found = note(Kind::registers_unordered, token_of(earlier_pc), pc, thread, Op::load);
+  if (found.count == 1) found.earlier_thread = other.thread_idx;
+}
+
 void WorkerTracer::overflow(Thread& thread, const std::string& operation, const char* type,
                             void* pc) {
   Occurrence& found = note(Kind::overflow, 0, pc, thread, Op::load);

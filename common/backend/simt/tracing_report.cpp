@@ -32,7 +32,8 @@ const char* kind_name(Kind kind) {
     case Kind::exit_remote: return "exit";
     case Kind::different_places:
     case Kind::acted_alone:
-    case Kind::waited_alone: return "divergence";
+    case Kind::waited_alone:
+    case Kind::registers_unordered: return "divergence";
     case Kind::out_of_bounds:
     case Kind::shared_out_of_bounds: return "out-of-bounds";
     case Kind::misaligned: return "misaligned";
@@ -129,6 +130,10 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
              (kind == Kind::waited_alone ? " waited" : " acted") + " alone at " + earlier_line +
              ", and its warp comes to " + found.detail + " at " + later_line +
              " with no __syncwarp() between" + in_block;
+    case Kind::registers_unordered:
+      return text + "thread " + to_text(found.later_thread) + " comes to setmaxnreg at " +
+             later_line + ", and no barrier shows that thread " + to_text(found.earlier_thread) +
+             " of its warpgroup has passed the one at " + earlier_line + in_block;
     case Kind::global_write_write:
     case Kind::global_write_read:
     case Kind::global_read_write:

@@ -122,21 +122,31 @@ struct GlobalCell {
 static_assert(sizeof(GlobalCell) == 24 && std::atomic<uint64_t>::is_always_lock_free);
 
 /// An entry of a cell. In a word: group + 1, the clock of its thread, the thread, and the number of
-/// the place in the source.
+/// the place in the source. A cluster has at most 2^14 threads. A cooperative grid may have more,
+/// but is the only group of its launch: with `alone`, the group's bits hold the thread's upper
+/// bits, plus 1. A thread that is later than the last clock is taken for an earlier self, which can
+/// hide a race but not invent one.
 struct GlobalAccess {
   static constexpr int kThreadBits = 14, kPlaceBits = 14, kClockBits = 16;
+  static constexpr int kGroupAt = kThreadBits + kPlaceBits + kClockBits;
   static constexpr uint32_t kLastClock = (1u << kClockBits) - 1;
+  static_assert(64 - kGroupAt + kThreadBits > 32, "every number of a thread fits, plus 1");
   uint64_t group;
   uint32_t clock, thread, place;
-  uint64_t to_word() const {
-    return (group + 1) << 44 | uint64_t{std::min(clock, kLastClock)} << 28 |
-           uint64_t{thread} << kPlaceBits | place;
+  uint64_t to_word(bool alone) const {
+    const uint64_t upper = alone ? thread >> kThreadBits : group;
+    const uint32_t lower = thread & ((1u << kThreadBits) - 1);
+    return (upper + 1) << kGroupAt | uint64_t{std::min(clock, kLastClock)} << 28 |
+           uint64_t{lower} << kPlaceBits | place;
   }
-  static GlobalAccess of(uint64_t word) {
+  static GlobalAccess of(uint64_t word, bool alone) {
     const auto bits = [word](int at, int count) {
       return static_cast<uint32_t>(word >> at & ((1u << count) - 1));
     };
-    return {(word >> 44) - 1, bits(28, kClockBits), bits(kPlaceBits, kThreadBits),
+    const uint64_t upper = (word >> kGroupAt) - 1;
+    const uint32_t lower = bits(kPlaceBits, kThreadBits);
+    return {alone ? 0 : upper, bits(28, kClockBits),
+            alone ? static_cast<uint32_t>(upper) << kThreadBits | lower : lower,
             bits(0, kPlaceBits)};
   }
 };

@@ -64,6 +64,8 @@ class WorkerTracer {
                              const Thread& thread, void* pc);
   void note_diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
                      const Thread& thread, void* pc);
+  void note_registers_unordered(const Thread& other, void* earlier_pc, const Thread& thread,
+                                void* pc);
 
   void overflow(Thread& thread, const std::string& operation, const char* type, void* pc);
 

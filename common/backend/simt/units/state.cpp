@@ -33,7 +33,7 @@ void block_begin(Block& block) {
   block_units(block).warpgroups.clear();
   block_units(block).register_requests.clear();
   block_units(block).register_calls.clear();
-  block_units(block).aligned_first.clear();
+  block_units(block).warp_register_calls.clear();
 }
 
 void group_begin(Group& group) {

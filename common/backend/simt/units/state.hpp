@@ -71,12 +71,14 @@ struct BlockUnits : UnitState {
   };
   std::vector<std::vector<RegisterRequest>> register_requests;  // of each warpgroup
   std::vector<uint32_t> register_calls;                         // of each thread
-  // Traced mode: the first lane of each warp at its n-th setmaxnreg, and what it had done before.
-  struct FirstLane {
-    const Thread* lane;
+  // Traced mode: a warp's n-th setmaxnreg, and what its first lane had done before.
+  struct RegisterCall {
+    const Thread* first;
     LanePath path;
+    void* pc;
+    uint32_t clocks[32] = {};  // of its lanes, for Hooks::knows; 0: has not come
   };
-  std::vector<std::vector<FirstLane>> aligned_first;
+  std::vector<std::vector<RegisterCall>> warp_register_calls;
 };
 
 struct Mbarrier : Waitable {

@@ -25,14 +25,40 @@ void require_barrier(int id, int threads, const char* what, void* pc) {
 }
 
 // The lanes of a warp come one by one and do not wait, so one may be several times ahead.
-void check_converged(BlockUnits& units, uint32_t time, void* pc) {
+BlockUnits::RegisterCall& check_converged(BlockUnits& units, uint32_t time, void* pc) {
   const Thread& self = *current_thread;
-  units.aligned_first.resize(self.block->warp_count);
-  std::vector<BlockUnits::FirstLane>& first = units.aligned_first[self.id / kWarpSize];
-  if (time == first.size()) {
-    first.push_back({&self, self.path});
+  units.warp_register_calls.resize(self.block->warp_count);
+  std::vector<BlockUnits::RegisterCall>& calls = units.warp_register_calls[self.id / kWarpSize];
+  if (time == calls.size()) {
+    calls.push_back({&self, self.path, pc});
   } else {
-    require_converged(first[time].path, *first[time].lane, "setmaxnreg", pc);
+    require_converged(calls[time].path, *calls[time].first, "setmaxnreg", pc);
+  }
+  return calls[time];
+}
+
+// All warps of a warpgroup must synchronise between two setmaxnreg. A warp executes it together, so
+// it is enough to know that one lane of each other warp has passed the first.
+void check_ordered(const BlockUnits& units, BlockUnits::RegisterCall& call, uint32_t time,
+                   void* pc) {
+  constexpr uint32_t kWarps = kWarpgroupThreads / kWarpSize;
+  const Thread& self = *current_thread;
+  if (!self.block->group->traced) return;
+  call.clocks[self.lane] = hooks->clock(self);
+  if (time == 0) return;
+  const auto& calls = units.warp_register_calls;
+  const uint32_t own_warp = self.id / kWarpSize;
+  const uint32_t first_warp = own_warp / kWarps * kWarps;
+  for (uint32_t w = first_warp; w < first_warp + kWarps; ++w) {
+    bool passed = w == own_warp;
+    for (uint32_t lane = 0; lane < kWarpSize && time <= calls[w].size() && !passed; ++lane) {
+      const uint32_t clock = calls[w][time - 1].clocks[lane];
+      passed = clock != 0 && hooks->knows(self, self.block->threads[w * kWarpSize + lane], clock);
+    }
+    if (passed) continue;
+    const Thread& other = self.block->threads[w * kWarpSize];
+    hooks->registers_unordered(other, calls[own_warp][time - 1].pc, pc);
+    return;
   }
 }
 
@@ -53,7 +79,7 @@ void set_registers(int count) {
   units.register_requests.resize(block.thread_count / kWarpgroupThreads);
   const uint32_t time = units.register_calls[self.id]++;
   const auto registers = static_cast<uint32_t>(count);
-  if (hooks != nullptr) check_converged(units, time, pc);
+  if (hooks != nullptr) check_ordered(units, check_converged(units, time, pc), time, pc);
   std::vector<BlockUnits::RegisterRequest>& own =
       units.register_requests[self.id / kWarpgroupThreads];
   if (time < own.size()) {
