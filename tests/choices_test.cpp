@@ -628,7 +628,15 @@ TEST(Choices, LimitsOfStayingClusters) {
   EXPECT_TRUE(two_medium_slices_pay(46072));
   EXPECT_FALSE(two_medium_slices_pay(46080));
   EXPECT_FALSE(two_medium_slices_pay(49160));
-  RowCase c = row_case(100, 262144, 4, vectors);
+  EXPECT_EQ(blocks_of_level_7(16384), 1);
+  EXPECT_EQ(blocks_of_level_7(16385), 2);
+  EXPECT_EQ(blocks_of_level_7(131072), 8);
+  EXPECT_EQ(blocks_of_level_7(131073), 16);
+  RowCase c = row_case(4096, 61432, 2, vectors);
+  EXPECT_TRUE(small_clusters_pay(c));
+  c.has_clusters = false;
+  EXPECT_FALSE(small_clusters_pay(c));
+  c = row_case(100, 262144, 4, vectors);
   EXPECT_TRUE(staying_clusters_pay(c));
   c.exponentials = false;
   EXPECT_FALSE(staying_clusters_pay(c));

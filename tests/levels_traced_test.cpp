@@ -5,6 +5,7 @@
 
 #include <map>
 #include <stdexcept>
+#include <tuple>
 
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/host_access.hpp"
@@ -169,20 +170,22 @@ struct KernelCase {
   double work;
 };
 
-using Kernels = std::map<const void*, KernelCase>;  // a case of the least work for each
+// A case of the least work for each kernel and shape of its blocks.
+using Launched = std::tuple<const void*, unsigned, unsigned, unsigned>;
+using Kernels = std::map<Launched, KernelCase>;
 
 // Adds what a level launches for a case, of which nothing runs.
 void add_kernels(const Ladder& ladder, const LevelEntry& level, const LayoutCase& layout,
                  Kernels& kernels) {
   const auto problem = ladder.make_problem(layout.size, layout.variant);
   if (!level.supports(*problem, device_info())) return;
-  static std::vector<const void*> launched;
+  static std::vector<Launched> launched;
   static double blocks_work = 0;
   launched.clear();
   blocks_work = 0;
   simt::set_launch_observer([](const void* kernel, const LaunchConfig* config) {
     if (!kernel) return;
-    launched.push_back(kernel);
+    launched.push_back({kernel, config->block.x, config->block.y, config->block.z});
     const auto blocks = static_cast<double>(config->grid.x) * config->grid.y * config->grid.z;
     blocks_work += 16 * blocks * config->block.x;
     // A cooperative grid is traced as a whole, and its blocks wait for each other.
@@ -198,15 +201,16 @@ void add_kernels(const Ladder& ladder, const LevelEntry& level, const LayoutCase
   }
   simt::set_launch_observer(nullptr);
   const KernelCase found{&ladder, &level, layout, work_of(*problem) + blocks_work};
-  for (const void* kernel : launched) {
+  for (const Launched& kernel : launched) {
     const auto [at, is_new] = kernels.emplace(kernel, found);
     if (!is_new && found.work < at->second.work) at->second = found;
   }
 }
 
-// Kernels that no test above traces, because a level launches them for other shapes, layouts or
-// numbers of SMs only. They are looked for among random problems, which takes milliseconds, and
-// each is traced in the smallest problem found for it. So a new kernel needs no entry anywhere.
+// Kernels that no test above traces with blocks of that shape, because a level launches them so for
+// other sizes, layouts or numbers of SMs only. They are looked for among random problems, which
+// takes milliseconds, and each is traced in the smallest problem found for it. So a new kernel
+// needs no entry anywhere.
 class OtherKernelsTest : public testing::Test {
  public:
   void TestBody() override {

@@ -618,7 +618,7 @@ TEST(StreamK, ThePlanFollowsTheRule) {
   for (const Size& size : {Size{1000, 1000, 16384}, Size{2000, 712, 12288}, Size{984, 1392, 5376},
                            Size{1000, 1000, 4096}, Size{1024, 1024, 4096}, Size{808, 1216, 7680},
                            Size{896, 2368, 18176}, Size{2048, 2048, 2048}, Size{4096, 4096, 4096},
-                           Size{8192, 8192, 8192}}) {
+                           Size{8192, 8192, 8192}, Size{600, 2120, 12288}}) {
     const std::int64_t m = size[0], n = size[1], k = size[2];
     bool is_stream_k[2] = {false, false};
     for (const bool b_transposed : {false, true}) {
@@ -655,6 +655,39 @@ TEST(StreamK, ThePlanFollowsTheRule) {
   EXPECT_GE(stream_k, 4);
   EXPECT_GE(tiles_differ, 2);
   EXPECT_GE(stream_k_differs, 1);
+}
+
+// Where TMA does not store C, another model chooses, with tiles of its own.
+TEST(StreamK, IsNotChosenByItsPredictionWhereTmaDoesNotStoreC) {
+  using namespace gemm::any_shape;
+  int differ = 0;
+  for (const Size& size : {Size{2000, 712, 12288}, Size{808, 1216, 7680}, Size{896, 2368, 18176},
+                           Size{2100, 2100, 4096}}) {
+    gemm::Problem p = vector_product(size[0], size[1], size[2], false, false);
+    const bool by_prediction = gemm::AnyShape::prepare(p, anywhere()).work.shared_tiles > 0;
+    p.ldc += 1;
+    const Plan plan = gemm::AnyShape::prepare(p, anywhere());
+    const Plan expected = prepare_best<Large, Medium, Small>(p, anywhere());
+    EXPECT_EQ(plan.work.tiles_m, expected.work.tiles_m);
+    EXPECT_EQ(plan.work.tiles_n, expected.work.tiles_n);
+    EXPECT_EQ(plan.work.shared_tiles, expected.work.shared_tiles);
+    differ += by_prediction && expected.work.shared_tiles != expected.work.tiles() ? 1 : 0;
+  }
+  EXPECT_GE(differ, 1);
+}
+
+TEST(AnyShape, RowsOfBOffLinesAreThoseThatTmaLoadsFromWithinALine) {
+  using gemm::any_shape::rows_of_b_in, gemm::any_shape::RowsOfB;
+  gemm::Buffers at = anywhere();
+  const auto rows = [&](std::int64_t n, std::int64_t k, bool b_transposed) {
+    return rows_of_b_in(vector_product(64, n, k, false, b_transposed), at);
+  };
+  EXPECT_EQ(rows(1024, 1000, false), RowsOfB::on_lines);
+  EXPECT_EQ(rows(1000, 1024, false), RowsOfB::off_lines);
+  EXPECT_EQ(rows(1000, 1000, true), RowsOfB::on_lines);   // its rows are K long: not in the model
+  EXPECT_EQ(rows(1001, 1024, false), RowsOfB::on_lines);  // the kernel loads a padded copy
+  at.b += 1;
+  EXPECT_EQ(rows(1000, 1024, false), RowsOfB::on_lines);  // the same
 }
 
 TEST(ShortK, FewVectorsAndTheirTermsFitRegisters) {
