@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -213,7 +213,7 @@ def figure(match, base, html_folder):
     return raw(f'<div class="figures" id="{name}">{"".join(images)}{data}</div>')
 
 
-@lru_cache(maxsize=None)
+@cache
 def results():
     """The results whose figures the READMEs show, or None."""
     found = gpus()

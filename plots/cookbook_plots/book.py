@@ -3,7 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,7 @@ def source_hash(file, root=ROOT):
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=None)
+@cache
 def current_hashes(root=ROOT):
     """The hashes that the sources of all levels have now."""
     files = [*(root / "chapters").glob("*/*.cuh"), *(root / "chapters").glob("*/*.hpp")]

@@ -486,7 +486,7 @@ def book_roofline(results, chapters, theme):
         drawn = apart(axes, places, both_sides=charts[0].flops, distance=14, step=1)
         farthest = max([farthest] + [math.exp(abs(math.log(drawn[key][0] / places[key][0]))) for key in places])
         entries = []
-        for order, (chart, (info, run)) in enumerate(zip(charts, mine)):
+        for order, (info, run) in enumerate(mine):
             colour = style.COLOURS[order % len(style.COLOURS)]
             marker = style.MARKERS[order % len(style.MARKERS)]
             first, last = run.timed[0], run.timed[-1]
@@ -632,7 +632,7 @@ def ceilings(run, theme):
     figure, axes = plt.subplots(figsize=(8.6, height))
     figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.85 / height, bottom=1.05 / height)
     top = max([speed for _, _, speed in found], default=1)
-    for y, (level, name, speed) in enumerate(found):
+    for y, (_, name, speed) in enumerate(found):
         axes.plot([0, speed], [y, y], color=theme.muted, linewidth=0.8, linestyle=(0, (1.5, 2)))
         axes.plot([speed], [y], marker="|", markersize=15, markeredgewidth=2.2, color=theme.first, linestyle="none")
         axes.annotate(f"at most {significant(speed)}, by {name}", (speed, y), fontsize=8.5, va="bottom",

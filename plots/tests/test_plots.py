@@ -14,9 +14,9 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import profile_levels  # noqa: E402
-from cookbook_plots import book, cli, figures, memories, style, tables  # noqa: E402
-from cookbook_plots.results import Results, gpus, traffic  # noqa: E402
+import profile_levels
+from cookbook_plots import book, cli, figures, memories, style, tables
+from cookbook_plots.results import Results, gpus, traffic
 
 LEVEL = "// SPDX-License-Identifier: MIT\n#include \"chapters/01_copy/problem.hpp\"\nint level;\n"
 
@@ -73,7 +73,7 @@ class Book(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        for number, name in ((1, "01_copy"), (2, "02_tiling")):
+        for name in ("01_copy", "02_tiling"):
             chapter = self.root / "chapters" / name
             chapter.mkdir(parents=True)
             (chapter / "ladder.hpp").write_text(f'chapter.title = "{name[3:].title()}: why";\n')

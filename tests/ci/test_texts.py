@@ -3,12 +3,10 @@
 import json
 import re
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import check_sources  # noqa: E402
+import check_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDEBARS = "plots/results/h200/sidebars/"
