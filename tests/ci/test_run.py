@@ -680,14 +680,29 @@ class Ci(Scripts):
         self.script("docs/build.sh", "exit 0")
         self.script("plots/run.sh", "exit 0")
 
-    def steps(self):
+    def steps(self, *arguments):
         """What became of the two steps that need no build, and all the output."""
-        done = subprocess.run(["bash", self.root / ".ci/run"], env=self.environment(None), capture_output=True,
-                              text=True)
+        done = subprocess.run(["bash", self.root / ".ci/run", *arguments], env=self.environment(None),
+                              capture_output=True, text=True)
         return ["--- ok: Format" in done.stdout, "--- ok: Shell scripts" in done.stdout], done.stdout
 
     def test_they_pass(self):
         self.assertEqual(self.steps()[0], [True, True])
+
+    def test_the_half_that_needs_no_nvcc(self):
+        self.script("bin/nvcc", "exit 1")
+        (self.root / "bin/nvcc").chmod(0o644)
+        passed, out = self.steps("cpu")
+        self.assertEqual(passed, [True, True])
+        for title in ("Tests", "Checks of the checks", "No executable", "Documentation", "Figures", "Python"):
+            self.assertIn(f"\n=== {title}", out)
+        self.assertNotIn("nvcc", out)
+        self.assertRegex(out.splitlines()[-1], r"^\d+ passed, \d+ failed$")
+        self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, or nothing; got 'gpu'\n")
+
+    def test_what_ruff_finds_fails(self):
+        self.script("bin/ruff", "echo a.py: F401; exit 1")
+        self.assertIn("a.py: F401\n--- FAILED: Python", self.steps()[1])
 
     def test_a_warning_in_the_log_of_the_kernels_fails(self):
         title = "Kernels and tests compiled by nvcc"

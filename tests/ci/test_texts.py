@@ -69,6 +69,24 @@ class Notebook(unittest.TestCase):
             compile(plain, "cell", "exec")
 
 
+class Habits(unittest.TestCase):
+    def test_the_change_log_begins_with_the_version(self):
+        version = (ROOT / "VERSION").read_text().strip()
+        self.assertRegex(version, r"^\d+\.\d+\.\d+$")
+        self.assertEqual(re.search(r"^## (\S+) - ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1], version)
+
+    def test_pre_commit_has_the_tools_of_ci(self):
+        hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+        self.assertIn(f"[{(ROOT / '.ci/ruff.txt').read_text().strip()}]", hooks)
+        self.assertIn("[clang-format==14.", hooks)  # .ci/run takes clang-format-14 first
+
+    def test_ten_first_levels(self):
+        page = (ROOT / "docs/first_levels.md").read_text()
+        self.assertEqual(re.findall(r"^### (\d+)\. ", page, re.MULTILINE), [str(n) for n in range(1, 11)])
+        for row in ("ladder", "idea", "files", "claims"):
+            self.assertEqual(page.count(f"\n| {row} |"), 10, row)
+
+
 def misnamed(stem, names):
     """Why the levels called `names` cannot be in the file `stem`, or None. A file holds the level that it is called by,
     or variants of one idea: `level_5_grouped` holds `grouped_4` and `grouped_8`."""
