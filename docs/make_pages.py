@@ -3,7 +3,7 @@
 """Writes the pages that Doxygen reads: the book's README, the guides and a page per chapter.
 
 A chapter's page is its README, then every level with the difference to the one before, its whole source and,
-where the SIMT backend is built, what `--explain` prints. Chapters come from chapters/CMakeLists.txt and
+where the SIMT backend is built, what `--explain` prints. Chapters come from chapters/contents.txt and
 levels from each chapter's ladder.hpp, so a new one appears by itself.
 
     make_pages.py --out build/docs/generated --html build/docs/html [--explain build/docs/explain]
