@@ -3,7 +3,7 @@
 """Writes the pages that Doxygen reads: the book's README, the guides and a page per chapter.
 
 A chapter's page is its README, then every level with the difference to the one before, its whole source and,
-where the SIMT backend is built, what `--explain` prints. Chapters come from chapters/CMakeLists.txt and
+where the SIMT backend is built, what `--explain` prints. Chapters come from chapters/contents.txt and
 levels from each chapter's ladder.hpp, so a new one appears by itself.
 
     make_pages.py --out build/docs/generated --html build/docs/html [--explain build/docs/explain]
@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -213,7 +213,7 @@ def figure(match, base, html_folder):
     return raw(f'<div class="figures" id="{name}">{"".join(images)}{data}</div>')
 
 
-@lru_cache(maxsize=None)
+@cache
 def results():
     """The results whose figures the READMEs show, or None."""
     found = gpus()

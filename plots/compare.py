@@ -19,8 +19,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import contestants  # noqa: E402
-from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,  # noqa: E402
+import contestants
+from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,
                          timing)
 
 ALL = ["softmax", "gemm", "attention"]

@@ -18,14 +18,26 @@
 #                  older GPUs besides: that kernels compile for them, if only to a trap, the
 #                  levels show
 
-# cookbook_chapter(<number> <folder>): the executable chapter-<number>.
-function(cookbook_chapter number folder)
+# cookbook_chapter(<number> <folder> <title>): the executable chapter-<number>.
+function(cookbook_chapter number folder title)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
   set_property(GLOBAL APPEND PROPERTY COOKBOOK_CHAPTERS ${number})
   set_property(GLOBAL PROPERTY COOKBOOK_CHAPTER_${number} ${source})
   set(generated ${PROJECT_BINARY_DIR}/generated/chapter_${number})
   set(headers ${generated}_levels.hpp)
-  set(make "return chapter_${number}();")
+  set(make "return headed(chapter_${number}());")
+  set(heading "
+namespace cookbook {
+
+/// The chapter with its number and title, as in chapters/contents.txt.
+[[maybe_unused]] static Chapter headed(Chapter chapter) {
+  chapter.number = ${number};
+  chapter.title = \"${title}\";
+  return chapter;
+}
+
+}  // namespace cookbook
+")
   set(libraries chapter_${number}_libraries)
   # Relative, because solutions of exercises stand in for files of the source tree.
   cookbook_ladders(chapter-${number} ${source} ${PROJECT_SOURCE_DIR})

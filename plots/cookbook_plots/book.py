@@ -3,7 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class ChapterInfo:
     number: int
     folder: str  # "03_bank_conflicts"
-    title: str  # as in its ladder.hpp
+    title: str
 
     @property
     def path(self):
@@ -21,14 +21,9 @@ class ChapterInfo:
 
 
 def chapters(root=ROOT):
-    """The table of contents, from chapters/CMakeLists.txt."""
-    text = (root / "chapters/CMakeLists.txt").read_text()
-    found = []
-    for number, folder in re.findall(r"^cookbook_chapter\((\d+) (\S+)\)", text, re.MULTILINE):
-        ladder = root / "chapters" / folder / "ladder.hpp"
-        title = re.search(r'\.title\s*=\s*"([^"]+)"', ladder.read_text()) if ladder.exists() else None
-        found.append(ChapterInfo(int(number), folder, title[1] if title else folder))
-    return found
+    """The table of contents, chapters/contents.txt."""
+    lines = (line.split(None, 2) for line in (root / "chapters/contents.txt").read_text().splitlines())
+    return [ChapterInfo(int(number), folder, title) for number, folder, title in lines]
 
 
 def without_timeline_marks(text):
@@ -63,7 +58,7 @@ def source_hash(file, root=ROOT):
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=None)
+@cache
 def current_hashes(root=ROOT):
     """The hashes that the sources of all levels have now."""
     files = [*(root / "chapters").glob("*/*.cuh"), *(root / "chapters").glob("*/*.hpp")]

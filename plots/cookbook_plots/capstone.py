@@ -19,7 +19,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import book, cli, tables
+from . import book, cli, figures, style, tables
 from .results import Counted, ResultError, Results, read_run, traffic
 from .staging import Staging
 
@@ -111,7 +111,6 @@ def all_runs(results):
 
 
 def figure_of(kind, what, theme):
-    from . import figures
     if kind == "traffic":
         return figures.traffic_bars(what, theme)
     if kind == "sweep":
@@ -120,7 +119,6 @@ def figure_of(kind, what, theme):
 
 
 def draw(capstone):
-    from . import style
     names = capstone.figures()
     folder = capstone.folder / "figures"
     with Staging() as files:
@@ -282,7 +280,6 @@ def conditions(run):
 
 
 def page(capstone):
-    from . import style
     parts = [f"<h1>{text(capstone.heading)}</h1>"]
     drawn = {}
     with style.Theme("light") as theme:

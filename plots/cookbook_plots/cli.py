@@ -95,7 +95,7 @@ def figure_of(kind, what, results, chapters, theme):
     if kind == "attention":
         return figures.attention_sweep(*what, (results.comparison or results.attention)["device"]["name"], theme)
     if kind == "searchers":
-        return autotuning.searchers_figure(what, theme)
+        return figures.searchers_figure(what, theme)
     return figures.book_roofline(results, chapters, theme)
 
 

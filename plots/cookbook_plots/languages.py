@@ -7,7 +7,7 @@ import tokenize
 from pathlib import Path
 
 from . import book
-from .tables import STALE, code, significant, table
+from .markup import STALE, code, significant, table
 
 OURS = "this book"
 TRITON = "plots/contestants/triton_kernels.py"

@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from . import book, devices, memories
+from . import book, devices, figures, memories, style
 from .results import (RESULTS, ROOF_KEYS, SIMT, Counted, ResultError, Results, counted_by_simt, gpus, read_run,
                       simt_counters, traffic)
 from .staging import Staging
@@ -227,7 +227,6 @@ def plan(runs):
 
 
 def figure_of(kind, what, theme):
-    from . import figures
     draw = {"ladder": figures.ladder, "roofline": figures.roofline, "sweep": figures.sweep,
             "traffic": figures.traffic_bars, "ceilings": figures.ceilings}
     if kind == "compared":
@@ -250,7 +249,6 @@ def main(arguments=None):
         take_roofs(runs, options.gpu)
         names, said = plan(runs)
         if names:
-            from . import style
             with Staging() as files:
                 for theme_name in style.THEMES:
                     with style.Theme(theme_name) as theme:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The tables that are written into READMEs, between the lines <!-- results --> and <!-- /results -->."""
-from . import autotuning, book, comparison, memories
+from . import autotuning, book, comparison, languages, memories
+from .markup import STALE, code, duration, energy, percent, picture, significant, table
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
-STALE = "†"
 NO_GAIN = "§"  # the last level is not faster than the first, at the ladder's own size
 ELSEWHERE = "‡"  # against a library on another problem than the ladder's own
 ROOFS = [("HBM copy", "hbm_copy_gbps", "GB/s"), ("L2", "l2_gbps", "GB/s"), ("FP32", "fp32_tflops", "TFLOP/s"),
@@ -24,36 +24,6 @@ def replace_between(text, table, name):
     return text[:begin + len(BEGIN)] + body + text[end:]
 
 
-def row(cells):
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
-
-
-def table(header, rows, align):
-    rule = {"l": "---", "r": "---:"}
-    return "\n".join([row(header), row(rule[a] for a in align), *map(row, rows)])
-
-
-def percent(fraction):
-    return "-" if fraction is None else f"{100 * fraction:.1f} %" if fraction < 0.1 else f"{100 * fraction:.0f} %"
-
-
-def duration(microseconds):
-    if microseconds >= 1000:
-        return f"{microseconds / 1000:,.2f} ms"
-    return f"{microseconds:,.1f} us"
-
-
-def energy(joules):
-    for unit, size in (("J", 1), ("mJ", 1e-3)):
-        if joules >= size:
-            return f"{significant(joules / size)} {unit}"
-    return f"{significant(joules * 1e6)} µJ"
-
-
-def significant(value):
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
 def against_previous(level):
     ratio = level.json.get("vs_previous")
     if not ratio:
@@ -70,10 +40,6 @@ def against_reference(level):
 def first_reference(run):
     names = [level.json["vs_reference"]["name"] for level in run.levels if level.json.get("vs_reference")]
     return names[0] if names else None
-
-
-def code(name):
-    return f"`{name}`"
 
 
 def conditions(run, with_problem=True):
@@ -180,12 +146,6 @@ def roofs_table(runs):
     if stale:
         lines += ["", f"{STALE} measured before its source last changed."]
     return "\n".join(lines)
-
-
-def picture(path, alt):
-    """A figure that follows the reader's colour scheme. `path` has no ending."""
-    return (f'<picture><source media="(prefers-color-scheme: dark)" srcset="{path}-dark.svg">'
-            f'<img src="{path}-light.svg" alt="{alt}"></picture>')
 
 
 def comparison_table(cases):
@@ -387,7 +347,6 @@ def targets(chapters, results, figures, root=book.ROOT):
             yield file, chapter_text(info, results, figures)
     page = root / "docs/languages.md"
     if page.exists():
-        from . import languages  # it uses this module
         yield page, languages.text(results, root)
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import compare  # noqa: E402
-import contestants  # noqa: E402
-from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,  # noqa: E402
+import compare
+import contestants
+from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,
                          timing)
-from cookbook_plots import book  # noqa: E402
+from cookbook_plots import book
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "triton"))
 if INSTALLED:

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from cookbook_plots import book, languages  # noqa: E402
+from cookbook_plots import book, languages
 
 PYTHON = '''
 @jit

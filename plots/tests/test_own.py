@@ -91,7 +91,7 @@ class Own(unittest.TestCase):
 
     def test_the_run_that_measured_most_roofs_gives_them(self):
         def run(name, **roofs):
-            known = {key: None for key in h200_run()["roofs"]} | roofs
+            known = dict.fromkeys(h200_run()["roofs"]) | roofs
             return SimpleNamespace(json=on(h200_run(), "NVIDIA L4", roofs=known), roofs_measured=True, file=Path(name))
         few, many = run("few.json", fp64_tflops=1), run("many.json", hbm_copy_gbps=2, l2_gbps=3)
         self.assertEqual(own.measured_roofs("NVIDIA L4", [few, many])[1], "measured, many.json")

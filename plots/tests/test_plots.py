@@ -14,9 +14,9 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import profile_levels  # noqa: E402
-from cookbook_plots import book, cli, figures, memories, style, tables  # noqa: E402
-from cookbook_plots.results import Results, gpus, traffic  # noqa: E402
+import profile_levels
+from cookbook_plots import book, cli, figures, memories, style, tables
+from cookbook_plots.results import Results, gpus, traffic
 
 LEVEL = "// SPDX-License-Identifier: MIT\n#include \"chapters/01_copy/problem.hpp\"\nint level;\n"
 
@@ -73,15 +73,13 @@ class Book(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        for number, name in ((1, "01_copy"), (2, "02_tiling")):
+        for name in ("01_copy", "02_tiling"):
             chapter = self.root / "chapters" / name
             chapter.mkdir(parents=True)
-            (chapter / "ladder.hpp").write_text(f'chapter.title = "{name[3:].title()}: why";\n')
             (chapter / "problem.hpp").write_text("struct Problem;\n")
             (chapter / "level_0.cuh").write_text(LEVEL)
             (chapter / "README.md").write_text(f"# {name}\n\n{tables.BEGIN}\n{tables.END}\n\nmore\n")
-        (self.root / "chapters/CMakeLists.txt").write_text(
-            "cookbook_chapter(1 01_copy)\ncookbook_chapter(2 02_tiling)\n")
+        (self.root / "chapters/contents.txt").write_text("1 01_copy Copy: why\n2 02_tiling Tiling: why\n")
         (self.root / "README.md").write_text(f"# Book\n{tables.BEGIN}\n{tables.END}\n")
         self.digest = book.source_hash(self.root / "chapters/01_copy/level_0.cuh", self.root)
         self.results = self.root / "plots/results"
@@ -630,8 +628,8 @@ class Choosing(Book):
         folder = self.root / "chapters/10_attention"
         folder.mkdir(exist_ok=True)
         (folder / "README.md").write_text(f"# 10\n\n{tables.BEGIN}\n{tables.END}\n")
-        with (self.root / "chapters/CMakeLists.txt").open("a") as file:
-            file.write("cookbook_chapter(10 10_attention)\n")
+        with (self.root / "chapters/contents.txt").open("a") as file:
+            file.write("10 10_attention Attention\n")
         content = document(self.digest)
         run = content["runs"][0]
         run.update(chapter=10, ladder="prefill", roof="wgmma bf16", references=[])

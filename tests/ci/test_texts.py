@@ -3,12 +3,10 @@
 import json
 import re
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import check_sources  # noqa: E402
+import check_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDEBARS = "plots/results/h200/sidebars/"
@@ -63,12 +61,30 @@ class Notebook(unittest.TestCase):
         self.assertIn("test", commands)
         known = set(re.findall(r"^\./run (\w+)", subprocess.run(["./run", "help"], cwd=ROOT, capture_output=True, text=True,
                                                                  check=True).stdout, flags=re.MULTILINE))
-        chapters = set(re.findall(r"cookbook_chapter\((\d+) ", (ROOT / "chapters/CMakeLists.txt").read_text()))
+        chapters = {line.split()[0] for line in (ROOT / "chapters/contents.txt").read_text().splitlines()}
         for command in commands:
             self.assertTrue(command in {"", "--print-backend"} | known | chapters, command)
         for source in ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]:
             plain = "\n".join(line for line in source.split("\n") if not line.startswith("!"))
             compile(plain, "cell", "exec")
+
+
+class Habits(unittest.TestCase):
+    def test_the_change_log_begins_with_the_version(self):
+        version = (ROOT / "VERSION").read_text().strip()
+        self.assertRegex(version, r"^\d+\.\d+\.\d+$")
+        self.assertEqual(re.search(r"^## (\S+) - ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1], version)
+
+    def test_pre_commit_has_the_tools_of_ci(self):
+        hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+        self.assertIn(f"[{(ROOT / '.ci/ruff.txt').read_text().strip()}]", hooks)
+        self.assertIn("[clang-format==14.", hooks)  # .ci/run takes clang-format-14 first
+
+    def test_ten_first_levels(self):
+        page = (ROOT / "docs/first_levels.md").read_text()
+        self.assertEqual(re.findall(r"^### (\d+)\. ", page, re.MULTILINE), [str(n) for n in range(1, 11)])
+        for row in ("ladder", "idea", "files", "claims"):
+            self.assertEqual(page.count(f"\n| {row} |"), 10, row)
 
 
 def misnamed(stem, names):
