@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The tables that are written into READMEs, between the lines <!-- results --> and <!-- /results -->."""
-from . import autotuning, book, comparison, memories
+"""What is written into READMEs: the tables between the lines <!-- results --> and <!-- /results -->, the links to the
+chapters before and after, and quotes of sources (quotes.py)."""
+import re
+
+from . import autotuning, book, comparison, memories, quotes
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
+NEIGHBOURS = "<!-- neighbours -->"  # the line below it is written
 STALE = "†"
 NO_GAIN = "§"  # the last level is not faster than the first, at the ladder's own size
 ELSEWHERE = "‡"  # against a library on another problem than the ladder's own
@@ -378,35 +382,59 @@ def book_text(chapters, results, figures):
     return "\n\n".join(parts)
 
 
+def neighbours_text(info, chapters):
+    """Links to the chapters before and after, for the end of a chapter's README."""
+    at = chapters.index(info)
+    links = [f"{word}: [{other.number} · {other.title.split(':')[0]}](../{other.folder}/README.md)"
+             for word, other in (("Previous", chapters[at - 1] if at else None),
+                                 ("Next", chapters[at + 1] if at + 1 < len(chapters) else None)) if other]
+    return " · ".join(links + ["[all chapters](../../README.md)"])
+
+
+def with_neighbours(text, line, name):
+    """`text` with the line below NEIGHBOURS replaced."""
+    if NEIGHBOURS not in text:
+        raise MarkerError(f"{name} lacks the line {NEIGHBOURS}")
+    return re.sub(rf"{NEIGHBOURS}\n(?:(?:Previous|Next): .*\n)?", lambda _: f"{NEIGHBOURS}\n{line}\n", text)
+
+
 def targets(chapters, results, figures, root=book.ROOT):
-    """(file, text between its markers) of every README."""
-    yield root / "README.md", book_text(chapters, results, figures)
+    """(file, text between its markers or None, its chapter or None) of every page that is written into."""
+    yield root / "README.md", book_text(chapters, results, figures), None
     for info in chapters:
-        file = root / "chapters" / info.folder / "README.md"
-        if file.exists():
-            yield file, chapter_text(info, results, figures)
+        folder = root / "chapters" / info.folder
+        if (folder / "README.md").exists():
+            yield folder / "README.md", chapter_text(info, results, figures), info
+        if (folder / "notes.md").exists():
+            yield folder / "notes.md", None, None
     page = root / "docs/languages.md"
     if page.exists():
         from . import languages  # it uses this module
-        yield page, languages.text(results, root)
+        yield page, languages.text(results, root), None
 
 
 def update(chapters, results, figures, check, root, files):
-    """Writes the tables into `files`, or with `check` only compares. Returns what is wrong, a line each."""
-    wrong = []
-    for file, text in targets(chapters, results, figures, root):
+    """Writes tables, links and quotes into `files`, or with `check` only compares. Returns what is wrong, a line each."""
+    wrong, quoted = [], set()
+    for file, text, info in targets(chapters, results, figures, root):
         name = file.relative_to(root)
         old = file.read_text() if file.exists() else f"{BEGIN}\n{END}\n"
         try:
-            new = replace_between(old, text, name)
-        except MarkerError as error:
-            wrong.append(str(error))
+            new, used = quotes.filled(old, file.parent)
+            if check and new != old:
+                wrong.append(f"{name}: a quote differs from its source (./run plots writes it)")
+            quoted |= used
+            with_quotes = new
+            if text is not None:
+                new = replace_between(new, text, name)
+            if info:
+                new = with_neighbours(new, neighbours_text(info, chapters), name)
+        except (MarkerError, ValueError) as error:
+            wrong.append(f"{name}: {error}" if isinstance(error, ValueError) else str(error))
             continue
-        if new == old:
-            continue
-        if check:
+        if check and new != with_quotes:
             wrong.append(f"{name}: its table differs from the committed results (./run plots writes it)")
-        else:
+        elif not check and new != old:
             files.write_text(file, new)
             print(f"wrote {name}")
-    return wrong
+    return wrong + list(quotes.unused(root, quoted))
