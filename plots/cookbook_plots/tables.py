@@ -8,6 +8,7 @@ from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 NEIGHBOURS = "<!-- neighbours -->"  # the line below it is written
+MEASURED = re.compile(r"^(<!-- measured (\w+) (\w+) -->\n)(?:\*\*Measured:\*\* .*\n)?", re.MULTILINE)  # so is this one's
 STALE = "†"
 NO_GAIN = "§"  # the last level is not faster than the first, at the ladder's own size
 ELSEWHERE = "‡"  # against a library on another problem than the ladder's own
@@ -382,6 +383,21 @@ def book_text(chapters, results, figures):
     return "\n\n".join(parts)
 
 
+def measured_text(results, info, ladder, name):
+    """The line below <!-- measured LADDER LEVEL -->; "" without results of the chapter."""
+    runs = results.of_chapter(info.number) if results else []
+    found = [(run, level) for run in runs if run.ladder == ladder for level in run.timed if level.name == name]
+    if not found:
+        return "**Measured:** not yet.\n" if runs else ""
+    run, level = found[0]
+    parts = [f"{significant(run.speed(level))} {run.unit}"]
+    if level.fraction is not None:
+        parts.append(f"{percent(level.fraction)} of {run.json['roof']}")
+    if against_previous(level) != "-":
+        parts.append(f"{against_previous(level).replace('x', ' times the previous level', 1)}")
+    return f"**Measured:** {', '.join(parts)}{f' {STALE}' if level.stale else ''}.\n"
+
+
 def neighbours_text(info, chapters):
     """Links to the chapters before and after, for the end of a chapter's README."""
     at = chapters.index(info)
@@ -428,6 +444,7 @@ def update(chapters, results, figures, check, root, files):
             if text is not None:
                 new = replace_between(new, text, name)
             if info:
+                new = MEASURED.sub(lambda m, of=info: m[1] + measured_text(results, of, m[2], m[3]), new)
                 new = with_neighbours(new, neighbours_text(info, chapters), name)
         except (MarkerError, ValueError) as error:
             wrong.append(f"{name}: {error}" if isinstance(error, ValueError) else str(error))

@@ -271,6 +271,22 @@ class Refusals(Book):
         file.write_text(file.read_text().replace(tables.NEIGHBOURS, ""))
         self.assertIn("lacks the line <!-- neighbours -->", self.run_cli("--check")[1])
 
+    def test_what_a_level_reached_is_written_beside_its_lesson(self):
+        file = self.root / "chapters/01_copy/README.md"
+        file.write_text("".join(f"<!-- measured copy {name} -->\n" for name in ("strided", "coalesced", "gone"))
+                        + file.read_text())
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertNotIn("**Measured:**", self.chapter_readme(), "without results there is nothing to say")
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli("--check")[0], 1)
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertTrue(self.chapter_readme().startswith(
+            "<!-- measured copy strided -->\n**Measured:** 400 GB/s, 10 % of HBM copy.\n"
+            "<!-- measured copy coalesced -->\n"
+            "**Measured:** 3,636 GB/s, 93 % of HBM copy, 9.1 times the previous level.\n"
+            "<!-- measured copy gone -->\n**Measured:** not yet.\n"))
+        self.assertEqual(self.run_cli("--check")[0], 0)
+
     def quote(self, kernel, page="<!-- quote level_0.cuh sum -->\n", name="README.md"):
         """Writes a level and a page that quotes it."""
         (self.root / "chapters/01_copy/level_0.cuh").write_text(kernel)
