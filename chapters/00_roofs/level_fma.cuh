@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const float factor = a[threadIdx.x];
 #pragma unroll
   for (int chain = 0; chain < FmaProblem::kChains; ++chain) x[chain] = static_cast<float>(chain);
-  // [quote fma]
+    // [quote fma]
 #pragma unroll 8
   for (int r = 0; r < repeats; ++r) {
 #pragma unroll
