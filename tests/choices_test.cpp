@@ -193,7 +193,7 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
   }
 }
 
-// The table in chapter 3's notes.md.
+// The table of chapter 3's README.
 TEST(Choices, TheTableOfChapter3) {
   const auto odd = [](std::int64_t rows, std::int64_t cols) {
     return choose_transpose(rows, cols, false, false, false);
