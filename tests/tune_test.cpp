@@ -384,7 +384,7 @@ TEST(Space, AttentionKeepsBothKernelsAndTwoValuesOfEveryDimension) {
             "tuned for bf16 and head dimension 128");
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128}, {}), BadSize);
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128, 0}, {}), BadSize);
-  // The README's table of unsupported configurations is that of this space.
+  // The table of unsupported configurations in chapter 11's notes.md is that of this space.
   const std::string readme = contents(source_path("chapters/11_autotuning/README.md"));
   for (const Candidate& each : space.candidates()) {
     if (each.illegal.empty()) continue;

@@ -105,9 +105,11 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks) kernel(Product<typena
   for (int t = 0; t < C::kStages - 1; ++t) load_stage(t);
 
   for (int t = 0; t < tiles; ++t) {
+    // [quote multistage]
     cp_async_wait<C::kStages - 2>();  // this thread's part of tile t has arrived
     __syncthreads();                  // every thread's has, and all have read tile t - 1
     load_stage(t + C::kStages - 1);   // so its stage may be filled again
+    // [end quote]
     const T* a_tile = a_tiles + t % C::kStages * kATile;
     const T* b_tile = b_tiles + t % C::kStages * kBTile;
 #pragma unroll

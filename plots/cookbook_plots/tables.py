@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The tables that are written into READMEs, between the lines <!-- results --> and <!-- /results -->."""
-from . import autotuning, book, comparison, languages, memories
+"""What is written into READMEs: the tables between the lines <!-- results --> and <!-- /results -->, the links to the
+chapters before and after, and quotes of sources (quotes.py)."""
+import re
+
+from . import autotuning, book, comparison, languages, memories, quotes
 from .markup import STALE, code, duration, energy, percent, picture, significant, table
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
+NEIGHBOURS = "<!-- neighbours -->"  # the line below it is written
+MEASURED = re.compile(r"^(<!-- measured (\w+) (\w+) -->\n)(?:\*\*Measured:\*\* .*\n)?", re.MULTILINE)  # so is this one's
 NO_GAIN = "§"  # the last level is not faster than the first, at the ladder's own size
 ELSEWHERE = "‡"  # against a library on another problem than the ladder's own
 ROOFS = [("HBM copy", "hbm_copy_gbps", "GB/s"), ("L2", "l2_gbps", "GB/s"), ("FP32", "fp32_tflops", "TFLOP/s"),
@@ -338,34 +343,74 @@ def book_text(chapters, results, figures):
     return "\n\n".join(parts)
 
 
+def measured_text(results, info, ladder, name):
+    """The line below <!-- measured LADDER LEVEL -->; "" without results of the chapter."""
+    runs = results.of_chapter(info.number) if results else []
+    found = [(run, level) for run in runs if run.ladder == ladder for level in run.timed if level.name == name]
+    if not found:
+        return "**Measured:** not yet.\n" if runs else ""
+    run, level = found[0]
+    parts = [f"{significant(run.speed(level))} {run.unit}"]
+    if level.fraction is not None:
+        parts.append(f"{percent(level.fraction)} of {run.json['roof']}")
+    if against_previous(level) != "-":
+        parts.append(f"{against_previous(level).replace('x', ' times the previous level', 1)}")
+    return f"**Measured:** {', '.join(parts)}{f' {STALE}' if level.stale else ''}.\n"
+
+
+def neighbours_text(info, chapters):
+    """Links to the chapters before and after, for the end of a chapter's README."""
+    at = chapters.index(info)
+    links = [f"{word}: [{other.number} · {other.title.split(':')[0]}](../{other.folder}/README.md)"
+             for word, other in (("Previous", chapters[at - 1] if at else None),
+                                 ("Next", chapters[at + 1] if at + 1 < len(chapters) else None)) if other]
+    return " · ".join(links + ["[all chapters](../../README.md)"])
+
+
+def with_neighbours(text, line, name):
+    """`text` with the line below NEIGHBOURS replaced."""
+    if NEIGHBOURS not in text:
+        raise MarkerError(f"{name} lacks the line {NEIGHBOURS}")
+    return re.sub(rf"{NEIGHBOURS}\n(?:(?:Previous|Next): .*\n)?", lambda _: f"{NEIGHBOURS}\n{line}\n", text)
+
+
 def targets(chapters, results, figures, root=book.ROOT):
-    """(file, text between its markers) of every README."""
-    yield root / "README.md", book_text(chapters, results, figures)
+    """(file, text between its markers or None, its chapter or None) of every page that is written into."""
+    yield root / "README.md", book_text(chapters, results, figures), None
     for info in chapters:
-        file = root / "chapters" / info.folder / "README.md"
-        if file.exists():
-            yield file, chapter_text(info, results, figures)
+        folder = root / "chapters" / info.folder
+        if (folder / "README.md").exists():
+            yield folder / "README.md", chapter_text(info, results, figures), info
+        if (folder / "notes.md").exists():
+            yield folder / "notes.md", None, None
     page = root / "docs/languages.md"
     if page.exists():
-        yield page, languages.text(results, root)
+        yield page, languages.text(results, root), None
 
 
 def update(chapters, results, figures, check, root, files):
-    """Writes the tables into `files`, or with `check` only compares. Returns what is wrong, a line each."""
-    wrong = []
-    for file, text in targets(chapters, results, figures, root):
+    """Writes tables, links and quotes into `files`, or with `check` only compares. Returns what is wrong, a line each."""
+    wrong, quoted = [], set()
+    for file, text, info in targets(chapters, results, figures, root):
         name = file.relative_to(root)
         old = file.read_text() if file.exists() else f"{BEGIN}\n{END}\n"
         try:
-            new = replace_between(old, text, name)
-        except MarkerError as error:
-            wrong.append(str(error))
+            new, used = quotes.filled(old, file.parent)
+            if check and new != old:
+                wrong.append(f"{name}: a quote differs from its source (./run plots writes it)")
+            quoted |= used
+            with_quotes = new
+            if text is not None:
+                new = replace_between(new, text, name)
+            if info:
+                new = MEASURED.sub(lambda m, of=info: m[1] + measured_text(results, of, m[2], m[3]), new)
+                new = with_neighbours(new, neighbours_text(info, chapters), name)
+        except (MarkerError, ValueError) as error:
+            wrong.append(f"{name}: {error}" if isinstance(error, ValueError) else str(error))
             continue
-        if new == old:
-            continue
-        if check:
+        if check and new != with_quotes:
             wrong.append(f"{name}: its table differs from the committed results (./run plots writes it)")
-        else:
+        elif not check and new != old:
             files.write_text(file, new)
             print(f"wrote {name}")
-    return wrong
+    return wrong + list(quotes.unused(root, quoted))

@@ -78,7 +78,7 @@ class Book(unittest.TestCase):
             chapter.mkdir(parents=True)
             (chapter / "problem.hpp").write_text("struct Problem;\n")
             (chapter / "level_0.cuh").write_text(LEVEL)
-            (chapter / "README.md").write_text(f"# {name}\n\n{tables.BEGIN}\n{tables.END}\n\nmore\n")
+            (chapter / "README.md").write_text(f"# {name}\n\n{tables.BEGIN}\n{tables.END}\n\nmore\n\n{tables.NEIGHBOURS}\n")
         (self.root / "chapters/contents.txt").write_text("1 01_copy Copy: why\n2 02_tiling Tiling: why\n")
         (self.root / "README.md").write_text(f"# Book\n{tables.BEGIN}\n{tables.END}\n")
         self.digest = book.source_hash(self.root / "chapters/01_copy/level_0.cuh", self.root)
@@ -124,7 +124,7 @@ class Drawing(Book):
             self.assertTrue((self.root / "png/h200" / f"{name}-light.png").exists())
         self.assertIn("figures.csv", drawn)
         self.assertIn("| 1 | `coalesced` | 2.2 us |", self.chapter_readme())
-        self.assertTrue(self.chapter_readme().endswith("\n\nmore\n"))
+        self.assertTrue(self.chapter_readme().split(tables.NEIGHBOURS)[0].endswith("\n\nmore\n\n"))
         self.assertNotIn(tables.STALE, self.chapter_readme())
         self.assertIn("| 2 | [Tiling](chapters/02_tiling/README.md) | - |", (self.root / "README.md").read_text())
         self.assertEqual(self.run_cli("--check")[0], 0)
@@ -257,6 +257,74 @@ class Refusals(Book):
         status, text = self.run_cli("--check")
         self.assertEqual(status, 1)
         self.assertIn("README.md lacks the lines", text)
+
+    def test_a_chapter_leads_to_the_ones_before_and_after(self):
+        self.run_cli()
+        links = "Next: [2 · Tiling](../02_tiling/README.md) · [all chapters](../../README.md)"
+        self.assertTrue(self.chapter_readme().endswith(f"{tables.NEIGHBOURS}\n{links}\n"))
+        self.assertIn("Previous: [1 · Copy](../01_copy/README.md) · [all", self.chapter_readme("02_tiling"))
+        file = self.root / "chapters/02_tiling/README.md"
+        file.write_text(file.read_text().replace("Previous", "Before"))
+        self.assertEqual(self.run_cli("--check")[0], 1)
+        file.write_text(file.read_text().replace(tables.NEIGHBOURS, ""))
+        self.assertIn("lacks the line <!-- neighbours -->", self.run_cli("--check")[1])
+
+    def test_what_a_level_reached_is_written_beside_its_lesson(self):
+        file = self.root / "chapters/01_copy/README.md"
+        file.write_text("".join(f"<!-- measured copy {name} -->\n" for name in ("strided", "coalesced", "gone"))
+                        + file.read_text())
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertNotIn("**Measured:**", self.chapter_readme(), "without results there is nothing to say")
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli("--check")[0], 1)
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertTrue(self.chapter_readme().startswith(
+            "<!-- measured copy strided -->\n**Measured:** 400 GB/s, 10 % of HBM copy.\n"
+            "<!-- measured copy coalesced -->\n"
+            "**Measured:** 3,636 GB/s, 93 % of HBM copy, 9.1 times the previous level.\n"
+            "<!-- measured copy gone -->\n**Measured:** not yet.\n"))
+        self.assertEqual(self.run_cli("--check")[0], 0)
+
+    def quote(self, kernel, page="<!-- quote level_0.cuh sum -->\n", name="README.md"):
+        """Writes a level and a page that quotes it."""
+        (self.root / "chapters/01_copy/level_0.cuh").write_text(kernel)
+        file = self.root / "chapters/01_copy" / name
+        file.write_text((file.read_text() if file.exists() else "") + page)
+
+    def test_a_quote_is_written_and_one_that_drifted_fails(self):
+        kernel = LEVEL + "    // [quote sum]\n    if (i < n) {\n#pragma unroll\n      s += i;\n    }\n    // [end quote]\n"
+        for name in ("README.md", "notes.md"):
+            with self.subTest(name):
+                self.quote(kernel, name=name)
+                self.assertIn("a quote differs", self.run_cli("--check")[1])
+                self.assertEqual(self.run_cli()[0], 0)
+                shown = "<!-- quote level_0.cuh sum -->\n```cuda\nif (i < n) {\n#pragma unroll\n  s += i;\n}\n```\n"
+                self.assertIn(shown, (self.root / "chapters/01_copy" / name).read_text())
+                self.assertEqual(self.run_cli("--check")[0], 0)
+        self.quote(kernel.replace("s += i", "s += 2 * i"), page="")
+        status, text = self.run_cli("--check")
+        self.assertEqual(status, 1)
+        self.assertIn("chapters/01_copy/notes.md: a quote differs from its source", text)
+
+    def test_a_quote_that_cannot_be_right_fails(self):
+        good = "// [quote sum]\nint s;\n// [end quote]\n"
+        for kernel, page, message in (
+                ("int s;\n", "<!-- quote level_0.cuh sum -->\n", "level_0.cuh has no // [quote sum]"),
+                (good, "<!-- quote level_9.cuh sum -->\n", "level_9.cuh has no // [quote sum]"),
+                (good, "", "level_0.cuh: no page quotes sum"),
+                ("// [quote sum]\nint s;\n", "", "without its // [end quote]"),
+                ("int s;\n// [end quote]\n", "", "without its // [end quote]"),
+                (good + good, "", "two quotes are called sum"),
+                ("// [quote sum]\n" + "int s;\n" * 26 + "// [end quote]\n", "", "26 lines"),
+                ("// [quote sum]\n//" + "x" * 99 + "\n// [end quote]\n", "", "of 100 columns")):
+            with self.subTest(message):
+                before = self.chapter_readme()
+                self.run_cli()
+                self.quote(kernel, page)
+                status, text = self.run_cli("--check")
+                self.assertEqual(status, 1)
+                self.assertIn(message, text)
+                (self.root / "chapters/01_copy/README.md").write_text(before)
 
     def test_broken_json_fails(self):
         self.write({})
@@ -627,7 +695,7 @@ class Choosing(Book):
         """A book whose chapter 10 has a ladder, and what was compared: lengths of compare.json and of attention.json."""
         folder = self.root / "chapters/10_attention"
         folder.mkdir(exist_ok=True)
-        (folder / "README.md").write_text(f"# 10\n\n{tables.BEGIN}\n{tables.END}\n")
+        (folder / "README.md").write_text(f"# 10\n\n{tables.BEGIN}\n{tables.END}\n{tables.NEIGHBOURS}\n")
         with (self.root / "chapters/contents.txt").open("a") as file:
             file.write("10 10_attention Attention\n")
         content = document(self.digest)
