@@ -197,7 +197,7 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
     "writes_everywhere": (with_kernel("  for (long i = 0; i < 1 << 22; ++i) out[i * 1024] = 1;"), 0, 0, ""),
     "changes_the_input": (with_kernel("  const_cast<float*>(in)[0] = 0;"), 0, 0, ""),
     "includes_the_solution": (change(RIGHT, ("struct ConflictFreeConfig", '#include "tests/solutions/03/'
-                                             'exercise_1_conflict_free.cuh"\nstruct ConflictFreeConfig')), 0, 0,
+                                             'exercise_1_conflict_free.diff"\nstruct ConflictFreeConfig')), 0, 0,
                               "#include"),
     "brings_a_ladder": ({"transpose.cuh": change(GIVEN, ("return col;", "return (col + 2) % C::kTile;")),
                          "ladder.hpp": "#error not taken\n", "level.hpp": "#error not taken\n"}, 30, 60,

@@ -1,39 +1,79 @@
 # SPDX-License-Identifier: MIT
-# Of every chapter that has solutions here, build/simt/solutions/chapter-N and its traced twin: the
-# chapter's own ladder.hpp, in which the exercises are the solutions. A folder that is searched
-# before the source tree holds links to them. What tests/exercises_test.cpp grades.
+# A solution is an exercise's own file with the edits of a file here: <exercise>.diff, in the folder
+# of its chapter's number or its capstone's name. <exercise>.wrong.diff makes a wrong solution.
+# tools/grading/solution.py says how an edit is written, and assembles them at build time in a
+# folder that is searched before the source tree. So for each chapter there is
+# build/simt/solutions/chapter-N and its traced twin: the chapter's own ladder.hpp, in which the
+# exercises are the solutions. What tests/exercises_test.cpp grades.
 
-# Wrong solutions, graded as one more exercise of their chapter: <chapter> <file> <level>
-set(wrong_solutions
-  0 00/wrong_words.cuh roofs::wrong::Words
-  1 01/wrong_pairs.cuh coalescing::wrong::Pairs
-  2 02/wrong_barrier.cuh sgemm::wrong::MissingBarrier
-  3 03/wrong_rotation.cuh transpose::wrong::ConflictFree)
+# The levels of wrong solutions, each graded as one more exercise of its chapter. A chapter has at
+# most one.
+set(wrong_level_0 roofs::wrong::Words)
+set(wrong_level_1 coalescing::wrong::Pairs)
+set(wrong_level_2 sgemm::wrong::MissingBarrier)
+set(wrong_level_3 transpose::wrong::ConflictFree)
 
-function(cookbook_solutions number folder)
-  set(shadow ${CMAKE_CURRENT_BINARY_DIR}/solutions/${number})
-  get_filename_component(chapter ${folder} NAME)
-  string(SUBSTRING ${chapter} 0 2 digits)
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/solutions/${digits}/exercise_*.cuh)
-  if(NOT files)
-    return()
-  endif()
-  file(MAKE_DIRECTORY ${shadow}/chapters/${chapter}/exercises)
-  foreach(file IN LISTS files)
-    get_filename_component(name ${file} NAME)
-    file(CREATE_LINK ${file} ${shadow}/chapters/${chapter}/exercises/${name} SYMBOLIC)
+# cookbook_assemble(<target> <name> <folder> <shadow>): the target that makes all solutions of
+# `folder`, whose edits are in solutions/<name>, in the same place of `shadow`. Sets `assembled` to
+# their files, relative to `shadow`, the wrong ones last.
+function(cookbook_assemble target name folder shadow)
+  file(GLOB edits CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/solutions/${name}/*.diff)
+  set(script ${PROJECT_SOURCE_DIR}/tools/grading/solution.py)
+  set(right "")
+  set(wrong "")
+  foreach(file IN LISTS edits)
+    get_filename_component(stem ${file} NAME_WLE)
+    string(REGEX REPLACE "[.]wrong$" "" exercise ${stem})
+    set(exercise ${PROJECT_SOURCE_DIR}/${folder}/exercises/${exercise}.cuh)
+    set(made ${folder}/exercises/${stem}.cuh)
+    add_custom_command(OUTPUT ${shadow}/${made} DEPENDS ${exercise} ${file} ${script}
+      COMMAND ${Python3_EXECUTABLE} -B ${script} ${exercise} ${file} ${shadow}/${made}
+      VERBATIM)
+    if(stem MATCHES "[.]wrong$")
+      list(APPEND wrong ${made})
+    else()
+      list(APPEND right ${made})
+    endif()
   endforeach()
+  set(assembled ${right} ${wrong})
+  list(TRANSFORM assembled PREPEND ${shadow}/ OUTPUT_VARIABLE outputs)
+  add_custom_target(${target} DEPENDS ${outputs})
+  set(assembled ${assembled} PARENT_SCOPE)
+endfunction()
 
+# cookbook_solution_program(<name> <output> <source> <shadow> <files target>...): the executable
+# build/simt/solutions/<output> and its traced twin.
+function(cookbook_solution_program name output source shadow)
   foreach(mode "" "-traced")
     string(REPLACE "-" "_" suffix "${mode}")
-    set(target solution-${number}${mode})
-    add_executable(${target} solutions/solution.cpp)
+    set(target solution-${name}${mode})
+    add_executable(${target} ${source})
     target_include_directories(${target} BEFORE PRIVATE ${shadow})
-    target_compile_definitions(${target} PRIVATE COOKBOOK_CHAPTER=chapter_${number}
-      COOKBOOK_LADDER="chapters/${chapter}/ladder.hpp")
     target_link_libraries(${target} PRIVATE cookbook_kernel${suffix} cookbook_runner${suffix})
-    set_target_properties(${target} PROPERTIES OUTPUT_NAME chapter-${number}${mode}
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${output}${mode}
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/solutions)
+    add_dependencies(${target} ${ARGN})
+    add_dependencies(exercises-test ${target})
+  endforeach()
+endfunction()
+
+# The shipped exercises are graded by the chapters' own executables.
+cookbook_test(exercises-test MAINTAINER "*/Shipped*.*:ChosenSizes.*:Exercises.*" exercises_test.cpp)
+set(solutions ${CMAKE_CURRENT_BINARY_DIR}/solutions)
+set(wrong_files "")
+foreach(number IN LISTS chapters)
+  get_property(source GLOBAL PROPERTY COOKBOOK_CHAPTER_${number})
+  get_filename_component(folder ${source} NAME)
+  string(SUBSTRING ${folder} 0 2 digits)
+  cookbook_assemble(solution-${number}-files ${digits} chapters/${folder} ${solutions}/${number})
+  cookbook_solution_program(${number} chapter-${number} solutions/solution.cpp
+    ${solutions}/${number} solution-${number}-files)
+  add_dependencies(exercises-test chapter-${number})
+  list(FILTER assembled INCLUDE REGEX "[.]wrong[.]cuh$")
+  foreach(mode "" "-traced")
+    set(target solution-${number}${mode})
+    target_compile_definitions(${target} PRIVATE COOKBOOK_CHAPTER=chapter_${number}
+      COOKBOOK_LADDER="chapters/${folder}/ladder.hpp")
     if(TARGET chapter-${number}-kernels${mode})
       target_link_libraries(${target} PRIVATE chapter-${number}-kernels${mode})
     endif()
@@ -41,52 +81,40 @@ function(cookbook_solutions number folder)
       target_compile_definitions(${target} PRIVATE COOKBOOK_WITHOUT_SPACES=1)
       target_link_libraries(${target} PRIVATE cookbook_tune)
     endif()
-    list(FIND wrong_solutions ${number} at)
-    if(at GREATER_EQUAL 0)
-      list(SUBLIST wrong_solutions ${at} 3 wrong)
-      list(GET wrong 1 wrong_file)
-      list(GET wrong 2 wrong_level)
-      target_compile_definitions(${target} PRIVATE COOKBOOK_WRONG_LEVEL=${wrong_level}
-        COOKBOOK_WRONG_FILE="tests/solutions/${wrong_file}")
+    if(assembled)
+      target_compile_definitions(${target} PRIVATE COOKBOOK_WRONG_FILE="${assembled}"
+        COOKBOOK_WRONG_LEVEL=${wrong_level_${number}})
     endif()
-    add_dependencies(exercises-test ${target})
   endforeach()
-endfunction()
-
-# The shipped exercises are graded by the chapters' own executables.
-cookbook_test(exercises-test MAINTAINER "*/Shipped*.*:ChosenSizes.*:Exercises.*" exercises_test.cpp)
-set(wrong_files ${wrong_solutions})
-list(FILTER wrong_files INCLUDE REGEX "[.]cuh$")
-list(JOIN wrong_files " " wrong_files)
-target_compile_definitions(exercises-test PRIVATE COOKBOOK_WRONG_SOLUTIONS="${wrong_files}")
-foreach(number IN LISTS chapters)
-  add_dependencies(exercises-test chapter-${number})
-  get_property(folder GLOBAL PROPERTY COOKBOOK_CHAPTER_${number})
-  cookbook_solutions(${number} ${folder})
 endforeach()
 
 # The same of the capstones, all in one program: build/simt/solutions/capstone-solutions.
-set(generated ${CMAKE_CURRENT_BINARY_DIR}/solutions/capstones/generated/levels.hpp)
-file(GLOB includes CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-  ${PROJECT_SOURCE_DIR}/capstones/*/level_*.cuh
-  ${CMAKE_CURRENT_SOURCE_DIR}/solutions/capstones/exercises/*.cuh)
-list(TRANSFORM includes REPLACE "(.+)" "#include \"\\1\"")
-list(JOIN includes "\n" includes)
-set(folder "capstones, with solutions as their exercises")
-configure_file(${PROJECT_SOURCE_DIR}/common/cmake/levels.hpp.in ${generated} @ONLY)
-foreach(mode "" "-traced")
-  string(REPLACE "-" "_" suffix "${mode}")
-  set(target solution-capstones${mode})
-  add_executable(${target} solutions/capstones/solutions.cpp)
-  target_include_directories(${target} BEFORE PRIVATE
-    ${CMAKE_CURRENT_BINARY_DIR}/solutions/capstones)
-  target_link_libraries(${target} PRIVATE cookbook_kernel${suffix} cookbook_runner${suffix})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME capstone-solutions${mode}
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/solutions)
-  add_dependencies(exercises-test ${target})
-endforeach()
+set(shadow ${solutions}/capstones)
+set(includes "")
+set(files "")
 foreach(capstone IN LISTS capstones)
+  cookbook_assemble(solution-${capstone}-files ${capstone} capstones/${capstone} ${shadow})
+  list(APPEND files solution-${capstone}-files)
+  list(APPEND includes ${assembled})
+  # A capstone includes its files by their place relative to its own.
+  file(GLOB beside CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+    ${PROJECT_SOURCE_DIR}/capstones/${capstone}/*.cuh
+    ${PROJECT_SOURCE_DIR}/capstones/${capstone}/*.hpp)
+  file(MAKE_DIRECTORY ${shadow}/capstones/${capstone})
+  foreach(file IN LISTS beside)
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${file} ${shadow}/${file} SYMBOLIC)
+  endforeach()
   add_dependencies(exercises-test capstone-${capstone})
 endforeach()
-set_source_files_properties(solutions/solution.cpp solutions/capstones/solutions.cpp PROPERTIES
+file(GLOB levels CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/capstones/*/level_*.cuh)
+list(TRANSFORM levels REPLACE "(.+)" "#include \"\\1\"")
+list(TRANSFORM includes REPLACE "(.+)" "#include \"\\1\"")
+list(JOIN levels "\n" levels)
+list(JOIN includes "\n" includes)
+string(PREPEND includes "${levels}\n")
+set(folder "capstones, with solutions as their exercises")
+configure_file(${PROJECT_SOURCE_DIR}/common/cmake/levels.hpp.in ${shadow}/generated/levels.hpp @ONLY)
+cookbook_solution_program(capstones capstone-solutions solutions/capstones.cpp ${shadow} ${files})
+set_source_files_properties(solutions/solution.cpp solutions/capstones.cpp PROPERTIES
   COMPILE_OPTIONS "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:COOKBOOK_TRACED>>>:-O1>")

@@ -20,6 +20,7 @@ import build
 import grade
 import report
 import sandbox
+import solution
 from assignment import BEGIN, END, ROOT, BadAssignment, BadSubmission
 
 
@@ -127,8 +128,9 @@ def scaled(size, draw):
 
 
 def solution_of(file):
-    path = ROOT / "tests/solutions" / file.parent.parent.name[:2] / file.name
-    return path if path.is_file() else None
+    """The text of the book's solution of an exercise, or None."""
+    edits = solution.edits_of(file, ROOT)
+    return solution.solve(file.read_text(), edits.read_text(), edits.name) if edits.is_file() else None
 
 
 def try_solution(folder, text, build_folder):
@@ -155,13 +157,14 @@ def new(arguments, caller):
         raise BadAssignment(f"{arguments.folder} has an assignment.json already")
     found = describe(Path(arguments.build) / f"chapter-{match[1]}", match[2])
     source = found["file"].read_text()
-    solution = Path(caller / arguments.solution) if arguments.solution else solution_of(found["file"])
-    if solution is None or not solution.is_file():
+    own = caller / arguments.solution if arguments.solution else None
+    solved = solution_of(found["file"]) if own is None else own.read_text() if own.is_file() else None
+    if solved is None:
         raise BadAssignment("there is no solution to try the sizes with: --solution names its file")
     level, _ = level_in(source)
     # Where the solution launches otherwise, the student has to.
-    with_run = run_text(source) != run_text(solution.read_text())
-    source, solved = mark(source, with_run), mark(solution.read_text(), with_run)
+    with_run = run_text(source) != run_text(solved)
+    source, solved = mark(source, with_run), mark(solved, with_run)
     name = re.sub(r"^exercise_\d+_", "", found["file"].name)
     folder.mkdir(parents=True, exist_ok=True)
     draw = random.Random(arguments.seed) if arguments.seed is not None else random.SystemRandom()
@@ -261,7 +264,7 @@ def main(argv):
     caller = Path(os.environ.get("COOKBOOK_CALLER", os.getcwd()))
     try:
         new(arguments, caller)
-    except (BadAssignment, BadSubmission, build.DoesNotCompile, sandbox.TooMuch) as reason:
+    except (BadAssignment, BadSubmission, solution.BadEdits, build.DoesNotCompile, sandbox.TooMuch) as reason:
         print(f"assignment: {reason}", file=sys.stderr)
         return 2
     return 0

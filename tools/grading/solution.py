@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The solution of an exercise: the exercise's own file with the edits of tests/solutions/ in it.
+
+  tools/grading/solution.py EXERCISE EDITS OUT     writes the solution
+
+An edits file explains the solution in `//` lines. Then come its edits, each after a line `@@`, as in a diff without
+line numbers: ` ` begins a line that stays, `-` one that goes and `+` one that comes. The lines that stay or go must
+occur in the exercise exactly once, so an exercise that changes there fails here and not in a test.
+"""
+import sys
+from pathlib import Path
+
+
+class BadEdits(Exception):
+    """One line: which edit of which file does not fit."""
+
+
+def read_edits(text, name):
+    """[(number of the line `@@`, lines before, lines after)]"""
+    edits = []
+    for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
+        if line == "@@":
+            edits.append((number, [], []))
+        elif edits and (line == "" or line[0] in " -+"):
+            if line[:1] != "+":
+                edits[-1][1].append(line[1:])
+            if line[:1] != "-":
+                edits[-1][2].append(line[1:])
+        elif edits or not line.startswith("//"):
+            raise BadEdits(f"{name}:{number}: begins with none of ' ', '-', '+' and '@@'")
+    if not edits:
+        raise BadEdits(f"{name}: has no edit: no line '@@'")
+    return edits
+
+
+def solve(exercise, edits, name="edits"):
+    """The text of `exercise` with the text `edits` applied; errors call the edits `name`."""
+    rows = exercise.split("\n")
+    for number, before, after in read_edits(edits, name):
+        found = [at for at in range(len(rows)) if before and rows[at:at + len(before)] == before]
+        if len(found) != 1 or before == after:
+            raise BadEdits(f"{name}:{number}: " + ("changes nothing" if before == after else
+                                                   f"its lines are in the exercise {len(found)} times, not once"))
+        rows[found[0]:found[0] + len(before)] = after
+    return "\n".join(rows)
+
+
+def edits_of(exercise, root):
+    """The file of edits that solves the exercise of a chapter, whether it is there or not."""
+    return root / "tests/solutions" / exercise.parent.parent.name[:2] / f"{exercise.stem}.diff"
+
+
+def main(argv):
+    exercise, edits, out = map(Path, argv)
+    try:
+        text = solve(exercise.read_text(), edits.read_text(), edits)
+    except BadEdits as reason:
+        print(f"solution: {reason} ({exercise})", file=sys.stderr)
+        return 2
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.unlink(missing_ok=True)  # build folders of earlier commits have a link into the sources there
+    out.write_text(f"// Assembled from {exercise} and {edits}: change these.\n{text}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
