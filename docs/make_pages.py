@@ -283,9 +283,11 @@ def link(match, base, pages, levels, own):
     raise SystemExit(f"make_pages: {base}: the link {target} leads nowhere")
 
 
-def convert(text, base, pages, html_folder, levels={}, own=None):
+def convert(text, base, pages, html_folder, levels=None, own=None):
     """A README as Doxygen wants it. `levels`: where the section of a level's file is, by (page, file) and by file;
     `own`: the page that the text becomes."""
+    if levels is None:
+        levels = {}
     parts = re.split(r"(^```.*?^```[ \t]*$)", text, flags=re.MULTILINE | re.DOTALL)
     for i, part in enumerate(parts):
         if part.startswith("```"):

@@ -3,13 +3,14 @@
 import json
 import re
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
 import check_sources
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
-import make_pages  # noqa: E402
+import make_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDEBARS = "plots/results/h200/sidebars/"
