@@ -24,7 +24,7 @@
 #include "common/harness/process.hpp"
 #include "common/harness/result.hpp"
 #include "common/harness/runner.hpp"
-#include "common/harness/sha256.hpp"
+#include "common/harness/tokens.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
@@ -242,24 +242,11 @@ TEST(Result, AboveItsRoofOrAFalseClaimIsNotAllRight) {
   EXPECT_FALSE(result.all_right());
 }
 
-TEST(Sha256, KnownDigest) {
-  Sha256 hash;
-  hash.update("a");
-  hash.update("bc");
-  EXPECT_EQ(hash.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-}
-
-TEST(SourceHash, CoversTheHeadersAFileIncludes) {
-  const Folder folder;
-  const std::string file = folder / "level.cuh";
-  std::ofstream(folder / "helper.cuh") << "int a;\n";
-  std::ofstream(file) << "#include \"helper.cuh\"\nint b;\n";
-  const std::string before = source_hash(file);
-  EXPECT_EQ(source_hash(file), before);
-  std::ofstream(folder / "helper.cuh") << "int c;\n";
-  EXPECT_NE(source_hash(file), before);
-  EXPECT_EQ(source_hash(folder / "none.cuh"),
-            "");  // not the hash of nothing, which all would share
+TEST(Tokens, AreKnownByTheLastFolderAndTheNameOfAFile) {
+  enter_tokens({{"harness_test/level.cuh", "0123"}});
+  EXPECT_EQ(token_hash("/anywhere/harness_test/level.cuh"), "0123");
+  EXPECT_EQ(token_hash("harness_test/level.cuh"), "0123");
+  EXPECT_EQ(token_hash("elsewhere/level.cuh"), "");
 }
 
 TEST(Process, WhatDoesNotStartOrWritesNothingIsNamed) {

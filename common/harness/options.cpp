@@ -76,6 +76,10 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
          "with --profile: run each level for half a second instead, and measure joules (NVML)")
       ->needs(profile);
   app.add_option("--json", options.json, "write machine-readable results to this file");
+  CLI::Option* launches =
+      app.add_option("--launches", options.launches,
+                     "write what every level launches at its full size to this file, and run "
+                     "nothing (SIMT backend)");
   CLI::Option* timeline = app.add_option(
       "--timeline", options.timeline,
       "record what each warp of one level does, and write a trace for Perfetto to this file");
@@ -86,6 +90,10 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   for (const char* other :
        {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--timeline"}) {
     profile->excludes(app.get_option(other));
+  }
+  for (const char* other : {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise",
+                            "--json", "--profile", "--timeline"}) {
+    launches->excludes(app.get_option(other));
   }
   // By default CLI11 wraps -1, and reads 010 as 8.
   const auto whole = [](const char* name, auto& value, std::uint64_t most, const char* takes) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/harness/launches.hpp"
 #include "common/harness/level.hpp"
 
 namespace cookbook {
@@ -36,7 +37,8 @@ struct ClaimResult {
 bool is_failure(const std::string& status);
 
 struct LevelResult {
-  std::string name, changed, expect, source_sha256;
+  std::string name, changed, expect;
+  std::string tokens;  ///< token_hash() of its source
   std::string status;  ///< "ok", "mismatch", "skipped", "crashed", "hung" or "not_run"
   std::string reason;  ///< empty when ok
   double max_error = 0, error_bound = 0;
@@ -46,6 +48,7 @@ struct LevelResult {
   std::string reference_name;
   std::map<std::string, double> counters;  ///< from the SIMT backend's traced run
   std::vector<ClaimResult> claims;
+  std::optional<Launches> launches;   ///< at the timed size
   std::vector<std::string> findings;  ///< races, uninitialised reads ... (traced run)
 };
 
@@ -131,8 +134,5 @@ nlohmann::ordered_json to_json(const LadderResult& result);
 nlohmann::ordered_json roofs_json(const std::optional<Roofs>& roofs);
 /// Takes over counters, mechanism claims and findings from the JSON of a traced run.
 void merge_traced(LadderResult& result, const nlohmann::json& traced_run);
-
-/// SHA-256 over a source file and the project headers it includes (relative to the source root).
-std::string source_hash(const std::string& file);
 
 }  // namespace cookbook

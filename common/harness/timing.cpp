@@ -42,7 +42,13 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
   };
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (is_failure(result.levels[i].status)) continue;
-    enter(ladder.levels[levels[i]], levels[i], i, result.levels[i]);
+    const LevelEntry& level = ladder.levels[levels[i]];
+    enter(level, levels[i], i, result.levels[i]);
+    if (result.levels[i].status != "ok") continue;
+    result.levels[i].launches = launches_of([&] {
+      level.prepare(instance.problem(), instance.pointers())(Stream{});
+      synchronize();
+    });
   }
   for (const auto& [ladder_name, library] : libraries) {
     if (ladder_name != ladder.name) continue;

@@ -112,7 +112,8 @@ def figure_data(kind, what, results, chapters):
 
 
 def digest(data):
-    """SHA-256 of a figure's data. A run's include what is derived from others: the traffic, and what is stale."""
+    """SHA-256 of a figure's data. A run's include what is derived from others, the traffic and what is stale, in place
+    of that by which a level is known."""
     def plain(value):
         if isinstance(value, Run):
             return [value.json, [[level.name, level.stale, traffic(value, level),
@@ -121,7 +122,9 @@ def digest(data):
         if dataclasses.is_dataclass(value):
             return vars(value)
         raise TypeError(f"a figure's data hold a {type(value).__name__}")
-    return hashlib.sha256(json.dumps(data, sort_keys=True, default=plain).encode()).hexdigest()
+    data = json.loads(json.dumps(data, default=plain), object_hook=lambda each: {
+        key: value for key, value in each.items() if key not in ("identity", "launches")})
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def wrong_figures(results, chapters, names, folder):

@@ -27,7 +27,7 @@ def foot(run):
     if run.json.get("commit"):
         parts.append(f"commit {run.json['commit'][:10]}")
     if any(level.stale for level in run.levels):
-        parts.append("* source changed since")
+        parts.append("* code changed since")
     return " · ".join(parts)
 
 
@@ -522,7 +522,7 @@ def book_roofline(results, chapters, theme):
     if commits:
         text += " · commit " + ", ".join(commits)
     if any(level.stale for _, run in runs for level in run.levels):
-        text += " · * source changed since"
+        text += " · * code changed since"
     style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run · dashed: data sheet · "
                      "horizontal: bytes asked for, or of device memory where ncu measured them or only those are counted"
                      + (f" · dots that cover one another: moved sideways, {farthest:.1f}x at most, except the lowest chapter's"
@@ -786,7 +786,7 @@ def attention_sweep(lines, newer, device, theme):
     if newer:
         text += f"\nopen marks: the same problems again, {newer.file}, {newer.text()}"
     if any(source.stale for source in sources):
-        text += " · * the level's source changed since, or was not recorded"
+        text += " · * the level's code changed since, or was not recorded"
     style.conditions(figure, theme, text)
     return figure
 

@@ -127,7 +127,7 @@ def ladder_table(run):
     if skipped:
         lines += ["", f"Not timed: {'; '.join(skipped)}."]
     if any_stale:
-        lines += ["", f"{STALE} measured before its source last changed."]
+        lines += ["", f"{STALE} measured before its code last changed."]
     return "\n".join(lines)
 
 
@@ -149,12 +149,12 @@ def roofs_table(runs):
              f"{conditions(runs[0], with_problem=False)}; median of cold runs; the roof is measured hot where the unit "
              "is on the chip."]
     if stale:
-        lines += ["", f"{STALE} measured before its source last changed."]
+        lines += ["", f"{STALE} measured before its code last changed."]
     return "\n".join(lines)
 
 
-def comparison_table(cases):
-    """What ./run compare measured of a chapter: a row per problem, a column per contestant."""
+def comparison_table(cases, device):
+    """What ./run compare measured of a chapter on that device: a row per problem, a column per contestant."""
     names = list(dict.fromkeys(row["name"] for case in cases for row in case["rows"]))
     ours = {row["name"] for case in cases for row in case["rows"] if row["ours"]}
     rows, any_stale = [], False
@@ -166,7 +166,7 @@ def comparison_table(cases):
             if not row:
                 cells.append("-")
                 continue
-            stale = name in ours and row["source_sha256"] not in book.current_hashes()
+            stale = name in ours and not book.identities().has_row(row, device, case)
             any_stale |= stale
             ratio = row.get("vs_cookbook")
             speed = row["tflops"] if case["flops"] else row["gbps"]
@@ -183,7 +183,7 @@ def comparison_text(info, comparison):
     cases = [case for case in comparison.get("comparisons", []) if case["chapter"] == info.number and case["rows"]]
     if not cases:
         return ""
-    text, any_stale = comparison_table(cases)
+    text, any_stale = comparison_table(cases, comparison["device"])
     versions = [f"{name} {version}" for name, version in comparison["versions"].items() if version]
     absent = [name for name, version in comparison["versions"].items() if not version]
     below = (f"{comparison['device']['name']}, {comparison['date'][:10]}, {', '.join(versions)}; median of cold runs, "
@@ -191,7 +191,7 @@ def comparison_text(info, comparison):
     if absent:
         below += f" Not installed: {', '.join(absent)}."
     if any_stale:
-        below += f" {STALE} measured before its source last changed."
+        below += f" {STALE} measured before its code last changed."
     return f"**What a user would pick instead** · `./run compare`\n\n{text}\n\n{below}"
 
 
@@ -211,7 +211,7 @@ def decode_table(document):
             if not row:
                 cells.append("-")
                 continue
-            stale = name in ours and row.get("source_sha256") not in book.current_hashes()
+            stale = name in ours and not book.identities().has_row(row, document["device"], case)
             any_stale |= stale
             ratio = row.get("vs_cudnn") if name != "cuDNN" else None
             cells.append(significant(row["gbps"]) + (f" ({ratio['ratio']:.3f}x)" if ratio else "")
@@ -228,7 +228,7 @@ def decode_table(document):
     if unknown:
         below += f" Its {' and '.join(unknown)} {'was' if len(unknown) == 1 else 'were'} not recorded."
     if any_stale:
-        below += f" {STALE} measured before its source last changed, or its source was not recorded."
+        below += f" {STALE} measured before its code last changed, or its source was not recorded."
     title = "**decode, beside the libraries** · `python3 plots/compare_attention.py --decode`"
     return f"{title}\n\n{table(header, rows, 'l' + 'r' * len(names))}\n\n{below}"
 
@@ -339,7 +339,7 @@ def book_text(chapters, results, figures):
         parts.append("No results are committed yet: `./run` on a GPU prints them.")
     parts += notes
     if any_stale:
-        parts.append(f"{STALE} measured before its source last changed.")
+        parts.append(f"{STALE} measured before its code last changed.")
     return "\n\n".join(parts)
 
 

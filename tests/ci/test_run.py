@@ -251,6 +251,7 @@ class Run(Scripts):
         shutil.copy(ROOT / "docs/build.sh", self.root / "docs/build.sh")
         shutil.copytree(ROOT / "plots", self.root / "plots",
                         ignore=shutil.ignore_patterns("results", "figures", "tests", "__pycache__"))
+        shutil.copytree(ROOT / "tools/identity", self.root / "tools/identity", ignore=shutil.ignore_patterns("__pycache__"))
         before = sorted(self.root.rglob("*"))
         own = [(verb, "./run " + verb) for verb in ("setup", "build", "exercise", "test", "sanitize", "report", "new")]
         for verb, word in (("docs", "site"), ("profile", "--ladder"), ("plots", "--results"), ("compare", "--quick"), *own):

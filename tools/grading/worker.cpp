@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/observe.hpp"
 #include "common/backend/simt/host_access.hpp"
 #include "common/backend/simt/trace.hpp"
 #include "tools/grading/buffers.hpp"
@@ -65,9 +66,9 @@ json run_task(const json& task) {
     return {{"skipped", support.reason}};
   }
   Buffers own(*problem, variant);
-  simt::set_launch_observer([](const void*, const LaunchConfig* launched) {
+  set_observer({.launch = [](const void*, const LaunchConfig* launched) {
     simt::open_device_memory(launched != nullptr);
-  });
+  }});
   simt::open_device_memory(false);
   json result{{"runs", json::array()}};
   bool recording = false;
@@ -103,7 +104,7 @@ json run_task(const json& task) {
     if (recording) result["trace"] = trace_json(simt::stop_trace());
   }
   simt::open_device_memory(true);
-  simt::set_launch_observer(nullptr);
+  set_observer({});
   return result;
 }
 

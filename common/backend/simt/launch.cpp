@@ -19,8 +19,8 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/device_bytes.hpp"
+#include "common/backend/observe.hpp"
 #include "common/backend/simt/crash.hpp"
-#include "common/backend/simt/host_access.hpp"
 #include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/watchdog.hpp"
 #include "common/backend/simt/worker.hpp"
@@ -93,25 +93,6 @@ Settings& settings() {
   static Settings values;
   return values;
 }
-
-using LaunchObserver = void (*)(const void* kernel, const LaunchConfig* config);
-LaunchObserver& launch_observer() {
-  static LaunchObserver observer = nullptr;
-  return observer;
-}
-
-// Tells the observer that a launch begins, and at the end of the scope that it is over.
-class Observed {
- public:
-  Observed(const void* kernel, const LaunchConfig& config) {
-    if (launch_observer()) launch_observer()(kernel, &config);
-  }
-  ~Observed() {
-    if (launch_observer()) launch_observer()(nullptr, nullptr);
-  }
-  Observed(const Observed&) = delete;
-  Observed& operator=(const Observed&) = delete;
-};
 
 // ---- worker threads ----
 
@@ -365,16 +346,14 @@ void set_start_order(StartOrder order, uint64_t seed) {
   settings().order_seed = seed;
 }
 
-void set_launch_observer(void (*observer)(const void* kernel, const LaunchConfig* config)) {
-  launch_observer() = observer;
-}
-
 // Within a launch, that launch's.
 AsyncSchedule async_schedule() {
   return current_worker ? current_worker->state->schedule : settings().schedule;
 }
 
 void set_run_blocks(RunBlocks blocks) { settings().blocks = blocks; }
+
+bool runs_blocks() { return settings().blocks != RunBlocks::none; }
 
 void set_workers(int count) { settings().workers = std::clamp(count, 1, kMaxWorkers); }
 
@@ -392,8 +371,8 @@ void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt:
 
   static std::mutex one_launch_at_a_time;
   const std::lock_guard<std::mutex> lock(one_launch_at_a_time);
-  const simt::Observed observed(kernel, config);
-  if (simt::settings().blocks == simt::RunBlocks::none) return;
+  const ObservedLaunch observed(kernel, config);
+  if (!simt::runs_blocks()) return;
 
   simt::Launch launch;
   launch.kernel = kernel;

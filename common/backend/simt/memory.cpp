@@ -13,14 +13,16 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/host_access.hpp"
+#include "common/backend/simt/settings.hpp"
 #include "common/backend/simt/worker.hpp"
 
 namespace cookbook {
 namespace simt {
 namespace {
 
-// From this size on, only touched pages take memory: tests use row pitches of 4 GiB.
-constexpr bool is_sparse(size_t bytes) { return bytes >= size_t{4} << 30; }
+// Whether only touched pages take memory: tests use row pitches of 4 GiB, and where nothing runs
+// nothing is read.
+bool is_sparse(size_t bytes) { return bytes >= size_t{4} << 30 || !runs_blocks(); }
 
 // Around every buffer and its guard bands: a store that misses by less than this crashes, and the
 // crash names its line. Otherwise it could change other data of the process.

@@ -33,6 +33,9 @@ std::vector<std::string> device_names();
 /// lists the devices.
 void set_device(const std::string& name);
 
+/// False with RunBlocks::none (launch.hpp).
+bool runs_blocks();
+
 /// Throws the error of a wrong COOKBOOK_SIMT_* variable of the device.
 void check_device_environment();
 

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Program counters to source lines, by addr2line on the file that contains them.
+#include <elf.h>
 #include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
 
+#include "common/backend/observe.hpp"
 #include "common/backend/simt/crash.hpp"
 #include "common/backend/simt/internal.hpp"
 
@@ -51,6 +56,36 @@ Module find_module(uintptr_t address) {
     query.module.path = own_executable();
   }
   return query.module;
+}
+
+template <class T>
+T read_at(const std::string& file, size_t offset) {
+  T value;
+  std::memcpy(&value, file.data() + offset, sizeof(T));
+  return value;
+}
+
+// The names of all symbols of a program, by their place in it.
+std::map<uintptr_t, std::string> symbols_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string file{std::istreambuf_iterator<char>(in), {}};
+  std::map<uintptr_t, std::string> names;
+  const auto header = read_at<ElfW(Ehdr)>(file, 0);
+  const auto section = [&](size_t index) {
+    return read_at<ElfW(Shdr)>(file, header.e_shoff + index * header.e_shentsize);
+  };
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    const ElfW(Shdr) table = section(i);
+    if (table.sh_type != SHT_SYMTAB) continue;
+    const size_t text = section(table.sh_link).sh_offset;
+    for (size_t at = 0; at < table.sh_size; at += sizeof(ElfW(Sym))) {
+      const auto symbol = read_at<ElfW(Sym)>(file, table.sh_offset + at);
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
+        names[symbol.st_value] = file.data() + text + symbol.st_name;
+      }
+    }
+  }
+  return names;
 }
 
 using Frames = std::vector<SourceLocation>;  // innermost inlined function first
@@ -246,3 +281,13 @@ std::string kernel_name(const void* kernel) {
 }
 
 }  // namespace cookbook::simt
+
+namespace cookbook {
+
+std::string mangled_name(const void* kernel) {
+  static const simt::Module module = simt::find_module(reinterpret_cast<uintptr_t>(kernel));
+  static const auto names = simt::symbols_of(module.path);
+  return names.at(reinterpret_cast<uintptr_t>(kernel) - module.base);
+}
+
+}  // namespace cookbook
