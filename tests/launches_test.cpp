@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/host_access.hpp"
+#include "common/backend/simt/runtime/host_access.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/process.hpp"
 #include "tests/chapters.hpp"

@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "common/backend/device_bytes.hpp"
-#include "common/backend/simt/host_access.hpp"
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/simt/runtime/host_access.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #include "common/harness/exercise.hpp"
 #include "tests/chapters.hpp"
 #include "tests/layout_cases.hpp"

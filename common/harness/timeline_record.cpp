@@ -16,7 +16,7 @@
 #include "common/harness/result.hpp"
 #include "common/harness/timeline.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/timeline.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #else
 #include "common/bench/bench.hpp"
 #endif

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <thread>
 
-#include "common/backend/simt/host_access.hpp"
+#include "common/backend/simt/runtime/host_access.hpp"
 
 namespace cookbook::grading {
 namespace {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/host_access.hpp"
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/host_access.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "tools/grading/buffers.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/message.hpp"
