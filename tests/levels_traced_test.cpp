@@ -9,7 +9,7 @@
 
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/observe.hpp"
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #include "common/harness/exercise.hpp"
 #include "tests/chapters.hpp"
 #include "tests/layout_cases.hpp"

@@ -9,7 +9,7 @@
 #include "common/harness/plan.hpp"
 #include "common/harness/process.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #endif
 
 namespace cookbook {

@@ -11,7 +11,7 @@
 #include "common/harness/plan.hpp"
 #include "common/harness/tokens.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #endif
 
 namespace cookbook {

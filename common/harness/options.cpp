@@ -15,7 +15,7 @@
 #include "common/backend/whole_number.hpp"
 #include "common/harness/arguments.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/settings.hpp"
+#include "common/backend/simt/runtime/settings.hpp"
 #endif
 
 namespace cookbook {

@@ -22,7 +22,7 @@
 #include "common/harness/profile.hpp"
 #include "common/harness/timeline.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/crash.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
 #endif
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"

@@ -17,7 +17,7 @@
 #include "common/harness/timeline.hpp"
 #include "common/harness/tokens.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/timeline.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #else
 #include "common/bench/bench.hpp"
 #endif

@@ -176,7 +176,7 @@ FORBIDDEN_IN = ("*.md", "common/device/*.cuh", "chapters/*.cuh",
                 *(f"{folder}/*.{suffix}" for suffix in ("hpp", "cpp", "cu")
                   for folder in ("chapters", "common/bench", "common/harness", "common/backend", "tools/grading")),
                 # The products of its intrinsics are of two numbers; the slots of its clocks are no stages.
-                ":!common/backend/simt/intrinsics.hpp", ":!common/backend/simt/races.hpp")
+                ":!common/backend/simt/language/intrinsics.hpp", ":!common/backend/simt/tracer/races.hpp")
 
 
 def prose(markdown):

@@ -15,7 +15,7 @@ OWN = (f"{PROGRAM}/", str(Path(__file__).resolve().parents[2] / "common") + "/")
 RUNTIME = "::cookbook::simt::program::"
 UNTRACED = '__attribute__((no_sanitize("thread"), no_sanitize_coverage))'
 NOINLINE = "__attribute__((noinline))"
-RED_ZONE_BYTES = 256  # as in common/backend/simt/language.hpp
+RED_ZONE_BYTES = 256  # as in common/backend/simt/language/language.hpp
 
 TOKEN = re.compile(r"""
     (?P<marker>^\#[^\n]*)                                              # line marker or pragma

@@ -11,8 +11,8 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/observe.hpp"
-#include "common/backend/simt/host_access.hpp"
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/host_access.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "tools/grading/buffers.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/message.hpp"

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/crash.hpp"
-#include "common/backend/simt/internal.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/internal.hpp"
 #include "tools/check/program/asking.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
 #include "tools/check/program/report.hpp"
-#include "common/backend/simt/settings.hpp"
+#include "common/backend/simt/runtime/settings.hpp"
 
 struct CUstream_st {};
 struct CUevent_st {
