@@ -886,9 +886,8 @@ TEST(Tuner, AfterAnEditOfTheSourceTheOldWinnerIsNotUsed) {
   MadeUpGpu gpu(space);
   const auto problem = space.problem.make_problem({4096, 200}, {});
   const Cache cache(folder / "c");
-  std::ofstream(folder / "before.cuh") << "// before\n";
-  std::ofstream(folder / "after.cuh") << "// after\n";
-  space.source = folder / "before.cuh";
+  enter_tokens({{"edit/before.cuh", "1"}, {"edit/after.cuh", "2"}});
+  space.source = "edit/before.cuh";
   Entry entry;
   entry.key = make_key(space, *problem, gpu.pointers, gpu.machine.device);
   entry.default_id = space[0].id();
@@ -899,7 +898,7 @@ TEST(Tuner, AfterAnEditOfTheSourceTheOldWinnerIsNotUsed) {
     return decide(space, *problem, gpu.pointers, cache, gpu.machine).candidate;
   };
   EXPECT_EQ(decided(), 1u);
-  space.source = folder / "after.cuh";
+  space.source = "edit/after.cuh";
   EXPECT_EQ(decided(), 0u) << "a stale winner";
   unsetenv("COOKBOOK_AUTOTUNE");
 }
@@ -2096,7 +2095,7 @@ TEST(TuneCache, ACorruptOrForeignFileIsSetAsideAndNeverTrusted) {
   std::string hardly = good, old = good;
   hardly.replace(hardly.find("\"low\": 1.15"), 11, "\"low\": 1.007");
   hardly.replace(hardly.find("\"ratio\": 1.2"), 12, "\"ratio\": 1.009");
-  old.replace(old.find("tuning cache 3"), 14, "tuning cache 2");
+  old.replace(old.find("tuning cache 4"), 14, "tuning cache 3");
   int n = 0;
   for (const std::string& bad : {good.substr(0, good.size() / 2), std::string("[1, 2]"),
                                  std::string("{\"schema\": \"another tool\"}"), std::string(),

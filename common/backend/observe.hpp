@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// What host code launches, told while it does: for a record, and for tests.
+/// Functions that are called when host code launches a kernel or makes a tensor map.
 #pragma once
 
 #include <string>
