@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/harness/launches.hpp"
 #include "common/harness/rates.hpp"
 #include "common/harness/type_roofs.hpp"
 

@@ -3,15 +3,17 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "common/harness/launches.hpp"
 #include "common/harness/level.hpp"
 
 namespace cookbook {
+
+struct Launches;  // launches.hpp
 
 /// Microseconds over `n` samples.
 struct Timing {
@@ -48,8 +50,8 @@ struct LevelResult {
   std::string reference_name;
   std::map<std::string, double> counters;  ///< from the SIMT backend's traced run
   std::vector<ClaimResult> claims;
-  std::optional<Launches> launches;   ///< at the timed size
-  std::vector<std::string> findings;  ///< races, uninitialised reads ... (traced run)
+  std::shared_ptr<const Launches> launches;  ///< at the timed size; null: not recorded
+  std::vector<std::string> findings;         ///< races, uninitialised reads ... (traced run)
 };
 
 /// Whether nothing is wrong with a level, as far as the run could check it.

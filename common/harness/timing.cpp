@@ -8,6 +8,7 @@
 #include "common/harness/check.hpp"
 #include "common/harness/console.hpp"
 #include "common/harness/execute.hpp"
+#include "common/harness/launches.hpp"
 #include "common/harness/rates.hpp"
 #include "common/harness/roofs.hpp"
 
@@ -45,10 +46,10 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
     const LevelEntry& level = ladder.levels[levels[i]];
     enter(level, levels[i], i, result.levels[i]);
     if (result.levels[i].status != "ok") continue;
-    result.levels[i].launches = launches_of([&] {
+    result.levels[i].launches = std::make_shared<const Launches>(launches_of([&] {
       level.prepare(instance.problem(), instance.pointers())(Stream{});
       synchronize();
-    });
+    }));
   }
   for (const auto& [ladder_name, library] : libraries) {
     if (ladder_name != ladder.name) continue;
