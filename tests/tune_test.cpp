@@ -386,14 +386,14 @@ TEST(Space, AttentionKeepsBothKernelsAndTwoValuesOfEveryDimension) {
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128}, {}), BadSize);
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128, 0}, {}), BadSize);
   // The table of unsupported configurations in chapter 11's notes.md is that of this space.
-  const std::string readme = contents(source_path("chapters/11_autotuning/README.md"));
+  const std::string notes = contents(source_path("chapters/11_autotuning/notes.md"));
   for (const Candidate& each : space.candidates()) {
     if (each.illegal.empty()) continue;
     std::string row = "|";
     for (const char* name : {"queries", "keys", "stages", "cluster"}) {
       row += " " + std::to_string(value_of(each.parameters, name)) + " |";
     }
-    EXPECT_NE(readme.find(row + " " + each.illegal + " |"), std::string::npos)
+    EXPECT_NE(notes.find(row + " " + each.illegal + " |"), std::string::npos)
         << row << " " << each.illegal;
   }
 }
