@@ -97,7 +97,7 @@ done
 
 if ! (cat docs/Doxyfile; echo "HTML_EXTRA_STYLESHEET = $awesome/doxygen-awesome.css \
 $awesome/doxygen-awesome-sidebar-only.css $awesome/doxygen-awesome-sidebar-only-darkmode-toggle.css docs/cookbook.css"
-  echo "MATHJAX_RELPATH = mathjax") | doxygen -; then
+  echo "MATHJAX_RELPATH = mathjax"; echo "PROJECT_NUMBER = $(cat VERSION)") | doxygen -; then
   say "docs: Doxygen warns, and a warning is an error:"
   cat "$out/warnings.txt" >&2
   exit 1

@@ -3,7 +3,7 @@
 """Writes the pages that Doxygen reads: the book's README, the guides and a page per chapter.
 
 A chapter's page is its README, then every level with the difference to the one before, its whole source and,
-where the SIMT backend is built, what `--explain` prints. Chapters come from chapters/CMakeLists.txt and
+where the SIMT backend is built, what `--explain` prints. Chapters come from chapters/contents.txt and
 levels from each chapter's ladder.hpp, so a new one appears by itself.
 
     make_pages.py --out build/docs/generated --html build/docs/html [--explain build/docs/explain]
@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -213,7 +213,7 @@ def figure(match, base, html_folder):
     return raw(f'<div class="figures" id="{name}">{"".join(images)}{data}</div>')
 
 
-@lru_cache(maxsize=None)
+@cache
 def results():
     """The results whose figures the READMEs show, or None."""
     found = gpus()
@@ -257,17 +257,25 @@ def ladder_data(run, sections):
                            "time": tables.duration(other["time_us"]["median"])} for other in run.references]}
 
 
-def link(match, base, pages):
-    """Links between files of the repository become links between pages."""
+def slug(heading):
+    """The anchor that GitHub gives to a heading."""
+    return re.sub(r"[^\w\- ]", "", re.sub(r"<[^>]+>", "", heading).lower().strip()).replace(" ", "-")
+
+
+def link(match, base, pages, levels, own):
+    """Links between files of the repository become links between pages, and those to a level's file lead to its section.
+    `own` is the page that has the link."""
     text, target = match[1], match[2]
-    if re.match(r"[a-z]+:|#", target):
+    if re.match(r"[a-z]+:", target):
         return match[0]
-    path, _, _ = target.partition("#")
+    path, _, fragment = target.partition("#")
     file = (base / path).resolve()
-    page = pages.get(file) or (pages.get(file / "README.md") if file.is_dir() else None)
-    if page and "`" in text:  # Doxygen takes the backquotes of such a link's text as they are
+    page = (pages.get(file) or (pages.get(file / "README.md") if file.is_dir() else None)) if path else own
+    to = f"{page}.html" + (f"#{page}-{fragment}" if fragment else "") if page else levels.get((own, file)) or levels.get(file)
+    if to and (page is None or fragment or "`" in text):
+        # Doxygen takes the backquotes of such a link's text as they are.
         text = re.sub(r"`([^`]+)`", lambda m: f"<code>{html.escape(m[1])}</code>", text)
-        return f'<a href="{"index" if page == "index" else page}.html">{text}</a>'
+        return f'<a href="{to}">{text}</a>'
     if page:
         return f"[{text}](@ref {page})"
     if file.exists():
@@ -275,8 +283,11 @@ def link(match, base, pages):
     raise SystemExit(f"make_pages: {base}: the link {target} leads nowhere")
 
 
-def convert(text, base, pages, html_folder):
-    """A README as Doxygen wants it."""
+def convert(text, base, pages, html_folder, levels=None, own=None):
+    """A README as Doxygen wants it. `levels`: where the section of a level's file is, by (page, file) and by file;
+    `own`: the page that the text becomes."""
+    if levels is None:
+        levels = {}
     parts = re.split(r"(^```.*?^```[ \t]*$)", text, flags=re.MULTILINE | re.DOTALL)
     for i, part in enumerate(parts):
         if part.startswith("```"):
@@ -291,8 +302,9 @@ def convert(text, base, pages, html_folder):
         part = re.sub(r'<picture><source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)"\s+alt="([^"]*)"></picture>',
                       lambda m: figure(m, base, html_folder), part)
         # The sidebar shows headings as they are written, so code in them loses its backquotes.
-        part = re.sub(r"^(#{1,4} .*)$", lambda m: re.sub(r"`([^`*<\\]+)`", r"\1", m[1]), part, flags=re.MULTILINE)
-        part = re.sub(r"\[([^\]\n]+)\]\(([^)\s]+)\)", lambda m: link(m, base, pages), part)
+        part = re.sub(r"^(#{1,4} (.*))$", lambda m: re.sub(r"`([^`*<\\]+)`", r"\1", m[1])
+                      + (f" {{#{own}-{slug(m[2])}}}" if own else ""), part, flags=re.MULTILINE)
+        part = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", lambda m: link(m, base, pages, levels, own), part)
         parts[i] = part
     return "".join(parts)
 
@@ -442,13 +454,25 @@ def exercise_sections(info):
     return raw("\n".join(out)) if out else ""
 
 
-def chapter_page(info, pages, html_folder, explained):
+def level_links():
+    """(page, file) -> the section of a level's file on a chapter's page, and file -> that on its own chapter's page."""
+    found = {}
+    for info in book.chapters():
+        for _, _, _, level in shown_levels(info):
+            to = f"chapter_{info.number}.html#{label_of(info, level)}"
+            found[f"chapter_{info.number}", level.file] = to
+            if info.path in level.file.parents:
+                found[level.file] = to
+    return found
+
+
+def chapter_page(info, pages, html_folder, explained, levels):
     readme = info.path / "README.md"
     text = readme.read_text() if readme.exists() else f"# {info.title}\n"
     title = title_of(text, info.title)
     title = re.sub(r"^(?:Chapter\s+)?\d+\s*[·:.\-]\s*", "", title)
     title = f"{info.number} · {title[:1].upper()}{title[1:]}"
-    body = convert(link_levels(without_title(text), info), info.path, pages, html_folder)
+    body = convert(link_levels(without_title(text), info), info.path, pages, html_folder, levels, f"chapter_{info.number}")
     code = level_sections(info, explained)
     out = [f"# {title} {{#chapter_{info.number}}}\n", CONTENTS, body]
     if code:
@@ -457,7 +481,19 @@ def chapter_page(info, pages, html_folder, explained):
                 code]
     if exercises := exercise_sections(info):
         out += [f"\n# The exercises' files {{#chapter_{info.number}_exercises}}\n", exercises]
+    if (info.path / "notes.md").exists():
+        out += [f"\n- @subpage chapter_{info.number}_notes\n"]
     return "\n".join(out), title
+
+
+def notes_page(info, pages, html_folder, levels):
+    """What was measured and tried beyond the lesson, one level below the chapter's page; "" where there is nothing."""
+    file, name = info.path / "notes.md", f"chapter_{info.number}_notes"
+    if not file.exists():
+        return ""
+    text = file.read_text()
+    return f"# {title_of(text, name)} {{#{name}}}\n{CONTENTS}" + convert(without_title(text), info.path, pages, html_folder,
+                                                                      levels, name)
 
 
 def main():
@@ -482,18 +518,22 @@ def main():
     chapters = book.chapters()
     pages = {ROOT / "README.md": "index"}
     pages |= {ROOT / f"docs/{name}.md": f"guide_{name}" for name in GUIDES}
-    pages |= {info.path / "README.md": f"chapter_{info.number}" for info in chapters}
+    for info in chapters:
+        pages |= {info.path / "README.md": f"chapter_{info.number}", info.path / "notes.md": f"chapter_{info.number}_notes"}
+    levels = level_links()
 
     readme = (ROOT / "README.md").read_text()
-    front = convert(without_title(readme), ROOT, pages, options.html)
+    front = convert(without_title(readme), ROOT, pages, options.html, levels, "index")
     (options.out / "index.md").write_text(
         f"# {title_of(readme, 'Kernel cookbook')} {{#mainpage}}\n\n{front}\n\n"
         "- @subpage chapters\n- @subpage guide\n")
 
     listed = []
     for info in chapters:
-        text, _ = chapter_page(info, pages, options.html, read_explain(options.explain, info.number))
+        text, _ = chapter_page(info, pages, options.html, read_explain(options.explain, info.number), levels)
         (options.out / f"chapter_{info.number:02}.md").write_text(text + "\n")
+        if notes := notes_page(info, pages, options.html, levels):
+            (options.out / f"chapter_{info.number:02}_notes.md").write_text(notes + "\n")
         listed.append(f"- @subpage chapter_{info.number}")
     (options.out / "chapters.md").write_text("# Chapters {#chapters}\n\nIn the order in which to read them.\n\n"
                                              + "\n".join(listed) + "\n")
@@ -502,8 +542,8 @@ def main():
         file = ROOT / f"docs/{name}.md"
         text = file.read_text()
         (options.out / f"guide_{name}.md").write_text(
-            f"# {title_of(text, name)} {{#guide_{name}}}\n\n" + (CONTENTS if text.count("\n## ") >= LONG else "") + convert(without_title(text), file.parent, pages,
-                                                                        options.html))
+            f"# {title_of(text, name)} {{#guide_{name}}}\n\n" + (CONTENTS if text.count("\n## ") >= LONG else "")
+            + convert(without_title(text), file.parent, pages, options.html, levels, f"guide_{name}"))
         listed.append(f"- @subpage guide_{name}")
     (options.out / "guide.md").write_text("# Guide {#guide}\n\n" + "\n".join(listed) + "\n")
     print(f"wrote {len(chapters)} chapter pages and {len(GUIDES)} guides to {options.out}")

@@ -19,8 +19,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import contestants  # noqa: E402
-from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,  # noqa: E402
+import contestants
+from cookbook_plots.book import toolkit
+from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,
                          timing)
 
 ALL = ["softmax", "gemm", "attention"]
@@ -67,7 +68,7 @@ def describe():
     return {"schema": 1, "date": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "commit": commit or None,
             "device": {"name": properties.name, "cc": f"{properties.major}.{properties.minor}",
-                       "sm_count": properties.multi_processor_count,
+                       "sm_count": properties.multi_processor_count, "toolkit": toolkit(),
                        "driver": driver.stdout.split("\n")[0].strip() or None},
             "versions": {"torch": torch.__version__, "cuda": torch.version.cuda,
                          "cudnn": torch.backends.cudnn.version(), "triton": version("triton"),

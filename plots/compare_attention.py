@@ -296,7 +296,7 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats, with_tri
                  "tflops": flops / median / 1e9, "gbps": kv_bytes / median / 1e6,
                  "max_error": errors.get(name)}
         if source := source_of(name):
-            entry["source_sha256"] = contestants.book.source_hash(source)
+            entry["identity"] = contestants.book.identities().of_row(name, source, result)
         for other, key in (("cuDNN", "vs_cudnn"), (flash_attention_3.NAME, "vs_fa3")):
             if other in times:
                 low, ratio, high = quartiles([c / m for c, m in zip(times[other], ms)])

@@ -15,7 +15,7 @@ usage() { echo "usage: ./run profile CHAPTER|all [--ladder NAME] [--size SIZE] [
 chapter=$1
 backend=$(./run --print-backend)
 numbers=("$chapter")
-if [ "$chapter" = all ]; then mapfile -t numbers < <(sed -n 's/^cookbook_chapter(\([0-9]*\) .*/\1/p' chapters/CMakeLists.txt); fi
+if [ "$chapter" = all ]; then mapfile -t numbers < <(cut -d' ' -f1 chapters/contents.txt); fi
 
 if [ "$backend" = simt ] && [ "$chapter" = all ]; then
   [ $# -eq 1 ] || usage

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/crash.hpp"
-#include "common/backend/simt/internal.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/internal.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
-#include "common/backend/simt/settings.hpp"
+#include "common/backend/simt/runtime/settings.hpp"
 #include "tests/folder.hpp"
 
 namespace cookbook {

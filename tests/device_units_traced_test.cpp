@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/mma.cuh"
 #include "common/device/vector.cuh"

@@ -261,7 +261,7 @@ def main(arguments, root=ROOT):
         old = record["steps"].get(name, {})
         if chosen and old.get("commit") == commit:  # the other architectures of the same commit stay
             entry["architectures"] = {**old.get("architectures", {}), **entry["architectures"]}
-            entry["exit"] = entry["exit"] or max((each.get("exit", 0) for each in entry["architectures"].values()))
+            entry["exit"] = entry["exit"] or max(each.get("exit", 0) for each in entry["architectures"].values())
         record["steps"][name] = entry
         write(record, options.record)  # after each: what comes later may be cut off
         print(f"--- {step}: exit {entry['exit']} after {entry['seconds']} s", flush=True)

@@ -24,7 +24,7 @@
 #include "common/harness/process.hpp"
 #include "common/harness/result.hpp"
 #include "common/harness/runner.hpp"
-#include "common/harness/sha256.hpp"
+#include "common/harness/tokens.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
@@ -278,24 +278,11 @@ TEST(Verdict, EveryFaultHasANameAndAStatus) {
   EXPECT_EQ(CheckResult(Fault::hang, "no end").text(), "hung: no end");
 }
 
-TEST(Sha256, KnownDigest) {
-  Sha256 hash;
-  hash.update("a");
-  hash.update("bc");
-  EXPECT_EQ(hash.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-}
-
-TEST(SourceHash, CoversTheHeadersAFileIncludes) {
-  const Folder folder;
-  const std::string file = folder / "level.cuh";
-  std::ofstream(folder / "helper.cuh") << "int a;\n";
-  std::ofstream(file) << "#include \"helper.cuh\"\nint b;\n";
-  const std::string before = source_hash(file);
-  EXPECT_EQ(source_hash(file), before);
-  std::ofstream(folder / "helper.cuh") << "int c;\n";
-  EXPECT_NE(source_hash(file), before);
-  EXPECT_EQ(source_hash(folder / "none.cuh"),
-            "");  // not the hash of nothing, which all would share
+TEST(Tokens, AreKnownByTheLastFolderAndTheNameOfAFile) {
+  enter_tokens({{"harness_test/level.cuh", "0123"}});
+  EXPECT_EQ(token_hash("/anywhere/harness_test/level.cuh"), "0123");
+  EXPECT_EQ(token_hash("harness_test/level.cuh"), "0123");
+  EXPECT_EQ(token_hash("elsewhere/level.cuh"), "");
 }
 
 TEST(Process, WhatDoesNotStartOrWritesNothingIsNamed) {
@@ -317,7 +304,8 @@ TEST(Request, CarriesEveryOption) {
   Options all;
   all.list = all.check = all.explain = all.no_trace = all.all = true;
   all.levels = {"a", "b"}, all.sizes = {"4x64"};
-  all.ladder = "ladder", all.json = "json", all.timeline = "timeline";
+  all.ladder = "ladder", all.json = "json";
+  all.launches = "launches", all.timeline = "timeline";
   all.profile = all.energy = all.describe = all.in_process = true;
   all.exercise = 3, all.seed = UINT64_MAX, all.seconds = 1.5, all.time_limit = 7;
   all.benchmark_arguments = {"--benchmark_x"};

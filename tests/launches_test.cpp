@@ -18,13 +18,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/host_access.hpp"
+#include "common/harness/launches.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/process.hpp"
 #include "tests/chapters.hpp"
@@ -32,28 +31,6 @@
 
 namespace cookbook {
 namespace {
-
-// The launches between begin and end of its life, which must be the only one.
-class Launches {
- public:
-  struct Launch {
-    const void* kernel;
-    LaunchConfig config;
-  };
-  Launches() {
-    seen().clear();
-    simt::set_launch_observer([](const void* kernel, const LaunchConfig* config) {
-      if (config) seen().push_back({kernel, *config});
-    });
-  }
-  ~Launches() { simt::set_launch_observer(nullptr); }
-  Launches(const Launches&) = delete;
-  Launches& operator=(const Launches&) = delete;
-  static std::vector<Launch>& seen() {
-    static std::vector<Launch> all;
-    return all;
-  }
-};
 
 std::string extents(const dim3& extent) {
   if (extent.z > 1) return fmt::format("{}.{}.{}", extent.x, extent.y, extent.z);
@@ -63,7 +40,7 @@ std::string extents(const dim3& extent) {
 // The kernels of a ladder: a, b ... z, aa, ab ...
 class Letters {
  public:
-  std::string of(const void* kernel) {
+  std::string of(const std::string& kernel) {
     const auto at = static_cast<std::size_t>(std::find(kernels_.begin(), kernels_.end(), kernel) -
                                              kernels_.begin());
     if (at == kernels_.size()) kernels_.push_back(kernel);
@@ -73,22 +50,15 @@ class Letters {
   }
 
  private:
-  std::vector<const void*> kernels_;
+  std::vector<std::string> kernels_;
 };
 
 // What a level launches for a problem, or why it does not.
 std::string launches_of(const LevelEntry& level, const AnyProblem& problem, Letters& letters) {
-  if (!level.supports(problem, device_info())) return "unsupported";
-  const SparseTensors tensors(problem);
-  const Launches launches;
-  const RunningBlocks none(simt::RunBlocks::none);
-  try {
-    level.prepare(problem, tensors.pointers())(Stream{});
-  } catch (const std::invalid_argument&) {  // a rule that supports() cannot see
-    return "unsupported";
-  }
+  const auto made = dry_launches(level, problem);
+  if (!made) return "unsupported";
   std::vector<std::pair<std::string, int>> found;  // and how often one after another
-  for (const auto& [kernel, config] : Launches::seen()) {
+  for (const auto& [kernel, config] : made->launches) {
     std::string text =
         fmt::format("{} {}x{}", letters.of(kernel), extents(config.grid), extents(config.block));
     if (config.cluster > 1) text += fmt::format(" cluster {}", config.cluster);

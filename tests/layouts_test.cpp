@@ -13,7 +13,7 @@
 #include "tests/planted/rows.hpp"
 #include "tests/skips.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #endif
 
 namespace cookbook::planted::rows_copy {

@@ -18,7 +18,7 @@
 #include "tests/layout_cases.hpp"
 #include "tests/skips.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #endif
 
 namespace cookbook {

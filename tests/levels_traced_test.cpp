@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "common/backend/device_bytes.hpp"
-#include "common/backend/simt/host_access.hpp"
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #include "common/harness/acceptance.hpp"
 #include "common/harness/exercise.hpp"
 #include "tests/chapters.hpp"
@@ -185,14 +185,14 @@ void add_kernels(const Ladder& ladder, const LevelEntry& level, const LayoutCase
   static double blocks_work = 0;
   launched.clear();
   blocks_work = 0;
-  simt::set_launch_observer([](const void* kernel, const LaunchConfig* config) {
+  set_observer({.launch = [](const void* kernel, const LaunchConfig* config) {
     if (!kernel) return;
     launched.push_back({kernel, config->block.x, config->block.y, config->block.z});
     const auto blocks = static_cast<double>(config->grid.x) * config->grid.y * config->grid.z;
     blocks_work += 16 * blocks * config->block.x;
     // A cooperative grid is traced as a whole, and its blocks wait for each other.
     if (config->cooperative && blocks > 8) blocks_work += 1e9;
-  });
+  }});
   {
     const SparseTensors tensors(*problem);
     const RunningBlocks none(simt::RunBlocks::none);
@@ -201,7 +201,7 @@ void add_kernels(const Ladder& ladder, const LevelEntry& level, const LayoutCase
     } catch (const std::invalid_argument&) {  // a rule that supports() cannot see
     }
   }
-  simt::set_launch_observer(nullptr);
+  set_observer({});
   const KernelCase found{&ladder, &level, layout, work_of(*problem) + blocks_work};
   for (const Launched& kernel : launched) {
     const auto [at, is_new] = kernels.emplace(kernel, found);

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <vector>
 
-#include "common/backend/simt/launch.hpp"
-#include "common/backend/simt/trace.hpp"
-#include "common/backend/simt/crash.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
 #include "common/harness/process.hpp"
 #include "tests/planted/lookback.hpp"
 

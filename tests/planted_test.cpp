@@ -20,7 +20,7 @@
 #include "tests/planted/reverse.hpp"
 #include "tests/planted/small_types.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #endif
 
 namespace cookbook::planted {

@@ -127,7 +127,7 @@ TEST(Rates, TheResultsFileKeepsEachNumberApart) {
   EXPECT_EQ(run.at("clocks"), parsed(R"([{"seconds": 1.5, "sm_mhz": 1980, "memory_mhz": 2619,
                                           "celsius": 41, "watts": 612.5}])"));
   EXPECT_EQ(run.at("levels").at(0), parsed(R"({
-    "name": "tiled", "changed": "", "expect": "", "source_sha256": null, "status": "ok",
+    "name": "tiled", "changed": "", "expect": "", "identity": {"code": null, "tokens": null}, "status": "ok",
     "fault": "none", "reason": null, "max_error": 0.25, "error_bound": 0.5,
     "time_us": {"median": 4.0, "q1": 3.0, "q3": 5.0, "n": 90},
     "time_hot_us": {"median": 2.0, "q1": 1.0, "q3": 3.0, "n": 80},

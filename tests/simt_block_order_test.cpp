@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/sync.cuh"
 

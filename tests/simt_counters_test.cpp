@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a request costs, against the definition spelled out over sets of sectors and words.
-#include "common/backend/simt/counters.hpp"
+#include "common/backend/simt/tracer/counters.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "tests/parity/kernels.cuh"
 
 namespace cookbook {

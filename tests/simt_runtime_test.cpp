@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/crash.hpp"
-#include "common/backend/simt/internal.hpp"
-#include "common/backend/simt/settings.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/settings.hpp"
 #include "common/device/cuda.cuh"
 
 namespace cookbook {

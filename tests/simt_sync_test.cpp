@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "common/backend/tensor_map.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/cluster_async.cuh"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/backend/simt/timeline.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #include "common/device/cp_async.cuh"
 #include "common/device/timeline.cuh"
 #include "common/harness/check.hpp"

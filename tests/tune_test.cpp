@@ -29,6 +29,7 @@
 #include "chapters/11_autotuning/tuner/levels.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
+#include "common/harness/tokens.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
@@ -233,8 +234,8 @@ TEST(Space, IsSearchedByNameAndKnownByItsHash) {
   EXPECT_EQ(space.find("tile=3"), -1);
   EXPECT_EQ(space[1].illegal, "too large");
   EXPECT_THROW(space[2], std::out_of_range);
-  // sha256sum of "tile=16|" and "tile=32|too large", a line each.
-  EXPECT_EQ(space.hash(), "729f8824410dd8b9df60e525d7e95c7efdcb06fd016f8b4755af4222a5c1844e");
+  // FNV-1a, of 64 bits, of "tile=16|" and "tile=32|too large", a line each.
+  EXPECT_EQ(space.hash(), "22d725d917f4d9d6");
 }
 
 TEST(Space, WhatALevelDoesNotTakeIsNotLegalThere) {
@@ -384,7 +385,7 @@ TEST(Space, AttentionKeepsBothKernelsAndTwoValuesOfEveryDimension) {
             "tuned for bf16 and head dimension 128");
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128}, {}), BadSize);
   EXPECT_THROW(space.problem.make_problem({1, 1, 1, 64, 64, 128, 0}, {}), BadSize);
-  // The README's table of unsupported configurations is that of this space.
+  // The table of unsupported configurations in chapter 11's notes.md is that of this space.
   const std::string readme = contents(source_path("chapters/11_autotuning/README.md"));
   for (const Candidate& each : space.candidates()) {
     if (each.illegal.empty()) continue;
@@ -1062,7 +1063,7 @@ TEST(Device, ARecordingHoldsEveryConfigurationAndLibraryOnEveryShape) {
       space, libraries, 11, [&](const std::string& text) { said.push_back(text); }, gpu.sampler());
   EXPECT_EQ(recording.kernel, "synthetic");
   EXPECT_EQ(recording.device.name, device_info().name);
-  EXPECT_EQ(recording.source_sha256, source_hash(space.source));
+  EXPECT_EQ(recording.tokens, token_hash(space.source));
   EXPECT_FALSE(recording.date.empty());
   EXPECT_EQ(recording.parameters.size(), 5u);
   EXPECT_EQ(value_of(recording.parameters.at(space[1].id()), "tile"), 32);
@@ -1320,7 +1321,7 @@ TEST(Recordings, SurviveTheirFileAndBadOnesAreNamed) {
 TEST(Recordings, AreFilesThatAPersonCanRead) {
   Folder folder;
   Recording r;
-  r.kernel = "k", r.commit = "c", r.date = "d", r.source_sha256 = "s";
+  r.kernel = "k", r.commit = "c", r.date = "d", r.tokens = "s";
   r.device.name = "GPU", r.device.driver = "drv", r.device.toolkit = "tk";
   r.device.cc_major = 8, r.device.cc_minor = 7, r.device.sm_count = 3, r.device.l2_bytes = 5;
   r.device.smem_per_block_bytes = 7, r.device.clock_mhz = 11;
@@ -1336,7 +1337,7 @@ TEST(Recordings, AreFilesThatAPersonCanRead) {
  "kernel": "k",
  "commit": "c",
  "date": "d",
- "source_sha256": "s",
+ "tokens": "s",
  "device": {
   "name": "GPU",
   "cc": 87,
@@ -1964,8 +1965,8 @@ TEST(TuneCache, RemembersAndKeepsKeysApart) {
     EXPECT_FALSE(cache.find(key).has_value());
   };
   differs([](Key& k) { k.kernel = "x"; });
-  differs([](Key& k) { k.source_sha256 = "x"; });
-  differs([](Key& k) { k.space_sha256 = "x"; });
+  differs([](Key& k) { k.tokens = "x"; });
+  differs([](Key& k) { k.space = "x"; });
   differs([](Key& k) { k.shape = "x"; });
   differs([](Key& k) { k.dtype = "x"; });
   differs([](Key& k) { k.layout = "x"; });
@@ -1979,16 +1980,9 @@ TEST(TuneCache, RemembersAndKeepsKeysApart) {
 
 // What the key is made of: whatever changes the kernel or where it runs makes another one.
 TEST(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
-  Folder folder;
-  std::ofstream(folder / "tile.cuh") << "constexpr int kTile = 32;\n";
-  const auto write = [&](const char* name, const std::string& text) {
-    std::ofstream(folder / name) << "#include \"" << folder / "tile.cuh"
-                                 << "\"\n"
-                                 << text;
-    return folder / name;
-  };
+  enter_tokens({{"key/kernel.cuh", "1"}, {"key/moved.cuh", "1"}, {"key/edited.cuh", "2"}});
   Space space = synthetic_space(2, 1);
-  space.source = write("kernel.cuh", "// version 1\n");
+  space.source = "key/kernel.cuh";
   const DeviceInfo device = [] {
     DeviceInfo info = device_info();
     info.name = "a GPU", info.driver = "570", info.toolkit = "12.8";
@@ -2000,8 +1994,8 @@ TEST(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
   const auto problem = space.problem.make_problem({4096, 200}, {});
   const Key key = make_key(space, *problem, at, device);
   EXPECT_EQ(key.digest(), make_key(space, *problem, at, device).digest());
-  EXPECT_EQ(key.digest().size(), 32u);
-  EXPECT_EQ(key.source_sha256, source_hash(space.source));
+  EXPECT_EQ(key.digest().size(), 16u);
+  EXPECT_EQ(key.tokens, "1");
   EXPECT_EQ(key.kernel, "synthetic");
   EXPECT_EQ(key.shape, "4096/8 x 208/8");
   EXPECT_EQ(key.layout,
@@ -2016,9 +2010,8 @@ TEST(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
     change(other);
     is_new(other, *problem, at, device, what);
   };
-  with_space("an edited source",
-             [&](Space& s) { s.source = write("edited.cuh", "// version 2\n"); });
-  with_space("no source", [&](Space& s) { s.source = folder / "gone.cuh"; });
+  with_space("an edited source", [](Space& s) { s.source = "key/edited.cuh"; });
+  with_space("no source", [](Space& s) { s.source = "key/gone.cuh"; });
   with_space("another kernel", [](Space& s) { s.kernel = "other"; });
   with_space("one configuration more", [](Space& s) {
     Candidate more;
@@ -2049,19 +2042,14 @@ TEST(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
   with_device("a larger L2", [](DeviceInfo& d) { d.l2_bytes += 1; });
   with_device("another driver", [](DeviceInfo& d) { d.driver = "580"; });
   with_device("another toolkit", [](DeviceInfo& d) { d.toolkit = "13.0"; });
-  // Not the file's name: the same text elsewhere is the same kernel. But the headers that it
-  // includes are read as well.
+  // Not the file's name: the same text elsewhere is the same kernel.
   Space moved = space;
-  moved.source = write("moved.cuh", "// version 1\n");
+  moved.source = "key/moved.cuh";
   EXPECT_EQ(make_key(moved, *problem, at, device).digest(), key.digest());
-  std::ofstream(folder / "tile.cuh") << "constexpr int kTile = 64;\n";
-  Space header = space;
-  header.source = write("header.cuh", "// version 1\n");
-  is_new(header, *problem, at, device, "an edited header");
   // Without a source, the key has the program itself, so that programs do not share a key.
   Space gone = space;
-  gone.source = folder / "gone.cuh";
-  EXPECT_EQ(make_key(gone, *problem, at, device).source_sha256.size(), 64u);
+  gone.source = "key/gone.cuh";
+  EXPECT_EQ(make_key(gone, *problem, at, device).tokens.size(), 16u);
 }
 
 TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {

@@ -30,8 +30,6 @@ Ladder roof_ladder(std::string name, std::string title, std::vector<std::string>
 inline Chapter chapter_0() {
   using namespace roofs;
   Chapter chapter;
-  chapter.number = 0;
-  chapter.title = "Roofs: what this machine can do at most";
   auto copy = roof_ladder<coalescing::Problem, coalescing::InOrder>(
       "hbm_copy", "HBM, read and written (chapter 1's last level)", {"n"}, Roof::hbm_copy,
       {268435456}, {1 << 16});

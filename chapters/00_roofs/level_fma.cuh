@@ -17,6 +17,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const float factor = a[threadIdx.x];
 #pragma unroll
   for (int chain = 0; chain < FmaProblem::kChains; ++chain) x[chain] = static_cast<float>(chain);
+    // [quote fma]
 #pragma unroll 8
   for (int r = 0; r < repeats; ++r) {
 #pragma unroll
@@ -24,6 +25,7 @@ __global__ void __launch_bounds__(C::kThreads)
       x[chain] = __fmaf_rn(x[chain], factor, 0.5f);
     }
   }
+  // [end quote]
   float sum = 0;
 #pragma unroll
   for (int chain = 0; chain < FmaProblem::kChains; ++chain) sum += x[chain];

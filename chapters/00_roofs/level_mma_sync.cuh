@@ -45,6 +45,7 @@ __global__ void __launch_bounds__(C::kThreads)
     b_frag[j][0] = two(at);
     b_frag[j][1] = two(at + 8);
   }
+  // [quote mma_sync]
 #pragma unroll 2
   for (int r = 0; r < repeats; ++r) {
 #pragma unroll
@@ -55,6 +56,7 @@ __global__ void __launch_bounds__(C::kThreads)
       }
     }
   }
+  // [end quote]
 #pragma unroll
   for (int i = 0; i < C::kRowTiles; ++i) {
 #pragma unroll

@@ -31,6 +31,7 @@ __global__ void __launch_bounds__(C::kThreads)
   float sum[C::kRows] = {};
 #pragma unroll 1
   for (int pass = 0; pass < repeats; ++pass) {
+    // [quote read]
     float4 value[C::kRows];
 #pragma unroll
     for (int r = 0; r < C::kRows; ++r) {
@@ -42,6 +43,7 @@ __global__ void __launch_bounds__(C::kThreads)
     for (int r = 0; r < C::kRows; ++r) {
       sum[r] += value[r].x + value[r].y + (value[r].z + value[r].w);
     }
+    // [end quote]
     // Registers must not serve the next pass.
     __threadfence_block();
   }

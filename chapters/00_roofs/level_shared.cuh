@@ -18,6 +18,7 @@ __global__ void __launch_bounds__(C::kThreads)
   ring[t] = make_float4(in[4 * t], in[4 * t + 1], in[4 * t + 2], in[4 * t + 3]);
   __syncthreads();
   float4 sum = make_float4(0, 0, 0, 0);
+  // [quote shared]
 #pragma unroll 8
   for (int r = 0; r < repeats; ++r) {
     // A moving window: each step reads what another warp wrote, and two steps in a row never read
@@ -29,6 +30,7 @@ __global__ void __launch_bounds__(C::kThreads)
     sum.w += value.w;
     if (r % 8 == 7) __syncwarp();  // keeps the compiler from reusing the eight values
   }
+  // [end quote]
   out[blockIdx.x * C::kThreads + t] = (sum.x + sum.y) + (sum.z + sum.w);
 }
 

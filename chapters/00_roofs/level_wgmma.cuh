@@ -57,6 +57,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const uint64_t desc_b = wgmma_descriptor<Swizzle::b128>(tile_b, 16, 1024);
 #pragma unroll 1
   for (int r = 0; r < repeats; ++r) {
+    // [quote wgmma]
     wgmma_fence_operand(acc);
     wgmma_fence();
 #pragma unroll
@@ -66,6 +67,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     }
     wgmma_commit();
     wgmma_wait<0>();
+    // [end quote]
     wgmma_fence_operand(acc);
   }
   const int row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;

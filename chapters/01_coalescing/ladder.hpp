@@ -20,9 +20,6 @@ inline Ladder copy_ladder(std::string name, std::string title) {
 inline Chapter chapter_1() {
   using namespace coalescing;
   Chapter chapter;
-  chapter.number = 1;
-  chapter.title = "Coalescing: how a warp's addresses become memory traffic";
-
   auto copy = copy_ladder("copy", "out[i] = in[i], n floats");
   copy.gpu_size = {1 << 28};  // 1 GiB in, 1 GiB out
   copy.test_sizes = {{1},    {2},    {3},    {4},    {5},     {31},    {32},    {33},

@@ -18,11 +18,13 @@ __global__ void __launch_bounds__(C::kThreads)
   // Not unrolled, here and in the next two levels: each thread has one load in flight at a time.
 #pragma unroll 1
   for (int k = 0; k < C::kPerThread; ++k) {
+    // [quote strided]
     const std::int64_t i = block_begin + threadIdx.x * C::kPerThread + k;  // lane stride: 128 bytes
     if (i < n) {
       const float value = in[i];  // [load]
       out[i] = value;             // [store]
     }
+    // [end quote]
   }
 }
 

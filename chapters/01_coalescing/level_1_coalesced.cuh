@@ -18,7 +18,9 @@ __global__ void __launch_bounds__(C::kThreads)
   const std::int64_t block_begin = std::int64_t{blockIdx.x} * C::kThreads * C::kPerThread;
 #pragma unroll 1
   for (int k = 0; k < C::kPerThread; ++k) {
+    // [quote coalesced]
     const std::int64_t i = block_begin + k * C::kThreads + threadIdx.x;  // lane stride: 4 bytes
+    // [end quote]
     if (i < n) {
       const float value = in[i];  // [load]
       out[i] = value;             // [store]

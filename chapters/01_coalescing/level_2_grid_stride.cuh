@@ -14,6 +14,7 @@ struct GridStrideConfig {
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     grid_stride_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n) {
+  // [quote grid_stride]
   const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
 #pragma unroll 1
@@ -21,6 +22,7 @@ __global__ void __launch_bounds__(C::kThreads)
     const float value = in[i];  // [load]
     out[i] = value;             // [store]
   }
+  // [end quote]
 }
 
 struct GridStride : Level {

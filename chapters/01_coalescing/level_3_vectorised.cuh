@@ -20,10 +20,12 @@ __global__ void __launch_bounds__(C::kThreads)
   const float4* in4 = reinterpret_cast<const float4*>(in + split.head);
   float4* out4 = reinterpret_cast<float4*>(out + split.head);
 #pragma unroll 1
+  // [quote vectorised]
   for (std::int64_t i = thread; i < split.vectors; i += threads) {
     const float4 value = in4[i];  // [load]
     out4[i] = value;              // [store]
   }
+  // [end quote]
   // The elements before the first 16-byte boundary and those after the last.
   for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
     const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;

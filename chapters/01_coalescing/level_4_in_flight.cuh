@@ -24,6 +24,7 @@ __global__ void __launch_bounds__(C::kThreads)
 #pragma unroll 1
   for (std::int64_t begin = std::int64_t{blockIdx.x} * kBatch; begin < split.vectors;
        begin += std::int64_t{gridDim.x} * kBatch) {
+    // [quote in_flight]
     float4 value[C::kLoads] = {};
 #pragma unroll
     for (int k = 0; k < C::kLoads; ++k) {
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(C::kThreads)
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
       if (i < split.vectors) out4[i] = value[k];  // [store]
     }
+    // [end quote]
   }
   // The elements before the first 16-byte boundary and those after the last.
   for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {

@@ -29,7 +29,9 @@ __global__ void __launch_bounds__(C::kThreads)
 #pragma unroll
     for (int k = 0; k < C::kLoads; ++k) {
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
+      // [quote streaming]
       if (i < split.vectors) value[k] = load_vector_streaming<float4>(in4 + i);  // [load]
+      // [end quote]
     }
     // The first store waits only for the first load; the others are still in flight.
 #pragma unroll

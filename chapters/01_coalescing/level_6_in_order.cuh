@@ -18,12 +18,14 @@ __global__ void __launch_bounds__(C::kThreads)
   const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
   const float4* in4 = reinterpret_cast<const float4*>(in + split.head);
   float4* out4 = reinterpret_cast<float4*>(out + split.head);
+  // [quote in_order]
   // When a block ends, the next one in order replaces it. Looping blocks drift apart instead; in
   // the end their requests keep as many DRAM pages open as there are blocks.
   if (thread < split.vectors) {
     const float4 value = in4[thread];  // [load]
     out4[thread] = value;              // [store]
   }
+  // [end quote]
   // The elements before the first 16-byte boundary and those after the last.
   for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
     const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;

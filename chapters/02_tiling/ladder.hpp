@@ -8,9 +8,6 @@ namespace cookbook {
 
 inline Chapter chapter_2() {
   Chapter chapter;
-  chapter.number = 2;
-  chapter.title = "Shared-memory and register tiles";
-
   auto ladder =
       ladder_over<sgemm::Problem>("sgemm", "C = A B in fp32 on the CUDA cores", {"M", "N", "K"});
   ladder.layout = "NN";

@@ -18,6 +18,7 @@ __global__ void __launch_bounds__(C::kM* C::kN)
   const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
   const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
 
+  // [quote naive]
   const int row =
       tile_row + static_cast<int>(threadIdx.x);  // neighbouring lanes: neighbouring rows
   const int col = tile_col + static_cast<int>(threadIdx.y);
@@ -27,6 +28,7 @@ __global__ void __launch_bounds__(C::kM* C::kN)
   for (int p = 0; p < k; ++p) {
     sum += a[row * lda + p] * b[p * ldb + col];
   }
+  // [end quote]
   c[row * ldc + col] = sum;
 }
 

@@ -18,9 +18,11 @@ __global__ void __launch_bounds__(C::kM* C::kN)
   const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
   const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
 
+  // [quote coalesced]
   const int row = tile_row + static_cast<int>(threadIdx.y);
   const int col =
       tile_col + static_cast<int>(threadIdx.x);  // neighbouring lanes: neighbouring columns
+  // [end quote]
   if (row >= m || col >= n) return;
 
   float sum = 0;

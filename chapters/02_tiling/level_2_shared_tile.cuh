@@ -33,6 +33,7 @@ __global__ void __launch_bounds__(C::kM* C::kN)
     // Global to shared. Elements out of bounds are zero-filled and add nothing to any sum.
     const bool a_inside = row < m && k0 + tx < k;
     const bool b_inside = k0 + ty < k && col < n;
+    // [quote shared_tile]
     a_tile[ty][tx] = a_inside ? a[row * lda + k0 + tx] : 0.0f;    // [copy]
     b_tile[ty][tx] = b_inside ? b[(k0 + ty) * ldb + col] : 0.0f;  // [copy]
     __syncthreads();  // the tile is complete before any thread reads it
@@ -44,6 +45,7 @@ __global__ void __launch_bounds__(C::kM* C::kN)
       sum += a_tile[ty][p] * b_tile[p][tx];  // [product]
     }
     __syncthreads();  // all threads have read the tile before the next one overwrites it
+    // [end quote]
   }
   if (row < m && col < n) c[row * ldc + col] = sum;
 }

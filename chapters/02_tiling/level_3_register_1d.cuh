@@ -41,6 +41,7 @@ __global__ void __launch_bounds__(C::kThreads)
     __syncthreads();
 
 #pragma unroll
+    // [quote register_1d]
     for (int p = 0; p < C::kK; ++p) {
       const float b_value = b_tile[p][tx];  // one load ...
 #pragma unroll
@@ -48,6 +49,7 @@ __global__ void __launch_bounds__(C::kThreads)
         acc[i] += a_tile[ty + i * kStepM][p] * b_value;  // ... for kThreadM FMAs
       }
     }
+    // [end quote]
     __syncthreads();
   }
 

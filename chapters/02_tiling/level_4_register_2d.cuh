@@ -51,6 +51,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     for (int p = 0; p < C::kK; ++p) {
       float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
 #pragma unroll
+      // [quote register_2d]
       for (int i = 0; i < C::kThreadM; ++i) a_fragment[i] = a_tile[ty + i * kStepM][p];
 #pragma unroll
       for (int j = 0; j < C::kThreadN; ++j) b_fragment[j] = b_tile[p][tx + j * kStepN];
@@ -60,6 +61,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 #pragma unroll
         for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
       }
+      // [end quote]
     }
     __syncthreads();
   }

@@ -80,10 +80,12 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     const float4 a_piece = load_row4<kAligned>(a_from, k0 + a_col, a_cols);
     const float4 b_piece =
         load_row4<kAligned>(b + (k0 + b_row) * ldb, tile_col + b_col, k0 + b_row < k ? n : 0);
+    // [quote vectorised]
     a_tile[a_col + 0][a_row] = a_piece.x;  // [transpose]
     a_tile[a_col + 1][a_row] = a_piece.y;  // [transpose]
     a_tile[a_col + 2][a_row] = a_piece.z;  // [transpose]
     a_tile[a_col + 3][a_row] = a_piece.w;  // [transpose]
+    // [end quote]
     *reinterpret_cast<float4*>(&b_tile[b_row][b_col]) = b_piece;
     __syncthreads();
 
@@ -91,6 +93,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     for (int p = 0; p < C::kK; ++p) {
       float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
 #pragma unroll
+      // [quote fragments]
       for (int i = 0; i < C::kThreadM; i += 4) {
         load_fragment4(&a_fragment[i], &a_tile[p][i / 4 * kStepM + 4 * ty]);  // [a_fragment]
       }
@@ -98,6 +101,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
       for (int j = 0; j < C::kThreadN; j += 4) {
         load_fragment4(&b_fragment[j], &b_tile[p][j / 4 * kStepN + 4 * tx]);  // [b_fragment]
       }
+      // [end quote]
 #pragma unroll
       for (int i = 0; i < C::kThreadM; ++i) {
 #pragma unroll

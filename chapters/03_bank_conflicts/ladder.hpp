@@ -10,9 +10,6 @@ namespace cookbook {
 inline Chapter chapter_3() {
   using namespace transpose;
   Chapter chapter;
-  chapter.number = 3;
-  chapter.title = "Bank conflicts: shared memory has 32 banks";
-
   auto ladder = ladder_over<Problem>("transpose", "out[c][r] = in[r][c], fp32", {"rows", "cols"});
   ladder.gpu_size = {8192, 8192};
   ladder.check_size = {1024, 768};

@@ -23,8 +23,10 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     const int y = threadIdx.y + j;
     const std::int64_t row = row0 + y, col = col0 + threadIdx.x;
     if (row < shape.rows && col < shape.cols) {
+      // [quote naive]
       const float value = in[row * shape.in_pitch + col];  // lanes side by side
       out[col * shape.out_pitch + row] = value;            // lanes a whole row apart
+      // [end quote]
     }
   }
 }

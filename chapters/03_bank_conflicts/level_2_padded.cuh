@@ -18,7 +18,9 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
   const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
   const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
 
+  // [quote padded]
   __shared__ float tile[C::kTile][C::kTile + 1];  // (row, col) of in; word (r, c) in bank r + c
+  // [end quote]
 
 #pragma unroll
   for (int j = 0; j < C::kTile; j += C::kThreadsY) {

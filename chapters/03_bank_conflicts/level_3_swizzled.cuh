@@ -25,7 +25,9 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     const int y = threadIdx.y + j;
     const std::int64_t row = row0 + y, col = col0 + threadIdx.x;
     if (row < shape.rows && col < shape.cols) {
+      // [quote swizzled]
       tile[y][threadIdx.x ^ y] = in[row * shape.in_pitch + col];
+      // [end quote]
     }
   }
   __syncthreads();  // the tile is complete before any thread reads it
@@ -34,7 +36,9 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     const int y = threadIdx.y + j;
     const std::int64_t row = row0 + threadIdx.x, col = col0 + y;
     if (row < shape.rows && col < shape.cols) {
+      // [quote read_back]
       out[col * shape.out_pitch + row] = tile[threadIdx.x][y ^ threadIdx.x];
+      // [end quote]
     }
   }
 }

@@ -20,6 +20,7 @@ __device__ __forceinline__ void turn_tile(const float* __restrict__ in, float* _
                                           const Shape& shape, std::int64_t row0, std::int64_t col0,
                                           float (&tile)[C::kTileRows][C::kTileCols]) {
   constexpr int kRows = C::kTileRows / C::kThreadsY, kCols = C::kTileCols / C::kThreadsX;
+  // [quote in_flight]
   float value[kRows][kCols];  // (rows, columns) per thread
 #pragma unroll
   for (int j = 0; j < kRows; ++j) {
@@ -39,6 +40,7 @@ __device__ __forceinline__ void turn_tile(const float* __restrict__ in, float* _
       tile[y][x ^ (y & 31)] = value[j][i];
     }
   }
+  // [end quote]
   __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int j = 0; j < C::kTileCols / C::kThreadsY; ++j) {

@@ -37,12 +37,14 @@ __global__ void __launch_bounds__(C::kThreads)
       value[k] = load_vector<float4>(in + row * shape.in_pitch + col);
     }
   }
+  // [quote vectorised]
   // Column k of the 4 x 4 block is a quad of row 4 qx + k of the transposed tile.
   const float4(&v)[4] = value;
   tile[4 * qx + 0][qy ^ (qx % 8)] = make_float4(v[0].x, v[1].x, v[2].x, v[3].x);
   tile[4 * qx + 1][qy ^ (qx % 8)] = make_float4(v[0].y, v[1].y, v[2].y, v[3].y);
   tile[4 * qx + 2][qy ^ (qx % 8)] = make_float4(v[0].z, v[1].z, v[2].z, v[3].z);
   tile[4 * qx + 3][qy ^ (qx % 8)] = make_float4(v[0].w, v[1].w, v[2].w, v[3].w);
+  // [end quote]
   __syncthreads();  // the tile is complete before any thread reads it
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
@@ -51,7 +53,9 @@ __global__ void __launch_bounds__(C::kThreads)
     if (row < shape.rows && col < shape.cols) {
       // Not store_vector: the value comes directly from shared memory, and there nvcc would lose
       // the 16-byte alignment of `out` and store 4 bytes at a time.
+      // [quote quad_store]
       *reinterpret_cast<float4*>(out + col * shape.out_pitch + row) = tile[r][qx ^ (r / 4 % 8)];
+      // [end quote]
     }
   }
 }

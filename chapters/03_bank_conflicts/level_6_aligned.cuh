@@ -57,10 +57,12 @@ __device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
     const bool may_be_above = (j + 1) * C::kThreadsY + C::kLine - 2 >= C::kTileRows;
 #pragma unroll
     for (int i = 0; i < kCols; ++i) {
+      // [quote aligned]
       const bool above = may_be_above && y + slides[i] >= C::kTileRows;
       const int row = y - (above ? C::kTileRows : 0), col = tx + i * C::kThreadsX;
       const bool inside = kWhole || (row >= top && row < bottom && col < right);
       value[j][i] = inside ? from[i * C::kThreadsX - (above ? one_tile : 0)] : 0.0f;
+      // [end quote]
     }
     from += C::kThreadsY * shape.in_pitch;
   }
@@ -80,9 +82,11 @@ __device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
     const int s = slide<C>(out, shape, col0 + y);  // the same for all lanes
 #pragma unroll
     for (int i = 0; i < C::kTileRows / C::kThreadsX; ++i) {
+      // [quote window]
       const int x = tx + i * C::kThreadsX, slot = (x - s) & (C::kTileRows - 1);
       const bool inside = kWhole || (x - s >= top && x - s < bottom && y < right);
       if (inside) to[i * C::kThreadsX - s] = tile[slot][y ^ (slot & 31)];
+      // [end quote]
     }
     to += C::kThreadsY * shape.out_pitch;
   }

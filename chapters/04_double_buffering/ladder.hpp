@@ -9,9 +9,6 @@ namespace cookbook {
 
 inline Chapter chapter_4() {
   Chapter chapter;
-  chapter.number = 4;
-  chapter.title = "Double buffering: from a tile to cuBLAS's own speed";
-
   auto ladder =
       ladder_over<sgemm::Problem>("sgemm", "C = A B in fp32 on the CUDA cores", {"M", "N", "K"});
   ladder.layout = "NN";

@@ -52,8 +52,10 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   put(buffer);
   __syncthreads();
   for (int k0 = 0; k0 < k; k0 += C::kK) {
+    // [quote register_prefetch]
     const bool more = k0 + C::kK < k;
     if (more) fetch(k0 + C::kK);
+    // [end quote]
 
     timeline::begin(timeline::Kind::multiply);
 #pragma unroll
@@ -75,11 +77,13 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     }
     timeline::end(timeline::Kind::multiply);
 
+    // [quote put]
     // All threads read the other buffer before the previous barrier, so it may be written without
     // one.
     if (more) put(buffer ^ 1);
     __syncthreads();
     buffer ^= 1;
+    // [end quote]
   }
 
 #pragma unroll

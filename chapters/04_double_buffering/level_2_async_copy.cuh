@@ -122,11 +122,13 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   copy(a_tile[stage], b_tile[stage], 0);
   cp_async_commit();
   for (int k0 = 0; k0 < k; k0 += C::kK) {
+    // [quote async_copy]
     // Fill the other stage, then wait until only that group is in flight: this tile has arrived.
     copy(a_tile[1 - stage], b_tile[1 - stage], k0 + C::kK);
     cp_async_commit();
     cp_async_wait<1>();
     __syncthreads();  // the other threads' pieces have arrived too
+    // [end quote]
 
     timeline::begin(timeline::Kind::multiply);
 #pragma unroll

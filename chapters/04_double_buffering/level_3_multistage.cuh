@@ -35,12 +35,14 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   }
   int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
   for (int k0 = 0; k0 < k; k0 += C::kK) {
+    // [quote multistage]
     cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile have arrived
     // One barrier, two meanings: all threads' pieces have arrived, and all threads have read the
     // previous tile, whose stage is filled next.
     __syncthreads();
     copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
     cp_async_commit();
+    // [end quote]
 
     timeline::begin(timeline::Kind::multiply);
 #pragma unroll

@@ -38,8 +38,10 @@ struct WarpLayout {
   __device__ __forceinline__ WarpLayout() {
     constexpr int kWarpsN = C::kN / C::kWarpN;
     const int lane = lane_idx(), warp = warp_idx();
+    // [quote warp_tile]
     row = warp / kWarpsN * C::kWarpM + 4 * (lane / 16 * 2 + lane % 2);
     col = warp % kWarpsN * C::kWarpN + 4 * (lane % 16 / 2);
+    // [end quote]
   }
 };
 

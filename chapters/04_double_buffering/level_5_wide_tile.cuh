@@ -42,6 +42,7 @@ __device__ __forceinline__ void add_outer_product(float (&acc)[kRows][kCols],
                                                   const float (&a)[kRows],
                                                   const float (&b)[kCols]) {
 #pragma unroll
+  // [quote wide_tile]
   for (int i = 0; i < kRows; ++i) {
 #pragma unroll
     for (int s = 0; s < kCols; ++s) {
@@ -49,6 +50,7 @@ __device__ __forceinline__ void add_outer_product(float (&acc)[kRows][kCols],
       acc[i][j] = __fmaf_rn(a[i], b[j], acc[i][j]);
     }
   }
+  // [end quote]
 }
 
 template <class C, bool kAligned>

@@ -54,6 +54,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     for (int p = 0; p < C::kK; ++p) {
       // Load the fragments of step p + 1 while step p multiplies. After the last step that is step
       // 0 of the next tile, which must have arrived by then.
+      // [quote fragment_prefetch]
       if (p + 1 < C::kK) {
         load_fragments(stage, p + 1);
       } else {
@@ -63,6 +64,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
         stage = stage + 1 < C::kStages ? stage + 1 : 0;
         load_fragments(stage, 0);
       }
+      // [end quote]
       if (p == 0) {  // the stage read before the last barrier is free
         copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
         cp_async_commit();

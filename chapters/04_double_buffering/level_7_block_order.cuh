@@ -24,10 +24,12 @@ struct TileIndex {
 template <class C>
 __host__ __device__ __forceinline__ TileIndex grouped_tile(int index, int m, int n) {
   const int tiles_m = ceil_div(m, C::kM), tiles_n = ceil_div(n, C::kN);
+  // [quote block_order]
   const int first_row = index / (C::kGroup * tiles_n) * C::kGroup;
   const int within = index - first_row * tiles_n;
   const int rows = tiles_m - first_row < C::kGroup ? tiles_m - first_row : C::kGroup;
   return {first_row + within % rows, within / rows};
+  // [end quote]
 }
 
 template <class C, bool kAligned>

@@ -84,10 +84,12 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     for (int j = 0; j < C::kThreadN; j += 4) {
       const int col = tile_col + at.col + j / 4 * kStepN;
       if (row < m) {
+        // [quote any_register]
         // Only these new values must be in four registers in a row.
         store_row4<kAligned>(c + row * ldc, col, n,
                              make_float4(alpha * acc[i][j], alpha * acc[i][j + 1],
                                          alpha * acc[i][j + 2], alpha * acc[i][j + 3]));
+        // [end quote]
       }
     }
   }

@@ -29,9 +29,6 @@ Ladder chapter_5_ladder(const char* name, const char* title) {
 
 inline Chapter chapter_5() {
   Chapter c;
-  c.number = 5;
-  c.title = "Tensor cores";
-
   auto tf32 = ladder_over<gemm::Tf32Problem>("tf32", "fp32 in and out, multiplied as tf32",
                                              {"M", "N", "K"});
   tf32.dtype = "f32";

@@ -30,9 +30,11 @@ __global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Elemen
   const T* b = p.b + col;
   float sum = 0.0f;
   for (int i = 0; i < p.k; ++i) {
+    // [quote simt]
     const float left = static_cast<float>(a[i]);           // one element for the whole warp [a]
     const float right = static_cast<float>(b[i * p.ldb]);  // 32 neighbours [b]
     sum = fmaf(left, right, sum);                          // after two loads, two conversions
+    // [end quote]
   }
   p.c[row * p.ldc + col] = static_cast<T>(sum);
 }

@@ -60,11 +60,13 @@ __global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Elemen
   wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;          // (16, 16) of C
   wmma::fill_fragment(acc, 0.0f);
 
+  // [quote wmma_global]
   for (int k0 = 0; k0 < p.k; k0 += 16) {
     load_fragment<kVector>(a, staging, p.a, p.lda, p.m, p.k, row0, k0);
     load_fragment<kVector>(b, staging, p.b, p.ldb, p.k, p.n, k0, col0);
     wmma::mma_sync(acc, a, b, acc);  // 4,096 FMAs for 1 KB of loads
   }
+  // [end quote]
 
   // WMMA does not document which lane holds which element, so the conversion goes through shared
   // memory.

@@ -78,7 +78,9 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
       wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major> b[kN];  // (16, kWarpN)
 #pragma unroll
       for (int i = 0; i < kM; ++i) {
+        // [quote wmma_shared]
         wmma::load_matrix_sync(a[i], a_tile + (warp_row + i * 16) * C::kBlockK + k, C::kBlockK);
+        // [end quote]
       }
 #pragma unroll
       for (int j = 0; j < kN; ++j) {

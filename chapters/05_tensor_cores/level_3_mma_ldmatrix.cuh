@@ -93,12 +93,14 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
 #pragma unroll
     for (int step = 0; step < C::kBlockK / 16; ++step) {
       std::uint32_t a[C::kMmaM][4], b[C::kMmaN][2];  // (kWarpM, 16) of A, (16, kWarpN) of B
+      // [quote mma_ldmatrix]
       load_fragments<C>(a, b, a_tile, b_tile, warp_row, warp_col, lane, step);
 #pragma unroll
       for (int i = 0; i < C::kMmaM; ++i) {
 #pragma unroll
         for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[i], b[j]);
       }
+      // [end quote]
     }
     __syncthreads();  // all threads have read them
   }

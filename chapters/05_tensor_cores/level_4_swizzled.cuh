@@ -28,7 +28,9 @@ struct Config {
 template <int kCols>
 __device__ __forceinline__ int tile_offset(int row, int chunk) {
   static_assert(kCols % 64 == 0, "whole lines of 128 bytes: eight chunks");
+  // [quote swizzled]
   return row * kCols + (chunk ^ (row & 7)) * 8;
+  // [end quote]
 }
 
 /// The block copies the kRows x kCols tile at (row0, col0) of a rows x cols matrix.

@@ -20,7 +20,7 @@ struct Config {
   static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
   static constexpr int kThreads = kWarpsM * kWarpsN * 32;
   static constexpr int kGroup = 8;
-  static constexpr int kStages = 3;  // 96 KB: two blocks fit on a Hopper SM
+  static constexpr int kStages = 3, kBlocks = 2;  // 96 KB: two blocks fit on a Hopper SM
   static constexpr std::size_t kSmemBytes = kStages * sizeof(T) * (kBlockM + kBlockN) * kBlockK;
 };
 
@@ -77,7 +77,7 @@ __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, C::kBlocks) kernel(Product<typename C::Element> p) {
   using T = typename C::Element;
   constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
@@ -105,9 +105,11 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Ele
   for (int t = 0; t < C::kStages - 1; ++t) load_stage(t);
 
   for (int t = 0; t < tiles; ++t) {
+    // [quote multistage]
     cp_async_wait<C::kStages - 2>();  // this thread's part of tile t has arrived
     __syncthreads();                  // every thread's has, and all have read tile t - 1
     load_stage(t + C::kStages - 1);   // so its stage may be filled again
+    // [end quote]
     const T* a_tile = a_tiles + t % C::kStages * kATile;
     const T* b_tile = b_tiles + t % C::kStages * kBTile;
 #pragma unroll

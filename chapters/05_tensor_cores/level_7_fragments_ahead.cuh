@@ -129,11 +129,13 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
       }
 #pragma unroll
       for (int i = 0; i < C::kMmaM; ++i) {
+        // [quote fragments_ahead]
         load_fragments<C>(a[next], b[next], a_tiles + next_stage * kATile,
                           b_tiles + next_stage * kBTile, warp_row, warp_col, lane, next_step, i);
         if (next_step > 0) load_stage(t + C::kStages - 1, step * C::kMmaM + i);  // over tile t - 1
 #pragma unroll
         for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[now][i], b[now][j]);
+        // [end quote]
       }
     }
   }

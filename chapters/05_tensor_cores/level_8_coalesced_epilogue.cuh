@@ -148,10 +148,12 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
 #pragma unroll
     for (int j = 0; j < C::kMmaN; ++j) {
       const int row = warp_row + i * 16 + lane / 4, chunk = warp_col / 8 + j;
+      // [quote coalesced_epilogue]
       T* top = c_tile + tile_offset<C::kBlockN>(row, chunk) + lane % 4 * 2;
       T* bottom = c_tile + tile_offset<C::kBlockN>(row + 8, chunk) + lane % 4 * 2;
       store_vector(top, to_pair<T>(acc[i][j][0], acc[i][j][1]));     // [gather]
       store_vector(bottom, to_pair<T>(acc[i][j][2], acc[i][j][3]));  // [gather]
+      // [end quote]
     }
   }
   __syncthreads();  // the tile of C is complete

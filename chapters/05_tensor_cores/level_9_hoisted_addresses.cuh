@@ -136,10 +136,12 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Ele
   for (int i = 0; i < C::kMmaM; ++i) {
     b_rows[i] = b_tiles + tile_offset<C::kBlockN>(lane % 16, warp_col / 8 + i * 2 + lane / 16);
   }
+  // [quote hoisted_addresses]
   const auto load_piece = [&](auto& a, auto& b, int stage, int step, int i) {
     load_fragments<C>(a, b, a_rows[step] + stage * kATile + i * 16 * C::kBlockK,
                       b_rows[i] + stage * kBTile + step * 16 * C::kBlockN, i);
   };
+  // [end quote]
 
   // Two sets: (kWarpM, 16) of A, (16, kWarpN) of B being multiplied, and the next ones being
   // loaded.

@@ -15,9 +15,6 @@ struct LastOfChapter5 : gemm::HoistedAddresses<bf16> {
 inline Chapter chapter_6() {
   using namespace gemm;
   Chapter chapter;
-  chapter.number = 6;
-  chapter.title = "TMA and wgmma: the hardware moves the tiles";
-
   auto ladder = ladder_over<Problem>("gemm", "C = A B, bf16, fp32 accumulation", {"M", "N", "K"});
   ladder.dtype = "bf16";
   ladder.layout = "NN";

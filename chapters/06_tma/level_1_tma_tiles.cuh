@@ -79,9 +79,11 @@ __global__ void __launch_bounds__(Traits<C>::kThreads)
     const int stage = k_block % C::kStages;
     auto& to = smem.stages[stage];
     uint64_t* bar = &smem.full[stage];
+    // [quote tma_tiles]
     mbarrier_arrive_expect_tx(bar, sizeof(typename T::Stage));
     T::A::load(to.a, &map_a, bar, tile.m * C::kBlockM, k_block * C::kBlockK);
     T::B::load(to.b, &map_b, bar, k_block * C::kBlockK, tile.n * C::kBlockN);
+    // [end quote]
   };
   if (threadIdx.x == 0) {
     for (int i = 0; i < C::kStages - 1 && i < k_blocks; ++i) load(i);

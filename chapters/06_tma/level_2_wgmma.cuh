@@ -92,11 +92,13 @@ __global__ void __launch_bounds__(C::kThreads)
   float acc[C::kBlockM / 64][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
+    // [quote wgmma]
     if (threadIdx.x == 0) load_k_block(smem.stage, &map_a, &map_b, &smem.full, tile, k_block);
     mbarrier_wait(&smem.full, k_block & 1);
     mma_k_block(acc, tiles, k_block > 0);
     wgmma_wait<0>();  // the batch has read the tiles and written acc
     __syncthreads();  // ... in all four warps: the tiles may be overwritten
+    // [end quote]
   }
   store_accumulators(acc, out, e, tile.m * C::kBlockM, tile.n * C::kBlockN);
 }

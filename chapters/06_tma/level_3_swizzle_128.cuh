@@ -9,7 +9,9 @@ namespace cookbook::gemm {
 namespace wgmma_swizzled {
 
 struct Config : wgmma_tiles::Config {
+  // [quote swizzle_128]
   static constexpr Swizzle kSwizzle = Swizzle::b128;  // panels of 64 elements instead of 8
+  // [end quote]
 };
 
 }  // namespace wgmma_swizzled

@@ -26,9 +26,11 @@ template <class Smem, int kStages>
 __device__ __forceinline__ void load_next(Smem& smem, StageCursor<kStages>& write,
                                           const TensorMap* map_a, const TensorMap* map_b,
                                           TileIndex tile, int k_block) {
+  // [quote load_next]
   mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);  // at once if it was never used
   load_k_block(smem.stages[write.stage], map_a, map_b, &smem.full[write.stage], tile, k_block);
   write.advance();
+  // [end quote]
 }
 
 namespace pipeline {
@@ -69,6 +71,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
   StageCursor<C::kStages> read;
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
+    // [quote pipeline]
     mbarrier_wait(&smem.full[read.stage], read.phase);
     mma_k_block(acc, tiles.at(read.stage), k_block > 0);
     wgmma_wait<0>();
@@ -77,6 +80,7 @@ __global__ void __launch_bounds__(C::kThreads)
     if (threadIdx.x == 0 && k_block + C::kStages < k_blocks) {
       load_next(smem, write, &map_a, &map_b, tile, k_block + C::kStages);
     }
+    // [end quote]
     __syncwarp();  // wgmma needs all lanes of its warps together
   }
   store_accumulators(acc, out, e, tile.m * C::kBlockM, tile.n * C::kBlockN);

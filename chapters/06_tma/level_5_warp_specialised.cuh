@@ -35,12 +35,14 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 
   if (warpgroup == 0) {
     register_dealloc<C::kProducerRegisters>();
+    // [quote producer]
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> write;
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         load_next(smem, write, &map_a, &map_b, tile, k_block);
       }
     }
+    // [end quote]
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;

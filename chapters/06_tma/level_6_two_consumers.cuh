@@ -9,11 +9,13 @@ namespace cookbook::gemm {
 namespace two_consumers {
 
 struct Config : DefaultOperands {
+  // [quote two_consumers]
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
   static constexpr int kStages = 4;
   static constexpr int kConsumers = 2;  // warpgroups, half of the tile's rows each
   static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
   static constexpr int kBlocksPerSm = 1;
+  // [end quote]
   static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
 };
 

@@ -16,11 +16,13 @@ __device__ __forceinline__ int mma_tile(float (&acc)[kMmaM][kAccumulators], Smem
                                         int k_blocks, Release release) {
   int previous = 0;  // the stage that the batch in flight reads
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
+    // [quote one_in_flight]
     mbarrier_wait(&smem.full[read.stage], read.phase);
     mma_k_block(acc, tiles.at(read.stage), k_block > 0);
     wgmma_wait<1>();  // the previous batch has finished: its stage is free
     if (k_block > 0) release(previous);
     previous = read.stage;
+    // [end quote]
     read.advance();
   }
   return previous;

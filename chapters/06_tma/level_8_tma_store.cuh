@@ -83,6 +83,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulato
       }
     }
     __syncwarp();
+    // [quote tma_store]
     pack_box(box, acc[i / kAcross], i % kAcross);
     fence_proxy_async();  // every lane's writes, before TMA reads them
     __syncwarp();
@@ -90,6 +91,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulato
       tma_store_2d(map_c, box, col + 64 * (i % kAcross), row + 64 * (i / kAcross));
       tma_store_commit();
     }
+    // [end quote]
   }
   timeline::end(timeline::Kind::store);
 }

@@ -10,9 +10,6 @@ namespace cookbook {
 inline Chapter chapter_7() {
   using namespace gemm;
   Chapter chapter;
-  chapter.number = 7;
-  chapter.title = "Swizzles: where a tile lies in shared memory, and which tile comes next";
-
   auto smem = ladder_over<Problem>("smem_swizzle", "where TMA puts 16 bytes: conflicts of ldmatrix",
                                    {"M", "N", "K"});
   smem.dtype = "bf16";

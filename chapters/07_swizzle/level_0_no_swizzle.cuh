@@ -9,10 +9,12 @@ namespace cookbook::gemm {
 
 namespace smem_swizzle {
 
+// [quote no_swizzle]
 template <Swizzle kMode>
 struct Config : tma_tiles::Config {
   static constexpr Swizzle kSwizzle = kMode;
 };
+// [end quote]
 
 }  // namespace smem_swizzle
 

@@ -24,7 +24,9 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   auto& smem = *dynamic_shared<Smem<C>>();
   TileIndex tile;
   const int tiles_m = ceil_div(e.m, C::kBlockM), tiles_n = ceil_div(e.n, C::kBlockN);
+  // [quote grouped]
   if (!C::Order::tile(static_cast<int>(blockIdx.x), tiles_m, tiles_n, tile)) return;
+  // [end quote]
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 

@@ -14,9 +14,11 @@ template <class C>
 __device__ __forceinline__ void load_k_block(Stage<C>& stage, const TensorMap* map_a,
                                              const TensorMap* map_b, uint64_t* full, TileIndex tile,
                                              int k_block, int rank) {
+  // [quote multicast]
   mbarrier_arrive_expect_tx(full, sizeof(Stage<C>));
   Stage<C>::A::load(stage.a, map_a, full, tile.m * C::kBlockM, k_block * C::kBlockK);
   Stage<C>::B::load_part(stage.b, map_b, full, tile.n * C::kBlockN, k_block * C::kBlockK, rank);
+  // [end quote]
 }
 
 /// As chapter 6's load_next, for a block of a cluster.
@@ -34,7 +36,9 @@ __device__ __forceinline__ void load_next(Smem& smem, StageCursor<kStages>& writ
 /// each block sends a part of B to this one. empty: this block's barrier of the stage.
 template <int kCluster>
 __device__ __forceinline__ void release_in_cluster(uint64_t* empty) {
+  // [quote release]
   if (lane_idx() < kCluster) mbarrier_arrive_cluster_relaxed(empty, lane_idx());
+  // [end quote]
 }
 
 namespace multicast {

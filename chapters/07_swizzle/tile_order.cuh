@@ -39,6 +39,7 @@ struct HilbertOrder {
   static __host__ __device__ bool tile(int block, int tiles_m, int tiles_n, TileIndex& tile) {
     int x = 0, y = 0;
     const int all = side(tiles_m, tiles_n);
+    // [quote hilbert]
     for (int s = 1; s < all; s *= 2) {  // from the smallest square outwards
       const int right = 1 & (block / 2), down = 1 & (block ^ right);
       if (down == 0) {  // this quarter of the curve is rotated
@@ -54,6 +55,7 @@ struct HilbertOrder {
       y += s * down;
       block /= 4;
     }
+    // [end quote]
     tile = {y, x};
     return y < tiles_m && x < tiles_n;
   }

@@ -10,9 +10,6 @@ namespace cookbook {
 inline Chapter chapter_8() {
   using namespace gemm;
   Chapter chapter;
-  chapter.number = 8;
-  chapter.title = "Persistent kernels: one launch, every tile";
-
   auto ladder = ladder_over<Problem>("gemm", "C = A B, bf16, fp32 accumulation", {"M", "N", "K"});
   ladder.dtype = "bf16";
   ladder.layout = "NN";

@@ -82,12 +82,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> write;
+      // [quote persistent]
       for (int t = grid.cluster; t < grid.count(); t += grid.clusters) {
         const TileIndex tile = grid.at(t);
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           load_next(smem, write, &map_a, &map_b, tile, k_block, grid.rank);
         }
       }
+      // [end quote]
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
@@ -107,8 +109,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       const TileIndex tile = grid.at(t);
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
+      // [quote static]
       if (lane_idx() == 0) tma_store_wait<0>();
       named_barrier_sync(1, 256);  // the whole tile of C is written
+      // [end quote]
     }
   }
   cluster_sync();  // no block exits while the other still sends to it

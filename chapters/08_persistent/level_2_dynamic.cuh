@@ -68,11 +68,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       StageCursor<C::kQueue> at;
       for (int t = 0; t < grid.count(); at.advance()) {
         mbarrier_wait_cluster(&smem.queue_empty[at.stage], at.phase ^ 1);
+        // [quote dynamic]
         t = atomicAdd(&next[0], 1);
         for (int r = 0; r < C::kCluster; ++r) {
           *map_shared(&smem.queue[at.stage], r) = t;
           mbarrier_arrive_cluster(&smem.queue_full[at.stage], r);
         }
+        // [end quote]
       }
       const bool is_last = atomicAdd(&next[1], 1) == grid.clusters - 1;
       if (is_last) next[0] = next[1] = 0;  // reset for the next launch

@@ -57,10 +57,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         read.advance(k_blocks);
         continue;
       }
+      // [quote ping_pong]
       if (turn > 0) named_barrier_sync(1 + group, 256);  // after the other warpgroup's wgmma
       const int last = mma_tile(acc, smem, tiles, read, k_blocks, release);
       const bool more = t + grid.clusters < grid.count();
       if (more) named_barrier_arrive(2 - group, 256);  // the other warpgroup's turn
+      // [end quote]
       wgmma_wait<0>();
       wgmma_fence_operand(acc);  // the accumulators are read only from here
       release(last);             // the next tile's loads wait for it

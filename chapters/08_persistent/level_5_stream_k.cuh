@@ -67,6 +67,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
     StageCursor<C::kStages> read;
     while (segments.next(s)) {
+      // [quote stream_k]
       const int last = mma_tile(acc, smem, tiles, read, s.k_end - s.k_begin, release);
       wgmma_wait<0>();
       wgmma_fence_operand(acc);  // the accumulators are read only from here
@@ -77,6 +78,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
               [&](int c) { return c * C::kCluster + grid.rank; })) {
         continue;  // another cluster stores this tile
       }
+      // [end quote]
       const TileIndex tile = grid.at(s.tile);
       store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
                                    tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);

@@ -89,9 +89,6 @@ struct ClusterOfHalfTheBytes : softmax::Cluster<softmax::Softmax<bf16>> {
 inline Chapter chapter_9() {
   using namespace softmax;
   Chapter chapter;
-  chapter.number = 9;
-  chapter.title = "Online softmax at the speed of a copy";
-
   auto f32 = row_ladder<Problem<float>>("softmax", "softmax of every row, fp32", {4096, 32768},
                                         {64, 20480});
   f32.test_sizes.push_back({300, 7});  // two lanes per row in the last level

@@ -26,9 +26,11 @@ __global__ void __launch_bounds__(C::kThreads)
   out += row * shape.out_pitch;
 
   float max = kLowest;
+  // [quote three_passes]
   for (int col = 0; col < shape.cols; ++col) {  // stride between lanes: a whole row
     max = fmaxf(max, as_float(in[col]));
   }
+  // [end quote]
   // Runs of limited length: in one long sum, many similar terms would be rounded in the same
   // direction.
   float sum = 0;

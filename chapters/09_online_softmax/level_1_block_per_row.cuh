@@ -26,6 +26,7 @@ __global__ void __launch_bounds__(C::kThreads)
   __shared__ float shared[C::kThreads];
 
   float max = kLowest;
+  // [quote block_per_row]
   for (int col = thread; col < shape.cols; col += C::kThreads) {  // coalesced
     max = fmaxf(max, as_float(in[col]));
   }
@@ -34,6 +35,7 @@ __global__ void __launch_bounds__(C::kThreads)
     __syncthreads();  // the previous step of the tree is complete
     if (thread < half) shared[thread] = fmaxf(shared[thread], shared[thread + half]);
   }
+  // [end quote]
   __syncthreads();
   max = shared[0];
   __syncthreads();  // all threads have read the maximum before the sums overwrite it

@@ -31,10 +31,12 @@ __global__ void __launch_bounds__(C::kThreads)
     const float x[1] = {as_float(in[col])};
     add(part, x);
   }
+  // [quote warp_shuffles]
   part = merge_lanes(part);
   if (lane_idx() == 0) store_vector(&shared[warp_idx()], part);
   __syncthreads();  // every warp's pair is in the table: the only barrier
   part = merge_lanes<kWarps>(load_vector<MaxSum>(&shared[lane_idx() % kWarps]));
+  // [end quote]
 
   const float scale = 1 / part.sum;
   for (int col = thread; col < shape.cols; col += C::kThreads) {

@@ -40,11 +40,13 @@ __global__ void __launch_bounds__(C::kThreads)
   const int singles = static_cast<int>(shape.cols) - vectors * kPack;  // head and tail
 
   MaxSum part;
+  // [quote vectorised]
   for (int i = thread; i < vectors; i += C::kThreads) {
     float x[kPack];
     load_pack(x, in + head + i * kPack);
     add(part, x);
   }
+  // [end quote]
   for (int i = thread; i < singles; i += C::kThreads) {
     const float x[1] = {as_float(in[i < head ? i : i + vectors * kPack])};
     add(part, x);

@@ -56,6 +56,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     if (v * C::kThreads < left) load_pack_streaming(x[v], in + v * C::kThreads * C::kPack);
   }
 
+  // [quote on_chip]
   const Partial mine = op.reduce(x);
   Partial whole = op.template merge_lanes<kLanes>(edges.merged(row_op, mine));
   if constexpr (kWarps > 1) {
@@ -65,6 +66,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   }
 
   const float factor = op.factor(mine, whole);
+  // [end quote]
 #pragma unroll
   for (int v = 0; v < C::kVectors; ++v) {
     if (v * C::kThreads < left) {

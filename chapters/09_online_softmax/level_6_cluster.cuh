@@ -55,11 +55,13 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 
   const Partial mine = op.reduce(x);
   const Partial warp = op.template merge_lanes<kWarpSize>(mine);
+  // [quote cluster]
   cluster_wait();             // all blocks have started, so their shared memory may be written
   if (lane_idx() < blocks) {  // lane r writes to block r
     store_vector(map_shared(&table[rank * kWarps + warp_idx()], lane_idx()), warp);
   }
   cluster_sync();  // every block has the Partials of all warps of the cluster
+  // [end quote]
   Partial whole;
   for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
     whole = op.merge(whole, load_vector<Partial>(&table[i]));

@@ -49,11 +49,13 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 
   const Partial mine = op.reduce(x);
   const Partial warp = op.template merge_lanes<kWarpSize>(mine);
+  // [quote signals]
   cluster_wait();             // all blocks have started and initialised their barriers
   if (lane_idx() < blocks) {  // lane r writes to block r
     store_async_cluster(&table[rank * kWarps + warp_idx()], warp, heard, lane_idx());
   }
   mbarrier_wait_cluster(heard, 0);  // the Partials of all warps of the cluster have arrived
+  // [end quote]
   Partial whole;
   for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
     whole = op.merge(whole, load_vector<Partial>(&table[i]));

@@ -76,11 +76,13 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   if (lane == 0) {  // one thread per row starts all of its copies
     for (int c = 0; c < C::kChunks; ++c) mbarrier_init(&full[c], 1);
     fence_mbarrier_init();
+    // [quote in_shared]
     for (int c = 0, at = 0; at < count; ++c, at += C::kChunk) {
       const int bytes = 16 * min(count - at, C::kChunk);
       mbarrier_arrive_expect_tx(&full[c], bytes);
       bulk_load(&slots[at], in + at * C::kPack, bytes, &full[c]);
     }
+    // [end quote]
   }
   __syncthreads();  // the barriers are initialised
   if (blocks > 1) cluster_arrive_relaxed();

@@ -34,6 +34,7 @@ __device__ __forceinline__ MaxSum merge(const MaxSum& a, const MaxSum& b) {
 /// Adds kCount elements to a part, with one rescaling for all of them.
 template <int kCount>
 __device__ __forceinline__ void add(MaxSum& part, const float (&x)[kCount]) {
+  // [quote add]
   float max = part.max;
 #pragma unroll
   for (int j = 0; j < kCount; ++j) max = fmaxf(max, x[j]);
@@ -41,14 +42,17 @@ __device__ __forceinline__ void add(MaxSum& part, const float (&x)[kCount]) {
 #pragma unroll
   for (int j = 0; j < kCount; ++j) sum += exponential(x[j] - max);
   part = {max, sum};
+  // [end quote]
 }
 
 /// Merges the parts of groups of kLanes neighbouring lanes, in every lane: first the lanes reduce
 /// the maximum, then every lane rescales once, then they reduce the sums. All 32 lanes must call.
 template <int kLanes = kWarpSize>
 __device__ __forceinline__ MaxSum merge_lanes(const MaxSum& part) {
+  // [quote merge_lanes]
   const float max = warp_max<kLanes>(part.max);
   return {max, warp_sum<kLanes>(part.sum * exponential(part.max - max))};
+  // [end quote]
 }
 
 }  // namespace cookbook::softmax

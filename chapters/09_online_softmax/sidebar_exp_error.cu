@@ -2,7 +2,7 @@
 // needs: cuda
 // Sidebar: the error of four exponentials compared with fp64, in units in the last place of the
 // result, for the arguments that a softmax has (x - max, never positive). Prints a table. The exit
-// status is 1 if an error exceeds the README's bound. The SIMT backend computes all of them with
+// status is 1 if an error exceeds the bound in notes.md. The SIMT backend computes all of them with
 // the C library's function, so this program needs a GPU.
 #include <algorithm>
 #include <cmath>

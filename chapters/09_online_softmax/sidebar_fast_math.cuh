@@ -37,7 +37,7 @@ struct Exponential : OnChip<Softmax<float, Exp>> {
       .name = Exp::name,
       .changed = Exp::changed,
       .expect = "the same time: a kernel that waits for memory has idle clocks for exactness",
-      .cost = "an error of some units in the last place, see README",
+      .cost = "an error of some units in the last place, see notes.md",
   };
 
   static Claims claims(const Problem<float>& p) {

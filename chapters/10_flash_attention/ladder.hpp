@@ -45,9 +45,6 @@ Ladder attention_ladder(std::string name, std::string title) {
 inline Chapter chapter_10() {
   using namespace attention;
   Chapter chapter;
-  chapter.number = 10;
-  chapter.title = "Flash attention: from three kernels to the speed of the libraries";
-
   auto full = attention_ladder<DType::bf16, false>("prefill", "attention, bf16, every key visible");
   full.gpu_size = {2, 16, 16, 8192, 8192, 128};
   full.check_size = {1, 2, 1, 300, 260, 128};

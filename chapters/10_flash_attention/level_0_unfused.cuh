@@ -57,7 +57,9 @@ __global__ void __launch_bounds__(C::kThreads)
     const int i = first_query + y + n * C::kRowsPerPass, j = first_key + x;
     if (i < shape.seq_q && j < shape.seq_k) {
       const int64_t row = static_cast<int64_t>(head_index) * shape.seq_q + i;
+      // [quote unfused]
       scores[row * shape.seq_k + j] = j < shape.visible_keys(i) ? sum[n] : kMinusInfinity;
+      // [end quote]
     }
   }
 }

@@ -15,10 +15,12 @@ template <int kCount>
 __device__ __forceinline__ float max_of_bits(const float (&s)[kCount], int r, float floor) {
   int part[2] = {__float_as_int(floor), __float_as_int(floor)};
 #pragma unroll
+  // [quote max_of_bits]
   for (int k = 0; k < kCount / 2; k += 2) {
     int& most = part[k / 2 % 2];
     most = max3(most, __float_as_int(s[element_of(r, k)]), __float_as_int(s[element_of(r, k + 1)]));
   }
+  // [end quote]
   return __int_as_float(max(part[0], part[1]));
 }
 

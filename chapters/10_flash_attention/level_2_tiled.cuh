@@ -82,6 +82,7 @@ __global__ void __launch_bounds__(C::kThreads)
     for (int r = 0; r < C::kRows; ++r) {
       const int visible = shape.visible_keys(first_query + warp_row + r);
       if (first_key + lane >= visible) s[r] = kMinusInfinity;
+      // [quote tiled]
       const float new_max = fmaxf(max[r], warp_max(s[r]));
       const float offset = new_max == kMinusInfinity ? 0.0f : new_max * shape.scale_log2;
       const float rescale = ex2_approx_ftz(max[r] * shape.scale_log2 - offset);
@@ -90,6 +91,7 @@ __global__ void __launch_bounds__(C::kThreads)
       sum[r] = sum[r] * rescale + s[r];
 #pragma unroll
       for (int x = 0; x < kPerLane; ++x) acc[r][x] *= rescale;
+      // [end quote]
     }
 
     // Step 5: add P V to the output; lane = columns. One read of a value serves eight queries.

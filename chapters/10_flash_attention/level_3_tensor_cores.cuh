@@ -131,9 +131,11 @@ __global__ void __launch_bounds__(C::kThreads)
     for (int m = 0; m < C::kMTiles; ++m) {
       mask_tile<C::kBlockN>(s[m], shape, first_query + warp_row + 16 * m, n * C::kBlockN);
       float rescale[2];
+      // [quote tensor_cores]
       online_softmax(s[m], rows[m], rescale, shape.scale_log2);
       scale_rows(acc[m], rescale);
       pack_weights<T>(p[m], s[m]);
+      // [end quote]
     }
 
     // Step 4: add P V to the output.

@@ -71,10 +71,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     // Step 1: scores.
     float s[kBlockN / 2];  // (64 queries, keys) per warpgroup
     mbarrier_wait(&smem.k_full, phase);
+    // [quote wgmma]
     start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k);
     wait_for_batch<0>(s);
     __syncthreads();  // no warpgroup reads K any more
     if (threadIdx.x == 0 && n > 0) load_k(n - 1);
+    // [end quote]
 
     // Step 2: online softmax; the weights go to shared memory, rounded.
     mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);

@@ -52,8 +52,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       load_queries<C>(smem, &q_map, head, first_query, batch);
       StageCursor<C::kStages> k_ring, v_ring;
       for (int n = tiles - 1; n >= 0; --n) {
+        // [quote specialised]
         load_next<C>(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, kv_head, n, batch);
         load_next<C>(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, kv_head, n, batch);
+        // [end quote]
       }
     }
   } else {

@@ -88,9 +88,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       pack_weights<T>(p, s);
 
       // Step 3: add P V to the output.
+      // [quote ping_pong]
       mbarrier_wait(&smem.v_full[ring.stage], ring.phase);
       turns.begin();
       start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[ring.stage]);
+      // [end quote]
       wait_for_batch<0>(acc);
       if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[ring.stage]);
     }

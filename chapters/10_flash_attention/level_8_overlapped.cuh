@@ -102,6 +102,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       pack_weights<T>(p, s);
 
       for (int n = tiles - 2; n >= 0; --n) {
+        // [quote overlapped]
         // Step 2: start this tile's scores, then P V of the previous tile: both are in flight.
         mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
         turns.begin();
@@ -109,6 +110,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
         start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
         turns.end();
+        // [end quote]
 
         // Step 3: softmax as soon as the scores are complete, while P V runs.
         wait_for_batch<1>(s);

@@ -86,10 +86,12 @@ __device__ __forceinline__ bool lazy_softmax(float (&s)[kCount], RowStates& rows
       if (row_of(i) == r) max = fmaxf(max, s[i]);
     }
     max = warp_max<4>(max);
+    // [quote lazy]
     const bool moved = (max - rows.max[r]) * scale_log2 > kSlack;  // false for -inf - -inf
     max = moved ? max : rows.max[r];
     const float offset = max == kMinusInfinity ? 0.0f : max * scale_log2;
     rescale[r] = moved ? ex2_approx_ftz(rows.max[r] * scale_log2 - offset) : 1.0f;
+    // [end quote]
     rows.max[r] = max;
     any_moved |= moved;
     float sum = rows.sum[r] * rescale[r];

@@ -85,8 +85,6 @@ inline Ladder with_levels(Ladder ladder, const tune::Space& space) {
 inline Chapter chapter_11() {
   using namespace autotuning;
   Chapter chapter;
-  chapter.number = 11;
-  chapter.title = "Autotuning: let the GPU choose, and remember";
   chapter.ladders = {
       with_levels(gemm_ladder(), gemm_space()), with_levels(rmsnorm_ladder(), rmsnorm_space()),
       with_levels(rope_ladder(), rope_space()), with_levels(attention_ladder(), attention_space())};

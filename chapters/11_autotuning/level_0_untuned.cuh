@@ -14,9 +14,11 @@ inline LevelEntry untuned(const tune::Space& space) {
       .expect = "right everywhere, best somewhere",
       .cost = "one kernel in the binary",
   };
+  // [quote untuned]
   return tune::level_over(space, text, [&space](const AnyProblem& problem, const DevicePointers&) {
     return tune::require_legal(space, problem, device_info());
   });
+  // [end quote]
 }
 
 }  // namespace cookbook::autotuning

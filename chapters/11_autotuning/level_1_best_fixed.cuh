@@ -8,6 +8,7 @@ namespace cookbook::autotuning {
 
 /// The configuration with the best geometric mean over the training shapes, as recorded on this
 /// architecture. Without a recording: the one that the model predicts.
+// [quote best_fixed]
 inline std::size_t best_fixed_configuration(const tune::Space& space) {
   const DeviceInfo& device = device_info();
   if (const auto recording = tune::find_recording(space, device.cc())) {
@@ -15,6 +16,7 @@ inline std::size_t best_fixed_configuration(const tune::Space& space) {
   }
   return tune::best_fixed(tune::predicted_times(space, device));
 }
+// [end quote]
 
 inline LevelEntry best_fixed(const tune::Space& space) {
   const tune::LevelText text{

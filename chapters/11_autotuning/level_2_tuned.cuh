@@ -15,9 +15,11 @@ inline LevelEntry tuned(const tune::Space& space) {
   };
   return tune::level_over(
       space, text,
+      // [quote tuned]
       [&space](const AnyProblem& problem, const DevicePointers& at) {
         return tune::with_fallbacks(tune::decide(space, problem, at).candidate, space, problem);
       },
+      // [end quote]
       {at_least_previous(0.98, "the best fixed configuration may be this shape's best as well")});
 }
 

@@ -145,6 +145,6 @@ const tune::Space& attention_space() {
 
 }  // namespace autotuning
 
-Chapter chapter_11_entry() { return chapter_11(); }
+Chapter chapter_11_entry() { return headed(chapter_11()); }
 
 }  // namespace cookbook

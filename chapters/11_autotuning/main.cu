@@ -70,7 +70,7 @@ int run_and_judge(const Options& options, int argc, char** argv) {
                        libraries());
   };
   std::vector<char*> words(argv, argv + argc);
-  if (options.sizes.size() < 2) return run(words);
+  if (options.sizes.size() < 2 || !options.launches.empty()) return run(words);
   // The times come back through the file that --json writes: a temporary file if the user gave
   // none.
   const std::string passing = (std::filesystem::temp_directory_path() /
@@ -110,8 +110,8 @@ int main(int argc, char** argv) {
   }
   try {
     // With these no user waits for a search.
-    const bool only_looks =
-        options.list || options.check || options.explain || options.exercise != 0;
+    const bool only_looks = options.list || options.check || options.explain ||
+                            options.exercise != 0 || !options.launches.empty();
     if (!only_looks) tune_first(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "chapter-11: %s\n", error.what());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/observe.hpp"
 
 namespace cookbook {
 namespace {
@@ -103,6 +104,7 @@ void detail::launch_kernel(const void* kernel, const LaunchConfig& config, Strea
                       " is not a multiple of the cluster's " + std::to_string(config.cluster) +
                       " blocks");
   }
+  const ObservedLaunch observed(kernel, config);
   static KernelAttributes attributes;
   attributes.prepare(kernel, config);
 
@@ -137,6 +139,12 @@ void detail::launch_kernel(const void* kernel, const LaunchConfig& config, Strea
     throw LaunchError("launch refused (" + describe(config) + "): " + cudaGetErrorString(status) +
                       (threads > 1024 ? "; a block has at most 1024 threads" : ""));
   }
+}
+
+std::string mangled_name(const void* kernel) {
+  const char* name = nullptr;
+  check(cudaFuncGetName(&name, kernel), "cudaFuncGetName");
+  return name;
 }
 
 void synchronize(Stream stream) { check(cudaStreamSynchronize(stream.handle), "a kernel failed"); }

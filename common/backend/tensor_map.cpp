@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "common/backend/observe.hpp"
+
 namespace cookbook {
 
 size_t tensor_type_bytes(TensorType type) {
@@ -77,6 +79,7 @@ void check_tensor_map_spec(const TensorMapSpec& spec) {
 
 TensorMap make_tensor_map(const TensorMapSpec& spec) {
   detail::check_tensor_map_spec(spec);
+  if (detail::observer().tensor_map) detail::observer().tensor_map(spec);
   return detail::encode_tensor_map(spec);
 }
 

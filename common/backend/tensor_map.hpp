@@ -9,15 +9,10 @@
 
 #include "common/device/swizzle.cuh"
 
-#if !defined(COOKBOOK_SIMT)
-#include <cuda.h>
-#endif
-
-namespace cookbook {
-
 #if defined(COOKBOOK_SIMT)
-/// Stands in for CUtensorMap: the same size and alignment, opaque to kernels.
-struct alignas(64) TensorMap {
+/// Stands in for CUtensorMap: the same name (a kernel's holds it), size and alignment, opaque to
+/// kernels.
+struct alignas(64) CUtensorMap_st {
   uint64_t tag;         // tells an initialised map from any 128 bytes
   uint64_t base;        // address of element (0, 0, ...)
   uint64_t extents[5];  // elements, innermost first; 1 beyond the rank
@@ -28,11 +23,14 @@ struct alignas(64) TensorMap {
   uint8_t type;     // TensorType
   uint8_t swizzle;  // Swizzle
 };
-static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64, "as CUtensorMap");
+static_assert(sizeof(CUtensorMap_st) == 128 && alignof(CUtensorMap_st) == 64, "as CUDA's");
 #else
-/// CUDA's own type; needs no library to declare.
-using TensorMap = CUtensorMap;
+#include <cuda.h>  // needs no library to declare its type
 #endif
+
+namespace cookbook {
+
+using TensorMap = CUtensorMap_st;
 
 /// Element types of a tensor map. FP8 travels as u8.
 enum class TensorType : uint8_t { u8, u16, u32, s32, u64, s64, f16, bf16, f32, f64 };

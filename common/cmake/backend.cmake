@@ -69,8 +69,10 @@ else()
   target_include_directories(cookbook_options SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
   # The language standard is given as a flag, for both compilers: CMake before 3.25.2 does not know
   # C++20 for CUDA, and would demand it of CUDA as soon as CXX_STANDARD asks for it.
+  # Not compressed, so that tools/identity can read the machine code.
   target_compile_options(cookbook_options INTERFACE
-    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-lineinfo;--expt-relaxed-constexpr;-diag-suppress=186>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-lineinfo;--no-compress;--expt-relaxed-constexpr>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-diag-suppress=186>")
   if(COOKBOOK_PTXAS_REPORT)
     target_compile_options(cookbook_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>")
   endif()

@@ -18,14 +18,26 @@
 #                  older GPUs besides: that kernels compile for them, if only to a trap, the
 #                  levels show
 
-# cookbook_chapter(<number> <folder>): the executable chapter-<number>.
-function(cookbook_chapter number folder)
+# cookbook_chapter(<number> <folder> <title>): the executable chapter-<number>.
+function(cookbook_chapter number folder title)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
   set_property(GLOBAL APPEND PROPERTY COOKBOOK_CHAPTERS ${number})
   set_property(GLOBAL PROPERTY COOKBOOK_CHAPTER_${number} ${source})
   set(generated ${PROJECT_BINARY_DIR}/generated/chapter_${number})
   set(headers ${generated}_levels.hpp)
-  set(make "return chapter_${number}();")
+  set(make "return headed(chapter_${number}());")
+  set(heading "
+namespace cookbook {
+
+/// The chapter with its number and title, as in chapters/contents.txt.
+[[maybe_unused]] static Chapter headed(Chapter chapter) {
+  chapter.number = ${number};
+  chapter.title = \"${title}\";
+  return chapter;
+}
+
+}  // namespace cookbook
+")
   set(libraries chapter_${number}_libraries)
   # Relative, because solutions of exercises stand in for files of the source tree.
   cookbook_ladders(chapter-${number} ${source} ${PROJECT_SOURCE_DIR})
@@ -81,7 +93,17 @@ function(cookbook_ladders name source root)
   cookbook_kernel_sources(${levels} ${kernels})
   set_source_files_properties(${source}/main.cu PROPERTIES LANGUAGE CXX)
 
-  add_library(${name}-levels OBJECT ${levels})
+  # The hashes of the levels' sources (common/harness/tokens.hpp).
+  set(identity ${book}/tools/identity)
+  set(tokens ${generated}_tokens.cpp)
+  file(GLOB texts ${source}/*.cuh ${source}/exercises/*.cuh)
+  add_custom_command(OUTPUT ${tokens} DEPFILE ${generated}_tokens.d
+    COMMAND Python3::Interpreter -B ${identity}/identity.py table ${tokens} ${source}/ladder.hpp
+      ${texts}
+    DEPENDS ${texts} ${identity}/identity.py ${identity}/tokens.py ${identity}/machine_code.py
+    COMMENT "Hashing the sources of ${name}" VERBATIM)
+
+  add_library(${name}-levels OBJECT ${levels} ${tokens})
   target_link_libraries(${name}-levels PUBLIC cookbook_kernel)
   if(kernels)
     add_library(${name}-kernels STATIC ${kernels})
@@ -108,14 +130,14 @@ function(cookbook_ladders name source root)
   # Kernels with marks, for --timeline: built when ./run is asked for it. On the SIMT backend the
   # program itself can record.
   if(COOKBOOK_BACKEND STREQUAL "cuda" AND NOT EXISTS ${source}/levels.cu)
-    add_executable(${name}-timeline EXCLUDE_FROM_ALL ${main} ${levels} ${kernels})
+    add_executable(${name}-timeline EXCLUDE_FROM_ALL ${main} ${levels} ${tokens} ${kernels})
     target_compile_definitions(${name}-timeline PRIVATE COOKBOOK_CHAPTER=${entry}
       COOKBOOK_TIMELINE=1)
     target_link_libraries(${name}-timeline PRIVATE cookbook_kernel cookbook_runner)
   endif()
 
   if(COOKBOOK_BACKEND STREQUAL "simt")
-    add_library(${name}-levels-traced OBJECT ${levels})
+    add_library(${name}-levels-traced OBJECT ${levels} ${tokens})
     target_link_libraries(${name}-levels-traced PUBLIC cookbook_kernel_traced)
     if(kernels)
       add_library(${name}-kernels-traced STATIC ${kernels})

@@ -29,3 +29,4 @@ if(COOKBOOK_BACKEND STREQUAL "cuda")
     https://github.com/google/benchmark/archive/refs/tags/v1.8.3.tar.gz)
 endif()
 find_package(Threads REQUIRED)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)  # tools/identity

@@ -11,7 +11,7 @@
 #if !defined(COOKBOOK_SIMT)
 #include <cuda_fp8.h>
 #else
-#include "common/backend/simt/fp8_types.hpp"
+#include "common/backend/simt/language/fp8_types.hpp"
 #endif
 
 namespace cookbook {

@@ -9,7 +9,7 @@
 #include "common/harness/options.hpp"
 #include "common/harness/plan.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #endif
 
 namespace cookbook {

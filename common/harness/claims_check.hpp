@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "common/harness/result.hpp"
 
 namespace cookbook {

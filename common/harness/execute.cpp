@@ -10,6 +10,7 @@
 #include "common/harness/console.hpp"
 #include "common/harness/exercise.hpp"
 #include "common/harness/process.hpp"
+#include "common/harness/tokens.hpp"
 
 namespace cookbook {
 namespace {
@@ -27,7 +28,7 @@ LevelResult describe(const LevelEntry& level, const AnyProblem& trace_problem) {
   result.name = level.name;
   result.changed = level.changed;
   result.expect = level.expect;
-  result.source_sha256 = source_hash(level.source);
+  result.tokens = token_hash(level.source);
   for (const Claim& claim : level.claims(trace_problem)) {
     ClaimResult open;
     open.claim = claim;

@@ -19,7 +19,7 @@
 #include <system_error>
 #include <vector>
 
-#include "common/backend/simt/crash.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
 #endif
 
 namespace cookbook {

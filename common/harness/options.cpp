@@ -20,7 +20,7 @@
 #include "common/harness/arguments.hpp"
 #include "common/harness/process.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/settings.hpp"
+#include "common/backend/simt/runtime/settings.hpp"
 #endif
 
 namespace cookbook {
@@ -54,6 +54,7 @@ void for_each_field(Of& options, const With& with) {
   with("sizes", options.sizes);
   with("ladder", options.ladder);
   with("json", options.json);
+  with("launches", options.launches);
   with("profile", options.profile);
   with("energy", options.energy);
   with("timeline", options.timeline);
@@ -67,19 +68,19 @@ void for_each_field(Of& options, const With& with) {
 }
 
 template <class T>
-void write(nlohmann::json& json, const T& value) {
+void write_field(nlohmann::json& json, const T& value) {
   json = value;
 }
 template <class T>
-void write(nlohmann::json& json, const std::optional<T>& value) {
+void write_field(nlohmann::json& json, const std::optional<T>& value) {
   json = value ? nlohmann::json(*value) : nlohmann::json();
 }
 template <class T>
-void read(const nlohmann::json& json, T& value) {
+void read_field(const nlohmann::json& json, T& value) {
   json.get_to(value);
 }
 template <class T>
-void read(const nlohmann::json& json, std::optional<T>& value) {
+void read_field(const nlohmann::json& json, std::optional<T>& value) {
   value = json.is_null() ? std::nullopt : std::optional<T>(json.get<T>());
 }
 
@@ -125,6 +126,10 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
          "with --profile: run each level for half a second instead, and measure joules (NVML)")
       ->needs(profile);
   app.add_option("--json", options.json, "write machine-readable results to this file");
+  CLI::Option* launches =
+      app.add_option("--launches", options.launches,
+                     "write what every level launches at its full size to this file, and run "
+                     "nothing (SIMT backend)");
   CLI::Option* timeline = app.add_option(
       "--timeline", options.timeline,
       "record what each warp of one level does, and write a trace for Perfetto to this file");
@@ -135,6 +140,10 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   for (const char* other :
        {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--timeline"}) {
     profile->excludes(app.get_option(other));
+  }
+  for (const char* other : {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise",
+                            "--json", "--profile", "--timeline"}) {
+    launches->excludes(app.get_option(other));
   }
   // By default CLI11 wraps -1, and reads 010 as 8.
   const auto whole = [](const char* name, auto& value, std::uint64_t most, const char* takes) {
@@ -209,11 +218,12 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
 
 void to_json(nlohmann::json& json, const Options& options) {
   for_each_field(options,
-                 [&json](const char* name, const auto& value) { write(json[name], value); });
+                 [&json](const char* name, const auto& value) { write_field(json[name], value); });
 }
 
 void from_json(const nlohmann::json& json, Options& options) {
-  for_each_field(options, [&json](const char* name, auto& value) { read(json.at(name), value); });
+  for_each_field(options,
+                 [&json](const char* name, auto& value) { read_field(json.at(name), value); });
 }
 
 int run_request(const std::string& program, const Options& options) {

@@ -19,6 +19,7 @@ struct Options {
   std::vector<std::string> levels;  ///< names or numbers; empty: all
   std::vector<std::string> sizes;   ///< as typed; each becomes a run
   std::string ladder, json;
+  std::string launches;   ///< the file for what levels launch; empty: none
   bool profile = false;   ///< run each level once, for a profiler
   bool energy = false;    ///< with `profile`: without one, and for joules per launch
   std::string timeline;   ///< the file for a timeline; empty: none

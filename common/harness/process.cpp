@@ -24,7 +24,7 @@ int run_program(const std::vector<std::string>& arguments) {
   argv.push_back(nullptr);
   std::fflush(stdout);
   pid_t child = 0;
-  const int error = posix_spawn(&child, argv[0], nullptr, nullptr, argv.data(), environ);
+  const int error = posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ);
   int status = 0;
   if (error != 0 || waitpid(child, &status, 0) < 0) {
     throw std::runtime_error(fmt::format("cannot start {}: {}", arguments[0],

@@ -4,15 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
-#include "common/harness/process.hpp"
 #include "common/harness/rates.hpp"
-#include "common/harness/sha256.hpp"
 #include "common/harness/type_roofs.hpp"
 
 namespace cookbook {
@@ -36,7 +31,8 @@ Json level_json(const LevelResult& level) {
   Json json{{"name", level.name},
             {"changed", level.changed},
             {"expect", level.expect},
-            {"source_sha256", text_or_null(level.source_sha256)},
+            // The code is entered when the file is complete (runner.cpp).
+            {"identity", {{"code", nullptr}, {"tokens", text_or_null(level.tokens)}}},
             {"status", status_name(level.check.status)},
             {"fault", fault_name(level.check.fault)},
             {"reason", text_or_null(level.check.reason)},
@@ -63,38 +59,8 @@ Json level_json(const LevelResult& level) {
     json["findings"].push_back(found.message);
     json["faults"].push_back(fault_name(found.fault));
   }
+  if (level.launches) json["launches"] = to_json(*level.launches);
   return json;
-}
-
-// A mark of common/device/timeline.cuh, alone on its line, or the inclusion of that file: they
-// change no machine code, so what was measured without them holds.
-bool is_timeline_line(const std::string& line) {
-  const auto begin = line.find_first_not_of(' ');
-  if (begin == std::string::npos) return false;
-  if (line == "#include \"common/device/timeline.cuh\"") return true;
-  return line.compare(begin, 10, "timeline::") == 0 && line.find(';') == line.size() - 1;
-}
-
-void hash_file(const std::filesystem::path& file, const std::filesystem::path& root,
-               std::set<std::filesystem::path>& seen, Sha256& hash) {
-  const auto path = std::filesystem::weakly_canonical(file);
-  if (!seen.insert(path).second) return;
-  std::ifstream in(path);
-  if (!in) return;
-  std::stringstream text;
-  for (std::string line; std::getline(in, line);) {
-    if (!is_timeline_line(line)) text << line << (in.eof() ? "" : "\n");
-  }
-  hash.update(text.str());
-  std::string line;
-  while (std::getline(text, line)) {
-    const auto open = line.find("#include \"");
-    if (open == std::string::npos) continue;
-    const auto begin = open + 10;
-    const std::string name = line.substr(begin, line.find('"', begin) - begin);
-    const auto beside = path.parent_path() / name;
-    hash_file(std::filesystem::exists(beside) ? beside : root / name, root, seen, hash);
-  }
 }
 
 }  // namespace
@@ -326,14 +292,6 @@ void enter_counts(const nlohmann::json& counted, std::vector<ClaimResult>& claim
     claim->checked_by = count.at("checked_by").get<std::string>();
     if (!count.at("measured").is_null()) claim->measured = count.at("measured");
   }
-}
-
-std::string source_hash(const std::string& file) {
-  if (!std::ifstream(file)) return "";
-  Sha256 hash;
-  std::set<std::filesystem::path> seen;
-  hash_file(file, source_path(""), seen, hash);
-  return hash.hex();
 }
 
 }  // namespace cookbook

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/harness/launches.hpp"
 #include "common/harness/level.hpp"
 #include "common/harness/verdict.hpp"
 
@@ -38,7 +39,8 @@ struct ClaimResult {
 };
 
 struct LevelResult {
-  std::string name, changed, expect, source_sha256;
+  std::string name, changed, expect;
+  std::string tokens;  ///< token_hash() of its source
   CheckResult check;
   std::optional<Timing> cold, hot;
   std::optional<double> gbps, tflops, roof_fraction;
@@ -46,6 +48,7 @@ struct LevelResult {
   std::string reference_name;
   std::map<std::string, double> counters;  ///< from the SIMT backend's traced run
   std::vector<ClaimResult> claims;
+  std::optional<Launches> launches;  ///< at the timed size
   std::vector<FoundFault> findings;  ///< races, uninitialised reads ... (traced run)
 };
 
@@ -140,8 +143,5 @@ void enter_counts(const nlohmann::json& counted, std::vector<ClaimResult>& claim
 
 /// Takes over counters, mechanism claims and findings from the JSON of a traced run.
 void merge_traced(LadderResult& result, const nlohmann::json& traced_run);
-
-/// SHA-256 over a source file and the project headers it includes (relative to the source root).
-std::string source_hash(const std::string& file);
 
 }  // namespace cookbook

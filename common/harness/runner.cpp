@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -16,11 +17,12 @@
 #include "common/harness/entry.hpp"
 #include "common/harness/execute.hpp"
 #include "common/harness/exercise.hpp"
+#include "common/harness/launches.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/profile.hpp"
 #include "common/harness/timeline.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/crash.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
 #endif
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
@@ -73,6 +75,20 @@ int explain(const Chapter& chapter, const Options& options) {
   return run_request(program, request);
 }
 
+#if COOKBOOK_CUDA
+/// Completes a file of results with what this program's machine code is known by. Without Python
+/// the levels stay known by their tokens.
+void enter_machine_code(const std::string& json) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  try {
+    run_program(
+        {"python3", "-B", source_path("tools/identity/identity.py"), "enter", json, program});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: its machine code is not entered: {}\n", json, error.what());
+  }
+}
+#endif
+
 /// What the runs found, on the screen and in the file of --json.
 class Report {
  public:
@@ -110,6 +126,7 @@ class Report {
     for (auto& run : document_["runs"]) run["roofs_after"] = after;
     save();
     progress.clear();
+    if (!options_.json.empty()) enter_machine_code(options_.json);
     if (!options_.benchmark_arguments.empty()) report_google_benchmark();
   }
 #else
@@ -158,6 +175,7 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
   try {
     if (const auto status = do_otherwise(chapter, options)) return *status;
     if (options.exercise > 0) return grade_exercise(chapter, options);
+    if (!options.launches.empty()) return list_launches(chapter, options);
     if (options.profile) return profile_levels(chapter, options);
     if (!options.timeline.empty()) return record_timeline(chapter, options);
     const Plan plan = make_plan(chapter, options,

@@ -15,8 +15,9 @@
 #include "common/harness/process.hpp"
 #include "common/harness/result.hpp"
 #include "common/harness/timeline.hpp"
+#include "common/harness/tokens.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/timeline.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #else
 #include "common/bench/bench.hpp"
 #endif
@@ -65,7 +66,7 @@ Json about(const Chapter& chapter, const Recorded& recorded, const Options& opti
           {"size", size_text(recorded.run.size)},
           {"seed", options.seed},
           {"device", device_info().name},
-          {"source_sha256", source_hash(recorded.level->source)}};
+          {"tokens", token_hash(recorded.level->source)}};
 }
 
 void write(const Options& options, const Recorded& recorded,

@@ -41,7 +41,13 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
   };
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (result.levels[i].check.is_failure()) continue;
-    enter(ladder.levels[levels[i]], levels[i], i, result.levels[i]);
+    const LevelEntry& level = ladder.levels[levels[i]];
+    enter(level, levels[i], i, result.levels[i]);
+    if (result.levels[i].check.fault != Fault::none) continue;
+    result.levels[i].launches = launches_of([&] {
+      level.prepare(instance.problem(), instance.pointers())(Stream{});
+      synchronize();
+    });
   }
   for (const auto& [ladder_name, library] : libraries) {
     if (ladder_name != ladder.name) continue;

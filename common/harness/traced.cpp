@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Linked into traced executables only.
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 
 #include <fmt/format.h>
 

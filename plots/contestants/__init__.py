@@ -86,9 +86,9 @@ def run_case(problem, contestants, levels, out, right, rounds, flush, notes=None
         row = {"name": name, "ours": name in levels, "time_ms": timing.spread(ms),
                "gbps": problem["bytes"] / median / 1e6,
                "tflops": problem["flops"] / median / 1e9 if problem["flops"] else None,
-               "max_error": errors[name], "source_sha256": None, "vs_cookbook": None}
+               "max_error": errors[name], "identity": None, "vs_cookbook": None}
         if name in levels:
-            row["source_sha256"] = book.source_hash(book.ROOT / levels[name])
+            row["identity"] = book.identities().of_row(name, book.ROOT / levels[name], problem)
         elif base:
             low, ratio, high = timing.quartiles([ours / theirs for ours, theirs in zip(times[base], ms)])
             row["vs_cookbook"] = {"ratio": ratio, "low": low, "high": high}

@@ -323,7 +323,7 @@ def run_child(problems, done, seconds, program=(sys.executable, "-m", "contestan
         filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH")]))}
     command = [*program, json.dumps({"problems": order, "done": done})]
     try:
-        ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=seconds)
+        ended = subprocess.run(command, env=environment, capture_output=True, timeout=seconds)
         output, ending = ended.stdout, "done" if ended.returncode == 0 else (
             ended.stderr.decode(errors="replace").strip().split("\n")[-1][:160] or f"status {ended.returncode}")
     except subprocess.TimeoutExpired as stopped:

@@ -45,14 +45,15 @@ def sources(name):
     """What is compiled into lib<name>."""
     backend, chapter = ROOT / "common/backend", ROOT / "chapters" / CHAPTERS[name]
     return [chapter / "capi.cu", *sorted(chapter.glob("kernels_*.cu")), backend / "tensor_map.cpp",
-            backend / "device_memory.cpp", backend / "backend_cuda.cu", *sorted((backend / "cuda").glob("*.cpp"))]
+            backend / "device_memory.cpp", backend / "observe.cpp", backend / "backend_cuda.cu",
+            *sorted((backend / "cuda").glob("*.cpp"))]
 
 
 def digest(name, command):
     """Changes whenever a source, a header that one includes, or the command does. Contents count, not
     dates: a library may be built on one machine and used on another."""
-    parts = command + [book.source_hash(file) for file in sources(name)]
-    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+    files = dict.fromkeys(path for file in sources(name) for path in book.sources(file))
+    return hashlib.sha256(" ".join(command).encode() + b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def build(name, library=None):

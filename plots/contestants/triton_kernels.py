@@ -59,7 +59,7 @@ def product_tiles(a, b, c, m, n, k, lda, ldb, ldc, BLOCK_M: tl.constexpr, BLOCK_
     a_at = a + (row % m)[:, None] * lda + inner[None, :]
     b_at = b + inner[:, None] * ldb + (col % n)[None, :]
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for step in range(0, tl.cdiv(k, BLOCK_K)):
+    for step in range(tl.cdiv(k, BLOCK_K)):
         left = k - step * BLOCK_K
         x = tl.load(a_at, mask=inner[None, :] < left, other=0.0)
         y = tl.load(b_at, mask=inner[:, None] < left, other=0.0)
@@ -78,7 +78,7 @@ def product_tma(a, b, c, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, 
     for index in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
         tile_m, tile_n = tile_of(index, tiles_m, tiles_n, GROUP)
         acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-        for step in range(0, tl.cdiv(k, BLOCK_K)):
+        for step in range(tl.cdiv(k, BLOCK_K)):
             x = a.load([tile_m * BLOCK_M, step * BLOCK_K])
             y = b.load([step * BLOCK_K, tile_n * BLOCK_N])
             acc = tl.dot(x, y, acc)

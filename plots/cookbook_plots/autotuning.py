@@ -9,11 +9,12 @@ import json
 import math
 
 from . import book
+from .markup import duration, picture, table
+from .results import size_text
 
 CHAPTER = 11
 FIGURE = "chapter-11-searchers"
 LEVELS = ("untuned", "best_fixed", "tuned")
-DASHES = ["-", (0, (5, 2)), (0, (4, 1.5, 1, 1.5)), (0, (1, 1.2)), "-"]
 
 
 def searchers(gpu, root=book.ROOT):
@@ -24,43 +25,8 @@ def searchers(gpu, root=book.ROOT):
     return [kernel for kernel in json.loads(file.read_text()) if gpu.lower() in kernel["device"].lower()]
 
 
-def searchers_figure(kernels, theme):
-    """One panel per kernel: how far the best found so far is from the best of all, over looks."""
-    from matplotlib.ticker import MaxNLocator
-
-    from . import style
-    from .style import plt
-    figure, panels = plt.subplots(1, len(kernels), figsize=(3.4 * len(kernels) + 0.4, 4.2), squeeze=False)
-    figure.subplots_adjust(left=0.075, right=0.985, top=0.83, bottom=0.29, wspace=0.2)
-    colours = [*style.COLOURS[:4], theme.text]
-    for axes, kernel in zip(panels[0], kernels):
-        for (name, score), colour, dashes in zip(kernel["searchers"].items(), colours, DASHES):
-            loss = [100 * (slowdown - 1) for slowdown in score["slowdown"]]
-            looks = range(1, len(loss) + 1)
-            # The first pass of an elimination is the exhaustive search: both lines have to show.
-            wide = {"linewidth": 4, "alpha": 0.45} if name == "exhaustive" else {}
-            axes.plot(looks, loss, drawstyle="steps-post", color=colour, linestyle=dashes, label=name, **wide)
-        axes.axhline(2, color=theme.muted, linewidth=0.9, label="2 %: as good as the best")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_ylim(bottom=0)
-        axes.set_xlim(left=1)
-        axes.set_title(f"{kernel['kernel']}, {kernel['shapes']} shapes", fontsize=10.5)
-        axes.set_xlabel("looks")
-    panels[0][0].set_ylabel("mean loss against the best, %")
-    figure.suptitle(f"Chapter {CHAPTER} · searchers on recorded spaces", x=0.012, y=0.98, ha="left", va="top",
-                    fontsize=12, fontweight="bold")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 0.065), ncol=len(labels), fontsize=9,
-                  frameon=False, handlelength=2.6)
-    style.conditions(figure, theme, f"{kernels[0]['device']} · recorded {kernels[0]['date'][:10]} · searched on the "
-                                    "odd rounds, scored on the even ones · a look is 3 samples · mean of 25 seeds")
-    return figure
-
-
 def searchers_table(kernels):
     """Looks until the best stays within 2 % of the best there is, as Markdown."""
-    from .tables import table
     names = list(kernels[0]["searchers"])
     rows = []
     for name in names:
@@ -79,8 +45,6 @@ def geometric_mean(values):
 
 def proof_table(runs):
     """Tuned against the best fixed configuration and the library, a row per size; "" for fewer than two sizes."""
-    from .tables import duration, table
-    from .results import size_text
     rows, over_fixed, over_library, library = [], [], [], None
     for run in runs:
         level = {level.name: level for level in run.timed}
@@ -115,7 +79,6 @@ def readme_parts(results, figures, root=book.ROOT):
             parts += [f"**{ladder}** · was it worth it?", text]
     kernels = searchers(results.gpu, root)
     if kernels and FIGURE in figures:
-        from .tables import picture
         parts += ["**Searchers** · median looks until the best so far stays within 2 % of the best there is, and the "
                   "share of searches that get there", searchers_table(kernels),
                   picture(f"../../plots/figures/{results.gpu}/{FIGURE}",

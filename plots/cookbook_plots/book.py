@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""What the sources say about the book: its chapters, and the hash of a level's source."""
-import hashlib
-import re
+"""What the sources say about the book: its chapters, and the identities of its levels."""
+import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/identity"))
+from identity import Identities, program_of, read_lock, tokens_of, toolkit  # noqa: E402, F401
+from tokens import forget_sources, sources, token_hash  # noqa: E402, F401
 
 
 @dataclass(frozen=True)
 class ChapterInfo:
     number: int
     folder: str  # "03_bank_conflicts"
-    title: str  # as in its ladder.hpp
+    title: str
 
     @property
     def path(self):
@@ -21,50 +23,13 @@ class ChapterInfo:
 
 
 def chapters(root=ROOT):
-    """The table of contents, from chapters/CMakeLists.txt."""
-    text = (root / "chapters/CMakeLists.txt").read_text()
-    found = []
-    for number, folder in re.findall(r"^cookbook_chapter\((\d+) (\S+)\)", text, re.MULTILINE):
-        ladder = root / "chapters" / folder / "ladder.hpp"
-        title = re.search(r'\.title\s*=\s*"([^"]+)"', ladder.read_text()) if ladder.exists() else None
-        found.append(ChapterInfo(int(number), folder, title[1] if title else folder))
-    return found
+    """The table of contents, chapters/contents.txt."""
+    lines = (line.split(None, 2) for line in (root / "chapters/contents.txt").read_text().splitlines())
+    return [ChapterInfo(int(number), folder, title) for number, folder, title in lines]
 
 
-def without_timeline_marks(text):
-    """The text without the marks of common/device/timeline.cuh, which change no machine code."""
-    return re.sub(rb'^( *timeline::[^;\n]*;|#include "common/device/timeline.cuh")\n', b"", text, flags=re.MULTILINE)
-
-
-def source_hash(file, root=ROOT):
-    """SHA-256 of a source and of the project headers it includes, each once and in order.
-
-    The same as cookbook::source_hash (common/harness/result.cpp)."""
-    seen, digest = set(), hashlib.sha256()
-
-    def add(path):
-        path = path.resolve()
-        if path in seen:
-            return
-        seen.add(path)
-        if not path.is_file():
-            return
-        text = without_timeline_marks(path.read_bytes())
-        digest.update(text)
-        for line in text.split(b"\n"):
-            opening = line.find(b'#include "')
-            if opening < 0:
-                continue
-            name = line[opening + 10:].split(b'"')[0].decode()
-            beside = path.parent / name
-            add(beside if beside.exists() else root / name)
-
-    add(Path(file))
-    return digest.hexdigest()
-
-
-@lru_cache(maxsize=None)
-def current_hashes(root=ROOT):
-    """The hashes that the sources of all levels have now."""
+@cache
+def identities(root=ROOT):
+    """What says whether a result is of the sources as they are now."""
     files = [*(root / "chapters").glob("*/*.cuh"), *(root / "chapters").glob("*/*.hpp")]
-    return frozenset(source_hash(file, root) for file in files)
+    return Identities((token_hash(file, root) for file in files), read_lock(root))

@@ -19,7 +19,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import book, cli, tables
+from . import book, cli, figures, style, tables
 from .results import Counted, ResultError, Results, read_run, traffic
 from .staging import Staging
 
@@ -49,13 +49,13 @@ class Capstone:
     def __init__(self, folder):
         self.folder = folder
         results = folder / "results"
-        hashes = frozenset(book.source_hash(file) for pattern in ("*.cuh", "*.hpp", "exercises/*.cuh")
-                           for file in folder.glob(pattern))
+        identities = book.Identities((book.token_hash(file) for pattern in ("*.cuh", "*.hpp", "exercises/*.cuh")
+                                      for file in folder.glob(pattern)), book.read_lock())
         if not any(results.glob("*.json")):
             raise ResultError(f"{results} holds no results (./run {folder} --json {results}/NAME.json writes some)")
         try:
-            self.gpu = Results(results, hashes)
-            self.counted = self.runs_of_the_simt_backend(results, hashes)
+            self.gpu = Results(results, identities)
+            self.counted = self.runs_of_the_simt_backend(results, identities)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ResultError(f"{results}: a file there is not a result: {type(error).__name__}: {error}") from error
         names = dict.fromkeys([ladder for _, ladder in self.gpu.headline] + list(self.counted))
@@ -66,17 +66,17 @@ class Capstone:
         self.heading = self.ladders[0].newest.heading
 
     @staticmethod
-    def runs_of_the_simt_backend(results, hashes):
+    def runs_of_the_simt_backend(results, identities):
         """Ladder -> its newest run with most levels."""
         found = {}
         for file, raw in all_runs(results):
             if raw["backend"] == "cuda":
                 continue
-            run = read_run(file, raw, hashes)
+            run = read_run(file, raw, identities)
             for level in run.levels:
                 counters = level.json.get("counters")
                 level.counted = counters and Counted(counters, tuple(run.json["problem"]["trace_size"]),
-                                                     level.json.get("source_sha256"))
+                                                     book.tokens_of(level.json))
             before = found.get(run.ladder)
             if not before or (len(run.levels), run.json["date"]) >= (len(before.levels), before.json["date"]):
                 found[run.ladder] = run
@@ -111,7 +111,6 @@ def all_runs(results):
 
 
 def figure_of(kind, what, theme):
-    from . import figures
     if kind == "traffic":
         return figures.traffic_bars(what, theme)
     if kind == "sweep":
@@ -120,7 +119,6 @@ def figure_of(kind, what, theme):
 
 
 def draw(capstone):
-    from . import style
     names = capstone.figures()
     folder = capstone.folder / "figures"
     with Staging() as files:
@@ -282,7 +280,6 @@ def conditions(run):
 
 
 def page(capstone):
-    from . import style
     parts = [f"<h1>{text(capstone.heading)}</h1>"]
     drawn = {}
     with style.Theme("light") as theme:

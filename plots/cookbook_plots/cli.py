@@ -95,7 +95,7 @@ def figure_of(kind, what, results, chapters, theme):
     if kind == "attention":
         return figures.attention_sweep(*what, (results.comparison or results.attention)["device"]["name"], theme)
     if kind == "searchers":
-        return autotuning.searchers_figure(what, theme)
+        return figures.searchers_figure(what, theme)
     return figures.book_roofline(results, chapters, theme)
 
 
@@ -112,7 +112,8 @@ def figure_data(kind, what, results, chapters):
 
 
 def digest(data):
-    """SHA-256 of a figure's data. A run's include what is derived from others: the traffic, and what is stale."""
+    """SHA-256 of a figure's data. A run's include what is derived from others, the traffic and what is stale, in place
+    of that by which a level is known."""
     def plain(value):
         if isinstance(value, Run):
             return [value.json, [[level.name, level.stale, traffic(value, level),
@@ -121,7 +122,9 @@ def digest(data):
         if dataclasses.is_dataclass(value):
             return vars(value)
         raise TypeError(f"a figure's data hold a {type(value).__name__}")
-    return hashlib.sha256(json.dumps(data, sort_keys=True, default=plain).encode()).hexdigest()
+    data = json.loads(json.dumps(data, default=plain), object_hook=lambda each: {
+        key: value for key, value in each.items() if key not in ("identity", "launches")})
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def wrong_figures(results, chapters, names, folder):
@@ -137,7 +140,7 @@ def wrong_figures(results, chapters, names, folder):
                 wrong.append(f"{file}: drawn from other results than are committed (./run plots draws it again)")
     drawn = {f"{name}-{theme}" for name in names for theme in ("light", "dark")}
     # Timelines are drawn from traces, which are too large to commit (plots/timelines.sh).
-    shown = "".join(file.read_text() for file in (book.ROOT / "chapters").glob("*/README.md"))
+    shown = "".join(file.read_text() for file in (book.ROOT / "chapters").glob("*/*.md"))
     wrong += [f"{file}: no results lead to this figure" for file in sorted(folder.glob("*.svg"))
               if file.stem not in drawn and not (file.stem.startswith("timeline-") and file.name in shown)]
     return wrong

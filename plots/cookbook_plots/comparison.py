@@ -56,7 +56,7 @@ class Comparison:
         return ", ".join(parts) + (" *" if self.stale else "")
 
 
-def of_compare(document, hashes):
+def of_compare(document, identities):
     """The points of compare.json; None: there are none."""
     points = []
     for case in (document or {}).get("comparisons", []):
@@ -65,14 +65,14 @@ def of_compare(document, hashes):
             ratio = 1 / first["vs_cookbook"]["ratio"] if first and row["ours"] else None
             spread = row["time_ms"]
             points.append(Point(case["chapter"], case["ladder"], case["variant"], case["dtype"], tuple(case["size"]),
-                                row["name"], row["ours"], row["ours"] and row["source_sha256"] not in hashes,
+                                row["name"], row["ours"], row["ours"] and not identities.has_row(row, document["device"], case),
                                 spread["median"], spread.get("q1"), spread.get("q3"),
                                 row["tflops"] if case["flops"] else row["gbps"], case["unit"], ratio,
                                 first["name"] if ratio else ""))
     return Comparison("compare.json", document.get("date") or "", document.get("commit") or "", points) if points else None
 
 
-def of_attention(document, hashes):
+def of_attention(document, identities):
     """The points of attention.json; None: there are none."""
     points = []
     for case in (document or {}).get("cases", []):
@@ -82,7 +82,7 @@ def of_attention(document, hashes):
             spread = row["ms"]
             points.append(Point(ATTENTION, "attention", "causal" if case["causal"] else "full",
                                 DTYPES[case["dtype"]], tuple(case["shape"]), row["name"],
-                                ours, ours and row.get("source_sha256") not in hashes, spread["median"], spread["q1"],
+                                ours, ours and not identities.has_row(row, document["device"], case), spread["median"], spread["q1"],
                                 spread["q3"], row["tflops"], "TFLOP/s", ratio.get("ratio") if ours else None,
                                 "cuDNN" if ours and ratio else ""))
     return Comparison("attention.json", document.get("date") or "", document.get("commit") or "", points) if points else None
@@ -100,8 +100,8 @@ def attention(results):
     last = [run.timed[-1].name for (chapter, ladder), run in results.headline.items()
             if (chapter, ladder) == (ATTENTION, "prefill")]
     found = []
-    for comparison in filter(None, (of_compare(results.comparison, book.current_hashes()),
-                                    of_attention(results.attention, book.current_hashes()))):
+    for comparison in filter(None, (of_compare(results.comparison, book.identities()),
+                                    of_attention(results.attention, book.identities()))):
         mine = [p for p in comparison.points if p.chapter == ATTENTION and p.ladder == "attention" and p.dtype == "bf16"
                 and p.size[3] == p.size[4] and (not p.ours or p.name in last) and not p.name.endswith("as shipped")]
         lengths = len({p.size[3] for p in mine})
@@ -118,7 +118,7 @@ def attention(results):
 def beside(results, runs):
     """The libraries of compare.json that timed at least LEAST sizes of a sweep whose own runs lack them:
     (comparison, name -> {size: Point}); (None, {}) where there are none."""
-    comparison = of_compare(results.comparison, book.current_hashes())
+    comparison = of_compare(results.comparison, book.identities())
     if not comparison:
         return None, {}
     chapter, ladder = runs[0].chapter, runs[0].ladder
@@ -136,7 +136,7 @@ def beside(results, runs):
 def against_library(results, run):
     """(the point of the run's last level, all such points) of ./run compare, for a ladder without a library of its own:
     the compared problem nearest to the ladder's; of equally near ones, the one where the book is slowest. Or None."""
-    comparison = of_compare(results.comparison, book.current_hashes())
+    comparison = of_compare(results.comparison, book.identities())
     ladder, variant = SAME_PROBLEM.get((run.chapter, run.ladder), (run.ladder, None))
     mine = [p for p in comparison.points if p.chapter == run.chapter and p.ladder == ladder and p.ratio
             and p.name == run.timed[-1].name and len(p.size) == len(run.size)] if comparison else []

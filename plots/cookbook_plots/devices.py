@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 
@@ -35,7 +35,7 @@ class Sheet:
         return {key: value for key, value in known.items() if value}
 
 
-@lru_cache(maxsize=None)
+@cache
 def sheets():
     document = json.loads((Path(__file__).parent / "devices.json").read_text())
     return tuple(Sheet(**device) for device in document["devices"])

@@ -4,13 +4,14 @@ import math
 import textwrap
 from collections import Counter
 
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from . import memories, style
+from . import autotuning, memories, style
 from .comparison import size_and_mask
+from .markup import percent, significant
 from .results import CORES, KINDS, size_text, traffic
 from .style import plt
-from .tables import against_reference, percent, significant
+from .tables import against_reference
 
 
 def foot(run):
@@ -26,7 +27,7 @@ def foot(run):
     if run.json.get("commit"):
         parts.append(f"commit {run.json['commit'][:10]}")
     if any(level.stale for level in run.levels):
-        parts.append("* source changed since")
+        parts.append("* code changed since")
     return " · ".join(parts)
 
 
@@ -486,7 +487,7 @@ def book_roofline(results, chapters, theme):
         drawn = apart(axes, places, both_sides=charts[0].flops, distance=14, step=1)
         farthest = max([farthest] + [math.exp(abs(math.log(drawn[key][0] / places[key][0]))) for key in places])
         entries = []
-        for order, (chart, (info, run)) in enumerate(zip(charts, mine)):
+        for order, (info, run) in enumerate(mine):
             colour = style.COLOURS[order % len(style.COLOURS)]
             marker = style.MARKERS[order % len(style.MARKERS)]
             first, last = run.timed[0], run.timed[-1]
@@ -521,7 +522,7 @@ def book_roofline(results, chapters, theme):
     if commits:
         text += " · commit " + ", ".join(commits)
     if any(level.stale for _, run in runs for level in run.levels):
-        text += " · * source changed since"
+        text += " · * code changed since"
     style.conditions(figure, theme, text + "\nsolid: roofs measured in the same run · dashed: data sheet · "
                      "horizontal: bytes asked for, or of device memory where ncu measured them or only those are counted"
                      + (f" · dots that cover one another: moved sideways, {farthest:.1f}x at most, except the lowest chapter's"
@@ -632,7 +633,7 @@ def ceilings(run, theme):
     figure, axes = plt.subplots(figsize=(8.6, height))
     figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.85 / height, bottom=1.05 / height)
     top = max([speed for _, _, speed in found], default=1)
-    for y, (level, name, speed) in enumerate(found):
+    for y, (_, name, speed) in enumerate(found):
         axes.plot([0, speed], [y, y], color=theme.muted, linewidth=0.8, linestyle=(0, (1.5, 2)))
         axes.plot([speed], [y], marker="|", markersize=15, markeredgewidth=2.2, color=theme.first, linestyle="none")
         axes.annotate(f"at most {significant(speed)}, by {name}", (speed, y), fontsize=8.5, va="bottom",
@@ -785,6 +786,39 @@ def attention_sweep(lines, newer, device, theme):
     if newer:
         text += f"\nopen marks: the same problems again, {newer.file}, {newer.text()}"
     if any(source.stale for source in sources):
-        text += " · * the level's source changed since, or was not recorded"
+        text += " · * the level's code changed since, or was not recorded"
     style.conditions(figure, theme, text)
+    return figure
+
+
+SEARCHER_DASHES = ["-", (0, (5, 2)), (0, (4, 1.5, 1, 1.5)), (0, (1, 1.2)), "-"]
+
+
+def searchers_figure(kernels, theme):
+    """One panel per kernel: how far the best found so far is from the best of all, over looks."""
+    figure, panels = plt.subplots(1, len(kernels), figsize=(3.4 * len(kernels) + 0.4, 4.2), squeeze=False)
+    figure.subplots_adjust(left=0.075, right=0.985, top=0.83, bottom=0.29, wspace=0.2)
+    colours = [*style.COLOURS[:4], theme.text]
+    for axes, kernel in zip(panels[0], kernels):
+        for (name, score), colour, dashes in zip(kernel["searchers"].items(), colours, SEARCHER_DASHES):
+            loss = [100 * (slowdown - 1) for slowdown in score["slowdown"]]
+            looks = range(1, len(loss) + 1)
+            # The first pass of an elimination is the exhaustive search: both lines have to show.
+            wide = {"linewidth": 4, "alpha": 0.45} if name == "exhaustive" else {}
+            axes.plot(looks, loss, drawstyle="steps-post", color=colour, linestyle=dashes, label=name, **wide)
+        axes.axhline(2, color=theme.muted, linewidth=0.9, label="2 %: as good as the best")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=1)
+        axes.set_title(f"{kernel['kernel']}, {kernel['shapes']} shapes", fontsize=10.5)
+        axes.set_xlabel("looks")
+    panels[0][0].set_ylabel("mean loss against the best, %")
+    figure.suptitle(f"Chapter {autotuning.CHAPTER} · searchers on recorded spaces", x=0.012, y=0.98, ha="left", va="top",
+                    fontsize=12, fontweight="bold")
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 0.065), ncol=len(labels), fontsize=9,
+                  frameon=False, handlelength=2.6)
+    style.conditions(figure, theme, f"{kernels[0]['device']} · recorded {kernels[0]['date'][:10]} · searched on the "
+                                    "odd rounds, scored on the even ones · a look is 3 samples · mean of 25 seeds")
     return figure

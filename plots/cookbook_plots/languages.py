@@ -7,7 +7,7 @@ import tokenize
 from pathlib import Path
 
 from . import book
-from .tables import STALE, code, significant, table
+from .markup import STALE, code, significant, table
 
 OURS = "this book"
 TRITON = "plots/contestants/triton_kernels.py"
@@ -138,7 +138,7 @@ def speed_table(document):
             return found, significant(found[speed]) + (f" ({ratio['ratio']:.2f}x)" if ratio else "")
 
         ours, own = cell(lambda row: row["ours"])
-        old = bool(ours) and ours["source_sha256"] not in book.current_hashes()
+        old = bool(ours) and not book.identities().has_row(ours, document["device"], case)
         stale |= old
         column = {OURS: own + (f" {STALE}" if old else "")}
         if ours and ours["name"] not in levels:
@@ -162,7 +162,7 @@ def speed_table(document):
              "fastest row counts. Attention: tokens, bf16, heads of 128, no mask or a causal one. "
              f"This book's levels: {', '.join(code(name) for name in levels)}.")
     if stale:
-        below += f" {STALE} measured before its source last changed."
+        below += f" {STALE} measured before its code last changed."
     left_out = [f"{language} ({', '.join(dict.fromkeys(problems))}): {reason}."
                 for (language, reason), problems in reasons.items()]
     if left_out:

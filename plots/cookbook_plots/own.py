@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from . import book, devices, memories
+from . import book, devices, figures, memories, style
 from .results import (RESULTS, ROOF_KEYS, SIMT, Counted, ResultError, Results, counted_by_simt, gpus, read_run,
                       simt_counters, traffic)
 from .staging import Staging
@@ -39,20 +39,20 @@ def key_of(run):
 
 def read(files):
     """(runs, of which are timed and which counted only), with counters and measured bytes filled in."""
-    runs, profiles, book_hashes = [], [], book.current_hashes()
+    runs, profiles, of_book = [], [], book.identities()
     for file, document in documents(files):
         profiles += document.get("profiles", [])
         for raw in document.get("runs", []):
             try:
                 # A capstone's sources are not here: its levels count as they are.
-                own = {level.get("source_sha256") for level in raw["levels"]} if raw.get("capstone") else set()
-                run = read_run(file, raw, book_hashes | own)
+                identities = book.Identities(map(book.tokens_of, raw["levels"])) if raw.get("capstone") else of_book
+                run = read_run(file, raw, identities)
                 if raw["backend"] == "cuda" and not run.timed and raw["levels"]:
                     raise ResultError(f"{file}: {run.heading}, {run.ladder}: no level was timed")
                 for level in run.levels:
                     if level.json.get("counters"):
                         level.counted = Counted(level.json["counters"], tuple(raw["problem"]["trace_size"]),
-                                                level.json.get("source_sha256"))
+                                                book.tokens_of(level.json))
                 check(run)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise ResultError(f"{file}: not a result: {type(error).__name__}: {error}") from error
@@ -60,7 +60,7 @@ def read(files):
                 runs.append(run)
     if not runs:
         raise ResultError(f"no run of a ladder in {', '.join(map(str, files))}")
-    lend_counters(runs, book_hashes)
+    lend_counters(runs, of_book)
     try:
         for profile in profiles:
             for run in runs:
@@ -86,16 +86,16 @@ def check(run):
     return needed
 
 
-def lend_counters(runs, hashes):
+def lend_counters(runs, identities):
     """A level without counters takes those of the same source: of another run here, or those committed."""
-    committed = simt_counters(hashes=hashes) if (RESULTS / SIMT).exists() else {}
-    here = {(run.heading, run.ladder, level.name, level.json.get("source_sha256")): level.counted
+    committed = simt_counters(identities=identities) if (RESULTS / SIMT).exists() else {}
+    here = {(run.heading, run.ladder, level.name, book.tokens_of(level.json)): level.counted
             for run in runs for level in run.levels if level.counted}
     for run in runs:
         for level in run.levels:
-            level.counted = level.counted or here.get((*key_of(run), level.name, level.json.get("source_sha256")))
+            level.counted = level.counted or here.get((*key_of(run), level.name, book.tokens_of(level.json)))
             if not level.counted and run.chapter is not None:
-                level.counted = counted_by_simt(run, level, committed, hashes)
+                level.counted = counted_by_simt(run, level, committed, identities)
 
 
 # --- roofs -----------------------------------------------------------------------------------------
@@ -227,7 +227,6 @@ def plan(runs):
 
 
 def figure_of(kind, what, theme):
-    from . import figures
     draw = {"ladder": figures.ladder, "roofline": figures.roofline, "sweep": figures.sweep,
             "traffic": figures.traffic_bars, "ceilings": figures.ceilings}
     if kind == "compared":
@@ -250,7 +249,6 @@ def main(arguments=None):
         take_roofs(runs, options.gpu)
         names, said = plan(runs)
         if names:
-            from . import style
             with Staging() as files:
                 for theme_name in style.THEMES:
                     with style.Theme(theme_name) as theme:

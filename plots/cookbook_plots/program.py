@@ -21,9 +21,10 @@ import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
-from . import book, devices, memories, own
+from . import book, devices, figures, memories, own, style
 from .results import ResultError
 from .staging import Staging
+from .style import plt
 
 BYTES = {"dram": "dram__bytes.sum", "l2": "lts__t_bytes.sum", "l1": "l1tex__t_bytes.sum"}
 TIME = "gpu__time_duration.sum"
@@ -253,8 +254,6 @@ class Chart:
 
 def figure_of(kernels, document, theme):
     """Bars of how much of each roof a kernel reaches and, where kernels compute, the roofline."""
-    from . import figures, style
-    from .style import plt
     roofs, origin, measured = roofs_of(document["device"])
     shown = kernels[:SHOWN]
     computing = [(i, kernel) for i, kernel in enumerate(shown) if kernel.flops and kernel.bytes.get("dram")]
@@ -339,7 +338,6 @@ def main(arguments=None):
             document, kernels = read(options.caller / options.file)
             name = Path(str(document["program"])).name
         out = options.caller / options.out if options.out else book.ROOT / "build/plots" / own.identifier("roofline", name)
-        from . import style
         with Staging() as files:
             if program:
                 files.write_text(out / "roofline.json", json.dumps(document, indent=1) + "\n")

@@ -61,7 +61,7 @@ class Counted:
 
     values: dict
     trace_size: tuple
-    source: str  # SHA-256
+    tokens: str  # the hash of its source's
 
 
 @dataclass
@@ -152,11 +152,12 @@ def size_text(size):
     return " x ".join(f"{extent:,}" for extent in size)
 
 
-def read_run(file, run, hashes):
+def read_run(file, run, identities):
     levels = []
     for index, level in enumerate(run["levels"]):
-        # Without a hash the age is unknown: treated as old.
-        levels.append(Level(index, level, stale=level.get("source_sha256") not in hashes))
+        # Without an identity the age is unknown: treated as old.
+        levels.append(Level(index, level, stale=not identities.has(level, run["device"], book.program_of(run), run["ladder"],
+                                                                   run["problem"]["size"])))
     if run["roof"] not in ROOF_KEYS and run["roof"] != OWN_ROOF:
         raise ResultError(f"{file.name}: unknown roof {run['roof']!r}")
     return Run(file, run, levels)
@@ -171,25 +172,26 @@ def simt_levels(folder=None):
                     yield file, run, level
 
 
-def simt_counters(folder=None, hashes=None):
+def simt_counters(folder=None, identities=None):
     """(chapter, ladder, level) -> Counted. A file may hold one ladder of a chapter that another file holds all of:
     counts of today's source go before others, of these the newer."""
-    hashes = book.current_hashes() if hashes is None else hashes
+    identities = identities or book.identities()
     found, ranks = {}, {}
     for _, run, level in simt_levels(folder):
-        key, source = (run["chapter"], run["ladder"], level["name"]), level.get("source_sha256")
-        rank = (source in hashes, run.get("date") or "")
+        key, tokens = (run["chapter"], run["ladder"], level["name"]), book.tokens_of(level)
+        rank = (tokens in identities.tokens, run.get("date") or "")
         if key not in found or ranks[key] <= rank:
-            found[key], ranks[key] = Counted(level["counters"], tuple(run["problem"]["trace_size"]), source), rank
+            found[key], ranks[key] = Counted(level["counters"], tuple(run["problem"]["trace_size"]), tokens), rank
     return found
 
 
-def stale_counters(folder=None, hashes=None):
-    """A sentence for every file of the SIMT backend's counters that is older than its sources."""
-    hashes = book.current_hashes() if hashes is None else hashes
+def stale_counters(folder=None, identities=None):
+    """A sentence for every file of the SIMT backend's counters that is older than its sources: they go by the tokens,
+    since it counts per line of the source."""
+    identities = identities or book.identities()
     old = defaultdict(list)
     for file, run, level in simt_levels(folder):
-        if level.get("source_sha256") not in hashes:
+        if book.tokens_of(level) not in identities.tokens:
             old[file, run["chapter"]].append(f"{run['ladder']} {level['name']}")
     return [f"{file}: {len(levels)} levels were counted before their sources last changed, the first is {levels[0]} "
             f"(BACKEND=simt ./run profile {chapter} counts again)" for (file, chapter), levels in old.items()]
@@ -215,15 +217,15 @@ class Results:
     others hold ladders. Of a ladder measured twice at one size the newer run counts, but a whole ladder before a
     sweep's part of it. `runs` has one of each, `unread` the files that nothing was taken from."""
 
-    def __init__(self, folder, hashes=None):
+    def __init__(self, folder, identities=None):
         self.folder = Path(folder)
         self.gpu = self.folder.name
-        hashes = book.current_hashes() if hashes is None else hashes
+        identities = identities or book.identities()
         newest, ranks, mains, profiles = {}, {}, defaultdict(list), []
         self.comparison, self.attention, self.decode = {}, {}, {}  # of ./run compare and of compare_attention.py
         documents = {"compare.json": "comparison", "attention.json": "attention", "attention-decode.json": "decode"}
         self.unread = []
-        counters = simt_counters(self.folder.parent / SIMT, hashes)
+        counters = simt_counters(self.folder.parent / SIMT, identities)
         for file in sorted(self.folder.glob("*.json")):
             try:
                 document = json.loads(file.read_text())
@@ -243,11 +245,11 @@ class Results:
             for raw in document.get("runs", []):
                 if raw.get("backend") != "cuda" or "levels" not in raw:
                     continue
-                run = read_run(file, raw, hashes)
+                run = read_run(file, raw, identities)
                 if not run.timed:
                     continue
                 for level in run.levels:
-                    level.counted = counted_by_simt(run, level, counters, hashes)
+                    level.counted = counted_by_simt(run, level, counters, identities)
                 key = (run.chapter, run.ladder, run.size)
                 is_main = not file.name.startswith("sweep")
                 rank = (is_main, run.json["date"])
@@ -304,15 +306,15 @@ REQUESTED = "sectors counted by the SIMT backend (requested of L1)"
 DEVICE_MEMORY = "device-memory bytes measured by ncu"
 
 
-def counted_by_simt(run, level, counters, hashes):
+def counted_by_simt(run, level, counters, identities):
     """The counters of today's source, be they the run's own or written by the SIMT backend by itself. Otherwise
     those of the source that was timed: that level is marked as old anyway. None: there are neither."""
     found = [counters.get((run.chapter, run.ladder, level.name))]
-    source = level.json.get("source_sha256")
+    tokens = book.tokens_of(level.json)
     if level.json.get("counters"):
-        found.insert(0, Counted(level.json["counters"], tuple(run.json["problem"]["trace_size"]), source))
+        found.insert(0, Counted(level.json["counters"], tuple(run.json["problem"]["trace_size"]), tokens))
     found = [counted for counted in found if counted]
-    return next((c for c in found if c.source in hashes), next((c for c in found if c.source == source), None))
+    return next((c for c in found if c.tokens in identities.tokens), next((c for c in found if c.tokens == tokens), None))
 
 
 def requested_bytes(level):

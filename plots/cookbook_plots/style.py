@@ -4,7 +4,7 @@ import matplotlib
 import matplotlib.colors
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 # Okabe and Ito's palette; the lightest and darkest are left to text and background.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]

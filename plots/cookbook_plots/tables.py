@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The tables that are written into READMEs, between the lines <!-- results --> and <!-- /results -->."""
-from . import autotuning, book, comparison, memories
+"""What is written into READMEs: the tables between the lines <!-- results --> and <!-- /results -->, the links to the
+chapters before and after, and quotes of sources (quotes.py)."""
+import re
+
+from . import autotuning, book, comparison, languages, memories, quotes
+from .markup import STALE, code, duration, energy, percent, picture, significant, table
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
-STALE = "†"
+NEIGHBOURS = "<!-- neighbours -->"  # the line below it is written
+MEASURED = re.compile(r"^(<!-- measured (\w+) (\w+) -->\n)(?:\*\*Measured:\*\* .*\n)?", re.MULTILINE)  # so is this one's
 NO_GAIN = "§"  # the last level is not faster than the first, at the ladder's own size
 ELSEWHERE = "‡"  # against a library on another problem than the ladder's own
 ROOFS = [("HBM copy", "hbm_copy_gbps", "GB/s"), ("L2", "l2_gbps", "GB/s"), ("FP32", "fp32_tflops", "TFLOP/s"),
@@ -24,36 +29,6 @@ def replace_between(text, table, name):
     return text[:begin + len(BEGIN)] + body + text[end:]
 
 
-def row(cells):
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
-
-
-def table(header, rows, align):
-    rule = {"l": "---", "r": "---:"}
-    return "\n".join([row(header), row(rule[a] for a in align), *map(row, rows)])
-
-
-def percent(fraction):
-    return "-" if fraction is None else f"{100 * fraction:.1f} %" if fraction < 0.1 else f"{100 * fraction:.0f} %"
-
-
-def duration(microseconds):
-    if microseconds >= 1000:
-        return f"{microseconds / 1000:,.2f} ms"
-    return f"{microseconds:,.1f} us"
-
-
-def energy(joules):
-    for unit, size in (("J", 1), ("mJ", 1e-3)):
-        if joules >= size:
-            return f"{significant(joules / size)} {unit}"
-    return f"{significant(joules * 1e6)} µJ"
-
-
-def significant(value):
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
 def against_previous(level):
     ratio = level.json.get("vs_previous")
     if not ratio:
@@ -70,10 +45,6 @@ def against_reference(level):
 def first_reference(run):
     names = [level.json["vs_reference"]["name"] for level in run.levels if level.json.get("vs_reference")]
     return names[0] if names else None
-
-
-def code(name):
-    return f"`{name}`"
 
 
 def conditions(run, with_problem=True):
@@ -156,7 +127,7 @@ def ladder_table(run):
     if skipped:
         lines += ["", f"Not timed: {'; '.join(skipped)}."]
     if any_stale:
-        lines += ["", f"{STALE} measured before its source last changed."]
+        lines += ["", f"{STALE} measured before its code last changed."]
     return "\n".join(lines)
 
 
@@ -178,18 +149,12 @@ def roofs_table(runs):
              f"{conditions(runs[0], with_problem=False)}; median of cold runs; the roof is measured hot where the unit "
              "is on the chip."]
     if stale:
-        lines += ["", f"{STALE} measured before its source last changed."]
+        lines += ["", f"{STALE} measured before its code last changed."]
     return "\n".join(lines)
 
 
-def picture(path, alt):
-    """A figure that follows the reader's colour scheme. `path` has no ending."""
-    return (f'<picture><source media="(prefers-color-scheme: dark)" srcset="{path}-dark.svg">'
-            f'<img src="{path}-light.svg" alt="{alt}"></picture>')
-
-
-def comparison_table(cases):
-    """What ./run compare measured of a chapter: a row per problem, a column per contestant."""
+def comparison_table(cases, device):
+    """What ./run compare measured of a chapter on that device: a row per problem, a column per contestant."""
     names = list(dict.fromkeys(row["name"] for case in cases for row in case["rows"]))
     ours = {row["name"] for case in cases for row in case["rows"] if row["ours"]}
     rows, any_stale = [], False
@@ -201,7 +166,7 @@ def comparison_table(cases):
             if not row:
                 cells.append("-")
                 continue
-            stale = name in ours and row["source_sha256"] not in book.current_hashes()
+            stale = name in ours and not book.identities().has_row(row, device, case)
             any_stale |= stale
             ratio = row.get("vs_cookbook")
             speed = row["tflops"] if case["flops"] else row["gbps"]
@@ -218,7 +183,7 @@ def comparison_text(info, comparison):
     cases = [case for case in comparison.get("comparisons", []) if case["chapter"] == info.number and case["rows"]]
     if not cases:
         return ""
-    text, any_stale = comparison_table(cases)
+    text, any_stale = comparison_table(cases, comparison["device"])
     versions = [f"{name} {version}" for name, version in comparison["versions"].items() if version]
     absent = [name for name, version in comparison["versions"].items() if not version]
     below = (f"{comparison['device']['name']}, {comparison['date'][:10]}, {', '.join(versions)}; median of cold runs, "
@@ -226,7 +191,7 @@ def comparison_text(info, comparison):
     if absent:
         below += f" Not installed: {', '.join(absent)}."
     if any_stale:
-        below += f" {STALE} measured before its source last changed."
+        below += f" {STALE} measured before its code last changed."
     return f"**What a user would pick instead** · `./run compare`\n\n{text}\n\n{below}"
 
 
@@ -246,7 +211,7 @@ def decode_table(document):
             if not row:
                 cells.append("-")
                 continue
-            stale = name in ours and row.get("source_sha256") not in book.current_hashes()
+            stale = name in ours and not book.identities().has_row(row, document["device"], case)
             any_stale |= stale
             ratio = row.get("vs_cudnn") if name != "cuDNN" else None
             cells.append(significant(row["gbps"]) + (f" ({ratio['ratio']:.3f}x)" if ratio else "")
@@ -263,7 +228,7 @@ def decode_table(document):
     if unknown:
         below += f" Its {' and '.join(unknown)} {'was' if len(unknown) == 1 else 'were'} not recorded."
     if any_stale:
-        below += f" {STALE} measured before its source last changed, or its source was not recorded."
+        below += f" {STALE} measured before its code last changed, or its source was not recorded."
     title = "**decode, beside the libraries** · `python3 plots/compare_attention.py --decode`"
     return f"{title}\n\n{table(header, rows, 'l' + 'r' * len(names))}\n\n{below}"
 
@@ -374,39 +339,78 @@ def book_text(chapters, results, figures):
         parts.append("No results are committed yet: `./run` on a GPU prints them.")
     parts += notes
     if any_stale:
-        parts.append(f"{STALE} measured before its source last changed.")
+        parts.append(f"{STALE} measured before its code last changed.")
     return "\n\n".join(parts)
 
 
+def measured_text(results, info, ladder, name):
+    """The line below <!-- measured LADDER LEVEL -->; "" without results of the chapter."""
+    runs = results.of_chapter(info.number) if results else []
+    found = [(run, level) for run in runs if run.ladder == ladder for level in run.timed if level.name == name]
+    if not found:
+        return "**Measured:** not yet.\n" if runs else ""
+    run, level = found[0]
+    parts = [f"{significant(run.speed(level))} {run.unit}"]
+    if level.fraction is not None:
+        parts.append(f"{percent(level.fraction)} of {run.json['roof']}")
+    if against_previous(level) != "-":
+        parts.append(f"{against_previous(level).replace('x', ' times the previous level', 1)}")
+    return f"**Measured:** {', '.join(parts)}{f' {STALE}' if level.stale else ''}.\n"
+
+
+def neighbours_text(info, chapters):
+    """Links to the chapters before and after, for the end of a chapter's README."""
+    at = chapters.index(info)
+    links = [f"{word}: [{other.number} · {other.title.split(':')[0]}](../{other.folder}/README.md)"
+             for word, other in (("Previous", chapters[at - 1] if at else None),
+                                 ("Next", chapters[at + 1] if at + 1 < len(chapters) else None)) if other]
+    return " · ".join(links + ["[all chapters](../../README.md)"])
+
+
+def with_neighbours(text, line, name):
+    """`text` with the line below NEIGHBOURS replaced."""
+    if NEIGHBOURS not in text:
+        raise MarkerError(f"{name} lacks the line {NEIGHBOURS}")
+    return re.sub(rf"{NEIGHBOURS}\n(?:(?:Previous|Next): .*\n)?", lambda _: f"{NEIGHBOURS}\n{line}\n", text)
+
+
 def targets(chapters, results, figures, root=book.ROOT):
-    """(file, text between its markers) of every README."""
-    yield root / "README.md", book_text(chapters, results, figures)
+    """(file, text between its markers or None, its chapter or None) of every page that is written into."""
+    yield root / "README.md", book_text(chapters, results, figures), None
     for info in chapters:
-        file = root / "chapters" / info.folder / "README.md"
-        if file.exists():
-            yield file, chapter_text(info, results, figures)
+        folder = root / "chapters" / info.folder
+        if (folder / "README.md").exists():
+            yield folder / "README.md", chapter_text(info, results, figures), info
+        if (folder / "notes.md").exists():
+            yield folder / "notes.md", None, None
     page = root / "docs/languages.md"
     if page.exists():
-        from . import languages  # it uses this module
-        yield page, languages.text(results, root)
+        yield page, languages.text(results, root), None
 
 
 def update(chapters, results, figures, check, root, files):
-    """Writes the tables into `files`, or with `check` only compares. Returns what is wrong, a line each."""
-    wrong = []
-    for file, text in targets(chapters, results, figures, root):
+    """Writes tables, links and quotes into `files`, or with `check` only compares. Returns what is wrong, a line each."""
+    wrong, quoted = [], set()
+    for file, text, info in targets(chapters, results, figures, root):
         name = file.relative_to(root)
         old = file.read_text() if file.exists() else f"{BEGIN}\n{END}\n"
         try:
-            new = replace_between(old, text, name)
-        except MarkerError as error:
-            wrong.append(str(error))
+            new, used = quotes.filled(old, file.parent)
+            if check and new != old:
+                wrong.append(f"{name}: a quote differs from its source (./run plots writes it)")
+            quoted |= used
+            with_quotes = new
+            if text is not None:
+                new = replace_between(new, text, name)
+            if info:
+                new = MEASURED.sub(lambda m, of=info: m[1] + measured_text(results, of, m[2], m[3]), new)
+                new = with_neighbours(new, neighbours_text(info, chapters), name)
+        except (MarkerError, ValueError) as error:
+            wrong.append(f"{name}: {error}" if isinstance(error, ValueError) else str(error))
             continue
-        if new == old:
-            continue
-        if check:
+        if check and new != with_quotes:
             wrong.append(f"{name}: its table differs from the committed results (./run plots writes it)")
-        else:
+        elif not check and new != old:
             files.write_text(file, new)
             print(f"wrote {name}")
-    return wrong
+    return wrong + list(quotes.unused(root, quoted))

@@ -12,6 +12,12 @@ import re
 import sys
 from pathlib import Path
 
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Path2D
+
+from . import style
+from .style import plt
+
 CATEGORIES = {"wait": None, "copy": "#0072B2", "multiply": "#D55E00", "softmax": "#009E73", "store": "#CC79A7"}
 ORDER = "order of events in one schedule of the SIMT backend: no times"
 
@@ -65,11 +71,6 @@ def rows(tracks, block=0):
 
 def figure(traces, theme):
     """One panel per trace; a wait is an outline."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path as Path2D
-
-    from . import style
-    from .style import plt
     panels = [(rows(tracks), about) for tracks, about in traces]
     heights = [max(len(of), 1) for of, _ in panels]
     fig, axes = plt.subplots(len(panels), 1, squeeze=False, height_ratios=heights,
@@ -130,7 +131,6 @@ def main(arguments=None):
     except TraceError as error:
         print(error, file=sys.stderr)
         return 2
-    from . import style
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for name in style.THEMES:
         with style.Theme(name) as theme:

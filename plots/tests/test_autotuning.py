@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from cookbook_plots import autotuning
+from cookbook_plots import autotuning, figures, style
 from cookbook_plots.results import Level, Run
 
 KERNEL = {"kernel": "gemm", "device": "NVIDIA H200", "date": "2026-01-01T00:00:00Z", "shapes": 3,
@@ -45,9 +45,8 @@ class Autotuning(unittest.TestCase):
         self.assertIn("| model | never (25 %) |", text)
 
     def test_the_figure_has_a_curve_per_searcher(self):
-        from cookbook_plots import style
         with style.Theme("light") as theme:
-            figure = autotuning.searchers_figure([KERNEL], theme)
+            figure = figures.searchers_figure([KERNEL], theme)
             self.assertEqual(len(figure.axes[0].lines), 3)  # and the 2 % line
 
 

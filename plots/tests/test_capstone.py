@@ -83,10 +83,10 @@ class Capstone(unittest.TestCase):
         self.assertIn("roof: stated roof 2,000 Gkey/s", page)
         self.assertIn("<th>Gkey/s</th>", page)
         file = self.folder / "results/gpu.json"  # ./run plots FILE draws none, either
-        drawn, _ = own.plan([results.read_run(file, run, set())])
+        drawn, _ = own.plan([results.read_run(file, run, book.Identities([]))])
         self.assertEqual([kind for kind, _ in drawn.values()], ["ladder"])
         counted = run | {"levels": [level | {"time_us": None} for level in run["levels"]]}
-        drawn, _ = own.plan([results.read_run(file, counted, set())])
+        drawn, _ = own.plan([results.read_run(file, counted, book.Identities([]))])
         self.assertNotIn("ceilings", [kind for kind, _ in drawn.values()])
         del run["own_gops"]
         self.write("gpu.json", run | {"own_gops": None})  # the ladder does not state it
@@ -144,10 +144,14 @@ class Capstone(unittest.TestCase):
         (self.folder / "problem.hpp").write_text("// the problem\n")
         run = timed_run()
         for each in run["levels"]:
-            each["source_sha256"] = book.source_hash(level)
+            each["identity"] = {"code": None, "tokens": book.token_hash(level)}
         self.write("gpu.json", run)
         self.assertNotIn("its source changed after", self.report())
-        (self.folder / "problem.hpp").write_text("// another problem\n")
+        (self.folder / "problem.hpp").write_text("// another comment\n")
+        book.forget_sources()
+        self.assertNotIn("its source changed after", self.report())
+        (self.folder / "problem.hpp").write_text("struct Another;\n")
+        book.forget_sources()
         self.assertIn("its source changed after", self.report())
 
     def test_of_two_runs_the_newer_counts(self):

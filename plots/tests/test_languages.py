@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from cookbook_plots import book, languages  # noqa: E402
+from cookbook_plots import book, languages
 
 PYTHON = '''
 @jit
@@ -56,13 +56,13 @@ class Lines(unittest.TestCase):
 
 
 def row(name, ms, speed, ours=False):
-    return {"name": name, "ours": ours, "time_ms": {"median": ms}, "tflops": speed, "gbps": None, "source_sha256": "old",
+    return {"name": name, "ours": ours, "time_ms": {"median": ms}, "tflops": speed, "gbps": None, "identity": {"code": None, "tokens": "old"},
             "vs_cookbook": None if ours else {"ratio": speed / 100}}
 
 
 class Tables(unittest.TestCase):
     def document(self, **more):
-        case = {"ladder": "gemm", "size": [4096] * 3, "variant": "NN", "dtype": "bf16", "unit": "TFLOP/s", "flops": 1,
+        case = {"chapter": 8, "ladder": "gemm", "size": [4096] * 3, "variant": "NN", "dtype": "bf16", "unit": "TFLOP/s", "flops": 1,
                 "rows": [row("any_shape", 1, 100, True), row("cuTile", 2, 90), row("cuTile, as shipped", 3, 80),
                          row("CUTLASS, cooperative", 2, 70), row("CUTLASS, ping-pong", 1.5, 75), row("cuBLAS", 1, 110)]}
         return {"comparisons": [case], "versions": {"torch": "2", "cutlass": None}, "date": "2026-01-02",

@@ -91,7 +91,7 @@ class Own(unittest.TestCase):
 
     def test_the_run_that_measured_most_roofs_gives_them(self):
         def run(name, **roofs):
-            known = {key: None for key in h200_run()["roofs"]} | roofs
+            known = dict.fromkeys(h200_run()["roofs"]) | roofs
             return SimpleNamespace(json=on(h200_run(), "NVIDIA L4", roofs=known), roofs_measured=True, file=Path(name))
         few, many = run("few.json", fp64_tflops=1), run("many.json", hbm_copy_gbps=2, l2_gbps=3)
         self.assertEqual(own.measured_roofs("NVIDIA L4", [few, many])[1], "measured, many.json")
@@ -130,7 +130,7 @@ class Own(unittest.TestCase):
         self.assertIn("roofs: data sheet (T4) · not measured: L2, L1 / shared",
                       "\n".join(self.figures["chapter-3-transpose-ceilings"]))
         for level in counted["levels"]:
-            level |= {"counters": None, "source_sha256": None}
+            level |= {"counters": None, "identity": None}
         status, text = self.call(self.write("nothing.json", counted | {"ladder": "unknown"}))
         self.assertEqual((status, self.drawn), (0, []))
         self.assertIn("nothing to draw: no times", text)
@@ -164,7 +164,7 @@ class Memories(unittest.TestCase):
         content = document("digest")
         change(content["runs"][0])
         file.write_text(json.dumps(content))
-        return Results(file.parent, frozenset(["digest"])).headline[(1, "copy")]
+        return Results(file.parent, book.Identities(["digest"])).headline[(1, "copy")]
 
     def test_counted_bytes_and_what_they_are(self):
         run = self.results(lambda run: run["levels"][1]["counters"].update(
@@ -238,7 +238,7 @@ class Bars(unittest.TestCase):
             for median in (2.15, 2.3, 2.6, 3.2, 18, 19.5, 21):
                 content["references"][0]["time_us"] = {"median": median, "q1": median, "q3": median, "n": 9}
                 file.write_text(json.dumps({"runs": [content]}))
-                run = Results(file.parent, frozenset(["digest"])).headline[(1, "copy")]
+                run = Results(file.parent, book.Identities(["digest"])).headline[(1, "copy")]
                 figure = figures.ladder(run, theme)
                 axes, renderer = figure.axes[0], figure.canvas.get_renderer()
                 lines = {axes.transData.transform((line.get_xdata()[0], 0))[0] for line in axes.lines

@@ -14,15 +14,15 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import profile_levels  # noqa: E402
-from cookbook_plots import book, cli, figures, memories, style, tables  # noqa: E402
-from cookbook_plots.results import Results, gpus, traffic  # noqa: E402
+import profile_levels
+from cookbook_plots import book, cli, figures, memories, style, tables
+from cookbook_plots.results import Results, gpus, traffic
 
 LEVEL = "// SPDX-License-Identifier: MIT\n#include \"chapters/01_copy/problem.hpp\"\nint level;\n"
 
 
 def level(name, median, digest, fraction=0.9, previous=None, **more):
-    return {"name": name, "changed": f"what {name} changed", "expect": "", "source_sha256": digest,
+    return {"name": name, "changed": f"what {name} changed", "expect": "", "identity": {"code": None, "tokens": digest},
             "status": "ok", "reason": None, "max_error": 0, "error_bound": 0,
             "time_us": {"median": median, "q1": median * 0.99, "q3": median * 1.01, "n": 9},
             "time_hot_us": None, "gbps": 8e3 / median, "tflops": None, "roof_fraction": fraction,
@@ -73,22 +73,20 @@ class Book(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        for number, name in ((1, "01_copy"), (2, "02_tiling")):
+        for name in ("01_copy", "02_tiling"):
             chapter = self.root / "chapters" / name
             chapter.mkdir(parents=True)
-            (chapter / "ladder.hpp").write_text(f'chapter.title = "{name[3:].title()}: why";\n')
             (chapter / "problem.hpp").write_text("struct Problem;\n")
             (chapter / "level_0.cuh").write_text(LEVEL)
-            (chapter / "README.md").write_text(f"# {name}\n\n{tables.BEGIN}\n{tables.END}\n\nmore\n")
-        (self.root / "chapters/CMakeLists.txt").write_text(
-            "cookbook_chapter(1 01_copy)\ncookbook_chapter(2 02_tiling)\n")
+            (chapter / "README.md").write_text(f"# {name}\n\n{tables.BEGIN}\n{tables.END}\n\nmore\n\n{tables.NEIGHBOURS}\n")
+        (self.root / "chapters/contents.txt").write_text("1 01_copy Copy: why\n2 02_tiling Tiling: why\n")
         (self.root / "README.md").write_text(f"# Book\n{tables.BEGIN}\n{tables.END}\n")
-        self.digest = book.source_hash(self.root / "chapters/01_copy/level_0.cuh", self.root)
+        self.digest = book.token_hash(self.root / "chapters/01_copy/level_0.cuh", self.root)
         self.results = self.root / "plots/results"
-        self.hashes = frozenset([self.digest])
-        original = book.current_hashes
-        book.current_hashes = lambda root=None: self.hashes
-        self.addCleanup(setattr, book, "current_hashes", original)
+        self.identities = book.Identities([self.digest])
+        patch = mock.patch.object(book, "identities", lambda root=None: self.identities)
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def write(self, content, name="chapter-1.json"):
         file = self.results / "h200" / name
@@ -126,7 +124,7 @@ class Drawing(Book):
             self.assertTrue((self.root / "png/h200" / f"{name}-light.png").exists())
         self.assertIn("figures.csv", drawn)
         self.assertIn("| 1 | `coalesced` | 2.2 us |", self.chapter_readme())
-        self.assertTrue(self.chapter_readme().endswith("\n\nmore\n"))
+        self.assertTrue(self.chapter_readme().split(tables.NEIGHBOURS)[0].endswith("\n\nmore\n\n"))
         self.assertNotIn(tables.STALE, self.chapter_readme())
         self.assertIn("| 2 | [Tiling](chapters/02_tiling/README.md) | - |", (self.root / "README.md").read_text())
         self.assertEqual(self.run_cli("--check")[0], 0)
@@ -260,6 +258,74 @@ class Refusals(Book):
         self.assertEqual(status, 1)
         self.assertIn("README.md lacks the lines", text)
 
+    def test_a_chapter_leads_to_the_ones_before_and_after(self):
+        self.run_cli()
+        links = "Next: [2 · Tiling](../02_tiling/README.md) · [all chapters](../../README.md)"
+        self.assertTrue(self.chapter_readme().endswith(f"{tables.NEIGHBOURS}\n{links}\n"))
+        self.assertIn("Previous: [1 · Copy](../01_copy/README.md) · [all", self.chapter_readme("02_tiling"))
+        file = self.root / "chapters/02_tiling/README.md"
+        file.write_text(file.read_text().replace("Previous", "Before"))
+        self.assertEqual(self.run_cli("--check")[0], 1)
+        file.write_text(file.read_text().replace(tables.NEIGHBOURS, ""))
+        self.assertIn("lacks the line <!-- neighbours -->", self.run_cli("--check")[1])
+
+    def test_what_a_level_reached_is_written_beside_its_lesson(self):
+        file = self.root / "chapters/01_copy/README.md"
+        file.write_text("".join(f"<!-- measured copy {name} -->\n" for name in ("strided", "coalesced", "gone"))
+                        + file.read_text())
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertNotIn("**Measured:**", self.chapter_readme(), "without results there is nothing to say")
+        self.write(document(self.digest))
+        self.assertEqual(self.run_cli("--check")[0], 1)
+        self.assertEqual(self.run_cli()[0], 0)
+        self.assertTrue(self.chapter_readme().startswith(
+            "<!-- measured copy strided -->\n**Measured:** 400 GB/s, 10 % of HBM copy.\n"
+            "<!-- measured copy coalesced -->\n"
+            "**Measured:** 3,636 GB/s, 93 % of HBM copy, 9.1 times the previous level.\n"
+            "<!-- measured copy gone -->\n**Measured:** not yet.\n"))
+        self.assertEqual(self.run_cli("--check")[0], 0)
+
+    def quote(self, kernel, page="<!-- quote level_0.cuh sum -->\n", name="README.md"):
+        """Writes a level and a page that quotes it."""
+        (self.root / "chapters/01_copy/level_0.cuh").write_text(kernel)
+        file = self.root / "chapters/01_copy" / name
+        file.write_text((file.read_text() if file.exists() else "") + page)
+
+    def test_a_quote_is_written_and_one_that_drifted_fails(self):
+        kernel = LEVEL + "    // [quote sum]\n    if (i < n) {\n#pragma unroll\n      s += i;\n    }\n    // [end quote]\n"
+        for name in ("README.md", "notes.md"):
+            with self.subTest(name):
+                self.quote(kernel, name=name)
+                self.assertIn("a quote differs", self.run_cli("--check")[1])
+                self.assertEqual(self.run_cli()[0], 0)
+                shown = "<!-- quote level_0.cuh sum -->\n```cuda\nif (i < n) {\n#pragma unroll\n  s += i;\n}\n```\n"
+                self.assertIn(shown, (self.root / "chapters/01_copy" / name).read_text())
+                self.assertEqual(self.run_cli("--check")[0], 0)
+        self.quote(kernel.replace("s += i", "s += 2 * i"), page="")
+        status, text = self.run_cli("--check")
+        self.assertEqual(status, 1)
+        self.assertIn("chapters/01_copy/notes.md: a quote differs from its source", text)
+
+    def test_a_quote_that_cannot_be_right_fails(self):
+        good = "// [quote sum]\nint s;\n// [end quote]\n"
+        for kernel, page, message in (
+                ("int s;\n", "<!-- quote level_0.cuh sum -->\n", "level_0.cuh has no // [quote sum]"),
+                (good, "<!-- quote level_9.cuh sum -->\n", "level_9.cuh has no // [quote sum]"),
+                (good, "", "level_0.cuh: no page quotes sum"),
+                ("// [quote sum]\nint s;\n", "", "without its // [end quote]"),
+                ("int s;\n// [end quote]\n", "", "without its // [end quote]"),
+                (good + good, "", "two quotes are called sum"),
+                ("// [quote sum]\n" + "int s;\n" * 26 + "// [end quote]\n", "", "26 lines"),
+                ("// [quote sum]\n//" + "x" * 99 + "\n// [end quote]\n", "", "of 100 columns")):
+            with self.subTest(message):
+                before = self.chapter_readme()
+                self.run_cli()
+                self.quote(kernel, page)
+                status, text = self.run_cli("--check")
+                self.assertEqual(status, 1)
+                self.assertIn(message, text)
+                (self.root / "chapters/01_copy/README.md").write_text(before)
+
     def test_broken_json_fails(self):
         self.write({})
         (self.results / "h200/chapter-1.json").write_text("{")
@@ -344,21 +410,31 @@ class Stale(Book):
             content = document(None)
             if nothing:
                 for one in content["runs"][0]["levels"]:
-                    del one["source_sha256"]
+                    del one["identity"]
+                    one["source_sha256"] = self.digest  # the form before
             self.write(content)
             self.assertEqual(self.run_cli("--tables-only")[0], 0)
             self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
 
-    def test_the_hash_follows_includes(self):
-        file = self.root / "chapters/01_copy/level_0.cuh"
-        self.assertEqual(self.digest, book.source_hash(file, self.root))
-        (self.root / "chapters/01_copy/problem.hpp").write_text("struct Problem {};\n")
-        self.assertNotEqual(self.digest, book.source_hash(file, self.root))
+    def test_a_level_whose_machine_code_changed_is_marked_and_one_with_another_text_is_not(self):
+        levels = {f"chapter-1/copy/{name}": {"tokens": self.digest, "code": {"1000": "same"}} for name in ("strided", "coalesced")}
+        self.identities = book.Identities([self.digest], {"toolkit": "13.0", "sm_count": 132, "levels": levels})
+        content = document("0" * 16)
+        for code, marked in (("same", False), ("other", True), (None, True)):
+            for one in content["runs"][0]["levels"]:
+                one["identity"]["code"] = code
+            self.write(content)
+            self.assertEqual(self.run_cli("--tables-only")[0], 0)
+            self.assertEqual(tables.STALE in self.chapter_readme(), marked, code)
 
-    def test_the_hash_is_that_of_the_concatenated_sources(self):
-        import hashlib
-        expected = hashlib.sha256((LEVEL + "struct Problem;\n").encode()).hexdigest()
-        self.assertEqual(self.digest, expected)
+    def test_where_a_figure_is_from_does_not_change_it(self):
+        content = document(self.digest)
+        self.write(content)
+        self.assertEqual(self.run_cli()[0], 0)
+        for one in content["runs"][0]["levels"]:
+            one["identity"]["code"], one["launches"] = "0123", {"launches": [], "tensor_maps": []}
+        self.write(content)
+        self.assertEqual(self.run_cli("--check")[0], 0)
 
 
 class Choosing(Book):
@@ -368,7 +444,7 @@ class Choosing(Book):
         new["runs"][0]["levels"][1]["time_us"]["median"] = 2.0
         self.write(new, "a.json")
         self.write(old, "b.json")
-        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
         self.assertEqual(run.levels[1].time(), 2.0)
 
     def test_of_several_sizes_the_ladders_own_stands_for_it(self):
@@ -383,7 +459,7 @@ class Choosing(Book):
                 run["levels"][1]["claims"] = [claim]
                 runs.append(run)
             self.write({"schema": 1, "runs": runs})
-            return Results(self.results / "h200", self.hashes).headline[(1, "copy")].size
+            return Results(self.results / "h200", self.identities).headline[(1, "copy")].size
 
         self.assertEqual(headline_size(1000), (1000,))
         self.assertEqual(headline_size(4000), (4000,))
@@ -423,7 +499,7 @@ class Choosing(Book):
     def test_a_figure_of_one_chapter_holds_its_title_and_foot(self):
         self.write(document(self.digest))
         with style.Theme("light") as theme:
-            results = Results(self.results / "h200", self.hashes)
+            results = Results(self.results / "h200", self.identities)
             figure = figures.book_roofline(results, book.chapters(self.root), theme)
             renderer = figure.canvas.get_renderer()
             for text in figure.texts + [figure._suptitle]:
@@ -434,18 +510,18 @@ class Choosing(Book):
         self.write(document(self.digest))
         self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [1000],
                                                "bytes": {"dram": 12e6}}]}, "profile-1.json")
-        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], 9000 * 32 / 64000)
         self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
 
     def profiled(self, **more):
         self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [1000], **more}]},
                    "profile-1.json")
-        return Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        return Results(self.results / "h200", self.identities).headline[(1, "copy")]
 
     def test_energy_per_launch_is_a_column_where_it_was_measured(self):
         self.write(document(self.digest))
-        self.assertNotIn("energy", tables.ladder_table(Results(self.results / "h200", self.hashes).headline[(1, "copy")]))
+        self.assertNotIn("energy", tables.ladder_table(Results(self.results / "h200", self.identities).headline[(1, "copy")]))
         energy = {"joules": 0.0125, "us": 25, "watts": 500}
         lines = tables.ladder_table(self.profiled(bytes={"dram": 12e6}, energy=energy)).splitlines()
         self.assertEqual([line.split("|")[-2].strip() for line in lines[:5]], ["energy", "---:", "-", "12.5 mJ", ""])
@@ -471,7 +547,7 @@ class Choosing(Book):
                                      ("wgmma fp8", "TFLOP/s", [])):
             run["roof"] = roof
             self.write(content)
-            found = Results(self.results / "h200", self.hashes).headline[(2, "gemm")]
+            found = Results(self.results / "h200", self.identities).headline[(2, "gemm")]
             self.assertEqual((found.unit, found.ceilings()), (unit, ceilings))
             if ceilings:
                 status, text = self.run_cli()
@@ -487,7 +563,7 @@ class Choosing(Book):
         shared = copy.deepcopy(run) | {"ladder": "shared", "roof": "shared memory"}
         content["runs"].append(shared)
         self.write(content, "chapter-0.json")
-        results = Results(self.results / "h200", self.hashes)
+        results = Results(self.results / "h200", self.identities)
         text = tables.chapter_text(book.ChapterInfo(0, "00_roofs", "Roofs"), results, {})
         self.assertEqual(text.count("| --- |"), 1)
         self.assertIn("| `l2` | L2 again and again | 20.0 us | 400 GB/s | 8,000 GB/s |", text)
@@ -516,7 +592,7 @@ class Choosing(Book):
             one = next(level for level in content["runs"][0]["levels"] if level["name"] == name)
             one["counters"] = counters
         self.write(content)
-        run = Results(self.results / "h200", self.hashes).headline[(2, "gemm")]
+        run = Results(self.results / "h200", self.identities).headline[(2, "gemm")]
         tiles, problem = 8 * 16, run.json["problem"]
         expected = tiles * (256 * 4096 + 128 * 128) * 2
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], expected / problem["bytes"])
@@ -524,7 +600,7 @@ class Choosing(Book):
         # Partial sums: as many at any K.
         content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = stored
         self.write(content)
-        run = Results(self.results / "h200", self.hashes).headline[(2, "gemm")]
+        run = Results(self.results / "h200", self.identities).headline[(2, "gemm")]
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], (expected + tiles * 128 * 128 * 2) / problem["bytes"])
 
     def simt(self, content, name="chapter-1.json"):
@@ -534,7 +610,7 @@ class Choosing(Book):
         (folder / name).write_text(json.dumps(content))
 
     def loads_of_the_first_level(self):
-        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
         counted = run.levels[0].counted
         return counted and counted.values["global_load_sectors"]
 
@@ -585,14 +661,14 @@ class Choosing(Book):
         content = document(self.digest)
         counters = [level.pop("counters") for level in content["runs"][0]["levels"]]
         self.write(content)
-        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
         self.assertEqual(traffic(run, run.levels[0]), (None, ""))
         for level, values in zip(content["runs"][0]["levels"], counters):
             level["counters"] = values
         content["runs"][0]["backend"] = "simt"
         (self.results / "simt").mkdir()
         (self.results / "simt/chapter-1.json").write_text(json.dumps(content))
-        run = Results(self.results / "h200", self.hashes).headline[(1, "copy")]
+        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
         factor, origin = traffic(run, run.levels[0])
         self.assertAlmostEqual(factor, 9000 * 32 / 64000)
         self.assertIn("SIMT", origin)
@@ -614,7 +690,7 @@ class Choosing(Book):
 
         def row(name, median, ours=False, ratio=None):
             return {"name": name, "ours": ours, "time_ms": {"median": median}, "gbps": 100 / median, "tflops": None,
-                    "source_sha256": self.digest if ours else None, "vs_cookbook": ratio and {"ratio": ratio}}
+                    "identity": {"code": None, "tokens": self.digest} if ours else None, "vs_cookbook": ratio and {"ratio": ratio}}
         case = {"chapter": 1, "ladder": "copy", "size": [1000], "dims": ["n"], "dtype": "f32", "variant": "", "flops": 0,
                 "bytes": 1e8, "unit": "GB/s", "skipped": {}, "rows": [row("coalesced", 1, True), row("Triton", 2, ratio=0.5)]}
         self.write({"schema": 1, "date": "2026-01-02T00:00:00Z", "device": {"name": "NVIDIA H200"},
@@ -629,9 +705,9 @@ class Choosing(Book):
         """A book whose chapter 10 has a ladder, and what was compared: lengths of compare.json and of attention.json."""
         folder = self.root / "chapters/10_attention"
         folder.mkdir(exist_ok=True)
-        (folder / "README.md").write_text(f"# 10\n\n{tables.BEGIN}\n{tables.END}\n")
-        with (self.root / "chapters/CMakeLists.txt").open("a") as file:
-            file.write("cookbook_chapter(10 10_attention)\n")
+        (folder / "README.md").write_text(f"# 10\n\n{tables.BEGIN}\n{tables.END}\n{tables.NEIGHBOURS}\n")
+        with (self.root / "chapters/contents.txt").open("a") as file:
+            file.write("10 10_attention Attention\n")
         content = document(self.digest)
         run = content["runs"][0]
         run.update(chapter=10, ladder="prefill", roof="wgmma bf16", references=[])
@@ -645,9 +721,9 @@ class Choosing(Book):
                             "chapter": 10, "ladder": named, "size": [1, 2, 2, n, n, 128], "dims": list("abcdef"),
                             "dtype": "bf16", "variant": mask, "flops": 1e12, "bytes": 1, "unit": "TFLOP/s", "skipped": {},
                             "rows": [{"name": "coalesced", "ours": True, "time_ms": {"median": 2, "q1": 2, "q3": 2},
-                                      "tflops": 500, "source_sha256": self.digest, "vs_cookbook": None},
+                                      "tflops": 500, "identity": {"tokens": self.digest}, "vs_cookbook": None},
                                      {"name": "cuDNN", "ours": False, "time_ms": {"median": 2.5, "q1": 2, "q3": 3},
-                                      "tflops": 400, "source_sha256": None, "vs_cookbook": {"ratio": ratio}}]}
+                                      "tflops": 400, "identity": None, "vs_cookbook": {"ratio": ratio}}]}
                             for n in newer for mask, ratio in (("full", 0.8 if n < 4096 else 0.5), ("causal", 0.4))]},
                        "compare.json")
         if older:
@@ -690,7 +766,7 @@ class Choosing(Book):
         self.assertIn(f"| 1 x 64 x 8 x 1 x 8,192 x 128 bf16 | 1,224 (0.857x) {tables.STALE} | 1,458 |", readme)
         self.assertIn("Its date and commit were not recorded.", readme)
         self.assertNotIn("beside the libraries", self.chapter_readme())
-        case["levels"][0]["source_sha256"] = self.digest
+        case["levels"][0]["identity"] = {"code": None, "tokens": self.digest}
         self.write(decode | {"date": "2026-01-02T00:00:00Z", "commit": "abc", "versions": {"torch": "2.11"}},
                    "attention-decode.json")
         self.assertEqual(self.run_cli("--tables-only")[0], 0)
@@ -727,7 +803,7 @@ class Choosing(Book):
                         "comparisons": [{"chapter": 1, "ladder": "copy", "size": [n], "dims": ["n"], "dtype": "f32",
                                          "variant": "", "flops": 0, "bytes": 1, "unit": "GB/s", "skipped": {}, "rows": [
                                              {"name": name, "ours": False, "time_ms": {"median": 1}, "gbps": 1234,
-                                              "tflops": None, "source_sha256": None, "vs_cookbook": None}
+                                              "tflops": None, "identity": None, "vs_cookbook": None}
                                              for name in ("Triton", "cudaMemcpy")]} for n in sizes]}, "compare.json")
             self.assertEqual(self.run_cli()[0], 0)
             return (self.root / "figures/h200/chapter-1-sweep-copy-light.svg").read_text()
@@ -742,7 +818,7 @@ class Choosing(Book):
         content = document(self.digest)
         content["runs"][0]["backend"] = "simt"
         self.write(content)
-        self.assertEqual(Results(self.results / "h200", self.hashes).headline, {})
+        self.assertEqual(Results(self.results / "h200", self.identities).headline, {})
 
 
 class ProfileScript(unittest.TestCase):

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import shapes  # noqa: E402
+import shapes
 
 
 def timed(name, microseconds):

@@ -4,15 +4,17 @@
 
 Speed figures live in results and the tables generated from them; one in a comment goes stale.
 What nvcc compiles includes no library that its host pass may fail to compile (HOST_LIBRARIES).
-common/ depends on no chapter, and no chapter before 11 on chapter 11 (LAYERS).
+A file includes only what docs/rooms.json allows its folder (rooms.py).
 No ladder changes a level by its index. A sidebar program does not ignore its arguments.
 Usage: check_sources.py [FILE...]   (default: every tracked or new source of the repository)
 """
 import re
 import subprocess
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
+
+import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("*.hpp", "*.cpp", "*.cu", "*.cuh", "*.cmake", "CMakeLists.txt", "*.py", "*.sh", "run",
@@ -36,9 +38,6 @@ BY_INDEX = re.compile(r"\blevels\s*(?:\[|\.(?:at|front|back)\b)[^;=]*")  # in a 
 # Compiled through nvcc they have failed with one host compiler and not with another.
 HOST_LIBRARIES = ("fmt/", "gtest/", "gmock/", "CLI/", "nlohmann/json.hpp")
 HOST_SOURCES = {"main.cu", "libraries.cu"}  # compiled as C++, see common/cmake/chapter.cmake
-# (files whose names begin so, what they may not include)
-LAYERS = [(re.compile(r"common/"), "chapters/"), (re.compile(r"(common|chapters|capstones)/"), "tools/"),
-          (re.compile(r"chapters/(0\d|10)_"), "chapters/11_autotuning/")]
 CHAPTER_TARGET = re.compile(r"\bchapter-\d+")
 
 
@@ -47,7 +46,7 @@ def is_compiled_by_nvcc(path):
     return path.suffix == ".cuh" or path.name == "ladder.hpp" or path.suffix == ".cu" and path.name not in HOST_SOURCES
 
 
-@lru_cache(maxsize=None)
+@cache
 def includes(file):
     return INCLUDE.findall(file.read_text(encoding="utf-8"))
 
@@ -87,9 +86,7 @@ def speed_figures(text):
 
 def wrong_layers(text, name):
     """What a file called `name` (from the root) includes or links and must not depend on."""
-    for layer, above in LAYERS:
-        if layer.match(name):
-            yield from (file for _, file in INCLUDE.findall(text) if file.startswith(above))
+    yield from (included for _, included in rooms.crossed(text, name))
     if name.startswith(("common/", "tools/")) and name.endswith(("CMakeLists.txt", ".cmake")):
         yield from CHAPTER_TARGET.findall(text)
 

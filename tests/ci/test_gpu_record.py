@@ -11,10 +11,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import gpu_record  # noqa: E402
-import recompile  # noqa: E402
+import gpu_record
+import recompile
 
 RUN = """case "$*" in
   test) echo "98% tests passed, 1 tests failed out of 50"; echo " 3/9 Test #3: a.b ....***Skipped 0.1 sec"

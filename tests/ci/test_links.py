@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """check_links.py on small projects that CMake writes for Ninja."""
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import check_links  # noqa: E402
+import check_links
 
 LISTS = """cmake_minimum_required(VERSION 3.25)
 project(links LANGUAGES CXX)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
 """tests/mutate on a project of one function (tests/mutation/toy), and what its operators do to a text."""
-import importlib.machinery
-import importlib.util
 import json
 import shutil
 import subprocess

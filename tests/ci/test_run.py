@@ -22,13 +22,14 @@ class Scripts(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
         shutil.copy(ROOT / "run", self.root / "run")
+        shutil.copytree(ROOT / "tools/command", self.root / "tools/command")
         for tool in ("ninja", "addr2line"):  # nothing is missing, and nothing is built
             self.script(f"bin/{tool}", "exit 0")
         self.script("bin/apt-get", "exit 1")  # and if something were, it would not be installed here
         self.compiler("12.2.0")
         self.cmake("3.25.1")
         (self.root / "chapters").mkdir()
-        (self.root / "chapters/CMakeLists.txt").write_text("cookbook_chapter(0 a)\ncookbook_chapter(11 b)\n")
+        (self.root / "chapters/contents.txt").write_text("0 a A\n11 b B: why\n")
         (self.root / "build/simt").mkdir(parents=True)
         (self.root / "build/simt/CMakeCache.txt").touch()
         for chapter, status in ((0, 3), (11, 0)):
@@ -250,6 +251,7 @@ class Run(Scripts):
         shutil.copy(ROOT / "docs/build.sh", self.root / "docs/build.sh")
         shutil.copytree(ROOT / "plots", self.root / "plots",
                         ignore=shutil.ignore_patterns("results", "figures", "tests", "__pycache__"))
+        shutil.copytree(ROOT / "tools/identity", self.root / "tools/identity", ignore=shutil.ignore_patterns("__pycache__"))
         before = sorted(self.root.rglob("*"))
         own = [(verb, "./run " + verb) for verb in ("setup", "build", "exercise", "test", "sanitize", "report", "new")]
         for verb, word in (("docs", "site"), ("profile", "--ladder"), ("plots", "--results"), ("compare", "--quick"), *own):
@@ -285,8 +287,7 @@ class Run(Scripts):
 
     def missing(self, user="1000"):
         """Something is missing, for a user who is not root and has sudo."""
-        self.script("bin/g++", 'case "$*" in -dumpfullversion) echo 12.2.0;; *) cat >"$0.in"; '
-                               '! grep -q CLI11_HERE "$0.in" && ! grep -q CLI/CLI "$0.in";; esac')
+        self.script("bin/g++", 'case "$*" in -dumpfullversion) echo 12.2.0;; *) cat >/dev/null; echo libcli11-dev;; esac')
         self.script("bin/id", f"echo {user}")
         self.script("bin/sudo", f'echo "sudo $*" >>"{self.root}/sudo.log"; while [ $# -gt 0 ]; do '
                                 'case "$1" in -n | env | true) shift;; *=*) shift;; *) break;; esac; done; "$@"')
@@ -609,7 +610,7 @@ class Sanitize(Scripts):
         self.assertEqual((done.returncode, done.stdout.count("ok    chapter 3 ")), (0, 4))
 
     def test_without_a_chapter_it_fails(self):
-        (self.root / "chapters/CMakeLists.txt").write_text("chapter(3 renamed)\n")
+        (self.root / "chapters/contents.txt").write_text("")
         done = self.sanitize()
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("lists no chapter: nothing was checked", done.stderr)
@@ -680,14 +681,29 @@ class Ci(Scripts):
         self.script("docs/build.sh", "exit 0")
         self.script("plots/run.sh", "exit 0")
 
-    def steps(self):
+    def steps(self, *arguments):
         """What became of the two steps that need no build, and all the output."""
-        done = subprocess.run(["bash", self.root / ".ci/run"], env=self.environment(None), capture_output=True,
-                              text=True)
+        done = subprocess.run(["bash", self.root / ".ci/run", *arguments], env=self.environment(None),
+                              capture_output=True, text=True)
         return ["--- ok: Format" in done.stdout, "--- ok: Shell scripts" in done.stdout], done.stdout
 
     def test_they_pass(self):
         self.assertEqual(self.steps()[0], [True, True])
+
+    def test_the_half_that_needs_no_nvcc(self):
+        self.script("bin/nvcc", "exit 1")
+        (self.root / "bin/nvcc").chmod(0o644)
+        passed, out = self.steps("cpu")
+        self.assertEqual(passed, [True, True])
+        for title in ("Tests", "Checks of the checks", "No executable", "Documentation", "Figures", "Python"):
+            self.assertIn(f"\n=== {title}", out)
+        self.assertNotIn("nvcc", out)
+        self.assertRegex(out.splitlines()[-1], r"^\d+ passed, \d+ failed$")
+        self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, or nothing; got 'gpu'\n")
+
+    def test_what_ruff_finds_fails(self):
+        self.script("bin/ruff", "echo a.py: F401; exit 1")
+        self.assertIn("a.py: F401\n--- FAILED: Python", self.steps()[1])
 
     def test_a_warning_in_the_log_of_the_kernels_fails(self):
         title = "Kernels and tests compiled by nvcc"

@@ -7,13 +7,15 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import check_sources  # noqa: E402
+import check_sources
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
+import make_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDEBARS = "plots/results/h200/sidebars/"
 
-# Chapter, figure as its README quotes it, file, how its line in the file begins; the figure is the line's last number,
+# Chapter, figure as its README or notes.md quotes it, file, how its line in the file begins; the figure is the line's last number,
 # rounded.
 QUOTES = [
     ("08_persistent", "678", "chapter-8-grouped.txt", "one persistent launch"),
@@ -35,9 +37,9 @@ class Quotes(unittest.TestCase):
     def test_a_quoted_figure_is_in_the_recorded_output(self):
         for chapter, quoted, file, line in QUOTES:
             with self.subTest(file=file, quoted=quoted):
-                readme = (ROOT / "chapters" / chapter / "README.md").read_text()
-                self.assertIn(SIDEBARS + file, readme)
-                self.assertIn(quoted, readme)
+                text = "".join(page.read_text() for page in (ROOT / "chapters" / chapter).glob("*.md"))
+                self.assertIn(SIDEBARS + file, text)
+                self.assertIn(quoted, text)
                 self.assertTrue(says((ROOT / SIDEBARS / file).read_text(), quoted, line))
 
     def test_another_figure_is_not(self):
@@ -47,7 +49,7 @@ class Quotes(unittest.TestCase):
         self.assertFalse(says(text, "678", "a launch a product"))
 
     def test_every_recorded_output_is_cited(self):
-        texts = "".join(file.read_text() for file in [*ROOT.glob("chapters/*/README.md"), *ROOT.glob("docs/*.md")])
+        texts = "".join(file.read_text() for file in [*ROOT.glob("chapters/*/*.md"), *ROOT.glob("docs/*.md")])
         files = sorted((ROOT / SIDEBARS).glob("*.txt"))
         self.assertTrue(files)
         for file in files:
@@ -63,12 +65,30 @@ class Notebook(unittest.TestCase):
         self.assertIn("test", commands)
         known = set(re.findall(r"^\./run (\w+)", subprocess.run(["./run", "help"], cwd=ROOT, capture_output=True, text=True,
                                                                  check=True).stdout, flags=re.MULTILINE))
-        chapters = set(re.findall(r"cookbook_chapter\((\d+) ", (ROOT / "chapters/CMakeLists.txt").read_text()))
+        chapters = {line.split()[0] for line in (ROOT / "chapters/contents.txt").read_text().splitlines()}
         for command in commands:
             self.assertTrue(command in {"", "--print-backend"} | known | chapters, command)
         for source in ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]:
             plain = "\n".join(line for line in source.split("\n") if not line.startswith("!"))
             compile(plain, "cell", "exec")
+
+
+class Habits(unittest.TestCase):
+    def test_the_change_log_begins_with_the_version(self):
+        version = (ROOT / "VERSION").read_text().strip()
+        self.assertRegex(version, r"^\d+\.\d+\.\d+$")
+        self.assertEqual(re.search(r"^## (\S+) - ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1], version)
+
+    def test_pre_commit_has_the_tools_of_ci(self):
+        hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+        self.assertIn(f"[{(ROOT / '.ci/ruff.txt').read_text().strip()}]", hooks)
+        self.assertIn("[clang-format==14.", hooks)  # .ci/run takes clang-format-14 first
+
+    def test_ten_first_levels(self):
+        page = (ROOT / "docs/first_levels.md").read_text()
+        self.assertEqual(re.findall(r"^### (\d+)\. ", page, re.MULTILINE), [str(n) for n in range(1, 11)])
+        for row in ("ladder", "idea", "files", "claims"):
+            self.assertEqual(page.count(f"\n| {row} |"), 10, row)
 
 
 def misnamed(stem, names):
@@ -156,7 +176,7 @@ FORBIDDEN_IN = ("*.md", "common/device/*.cuh", "chapters/*.cuh",
                 *(f"{folder}/*.{suffix}" for suffix in ("hpp", "cpp", "cu")
                   for folder in ("chapters", "common/bench", "common/harness", "common/backend", "tools/grading")),
                 # The products of its intrinsics are of two numbers; the slots of its clocks are no stages.
-                ":!common/backend/simt/intrinsics.hpp", ":!common/backend/simt/races.hpp")
+                ":!common/backend/simt/language/intrinsics.hpp", ":!common/backend/simt/tracer/races.hpp")
 
 
 def prose(markdown):
@@ -202,27 +222,104 @@ def long_lines(markdown, most=100):
     return [number for number, line in prose(markdown) if len(line.rstrip()) > most]
 
 
-class Words(unittest.TestCase):
-    def files(self, *globs):
-        listed = subprocess.run(["git", "ls-files", "-z", "--", *globs], cwd=ROOT, check=True, capture_output=True,
-                                text=True).stdout
-        files = [ROOT / name for name in listed.split("\0") if name]
-        self.assertTrue(files)
-        return files
+LONGEST = 3000  # words of a chapter's README outside its results
+RESULTS = re.compile(r"<!-- results -->.*?<!-- /results -->", re.DOTALL)
+PARTS = ("## What you will learn", "## Results", "## Exercises", "## What would you try next?")
+HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
+LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 
+
+def lesson_problems(readme, level_files):
+    """What a chapter's README lacks: the order of its parts, a link to every level's file; or that it is too long."""
+    outside = RESULTS.sub("", readme)
+    words = len(outside.split())
+    if words > LONGEST:
+        yield f"{words} words outside its results; at most {LONGEST}: details belong into notes.md"
+    headings = [line for line in re.sub(r"^```.*?^```", "", readme, flags=re.MULTILINE | re.DOTALL).split("\n")
+                if line.startswith("## ")]
+    if [heading for heading in headings if heading in PARTS] != list(PARTS):
+        yield f"its parts are not {', '.join(PARTS)}"
+    elif headings.index(PARTS[1]) < 2 or headings[0] != PARTS[0] or headings[-1] != PARTS[-1]:
+        yield "the lesson does not stand between what one will learn and the results"
+    elif readme.index("<!-- results -->") < readme.index(PARTS[1]):
+        yield "its results stand before the heading Results"
+    if "<!-- quote " not in outside:
+        yield "it quotes no line of a kernel"
+    yield from (f"it does not link to {name}" for name in level_files if f"]({name})" not in outside)
+
+
+def dead_links(file, text):
+    """The links of a page to files and headings that are not there."""
+    for target in LINK.findall(re.sub(r"^```.*?^```|`[^`\n]*`", "``", text, flags=re.MULTILINE | re.DOTALL)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, fragment = target.partition("#")
+        other = (file.parent / path).resolve() if path else file
+        if not other.exists():
+            yield f"{target} is not there"
+        elif fragment and fragment not in map(make_pages.slug, HEADING.findall(text if other == file else other.read_text())):
+            yield f"{target}: no such heading"
+
+
+class Lessons(unittest.TestCase):
+    GOOD = ("# 1\n\n## What you will learn\n\nA [level](level_0_a.cuh).\n\n## The levels\n\n<!-- quote level_0_a.cuh a -->\n\n"
+            "## Results\n\n<!-- results -->\n<!-- /results -->\n\n## Exercises\n\n## What would you try next?\n")
+
+    def test_a_readme_is_a_lesson(self):
+        for folder in sorted(ROOT.glob("chapters/[0-9]*")):
+            with self.subTest(folder.name):
+                levels = [file.name for file in sorted(folder.glob("*level_*.cuh"))]
+                self.assertTrue(levels)
+                self.assertEqual(list(lesson_problems((folder / "README.md").read_text(), levels)), [])
+
+    def test_what_is_no_lesson_is_found(self):
+        self.assertEqual(list(lesson_problems(self.GOOD, ["level_0_a.cuh"])), [])
+        results = "<!-- results -->\n" + "word " * 4000
+        self.assertEqual(list(lesson_problems(self.GOOD.replace("<!-- results -->", results), ["level_0_a.cuh"])), [])
+        for text in (self.GOOD + "word " * 3000, self.GOOD.replace("## Exercises\n", ""),
+                     self.GOOD.replace("## The levels\n", ""), self.GOOD + "## Sidebars\n",
+                     self.GOOD.replace("## Results", "## The levels").replace("## The levels", "## Results", 1),
+                     self.GOOD.replace("# 1\n", "# 1\n\n<!-- results -->\n"),
+                     self.GOOD.replace("<!-- quote ", "<!-- "), self.GOOD.replace("(level_0_a.cuh)", "(level_1.cuh)")):
+            with self.subTest(text[:200]):
+                self.assertTrue(list(lesson_problems(text, ["level_0_a.cuh"])))
+
+    def test_links_lead_somewhere(self):
+        found = [f"{file.relative_to(ROOT)}: {problem}" for file in tracked("*.md") for problem in
+                 dead_links(file, file.read_text())]
+        self.assertEqual(found, [], "\n" + "\n".join(found))
+
+    def test_a_dead_link_is_found(self):
+        text = "# A b\n\n## `c`, d: e?\n\n"
+        for link, problems in (("#c-d-e", 0), ("#a-b", 0), ("#c", 1), ("docs/adding.md", 0), ("docs/adding.md#a-chapter", 0),
+                               ("docs/adding.md#gone", 1), ("docs/gone.md", 1), ("https://gone", 0)):
+            with self.subTest(link):
+                self.assertEqual(len(list(dead_links(ROOT / "README.md", f"{text}[x]({link})\n"))), problems)
+
+
+def tracked(*globs):
+    """The files of the repository that match, of which there must be some."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--", *globs], cwd=ROOT, check=True, capture_output=True,
+                            text=True).stdout
+    files = [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    assert files, globs
+    return files
+
+
+class Words(unittest.TestCase):
     def test_one_word_for_one_thing(self):
-        found = [f"{file.relative_to(ROOT)}:{number}: '{word}'; say: {instead}" for file in self.files(*FORBIDDEN_IN)
+        found = [f"{file.relative_to(ROOT)}:{number}: '{word}'; say: {instead}" for file in tracked(*FORBIDDEN_IN)
                  for number, word, instead in forbidden(file.read_text(), file.suffix)]
         self.assertEqual(found, [], "\n" + "\n".join(found))
 
     def test_lines_wrap_at_100_columns(self):
-        found = [f"{file.relative_to(ROOT)}:{number}" for file in self.files("*.md")
+        found = [f"{file.relative_to(ROOT)}:{number}" for file in tracked("*.md")
                  for number in long_lines(file.read_text())]
         self.assertEqual(found, [])
 
     def test_microseconds_are_us(self):
         """As the programs print them, whose output is ASCII."""
-        found = [str(file.relative_to(ROOT)) for file in self.files("*.md", "*.py", "*.cpp", "*.hpp", "*.cu", "*.cuh", "*.svg")
+        found = [str(file.relative_to(ROOT)) for file in tracked("*.md", "*.py", "*.cpp", "*.hpp", "*.cu", "*.cuh", "*.svg")
                  if re.search("[\u00b5\u03bc]s\\b", file.read_text())]
         self.assertEqual(found, [])
 

@@ -112,11 +112,11 @@ class AssignmentFile(unittest.TestCase):
         self.assertIn("'colour'", self.wrong(colour="red"))
         self.assertIn("no step 'style'", self.wrong(points={"style": 3}))
         self.assertIn("those of its tiers", self.wrong(points={"speed": 3}))
-        for text, speed in {"`size`": {}, "unknown field 'colour'": {"size": [1], "colour": 1},
+        for text, table in {"`size`": {}, "unknown field 'colour'": {"size": [1], "colour": 1},
                             "`roof`": {"size": [1], "roof": "thatched"}, "is no tier": {"size": [1], "tiers": [{"points": 1}]},
                             "no file": {"size": [1], "baseline": {"file": "../../etc/passwd", "level": "x"}},
                             "`samples`": {"size": [1], "samples": 1}}.items():
-            self.assertIn(text, self.wrong(speed=speed))
+            self.assertIn(text, self.wrong(speed=table))
         self.assertIn("no limit 'time'", self.wrong(limits={"time": 3}))
         self.assertIn("whole numbers", self.wrong(hidden_sizes=[[1.5, 2]]))
         self.assertIn("no file", self.wrong(file="other.cuh"))

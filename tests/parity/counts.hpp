@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "tests/parity/cases.hpp"
 
 namespace cookbook::parity {

@@ -28,7 +28,7 @@ const tune::Space& attention_space() { return none(); }
 #endif
 
 int main(int argc, char** argv) {
-  cookbook::Chapter chapter = cookbook::COOKBOOK_CHAPTER();
+  cookbook::Chapter chapter = cookbook::headed(cookbook::COOKBOOK_CHAPTER());
 #ifdef COOKBOOK_WRONG_FILE
   chapter.exercises.push_back(cookbook::make_any_level<cookbook::COOKBOOK_WRONG_LEVEL>());
 #endif

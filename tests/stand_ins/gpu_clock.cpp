@@ -11,7 +11,7 @@
 #include <chrono>
 #include <thread>
 
-#include "common/backend/simt/host_access.hpp"
+#include "common/backend/observe.hpp"
 
 namespace cookbook::grading {
 namespace {
@@ -26,10 +26,11 @@ void forget_persisting_lines() {}
 Bracket time_cold(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   launches = 0;
-  simt::set_launch_observer(
-      [](const void* kernel, const LaunchConfig*) { launches += kernel != nullptr ? 1 : 0; });
+  set_observer({.launch = [](const void* kernel, const LaunchConfig*) {
+    launches += kernel != nullptr ? 1 : 0;
+  }});
   work();
-  simt::set_launch_observer(nullptr);
+  set_observer({});
   static bool longer = false;
   longer = !longer;
   const double us = kLaunchUs * (launches == 6 && longer ? 7 : launches);

@@ -168,7 +168,7 @@ def build_program(compiler, sources, folder, jobs):
                 work.append((mode, target, pool.submit(compiler.compile, rewrite(text, mode == "traced"), source,
                                                        mode, target)))
         try:
-            for mode, target, future in work:
+            for _, _, future in work:
                 ignored |= {tuple(entry) for entry in future.result()}
         finally:
             for _, _, future in work:

@@ -15,7 +15,7 @@ OWN = (f"{PROGRAM}/", str(Path(__file__).resolve().parents[2] / "common") + "/")
 RUNTIME = "::cookbook::simt::program::"
 UNTRACED = '__attribute__((no_sanitize("thread"), no_sanitize_coverage))'
 NOINLINE = "__attribute__((noinline))"
-RED_ZONE_BYTES = 256  # as in common/backend/simt/language.hpp
+RED_ZONE_BYTES = 256  # as in common/backend/simt/language/language.hpp
 
 TOKEN = re.compile(r"""
     (?P<marker>^\#[^\n]*)                                              # line marker or pragma
@@ -456,13 +456,13 @@ class Rewriter:
             i -= 1
         head.reverse()
         if "namespace" in head:
-            return "namespace", head
+            return "namespace"
         if head[:1] == ["extern"] and len(head) == 2:
-            return "namespace", head
+            return "namespace"
         if any(word in head for word in ("class", "struct", "union", "enum")) and ")" not in head[-2:] \
                 and "=" not in head and head[-1:] != ["("]:
-            return "class", head
-        return "function", head
+            return "class"
+        return "function"
 
     def rewrite(self):
         scopes = []  # (kind, whether it is device code)
@@ -474,7 +474,7 @@ class Rewriter:
             kind = scopes[-1][0] if scopes else "namespace"
             in_device = scopes[-1][1] if scopes else False
             if text == "{":
-                what, head = self.scope_of_brace(at) if kind != "function" else ("function", [])
+                what = self.scope_of_brace(at) if kind != "function" else "function"
                 device = in_device or (what == "function" and device_head is not None)
                 scopes.append((what, device))
                 if what == "function":
@@ -497,7 +497,7 @@ class Rewriter:
                     self.host_words[self.declaration_start(at)] = True
                     device_head = None
             at += 1
-        for i, token in enumerate(self.tokens):
+        for token in self.tokens:
             if token.own and token.kind == "name" and token.text in WORDS:
                 token.text = NOINLINE if token.text in ("__global__", "__noinline__") else ""
         if self.cooperative:
@@ -541,7 +541,7 @@ class Rewriter:
         """A kernel must keep its type: `(void*)kernel` -> `kernel`."""
         if self.text(at + 1) != "(":
             return
-        i, close, depth = at + 2, self.match(at + 1), 0
+        i, close = at + 2, self.match(at + 1)
         while i < close:
             if self.text(i) == "(" and self.text(i + 1) in ("void", "const") and \
                     {self.text(k) for k in range(i + 1, self.match(i))} <= {"void", "const", "*"}:

@@ -8,7 +8,7 @@ import re
 import struct
 import subprocess
 
-# The device interface of the SIMT backend (common/backend/simt/language.hpp, units/), demangled.
+# The device interface of the SIMT backend (common/backend/simt/language/language.hpp, units/), demangled.
 DEVICE = re.compile(r"""
   (?: threadIdx | blockIdx | blockDim | gridDim
   | cookbook::detail::launch_kernel\(.*

@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/host_access.hpp"
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/host_access.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "tools/grading/buffers.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/message.hpp"
@@ -70,9 +71,9 @@ json run_task(const json& task) {
     return end(Fault::unsupported, "unsupported: " + support.reason);
   }
   Buffers own(*problem, variant);
-  simt::set_launch_observer([](const void*, const LaunchConfig* launched) {
+  set_observer({.launch = [](const void*, const LaunchConfig* launched) {
     simt::open_device_memory(launched != nullptr);
-  });
+  }});
   simt::open_device_memory(false);
   CheckResult check;
   bool recording = false;
@@ -108,7 +109,7 @@ json run_task(const json& task) {
     if (recording) result["trace"] = trace_json(simt::stop_trace());
   }
   simt::open_device_memory(true);
-  simt::set_launch_observer(nullptr);
+  set_observer({});
   return end(check.fault, check.reason);
 }
 

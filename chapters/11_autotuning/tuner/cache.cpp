@@ -14,19 +14,19 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "common/harness/result.hpp"
-#include "common/harness/sha256.hpp"
+#include "chapters/11_autotuning/tuner/text_hash.hpp"
+#include "common/harness/tokens.hpp"
 
 namespace cookbook::tune {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Key, kernel, source_sha256, space_sha256, shape, dtype, layout,
-                                   gpu, cc, driver, toolkit, sm_count, l2_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Key, kernel, tokens, space, shape, dtype, layout, gpu, cc,
+                                   driver, toolkit, sm_count, l2_bytes)
 
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // sorted keys: equal contents are equal bytes
-constexpr const char* kSchema = "kernel-cookbook tuning cache 3";
+constexpr const char* kSchema = "kernel-cookbook tuning cache 4";
 
 Json to_json(const Entry& entry) {
   Json measured = Json::object();
@@ -111,14 +111,12 @@ auto order(const Measured& m) {
   return std::tuple(m.failed.empty(), -m.rounds, m.ratio, m.low, m.high, m.us, m.failed);
 }
 
-// The file's hash, or that of this program where there is no such file: without either, the winner
-// of an older kernel would be taken for this one's.
+// The source's hash, or that of this program where the build has entered none: without either, the
+// winner of an older kernel would be taken for this one's.
 std::string kernel_hash(const std::string& source) {
-  if (const std::string hash = source_hash(source); !hash.empty()) return hash;
+  if (const std::string hash = token_hash(source); !hash.empty()) return hash;
   std::ifstream program("/proc/self/exe", std::ios::binary);
-  Sha256 hash;
-  hash.update(std::string(std::istreambuf_iterator<char>(program), {}));
-  return hash.hex();
+  return text_hash(std::string(std::istreambuf_iterator<char>(program), {}));
 }
 
 std::int64_t rounded_up(std::int64_t extent) {
@@ -136,11 +134,7 @@ int alignment(std::int64_t elements) {
 
 }  // namespace
 
-std::string Key::digest() const {
-  Sha256 hash;
-  hash.update(Json(*this).dump());
-  return hash.hex().substr(0, 32);
-}
+std::string Key::digest() const { return text_hash(Json(*this).dump()); }
 
 std::string shape_bucket(const Size& size) {
   std::string text;
@@ -153,12 +147,12 @@ std::string shape_bucket(const Size& size) {
 
 Key make_key(const Space& space, const AnyProblem& problem, const DevicePointers& at,
              const DeviceInfo& device) {
-  // Hashing reads every header of the kernel: once a process and file is enough.
+  // Hashing may read the whole program: once a process and file is enough.
   static std::map<std::string, std::string> hashes;
   auto& source = hashes[space.source];
   if (source.empty()) source = kernel_hash(space.source);
   Key key;
-  key.kernel = space.kernel, key.source_sha256 = source, key.space_sha256 = space.hash();
+  key.kernel = space.kernel, key.tokens = source, key.space = space.hash();
   key.shape = shape_bucket(space.size_of(problem));
   key.dtype = space.problem.dtype;
   key.layout = space.problem.layout;

@@ -25,13 +25,13 @@ constexpr bool worth_changing(double ratio, double low) { return ratio >= kLeast
 
 /// Everything a winner depends on. Change any of it, and it is another entry.
 struct Key {
-  std::string kernel, source_sha256, space_sha256;
-  std::string shape, dtype, layout;  ///< see shape_bucket
+  std::string kernel, tokens, space;  ///< `tokens`: token_hash() of its source; hash of the space
+  std::string shape, dtype, layout;   ///< see shape_bucket
   std::string gpu, cc, driver, toolkit;
   int sm_count = 0;
   std::size_t l2_bytes = 0;
 
-  /// 32 hexadecimal digits that stand for all of the above.
+  /// 16 hexadecimal digits that stand for all of the above.
   std::string digest() const;
 };
 

@@ -11,6 +11,7 @@
 #include "common/harness/options.hpp"
 #include "common/harness/process.hpp"
 #include "common/harness/statistics.hpp"
+#include "common/harness/tokens.hpp"
 
 namespace cookbook::tune {
 namespace {
@@ -141,7 +142,7 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
   Recording recording;
   recording.kernel = space.kernel;
   recording.device = device_info();
-  recording.source_sha256 = source_hash(space.source);
+  recording.tokens = token_hash(space.source);
   recording.commit = source_commit().value_or("");
   recording.date = now_utc();
   for (const Candidate& each : space.candidates())

@@ -96,7 +96,7 @@ Recording read_recording(const std::string& file) {
     r.kernel = json.at("kernel");
     r.commit = json.at("commit");
     r.date = json.at("date");
-    r.source_sha256 = json.at("source_sha256");
+    r.tokens = json.at("tokens");
     const OrderedJson& device = json.at("device");
     r.device.name = device.at("name");
     const int cc = device.at("cc");
@@ -131,7 +131,7 @@ void write_recording(const Recording& r, const std::string& file) {
                    {"kernel", r.kernel},
                    {"commit", r.commit},
                    {"date", r.date},
-                   {"source_sha256", r.source_sha256}};
+                   {"tokens", r.tokens}};
   json["device"] = {{"name", r.device.name},
                     {"cc", r.device.cc()},
                     {"sm_count", r.device.sm_count},

@@ -23,7 +23,7 @@ struct RecordedProblem {
 };
 
 struct Recording {
-  std::string kernel, commit, date, source_sha256;
+  std::string kernel, commit, date, tokens;
   DeviceInfo device;
   std::map<std::string, Parameters> parameters;  ///< by id
   std::vector<RecordedProblem> problems;

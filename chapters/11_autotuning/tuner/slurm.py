@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools/grading"))
-import slurm  # noqa: E402
+import slurm
 
 
 def main(argv):

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "common/harness/sha256.hpp"
+#include "chapters/11_autotuning/tuner/text_hash.hpp"
 
 namespace cookbook::tune {
 
@@ -58,9 +58,9 @@ int Space::find(const std::string& id) const {
 }
 
 std::string Space::hash() const {
-  Sha256 hash;
-  for (const Candidate& each : candidates_) hash.update(each.id() + "|" + each.illegal + "\n");
-  return hash.hex();
+  std::string all;
+  for (const Candidate& each : candidates_) all += each.id() + "|" + each.illegal + "\n";
+  return text_hash(all);
 }
 
 const char* stage_name(Stage stage) {

@@ -88,7 +88,7 @@ class Space {
   int find(const std::string& id) const;
   /// The problem that searches run on.
   const Ladder& searched() const { return search_problem ? *search_problem : problem; }
-  /// SHA-256 over every configuration and why it is illegal, in order.
+  /// A hash of every configuration and why it is illegal, in order.
   std::string hash() const;
 
  private:

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "common/backend/simt/language.hpp"
-#include "common/backend/simt/launch.hpp"
+#include "common/backend/simt/language/language.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 
 struct CUstream_st;
 typedef CUstream_st* cudaStream_t;

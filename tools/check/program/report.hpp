@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/check/program/program.hpp"
-#include "common/backend/simt/trace.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 
 namespace cookbook::simt::program {
 

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/crash.hpp"
-#include "common/backend/simt/internal.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/internal.hpp"
 #include "tools/check/program/asking.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
 #include "tools/check/program/report.hpp"
-#include "common/backend/simt/settings.hpp"
+#include "common/backend/simt/runtime/settings.hpp"
 
 struct CUstream_st {};
 struct CUevent_st {
@@ -402,8 +402,9 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
   for (int i = 0; i < pointer_count; ++i) {
     const std::string wrong = wrong_argument(pointers[i].value);
     if (wrong.empty()) continue;
-    throw KernelError(Fault::out_of_bounds, "out of bounds: argument " + std::to_string(pointers[i].number) + " of " +
-                      kernel_name(kernel) + " is " + wrong);
+    throw KernelError(Fault::out_of_bounds, "out of bounds: argument " +
+                                                std::to_string(pointers[i].number) + " of " +
+                                                kernel_name(kernel) + " is " + wrong);
   }
   LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes, static_cast<int>(sizes.cluster),
                       sizes.cooperative};

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/timeline.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {

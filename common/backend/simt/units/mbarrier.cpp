@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "common/backend/simt/timeline.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/backend/simt/internal.hpp"
+#include "common/backend/simt/runtime/internal.hpp"
 
 namespace cookbook::simt {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/backend/simt/timeline.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "common/backend/simt/timeline.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/backend/simt/units/state.hpp"
 #include "common/backend/simt/units/tensor_map_tag.hpp"

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "common/backend/simt/timeline.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/wgmma_state.hpp"
 
 namespace cookbook {

@@ -2,7 +2,7 @@
 // The vector types that kernels of the book do not use.
 #pragma once
 
-#include "common/backend/simt/vector_types.hpp"
+#include "common/backend/simt/language/vector_types.hpp"
 
 #define COOKBOOK_SIMT_VECTOR_3(NAME, T) \
   struct NAME {                         \

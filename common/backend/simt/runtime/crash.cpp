@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// A crash inside a kernel names the block, the thread and the line that ran, and ends the process
+// with kCrashStatus. Outside of kernels, signals have their former effect, unless a parent process
+// keeps the record.
+#include "common/backend/simt/runtime/crash.hpp"
+
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "common/backend/simt/runtime/worker.hpp"
+
+namespace cookbook::simt {
+namespace {
+
+using End = CrashRecord::End;
+
+constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+struct sigaction previous[NSIG];
+
+CrashRecord own_record;
+CrashRecord* record = &own_record;
+
+bool has_parent() { return record != &own_record; }
+
+const char* describe_signal(const CrashRecord& crash) {
+  if (crash.stack_overflow) return "stack overflow";
+  switch (crash.signal) {
+    case SIGSEGV:
+    case SIGBUS: return "access to an address that is not mapped";
+    case SIGFPE: return "integer division by zero";
+    case SIGABRT: return "abort or failed assertion";
+    default: return "illegal instruction";
+  }
+}
+
+// "file.cuh:17" of the first line of a kernel; "" where it is not known.
+std::string first_line(const void* kernel) {
+  return describe_line(symbolize({const_cast<char*>(static_cast<const char*>(kernel)) + 1})[0]);
+}
+
+// Steps that need a less damaged process come later: if one fails, the parent has what was stored
+// before.
+void record_crash(int signal, const siginfo_t* info, const void* context) {
+  CrashRecord& crash = *record;
+  const auto* machine = &static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  const auto pc = static_cast<uintptr_t>(machine->gregs[REG_RIP]);
+  const auto caller = [machine] { return *reinterpret_cast<void**>(machine->gregs[REG_RSP]); };
+#else
+  const auto pc = static_cast<uintptr_t>(machine->pc);
+  const auto caller = [machine] { return reinterpret_cast<void*>(machine->regs[30]); };
+#endif
+  crash.signal = signal;
+  crash.address = signal == SIGABRT ? nullptr : info->si_addr;
+  crash.frames[0] = reinterpret_cast<void*>(pc + 1);  // as a return address, which is one behind
+  crash.frame_count = 1;
+  crash.end = End::crashed;
+  if (crash.in_kernel && current_worker && current_thread) {
+    crash.block = current_thread->block->block_idx;
+    crash.thread = current_thread->thread_idx;
+    crash.has_thread = true;
+    crash.stack_overflow =
+        (signal == SIGSEGV || signal == SIGBUS) && current_worker->stacks.in_guard(info->si_addr);
+  }
+  void* frames[CrashRecord::kMaxFrames];
+  const int count = walk_stack(frames, CrashRecord::kMaxFrames, true);
+  if (count > 1) {
+    std::copy(frames, frames + count, crash.frames);
+    crash.frame_count = count;
+  } else {  // a jump to an address without code: its caller may be on top of the stack
+    crash.frames[1] = caller();
+    crash.frame_count = 2;
+  }
+}
+
+[[noreturn]] void report_and_exit() {
+  if (has_parent()) _exit(kCrashStatus);
+  // Finding the line allocates memory, and a crash may have left the allocator locked: an alarm
+  // bounds the wait.
+  ::signal(SIGALRM, SIG_DFL);
+  alarm(5);
+  const std::string line = "error: " + describe(*record) + "\n";
+  const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  _exit(written > 0 ? kCrashStatus : 2);
+}
+
+void handle(int signal, siginfo_t* info, void* context) {
+  if (!has_parent() && !(current_worker && current_thread)) {
+    sigaction(signal, &previous[signal], nullptr);
+    if (info->si_code <= 0) raise(signal);  // sent by a process: would not happen again
+    return;
+  }
+  record_crash(signal, info, context);
+  report_and_exit();
+}
+
+// exit() and what calls it would run static destructors on a fiber, under its other threads.
+void exit_was_called() {
+  if (record->end == End::none) {
+    record->end = End::exited;
+    if (record->in_kernel && current_thread) {
+      record->block = current_thread->block->block_idx;
+      record->thread = current_thread->thread_idx;
+      record->has_thread = true;
+    }
+    record->frame_count = walk_stack(record->frames, CrashRecord::kMaxFrames, false);
+  }
+  _exit(kCrashStatus);
+}
+
+// A handler cannot run on the stack whose overflow it reports.
+struct AlternateStack {
+  static constexpr size_t kBytes = 256 << 10;
+  std::unique_ptr<char[]> memory{new char[kBytes]};
+  AlternateStack() {
+    stack_t stack{};
+    stack.ss_sp = memory.get();
+    stack.ss_size = kBytes;
+    sigaltstack(&stack, nullptr);
+  }
+  ~AlternateStack() {
+    stack_t stack{};
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, nullptr);
+  }
+};
+
+struct Walk {
+  void** frames;
+  int most, count;
+  bool skipping;  // the handler's own frames, up to the interrupted one
+};
+
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
+  auto& walk = *static_cast<Walk*>(data);
+  int before_instruction = 0;
+  const uintptr_t ip = _Unwind_GetIPInfo(context, &before_instruction);
+  if (ip == 0 || walk.count == walk.most) return _URC_END_OF_STACK;
+  if (before_instruction) walk.skipping = false;
+  if (!walk.skipping) {
+    walk.frames[walk.count++] = reinterpret_cast<void*>(ip + (before_instruction ? 1 : 0));
+  }
+  return _URC_NO_REASON;
+}
+
+}  // namespace
+
+int walk_stack(void** frames, int most, bool in_signal_handler) {
+  Walk walk{frames, most, 0, in_signal_handler};
+  _Unwind_Backtrace(&visit, &walk);
+  return walk.count;
+}
+
+CrashRecord& crash_record() { return *record; }
+
+void record_crashes(CrashRecord* shared) {
+  record = shared;
+  install_crash_handler();
+  std::atexit(&exit_was_called);
+}
+
+std::string describe_kernel(const void* kernel) {
+  const std::string line = first_line(kernel);
+  return "kernel " + kernel_name(kernel) + (line.empty() ? "" : " (" + line + ")");
+}
+
+std::string describe(const CrashRecord& crash) {
+  if (crash.end == End::hung) {
+    return std::string(crash.text, strnlen(crash.text, sizeof(crash.text)));
+  }
+  std::string text = crash.end == End::exited ? "exit() was called" : describe_signal(crash);
+  text += crash.in_kernel ? " in a kernel" : " in host code";
+  if (crash.has_thread) {
+    text += ", block " + triple(crash.block) + ", thread " + triple(crash.thread);
+  }
+  if (crash.end == End::crashed && crash.signal != SIGABRT) {
+    char address[32];
+    std::snprintf(address, sizeof(address), ", address %p", crash.address);
+    text += address;
+  }
+  const void* kernel = crash.kernel;
+  const std::string line = describe_stack(crash.frames, crash.frame_count);
+  if (kernel && crash.in_kernel && !line.empty()) {
+    return text + ", kernel " + kernel_name(kernel) + " at " + line;
+  }
+  if (!line.empty()) text += " at " + line;
+  if (kernel) text += (crash.in_kernel ? ", " : ", after ") + describe_kernel(kernel);
+  return text;
+}
+
+void end_hung_process(const std::string& text) {
+  CrashRecord& crash = *record;
+  const size_t length = std::min(text.size(), sizeof(crash.text) - 1);
+  std::memcpy(crash.text, text.data(), length);
+  crash.text[length] = 0;
+  crash.end = End::hung;
+  report_and_exit();
+}
+
+void install_crash_handler() {
+#if !defined(__SANITIZE_ADDRESS__)  // AddressSanitizer's own report says more
+  static thread_local AlternateStack stack;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    void* frames[4];
+    walk_stack(frames, 4, false);  // the first walk may load a library, which no handler can
+    struct sigaction action {};
+    action.sa_sigaction = &handle;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    for (int signal : kSignals) sigaction(signal, &action, &previous[signal]);
+  });
+#endif
+}
+
+}  // namespace cookbook::simt

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What is known when a kernel ends its process: by a crash, by exit(), or because it never
+// finishes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "common/backend/simt/language/vector_types.hpp"
+
+namespace cookbook::simt {
+
+/// Exit status of a process that a kernel ended.
+inline constexpr int kCrashStatus = 3;
+
+/// Filled in by a signal handler, so plain data: it may lie in memory that a parent process shares,
+/// which then names the lines. The stack, heap and thread-local storage of a process that crashed
+/// cannot be trusted.
+struct CrashRecord {
+  enum class End { none, crashed, exited, hung };
+  static constexpr int kMaxFrames = 32;
+
+  std::atomic<uint64_t> progress{0};         // changes as long as launches and threads finish
+  std::atomic<const void*> kernel{nullptr};  // of the last launch
+  std::atomic<bool> in_kernel{false};
+  std::atomic<End> end{End::none};
+  int signal = 0;
+  void* address = nullptr;  // of the access
+  bool stack_overflow = false;
+  void* frames[kMaxFrames]{};  // return addresses, innermost first
+  int frame_count = 0;
+  bool has_thread = false;
+  uint3 block{}, thread{};
+  char text[8192]{};  // of a hang: where every thread is
+};
+
+/// From now on the crashes of this process go to `record`, and no longer to standard error;
+/// crashes of host code and calls of exit() too. For a child process.
+void record_crashes(CrashRecord* record);
+
+/// One line that says how the process ended: what happened, block and thread, kernel and line.
+/// Its code must lie at the same addresses in the process that calls this: a fork's does.
+std::string describe(const CrashRecord& record);
+
+/// "kernel sgemm (sgemm.cuh:12)".
+std::string describe_kernel(const void* kernel);
+
+/// Ends the process when no thread of a launch finishes for this number of seconds; 0: never. The
+/// initial value is COOKBOOK_TIME_LIMIT, or 60.
+void set_time_limit(uint64_t seconds);
+uint64_t time_limit();
+
+// ---- for the runtime ----
+
+// A signal handler that names the block and thread, for this OS thread.
+void install_crash_handler();
+
+// The record of this process.
+CrashRecord& crash_record();
+
+// Reports `text`, what all threads do in a launch that makes no progress, and ends the process.
+[[noreturn]] void end_hung_process(const std::string& text);
+
+// The return addresses of this thread's stack, innermost first; in a signal handler those from the
+// interrupted instruction on. Returns their number.
+int walk_stack(void** frames, int most, bool in_signal_handler);
+
+// "file.cuh:17", the innermost frame outside of common/; "" where there is none.
+std::string describe_stack(void* const* frames, int count);
+
+}  // namespace cookbook::simt

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+// Program counters to source lines, by addr2line on the file that contains them.
+#include <elf.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/internal.hpp"
+
+namespace cookbook::simt {
+namespace {
+
+struct Module {
+  uintptr_t base = 0;
+  std::string path;
+};
+
+struct ModuleQuery {
+  uintptr_t address;
+  Module module;
+};
+
+int match_module(dl_phdr_info* info, size_t, void* data) {
+  auto& query = *static_cast<ModuleQuery*>(data);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& header = info->dlpi_phdr[i];
+    if (header.p_type == PT_LOAD &&
+        query.address - (info->dlpi_addr + header.p_vaddr) < header.p_memsz) {
+      query.module = {info->dlpi_addr, info->dlpi_name};
+      return 1;
+    }
+  }
+  return 0;
+}
+
+std::string own_executable() {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
+}
+
+Module find_module(uintptr_t address) {
+  ModuleQuery query{address, {}};
+  if (dl_iterate_phdr(&match_module, &query) && query.module.path.empty()) {
+    query.module.path = own_executable();
+  }
+  return query.module;
+}
+
+template <class T>
+T read_at(const std::string& file, size_t offset) {
+  T value;
+  std::memcpy(&value, file.data() + offset, sizeof(T));
+  return value;
+}
+
+// The names of all symbols of a program, by their place in it.
+std::map<uintptr_t, std::string> symbols_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string file{std::istreambuf_iterator<char>(in), {}};
+  std::map<uintptr_t, std::string> names;
+  const auto header = read_at<ElfW(Ehdr)>(file, 0);
+  const auto section = [&](size_t index) {
+    return read_at<ElfW(Shdr)>(file, header.e_shoff + index * header.e_shentsize);
+  };
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    const ElfW(Shdr) table = section(i);
+    if (table.sh_type != SHT_SYMTAB) continue;
+    const size_t text = section(table.sh_link).sh_offset;
+    for (size_t at = 0; at < table.sh_size; at += sizeof(ElfW(Sym))) {
+      const auto symbol = read_at<ElfW(Sym)>(file, table.sh_offset + at);
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
+        names[symbol.st_value] = file.data() + text + symbol.st_name;
+      }
+    }
+  }
+  return names;
+}
+
+using Frames = std::vector<SourceLocation>;  // innermost inlined function first
+
+std::string shell_quote(const std::string& text) {
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string without_newline(std::string line) {
+  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
+  return line;
+}
+
+SourceLocation parse_location(const std::string& function, const std::string& position) {
+  SourceLocation location;
+  location.function = function == "??" ? "" : function;
+  const std::string text = position.substr(0, position.find(" ("));  // "(discriminator 2)"
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || text[0] == '?') return location;
+  location.file = text.substr(0, colon);
+  location.line = std::atoi(text.c_str() + colon + 1);
+  return location;
+}
+
+// One addr2line for many addresses of one module. The i-th result belongs to the i-th address.
+std::vector<Frames> run_addr2line(const Module& module, const std::vector<uintptr_t>& addresses) {
+  std::vector<Frames> result(addresses.size());
+  std::string command = "addr2line -a -i -f -C -e " + shell_quote(module.path);
+  char number[32];
+  for (uintptr_t address : addresses) {
+    std::snprintf(number, sizeof(number), " %#zx", static_cast<size_t>(address - module.base));
+    command += number;
+  }
+  command += " 2>/dev/null";
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return result;
+  char* buffer = nullptr;
+  size_t capacity = 0;
+  size_t current = 0, started = 0;
+  std::string function;
+  bool have_function = false;
+  while (getline(&buffer, &capacity, pipe) > 0) {
+    std::string line = without_newline(buffer);
+    if (!have_function && line.compare(0, 2, "0x") == 0) {
+      current = started++;
+    } else if (!have_function) {
+      function = line;
+      have_function = true;
+    } else {
+      if (current < result.size()) result[current].push_back(parse_location(function, line));
+      have_function = false;
+    }
+  }
+  std::free(buffer);
+  pclose(pipe);
+  return result;
+}
+
+std::mutex cache_mutex;
+
+std::map<uintptr_t, Frames>& cache() {
+  static auto* frames = new std::map<uintptr_t, Frames>;
+  return *frames;
+}
+
+// Fills the cache for all `addresses`. The caller holds cache_mutex.
+void look_up(const std::vector<uintptr_t>& addresses) {
+  constexpr size_t kBatch = 1000;  // keeps the command line short enough
+  std::map<std::string, std::pair<Module, std::vector<uintptr_t>>> by_module;
+  for (uintptr_t address : std::set<uintptr_t>(addresses.begin(), addresses.end())) {
+    if (cache().count(address)) continue;
+    const Module module = find_module(address);
+    if (module.path.empty()) {
+      cache()[address] = {};
+      continue;
+    }
+    auto& entry = by_module[module.path];
+    entry.first = module;
+    entry.second.push_back(address);
+  }
+  for (auto& [path, entry] : by_module) {
+    const std::vector<uintptr_t>& all = entry.second;
+    for (size_t begin = 0; begin < all.size(); begin += kBatch) {
+      const std::vector<uintptr_t> batch(
+          all.begin() + static_cast<std::ptrdiff_t>(begin),
+          all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), begin + kBatch)));
+      const std::vector<Frames> frames = run_addr2line(entry.first, batch);
+      for (size_t i = 0; i < batch.size(); ++i) cache()[batch[i]] = frames[i];
+    }
+  }
+}
+
+bool is_plumbing(const SourceLocation& location) {
+  return location.file.find("/common/device/") != std::string::npos ||
+         location.file.find("/common/backend/") != std::string::npos ||
+         location.file.find("/tools/check/") != std::string::npos ||
+         location.file.compare(0, 5, "/usr/") == 0;
+}
+
+SourceLocation choose(const Frames& frames) {
+  for (const SourceLocation& frame : frames) {
+    if (frame.line != 0 && !is_plumbing(frame)) return frame;
+  }
+  return frames.empty() ? SourceLocation{} : frames.front();
+}
+
+// "void cookbook::sgemm<cookbook::Config<32, 32> >(float const*, int)" -> "sgemm<Config<32, 32>>"
+std::string short_function_name(std::string name) {
+  const size_t clone = name.find(" [clone");
+  if (clone != std::string::npos) name.resize(clone);
+  if (!name.empty() && name.back() == ')') {  // drop the parameters
+    int depth = 0;
+    size_t i = name.size();
+    while (i > 0) {
+      --i;
+      if (name[i] == ')') ++depth;
+      if (name[i] == '(' && --depth == 0) break;
+    }
+    if (i > 0) name.resize(i);
+  }
+  int depth = 0;
+  size_t start = 0;  // drop the return type: everything up to the last space outside of brackets
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '<' || name[i] == '(') ++depth;
+    if (name[i] == '>' || name[i] == ')') --depth;
+    if (name[i] == ' ' && depth == 0) start = i + 1;
+  }
+  name.erase(0, start);
+  for (const std::string& noise :
+       {std::string("cookbook::"), std::string("(anonymous namespace)::")}) {
+    for (size_t at; (at = name.find(noise)) != std::string::npos;) name.erase(at, noise.size());
+  }
+  for (size_t at; (at = name.find("> >")) != std::string::npos;) name.erase(at + 1, 1);
+  return name;
+}
+
+}  // namespace
+
+std::vector<SourceLocation> symbolize(const std::vector<void*>& pcs) {
+  // A pc is a return address: the call that it belongs to ends one byte before.
+  std::vector<uintptr_t> addresses;
+  for (void* pc : pcs) addresses.push_back(pc ? reinterpret_cast<uintptr_t>(pc) - 1 : 0);
+  const std::lock_guard<std::mutex> lock(cache_mutex);
+  look_up(addresses);
+  std::vector<SourceLocation> result;
+  for (uintptr_t address : addresses) result.push_back(choose(cache()[address]));
+  return result;
+}
+
+std::string describe_line(const SourceLocation& location) {
+  if (location.line == 0) return "";
+  return location.file.substr(location.file.rfind('/') + 1) + ":" + std::to_string(location.line);
+}
+
+std::string describe_stack(void* const* frames, int count) {
+  // Only code that was compiled here: on systems with glibc's debug information this would name
+  // abort().
+  const std::string here = find_module(reinterpret_cast<uintptr_t>(&describe_stack)).path;
+  std::vector<void*> own;
+  for (int i = 0; i < count; ++i) {
+    if (find_module(reinterpret_cast<uintptr_t>(frames[i]) - 1).path == here) {
+      own.push_back(frames[i]);
+    }
+  }
+  for (const SourceLocation& location : symbolize(own)) {
+    if (location.line != 0 && !is_plumbing(location)) return describe_line(location);
+  }
+  return "";
+}
+
+std::string describe_pc(void* pc) {
+  const std::string line = describe_line(symbolize({pc})[0]);
+  if (!line.empty()) return line;
+  char text[32];
+  std::snprintf(text, sizeof(text), "pc %p", pc);
+  return text;
+}
+
+std::string kernel_name(const void* kernel) {
+  const auto address = reinterpret_cast<uintptr_t>(kernel);
+  const std::lock_guard<std::mutex> lock(cache_mutex);
+  look_up({address});
+  const Frames& frames = cache()[address];
+  // The last frame is the function itself, the others are inlined at its first instruction.
+  if (!frames.empty() && !frames.back().function.empty()) {
+    return short_function_name(frames.back().function);
+  }
+  char text[48];
+  std::snprintf(text, sizeof(text), "kernel at %p", kernel);
+  return text;
+}
+
+}  // namespace cookbook::simt
+
+namespace cookbook {
+
+std::string mangled_name(const void* kernel) {
+  static const simt::Module module = simt::find_module(reinterpret_cast<uintptr_t>(kernel));
+  static const auto names = simt::symbols_of(module.path);
+  return names.at(reinterpret_cast<uintptr_t>(kernel) - module.base);
+}
+
+}  // namespace cookbook

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// Which memory an address is in, and whether it may be accessed.
+#include <algorithm>
+#include <cstdio>
+
+#include "common/backend/simt/tracer/library_code.hpp"
+#include "common/backend/simt/tracer/worker_tracer.hpp"
+
+namespace cookbook::simt::tracing {
+
+namespace {
+
+/// How far outside of an allocation an access may land and still be in mapped guard memory.
+constexpr size_t kGuardBytes = 4096;
+
+}  // namespace
+
+WorkerTracer::Where WorkerTracer::locate(Thread& thread, uintptr_t address, size_t bytes, Op op,
+                                         void* pc, bool natural, size_t* offset) {
+  const Block& own = *thread.block;
+  if (own.shared != nullptr) {
+    const size_t at = address - reinterpret_cast<uintptr_t>(own.shared);
+    if (at < launch_->shared_bytes + kSharedPadBytes) {
+      return in_dynamic_shared(own, at, thread, bytes, op, pc, natural, address, offset);
+    }
+  }
+  if (recent_[0] != nullptr && address >= recent_[0]->begin && address + bytes <= recent_[0]->end) {
+    if (natural) check_alignment(thread, address, bytes, op, pc);
+    return Where::global;
+  }
+  if (static_shared_.contains(address)) {
+    const uintptr_t at = address - static_shared_.begin;
+    if (is_guard_variable(at)) return Where::ignored;
+    if (find_shared_variable(at, bytes) == nullptr && nearest_shared_variable(at) != nullptr) {
+      Occurrence& found = note(Kind::shared_out_of_bounds, 0, pc, thread, op);
+      if (found.count == 1) found.detail = describe_static_overrun(at, bytes);
+      return Where::ignored;
+    }
+    if (natural) check_alignment(thread, address, bytes, op, pc);
+    if (group_->block_count > 1) {
+      note(Kind::static_shared, 0, pc, thread, op);
+      return Where::ignored;  // one variable for all blocks: its races say nothing
+    }
+    *offset = static_offset_ + (address - static_shared_.begin);
+    return Where::shared;
+  }
+  if (is_stack(reinterpret_cast<const void*>(address))) return Where::ignored;
+  for (size_t i = 1; i < recent_.size() && recent_[i] != nullptr; ++i) {
+    if (address < recent_[i]->begin || address + bytes > recent_[i]->end) continue;
+    std::rotate(recent_.begin(), recent_.begin() + i, recent_.begin() + i + 1);
+    if (natural) check_alignment(thread, address, bytes, op, pc);
+    return Where::global;
+  }
+  return locate_slowly(thread, address, bytes, op, pc, natural, offset);
+}
+
+WorkerTracer::Where WorkerTracer::in_dynamic_shared(const Block& block, size_t at, Thread& thread,
+                                                    size_t bytes, Op op, void* pc, bool natural,
+                                                    uintptr_t address, size_t* offset) {
+  if (at + bytes > launch_->shared_bytes) {
+    Occurrence& found = note(Kind::shared_out_of_bounds, 0, pc, thread, op);
+    if (found.count == 1) {
+      found.detail = std::to_string(bytes) + " bytes at byte offset " + std::to_string(at) +
+                     " of the dynamic shared memory, which has " +
+                     std::to_string(launch_->shared_bytes) + " bytes";
+    }
+    return Where::ignored;
+  }
+  if (natural) check_alignment(thread, address, bytes, op, pc);
+  *offset = shared_stride_ * block.index + at;
+  return Where::shared;
+}
+
+WorkerTracer::Where WorkerTracer::locate_slowly(Thread& thread, uintptr_t address, size_t bytes,
+                                                Op op, void* pc, bool natural, size_t* offset) {
+  const auto* pointer = reinterpret_cast<const void*>(address);
+  if (group_->block_count > 1) {
+    if (const Block* block = find_shared_block(pointer)) {
+      const size_t at = address - reinterpret_cast<uintptr_t>(block->shared);
+      return in_dynamic_shared(*block, at, thread, bytes, op, pc, natural, address, offset);
+    }
+  }
+  const Allocation* allocation = find_allocation(address);
+  if (allocation != nullptr && address + bytes <= allocation->begin + allocation->bytes) {
+    use_buffer(*allocation);
+    if (natural) check_alignment(thread, address, bytes, op, pc);
+    return Where::global;
+  }
+  const uintptr_t arguments = reinterpret_cast<uintptr_t>(launch_->arguments);
+  if (address >= arguments && address < arguments + launch_->argument_bytes) {
+    return Where::ignored;
+  }
+  for (const Range& image : shared().images) {
+    if (image.contains(address)) return Where::ignored;
+  }
+  const Allocation* near =
+      allocation != nullptr ? allocation : find_nearest_allocation(address, kGuardBytes);
+  const bool mapped = near != nullptr && address + kGuardBytes >= near->begin &&
+                      address + bytes <= near->begin + near->bytes + kGuardBytes;
+  Occurrence& found = note(Kind::out_of_bounds, 0, pc, thread, op);
+  if (found.count == 1) found.detail = describe_overrun(address, bytes, near);
+  if (!mapped) {
+    fail(Fault::out_of_bounds,
+         std::string("out of bounds: ") + (op == Op::load ? "reads " : "writes ") + found.detail,
+         pc);
+  }
+  return Where::ignored;
+}
+
+std::string WorkerTracer::describe_static_overrun(uintptr_t at, size_t bytes) {
+  const SharedVariable& near = *nearest_shared_variable(at);
+  return std::to_string(bytes) + " bytes at byte offset " +
+         std::to_string(static_cast<int64_t>(at - near.begin)) + " of the __shared__ variable '" +
+         near.name + "', which has " + std::to_string(near.end - near.begin) + " bytes";
+}
+
+std::string WorkerTracer::describe_overrun(uintptr_t address, size_t bytes,
+                                           const Allocation* near) {
+  std::string text = std::to_string(bytes) + " bytes ";
+  if (near == nullptr) {
+    char hex[32];
+    std::snprintf(hex, sizeof hex, "%#zx", static_cast<size_t>(address));
+    return text + "at " + hex + ", which is in no buffer";
+  }
+  const auto distance = static_cast<int64_t>(address - near->begin);
+  return text + "at byte offset " + std::to_string(distance) + " of '" + near->name +
+         "', which has " + std::to_string(near->bytes) + " bytes";
+}
+
+void WorkerTracer::require_previous_ended(const Thread& thread, Op op, void* pc) const {
+  if (thread.block->previous_ended) return;
+  const bool reads = op == Op::load || op == Op::async_load;
+  fail(std::string(reads ? "reads '" : "writes '") + recent_[0]->name +
+           "' in a dependent launch before wait_for_previous_launch()",
+       pc);
+}
+
+void WorkerTracer::check_alignment(Thread& thread, uintptr_t address, size_t bytes, Op op,
+                                   void* pc) {
+  if ((address & (bytes - 1)) != 0) report_misaligned(thread, address, bytes, op, pc);
+}
+
+void WorkerTracer::report_misaligned(Thread& thread, uintptr_t address, size_t bytes, Op op,
+                                     void* pc) {
+  Occurrence& found = note(Kind::misaligned, 0, pc, thread, op);
+  found.detail = std::to_string(bytes) + " bytes at an address that is " +
+                 std::to_string(address & (bytes - 1)) + " past a multiple of " +
+                 std::to_string(bytes);
+  fail(Fault::misaligned,
+       std::string("misaligned: ") + (op == Op::load ? "reads " : "writes ") + found.detail, pc);
+}
+
+void WorkerTracer::use_buffer(const Allocation& allocation) {
+  std::unique_ptr<Buffer>& buffer = buffers_[allocation.serial];
+  if (buffer == nullptr) {
+    buffer = std::make_unique<Buffer>();
+    buffer->begin = allocation.begin;
+    buffer->end = allocation.begin + allocation.bytes;
+    buffer->serial = allocation.serial;
+    buffer->name = allocation.name;
+    buffer->written = allocation.written;
+    const uintptr_t sectors = buffer->end / kSectorBytes - buffer->begin / kSectorBytes + 1;
+    buffer->sectors.resize(sectors / 64 + 1);
+    if (launch_->group_count > 1 || group_->thread_count > 1) {
+      Shared& state = shared();
+      const std::lock_guard<std::mutex> lock(state.mutex);
+      std::unique_ptr<GlobalShadow>& shadow = state.shadows[allocation.serial];
+      if (shadow == nullptr) shadow = std::make_unique<GlobalShadow>(allocation.bytes);
+      buffer->cells = shadow->cells();
+    }
+  }
+  std::move_backward(recent_.begin(), recent_.end() - 1, recent_.end());
+  recent_[0] = buffer.get();
+}
+
+uint32_t WorkerTracer::owner_of(size_t offset) const {
+  return offset < static_offset_ ? static_cast<uint32_t>(offset / shared_stride_) : 0;
+}
+
+size_t WorkerTracer::barrier_offset(const uint64_t* bar) const {
+  const auto address = reinterpret_cast<uintptr_t>(bar);
+  if (const Block* block = find_shared_block(bar)) {
+    return shared_stride_ * block->index + (address - reinterpret_cast<uintptr_t>(block->shared));
+  }
+  return static_offset_ + (address - static_shared_.begin);
+}
+
+}  // namespace cookbook::simt::tracing

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: MIT
+#include "common/backend/simt/tracer/races.hpp"
+
+#include <algorithm>
+
+namespace cookbook::simt {
+
+void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size_t shared_bytes,
+                               bool clusters) {
+  const uint32_t threads = blocks * threads_per_block;
+  threads_ = threads;
+  threads_per_block_ = threads_per_block;
+  has_clusters_ = clusters;
+  pool_ = threads + 16;
+  reads_ = size_t{threads} + pool_;
+  starts_ = reads_ + (clusters ? threads : 0);
+  fences_ = starts_ + (clusters ? blocks : 0);
+  slots_ = fences_ + (clusters ? blocks : 0);
+  inits_.clear();
+  unfenced_.clear();
+  uses_.resize(blocks);
+  for (std::vector<Use>& uses : uses_) uses.clear();
+  if (thread_clocks_.size() < threads) thread_clocks_.resize(threads);
+  for (ThreadClock& thread : thread_clocks_) {
+    thread.row.reset();
+    thread.fences.clear();
+    thread.idle_wait_pc = 0;
+  }
+  clock_.assign(slots_, 1);
+  base_.assign(slots_, 0);
+  slot_issuer_.assign(slots_, 0);
+  operations_.clear();
+  objects_.clear();
+  merge_a_.reset();
+  merge_b_.reset();
+  merge_result_.reset();
+  if (cells_.size() < shared_bytes / 4 + 1) cells_.resize(shared_bytes / 4 + 1);
+  ++group_;
+  ++interval_;
+}
+
+uint32_t RaceDetector::slot_of(Actor operation) const {
+  return threads_ + static_cast<uint32_t>(-(operation + 1)) % pool_;
+}
+
+RaceDetector::View RaceDetector::view(Actor actor) const {
+  if (actor >= 0) {
+    const auto slot = static_cast<uint32_t>(actor);
+    return {slot, clock_[slot], &thread_clocks_[slot].row, slot, clock_[slot]};
+  }
+  const Operation& op = operations_[static_cast<uint32_t>(-(actor + 1)) % kRememberedOperations];
+  return {slot_of(actor), op.clock, &op.row, op.issuer, op.issuer_clock};
+}
+
+void RaceDetector::begin_async(Actor operation, Actor issuer) {
+  const auto index = static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations;
+  if (operations_.size() <= index) operations_.resize(index + 1);
+  Operation& op = operations_[index];
+  const uint32_t slot = slot_of(operation);
+  const auto thread = static_cast<uint32_t>(issuer);
+  op.actor = operation;
+  op.clock = ++clock_[slot];
+  op.issuer = thread;
+  op.issuer_clock = clock_[thread]++;  // what the issuer does from now on is not known to it
+  op.row = thread_clocks_[thread].row;
+  slot_issuer_[slot] = thread;
+}
+
+bool RaceDetector::has_begun(Actor operation) const {
+  const auto index = static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations;
+  return index < operations_.size() && operations_[index].actor == operation;
+}
+
+void RaceDetector::full_barrier() {
+  ++interval_;
+  for (uint32_t i = 0; i < threads_; ++i) base_[i] = clock_[i]++;
+  // Operations under way are not ordered by a barrier of the threads; but what some thread knew of
+  // operations, everybody knows now.
+  const Row* last = nullptr;
+  for (uint32_t i = 0; i < threads_; ++i) {
+    const Row* row = thread_clocks_[i].row.get();
+    if (row == nullptr || row == last) continue;
+    last = row;
+    for (size_t k = threads_; k < slots_; ++k) base_[k] = std::max(base_[k], (*row)[k]);
+  }
+  for (uint32_t i = 0; i < threads_; ++i) thread_clocks_[i].row.reset();
+}
+
+uint32_t RaceDetector::known_clock(const View& knower, size_t slot) const {
+  uint32_t known = base_[slot];
+  if (*knower.row != nullptr) known = std::max(known, (**knower.row)[slot]);
+  if (slot == knower.issuer) known = std::max(known, knower.issuer_clock);
+  return known;
+}
+
+bool RaceDetector::ordered(const Entry& entry, const View& later, bool is_read) const {
+  if (entry.slot == later.slot && (is_thread(later.slot) || entry.clock == later.clock))
+    return true;
+  if (base_[entry.slot] >= entry.clock) return true;
+  if (known_clock(later, entry.slot) >= entry.clock) return true;
+  return is_read && has_clusters_ && *later.row != nullptr &&
+         (**later.row)[read_slot(entry.slot)] >= entry.clock;
+}
+
+void RaceDetector::add_knowledge(Row& into, const View& from, Knowledge what) const {
+  if (*from.row != nullptr) {
+    const uint32_t* row = (*from.row)->data();
+    const size_t first = what == Knowledge::all     ? 0
+                         : what == Knowledge::reads ? size_t{threads_}
+                                                    : starts_;
+    for (size_t k = first; k < slots_; ++k) into[k] = std::max(into[k], row[k]);
+  }
+  if (what == Knowledge::all) {
+    into[from.slot] = std::max(into[from.slot], from.clock);
+    into[from.issuer] = std::max(into[from.issuer], from.issuer_clock);
+  } else if (what == Knowledge::reads && !is_thread(from.slot)) {
+    into[from.slot] = std::max(into[from.slot], from.clock);
+  }
+  if (!has_clusters_) return;
+  if (what != Knowledge::starts) {
+    uint32_t& reads = into[reads_ + from.issuer];
+    reads = std::max(reads, from.issuer_clock);
+  }
+  into[starts_ + block_of(from.issuer)] = 1;
+}
+
+void RaceDetector::join(const Actor* threads, size_t count) {
+  auto row = std::make_shared<Row>(slots_, 0);
+  const Row* last = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    const auto thread = static_cast<uint32_t>(threads[i]);
+    const Row* own = thread_clocks_[thread].row.get();
+    if (own == nullptr || own == last) {
+      (*row)[thread] = std::max((*row)[thread], clock_[thread]);
+      if (has_clusters_) {
+        (*row)[reads_ + thread] = (*row)[thread];
+        (*row)[starts_ + block_of(thread)] = 1;
+      }
+    } else {
+      add_knowledge(*row, view(threads[i]), Knowledge::all);
+      last = own;
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    thread_clocks_[threads[i]].row = row;
+    ++clock_[threads[i]];
+  }
+}
+
+RaceDetector::RowPointer RaceDetector::merged(const RowPointer& a, const RowPointer& b) {
+  if (a == b || b == nullptr) return a;
+  if (a == nullptr) return b;
+  if (a == merge_a_ && b == merge_b_) return merge_result_;
+  auto row = std::make_shared<Row>(*a);
+  for (size_t k = 0; k < slots_; ++k) (*row)[k] = std::max((*row)[k], (*b)[k]);
+  merge_a_ = a;
+  merge_b_ = b;
+  merge_result_ = row;
+  return merge_result_;
+}
+
+void RaceDetector::release(const void* object, Actor actor, Knowledge what) {
+  if (actor < 0 && !has_begun(actor)) return;  // it touched nothing
+  RowPointer& carried = objects_[object];
+  std::shared_ptr<Row> row;
+  if (carried == nullptr) {
+    row = std::make_shared<Row>(slots_, 0);
+  } else if (carried.use_count() == 1) {
+    row = std::const_pointer_cast<Row>(carried);  // nobody else sees it: change it in place
+  } else {
+    row = std::make_shared<Row>(*carried);
+  }
+  add_knowledge(*row, view(actor), what);
+  carried = std::move(row);
+  if (actor >= 0) ++clock_[actor];
+}
+
+void RaceDetector::acquire(const void* object, Actor actor) {
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return;
+  RowPointer* row = nullptr;
+  if (actor >= 0) {
+    row = &thread_clocks_[actor].row;
+  } else {
+    if (!has_begun(actor)) return;
+    row = &operations_[static_cast<uint32_t>(-(actor + 1)) % kRememberedOperations].row;
+  }
+  *row = merged(*row, found->second);
+}
+
+void RaceDetector::proxy_fence(Actor thread) {
+  const View me = view(thread);
+  std::erase_if(unfenced_, [&](const void* bar) {
+    const auto found = inits_.find(bar);
+    if (found == inits_.end() || found->second.fence_thread != kNobody) return true;
+    if (!knows_init(found->second, me)) return false;
+    found->second.fence_thread = me.slot;
+    found->second.fence_clock = me.clock;
+    return true;
+  });
+  // A new clock, which separates stores before the fence from those after it.
+  thread_clocks_[thread].fences.push_back(clock_[thread]++);
+}
+
+// ---- mbarriers ----
+
+RaceDetector::Row& RaceDetector::own_row(Actor thread) {
+  RowPointer& row = thread_clocks_[thread].row;
+  auto copy = row == nullptr ? std::make_shared<Row>(slots_, 0) : std::make_shared<Row>(*row);
+  Row& result = *copy;
+  row = std::move(copy);
+  return result;
+}
+
+void RaceDetector::barrier_init(const void* bar, size_t offset, Actor thread, uint32_t pc) {
+  const auto slot = static_cast<uint32_t>(thread);
+  inits_[bar] = {slot, clock_[slot], pc, offset};
+  unfenced_.push_back(bar);
+}
+
+void RaceDetector::barrier_init_fence(Actor thread) {
+  const auto slot = static_cast<uint32_t>(thread);
+  uint32_t mark = 0;
+  if (has_clusters_) {
+    const size_t at = fences_ + block_of(slot);
+    mark = ++clock_[at];
+    own_row(thread)[at] = mark;
+  }
+  for (auto& [bar, init] : inits_) {
+    if (init.thread != slot) continue;
+    if (init.fence_thread == kNobody) {
+      init.fence_thread = slot;
+      init.fence_clock = clock_[slot];
+    }
+    if (init.mark == 0) init.mark = mark;
+  }
+  ++clock_[slot];
+}
+
+bool RaceDetector::knows_init(const Init& init, const View& knower) const {
+  if (knower.slot == init.thread || known_clock(knower, init.thread) >= init.clock) return true;
+  return init.mark != 0 && known_clock(knower, fences_ + block_of(init.thread)) >= init.mark;
+}
+
+void RaceDetector::barrier_use(const void* bar, const Access& access, uint32_t owner) {
+  if (access.actor < 0 && !has_begun(access.actor)) return;
+  const auto found = inits_.find(bar);
+  if (found == inits_.end()) return;
+  const Init& init = found->second;
+  const View me = view(access.actor);
+  if (owner != block_of(me.issuer)) note_use(owner, me, access.pc, false, init.offset);
+  const Entry entry{init.clock, init.pc, init.thread & kSlots, 0, false, false};
+  if (!knows_init(init, me)) {
+    report(SharedHazard::Kind::barrier_unordered, &entry, access, me, init.offset);
+    return;
+  }
+  if (!access.async_proxy) return;
+  const bool fenced =
+      init.fence_thread != kNobody &&
+      (me.slot == init.fence_thread || known_clock(me, init.fence_thread) >= init.fence_clock ||
+       (init.mark != 0 && known_clock(me, fences_ + block_of(init.thread)) >= init.mark));
+  if (!fenced) report(SharedHazard::Kind::barrier_unfenced, &entry, access, me, init.offset);
+}
+
+// ---- the begin and end of blocks ----
+
+void RaceDetector::note_use(uint32_t owner, const View& me, uint32_t pc, bool write,
+                            size_t offset) {
+  std::vector<Use>& uses = uses_[owner];
+  if (uses.empty()) uses.resize(slots_);
+  uses[write ? me.slot : read_slot(me.slot)] = {me.clock, pc, me.issuer, offset};
+}
+
+void RaceDetector::check_started(uint32_t owner, const View& me, const Access& access,
+                                 size_t offset) {
+  if (known_clock(me, starts_ + owner) != 0) return;
+  report(SharedHazard::Kind::not_started, nullptr, access, me, offset);
+}
+
+void RaceDetector::check_exits() {
+  for (uint32_t block = 0; block < uses_.size(); ++block) {
+    if (uses_[block].empty()) continue;
+    // The block lasts until its last thread ends: what any of them knows is over by then.
+    Row known = base_;
+    const Row* last = nullptr;
+    for (uint32_t i = 0; i < threads_per_block_; ++i) {
+      const Row* row = thread_clocks_[block * threads_per_block_ + i].row.get();
+      if (row == nullptr || row == last) continue;
+      last = row;
+      for (size_t k = 0; k < slots_; ++k) known[k] = std::max(known[k], (*row)[k]);
+    }
+    for (size_t slot = 0; slot < slots_; ++slot) {
+      const Use& use = uses_[block][slot];
+      if (use.clock == 0 || known[slot] >= use.clock) continue;
+      const bool is_async = slot >= threads_ && slot < reads_;
+      const auto kind = block_of(use.issuer) == block ? SharedHazard::Kind::exit_async
+                                                      : SharedHazard::Kind::exit_remote;
+      SharedHazard& hazard = hazards_[Key(kind, use.pc, 0)];
+      if (hazard.count++ != 0) continue;
+      hazard.kind = kind;
+      hazard.earlier_pc = use.pc;
+      hazard.earlier_thread = use.issuer;
+      hazard.earlier_async = is_async;
+      hazard.later_thread = block * threads_per_block_;
+      hazard.offset = use.offset;
+    }
+  }
+}
+
+void RaceDetector::idle_wait(Actor thread, uint32_t pc) {
+  thread_clocks_[thread].idle_wait_pc = pc;
+}
+
+void RaceDetector::report(SharedHazard::Kind kind, const Entry* earlier, const Access& later,
+                          const View& me, size_t offset) {
+  const uint32_t earlier_pc = earlier != nullptr ? earlier->pc : 0;
+  SharedHazard& hazard = hazards_[Key(kind, earlier_pc, later.pc)];
+  if (hazard.count++ != 0) return;
+  hazard.kind = kind;
+  hazard.earlier_pc = earlier_pc;
+  hazard.later_pc = later.pc;
+  hazard.later_thread = me.issuer;
+  hazard.later_async = later.actor < 0;
+  hazard.later_atomic = later.atomic;
+  hazard.offset = offset;
+  hazard.write = later.write;
+  if (kind == SharedHazard::Kind::read_after_write || kind == SharedHazard::Kind::uninitialised) {
+    hazard.idle_wait_pc = thread_clocks_[me.issuer].idle_wait_pc;
+  }
+  if (earlier == nullptr) return;
+  hazard.earlier_async = !is_thread(earlier->slot);
+  hazard.earlier_thread = hazard.earlier_async ? slot_issuer_[earlier->slot] : earlier->slot;
+  hazard.earlier_atomic = earlier->atomic;
+}
+
+void RaceDetector::check_proxy(const Cell& cell, size_t offset, uint32_t bytes,
+                               const Access& access, const View& me) {
+  for (int i = 0; i < cell.writer_count; ++i) {
+    const Entry& entry = cell.writers[i];
+    if (entry.async_proxy || !is_thread(entry.slot) || (entry.bytes & bytes) == 0) continue;
+    // The last fence that the operation knows of must come after the store.
+    const std::vector<uint32_t>& fences = thread_clocks_[entry.slot].fences;
+    const auto after = std::upper_bound(fences.begin(), fences.end(), known_clock(me, entry.slot));
+    if (after != fences.begin() && *(after - 1) >= entry.clock) continue;
+    report(access.write ? SharedHazard::Kind::proxy_store : SharedHazard::Kind::proxy_load, &entry,
+           access, me, offset);
+  }
+}
+
+void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const Access& access,
+                              const View& me) {
+  using Kind = SharedHazard::Kind;
+  if (cell.group != group_) {
+    cell.group = group_;
+    cell.interval = interval_;
+    cell.writer_count = cell.reader_count = cell.initialised = 0;
+    cell.ordinary_stores = false;
+  } else if (cell.interval != interval_) {
+    // Reads by threads before a full barrier are ordered; those by operations need not be.
+    int kept = 0;
+    for (int i = 0; i < cell.reader_count; ++i) {
+      if (!is_thread(cell.readers[i].slot)) cell.readers[kept++] = cell.readers[i];
+    }
+    cell.reader_count = static_cast<uint8_t>(kept);
+    cell.interval = interval_;
+  }
+  if (access.async_proxy && cell.ordinary_stores) check_proxy(cell, offset, bytes, access, me);
+
+  for (int i = 0; i < cell.writer_count; ++i) {
+    const Entry& entry = cell.writers[i];
+    if ((entry.bytes & bytes) == 0 || (entry.atomic && access.atomic)) continue;
+    if (ordered(entry, me)) continue;
+    report(access.write ? Kind::write_after_write : Kind::read_after_write, &entry, access, me,
+           offset);
+  }
+  if ((!access.write || access.atomic) && (cell.initialised & bytes) != bytes) {
+    report(Kind::uninitialised, nullptr, access, me, offset);
+  }
+  const Entry mine{me.clock,    access.pc,     me.slot & kSlots,
+                   bytes & 0xf, access.atomic, access.async_proxy};
+  if (access.write) {
+    int kept = 0;
+    for (int i = 0; i < cell.reader_count; ++i) {
+      const Entry& entry = cell.readers[i];
+      if ((entry.bytes & bytes) != 0 && !ordered(entry, me, true)) {
+        report(Kind::write_after_read, &entry, access, me, offset);
+      }
+      // A later write that knows of this one knows of the reads before it, or they were reported.
+      if ((entry.bytes & ~bytes) != 0) cell.readers[kept++] = entry;
+    }
+    cell.reader_count = static_cast<uint8_t>(kept);
+    kept = 0;
+    for (int i = 0; i < cell.writer_count; ++i) {
+      cell.writers[i].bytes = cell.writers[i].bytes & ~bytes & 0xf;
+      if (cell.writers[i].bytes != 0) cell.writers[kept++] = cell.writers[i];
+    }
+    cell.writers[kept++] = mine;  // the others have other bytes: never more than four
+    cell.writer_count = static_cast<uint8_t>(kept);
+    cell.initialised |= static_cast<uint8_t>(bytes);
+    if (is_thread(me.slot)) cell.ordinary_stores = true;
+    return;
+  }
+  // A reader may replace another of the same actor, or one that it knows of: what is ordered
+  // after it is ordered after that one too.
+  int slot = -1;
+  for (int i = 0; i < cell.reader_count && slot < 0; ++i) {
+    const Entry& entry = cell.readers[i];
+    if ((entry.bytes & ~bytes) == 0 && ordered(entry, me, true)) slot = i;
+  }
+  if (slot < 0 && cell.reader_count < kReaders) slot = cell.reader_count++;
+  if (slot < 0) {
+    // Full: keep readers of as many different warps as possible, since the lanes of a warp are
+    // mostly ordered together.
+    const auto warp = [](const Entry& entry) { return entry.slot / kWarpSize; };
+    for (int i = 0; i < kReaders; ++i) {
+      if (warp(cell.readers[i]) == warp(mine)) return;
+      for (int j = 0; j < i; ++j) {
+        if (warp(cell.readers[i]) == warp(cell.readers[j])) slot = i;
+      }
+    }
+    if (slot < 0) return;
+  }
+  cell.readers[slot] = mine;
+}
+
+void RaceDetector::access(size_t offset, size_t bytes, const Access& access, uint32_t owner) {
+  const View me = view(access.actor);
+  const bool is_remote = has_clusters_ && owner != block_of(me.issuer);
+  if (is_remote) check_started(owner, me, access, offset);
+  if (is_remote || (access.actor < 0 && !access.may_outlive))
+    note_use(owner, me, access.pc, access.write, offset);
+  const size_t end = offset + bytes;
+  for (size_t at = offset; at < end;) {
+    const size_t next = std::min(end, (at & ~size_t{3}) + 4);
+    const auto mask = static_cast<uint32_t>(((1u << (next - at)) - 1) << (at & 3));
+    check_cell(cells_[at >> 2], at, mask, access, me);
+    at = next;
+  }
+}
+
+}  // namespace cookbook::simt

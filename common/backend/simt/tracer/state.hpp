@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+//
+// What the workers of a traced launch share, and what they gather: the types of the tracer.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/tracer/block_order.hpp"
+#include "common/backend/simt/tracer/counters.hpp"
+#include "common/backend/simt/tracer/instrumentation.hpp"
+#include "common/backend/simt/tracer/races.hpp"
+
+namespace cookbook::simt::tracing {
+
+// ---- addresses --------------------------------------------------------------------------------
+
+/// 32 bits are enough for a pc of this executable.
+uint32_t token_of(const void* pc);
+void* pc_of(uint32_t token);
+
+struct Range {
+  uintptr_t begin = 0, end = 0;
+  bool contains(uintptr_t address) const { return address >= begin && address < end; }
+};
+
+/// Code, constants and global variables of the executable and its libraries.
+std::vector<Range> loaded_images();
+
+/// This OS thread's copy of the executable's thread-local variables: static __shared__ memory.
+Range static_shared_range();
+
+// ---- findings ---------------------------------------------------------------------------------
+
+/// The first occurrence of a mistake, and how often it was seen.
+struct Occurrence {
+  uint64_t group = 0;
+  uint64_t count = 0;
+  uint3 block{}, earlier_block{};
+  uint3 earlier_thread{}, later_thread{};
+  bool earlier_async = false, later_async = false;
+  bool earlier_atomic = false, later_atomic = false;
+  bool is_static = false;
+  bool write = false;     ///< Of not_started.
+  bool in_group = false;  ///< Of global memory: both threads are of one group.
+  Op op = Op::load;
+  size_t offset = 0;
+  uint32_t idle_wait = 0;  ///< Where the thread that reads waited for an mbarrier, in vain.
+  std::string detail;
+};
+
+using FindingKey =
+    std::tuple<const void* /*kernel*/, Kind, uint32_t /*earlier*/, uint32_t /*later*/>;
+using Findings = std::map<FindingKey, Occurrence>;
+
+// ---- counters ---------------------------------------------------------------------------------
+
+struct SiteKey {
+  uint32_t pc = 0;
+  uint32_t part = 0;
+  Space space = Space::global;
+  Op op = Op::load;
+  uint32_t bytes = 0;   ///< Per lane; 0 for bulk operations.
+  uint64_t buffer = 0;  ///< Serial of the allocation.
+  auto operator<=>(const SiteKey&) const = default;
+};
+
+struct SiteCounts {
+  uint64_t requests = 0, lanes = 0, units = 0, ideal = 0, bytes = 0;
+  uint64_t largest_piece = 0;
+  uint64_t copy_units = 0;  ///< Of cp.async's writes.
+  void add(const SiteCounts& other) {
+    requests += other.requests;
+    lanes += other.lanes;
+    units += other.units;
+    ideal += other.ideal;
+    bytes += other.bytes;
+    largest_piece = std::max(largest_piece, other.largest_piece);
+    copy_units += other.copy_units;
+  }
+};
+
+struct Site {
+  SiteKey key;
+  SharedRule rule = SharedRule::load_store;
+  uint16_t number = 0;  ///< In Shared::places, once it has been needed.
+  SiteCounts counts;
+  // Bulk operations: the latest one, and the sector its last piece ended in.
+  bool has_operation = false;
+  Actor operation = 0;
+  uintptr_t next_sector = 0;
+};
+
+/// A request whose lanes are still arriving.
+struct OpenRequest {
+  uint64_t instruction = 0;
+  LaneRequest lanes;
+  std::unique_ptr<LaneRequest> source;  // of cp.async's writes: where the lanes read
+};
+
+struct KernelCounts {
+  uint64_t launches = 0, blocks = 0, traced_blocks = 0, basic_blocks = 0, active_lanes = 0;
+  uint64_t bytes_requested = 0, distinct_bytes = 0;
+};
+
+// ---- races between blocks on global memory ----------------------------------------------------
+
+/// Who touched four bytes of global memory, for all workers: the last writer and the first two
+/// blocks that read.
+struct GlobalCell {
+  std::atomic<uint64_t> writer, reader, other_reader;
+};
+static_assert(sizeof(GlobalCell) == 24 && std::atomic<uint64_t>::is_always_lock_free);
+
+/// An entry of a cell. In a word: group + 1, the clock of its thread, the thread, and the number of
+/// the place in the source. A cluster has at most 2^14 threads. A cooperative grid may have more,
+/// but is the only group of its launch: with `alone`, the group's bits hold the thread's upper
+/// bits, plus 1. A thread that is later than the last clock is taken for an earlier self, which can
+/// hide a race but not invent one.
+struct GlobalAccess {
+  static constexpr int kThreadBits = 14, kPlaceBits = 14, kClockBits = 16;
+  static constexpr int kGroupAt = kThreadBits + kPlaceBits + kClockBits;
+  static constexpr uint32_t kLastClock = (1u << kClockBits) - 1;
+  static_assert(64 - kGroupAt + kThreadBits > 32, "every number of a thread fits, plus 1");
+  uint64_t group;
+  uint32_t clock, thread, place;
+  uint64_t to_word(bool alone) const {
+    const uint64_t upper = alone ? thread >> kThreadBits : group;
+    const uint32_t lower = thread & ((1u << kThreadBits) - 1);
+    return (upper + 1) << kGroupAt | uint64_t{std::min(clock, kLastClock)} << 28 |
+           uint64_t{lower} << kPlaceBits | place;
+  }
+  static GlobalAccess of(uint64_t word, bool alone) {
+    const auto bits = [word](int at, int count) {
+      return static_cast<uint32_t>(word >> at & ((1u << count) - 1));
+    };
+    const uint64_t upper = (word >> kGroupAt) - 1;
+    const uint32_t lower = bits(kPlaceBits, kThreadBits);
+    return {alone ? 0 : upper, bits(28, kClockBits),
+            alone ? static_cast<uint32_t>(upper) << kThreadBits | lower : lower,
+            bits(0, kPlaceBits)};
+  }
+};
+
+/// Later groups have no number that fits a word, and are not compared.
+constexpr uint64_t kComparedGroups = (uint64_t{1} << 20) - 1;
+
+/// One cell for every four bytes of an allocation. The memory is zero until it is touched.
+class GlobalShadow {
+ public:
+  explicit GlobalShadow(size_t bytes);
+  ~GlobalShadow();
+  GlobalShadow(const GlobalShadow&) = delete;
+  GlobalShadow& operator=(const GlobalShadow&) = delete;
+  GlobalCell* cells() { return cells_; }
+
+ private:
+  size_t bytes_;
+  GlobalCell* cells_ = nullptr;
+};
+
+/// What all workers share during a launch, and the sums over launches.
+struct Shared {
+  std::mutex mutex;
+  bool recording = false;
+  std::vector<Range> images;
+  std::map<uint64_t, std::unique_ptr<GlobalShadow>> shadows;  // by serial; of this launch
+  struct Place {
+    uint32_t token = 0;
+    FlagUse use = FlagUse::none;
+    Op op = Op::load;
+  };
+  std::vector<Place> places;  // of this launch; the first is nowhere
+  Flags flags;                // of this launch
+  uint64_t launch_number = 0;
+
+  std::map<std::pair<const void*, SiteKey>, SiteCounts> sites;
+  std::map<uint64_t, std::string> buffer_names;
+  std::map<const void*, KernelCounts> kernels;
+  std::vector<const void*> kernel_order;
+  Findings findings;
+};
+
+Shared& shared();
+
+/// The sums as the public trace, with source lines.
+Trace make_trace(const Shared& state);
+
+}  // namespace cookbook::simt::tracing

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// Requests and their cost; what a worker hands over when a launch ends.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "common/backend/simt/tracer/worker_tracer.hpp"
+
+namespace cookbook::simt::tracing {
+
+void WorkerTracer::begin_launch(const Launch& launch) {
+  launch_ = &launch;
+  sites_.clear();
+  table_.assign(kFirstTableSize, {});
+  open_.clear();
+  buffers_.clear();
+  recent_.fill(nullptr);
+  findings_.clear();
+  counts_ = {};
+  static_shared_ = static_shared_range();
+}
+
+void WorkerTracer::begin_group(Group& group) {
+  group_ = &group;
+  group_id_ = group.id;
+  blocks_.clear();
+  for (uint32_t i = 0; i < group.block_count; ++i) blocks_.push_back(group.blocks[i]->block_idx);
+  threads_per_block_ = launch_->block.x * launch_->block.y * launch_->block.z;
+  warps_per_block_ = (threads_per_block_ + kWarpSize - 1) / kWarpSize;
+  shared_stride_ = (launch_->shared_bytes + 3) / 4 * 4;
+  static_offset_ = shared_stride_ * group.block_count;
+  const size_t static_bytes = static_shared_.end - static_shared_.begin;
+  detector_.begin_group(group.block_count, threads_per_block_, static_offset_ + static_bytes + 16,
+                        launch_->cluster > 1);
+  order_.begin_group(group.id, group.thread_count);
+  flags_used_.clear();
+  const size_t warps = size_t{warps_per_block_} * group.block_count;
+  if (open_.size() < warps) open_.resize(warps);
+  group_is_open_ = true;
+  copy_source_ = {};
+}
+
+void WorkerTracer::end_group() {
+  if (!group_is_open_) return;
+  group_is_open_ = false;
+  for (std::vector<OpenRequest>& warp : open_) {
+    const size_t sites = std::min(warp.size(), sites_.size());  // a warp's vector has spare ones
+    for (size_t i = 0; i < sites; ++i) finish(sites_[i], warp[i]);
+  }
+  for (Site& site : sites_) site.has_operation = false;  // the next group numbers its own
+  take_hazards();
+}
+
+void WorkerTracer::end_block(const Block& block) {
+  ++counts_.blocks;
+  if (block.group->traced) ++counts_.traced_blocks;
+  for (uint32_t i = 0; i < block.warp_count; ++i) {
+    counts_.basic_blocks += block.warps[i].basic_blocks;
+    counts_.active_lanes += block.warps[i].active_lanes;
+  }
+}
+
+void WorkerTracer::merge_into(Shared& sums) {
+  end_group();
+  KernelCounts& kernel = sums.kernels[launch_->kernel];
+  kernel.blocks += counts_.blocks;
+  kernel.traced_blocks += counts_.traced_blocks;
+  kernel.basic_blocks += counts_.basic_blocks;
+  kernel.active_lanes += counts_.active_lanes;
+  for (const Site& site : sites_) {
+    if (site.counts.requests == 0) continue;
+    sums.sites[{launch_->kernel, site.key}].add(site.counts);
+    if (site.key.space == Space::global) kernel.bytes_requested += site.counts.bytes;
+  }
+  for (auto& [key, found] : findings_) {
+    const auto [at, is_new] = sums.findings.try_emplace(key, found);
+    if (is_new) continue;
+    const uint64_t count = at->second.count + found.count;
+    if (found.group < at->second.group) at->second = found;
+    at->second.count = count;
+  }
+  for (const auto& [serial, buffer] : buffers_) sums.buffer_names[serial] = buffer->name;
+}
+
+void WorkerTracer::merge_sectors(std::map<uint64_t, std::vector<uint64_t>>& touched) const {
+  for (const auto& [serial, buffer] : buffers_) {
+    std::vector<uint64_t>& words = touched[serial];
+    words.resize(std::max(words.size(), buffer->sectors.size()));
+    for (size_t i = 0; i < buffer->sectors.size(); ++i) words[i] |= buffer->sectors[i];
+  }
+}
+
+void WorkerTracer::note_copy_source(Actor actor, const void* address) {
+  copy_source_ = {actor, reinterpret_cast<uintptr_t>(address)};
+}
+
+void WorkerTracer::lane_access(Thread& thread, uintptr_t address, unsigned bytes, Op op,
+                               SharedRule rule, bool natural, void* pc, unsigned part, Actor actor,
+                               FlagUse use, bool fenced) {
+  if (thread.flag_read != nullptr) flag_was_read(thread);
+  if (actor < 0 && !detector_.has_begun(actor)) detector_.begin_async(actor, thread.actor);
+  size_t offset = 0;
+  const Where where = locate(thread, address, bytes, op, pc, natural, &offset);
+  if (where == Where::ignored) return;
+  const uint32_t token = token_of(pc);
+  if (where == Where::shared) {
+    if (!thread.block->group->traced) return;  // an atomic: only those of global memory order
+    const bool is_copy = op == Op::async_store && copy_source_.actor == actor;
+    count_lane(thread, {token, part, Space::shared, op, bytes, 0}, rule, address,
+               is_copy ? copy_source_.address : 0);
+    detector_.access(offset, bytes,
+                     {actor, token, op == Op::store || op == Op::atomic || op == Op::async_store,
+                      op == Op::atomic, false,
+                      op == Op::async_store && !is_copy && kind_ == AsyncKind::cp_async},
+                     owner_of(offset));
+    return;
+  }
+  require_previous_ended(thread, op, pc);
+  Buffer& buffer = *recent_[0];
+  mark_sectors(buffer, address, bytes);
+  check_written(buffer, address, bytes, op, pc, thread);
+  const size_t site =
+      count_lane(thread, {token, part, Space::global, op, bytes, buffer.serial}, rule, address);
+  if (buffer.cells == nullptr) return;
+  check_global(buffer, address, bytes, op, site, use, thread);
+  if (use == FlagUse::none || use == FlagUse::atomic_load || launch_->group_count == 1) return;
+  if (op != Op::load) {
+    order_.release(address, thread.actor, fenced);
+  } else {
+    thread.flag_read = reinterpret_cast<const void*>(address);
+    thread.flag_clock = detector_.clock_of(thread.actor);
+  }
+}
+
+void WorkerTracer::bulk_access(Thread& thread, uintptr_t address, size_t bytes, Op op, void* pc,
+                               Actor actor) {
+  if (actor < 0 && !detector_.has_begun(actor)) detector_.begin_async(actor, thread.actor);
+  size_t offset = 0;
+  const Where where = locate(thread, address, bytes, op, pc, false, &offset);
+  if (where == Where::ignored) return;
+  const uint32_t token = token_of(pc);
+  const Space space = where == Where::shared ? Space::shared : Space::global;
+  const uint64_t serial = where == Where::shared ? 0 : recent_[0]->serial;
+  const size_t index = site_index({token, 0, space, op, 0, serial});
+  Site& site = sites_[index];
+  if (!site.has_operation || site.operation != actor) {
+    site.has_operation = true;
+    site.operation = actor;
+    site.next_sector = 0;
+    ++site.counts.requests;
+    ++site.counts.lanes;
+  }
+  site.counts.bytes += bytes;
+  site.counts.largest_piece = std::max<uint64_t>(site.counts.largest_piece, bytes);
+  if (where == Where::shared) {
+    detector_.access(offset, bytes, {actor, token, op == Op::async_store, false, true},
+                     owner_of(offset));
+    return;
+  }
+  require_previous_ended(thread, op, pc);
+  uintptr_t first = address / kSectorBytes;
+  const uintptr_t last = (address + bytes - 1) / kSectorBytes;
+  if (first + 1 == site.next_sector) ++first;  // the piece before ended in the same sector
+  site.counts.units += last + 1 - first;
+  site.next_sector = last + 1;
+  site.counts.ideal += (bytes + kSectorBytes - 1) / kSectorBytes;
+  mark_sectors(*recent_[0], address, bytes);
+  check_written(*recent_[0], address, bytes, op, pc, thread);
+  check_global(*recent_[0], address, bytes, op, index, FlagUse::none, thread);
+}
+
+void WorkerTracer::barrier_init(const Thread& thread, const uint64_t* bar, void* pc) {
+  detector_.barrier_init(bar, barrier_offset(bar), thread.actor, token_of(pc));
+}
+
+void WorkerTracer::barrier_use(const uint64_t* bar, Actor actor, bool async_proxy, void* pc) {
+  detector_.barrier_use(bar, {actor, token_of(pc), false, false, async_proxy},
+                        owner_of(barrier_offset(bar)));
+}
+
+void WorkerTracer::check_written(const Buffer& buffer, uintptr_t address, size_t bytes, Op op,
+                                 void* pc, Thread& thread) {
+  if (buffer.written == nullptr) return;
+  // Fresh memory holds 0xFF: what holds anything else was written, if only by code that is not
+  // traced.
+  const auto is = [](const unsigned char* begin, size_t count, unsigned char value) {
+    return std::all_of(begin, begin + count, [value](unsigned char c) { return c == value; });
+  };
+  unsigned char* written = buffer.written + (address - buffer.begin);
+  const bool reads = op == Op::load || op == Op::async_load || op == Op::atomic;
+  if (reads && is(written, bytes, 0) &&
+      is(reinterpret_cast<const unsigned char*>(address), bytes, 0xff)) {
+    Occurrence& found = note(Kind::global_uninitialised, 0, pc, thread, op);
+    if (found.count == 1) {
+      found.offset = address - buffer.begin;
+      found.detail = buffer.name;
+    }
+  }
+  if (op == Op::store || op == Op::async_store || op == Op::atomic) std::memset(written, 1, bytes);
+}
+
+void WorkerTracer::mark_sectors(Buffer& buffer, uintptr_t address, size_t bytes) {
+  const uintptr_t base = buffer.begin / kSectorBytes;
+  const uintptr_t last = (address + bytes - 1) / kSectorBytes - base;
+  for (uintptr_t at = address / kSectorBytes - base; at <= last; ++at) {
+    buffer.sectors[at / 64] |= uint64_t{1} << (at % 64);
+  }
+}
+
+size_t WorkerTracer::site_index(const SiteKey& key) {
+  const size_t mask = table_.size() - 1;
+  uint64_t hash = (uint64_t{key.pc} << 8 | key.bytes) ^ key.buffer << 40 ^
+                  uint64_t { key.part } << 50 ^ uint64_t { static_cast<unsigned>(key.op) } << 60;
+  hash *= 0x9e3779b97f4a7c15ull;
+  size_t at = hash >> 40 & mask;
+  while (table_[at].index >= 0) {
+    if (table_[at].key == key) return static_cast<size_t>(table_[at].index);
+    at = (at + 1) & mask;
+  }
+  table_[at] = {key, static_cast<int>(sites_.size())};
+  sites_.push_back({});
+  sites_.back().key = key;
+  const size_t index = sites_.size() - 1;
+  if (2 * sites_.size() > table_.size()) grow_table();
+  return index;
+}
+
+void WorkerTracer::grow_table() {
+  table_.assign(table_.size() * 2, {});
+  std::vector<Site> sites = std::move(sites_);
+  sites_.clear();
+  sites_.reserve(sites.size() * 2);
+  for (const Site& site : sites) sites_[site_index(site.key)] = site;
+}
+
+size_t WorkerTracer::count_lane(const Thread& thread, const SiteKey& key, SharedRule rule,
+                                uintptr_t address, uintptr_t source) {
+  const size_t index = site_index(key);
+  Site& site = sites_[index];
+  site.rule = rule;
+  std::vector<OpenRequest>& warp =
+      open_[size_t{thread.block->index} * warps_per_block_ + thread.id / kWarpSize];
+  if (warp.size() <= index) warp.resize(index + 8);
+  OpenRequest& open = warp[index];
+  const uint32_t bit = uint32_t{1} << thread.lane;
+  const uint64_t instruction = thread.warp->instruction;
+  if (open.instruction != instruction || (open.lanes.active & bit) != 0) {
+    finish(site, open);
+    open.instruction = instruction;
+  }
+  open.lanes.active |= bit;
+  open.lanes.address[thread.lane] = address;
+  if (source == 0) return index;
+  if (open.source == nullptr) open.source = std::make_unique<LaneRequest>();
+  open.source->active |= bit;
+  open.source->address[thread.lane] = source;
+  return index;
+}
+
+void WorkerTracer::finish(Site& site, OpenRequest& open) {
+  if (open.lanes.active == 0) return;
+  const auto bytes = static_cast<int>(site.key.bytes);
+  const RequestCost cost = site.key.space == Space::global
+                               ? global_cost(open.lanes, bytes)
+                               : shared_cost(open.lanes, bytes, site.rule);
+  const auto lanes = static_cast<uint64_t>(std::popcount(open.lanes.active));
+  uint64_t copy_units = 0;
+  if (site.key.space == Space::shared && site.key.op == Op::async_store) {
+    copy_units = cost.units;
+    // A copy passes as often as its slower side. Only 4 bytes: 16 go past L1, 8 are not measured.
+    if (open.source != nullptr && bytes == 4) {
+      copy_units = std::max<uint64_t>(copy_units, source_wavefronts(*open.source));
+    }
+    if (open.source != nullptr) open.source->active = 0;
+  }
+  site.counts.add(
+      {1, lanes, cost.units, cost.ideal, lanes * site.key.bytes, site.key.bytes, copy_units});
+  open.lanes.active = 0;
+}
+
+}  // namespace cookbook::simt::tracing

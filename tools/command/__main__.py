@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: MIT
+"""What `./run` does: help.txt says it for people. Runs in the root of the book."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import machine
+from building import build, build_for_tests, ctest, jobs, kinds, tools_of
+from capstones import Capstone, new
+from machine import die, say
+
+ROOT = Path.cwd()
+CALLER = Path(os.environ["COOKBOOK_CALLER"])  # where relative paths of the command line begin
+FILES = ("--json", "--timeline", "--out", "--results", "--png")  # options whose value is a file or a folder
+WRITTEN = ("--json", "--timeline", "--out")
+HELP = {"-h", "--help"}
+backend = ""
+
+
+def replace_by(*command):
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores
+    try:
+        os.execvp(command[0], [str(part) for part in command])
+    except OSError as error:
+        die(f"{command[0]}: {error.strerror}", 126)
+
+
+def status_of(*command, **more):
+    status = subprocess.run(command, check=False, **more).returncode
+    return status if status >= 0 else 128 - status  # as a shell says that a signal ended it
+
+
+# --- arguments -------------------------------------------------------------------------------------
+def with_option(arguments):
+    """(option, value, argument) of each argument: an option `--out` and its value, whether `--out v` or `--out=v`."""
+    previous = ""
+    for argument in arguments:
+        option, equals, value = argument.partition("=")
+        if previous in FILES + ("--gpu", "--root"):
+            yield previous, argument, argument
+        elif equals and option.startswith("-"):
+            yield option, value, argument
+        else:
+            yield "", "", argument
+        previous = argument
+
+
+def as_seen_from_caller(arguments):
+    """The command line, with files and folders as seen from the caller's folder."""
+    return [argument[:len(argument) - len(value)] + str(CALLER / value)
+            if option in FILES and value and CALLER != ROOT else argument
+            for option, value, argument in with_option(arguments)]
+
+
+def with_folders(arguments):
+    """The same, and makes the folders of the files that will be written."""
+    for option, value, _ in with_option(arguments):
+        if option in WRITTEN and value:
+            try:
+                (CALLER / value).parent.mkdir(parents=True, exist_ok=True)
+            except OSError:
+                die(f"cannot make the folder {Path(value).parent}")
+    return as_seen_from_caller(arguments)
+
+
+def is_plain(option, argument):
+    """Neither an option nor the value of one."""
+    return not option and not argument.startswith("-")
+
+
+# --- what is built ---------------------------------------------------------------------------------
+def chapters():
+    return [line.split()[0] for line in Path("chapters/contents.txt").read_text().splitlines()]
+
+
+def known_chapter(number):
+    if number not in chapters():
+        die(f"no chapter {number}; there are: {' '.join(chapters())} ")
+    return number
+
+
+def prepare(*targets, only=None, needs_gpu=True):
+    """Installs what is missing and builds these targets, for one backend or for all that are used."""
+    with tools_of(backend, needs_gpu):
+        for kind in [only] if only else kinds(backend):
+            build(kind, *targets)
+    return ()
+
+
+def asks_for_marks(arguments):
+    """A timeline on a GPU is recorded by a program of its own, which nothing else builds."""
+    return backend == "cuda" and any(argument.startswith("--timeline") for argument in arguments)
+
+
+# --- verbs -----------------------------------------------------------------------------------------
+def setup(arguments):
+    if arguments:
+        die(f"setup takes no '{arguments[0]}'")
+    with tools_of(backend, needs_gpu=False):
+        pass
+    say(f"Everything is installed that the {backend} backend needs.")
+
+
+def build_verb(arguments):
+    if len(arguments) > 1:
+        die("build takes one folder, or nothing")
+    if not arguments:
+        prepare(needs_gpu=False)
+        return
+    capstone = Capstone(arguments[0], CALLER, ROOT)
+    with tools_of(backend, needs_gpu=False):
+        capstone.build_tests(backend)
+
+
+def every_chapter(arguments):
+    if any(argument.startswith("--timeline") for argument in arguments):
+        die("--timeline records a level of one chapter, such as: ./run 8 --timeline out.json")
+    taken = with_folders(arguments)
+    numbers = chapters()
+    # The first chapter reports an option that no chapter has, before the others are built: --list runs nothing.
+    if arguments and not HELP & {*arguments} and "--exercise" not in " ".join(arguments):
+        prepare(f"chapter-{numbers[0]}")
+        program = f"build/{backend}/chapter-{numbers[0]}"
+        if status_of(program, *taken, "--list", stdout=subprocess.DEVNULL) == 2:
+            sys.exit(2)
+    prepare(*(f"chapter-{number}" for number in numbers))  # not the tests: results come in half the time
+    status = 0
+    for number in numbers:
+        # A file per chapter: book.json becomes book-0.json, book-1.json ...
+        own = [f"{argument.removesuffix('.json')}-{number}.json" if option == "--json" else argument
+               for option, _, argument in with_option(taken)]
+        status = status_of(f"build/{backend}/chapter-{number}", *own) or status
+    sys.exit(status)
+
+
+def one_chapter(number, arguments):
+    known_chapter(number)
+    taken = with_folders(arguments)
+    prepare(f"chapter-{number}")
+    if asks_for_marks(arguments):
+        prepare(f"chapter-{number}-timeline", only="cuda")
+    replace_by(f"build/{backend}/chapter-{number}", *taken)
+
+
+def exercise(arguments):
+    named = re.fullmatch(r"(\d+)\.(\d+)", arguments[0]) if arguments else None
+    if not named:
+        die("exercise takes CHAPTER.NUMBER, such as 3.1")
+    number = known_chapter(named[1])
+    taken = with_folders(arguments[1:])
+    prepare(f"chapter-{number}", only="simt")
+    replace_by(f"build/simt/chapter-{number}", "--exercise", named[2], *taken)
+
+
+def test(arguments):
+    # A reader's own edits (a new level, a solved exercise) must not fail here.
+    which = ["-LE", "^maintainer$"]
+    if arguments[:1] == ["--maintainer"]:
+        which, arguments = [], arguments[1:]
+    first, folder, chosen, gpu = "".join(arguments[:1]), Path("build"), [], kinds(backend)[0]
+    if first.isdigit():
+        number, arguments = known_chapter(first), arguments[1:]
+        which += ["-R", f"^(traced_)?chapter_{number}([._]|$)"]
+        prepare(f"levels-test-{number}", f"levels-traced-test-{number}", only="simt")
+        if backend == "cuda":
+            prepare(f"levels-test-{number}", only="cuda")
+    elif first and not first.startswith("-"):
+        capstone, arguments, which = Capstone(first, CALLER, ROOT), arguments[1:], []
+        folder = capstone.build_folder
+        with tools_of(backend):
+            capstone.build_tests(backend)
+    elif any(re.match(r"-R|--tests-regex|-L$|--label-regex", argument) for argument in arguments):
+        chosen = ["--no-tests=error"]  # a misspelt name is no success
+        with tools_of(backend):
+            build_for_tests(backend, [*which, *arguments])
+    else:
+        prepare()
+    say("Testing ...")
+    ctest(folder / "simt", jobs(), *which, *chosen, *arguments)
+    if gpu == "cuda":
+        ctest(folder / "cuda", "8", *which, *arguments)
+    if chosen or first and not first.startswith("-"):
+        return
+    if backend != "cuda":
+        say("Skipped, for want of a GPU and nvcc: the CUDA build of the kernels, timing, parity with ncu.")
+    elif shutil.which("compute-sanitizer"):
+        replace_by("tests/sanitize.sh")
+    else:
+        say("Skipped: compute-sanitizer is not installed.")
+
+
+def sanitize(arguments):
+    if backend != "cuda":
+        die("sanitize needs a GPU and nvcc")
+    prepare(only="cuda")
+    replace_by("tests/sanitize.sh", *arguments)
+
+
+def tool(path, arguments, prepared=lambda arguments: ()):
+    """A program of tools/. `prepared` builds what it needs and returns options for it; its help needs nothing."""
+    if not arguments or HELP & {*arguments}:
+        arguments = ["--help"]
+    else:
+        arguments = [*prepared(arguments), *arguments]
+    replace_by("python3", path, "--build", "build/simt", *arguments)
+
+
+def check(arguments):
+    if not arguments:
+        die("check takes the source files of a CUDA program, such as prog.cu")
+    tool("tools/check/check.py", arguments, lambda _: prepare("check", only="simt"))
+
+
+def for_assignment(arguments):
+    if named := re.search(r"[\s=](\d+)\.\d+\s", f" {' '.join(arguments)} "):
+        prepare("grading", f"chapter-{known_chapter(named[1])}", only="simt")
+    return ()
+
+
+def is_timed(assignment):
+    try:
+        return isinstance(json.loads(assignment.read_text()).get("speed"), dict)
+    except (ValueError, AttributeError):
+        return False  # the grader says what is wrong with it
+
+
+def for_grade(arguments):
+    prepare("grading", only="simt")
+    # The first argument that is a folder with an assignment: speed needs a GPU's build.
+    files = (CALLER / argument / "assignment.json" for argument in arguments)
+    assignment = next((file for file in files if file.is_file()), None)
+    if backend != "cuda" or not assignment or not is_timed(assignment):
+        return ()
+    prepare("grading", only="cuda")
+    return "--gpu-build", "build/cuda"
+
+
+def script(path, arguments):
+    """A script of the book, or the comment that it begins with."""
+    if HELP & {*arguments}:
+        for line in Path(path).read_text().splitlines()[2:]:
+            if not line.startswith("#"):
+                return
+            print(line[2:])
+    replace_by(path, *arguments)
+
+
+def docs(arguments):
+    if arguments and not HELP & {*arguments}:
+        die(f"docs takes no '{arguments[0]}'")
+    script("docs/build.sh", arguments)
+
+
+def plots(arguments):
+    if arguments and not arguments[0].startswith("-") and (CALLER / arguments[0]).is_dir():
+        if len(arguments) > 1:
+            die("plots takes one capstone, and nothing besides")
+        replace_by("plots/run.sh", "--capstone", "plots", Capstone(arguments[0], CALLER, ROOT).folder)
+    taken = as_seen_from_caller(arguments)
+    if any(is_plain(option, argument) for option, _, argument in with_option(arguments)):
+        # Results, as seen from the caller's folder.
+        replace_by("plots/run.sh", "--own", *(str(CALLER / argument) if is_plain(option, argument) else argument
+                                              for option, _, argument in with_option(taken)))
+    replace_by("plots/run.sh", *taken)
+
+
+def report(arguments):
+    if len(arguments) != 1:
+        die("report takes one capstone, such as ~/my_scan")
+    capstone = Capstone(arguments[0], CALLER, ROOT)
+    results = capstone.folder / "results"
+    if not list(results.glob("*.json")):  # those of this machine
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            die(f"cannot make the folder {results}")
+        with tools_of(backend):
+            capstone.build_all(backend)
+        # 1: something is wrong, and the report says what.
+        if status_of(f"{capstone.build_folder}/{backend}/{capstone.program}", "--json", results / f"{backend}.json") == 2:
+            sys.exit(2)
+    replace_by("plots/run.sh", "--capstone", "report", capstone.folder)
+
+
+def own_ladder(given, arguments):
+    capstone = Capstone(given, CALLER, ROOT)
+    taken = with_folders(arguments)
+    with tools_of(backend):
+        capstone.build_all(backend)
+        if asks_for_marks(arguments):
+            capstone.build("cuda", "kit", f"{capstone.program}-timeline")
+    replace_by(f"{capstone.build_folder}/{backend}/{capstone.program}", *taken)
+
+
+VERBS = {
+    "all": every_chapter, "setup": setup, "build": build_verb, "exercise": exercise, "test": test, "sanitize": sanitize,
+    "check": check, "docs": docs, "plots": plots, "report": report,
+    "new": lambda arguments: new(arguments, CALLER),
+    "assignment": lambda arguments: tool("tools/grading/make.py", arguments, for_assignment),
+    "grade": lambda arguments: tool("tools/grading/grade.py", arguments, for_grade),
+    "profile": lambda arguments: script("plots/profile.sh", arguments if HELP & {*arguments} else with_folders(arguments)),
+    "roofline": lambda arguments: replace_by("plots/run.sh", "--program", *arguments),
+    "compare": lambda arguments: replace_by("plots/compare.sh", *with_folders(arguments)),
+}
+WITHOUT_HELP_OF_THEIR_OWN = ("setup", "build", "exercise", "test", "sanitize", "report", "new")
+
+
+def main(arguments):
+    global backend
+    if not re.fullmatch(r"[1-9]\d*", os.environ.get("JOBS") or "1"):
+        die(f"JOBS is '{os.environ['JOBS']}'; it must be a number of compilers, 1 or more")
+    backend = machine.choose_backend()
+    os.environ["BACKEND"] = backend  # what calls ./run again (plots/profile.sh) need not choose, and say why, again
+    if backend == "cuda":
+        machine.find_nvcc()
+    verb = arguments.pop(0) if arguments and (not arguments[0].startswith("--") or arguments[0] in
+                                              ("--help", "--print-backend")) else "all"
+    if verb in ("help", *HELP) or verb in WITHOUT_HELP_OF_THEIR_OWN and HELP & {*arguments}:
+        print((machine.HERE / "help.txt").read_text(), end="")
+    elif verb == "--print-backend":
+        print(backend)
+    elif verb in VERBS:
+        VERBS[verb](arguments)
+    elif re.fullmatch(r"\d\d?", verb):
+        one_chapter(verb, arguments)
+    else:
+        own_ladder(verb, arguments)
+
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+main(sys.argv[1:])

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Configuring, building, and which targets the chosen tests need."""
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from machine import die, ensure_tools, say
+
+
+def jobs():
+    return os.environ.get("JOBS") or str(len(os.sched_getaffinity(0)))
+
+
+@contextmanager
+def tools_of(backend, needs_gpu=True):
+    """Installs what is missing. One ./run at a time does so and builds within; a second one waits."""
+    Path("build").mkdir(exist_ok=True)
+    with open("build/lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("Another ./run is building here: waiting for it.")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        ensure_tools(backend, needs_gpu)
+        yield
+
+
+def run_logged(command, log):
+    with log.open("w") as file:
+        status = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
+    if status:
+        sys.stderr.write(log.read_text(errors="replace"))
+    return status
+
+
+def configure(folder, *arguments):
+    folder = Path(folder)
+    if (folder / "CMakeCache.txt").is_file():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    ninja = ["-G", "Ninja"] if shutil.which("ninja") else []
+    if run_logged(["cmake", *arguments, *ninja], folder / "configure.log"):
+        (folder / "CMakeCache.txt").unlink(missing_ok=True)  # CMake writes it all the same, and the next run tries again
+        die("configuring failed", 1)
+
+
+def make_targets(folder, what, targets):
+    say(f"Building ({what}) ...")
+    command = ["cmake", "--build", str(folder), "-j", jobs(), *(["--target", *targets] if targets else [])]
+    if sys.stderr.isatty():
+        status = subprocess.run(command, stdout=sys.stderr, check=False).returncode
+    else:
+        status = run_logged(command, Path(folder) / "build.log")
+    if status:
+        die("the build failed", 1)
+
+
+def build(kind, *targets):
+    configure(f"build/{kind}", "--preset", kind)
+    make_targets(f"build/{kind}", ": ".join([kind, *([" ".join(targets)] if targets else [])]), targets)
+
+
+def kinds(backend):
+    """The traced executables, which count and look for races, are SIMT ones also where there is a GPU."""
+    return ["simt"] if backend == "simt" else ["cuda", "simt"]
+
+
+def ctest(folder, workers, *arguments):
+    """Ends here where a test fails."""
+    status = subprocess.run(["ctest", "--test-dir", str(folder), "-j", workers, "--output-on-failure", *arguments],
+                            check=False).returncode
+    if status:
+        sys.exit(status)
+
+
+def targets_of_tests(tests, folder):
+    """The executables that these tests of ctest's JSON run. Where one is not built yet, a test NAME_NOT_BUILT stands for
+    its tests. A test that runs a script has a target needs-NAME, for what the script uses."""
+    folder = os.path.realpath(folder) + "/"
+    for test in tests:
+        name, command = test["name"], test.get("command")
+        if name.endswith("_NOT_BUILT"):
+            yield command[-1] if command else name.removesuffix("_NOT_BUILT")
+        else:
+            yield os.path.basename(command[0]) if command[0].startswith(folder) else "needs-" + name
+
+
+def build_for_tests(backend, arguments):
+    """What the tests need that these arguments of ctest choose. Where no name matches, the tests of what is not built yet
+    may, so everything is built."""
+    for kind in reversed(kinds(backend)):
+        configure(f"build/{kind}", "--preset", kind)
+        shown = subprocess.run(["ctest", "--test-dir", f"build/{kind}", "--show-only=json-v1", *arguments],
+                               stdout=subprocess.PIPE, text=True, check=False)
+        if shown.returncode:
+            die(f"ctest does not take: {' '.join(arguments)}")
+        targets = sorted(set(targets_of_tests(json.loads(shown.stdout)["tests"], f"build/{kind}")))
+        if not targets:
+            say(f"No test that is built has such a name: building all ({kind}).")
+        build(kind, *targets)

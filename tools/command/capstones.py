@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Ladders in a folder outside the book: which folder, how it is built, how one is made."""
+import hashlib
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from building import build, configure, kinds, make_targets
+from machine import die, say
+
+TEMPLATES = ("vector", "rows", "matrix", "gemm")
+
+
+def as_identifier(folder):
+    """What the capstone in this folder is called, such as my_scan."""
+    name = re.sub(r"[^a-z0-9]+", "_", folder.name.lower()).strip("_")
+    if not re.match("[a-z]", name):
+        die(f"the folder of a capstone needs a name that begins with a letter: not {folder.name}")
+    return name
+
+
+class Capstone:
+    def __init__(self, given, caller, root):
+        folder = caller / given
+        if not folder.is_dir():
+            die(f"no '{given}' here: neither a command nor a folder (./run help lists what there is)")
+        self.root, self.folder = root, folder.resolve()
+        if not (self.folder / "ladder.hpp").is_file():
+            die(f"{given} holds no capstone: it has no ladder.hpp (./run new makes one)")
+        if root / "chapters" in self.folder.parents:
+            die(f"{given} is a chapter: name it by its number, as in ./run 3")
+        self.name = as_identifier(self.folder)
+        self.program = f"capstone-{self.name}"
+        key = hashlib.sha256(f"{self.folder}\n".encode()).hexdigest()[:8]
+        self.build_folder = Path("build/capstones") / f"{self.name}-{key}"
+
+    def build(self, kind, kit, *targets):
+        """First the target `kit` of the book, then these of the capstone."""
+        folder = self.build_folder / kind
+        build(kind, kit)
+        configure(folder, "-S", "tools/capstone", "-B", str(folder), f"-DCOOKBOOK_KIT={self.root}/build/{kind}",
+                  f"-DCOOKBOOK_CAPSTONE={self.folder}", f"-DCOOKBOOK_NAME={self.name}")
+        make_targets(folder, f"{kind}: {' '.join(targets)}", targets)
+
+    def build_all(self, backend):
+        for kind in reversed(kinds(backend)):
+            self.build(kind, "kit", self.program)
+
+    def build_tests(self, backend):
+        for kind in reversed(kinds(backend)):
+            traced = [f"levels-traced-test-{self.program}"] if kind == "simt" else []
+            self.build(kind, "kit-tests", self.program, f"levels-test-{self.program}", *traced)
+
+
+def new(arguments, caller):
+    given, template, rest = None, "vector", list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "--from":
+            template = rest.pop(0) if rest else die(f"--from takes {', '.join(TEMPLATES[:-1])} or {TEMPLATES[-1]}")
+        elif argument.startswith("--from="):
+            template = argument.partition("=")[2]
+        elif argument.startswith("-"):
+            die(f"new takes no '{argument}' (./run new PATH [--from {'|'.join(TEMPLATES)}])")
+        elif given:
+            die(f"new takes one folder: not '{given}' and '{argument}'")
+        else:
+            given = argument
+    if not given:
+        die("new takes the folder to make, such as ~/my_scan")
+    if template not in TEMPLATES:
+        die(f"--from takes {', '.join(TEMPLATES[:-1])} or {TEMPLATES[-1]}; got '{template}'")
+    folder = caller / given
+    name = as_identifier(folder)
+    if folder.exists() and not folder.is_dir():
+        die(f"{given} is there already, and is no folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        die(f"{given} is there already, and is not empty")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        die(f"cannot make the folder {given}")
+    templates = Path("tools/capstone/templates")
+    try:
+        for file in (templates / "README.md", *(templates / template).iterdir()):
+            (folder / file.name).write_text(file.read_text().replace("capstone_name", name))
+    except OSError:
+        die(f"cannot write into the folder {given}")
+    # Where it lies in a repository already, that one keeps it.
+    if shutil.which("git") and subprocess.run(["git", "-C", folder, "rev-parse", "--git-dir"], capture_output=True,
+                                              check=False).returncode:
+        subprocess.run(["git", "-C", folder, "init", "-q"], capture_output=True, check=False)
+    say(f"""Made {given}. Next:
+  ./run {given}             build it and print its ladder
+  ./run {given} --explain   its memory traffic, line by line
+  ./run test {given}        every level over odd sizes, layouts and inputs
+Levels are the files level_*.cuh, listed in ladder.hpp; problem.hpp says what is computed.""")
