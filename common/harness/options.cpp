@@ -67,19 +67,19 @@ void for_each_field(Of& options, const With& with) {
 }
 
 template <class T>
-void write(nlohmann::json& json, const T& value) {
+void write_field(nlohmann::json& json, const T& value) {
   json = value;
 }
 template <class T>
-void write(nlohmann::json& json, const std::optional<T>& value) {
+void write_field(nlohmann::json& json, const std::optional<T>& value) {
   json = value ? nlohmann::json(*value) : nlohmann::json();
 }
 template <class T>
-void read(const nlohmann::json& json, T& value) {
+void read_field(const nlohmann::json& json, T& value) {
   json.get_to(value);
 }
 template <class T>
-void read(const nlohmann::json& json, std::optional<T>& value) {
+void read_field(const nlohmann::json& json, std::optional<T>& value) {
   value = json.is_null() ? std::nullopt : std::optional<T>(json.get<T>());
 }
 
@@ -209,11 +209,12 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
 
 void to_json(nlohmann::json& json, const Options& options) {
   for_each_field(options,
-                 [&json](const char* name, const auto& value) { write(json[name], value); });
+                 [&json](const char* name, const auto& value) { write_field(json[name], value); });
 }
 
 void from_json(const nlohmann::json& json, Options& options) {
-  for_each_field(options, [&json](const char* name, auto& value) { read(json.at(name), value); });
+  for_each_field(options,
+                 [&json](const char* name, auto& value) { read_field(json.at(name), value); });
 }
 
 int run_request(const std::string& program, const Options& options) {
