@@ -200,7 +200,7 @@ TEST(PlantedExercise, IsGradedUnderEverySchedule) {
   int late = 0;
   for (const auto& check : json.at("checks")) {
     const std::string what = check.at("check");
-    if (what.find("rows and bases") != std::string::npos) continue;  // it takes no such layout
+    if (what.find("elements longer") != std::string::npos) continue;  // it takes no such layout
     if (what.find("asynchronous copies") == std::string::npos) {
       EXPECT_EQ(check.at("passed"), true) << check;
     }

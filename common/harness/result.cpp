@@ -54,7 +54,8 @@ Json level_json(const LevelResult& level) {
   json["counters"] = level.counters.empty() ? Json(nullptr) : Json(level.counters);
   json["claims"] = Json::array();
   for (const ClaimResult& claim : level.claims) json["claims"].push_back(to_json(claim));
-  json["findings"] = json["faults"] = Json::array();
+  json["findings"] = Json::array();
+  json["faults"] = Json::array();
   for (const FoundFault& found : level.findings) {
     json["findings"].push_back(found.message);
     json["faults"].push_back(fault_name(found.fault));

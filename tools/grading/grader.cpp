@@ -289,7 +289,7 @@ json Grader::grade() {
       run({.step = step,
            .hidden = hidden,
            .run = each,
-           .traced = traced && work_of(ladder_, each.size) <= budget,
+           .traced = axis == Axis::traced || (traced && work_of(ladder_, each.size) <= budget),
            .what = axis == Axis::traced ? "right under the tracer at " + at : at});
     }
   };
