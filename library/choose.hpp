@@ -5,9 +5,9 @@
 /// similar shapes on the same GPU correct the predictions; the least corrected time is chosen.
 /// Host code without CUDA, so that a test can ask for any shape.
 ///
-///     predicted(candidate, shape)                      a page of arithmetic per operator
-///     correction = measured / predicted                mean over the bucket of the shape
-///     chosen = the candidate with the least predicted x correction
+///     predicted(candidate, shape)        a page of arithmetic per operator
+///     correction = measured / predicted  of the recorded shapes nearby, the nearer the more
+///     chosen                             the candidate with the least predicted x correction
 #pragma once
 
 #include <algorithm>
@@ -24,22 +24,24 @@
 
 namespace cookbook::library {
 
-/// What a choice depends on. `kind` holds what must be equal for two shapes to be similar: the
-/// layout, the element type, whether rows are aligned.
+/// What a choice depends on. `kind` is what sets shapes of equal extents apart: the layout, the
+/// element type, whether rows are aligned.
 struct Shape {
   std::vector<std::int64_t> extents;
   std::string kind;
 };
 
-/// Shapes share a bucket if their kinds are equal and their extents round to the same powers of
-/// two.
-inline std::string bucket_of(const Shape& shape) {
-  std::string bucket = shape.kind;
-  for (std::int64_t extent : shape.extents) {
-    const double log = std::log2(static_cast<double>(std::max<std::int64_t>(extent, 1)));
-    bucket += " " + std::to_string(std::lround(log));
+/// How far two shapes are apart: the length of the vector of the logarithms of their extents'
+/// ratios, and 1 more where their kinds differ. 0.7: twice as long in one extent.
+inline double distance(const Shape& a, const Shape& b) {
+  double squares = 0;
+  for (std::size_t i = 0; i < a.extents.size(); ++i) {
+    const auto log = [](std::int64_t extent) {
+      return std::log(static_cast<double>(std::max<std::int64_t>(extent, 1)));
+    };
+    squares += std::pow(log(a.extents[i]) - log(b.extents[i]), 2);
   }
-  return bucket;
+  return std::sqrt(squares) + (a.kind == b.kind ? 0 : 1.0);
 }
 
 /// Measured times of an operator's candidates on one GPU: a line per shape,
@@ -67,20 +69,27 @@ class Recording {
         if (words >> us) entry.us[name] = us;
       }
       if (!words.eof() || entry.us.empty()) throw std::invalid_argument("recording: " + line);
-      buckets_[bucket_of(entry.shape)].push_back(std::move(entry));
+      entries_.push_back(std::move(entry));
     }
   }
 
-  /// The recorded shapes of this shape's bucket.
-  const std::vector<Entry>& alike(const Shape& shape) const {
-    static const std::vector<Entry> none;
-    const auto found = buckets_.find(bucket_of(shape));
-    return found == buckets_.end() ? none : found->second;
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  /// The recorded shapes that are nearest to this one, at most kNearest, with their weights.
+  std::vector<std::pair<double, const Entry*>> near(const Shape& shape) const {
+    std::vector<std::pair<double, const Entry*>> all;
+    for (const Entry& entry : entries_) all.emplace_back(distance(shape, entry.shape), &entry);
+    const auto count = std::min<std::size_t>(kNearest, all.size());
+    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end());
+    all.resize(count);
+    for (auto& [weight, entry] : all) weight = std::exp(-weight / kReach);
+    return all;
   }
-  const std::map<std::string, std::vector<Entry>>& buckets() const { return buckets_; }
 
  private:
-  std::map<std::string, std::vector<Entry>> buckets_;
+  static constexpr std::size_t kNearest = 12;
+  static constexpr double kReach = 0.4;  // the distance at which a weight is 1 / e
+  std::vector<Entry> entries_;
 };
 
 /// A candidate and its time for a shape. Infinite: it does not support the shape.
@@ -97,21 +106,22 @@ template <class Candidates, class Predict>
 auto ranked(const Candidates& candidates, const Shape& shape, const Predict& predict,
             const Recording* recording) {
   using Candidate = std::decay_t<decltype(*std::begin(candidates))>;
+  // The arithmetic counts as much as two measurements of this very shape.
+  constexpr double kArithmetic = 2;
+  const auto near = recording ? recording->near(shape) : decltype(recording->near(shape)){};
   std::vector<Estimate<Candidate>> all;
   for (const Candidate& candidate : candidates) {
     Estimate<Candidate> estimate{&candidate, predict(candidate, shape), 0};
-    double sum = 0;
-    int measured = 0;
-    if (recording) {
-      for (const Recording::Entry& entry : recording->alike(shape)) {
-        const auto us = entry.us.find(std::string(candidate.name));
-        const double predicted = predict(candidate, entry.shape);
-        if (us == entry.us.end() || !std::isfinite(predicted)) continue;
-        sum += std::log(us->second / predicted);
-        ++measured;
-      }
+    double sum = 0, weights = kArithmetic;
+    for (const auto& [weight, entry] : near) {
+      const auto us = entry->us.find(std::string(candidate.name));
+      if (us == entry->us.end()) continue;
+      const double predicted = predict(candidate, entry->shape);
+      if (!std::isfinite(predicted)) continue;
+      sum += weight * std::log(us->second / predicted);
+      weights += weight;
     }
-    estimate.us = estimate.predicted_us * std::exp(measured == 0 ? 0 : sum / measured);
+    estimate.us = estimate.predicted_us * std::exp(sum / weights);
     all.push_back(estimate);
   }
   std::stable_sort(all.begin(), all.end(),
@@ -119,14 +129,12 @@ auto ranked(const Candidates& candidates, const Shape& shape, const Predict& pre
   return all;
 }
 
-/// What an H200 or H100 does per clock, and what a launch costs: the constants of all predictions.
-/// A candidate's time is launch_us + waves x clocks of a block / clock, or the time that device
-/// memory needs, if that is longer.
+/// What a Hopper GPU does: the constants that all operators share.
 struct Hopper {
-  int sms = 132;
-  double clock_mhz = 1900;          ///< of the SMs, under load
   double launch_us = 5.2;           ///< an empty kernel, its first loads and its last stores
+  double clock_mhz = 1900;          ///< of the SMs, under load
   double hbm_bytes_per_us = 4.2e6;  ///< device memory: what a long copy reaches
+  double l2_bytes_per_clock = 32;   ///< from L2 to one SM, while all SMs load
   double fma_per_clock = 2048;      ///< bf16 multiply-adds of one SM's tensor cores
 };
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "chapters/06_tma/tma_level.cuh"
 #include "common/device/ceil_div.cuh"
 
 namespace cookbook::gemm::any_shape {
@@ -49,6 +49,16 @@ inline Gemv gemv_of(const Problem& p, const Buffers& at) {
     g.outputs = p.n, g.batch = p.m;
   }
   return g;
+}
+
+/// For more vectors a tile of C is as good as a tile of its transpose.
+inline constexpr std::int64_t kFewVectors = 32;
+
+/// Vectors per tile of skinny.cuh: the narrowest tile that holds all. Where the rows of X are
+/// terms, a tile is as wide as a TMA box of 64 vectors.
+inline int skinny_width(const Gemv& g) {
+  if (g.x_step != 1) return 64;
+  return g.batch <= 8 ? 8 : g.batch <= 16 ? 16 : g.batch <= 32 ? 32 : 64;
 }
 
 /// Whether lanes may load eight elements of W at a time.
