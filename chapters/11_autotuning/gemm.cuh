@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "library/gemm/stream_k_tiles.cuh"
 #include "chapters/11_autotuning/tuner/space.hpp"
+#include "library/gemm/stream_k_tiles.cuh"
 
 namespace cookbook::gemm::tuned {
 

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "library/gemm/any_shape.cuh"
 #include "common/harness/c_interface.hpp"
+#include "library/gemm/any_shape.cuh"
 
 namespace {
 

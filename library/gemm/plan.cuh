@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "chapters/08_persistent/partial_sums.cuh"
 #include "library/gemm/few_vectors.cuh"
 #include "library/gemm/pad_rows.cuh"
-#include "chapters/08_persistent/partial_sums.cuh"
 
 namespace cookbook::gemm::any_shape {
 
