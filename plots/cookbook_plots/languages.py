@@ -70,6 +70,8 @@ def included(file, root):
     seen, todo = [], [Path(file)]
     while todo:
         path = todo.pop()
+        if path.suffix == ".inc":  # recorded times: no code
+            continue
         if path in seen or path.parts[0] not in ("chapters", "library") or not (root / path).is_file():
             continue
         seen.append(path)
