@@ -6,7 +6,7 @@ from contestants.libraries import GemmProblem, Library
 
 CHAPTER = 8
 NEEDS = ["gemm"]
-LEVELS = {"any_shape": "library/gemm/kernels_any_shape.cu"}
+LEVELS = {"any_shape": "library/gemm/any_shape.cuh"}
 
 
 def sizes(quick):
