@@ -73,6 +73,11 @@ inline bool loads_vectors_of_x(const Gemv& g) {
          rows_are_16_byte_aligned(g.x, g.batch == 1 ? 0 : g.x_pitch);
 }
 
+/// Whether lanes load eight elements of W at a time, and of x where they do that too.
+inline bool loads_vectors(const Gemv& g) {
+  return loads_vectors_of_w(g) && (!g.w_rows_are_outputs || loads_vectors_of_x(g));
+}
+
 /// At most as many splits as keep all blocks resident at once, each of whole rounds: a block that
 /// starts when the others end would add its whole time. resident: blocks. most: splits.
 inline Splits splits_of(std::int64_t tiles, std::int64_t depth, int round, std::int64_t resident,

@@ -225,11 +225,6 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   store_sums<C::kThreads>(of_warps, p, tile, split, splits.count, partials, counters);
 }
 
-/// Whether lanes load eight elements of W at a time, and of x where they do that too.
-inline bool loads_vectors(const Gemv& g) {
-  return loads_vectors_of_w(g) && (!g.w_rows_are_outputs || loads_vectors_of_x(g));
-}
-
 /// W's rows are outputs: the shorter they are, the fewer threads have something to read in one.
 template <int kVector>
 using LongRows = GemvConfig<true, kVector, 128, 128>;
