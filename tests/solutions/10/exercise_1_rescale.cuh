@@ -71,7 +71,7 @@ struct Rescale : Level {
   static constexpr LevelText text{
       .name = "rescale",
       .changed = "exercise: the online softmax, by you",
-      .expect = "the counters of level 1: K is read once per query",
+      .expect = "K is read once per query",
   };
 
   static Claims claims(const Problem& p) {

@@ -1,37 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Level 5: warp specialisation. One warp only starts copies, up to two tiles ahead; two warpgroups
-// only multiply and exponentiate. Barriers per tile replace the block-wide ones, so the warpgroups
-// drift apart: one's softmax runs during the other's wgmma.
+// Level 5: ping-pong. Named barriers give the warpgroups turns on the tensor cores: a turn is P V
+// of one tile and the scores S of the next. The softmax runs in the other warpgroup's turn. In
+// level 4 this order may happen by chance; here it is enforced.
+//
+//     consumer 0   | PV S | softmax | PV S | softmax |
+//     consumer 1          | PV S | softmax | PV S | softmax |
 #pragma once
 
-#include "chapters/10_flash_attention/hopper_level.cuh"
+#include "chapters/10_flash_attention/level_4_specialised.cuh"
 
 namespace cookbook::attention {
 
-template <class CaseT>
-struct SpecialisedConfig : CaseT {
-  static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
-  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
-  static constexpr int kBlockN = 128;                             // keys per tile
-  static constexpr int kStages = 2;                               // tiles of K, and of V
-  static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
-  static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
-  struct Smem {
-    alignas(1024) unsigned char q[kBlockM * CaseT::kHeadDim * 2];
-    alignas(1024) unsigned char k[kStages][kTileBytes];
-    alignas(1024) unsigned char v[kStages][kTileBytes];
-    alignas(1024) unsigned char p[kConsumers][64 * kBlockN * 2];
-    uint64_t q_full, k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
-  };
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
-    specialised_kernel(const __grid_constant__ TensorMap q_map,
-                       const __grid_constant__ TensorMap k_map,
-                       const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
-                       Shape shape, int query_tiles) {
+    ping_pong_kernel(const __grid_constant__ TensorMap q_map,
+                     const __grid_constant__ TensorMap k_map,
+                     const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
+                     Shape shape, int query_tiles) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   auto& smem = *dynamic_shared<typename C::Smem>();
@@ -64,51 +49,54 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
     RowStates rows;
     StageCursor<C::kStages> ring;
+    const Turns<C::kConsumers> turns{consumer};
+    turns.open();
     if (tiles > 0) mbarrier_wait(&smem.q_full, 0);
+    turns.begin();
     for (int n = tiles - 1; n >= 0; --n, ring.advance()) {
       // Step 1: scores.
       float s[kBlockN / 2];  // (64 queries, keys) per warpgroup
       mbarrier_wait(&smem.k_full[ring.stage], ring.phase);
       start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[ring.stage]);
+      turns.end();
       wait_for_batch<0>(s);
       if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[ring.stage]);
 
-      // Step 2: online softmax; the weights go to shared memory, rounded.
+      // Step 2: online softmax; the weights stay in registers, rounded and packed in pairs.
       mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
       float rescale[2];
       online_softmax(s, rows, rescale, shape.scale_log2);
       scale_rows(acc, rescale);
-      store_weights<T, kBlockN>(smem.p[consumer], s);
-      fence_proxy_async();                           // wgmma reads them through the async proxy
-      named_barrier_sync(1 + consumer, kWarpgroup);  // all four warps have written
+      uint32_t p[kBlockN / 16][4];  // (64 queries, keys) as A operands of 16 keys
+      pack_weights<T>(p, s);
 
       // Step 3: add P V to the output.
       mbarrier_wait(&smem.v_full[ring.stage], ring.phase);
-      start_output<T, kHeadDim, kBlockN>(acc, smem.p[consumer], smem.v[ring.stage]);
+      turns.begin();
+      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[ring.stage]);
       wait_for_batch<0>(acc);
       if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[ring.stage]);
     }
+    turns.end();
+    turns.close();
 
     finish_and_store(o, lse, shape, batch, head, warp_query, acc, rows);
   }
 }
 
-struct Specialised : HopperLevel<SpecialisedConfig> {
+struct PingPong : HopperLevel<SpecialisedConfig> {
   static constexpr LevelText text{
-      .name = "specialised",
-      .changed = "one producer warp and two consumer warpgroups, two stages",
+      .name = "ping_pong",
+      .changed = "named barriers: one warpgroup's softmax runs during the other's wgmma",
       .expect =
-          "copies never stall a consumer, and the two warpgroups fill each other's gaps when they "
-          "happen to be out of step",
-      .cost = "one more warpgroup for the producer; registers 24 / 240",
+          "max(wgmma, softmax) instead of their sum: at head dimension 128 the wgmma of one "
+          "warpgroup cover the exponentials of the other",
+      .cost = "two named-barrier operations per tile and warpgroup",
   };
 
-  static Claims claims(const Problem& p) {
-    return {tma_loads("k").bytes(key_bytes(p)), shared_stores().on("weights").conflict_free(),
-            faster_than_previous(1.05)};
-  }
+  static Claims claims(const Problem& p) { return key_claims(p, faster_than_previous(1.03)); }
   static void run(const Plan& plan, Stream stream) {
-    launch_tiles(plan, stream, [](auto config) { return specialised_kernel<decltype(config)>; });
+    launch_tiles(plan, stream, [](auto config) { return ping_pong_kernel<decltype(config)>; });
   }
 };
 
