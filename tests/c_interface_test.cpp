@@ -11,9 +11,9 @@
 
 #include "chapters/08_persistent/capi.hpp"
 #include "chapters/09_online_softmax/capi.hpp"
-#include "chapters/10_flash_attention/capi.hpp"
 #include "common/backend/backend.hpp"
 #include "common/device/cuda.cuh"
+#include "library/attention/capi.hpp"
 
 namespace cookbook {
 namespace {
