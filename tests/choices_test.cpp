@@ -115,7 +115,7 @@ RowKernel softmax_of(std::int64_t rows, std::int64_t cols, int bytes) {
   return choose_row_kernel(c);
 }
 
-// The table of chapter 9's README.
+// The table of chapter 9's notes.md.
 TEST(Choices, TheTableOfChapter9) {
   EXPECT_EQ(softmax_of(262144, 64, 2), RowKernel::short_rows);
   EXPECT_EQ(softmax_of(100, 64, 2), RowKernel::on_chip);
@@ -193,7 +193,7 @@ TEST(Choices, TheShortExtentOfATransposeFitsATile) {
   }
 }
 
-// The table of chapter 3's README.
+// The table of chapter 3's notes.md.
 TEST(Choices, TheTableOfChapter3) {
   const auto odd = [](std::int64_t rows, std::int64_t cols) {
     return choose_transpose(rows, cols, false, false, false);
@@ -835,7 +835,7 @@ TEST(SplitChoice, TheFastestPredictedAndEveryKernelSomewhere) {
   EXPECT_EQ(chosen.size(), std::size(kSplitKernels));  // one that is never chosen is in the way
 }
 
-// The table of chapter 8's README.
+// The table of chapter 8's notes.md.
 TEST(TileChoice, TheTableOfChapter8) {
   const auto chosen = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return choose_tiles(m, n, k, 132);

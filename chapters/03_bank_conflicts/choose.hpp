@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which kernel transposes which shape. Host code only: tests/choices_test.cpp asks it about a grid
-// of shapes, and the chapter's README has the rule as a table.
+// of shapes, and the chapter's notes.md has the rule as a table.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ enum class Tiles {
 };
 
 /// A kernel with the constants of its prediction, fitted to the times of an H200 (cold L2) over a
-/// grid of shapes: see README.md.
+/// grid of shapes: see notes.md.
 struct TileKernel {
   Tiles tiles;
   int m, n, cluster;  // of a block; blocks per cluster

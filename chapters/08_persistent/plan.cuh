@@ -73,7 +73,7 @@ int grid_blocks() {
 /// Whether a launch with tiles of block_m rows may start before the one before it has ended. It
 /// saves a start, but its blocks then start on whichever SMs are free first, and neighbours no
 /// longer load the same lines of L2 at the same time. With long K that costs more than a start, and
-/// with few rows, which load more per multiplication, it does so earlier: see README.md.
+/// with few rows, which load more per multiplication, it does so earlier: see notes.md.
 inline bool launches_dependent(const Problem& p, int block_m) { return p.k <= 12 * block_m; }
 
 /// Estimated time of a GEMM with configuration C, in clocks of the tensor cores (4,096 operations

@@ -55,7 +55,7 @@ struct Config {
   static std::string why_illegal() {
     if (kSmemBytes > tune::kSharedMemoryBytes) return tune::too_much_shared_memory(kSmemBytes);
     if (kNeeds > kHas) {
-      return std::to_string(kNeeds) + " registers a thread > " + std::to_string(kHas) + " of " +
+      return std::to_string(kNeeds) + " registers per thread > " + std::to_string(kHas) + " of " +
              std::to_string(kConsumers) + " consumer warpgroups";
     }
     return "sharing tiles in a cluster leaves three consumer warpgroups too few registers";

@@ -45,7 +45,7 @@ struct Config {
     if (kWarpgroupM % 64 != 0)
       return "wgmma takes 64 rows; half of the tile has " + std::to_string(kWarpgroupM);
     if (kAccumulators > 224)
-      return std::to_string(kAccumulators) + " accumulators > 224 registers a thread";
+      return std::to_string(kAccumulators) + " accumulators > 224 registers per thread";
     if (kSmemBytes > tune::kSharedMemoryBytes) return tune::too_much_shared_memory(kSmemBytes);
     return "two rows of accumulators leave no registers for sharing tiles";
   }

@@ -29,7 +29,7 @@ struct Config {
   static constexpr bool kLegal = kThreads <= 1024 && kThreads * kBlocksPerSm <= 2048;
   static std::string why_illegal() {
     return kThreads > 1024
-               ? tune::with_commas(kThreads) + " threads > 1,024 a block"
+               ? tune::with_commas(kThreads) + " threads > 1,024 per block"
                : tune::with_commas(kThreads * kBlocksPerSm) + " threads > 2,048 a multiprocessor";
   }
 };

@@ -21,7 +21,7 @@ struct Config {
   static tune::Parameters parameters() { return {{"threads", kThreads}, {"heads", kHeads}}; }
   static constexpr bool kLegal = kThreads <= 1024;
   static std::string why_illegal() {
-    return tune::with_commas(kThreads) + " threads > 1,024 a block";
+    return tune::with_commas(kThreads) + " threads > 1,024 per block";
   }
 };
 
