@@ -52,7 +52,7 @@ def main():
     gone = missing(levels, codes)
     for level, kernels in gone.items():
         for code in kernels:
-            print(f"{level}: {code} {names[code]}")
+            print(f"{level}: {code} {names.get(code, '(no name)')}")
     kernels = {code for wanted in levels.values() for code in wanted}
     print(f"{len(levels)} levels, {len(kernels)} kernels: {len({c for k in gone.values() for c in k})} kernels of "
           f"{len(gone)} levels have changed or are gone")
