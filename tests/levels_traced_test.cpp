@@ -10,6 +10,7 @@
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/observe.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
+#include "common/harness/acceptance.hpp"
 #include "common/harness/exercise.hpp"
 #include "tests/chapters.hpp"
 #include "tests/layout_cases.hpp"
@@ -23,13 +24,14 @@ class TracedLevelTest : public testing::Test {
   TracedLevelTest(const Ladder& ladder, const LevelEntry& level) : ladder_(ladder), level_(level) {}
 
   void TestBody() override {
-    Instance instance(ladder_, ladder_.trace_size, InputKind::normal, 1);
+    const auto runs = acceptance_runs(Judge::tests, Axis::traced, ladder_, scope_of(ladder_, {1}));
+    Instance instance = instance_of(runs.at(0), ladder_);
     // Instructions without a model: tests/skips lists these levels, so none is added unnoticed.
     const Support support = level_.supports(instance.problem(), device_info());
     if (support.reason.rfind("the SIMT backend has no ", 0) == 0) GTEST_SKIP() << support.reason;
     const TracedRun traced = trace_level(level_, instance);
     EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
-    for (const std::string& finding : traced.findings) ADD_FAILURE() << finding;
+    for (const FoundFault& finding : traced.findings) ADD_FAILURE() << finding.message;
     int checked = 0;
     for (const ClaimResult& claim : traced.claims) {
       if (!claim.claim.is_mechanism()) continue;  // only a GPU shows speed
@@ -64,8 +66,8 @@ class TracedLayoutsTest : public testing::Test {
       const TracedRun traced = trace_level(level_, instance);
       EXPECT_NE(traced.check.status, CheckResult::Status::mismatch)
           << layout.text() << ": " << traced.check.reason;
-      for (const std::string& finding : traced.findings) {
-        ADD_FAILURE() << layout.text() << ": " << finding;
+      for (const FoundFault& finding : traced.findings) {
+        ADD_FAILURE() << layout.text() << ": " << finding.message;
       }
     }
   }
@@ -107,7 +109,7 @@ class TracedSizesTest : public testing::Test {
       Instance instance(ladder_, size, InputKind::normal, 1);
       const TracedRun traced = trace_level(level_, instance);
       EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
-      for (const std::string& finding : traced.findings) ADD_FAILURE() << finding;
+      for (const FoundFault& finding : traced.findings) ADD_FAILURE() << finding.message;
     }
     simt::set_sm_count(0);
   }
@@ -245,7 +247,9 @@ class OtherKernelsTest : public testing::Test {
           fmt::format("{} / {}, {}", found.ladder->name, found.level->name, found.layout.text());
       EXPECT_NE(run.check.status, CheckResult::Status::mismatch)
           << what << ": " << run.check.reason;
-      for (const std::string& finding : run.findings) ADD_FAILURE() << what << ": " << finding;
+      for (const FoundFault& finding : run.findings) {
+        ADD_FAILURE() << what << ": " << finding.message;
+      }
       add_kernels(*found.ladder, *found.level, found.layout, traced);
     }
     simt::set_sm_count(0);

@@ -48,7 +48,8 @@ bool acceptable(double got, double expected, double bound, DType dtype, double* 
 }
 
 struct RowComparison {
-  std::string message;  // the first element that is wrong, or empty
+  Fault fault = Fault::none;  // of the first element that is wrong
+  std::string message;
   double max_error = 0, error_bound = 0;
 };
 
@@ -61,6 +62,7 @@ void compare_row(const HostTensor& after, std::int64_t row, const double* value,
     double error = 0;
     if (!acceptable(got, value[col], bound[col], spec.dtype, &error) && result.message.empty()) {
       const bool is_blank = spec.dtype == DType::i8 && is_poison(after, row, col);
+      result.fault = is_blank ? Fault::unwritten : Fault::wrong_result;
       result.message =
           is_blank ? fmt::format("{}[{}][{}] was never written", spec.name, row, col)
                    : fmt::format("{}[{}][{}]: got {}, expected {} (error {:.3g}, allowed {:.3g})",
@@ -99,6 +101,12 @@ std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const Tenso
   rows.push_back(spec.rows - 1);
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
+}
+
+// The first fault that is noted stays.
+void note(Instance::Comparison& in, Fault fault, std::string message) {
+  if (in.ok) in.fault = fault, in.message = std::move(message);
+  in.ok = false;
 }
 
 }  // namespace
@@ -216,31 +224,23 @@ std::uint64_t Instance::hash(std::size_t tensor) const {
   return hash_bytes(memory_[tensor]->data(), memory_[tensor]->bytes());
 }
 
-std::string Instance::changed_outside() {
-  std::string first;
+Instance::Comparison Instance::compare_outside() {
+  Comparison result;
   for (std::size_t i = 0; i < tensors_.list.size(); ++i) {
     const TensorSpec& spec = tensors_.list[i].spec;
-    auto wrong = [&first](std::string what) {
-      if (first.empty()) first = std::move(what);
-    };
     if (!memory_[i]->guards_intact()) {
-      wrong("wrote outside `" + spec.name + "`: guard band changed");
+      note(result, Fault::outside_written, "wrote outside `" + spec.name + "`: guard band changed");
     }
     if (spec.role == Role::input && hash(i) != as_drawn_[i]) {
-      wrong("input `" + spec.name + "` was changed");
+      note(result, Fault::input_changed, "input `" + spec.name + "` was changed");
       inputs_are_as_drawn_ = false;
     }
   }
-  return first;
+  return result;
 }
 
 Instance::Comparison Instance::compare() {
-  Comparison result;
-  auto wrong = [&](std::string message) {
-    if (result.ok) result.message = std::move(message);
-    result.ok = false;
-  };
-  if (std::string changed = changed_outside(); !changed.empty()) wrong(std::move(changed));
+  Comparison result = compare_outside();
   for (const HostTensor& after : read_back().list) {
     const TensorSpec& spec = after.spec;
     if (spec.rows == 0 || spec.cols == 0) continue;
@@ -264,8 +264,11 @@ Instance::Comparison Instance::compare() {
     auto index = [&](std::int64_t at) {
       return fmt::format("{}[{}][{}]", spec.name, at / spec.pitch, at % spec.pitch);
     };
-    if (unwritten >= 0) wrong(index(unwritten) + " was never written");
-    if (touched >= 0) wrong(index(touched) + " is padding between rows and was written");
+    if (unwritten >= 0) note(result, Fault::unwritten, index(unwritten) + " was never written");
+    if (touched >= 0) {
+      note(result, Fault::padding_written,
+           index(touched) + " is padding between rows and was written");
+    }
 
     const Reference& expected = reference(spec);
     const auto rows = static_cast<std::int64_t>(expected.rows.size());
@@ -286,7 +289,7 @@ Instance::Comparison Instance::compare() {
       }
       if (wrong_at < first_wrong) {
         first_wrong = wrong_at;
-        if (right_so_far) result.message = part.message;
+        if (right_so_far) result.fault = part.fault, result.message = part.message;
         result.ok = false;
       }
     });
@@ -303,53 +306,21 @@ std::uint64_t Instance::output_hash() {
   return all;
 }
 
-const char* status_name(CheckResult::Status status) {
-  switch (status) {
-    case CheckResult::Status::ok: return "ok";
-    case CheckResult::Status::mismatch: return "mismatch";
-    case CheckResult::Status::skipped: return "skipped";
-    case CheckResult::Status::crashed: return "crashed";
-    case CheckResult::Status::hung: return "hung";
-  }
-  return "?";
-}
-
-void to_json(nlohmann::json& json, const CheckResult& check) {
-  json = {{"status", check.status},
-          {"reason", check.reason},
-          {"max_error", check.max_error},
-          {"error_bound", check.error_bound}};
-}
-
-void from_json(const nlohmann::json& json, CheckResult& check) {
-  json.at("status").get_to(check.status);
-  json.at("reason").get_to(check.reason);
-  json.at("max_error").get_to(check.max_error);
-  json.at("error_bound").get_to(check.error_bound);
-}
-
 CheckResult check_of(const Outcome& outcome, const nlohmann::json& result) {
-  using Status = CheckResult::Status;
-  switch (outcome.end) {
-    case Outcome::End::done: return result;
-    case Outcome::End::crashed: return {Status::crashed, outcome.reason};
-    case Outcome::End::hung: return {Status::hung, outcome.reason};
-  }
-  return {};
+  if (outcome.fault != Fault::none) return {outcome.fault, outcome.reason};
+  return result;
 }
 
 CheckResult check_level(const LevelEntry& level, Instance& instance, const std::vector<Draw>& draws,
                         const Isolation& isolation) {
-  using Status = CheckResult::Status;
   if (const Support support = level.supports(instance.problem(), device_info()); !support) {
-    return {Status::skipped, support.reason};
+    return {Fault::unsupported, support.reason};
   }
   if (!isolation.in_process) instance.compute_references();  // once, for every child
   const auto work = [&]() -> nlohmann::json {
     CheckResult result;
-    const auto end = [&result](Status status, std::string why) {
-      result.status = status;
-      result.reason = std::move(why);
+    const auto end = [&result](Fault fault, std::string why) {
+      result.set(fault, std::move(why));
       return result;
     };
     try {
@@ -357,7 +328,7 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, const std::
       try {
         run = level.prepare(instance.problem(), instance.pointers());
       } catch (const std::invalid_argument& rule) {
-        return end(Status::skipped, rule.what());
+        return end(Fault::unsupported, rule.what());
       }
       std::vector<std::uint64_t> hashes;  // of each run's outputs
       for (const Draw& draw : draws) {
@@ -378,22 +349,22 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, const std::
         const bool is_equal = is_repeat && hash == hashes[same - draws.begin()];
         hashes.push_back(hash);
         // Outputs that were right once are right again, byte for byte.
-        if (is_equal && instance.changed_outside().empty()) continue;
+        if (is_equal && instance.compare_outside().ok) continue;
         const Instance::Comparison comparison = instance.compare();
         result.max_error = std::max(result.max_error, comparison.max_error);
         result.error_bound = comparison.error_bound;
         if (!comparison.ok) {
-          return end(Status::mismatch, (run_number == 0 ? ""
+          return end(comparison.fault, (run_number == 0 ? ""
                                         : is_repeat     ? "right on the first run only: "
                                                         : "right on the first inputs only: ") +
                                            comparison.message);
         }
         if (is_repeat && level.same_every_run) {
-          return end(Status::mismatch, "two runs on the same inputs differ");
+          return end(Fault::runs_differ, "two runs on the same inputs differ");
         }
       }
     } catch (const std::exception& error) {
-      return end(Status::mismatch, error.what());
+      return end(fault_of(error), error.what());
     }
     return result;
   };
@@ -402,20 +373,18 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, const std::
   return check_of(outcome, found);
 }
 
-std::string check_again(const std::function<void(Stream)>& run, Instance& instance,
+CheckResult check_again(const std::function<void(Stream)>& run, Instance& instance,
                         std::uint64_t right_hash, bool same_every_run) {
   instance.reset();
   run(Stream{});
   synchronize();
-  if (std::string changed = instance.changed_outside(); !changed.empty()) return changed;
-  if (instance.output_hash() == right_hash) return "";  // the outputs that compare() passed
+  const Instance::Comparison outside = instance.compare_outside();
+  if (!outside.ok) return {outside.fault, outside.message};
+  if (instance.output_hash() == right_hash) return {};  // the outputs that compare() passed
   const Instance::Comparison now = instance.compare();
-  if (!now.ok) return now.message;
-  return same_every_run ? "the output differs from before" : "";
-}
-
-std::vector<Variant> graded_layouts() {
-  return {{1, 0}, {8, 0}, {0, 1}, {kOddLayout.extra_pitch, kOddLayout.misalign_elements}};
+  if (!now.ok) return {now.fault, now.message};
+  if (!same_every_run) return {};
+  return {Fault::runs_differ, "the output differs from before"};
 }
 
 }  // namespace cookbook

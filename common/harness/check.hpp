@@ -13,6 +13,7 @@
 #include "common/harness/inputs.hpp"
 #include "common/harness/isolate.hpp"
 #include "common/harness/level.hpp"
+#include "common/harness/verdict.hpp"
 
 namespace cookbook {
 
@@ -50,9 +51,10 @@ class Instance {
 
   struct Comparison {
     bool ok = true;
-    std::string message;     ///< the first thing wrong: tensor, index, got, expected
-    double max_error = 0;    ///< largest |got - expected| over the rows compared
-    double error_bound = 0;  ///< the bound at that element
+    Fault fault = Fault::none;  ///< the first thing wrong
+    std::string message;        ///< the same for people: tensor, index, got, expected
+    double max_error = 0;       ///< largest |got - expected| over the rows compared
+    double error_bound = 0;     ///< the bound at that element
   };
   /// Reads the outputs back: values against the reference, padding unchanged, and no element left
   /// unwritten anywhere. Also that guard bands are intact and inputs unchanged, by their hashes.
@@ -67,13 +69,13 @@ class Instance {
   /// otherwise: an element must be the result rounded to the output's type. +0 equals -0.
   Comparison compare();
 
+  /// The first input or guard band that a run has changed. The next reset() then restores the
+  /// inputs.
+  Comparison compare_outside();
+
   /// Computes what compare() compares with, which it would otherwise do when it is first called:
   /// for processes that are forked from here and share it.
   void compute_references();
-
-  /// Names the first input or guard band that a run has changed, or returns an empty string. The
-  /// next reset() then restores the inputs.
-  std::string changed_outside();
 
   /// A hash of the outputs as they are on the device now: equal runs give equal hashes.
   std::uint64_t output_hash();
@@ -102,19 +104,8 @@ class Instance {
   bool inputs_are_as_drawn_ = false;                              // on the device
 };
 
-struct CheckResult {
-  /// crashed, hung: only for a level that ran in a child process.
-  enum class Status { ok, mismatch, skipped, crashed, hung } status = Status::ok;
-  std::string reason;  ///< why skipped, or what is wrong
-  double max_error = 0, error_bound = 0;
-};
-const char* status_name(CheckResult::Status status);
-
-void to_json(nlohmann::json& json, const CheckResult& check);
-void from_json(const nlohmann::json& json, CheckResult& check);
-
-/// The check of a level whose isolated work ended as `outcome`: crashed or hung. With End::done it
-/// is what `result` holds.
+/// The check of a level whose isolated work ended as `outcome`: with a fault, or with what `result`
+/// holds.
 CheckResult check_of(const Outcome& outcome, const nlohmann::json& result);
 
 /// Runs `level` once on each of `draws`, each time on freshly poisoned outputs, and compares all.
@@ -127,15 +118,9 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, const std::
 
 /// Checks `run` once more after it has run many times: on poisoned outputs. The result must hash to
 /// `right_hash`, the hash of outputs that Instance::compare() passed, and guard bands and inputs
-/// must be unchanged. Returns what is wrong, or nothing. This is the only check of the runs in
-/// between.
-/// Without `same_every_run` another hash is right within the bound.
-std::string check_again(const std::function<void(Stream)>& run, Instance& instance,
+/// must be unchanged. This is the only check of the runs in between. Without `same_every_run`
+/// another hash is right within the bound.
+CheckResult check_again(const std::function<void(Stream)>& run, Instance& instance,
                         std::uint64_t right_hash, bool same_every_run = true);
-
-/// Layouts that a grade asks for: rows longer by an element, rows longer by 16 bytes or more, which
-/// stay aligned, bases that are not, and kOddLayout, which has both.
-inline constexpr Layout kOddLayout{5, 3};
-std::vector<Variant> graded_layouts();
 
 }  // namespace cookbook

@@ -99,13 +99,11 @@ void print_below(const LevelResult& level, bool with_findings = true) {
   const auto print = [](std::string (*colour)(const std::string&), const std::string& text) {
     fmt::print("{}", colour(wrapped(text, 6)));
   };
-  if (level.status == "skipped") print(dim, "skipped: " + level.reason);
-  if (level.status == "not_run") print(dim, "not run: " + level.reason);
-  if (is_failure(level.status)) {
-    print(bad, (level.status == "mismatch" ? "" : level.status + ": ") + level.reason);
-  }
+  if (level.check.fault == Fault::unsupported) print(dim, "skipped: " + level.check.reason);
+  if (level.check.fault == Fault::not_run) print(dim, "not run: " + level.check.reason);
+  if (level.check.is_failure()) print(bad, level.check.text());
   if (with_findings) {  // a traced report has them already
-    for (const std::string& finding : level.findings) print(bad, finding);
+    for (const FoundFault& finding : level.findings) print(bad, finding.message);
   }
   for (const ClaimResult& claim : level.claims) {
     if (claim.holds == false) {
@@ -117,7 +115,7 @@ void print_below(const LevelResult& level, bool with_findings = true) {
 }
 
 bool was_skipped(const LevelResult& level) {
-  return level.status == "skipped" || level.status == "not_run";
+  return level.check.fault == Fault::unsupported || level.check.fault == Fault::not_run;
 }
 
 std::string status_mark(const LevelResult& level) {
@@ -173,8 +171,8 @@ void print_legend(const LadderResult& result, bool times, bool counters) {
 
 // Why a library was not timed.
 void print_why_not(const ReferenceResult& reference) {
-  const bool wrong = reference.status == "mismatch";
-  const std::string text = wrapped((wrong ? "wrong: " : "skipped: ") + reference.reason, 6);
+  const bool wrong = reference.check.is_failure();
+  const std::string text = wrapped((wrong ? "wrong: " : "skipped: ") + reference.check.reason, 6);
   fmt::print("{}", wrong ? bad(text) : dim(text));
 }
 
@@ -329,7 +327,7 @@ void print_summary(const LadderResult& result) {
     print_below(level);
   }
   for (const ReferenceResult& reference : result.references) {
-    if (reference.status != "mismatch") continue;
+    if (!reference.check.is_failure()) continue;
     fmt::print("    {}\n", reference.name);
     print_why_not(reference);
   }
@@ -345,9 +343,8 @@ void print_explained(const Ladder& ladder, const LevelResult& level, const std::
 
 void print_failures(const LadderResult& result) {
   for (const LevelResult& level : result.levels) {
-    if (!is_failure(level.status)) continue;
-    fmt::print(stderr, "{}: level {}: {}{}\n", result.heading, level.name,
-               level.status == "mismatch" ? "" : level.status + ": ", level.reason);
+    if (!level.check.is_failure()) continue;
+    fmt::print(stderr, "{}: level {}: {}\n", result.heading, level.name, level.check.text());
   }
 }
 

@@ -37,13 +37,6 @@ LevelResult describe(const LevelEntry& level, const AnyProblem& trace_problem) {
   return result;
 }
 
-void enter(const CheckResult& check, LevelResult& row) {
-  row.status = status_name(check.status);
-  row.reason = check.reason;
-  row.max_error = check.max_error;
-  row.error_bound = check.error_bound;
-}
-
 LadderResult begin(const Chapter& chapter, const LadderRun& run, const Options& options) {
   const Ladder& ladder = *run.ladder;
   const Size& size = run.size;
@@ -108,19 +101,19 @@ void run_traced(const Chapter& chapter, const Ladder& ladder, const Options& opt
   Progress progress;
   progress.show(
       fmt::format("counting sectors, conflicts and races at {}", size_text(ladder.trace_size)));
-  std::vector<std::string> arguments = {"--ladder", ladder.name, "--seed",
-                                        std::to_string(options.seed)};
-  bool any = false;
+  Options request;
+  request.ladder = ladder.name;
+  request.seed = options.seed;
+  request.in_process = options.in_process;
+  request.time_limit = options.time_limit;
   for (const LevelResult& level : result.levels) {
-    if (level.status == "hung") continue;  // it would hang again, and take its time for it
-    any = true;
-    arguments.push_back("--level");
-    arguments.push_back(level.name);
+    if (level.check.fault == Fault::hang)
+      continue;  // it would hang again, and take its time for it
+    request.levels.push_back(level.name);
   }
-  if (!any) return;
-  add_isolation(options, arguments);
+  if (request.levels.empty()) return;
   try {
-    const auto document = nlohmann::json::parse(run_traced_json(program, arguments));
+    const nlohmann::json document = run_for_json(program, request);
     progress.clear();
     merge_traced(result, document.at("runs").at(0));
   } catch (const std::exception& error) {  // times that were measured are kept
@@ -145,7 +138,7 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run, const Librari
     const LevelEntry& level = ladder.levels[index];
     LevelResult row = describe(level, instance.problem());
     const TracedRun traced = trace_level(level, instance, run.isolation);
-    enter(traced.check, row);
+    row.check = traced.check;
     row.counters = traced.counters;
     row.claims = traced.claims;
     row.findings = traced.findings;
@@ -169,25 +162,24 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run,
       const LevelEntry& level = ladder.levels[index];
       LevelResult& row = result.levels.emplace_back(describe(level, *trace_problem));
       if (!lost.empty()) {
-        row.status = "not_run";
-        row.reason = "level " + lost + " made the GPU unusable to this process";
+        row.check = {Fault::not_run, "level " + lost + " made the GPU unusable to this process"};
         continue;
       }
       progress.show(fmt::format("checking {} at {} ({}/{})", level.name,
                                 size_text(run.checked_size), result.levels.size(),
                                 run.levels.size()));
       const CheckResult check = check_level(level, instance, instance.drawn(2), run.isolation);
-      enter(check, row);
+      row.check = check;
       if (check.status == CheckResult::Status::mismatch && device_is_lost()) {
-        row.status = "crashed";
+        row.check.set(Fault::crash, check.reason);
         lost = level.name;
       }
-      if (check.status != CheckResult::Status::ok) continue;
+      if (check.fault != Fault::none) continue;
       if (index == 0) first_error = check.max_error;
       if (ladder.gate_on_first_level && first_error >= 0 && check.max_error > 2 * first_error) {
-        row.status = "mismatch";
-        row.reason = fmt::format("error {:.3g} is more than twice the first level's {:.3g}",
-                                 check.max_error, first_error);
+        row.check.set(Fault::imprecise,
+                      fmt::format("error {:.3g} is more than twice the first level's {:.3g}",
+                                  check.max_error, first_error));
       }
     }
   }

@@ -17,7 +17,7 @@ struct TracedRun {
   CheckResult check;
   std::map<std::string, double> counters;
   std::vector<ClaimResult> claims;
-  std::vector<std::string> findings;
+  std::vector<FoundFault> findings;
   std::string report;  ///< per source line, for --explain
 };
 

@@ -138,23 +138,25 @@ Outcome run_isolated(const Isolation& isolation, const std::function<json()>& wo
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   const CrashRecord::End end = record->end;
-  if (end == CrashRecord::End::hung) return {Outcome::End::hung, simt::describe(*record)};
+  if (end == CrashRecord::End::hung) return {Fault::hang, simt::describe(*record)};
   if (!finished) {
-    return {Outcome::End::hung, fmt::format("no progress for {} s{}", patience(isolation.seconds),
-                                            after_kernel(*record))};
+    return {Fault::hang, fmt::format("no progress for {} s{}", patience(isolation.seconds),
+                                     after_kernel(*record))};
   }
-  if (end != CrashRecord::End::none) return {Outcome::End::crashed, simt::describe(*record)};
+  if (end != CrashRecord::End::none) {
+    return {record->in_kernel ? Fault::crash : Fault::host_crash, simt::describe(*record)};
+  }
   if (WIFSIGNALED(status)) {
-    return {Outcome::End::crashed, fmt::format("ended by signal {} ({}){}", WTERMSIG(status),
-                                               strsignal(WTERMSIG(status)), after_kernel(*record))};
+    return {Fault::crash, fmt::format("ended by signal {} ({}){}", WTERMSIG(status),
+                                      strsignal(WTERMSIG(status)), after_kernel(*record))};
   }
   const json message = json::from_cbor(bytes, true, false);
   if (message.is_discarded() || WEXITSTATUS(status) != 0) {
-    return {Outcome::End::crashed, fmt::format("the process was ended with status {}{}",
-                                               WEXITSTATUS(status), after_kernel(*record))};
+    return {Fault::crash, fmt::format("the process was ended with status {}{}", WEXITSTATUS(status),
+                                      after_kernel(*record))};
   }
   if (message.contains("crashed")) {
-    return {Outcome::End::crashed, message["crashed"].get<std::string>() + after_kernel(*record)};
+    return {Fault::crash, message["crashed"].get<std::string>() + after_kernel(*record)};
   }
   if (message.contains("error")) throw std::runtime_error(message["error"].get<std::string>());
   result = message.at("result");

@@ -7,6 +7,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "common/backend/fault.hpp"
+
 namespace cookbook {
 
 /// How kernels are run.
@@ -15,11 +17,10 @@ struct Isolation {
   std::uint64_t seconds = 60;  ///< without progress, after which a kernel hangs; 0: no limit
 };
 
-/// How isolated work ended.
+/// How isolated work ended: by itself, with a crash, or hung.
 struct Outcome {
-  enum class End { done, crashed, hung };
-  End end = End::done;
-  std::string reason;  ///< one line, unless done: what happened, in which kernel, at which line
+  Fault fault = Fault::none;
+  std::string reason;  ///< one line, unless none: what happened, in which kernel, at which line
 };
 
 /// Calls `work` in a child process and stores what it returns in `result`. Its exceptions are

@@ -3,17 +3,22 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "common/backend/whole_number.hpp"
 #include "common/harness/arguments.hpp"
+#include "common/harness/process.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/settings.hpp"
 #endif
@@ -32,6 +37,51 @@ std::string why_no_exercise(const Chapter& chapter, const std::string& text) {
                      : count == 2 ? "1 or 2"
                                   : fmt::format("1 to {}", count),
                      text);
+}
+
+// How one program of a chapter asks another: this, and options as JSON.
+constexpr const char* kRequest = "--request";
+
+/// Calls `with(name, field)` for every option.
+template <class Of, class With>
+void for_each_field(Of& options, const With& with) {
+  with("list", options.list);
+  with("check", options.check);
+  with("explain", options.explain);
+  with("no_trace", options.no_trace);
+  with("all", options.all);
+  with("levels", options.levels);
+  with("sizes", options.sizes);
+  with("ladder", options.ladder);
+  with("json", options.json);
+  with("launches", options.launches);
+  with("profile", options.profile);
+  with("energy", options.energy);
+  with("timeline", options.timeline);
+  with("exercise", options.exercise);
+  with("describe", options.describe);
+  with("seed", options.seed);
+  with("seconds", options.seconds);
+  with("in_process", options.in_process);
+  with("time_limit", options.time_limit);
+  with("benchmark_arguments", options.benchmark_arguments);
+}
+
+template <class T>
+void write_field(nlohmann::json& json, const T& value) {
+  json = value;
+}
+template <class T>
+void write_field(nlohmann::json& json, const std::optional<T>& value) {
+  json = value ? nlohmann::json(*value) : nlohmann::json();
+}
+template <class T>
+void read_field(const nlohmann::json& json, T& value) {
+  json.get_to(value);
+}
+template <class T>
+void read_field(const nlohmann::json& json, std::optional<T>& value) {
+  value = json.is_null() ? std::nullopt : std::optional<T>(json.get<T>());
 }
 
 }  // namespace
@@ -142,7 +192,14 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
     }
   }
   try {
-    app.parse(arguments);
+    if (argc == 3 && argv[1] == std::string(kRequest)) {
+      options = nlohmann::json::parse(argv[2]);
+    } else {
+      app.parse(arguments);
+    }
+  } catch (const nlohmann::json::exception& error) {
+    fmt::print(stderr, "{}: {}: {}\n", chapter.program(), kRequest, error.what());
+    return 2;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     fmt::print(stderr, "{}: {} (see --help)\n", chapter.program(), error.what());
@@ -159,12 +216,34 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   return std::nullopt;
 }
 
-void add_isolation(const Options& options, std::vector<std::string>& arguments) {
-  if (options.in_process) arguments.push_back("--in-process");
-  if (options.time_limit) {
-    arguments.push_back("--time-limit");
-    arguments.push_back(std::to_string(*options.time_limit));
+void to_json(nlohmann::json& json, const Options& options) {
+  for_each_field(options,
+                 [&json](const char* name, const auto& value) { write_field(json[name], value); });
+}
+
+void from_json(const nlohmann::json& json, Options& options) {
+  for_each_field(options,
+                 [&json](const char* name, auto& value) { read_field(json.at(name), value); });
+}
+
+int run_request(const std::string& program, const Options& options) {
+  return run_program({program, kRequest, nlohmann::json(options).dump()});
+}
+
+nlohmann::ordered_json run_for_json(const std::string& program, Options options) {
+  options.json = std::filesystem::temp_directory_path() / "cookbook-request-XXXXXX";
+  const int file = mkstemp(options.json.data());
+  if (file < 0) throw std::runtime_error("cannot create a temporary file in " + options.json);
+  close(file);
+  const int status = run_request(program, options);
+  std::stringstream text;
+  text << std::ifstream(options.json).rdbuf();
+  std::filesystem::remove(options.json);
+  if ((status != 0 && status != 1 && status != 3) || text.str().empty()) {
+    throw std::runtime_error(fmt::format("{} ended with status {}{}", program, status,
+                                         text.str().empty() ? " and wrote no result" : ""));
   }
+  return nlohmann::ordered_json::parse(text.str());
 }
 
 std::vector<const Ladder*> select_ladders(const Chapter& chapter, const Options& options) {

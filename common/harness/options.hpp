@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -29,7 +30,18 @@ struct Options {
   bool in_process = false;                       ///< kernels in this process
   std::optional<std::uint64_t> time_limit;       ///< seconds; 0: none
   std::vector<std::string> benchmark_arguments;  ///< --benchmark_* as given
+
+  bool operator==(const Options&) const = default;
 };
+
+/// All of them, for another program of the chapter.
+void to_json(nlohmann::json& json, const Options& options);
+void from_json(const nlohmann::json& json, Options& options);
+/// Runs another program of the chapter with these options: its exit status.
+int run_request(const std::string& program, const Options& options);
+/// The same, for the JSON that it writes. Throws std::runtime_error when it cannot be started, ends
+/// with anything but 0, 1 or 3, or writes nothing.
+nlohmann::ordered_json run_for_json(const std::string& program, Options options);
 
 /// Bad usage: one line for the user, exit status 2.
 struct UsageError : std::runtime_error {
@@ -39,9 +51,6 @@ struct UsageError : std::runtime_error {
 /// Parses argv, and checks the environment variables of the backend. Returns an exit status if the
 /// program must end at once (--help or bad usage, already reported), nothing otherwise.
 std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, Options& options);
-
-/// Appends what `options` say about how kernels are run, for another program of the chapter.
-void add_isolation(const Options& options, std::vector<std::string>& arguments);
 
 /// The ladders that the options select; throws UsageError naming the ones there are.
 std::vector<const Ladder*> select_ladders(const Chapter& chapter, const Options& options);

@@ -12,8 +12,6 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 extern char** environ;
@@ -44,25 +42,6 @@ std::string traced_program(const std::string& program) {
     if (std::filesystem::exists(traced, error)) return traced;
   }
   return {};
-}
-
-std::string run_traced_json(const std::string& program, std::vector<std::string> arguments) {
-  std::string path = std::filesystem::temp_directory_path() / "cookbook-trace-XXXXXX";
-  const int file = mkstemp(path.data());
-  if (file < 0) throw std::runtime_error("cannot create a temporary file in " + path);
-  close(file);
-  arguments.insert(arguments.begin(), program);
-  arguments.push_back("--json");
-  arguments.push_back(path);
-  const int status = run_program(arguments);
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  std::filesystem::remove(path);
-  if ((status != 0 && status != 1 && status != 3) || text.str().empty()) {
-    throw std::runtime_error(fmt::format("{} ended with status {}{}", program, status,
-                                         text.str().empty() ? " and wrote no result" : ""));
-  }
-  return text.str();
 }
 
 std::string source_path(const std::string& file) { return COOKBOOK_SOURCE_DIR "/" + file; }

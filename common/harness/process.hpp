@@ -16,11 +16,6 @@ int run_program(const std::vector<std::string>& arguments);
 /// folder beside the CUDA one), or an empty string when it was not built.
 std::string traced_program(const std::string& program);
 
-/// Runs the traced executable with `arguments` and returns the JSON it wrote, as text.
-/// Throws std::runtime_error when it cannot be started, ends with anything but 0, 1 or 3, or writes
-/// nothing.
-std::string run_traced_json(const std::string& program, std::vector<std::string> arguments);
-
 /// The path of `file`, which is relative to the book's folder as it was when this was compiled.
 std::string source_path(const std::string& file);
 

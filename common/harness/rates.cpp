@@ -34,13 +34,13 @@ void enter_times(const std::vector<TimedContender>& contenders, LadderResult& re
       if (one.error.empty()) {
         enter_rates(one, result, row);
       } else {
-        row.status = "skipped", row.reason = one.error;
+        row.check.set(Fault::unsupported, one.error);
       }
       continue;
     }
     LevelResult& row = result.levels[one.row];
     if (!one.error.empty()) {
-      row.status = "mismatch", row.reason = one.error;
+      row.check.set(Fault::kernel_failed, one.error);
       continue;
     }
     enter_rates(one, result, row);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/result.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,23 +28,17 @@ Json timing_json(const std::optional<Timing>& timing) {
   return Json{{"median", timing->median}, {"q1", timing->q1}, {"q3", timing->q3}, {"n", timing->n}};
 }
 
-Json claim_json(const ClaimResult& claim) {
-  return Json{{"text", claim.claim.text},
-              {"holds", optional_json(claim.holds)},
-              {"checked_by", text_or_null(claim.checked_by)},
-              {"measured", text_or_null(claim.measured)}};
-}
-
 Json level_json(const LevelResult& level) {
   Json json{{"name", level.name},
             {"changed", level.changed},
             {"expect", level.expect},
             // The code is entered when the file is complete (runner.cpp).
             {"identity", {{"code", nullptr}, {"tokens", text_or_null(level.tokens)}}},
-            {"status", level.status},
-            {"reason", text_or_null(level.reason)},
-            {"max_error", level.max_error},
-            {"error_bound", level.error_bound},
+            {"status", status_name(level.check.status)},
+            {"fault", fault_name(level.check.fault)},
+            {"reason", text_or_null(level.check.reason)},
+            {"max_error", level.check.max_error},
+            {"error_bound", level.check.error_bound},
             {"time_us", timing_json(level.cold)},
             {"time_hot_us", timing_json(level.hot)},
             {"gbps", optional_json(level.gbps)},
@@ -58,8 +54,13 @@ Json level_json(const LevelResult& level) {
   if (level.vs_reference) json["vs_reference"]["name"] = level.reference_name;
   json["counters"] = level.counters.empty() ? Json(nullptr) : Json(level.counters);
   json["claims"] = Json::array();
-  for (const ClaimResult& claim : level.claims) json["claims"].push_back(claim_json(claim));
-  json["findings"] = level.findings;
+  for (const ClaimResult& claim : level.claims) json["claims"].push_back(to_json(claim));
+  json["findings"] = Json::array();
+  json["faults"] = Json::array();
+  for (const FoundFault& found : level.findings) {
+    json["findings"].push_back(found.message);
+    json["faults"].push_back(fault_name(found.fault));
+  }
   if (level.launches) json["launches"] = to_json(*level.launches);
   return json;
 }
@@ -72,19 +73,16 @@ const char* verdict(const Ratio& ratio) {
   return "same";
 }
 
-bool is_failure(const std::string& status) {
-  return status == "mismatch" || status == "crashed" || status == "hung";
-}
-
 int LadderResult::exit_status() const {
   for (const LevelResult& level : levels) {
-    if (level.status == "crashed" || level.status == "hung") return 3;
+    using Status = CheckResult::Status;
+    if (level.check.status == Status::crashed || level.check.status == Status::hung) return 3;
   }
   return all_right() ? 0 : 1;
 }
 
 bool is_right(const LevelResult& level) {
-  return !is_failure(level.status) && level.findings.empty() && !over_its_roof(level) &&
+  return !level.check.is_failure() && level.findings.empty() && !over_its_roof(level) &&
          std::none_of(level.claims.begin(), level.claims.end(),
                       [](const ClaimResult& claim) { return claim.holds == false; });
 }
@@ -231,8 +229,9 @@ nlohmann::ordered_json to_json(const LadderResult& result) {
   run["references"] = Json::array();
   for (const ReferenceResult& reference : result.references) {
     run["references"].push_back({{"name", reference.name},
-                                 {"status", reference.status},
-                                 {"reason", text_or_null(reference.reason)},
+                                 {"status", status_name(reference.check.status)},
+                                 {"fault", fault_name(reference.check.fault)},
+                                 {"reason", text_or_null(reference.check.reason)},
                                  {"time_us", timing_json(reference.cold)},
                                  {"time_hot_us", timing_json(reference.hot)},
                                  {"gbps", optional_json(reference.gbps)},
@@ -245,24 +244,55 @@ void merge_traced(LadderResult& result, const nlohmann::json& traced_run) {
   for (LevelResult& level : result.levels) {
     for (const auto& traced : traced_run.at("levels")) {
       if (traced.at("name") != level.name) continue;
-      const std::string status = traced.at("status");
-      if (is_failure(status) && level.status == "ok") {
-        level.status = status;
-        level.reason = "traced run: " + traced.at("reason").get<std::string>();
+      const CheckResult check = traced;
+      if (check.is_failure() && level.check.fault == Fault::none) {
+        level.check.set(check.fault, "traced run: " + check.reason);
       }
       if (traced.at("counters").is_object()) {
         level.counters = traced.at("counters").get<std::map<std::string, double>>();
       }
-      level.findings = traced.at("findings").get<std::vector<std::string>>();
-      for (ClaimResult& claim : level.claims) {
-        for (const auto& other : traced.at("claims")) {
-          if (other.at("text") != claim.claim.text || other.at("holds").is_null()) continue;
-          claim.holds = other.at("holds").get<bool>();
-          claim.checked_by = other.at("checked_by").get<std::string>();
-          if (!other.at("measured").is_null()) claim.measured = other.at("measured");
-        }
+      level.findings.clear();
+      for (std::size_t i = 0; i < traced.at("findings").size(); ++i) {
+        level.findings.push_back(
+            {fault_named(traced.at("faults").at(i).get<std::string>()), traced["findings"].at(i)});
       }
+      enter_counts(traced.at("claims"), level.claims);
     }
+  }
+}
+
+std::string claim_identity(const Claim& claim) {
+  return fmt::format("{} {} {:.17g} {} {} {} {} {} {}", static_cast<int>(claim.metric),
+                     static_cast<int>(claim.relation), claim.value, claim.space, claim.op,
+                     claim.buffer, claim.tag, claim.kernel, claim.name);
+}
+
+CheckResult check_of(const ClaimResult& claim) {
+  if (!claim.holds) return {Fault::not_counted, "was not checked"};
+  if (*claim.holds) return {};
+  return {Fault::false_claim, "measured " + claim.measured};
+}
+
+nlohmann::ordered_json to_json(const ClaimResult& claim) {
+  return Json{{"id", claim_identity(claim.claim)},
+              {"text", claim.claim.text},
+              {"holds", optional_json(claim.holds)},
+              {"checked_by", text_or_null(claim.checked_by)},
+              {"measured", text_or_null(claim.measured)}};
+}
+
+void enter_counts(const nlohmann::json& counted, std::vector<ClaimResult>& claims) {
+  for (const nlohmann::json& count : counted) {
+    const auto claim = std::find_if(claims.begin(), claims.end(), [&](const ClaimResult& each) {
+      return count.at("id") == claim_identity(each.claim);
+    });
+    if (claim == claims.end()) {
+      throw std::runtime_error("counted for no claim: " + count.at("text").get<std::string>());
+    }
+    if (count.at("holds").is_null()) continue;
+    claim->holds = count.at("holds").get<bool>();
+    claim->checked_by = count.at("checked_by").get<std::string>();
+    if (!count.at("measured").is_null()) claim->measured = count.at("measured");
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/harness/level.hpp"
+#include "common/harness/verdict.hpp"
 
 namespace cookbook {
 
@@ -28,6 +29,10 @@ struct Ratio {
 /// "faster", "slower", or "same" when within 2 % or when the interval contains 1.
 const char* verdict(const Ratio& ratio);
 
+/// What a claim is about and what it states, without its sentence: by it a count finds its claim,
+/// in this process or another.
+std::string claim_identity(const Claim& claim);
+
 struct ClaimResult {
   Claim claim;
   std::optional<bool> holds;  ///< empty: this run cannot check it
@@ -35,15 +40,10 @@ struct ClaimResult {
   std::string measured;       ///< what was found, for people
 };
 
-/// Whether a level with this status is wrong: "mismatch", "crashed" or "hung".
-bool is_failure(const std::string& status);
-
 struct LevelResult {
   std::string name, changed, expect;
   std::string tokens;  ///< token_hash() of its source
-  std::string status;  ///< "ok", "mismatch", "skipped", "crashed", "hung" or "not_run"
-  std::string reason;  ///< empty when ok
-  double max_error = 0, error_bound = 0;
+  CheckResult check;
   std::optional<Timing> cold, hot;
   std::optional<double> gbps, tflops, roof_fraction;
   std::optional<Ratio> vs_previous, vs_reference;
@@ -51,14 +51,15 @@ struct LevelResult {
   std::map<std::string, double> counters;  ///< from the SIMT backend's traced run
   std::vector<ClaimResult> claims;
   std::shared_ptr<const Launches> launches;  ///< at the timed size; null: not recorded
-  std::vector<std::string> findings;         ///< races, uninitialised reads ... (traced run)
+  std::vector<FoundFault> findings;          ///< races, uninitialised reads ... (traced run)
 };
 
 /// Whether nothing is wrong with a level, as far as the run could check it.
 bool is_right(const LevelResult& level);
 
 struct ReferenceResult {
-  std::string name, status, reason;
+  std::string name;
+  CheckResult check;
   std::optional<Timing> cold, hot;
   std::optional<double> gbps, tflops;
 };
@@ -134,6 +135,14 @@ const char* roof_name(Roof roof);
 
 nlohmann::ordered_json to_json(const LadderResult& result);
 nlohmann::ordered_json roofs_json(const std::optional<Roofs>& roofs);
+/// What a claim's count says of the level: false_claim, or not_counted where there is none.
+CheckResult check_of(const ClaimResult& claim);
+/// {"id", "text", "holds", "checked_by", "measured"}
+nlohmann::ordered_json to_json(const ClaimResult& claim);
+/// Enters what another process found, such a list, in `claims`. Throws std::runtime_error for a
+/// claim that is not among them.
+void enter_counts(const nlohmann::json& counted, std::vector<ClaimResult>& claims);
+
 /// Takes over counters, mechanism claims and findings from the JSON of a traced run.
 void merge_traced(LadderResult& result, const nlohmann::json& traced_run);
 

@@ -67,19 +67,12 @@ int explain(const Chapter& chapter, const Options& options) {
     throw UsageError(
         fmt::format("--explain needs the SIMT backend: make {} BACKEND=simt", chapter.program()));
   }
-  std::vector<std::string> arguments = {program, "--explain", "--seed",
-                                        std::to_string(options.seed)};
-  auto add = [&arguments](const std::string& flag, const std::string& value) {
-    if (value.empty()) return;
-    arguments.push_back(flag);
-    arguments.push_back(value);
-  };
-  add("--ladder", options.ladder);
-  add("--json", options.json);
-  for (const std::string& level : options.levels) add("--level", level);
-  for (const std::string& size : options.sizes) add("--size", size);
-  add_isolation(options, arguments);
-  return run_program(arguments);
+  Options request = options;
+  request.explain = true;
+  request.check = false;
+  request.seconds.reset();  // nothing is timed there
+  request.benchmark_arguments.clear();
+  return run_request(program, request);
 }
 
 #if COOKBOOK_CUDA

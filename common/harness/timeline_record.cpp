@@ -113,7 +113,7 @@ int record_timeline(const Chapter& chapter, const Options& options) {
         return events;
       },
       found);
-  if (outcome.end != Outcome::End::done) {
+  if (outcome.fault != Fault::none) {
     fmt::print(stderr, "{}: level {}: {}\n", chapter.program(), recorded.level->name,
                outcome.reason);
     return 3;
@@ -184,10 +184,11 @@ int record_there(const Chapter& chapter, const Options& options, const Recorded&
         "--timeline needs the program {}-timeline, which ./run builds when it is asked for one",
         chapter.program()));
   }
-  const int status =
-      run_program({program, "--timeline", options.timeline, "--ladder", recorded.run.ladder->name,
-                   "--level", recorded.level->name, "--size", size_text(recorded.run.size),
-                   "--seed", std::to_string(options.seed)});
+  Options request = options;
+  request.ladder = recorded.run.ladder->name;
+  request.levels = {recorded.level->name};
+  request.sizes = {size_text(recorded.run.size)};
+  const int status = run_request(program, request);
   if (status != 0) return status;
   Json trace = Json::parse(std::ifstream(options.timeline));
   Json& metadata = trace["otherData"];

@@ -32,9 +32,8 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
   const auto enter = [&](const LevelEntry& level, int number, std::size_t index, auto& row) {
     show(fmt::format("checking {} at {}", level.name, size_text(result.size)));
     const CheckResult check = check_level(level, instance, instance.drawn(1));
-    row.status = status_name(check.status);
-    row.reason = check.reason;
-    if (check.status != CheckResult::Status::ok) return;
+    row.check.set(check.fault, check.reason);
+    if (check.fault != Fault::none) return;
     checked_hash.push_back(instance.output_hash());
     contenders.push_back({level.name, level.prepare(instance.problem(), instance.pointers())});
     TimedContender one;
@@ -42,10 +41,10 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
     timed.push_back(std::move(one));
   };
   for (std::size_t i = 0; i < levels.size(); ++i) {
-    if (is_failure(result.levels[i].status)) continue;
+    if (result.levels[i].check.is_failure()) continue;
     const LevelEntry& level = ladder.levels[levels[i]];
     enter(level, levels[i], i, result.levels[i]);
-    if (result.levels[i].status != "ok") continue;
+    if (result.levels[i].check.fault != Fault::none) continue;
     result.levels[i].launches = std::make_shared<const Launches>(launches_of([&] {
       level.prepare(instance.problem(), instance.pointers())(Stream{});
       synchronize();
@@ -83,11 +82,9 @@ void time_levels(const LadderRun& planned, const Libraries& libraries, const Opt
     LevelResult& row = result.levels[timed[c].row];
     show(fmt::format("checking {} after timing", row.name));
     const bool same_every_run = ladder.levels[timed[c].number].same_every_run;
-    const std::string wrong =
+    const CheckResult again =
         check_again(contenders[c].run, instance, checked_hash[c], same_every_run);
-    if (wrong.empty()) continue;
-    row.status = "mismatch";
-    row.reason = "after timing: " + wrong;
+    if (again.fault != Fault::none) row.check.set(again.fault, "after timing: " + again.reason);
   }
   progress.clear();
   if (!options.benchmark_arguments.empty()) {

@@ -232,6 +232,7 @@ void yield_current(void* pc);
 // Abandons the launch: launch() throws KernelError. The message is completed with kernel, block and
 // thread, and with file:line of `pc` if that is given.
 [[noreturn]] void fail(const std::string& message, void* pc = nullptr);
+[[noreturn]] void fail(Fault fault, const std::string& message, void* pc);
 
 std::string triple(uint3 v);  // "(1,2,3)"
 

@@ -6,15 +6,16 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "common/backend/fault.hpp"
 #include "common/backend/simt/language/half_types.hpp"
 
 namespace cookbook::simt {
 
 /// An error that a kernel made: deadlock, bad barrier, invalid descriptor ... The message names
 /// kernel, block, thread and, where it can be found, file and line.
-class KernelError : public std::runtime_error {
+class KernelError : public FaultError {
  public:
-  using std::runtime_error::runtime_error;
+  using FaultError::FaultError;
 };
 
 /// When asynchronous operations (cp.async, TMA, wgmma) take effect: as late as the rules allow, at

@@ -31,8 +31,9 @@ std::vector<UnitCallbacks>& units() {
   return registered;
 }
 
-[[noreturn]] void abandon(std::string message) {
+[[noreturn]] void abandon(Fault fault, std::string message) {
   Worker& worker = *current_worker;
+  worker.fault = fault;
   worker.error = std::move(message);
   if (!current_thread) throw Abandoned{};
   void* discarded;
@@ -148,13 +149,14 @@ std::string describe_waiting_blocks(const LaunchState& state) {
 namespace {
 
 [[noreturn]] void report_deadlock(Worker& worker) {
-  abandon(kernel_name(worker.group.launch->kernel) + ": deadlock in " +
-          describe_group(worker.group));
+  abandon(Fault::deadlock, kernel_name(worker.group.launch->kernel) + ": deadlock in " +
+                               describe_group(worker.group));
 }
 
 [[noreturn]] void report_livelock(Worker& worker) {
-  abandon(kernel_name(worker.group.launch->kernel) + ": no progress, every thread only spins: " +
-          describe_group(worker.group) + describe_waiting_blocks(*worker.state));
+  abandon(Fault::no_progress,
+          kernel_name(worker.group.launch->kernel) + ": no progress, every thread only spins: " +
+              describe_group(worker.group) + describe_waiting_blocks(*worker.state));
 }
 
 // ---- switching ----
@@ -424,7 +426,8 @@ void check_shared_pad(const Block& block) {
   const size_t end = round_up(block.shared_bytes, kSharedAlignment) + kSharedPadBytes;
   for (size_t i = block.shared_bytes; i < end; ++i) {
     if (static_cast<unsigned char>(block.shared[i]) != 0xff) {
-      abandon(kernel_name(block.group->launch->kernel) + ": block " + triple(block.block_idx) +
+      abandon(Fault::out_of_bounds,
+              kernel_name(block.group->launch->kernel) + ": block " + triple(block.block_idx) +
               " wrote behind its " + std::to_string(block.shared_bytes) +
               " bytes of dynamic shared memory, at offset " + std::to_string(i));
     }
@@ -482,7 +485,7 @@ void handle_idle(Worker& worker) {
     worker.state->spinning_workers.fetch_add(1, std::memory_order_relaxed);
   }
   if (worker.state->abandoned.load(std::memory_order_relaxed)) {
-    abandon(kAbandonedByOther);
+    abandon(Fault::kernel_failed, kAbandonedByOther);
   }
   if (idle > std::chrono::seconds(spin_limit_seconds()) &&
       worker.state->spinning_workers.load() >= worker.state->running_workers.load()) {
@@ -580,16 +583,18 @@ std::string triple(uint3 v) {
   return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }
 
-void fail(const std::string& message, void* pc) {
+void fail(const std::string& message, void* pc) { fail(Fault::kernel_failed, message, pc); }
+
+void fail(Fault fault, const std::string& message, void* pc) {
   Worker* worker = current_worker;
-  if (!worker) throw KernelError(message);
+  if (!worker) throw KernelError(fault, message);
   std::string text = kernel_name(worker->group.launch->kernel) + ": " + message;
   if (pc) text += " at " + describe_pc(pc);
   if (current_thread && !worker->running_pending) {
     text += " in block " + triple(current_thread->block->block_idx) + ", thread " +
             triple(current_thread->thread_idx);
   }
-  abandon(std::move(text));
+  abandon(fault, std::move(text));
 }
 
 void defer(std::function<void()> operation) {

@@ -73,6 +73,7 @@ struct Worker {
   Actor next_async_actor = -1;
   void* main_stack_pointer = nullptr;
   std::string error;  // set: the group was abandoned
+  Fault fault = Fault::none;  // which error
   StackPool stacks;
   std::atomic<uint64_t> finished_threads{0};  // ever; written by this OS thread only
 

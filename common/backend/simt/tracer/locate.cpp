@@ -100,7 +100,8 @@ WorkerTracer::Where WorkerTracer::locate_slowly(Thread& thread, uintptr_t addres
   Occurrence& found = note(Kind::out_of_bounds, 0, pc, thread, op);
   if (found.count == 1) found.detail = describe_overrun(address, bytes, near);
   if (!mapped) {
-    fail(std::string("out of bounds: ") + (op == Op::load ? "reads " : "writes ") + found.detail,
+    fail(Fault::out_of_bounds,
+         std::string("out of bounds: ") + (op == Op::load ? "reads " : "writes ") + found.detail,
          pc);
   }
   return Where::ignored;
@@ -145,7 +146,8 @@ void WorkerTracer::report_misaligned(Thread& thread, uintptr_t address, size_t b
   found.detail = std::to_string(bytes) + " bytes at an address that is " +
                  std::to_string(address & (bytes - 1)) + " past a multiple of " +
                  std::to_string(bytes);
-  fail(std::string("misaligned: ") + (op == Op::load ? "reads " : "writes ") + found.detail, pc);
+  fail(Fault::misaligned,
+       std::string("misaligned: ") + (op == Op::load ? "reads " : "writes ") + found.detail, pc);
 }
 
 void WorkerTracer::use_buffer(const Allocation& allocation) {
