@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "common/backend/device_bytes.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/host_access.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/harness/exercise.hpp"
