@@ -13,6 +13,7 @@
 #include "tests/planted/rows.hpp"
 #include "tests/skips.hpp"
 #if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #endif
 

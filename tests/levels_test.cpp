@@ -18,6 +18,7 @@
 #include "tests/layout_cases.hpp"
 #include "tests/skips.hpp"
 #if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #endif
 

@@ -9,6 +9,7 @@
 
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/harness/acceptance.hpp"
 #include "common/harness/exercise.hpp"

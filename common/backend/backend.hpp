@@ -16,8 +16,8 @@
 #if defined(COOKBOOK_CUDA)
 #include <cuda_runtime_api.h>
 #else
+#include "common/backend/simt/language/kernel_call.hpp"
 #include "common/backend/simt/language/vector_types.hpp"
-#include "common/backend/simt/runtime/launch.hpp"
 #endif
 
 namespace cookbook {

@@ -12,6 +12,7 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/observe.hpp"
 #include "common/backend/simt/runtime/host_access.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
 #include "tools/grading/buffers.hpp"
 #include "tools/grading/entry.hpp"

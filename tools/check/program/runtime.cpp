@@ -15,12 +15,19 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/convergence.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/fiber.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "tools/check/program/asking.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
 #include "tools/check/program/report.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/runtime/sync_tracer.hpp"
 
 struct CUstream_st {};
 struct CUevent_st {
@@ -379,9 +386,8 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
                  const PointerArgument* pointers, int pointer_count) {
   [[maybe_unused]] static const bool tracing = [] {
     if (!tracing_available()) return false;
-    set_trace_budget(environment_number("COOKBOOK_CHECK_THREADS", 0, 0, ~uint64_t{0}),
-                     environment_number("COOKBOOK_CHECK_LAUNCHES", 0, 0, ~uint64_t{0}));
-    start_trace();
+    start_trace({environment_number("COOKBOOK_CHECK_THREADS", 0, 0, ~uint64_t{0}),
+                 environment_number("COOKBOOK_CHECK_LAUNCHES", 0, 0, ~uint64_t{0})});
     std::atexit(&end_tracing);
     return true;
   }();
@@ -509,7 +515,7 @@ struct GridBarrier {
   uint64_t launch = 0;
   uint32_t arrived = 0, phase = 0;
   std::vector<Thread*> waiting;
-  char objects[2];  // for Hooks::release and acquire, by parity of the phase
+  char objects[2];  // for SyncTracer::release and acquire, by parity of the phase
 };
 
 }  // namespace
@@ -528,7 +534,7 @@ void sync_grid() {
   }
   const uint32_t phase = barrier.phase;
   char* const object = &barrier.objects[phase % 2];
-  if (hooks) hooks->release(object, self.actor);
+  if (sync_tracer) sync_tracer->release(object, self.actor);
   if (++barrier.arrived == group.alive) {
     barrier.arrived = 0;
     ++barrier.phase;
@@ -538,7 +544,7 @@ void sync_grid() {
     barrier.waiting.push_back(&self);
     while (barrier.phase == phase) block_current("grid.sync()", pc);
   }
-  if (hooks) hooks->acquire(object, self.actor);
+  if (sync_tracer) sync_tracer->acquire(object, self.actor);
   lane_met();
 }
 

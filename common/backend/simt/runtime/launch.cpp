@@ -21,7 +21,11 @@
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/observe.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/launch_tracer.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/runtime/watchdog.hpp"
 #include "common/backend/simt/runtime/worker.hpp"
 #include "common/backend/whole_number.hpp"
@@ -248,7 +252,7 @@ void run_launch(const Launch& launch) {
   watch.reset();
   record.in_kernel = false;
   ++record.progress;
-  if (hooks) hooks->launch_end(launch, !first_error.message().empty());
+  if (launch_tracer) launch_tracer->launch_end(launch);
   if (!first_error.message().empty()) {
     throw KernelError(first_error.fault(), first_error.message());
   }
@@ -307,16 +311,6 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
 }
 
 }  // namespace
-
-unsigned resident_blocks_per_sm(size_t shared_bytes, unsigned block_threads) {
-  const SmLimits& sm = sm_limits();
-  const size_t sm_shared = device_info().smem_per_block_bytes + sm.reserved_shared_bytes;
-  const unsigned warps = (block_threads + kWarpSize - 1) / kWarpSize;
-  const unsigned by_threads = sm.threads / (warps * kWarpSize);
-  const size_t block_shared = std::max<size_t>(shared_bytes + sm.reserved_shared_bytes, 1);
-  const auto by_shared = static_cast<unsigned>(sm_shared / block_shared);
-  return std::min({by_threads, by_shared, sm.blocks});
-}
 
 uint64_t environment_number(const char* name, uint64_t otherwise, uint64_t least, uint64_t most) {
   const char* text = std::getenv(name);
@@ -398,7 +392,7 @@ void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt:
   launch.arguments = call.arguments;
   launch.argument_bytes = call.argument_bytes;
 
-  if (simt::hooks) simt::hooks->launch_begin(launch);
+  if (simt::launch_tracer) simt::launch_tracer->launch_begin(launch);
   simt::run_launch(launch);
 }
 
