@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "chapters/08_persistent/capi.hpp"
+#include "library/gemm/capi.hpp"
 #include "chapters/09_online_softmax/capi.hpp"
 #include "chapters/10_flash_attention/capi.hpp"
 #include "common/backend/backend.hpp"

@@ -14,6 +14,7 @@ namespace cookbook {
 
 Chapter chapter_6_entry();
 Chapter chapter_8_entry();
+Chapter capstone_gemm_entry();  // library/gemm
 
 namespace gemm {
 

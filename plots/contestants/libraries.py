@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The book's kernels as shared libraries with a C interface (capi.hpp of a chapter), built here and called
+"""The book's kernels as shared libraries with a C interface (capi.hpp), built here and called
 from Python."""
 import ctypes
 import hashlib
@@ -14,7 +14,8 @@ from cookbook_plots import book
 
 ROOT = book.ROOT
 FOLDER = ROOT / "build/compare"
-CHAPTERS = {"gemm": "08_persistent", "softmax": "09_online_softmax", "attention": "10_flash_attention"}
+FOLDERS = {"gemm": "library/gemm", "softmax": "chapters/09_online_softmax",
+           "attention": "chapters/10_flash_attention"}
 
 
 class GemmProblem(ctypes.Structure):
@@ -43,8 +44,8 @@ POINTERS = {"gemm": 3, "softmax": 2, "attention": 5}
 
 def sources(name):
     """What is compiled into lib<name>."""
-    backend, chapter = ROOT / "common/backend", ROOT / "chapters" / CHAPTERS[name]
-    return [chapter / "capi.cu", *sorted(chapter.glob("kernels_*.cu")), backend / "tensor_map.cpp",
+    backend, folder = ROOT / "common/backend", ROOT / FOLDERS[name]
+    return [folder / "capi.cu", *sorted(folder.glob("kernels_*.cu")), backend / "tensor_map.cpp",
             backend / "device_memory.cpp", backend / "observe.cpp", backend / "backend_cuda.cu",
             *sorted((backend / "cuda").glob("*.cpp"))]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 for one row or one column of C: a matrix times a vector. Each weight is used once, so
+/// A GEMM with one row or one column of C: a matrix times a vector. Each weight is used once, so
 /// only reading counts: no tensor core, no shared memory for operands. Every SM reads: the sum over
 /// K is divided among the threads of a block and, if outputs are few, among blocks; the block that
 /// ends last adds their sums.
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "chapters/08_persistent/plan.cuh"
+#include "library/gemm/plan.cuh"
 #include "common/device/vector.cuh"
 #include "common/device/warp.cuh"
 
@@ -225,11 +225,6 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   store_sums<C::kThreads>(of_warps, p, tile, split, splits.count, partials, counters);
 }
 
-/// Whether lanes load eight elements of W at a time, and of x where they do that too.
-inline bool loads_vectors(const Gemv& g) {
-  return loads_vectors_of_w(g) && (!g.w_rows_are_outputs || loads_vectors_of_x(g));
-}
-
 /// W's rows are outputs: the shorter they are, the fewer threads have something to read in one.
 template <int kVector>
 using LongRows = GemvConfig<true, kVector, 128, 128>;
@@ -267,7 +262,7 @@ void launch_gemv(const Plan& plan, Stream stream) {
 template <class C>
 Plan prepare_gemv_in(const Problem& p, const Buffers& at, const Gemv& g) {
   Plan plan{TmaPlan{p, at}};
-  plan.launch_product = launch_gemv<C>;
+  plan.start = launch_gemv<C>;
   plan.gemv = g;
   const auto tiles = cookbook::ceil_div<std::int64_t>(g.outputs, C::kOutputs);
   plan.splits =
@@ -282,10 +277,9 @@ Plan prepare_gemv_in(const Problem& p, const Buffers& at, const Gemv& g) {
   return plan;
 }
 
-/// The plan of a GEMM with one row or one column, as W x.
+/// kVector: elements of W per load.
 template <int kVector>
-Plan prepare_gemv(const Problem& p, const Buffers& at) {
-  const Gemv g = gemv_of(p, at);
+Plan prepare_gemv_with(const Problem& p, const Buffers& at, const Gemv& g) {
   if (g.w_rows_are_outputs) {
     if (g.depth < kMediumRow) return prepare_gemv_in<ShortRows<kVector>>(p, at, g);
     if constexpr (kVector == 8) {
@@ -298,6 +292,12 @@ Plan prepare_gemv(const Problem& p, const Buffers& at) {
     if (g.depth >= kLongColumn) return prepare_gemv_in<ManyColumns>(p, at, g);
   }
   return prepare_gemv_in<ShortColumns<kVector>>(p, at, g);
+}
+
+/// The plan of a GEMM with one row or one column, as W x.
+inline Plan prepare_gemv(const Problem& p, const Buffers& at) {
+  const Gemv g = gemv_of(p, at);
+  return loads_vectors(g) ? prepare_gemv_with<8>(p, at, g) : prepare_gemv_with<1>(p, at, g);
 }
 
 }  // namespace cookbook::gemm::any_shape

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 for tiles that may be cut along K and for rows of C of any pitch: the loop of level 3 or
-/// the turns of level 4, the segments of level 5, and ordinary stores where TMA cannot store C.
+/// Tiles that may be cut along K, and rows of C of any pitch: chapter 8's hidden epilogue or its
+/// ping-pong schedule, its stream-K segments, and ordinary stores where TMA cannot store C.
 #pragma once
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "chapters/07_swizzle/level_7_multicast.cuh"
-#include "chapters/08_persistent/plan.cuh"
+#include "library/gemm/plan.cuh"
 
 namespace cookbook::gemm::any_shape {
 
 template <class C, Major kMajorA, Major kMajorB>
 __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
-    kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
-           const __grid_constant__ TensorMap map_c, Output out, Extents e,
-           const __grid_constant__ Work work, PartialSums partial) {
+    stream_k_tiles(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+                   const __grid_constant__ TensorMap map_c, Output out, Extents e,
+                   const __grid_constant__ Work work, PartialSums partial) {
   using T = Traits<C, kMajorA, kMajorB>;
   static_assert(sizeof(tma_store::Smem<T>) == T::kSmemBytes);
   auto& smem = *dynamic_shared<tma_store::Smem<T>>();
@@ -111,26 +111,26 @@ __global__ void __launch_bounds__(Traits<C, kMajorA, kMajorB>::kThreads, 1)
 
 /// Launches a plan of configuration C and operands of these layouts.
 template <class C, Major kMajorA, Major kMajorB>
-void launch_product(const Plan& plan, Stream stream) {
+void launch_stream_k_tiles(const Plan& plan, Stream stream) {
   using T = Traits<C, kMajorA, kMajorB>;
   launch_padding(plan.a, stream);
   launch_padding(plan.b, stream);
   LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(T::kThreads), T::kSmemBytes};
   config.cluster = C::kCluster;
   config.dependent = launches_dependent(plan.tma.problem, T::kBlockM);
-  launch(kernel<C, kMajorA, kMajorB>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c, plan.out,
-         extents_of(plan.tma.problem), plan.work,
+  launch(stream_k_tiles<C, kMajorA, kMajorB>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c,
+         plan.out, extents_of(plan.tma.problem), plan.work,
          PartialSums{plan.sums.as<float>(), plan.flags.as<int>()});
 }
 
-/// The plan of a GEMM with one configuration, for operands of these layouts: level 6 chooses among
-/// some, chapter 11 tunes over many. tiles_to_share: the number of cluster tiles to cut into
+/// The plan of a GEMM with one configuration, for operands of these layouts: the library chooses
+/// among three, chapter 11 tunes over many. tiles_to_share: the number of cluster tiles to cut into
 /// k-blocks (stream-K). group: the group size of the raster order, in rows of cluster tiles.
 template <class C, Major kMajorA, Major kMajorB>
 Plan prepare_in(const Problem& p, const Buffers& at, int tiles_to_share, int group = C::kGroup) {
   using T = Traits<C, kMajorA, kMajorB>;
   Plan plan{TmaPlan{p, at}};
-  plan.launch_product = launch_product<C, kMajorA, kMajorB>;
+  plan.start = launch_stream_k_tiles<C, kMajorA, kMajorB>;
   plan.tma.plain = p.k == 0;
   if (plan.tma.is_empty() || plan.tma.plain) return plan;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 apart from its kernel: what a configuration is, what a GEMM needs on the device, and an
-/// estimate of the time that each configuration takes.
+/// What the kernels of this folder have in common: what one launch needs on the device, and the
+/// configurations of `stream_k_tiles`.
 #pragma once
 
 #include <algorithm>
 
-#include "chapters/08_persistent/gemv_problem.cuh"
-#include "chapters/08_persistent/pad_rows.cuh"
 #include "chapters/08_persistent/partial_sums.cuh"
+#include "library/gemm/few_vectors.cuh"
+#include "library/gemm/pad_rows.cuh"
 
 namespace cookbook::gemm::any_shape {
 
@@ -61,7 +61,7 @@ struct Plan {
   DeviceMemory sums{}, flags{};  // stream-K, or the splits of a GEMM with one row
   Gemv gemv{};                   // few rows or columns of C: of the above only `tma` is used
   Splits splits{};
-  void (*launch_product)(const Plan&, Stream) = nullptr;
+  void (*start)(const Plan&, Stream) = nullptr;
 };
 
 /// Blocks of a persistent grid: as many as there are SMs, in whole clusters.
@@ -75,36 +75,5 @@ int grid_blocks() {
 /// longer load the same lines of L2 at the same time. With long K that costs more than a start, and
 /// with few rows, which load more per multiplication, it does so earlier: see notes.md.
 inline bool launches_dependent(const Problem& p, int block_m) { return p.k <= 12 * block_m; }
-
-/// Estimated time of a GEMM with configuration C, in clocks of the tensor cores (4,096 operations
-/// each), with its tiles assigned whole or those of the last incomplete wave cut into k-blocks.
-/// kStartClocks: filling the ring and storing the last tile. kShareBlocks: writing partial sums of
-/// a tile of 128 rows and fetching them, both through L2, in k-blocks of the tile.
-struct Prediction {
-  static constexpr double kStartClocks = 3000, kShareBlocks = 40;
-  double whole, shared;
-  int tiles_to_share;
-};
-
-/// The estimate, from extents alone.
-template <class C>
-Prediction predict(const Problem& p) {
-  const Work work = work_of(p, C::kBlockM * C::kCluster, C::kBlockN, C::kBlockK, C::kGroup);
-  const int clusters = grid_blocks<C>() / C::kCluster;
-  // With small tiles TMA and shared memory are the limit, because operands are loaded more often.
-  // Bytes written and read in shared memory per clock, 128 at most.
-  const double mma_clocks = C::kBlockM * C::kBlockN * C::kBlockK / 2048.0;
-  const double loaded = 2.0 * C::kBlockK * (C::kBlockM + C::kBlockN);
-  const double read = 2.0 * C::kBlockK * C::kBlockM / 64 * (64 + C::kBlockN);
-  const double clocks = std::max(mma_clocks, (loaded + read) / 128);
-  const int waves = ceil_div(work.tiles(), clusters), rest = work.tiles() % clusters;
-  Prediction result;
-  result.whole = Prediction::kStartClocks + clocks * waves * work.k_blocks;
-  result.tiles_to_share = rest;
-  result.shared =
-      Prediction::kStartClocks + clocks * (1.0 * work.tiles() * work.k_blocks / clusters +
-                                           Prediction::kShareBlocks * C::kBlockM / 128);
-  return result;
-}
 
 }  // namespace cookbook::gemm::any_shape

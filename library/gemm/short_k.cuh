@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 for 2 to 16 rows or columns of C and K up to 128: W times a few vectors. All terms of
+/// A GEMM with 2 to 16 rows or columns of C and K up to 128: W times a few vectors. All terms of
 /// the vectors fit the registers of a warp, so W goes from global memory straight into the operands
 /// of `mma.sync`, 16 bytes per lane. Only the vectors pass through shared memory, once per block.
 #pragma once
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "chapters/08_persistent/plan.cuh"
+#include "library/gemm/plan.cuh"
 #include "common/device/mma.cuh"
 #include "common/device/vector.cuh"
 #include "common/device/warp.cuh"
@@ -203,19 +203,12 @@ void launch_short_k(const Plan& plan, Stream stream) {
 template <class C>
 Plan prepare_short_k_in(const Problem& p, const Buffers& at, const Gemv& g) {
   Plan plan{TmaPlan{p, at}};
-  plan.launch_product = launch_short_k<C>;
+  plan.start = launch_short_k<C>;
   plan.gemv = g;
   const std::int64_t wanted = cookbook::ceil_div<std::int64_t>(g.outputs, C::kOutputs * C::kWarps);
   const std::int64_t resident = std::int64_t{C::kBlocksPerSm} * device_info().sm_count;
   plan.blocks = static_cast<int>(std::min(wanted, resident));
   return plan;
-}
-
-/// Whether `short_k` reads W for a few vectors. `skinny` is as fast where K is whole k-blocks and
-/// its tile need not be 64 vectors wide.
-inline bool has_short_k(const Gemv& g) {
-  if (g.batch < 2 || g.batch > 16 || g.depth > 128 || !loads_vectors_of_w(g)) return false;
-  return g.depth % 64 != 0 || g.x_step != 1 || (g.w_rows_are_outputs && g.depth == 64);
 }
 
 template <int kDepth>
@@ -225,9 +218,9 @@ Plan prepare_short_k_of(const Problem& p, const Buffers& at, const Gemv& g) {
                        : prepare_short_k_in<ShortKConfig<true, false, kDepth>>(p, at, g);
 }
 
-/// The plan of a GEMM that has_short_k. A template only for the sake of `extern template`.
-template <class = void>
-Plan prepare_short_k(const Problem& p, const Buffers& at, const Gemv& g) {
+/// The plan of a GEMM of which `short_k` supports the shape.
+inline Plan prepare_short_k(const Problem& p, const Buffers& at) {
+  const Gemv g = gemv_of(p, at);
   return g.depth <= 32   ? prepare_short_k_of<32>(p, at, g)
          : g.depth <= 64 ? prepare_short_k_of<64>(p, at, g)
                          : prepare_short_k_of<128>(p, at, g);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 for 2 to 32 rows or columns of C: W times a few vectors. Reading W takes the time, so
+/// A GEMM with 2 to 32 rows or columns of C: W times a few vectors. Reading W takes the time, so
 /// TMA keeps all of shared memory in flight. The tensor cores compute the GEMM transposed: outputs
 /// are the rows of a wgmma and vectors its columns, because it has at least 64 rows but any
 /// multiple of 8 columns. K is divided among the blocks of a cluster, which add their sums through
@@ -12,15 +12,11 @@
 #include <cstdint>
 
 #include "chapters/06_tma/level_7_one_in_flight.cuh"
-#include "chapters/08_persistent/choose.hpp"
-#include "chapters/08_persistent/plan.cuh"
+#include "library/gemm/plan.cuh"
 #include "common/device/cluster.cuh"
 #include "common/device/vector.cuh"
 
 namespace cookbook::gemm::any_shape {
-
-/// For more vectors a tile of C is as good as a tile of its transpose.
-inline constexpr std::int64_t kFewVectors = 32;
 
 /// kVectors: columns of a block's tile. kW, kX: the majors of W and of the vectors. kLoop: a
 /// persistent grid; otherwise a cluster per tile.
@@ -184,12 +180,6 @@ inline int skinny_splits(std::int64_t tiles, int k_blocks, std::int64_t blocks) 
   return splits;
 }
 
-/// Whether `skinny` reads W for a few vectors. With very few outputs a cluster per tile would leave
-/// most SMs without work, where stream-K has some for all.
-inline bool is_skinny(const Gemv& g, int sm_count) {
-  return g.batch <= kFewVectors && (g.outputs >= 4 * sm_count || g.depth <= 8192);
-}
-
 template <class C>
 void launch_skinny(const Plan& plan, Stream stream) {
   launch_padding(plan.a, stream);
@@ -223,7 +213,7 @@ void map_vectors(Plan& plan, const Problem& p, const Buffers& at) {
 template <class C>
 Plan prepare_skinny_in(const Problem& p, const Buffers& at, int splits = 0) {
   Plan plan{TmaPlan{p, at}};
-  plan.launch_product = launch_skinny<C>;
+  plan.start = launch_skinny<C>;
   map_vectors<C>(plan, p, at);
   const int tiles = plan.work.tiles(), sms = device_info().sm_count;
   if (C::kPersistent) {
@@ -243,41 +233,31 @@ inline bool skinny_loops(const Gemv& g, int sm_count) {
   return g.batch <= kFewVectors && g.outputs > std::int64_t{64} * 3 * sm_count;
 }
 
+/// The plan of a GEMM with few vectors (splits 0: as many as read W fastest), or of one with few
+/// tiles of 64 x 64, each of which a cluster of `splits` blocks computes.
 template <Major kW>
-Plan prepare_skinny_for(const Problem& p, const Buffers& at, const Gemv& g) {
-  const bool loops = skinny_loops(g, device_info().sm_count);
-  if (g.x_step != 1) {  // a tile whose rows are terms is at least as wide as a box of 64 vectors
+Plan prepare_skinny_for(const Problem& p, const Buffers& at, const Gemv& g, int splits) {
+  const bool loops = splits == 0 && skinny_loops(g, device_info().sm_count);
+  const int width = splits > 0 ? 64 : skinny_width(g);
+  if (g.x_step != 1) {
     return loops ? prepare_skinny_in<SkinnyConfig<64, kW, Major::mn, true>>(p, at)
-                 : prepare_skinny_in<SkinnyConfig<64, kW, Major::mn>>(p, at);
+                 : prepare_skinny_in<SkinnyConfig<64, kW, Major::mn>>(p, at, splits);
   }
   if (loops) {
-    return g.batch <= 16 ? prepare_skinny_in<SkinnyConfig<16, kW, Major::k, true>>(p, at)
-                         : prepare_skinny_in<SkinnyConfig<32, kW, Major::k, true>>(p, at);
+    return width <= 16 ? prepare_skinny_in<SkinnyConfig<16, kW, Major::k, true>>(p, at)
+                       : prepare_skinny_in<SkinnyConfig<32, kW, Major::k, true>>(p, at);
   }
-  switch (skinny_width(g.batch)) {
+  switch (width) {
     case 8: return prepare_skinny_in<SkinnyConfig<8, kW, Major::k>>(p, at);
     case 16: return prepare_skinny_in<SkinnyConfig<16, kW, Major::k>>(p, at);
-    default: return prepare_skinny_in<SkinnyConfig<32, kW, Major::k>>(p, at);
+    case 32: return prepare_skinny_in<SkinnyConfig<32, kW, Major::k>>(p, at);
+    default: return prepare_skinny_in<SkinnyConfig<64, kW, Major::k>>(p, at, splits);
   }
 }
-
-/// The plan of a GEMM that is_skinny.
-inline Plan prepare_skinny(const Problem& p, const Buffers& at) {
+inline Plan prepare_skinny(const Problem& p, const Buffers& at, int splits = 0) {
   const Gemv g = gemv_of(p, at);
-  return g.w_rows_are_outputs ? prepare_skinny_for<Major::k>(p, at, g)
-                              : prepare_skinny_for<Major::mn>(p, at, g);
-}
-
-/// The plan of a GEMM with few tiles, each of which `splits` blocks compute.
-template <Major kW>
-Plan prepare_splitting_for(const Problem& p, const Buffers& at, int splits) {
-  return gemv_of(p, at).x_step == 1
-             ? prepare_skinny_in<SkinnyConfig<64, kW, Major::k>>(p, at, splits)
-             : prepare_skinny_in<SkinnyConfig<64, kW, Major::mn>>(p, at, splits);
-}
-inline Plan prepare_splitting(const Problem& p, const Buffers& at, int splits) {
-  return gemv_of(p, at).w_rows_are_outputs ? prepare_splitting_for<Major::k>(p, at, splits)
-                                           : prepare_splitting_for<Major::mn>(p, at, splits);
+  return g.w_rows_are_outputs ? prepare_skinny_for<Major::k>(p, at, g, splits)
+                              : prepare_skinny_for<Major::mn>(p, at, g, splits);
 }
 
 }  // namespace cookbook::gemm::any_shape

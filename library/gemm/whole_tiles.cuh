@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 for tiles that are assigned whole, where TMA stores C. With few tiles per SM the start
+/// Tiles that are assigned whole, where TMA stores C. With few tiles per SM the start
 /// and the end of a block count, so this kernel has neither stream-K nor a path for odd pitches,
-/// and differs from `kernel` in three places:
+/// and differs from `stream_k_tiles` in three places:
 ///
 /// - The producer starts loading before the other warps have started.
 /// - No block waits for the others of its cluster at the end. Only stages that are filled again are
@@ -15,26 +15,26 @@
 #include <algorithm>
 
 #include "chapters/07_swizzle/level_7_multicast.cuh"
-#include "chapters/08_persistent/plan.cuh"
+#include "library/gemm/plan.cuh"
 
 namespace cookbook::gemm::any_shape {
 
 /// kWarpgroups: consumers, with kM / kWarpgroups rows each. kLoop: a persistent grid; otherwise one
-/// block per tile. kTurn: a tile of the transpose of C: its kM rows are columns of C.
+/// block per tile. kTransposedC: a tile of the transpose of C: its kM rows are columns of C.
 template <int kM, int kN, int kDepth, int kBlocks, int kWarpgroups, bool kLoop = false,
-          bool kTurn = false>
+          bool kTransposedC = false>
 struct TileConfig {
   static constexpr int kBlockM = kM, kBlockN = kN, kBlockK = 64;
   static constexpr int kStages = kDepth;
   static constexpr int kCluster = kBlocks;  // blocks, one above the other, with a common B tile
   static constexpr int kConsumers = kWarpgroups;
   static constexpr bool kPersistent = kLoop;
-  static constexpr bool kTurned = kTurn;
+  static constexpr bool kTransposed = kTransposedC;
 };
 
 /// Tiles of the transpose of C, a block per tile.
 template <int kM, int kN, int kDepth, int kWarpgroups>
-using TurnedConfig = TileConfig<kM, kN, kDepth, 1, kWarpgroups, false, true>;
+using TransposedConfig = TileConfig<kM, kN, kDepth, 1, kWarpgroups, false, true>;
 
 template <class C, Major kA, Major kB>
 struct TileTraits : C {
@@ -52,8 +52,8 @@ struct TileTraits : C {
   static constexpr int kReaders = C::kCluster * 4 * C::kConsumers;  // of a stage
   static constexpr int kBoxes = (C::kBlockN + 63) / 64;             // across a tile
   static_assert(kBoxes <= kStages && kMmaM >= 1 && C::kCluster <= 2);
-  static constexpr int kBoxRows = std::min(64, C::kBlockN);  // of C, where it is turned
-  static_assert(!C::kTurned || (kMmaM == 1 && !C::kPersistent));
+  static constexpr int kBoxRows = std::min(64, C::kBlockN);  // of C, where the tile is transposed
+  static_assert(!C::kTransposed || (kMmaM == 1 && !C::kPersistent));
 };
 
 template <class T>
@@ -100,9 +100,9 @@ __device__ __forceinline__ void store_from_stages(const float (&acc)[kMmaM][kAcc
 /// columns of C, so its four warps fill a box of 64 rows of C together, in the place of the
 /// warpgroup's 64 rows of A in a stage. row, col: the warpgroup's first element of C.
 template <class T, int kAccumulators>
-__device__ __forceinline__ void store_turned(const float (&acc)[1][kAccumulators],
-                                             const TensorMap* map_c, Stage<T>* stages,
-                                             int row_in_tile, int row, int col) {
+__device__ __forceinline__ void store_transposed(const float (&acc)[1][kAccumulators],
+                                                 const TensorMap* map_c, Stage<T>* stages,
+                                                 int row_in_tile, int row, int col) {
   const int warpgroup = row_in_tile / 64, lane = lane_idx();
   const int matrix = lane / 8, chunk = warp_idx() % 4 * 2 + matrix % 2;
 #pragma unroll
@@ -202,9 +202,9 @@ __global__ void __launch_bounds__(TileTraits<C, kMajorA, kMajorB>::kThreads, 1)
 
       const TileIndex tile = tile_at(t);
       const int m = tile.m * T::kBlockM + row + warp % 4 * 16, n = tile.n * T::kBlockN;
-      if constexpr (T::kTurned) {
+      if constexpr (T::kTransposed) {
         named_barrier_sync(2 + warpgroup, 128);  // the warpgroup has read its rows of A
-        store_turned<T>(acc, &map_c, smem.stages, row, n, tile.m * T::kBlockM + row);
+        store_transposed<T>(acc, &map_c, smem.stages, row, n, tile.m * T::kBlockM + row);
       } else if (!T::kPersistent || t + clusters >= work.tiles()) {
         named_barrier_sync(2 + warpgroup, 128);  // the warpgroup has read its rows of A
         store_from_stages<T>(acc, &map_c, smem.stages, row, m, n);
@@ -234,18 +234,18 @@ template <class C, Major kMajorA, Major kMajorB>
 Plan prepare_whole_in(const Problem& p, const Buffers& at, int group) {
   using T = TileTraits<C, kMajorA, kMajorB>;
   Plan plan{TmaPlan{p, at}};
-  plan.launch_product = launch_whole<C, kMajorA, kMajorB>;
+  plan.start = launch_whole<C, kMajorA, kMajorB>;
   plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
   plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");
-  const PaddedMatrix& rows = T::kTurned ? plan.b : plan.a;  // operands of the tile
-  const PaddedMatrix& cols = T::kTurned ? plan.a : plan.b;
+  const PaddedMatrix& rows = T::kTransposed ? plan.b : plan.a;  // operands of the tile
+  const PaddedMatrix& cols = T::kTransposed ? plan.a : plan.b;
   plan.tma.a = Stage<T>::A::map(rows.base(), rows.rows, rows.cols, rows.base_pitch());
   plan.tma.b = Stage<T>::B::map(cols.base(), cols.rows, cols.cols, cols.base_pitch());
-  plan.tma.c = T::kTurned ? matrix_map(at.c, p.m, p.n, p.ldc, T::kBoxRows, 64, Swizzle::b128)
-                          : tma_store::output_map(p, at.c);
-  Problem turned = p;
-  if (T::kTurned) std::swap(turned.m, turned.n);
-  plan.work = work_of(turned, T::kBlockM * T::kCluster, T::kBlockN, T::kBlockK, group);
+  plan.tma.c = T::kTransposed ? matrix_map(at.c, p.m, p.n, p.ldc, T::kBoxRows, 64, Swizzle::b128)
+                              : tma_store::output_map(p, at.c);
+  Problem of_tiles = p;
+  if (T::kTransposed) std::swap(of_tiles.m, of_tiles.n);
+  plan.work = work_of(of_tiles, T::kBlockM * T::kCluster, T::kBlockN, T::kBlockK, group);
   const int tiles = plan.work.tiles(), resident = grid_blocks<T>() / T::kCluster;
   plan.blocks = (T::kPersistent ? std::min(tiles, resident) : tiles) * T::kCluster;
   return plan;
@@ -255,7 +255,7 @@ Plan prepare_whole_in(const Problem& p, const Buffers& at, int group) {
 template <class C>
 Plan prepare_whole(const Problem& p, const Buffers& at, int group = 8) {
   return with_majors(p, [&](auto a, auto b) {
-    if constexpr (C::kTurned) {
+    if constexpr (C::kTransposed) {
       return prepare_whole_in<C, b.value, a.value>(p, at, group);
     } else {
       return prepare_whole_in<C, a.value, b.value>(p, at, group);

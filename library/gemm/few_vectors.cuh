@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "chapters/06_tma/tma_level.cuh"
 #include "common/device/ceil_div.cuh"
 
 namespace cookbook::gemm::any_shape {
@@ -51,6 +51,16 @@ inline Gemv gemv_of(const Problem& p, const Buffers& at) {
   return g;
 }
 
+/// For more vectors a tile of C is as good as a tile of its transpose.
+inline constexpr std::int64_t kFewVectors = 32;
+
+/// Vectors per tile of skinny.cuh: the narrowest tile that holds all. Where the rows of X are
+/// terms, a tile is as wide as a TMA box of 64 vectors.
+inline int skinny_width(const Gemv& g) {
+  if (g.x_step != 1) return 64;
+  return g.batch <= 8 ? 8 : g.batch <= 16 ? 16 : g.batch <= 32 ? 32 : 64;
+}
+
 /// Whether lanes may load eight elements of W at a time.
 inline bool loads_vectors_of_w(const Gemv& g) {
   return rows_are_16_byte_aligned(g.w, g.pitch) &&
@@ -61,6 +71,11 @@ inline bool loads_vectors_of_w(const Gemv& g) {
 inline bool loads_vectors_of_x(const Gemv& g) {
   return g.x_step == 1 && g.depth % 8 == 0 &&
          rows_are_16_byte_aligned(g.x, g.batch == 1 ? 0 : g.x_pitch);
+}
+
+/// Whether lanes load eight elements of W at a time, and of x where they do that too.
+inline bool loads_vectors(const Gemv& g) {
+  return loads_vectors_of_w(g) && (!g.w_rows_are_outputs || loads_vectors_of_x(g));
 }
 
 /// At most as many splits as keep all blocks resident at once, each of whole rounds: a block that

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The C interface; plots/contestants/libraries.py has the command that builds the library.
-#include "chapters/08_persistent/capi.hpp"
+#include "library/gemm/capi.hpp"
 
 #include <stdexcept>
 #include <string>
 
-#include "chapters/08_persistent/level_6_any_shape.cuh"
 #include "common/harness/c_interface.hpp"
+#include "library/gemm/any_shape.cuh"
 
 namespace {
 

@@ -18,14 +18,15 @@ struct Config {
 };
 
 /// to[row][col] = from[row][col]. A block copies kThreads * kElements elements of a row. A warp
-/// accesses 64 contiguous bytes at a time, whatever the row's alignment.
+/// accesses 64 contiguous bytes at a time, whatever the row's alignment. row_blocks: blocks per
+/// row.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     kernel(const bf16* __restrict__ from, std::int64_t from_pitch, bf16* __restrict__ to,
-           std::int64_t to_pitch, int cols, int pieces) {
-  const std::int64_t row = blockIdx.x / static_cast<unsigned>(pieces);
-  const int first =
-      static_cast<int>(blockIdx.x % static_cast<unsigned>(pieces)) * (C::kThreads * C::kElements);
+           std::int64_t to_pitch, int cols, int row_blocks) {
+  const std::int64_t row = blockIdx.x / static_cast<unsigned>(row_blocks);
+  const int first = static_cast<int>(blockIdx.x % static_cast<unsigned>(row_blocks)) *
+                    (C::kThreads * C::kElements);
   bf16 values[C::kElements];
 #pragma unroll
   for (int i = 0; i < C::kElements; ++i) {
@@ -68,12 +69,12 @@ inline PaddedMatrix padded_matrix(const bf16* from, std::int64_t rows, std::int6
 inline void launch_padding(const PaddedMatrix& matrix, Stream stream) {
   using C = pad_rows::Config;
   if (!matrix.is_copied()) return;
-  constexpr std::int64_t kPiece = C::kThreads * C::kElements;
-  const std::int64_t pieces = (matrix.cols + kPiece - 1) / kPiece;
+  constexpr std::int64_t kBlockCols = C::kThreads * C::kElements;
+  const std::int64_t row_blocks = (matrix.cols + kBlockCols - 1) / kBlockCols;
   launch(pad_rows::kernel<C>,
-         {dim3(static_cast<unsigned>(matrix.rows * pieces)), dim3(C::kThreads)}, stream,
+         {dim3(static_cast<unsigned>(matrix.rows * row_blocks)), dim3(C::kThreads)}, stream,
          matrix.from, matrix.pitch, matrix.memory.as<bf16>(), matrix.padded_pitch(),
-         static_cast<int>(matrix.cols), static_cast<int>(pieces));
+         static_cast<int>(matrix.cols), static_cast<int>(row_blocks));
 }
 
 /// As tma_store::store_tile, to rows of any pitch: two instructions store each row of a packed box,

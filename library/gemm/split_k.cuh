@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Level 6 for GEMMs with few tiles and long K: some blocks, not only those of a cluster, divide
+/// GEMMs with few tiles and long K: some blocks, not only those of a cluster, divide
 /// the k-blocks of a tile. Their partial sums go through L2 as by stream-K. There one block adds
 /// all of them, one block after the other. Here each block adds a slice of the tile.
 #pragma once
@@ -10,8 +10,7 @@
 #include <type_traits>
 
 #include "chapters/06_tma/level_7_one_in_flight.cuh"
-#include "chapters/08_persistent/choose.hpp"
-#include "chapters/08_persistent/skinny.cuh"
+#include "library/gemm/skinny.cuh"
 #include "common/device/vector.cuh"
 
 namespace cookbook::gemm::any_shape {
@@ -174,7 +173,7 @@ void launch_split_k(const Plan& plan, Stream stream) {
 template <class C>
 Plan prepare_split_k_in(const Problem& p, const Buffers& at, int splits) {
   Plan plan{TmaPlan{p, at}};
-  plan.launch_product = launch_split_k<C>;
+  plan.start = launch_split_k<C>;
   map_vectors<C>(plan, p, at);
   plan.work.group = 8;
   plan.work.share = ceil_div(plan.work.k_blocks, splits);
@@ -187,8 +186,10 @@ Plan prepare_split_k_in(const Problem& p, const Buffers& at, int splits) {
   return plan;
 }
 
+/// The plan of a GEMM in tiles of 64 * kWarpgroups outputs x kVectors vectors, each of which
+/// `splits` blocks compute: at most as many blocks as SMs.
 template <int kWarpgroups, int kVectors>
-Plan prepare_split_k_with(const Problem& p, const Buffers& at, int splits) {
+Plan prepare_split_k(const Problem& p, const Buffers& at, int splits) {
   return with_majors(p, [&](auto a, auto b) {
     if (p.n <= p.m) {
       return prepare_split_k_in<SplitConfig<kWarpgroups, kVectors, a.value, b.value>>(p, at,
@@ -196,19 +197,6 @@ Plan prepare_split_k_with(const Problem& p, const Buffers& at, int splits) {
     }
     return prepare_split_k_in<SplitConfig<kWarpgroups, kVectors, b.value, a.value>>(p, at, splits);
   });
-}
-
-/// The plan of a GEMM with these tiles, each of which `splits` blocks compute: at most as many
-/// blocks as SMs. A template only for the sake of `extern template`.
-template <class = void>
-Plan prepare_split_k(SplitTiles tiles, const Problem& p, const Buffers& at, int splits) {
-  switch (tiles) {
-    case SplitTiles::of_64x32: return prepare_split_k_with<1, 32>(p, at, splits);
-    case SplitTiles::of_128x96: return prepare_split_k_with<2, 96>(p, at, splits);
-    case SplitTiles::of_128x160: return prepare_split_k_with<2, 160>(p, at, splits);
-    case SplitTiles::of_128x256: break;
-  }
-  return prepare_split_k_with<2, 256>(p, at, splits);
 }
 
 }  // namespace cookbook::gemm::any_shape

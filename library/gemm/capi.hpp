@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The chapter's GEMM for other languages: libcookbook_gemm.so.
+ * The library's GEMM for other languages: libcookbook_gemm.so.
  *
  * C (m x n) = A (m x k) B (k x n): bf16 in and out, fp32 sums. All pointers are device pointers,
  * all matrices row-major with leading dimensions in elements; a transposed operand is stored the
