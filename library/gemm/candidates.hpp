@@ -128,10 +128,12 @@ inline Predicted predict(const Candidate& c, const Problem& p, const Buffers& at
   const int width = c.kernel == Kernel::skinny ? skinny_width(g) : c.n;
   const double bytes = 64 * 2 * (c.m + real(width) / c.cluster);
   const double off_lines = rows_are_off_lines(at.a, p.lda) + rows_are_off_lines(at.b, p.ldb);
+  // [quote step]
   const auto step = [&](double working) {
     return 64.0 * c.m * width / cost.fma_per_clock +
            working * (cost.load_clocks + cost.load_clocks_per_kb * bytes / 1024 * (1 + off_lines));
   };
+  // [end quote]
   // Blocks that divide K load different bytes at the same time, so L2 sends each to one SM only.
   const auto step_of_split = [&](double working) {
     return std::max(step(working), working * bytes / cost.l2_bytes_per_clock);

@@ -822,3 +822,37 @@ def searchers_figure(kernels, theme):
     style.conditions(figure, theme, f"{kernels[0]['device']} · recorded {kernels[0]['date'][:10]} · searched on the "
                                     "odd rounds, scored on the even ones · a look is 3 samples · mean of 25 seeds")
     return figure
+
+
+def choices_figure(judged, theme):
+    """Which kernel is chosen for which shape, and what each way of choosing costs."""
+    figure, (map_axes, loss_axes) = plt.subplots(1, 2, figsize=(9.6, 4.6))
+    figure.subplots_adjust(left=0.075, right=0.985, top=0.84, bottom=0.31, wspace=0.2)
+    for (name, _), colour, marker in zip(autotuning.FAMILIES.items(), style.COLOURS, style.MARKERS):
+        for chosen_well in (True, False):
+            shapes = [shape for shape in judged["shapes"] if autotuning.family(shape["both"]["candidate"]) == name
+                      and (shape["both"]["us"] <= 1.02 * shape["fastest"]["us"]) == chosen_well]
+            map_axes.scatter([math.ceil(shape["extents"][0] / 128) * math.ceil(shape["extents"][1] / 128) for shape in shapes],
+                             [shape["extents"][2] for shape in shapes], s=26, marker=marker, linewidths=1.2,
+                             edgecolors=colour, facecolors=colour if chosen_well else "none",
+                             label=name if chosen_well else None)
+    map_axes.axvline(132, color=theme.muted, linewidth=0.9)
+    map_axes.annotate("a tile per SM", (132, 1), (3, -11), xycoords=("data", "axes fraction"), textcoords="offset points",
+                      color=theme.muted, fontsize=8.5)
+    map_axes.set(xscale="log", yscale="log", xlabel="tiles of 128 x 128", ylabel="K")
+    map_axes.set_title("chosen kernel; hollow: over 2 % behind", fontsize=10.5)
+    for (way, name), colour, dashes in zip(autotuning.WAYS.items(), style.COLOURS, SEARCHER_DASHES[1:]):
+        loss = sorted((100 * each for each in autotuning.losses(judged, way)), reverse=True)
+        loss_axes.plot(range(1, len(loss) + 1), loss, color=colour, linestyle=dashes, label=name)
+    loss_axes.set(ylim=(0, 60), xlim=(1, len(judged["shapes"])), xlabel="shapes, worst first",
+                  ylabel="slower than the fastest candidate, %")
+    loss_axes.set_title("what choosing costs", fontsize=10.5)
+    figure.suptitle(f"Chapter {autotuning.CHAPTER} · one GEMM kernel of 28 for each shape", x=0.012, y=0.98, ha="left",
+                    va="top", fontsize=12, fontweight="bold")
+    for axes, x in ((map_axes, 0.25), (loss_axes, 0.76)):
+        handles, labels = axes.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="lower center", bbox_to_anchor=(x, 0.05), ncol=2 if axes is map_axes else 1,
+                      fontsize=8.5, frameon=False, handlelength=2.2, labelspacing=0.3)
+    style.conditions(figure, theme, f"{judged['device']} · bf16, cold L2, medians of interleaved runs · "
+                                    f"{len(judged['shapes'])} shapes, none of them recorded")
+    return figure

@@ -105,7 +105,8 @@ def read_lock(root=ROOT):
 def measured_sizes(root=ROOT):
     """(program, ladder) -> sizes of the committed results."""
     sizes = defaultdict(set)
-    for file in [*(root / "plots/results").glob("*/**/*.json"), *root.glob("capstones/*/results/*.json")]:
+    for file in [*(root / "plots/results").glob("*/**/*.json"), *root.glob("capstones/*/results/*.json"),
+                 *root.glob("library/*/results/*.json")]:
         document = json.loads(file.read_text())
         for run in document.get("runs", []):
             if run["backend"] == "cuda":
