@@ -107,7 +107,7 @@ struct ExerciseBoxes : LevelT<bf16> {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)),
             shared_stores().on("stage").conflict_free()};
   }
-  static Support supports(const Problem& p, const DeviceInfo& device) {
+  static Support supports(const Problem&, const DeviceInfo& device) {
     return device.cc() == 90 ? Support::yes() : Support::no("needs sm_90a (wgmma)");
   }
   static Plan prepare(const Problem& p, const Buffers& at) {
