@@ -556,7 +556,9 @@ TEST(SplitK, EachBlockHasAnSmAndKBlocks) {
         const int splits = predicted(name, p).splits;
         EXPECT_GE(splits, 2);
         EXPECT_LE(splits, k_blocks);
-        if (c.kernel == Kernel::cluster_k) EXPECT_LE(splits, 8);
+        if (c.kernel == Kernel::cluster_k) {
+          EXPECT_LE(splits, 8);
+        }
         EXPECT_LE(tiles * splits, 132) << tiles;
       }
     }
@@ -586,9 +588,11 @@ TEST(AnyShape, WhereTmaDoesNotStoreC) {
   gemm::Problem p = product(808, 1216, 7680);
   for (const bool by_tma : {true, false}) {
     for (const Candidate& c : kCandidates) {
-      if (c.kernel == Kernel::whole) EXPECT_EQ(supports(c.name, p), by_tma) << c.name;
+      if (c.kernel == Kernel::whole) {
+        EXPECT_EQ(supports(c.name, p), by_tma) << c.name;
+      }
     }
-    EXPECT_TRUE(supports("any_pitch_128x128", p));
+    EXPECT_EQ(supports("any_pitch_128x128", p), !by_tma);
     EXPECT_TRUE(supports("stream_k_128x128", p));
     EXPECT_EQ(plan_of("any_pitch_128x128", p).out.c == nullptr, by_tma);
     p.ldc += 1;
@@ -670,7 +674,9 @@ TEST(Splitting, TheBlocksOfAClusterDivideK) {
 }
 
 // Each kernel on a shape that it would not be chosen for: the levels' tests see only chosen ones.
-TEST(AnyShape, EveryKernelComputesEveryLayout) {
+// In every layout, by every candidate that `wanted` names.
+void expect_right(std::int64_t m, std::int64_t n, std::int64_t k_extent,
+                  const std::function<bool(const Candidate&)>& wanted) {
   const auto value = [](std::uint64_t i) {  // small integers: every sum is exact
     return static_cast<int>((i * 2654435761u >> 13) % 5) - 2;
   };
@@ -684,19 +690,19 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
     }
     memory.copy_from_host(host.data(), memory.bytes());
   };
-  constexpr std::int64_t kM = 200, kN = 328, kK = 456, kSeed = 1 << 20;
+  constexpr std::int64_t kSeed = 1 << 20;
   for (const bool a_transposed : {false, true}) {
     for (const bool b_transposed : {false, true}) {
-      const auto p = gemm::Problem::make_layout({kM, kN, kK}, {}, a_transposed, b_transposed);
+      const auto p = gemm::Problem::make_layout({m, n, k_extent}, {}, a_transposed, b_transposed);
       DeviceMemory a(static_cast<std::size_t>(p.a_rows() * p.lda) * 2, "a");
       DeviceMemory b(static_cast<std::size_t>(p.b_rows() * p.ldb) * 2, "b");
       DeviceMemory c(static_cast<std::size_t>(p.m * p.ldc) * 2, "c");
       fill(a, 0), fill(b, kSeed);
       std::vector<float> expected;
-      for (std::int64_t i = 0; i < kM; ++i) {
-        for (std::int64_t j = 0; j < kN; ++j) {
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
           int sum = 0;
-          for (std::int64_t k = 0; k < kK; ++k) {
+          for (std::int64_t k = 0; k < k_extent; ++k) {
             sum += value(static_cast<std::uint64_t>(a_transposed ? k * p.lda + i : i * p.lda + k)) *
                    value(static_cast<std::uint64_t>((b_transposed ? j * p.ldb + k : k * p.ldb + j) +
                                                     kSeed));
@@ -712,14 +718,14 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
         std::vector<std::uint16_t> got(c.bytes() / 2);
         c.copy_to_host(got.data(), c.bytes());
         int wrong = 0;
-        for (std::int64_t i = 0; i < kM; ++i) {
-          for (std::int64_t j = 0; j < kN; ++j) {
+        for (std::int64_t i = 0; i < m; ++i) {
+          for (std::int64_t j = 0; j < n; ++j) {
             const std::uint32_t bits = std::uint32_t{got[static_cast<std::size_t>(i * p.ldc + j)]}
                                        << 16;
             float number;
             std::memcpy(&number, &bits, 4);
             const float exact =
-                static_cast<float>(sign) * expected[static_cast<std::size_t>(i * kN + j)];
+                static_cast<float>(sign) * expected[static_cast<std::size_t>(i * n + j)];
             wrong += !(std::fabs(number - exact) <= std::fabs(exact) / 256);  // rounded to bf16
           }
         }
@@ -727,8 +733,7 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
         EXPECT_TRUE(c.guards_intact());
       };
       for (const Candidate& c : kCandidates) {
-        if (c.kernel == Kernel::gemv || c.kernel == Kernel::short_k)
-          continue;  // not for this shape
+        if (!wanted(c)) continue;
         const bool divides_k = c.kernel == Kernel::cluster_k || c.kernel == Kernel::split_k;
         for (const int splits : divides_k ? std::vector{2, 3, 5, 8} : std::vector{0}) {
           const auto plan = gemm::any_shape::prepare(c, p, at, splits);  // of 8 k-blocks
@@ -743,6 +748,22 @@ TEST(AnyShape, EveryKernelComputesEveryLayout) {
       }
     }
   }
+}
+
+TEST(AnyShape, EveryKernelComputesEveryLayout) {
+  expect_right(200, 328, 456, [](const Candidate& c) {
+    return c.kernel != Kernel::gemv && c.kernel != Kernel::short_k;  // not for this shape
+  });
+}
+
+// One column of B with a leading dimension of 1 looks like one row: the terms are neighbours.
+TEST(Skinny, OneColumnOfTermsIsNoRow) {
+  const auto divides_k = [](const Candidate& c) {
+    return c.kernel == Kernel::skinny || c.kernel == Kernel::cluster_k ||
+           c.kernel == Kernel::split_k;
+  };
+  expect_right(200, 1, 456, divides_k);
+  expect_right(1, 200, 456, divides_k);
 }
 
 TEST(AnyShape, ThePlanHasTheTilesOfTheCandidate) {

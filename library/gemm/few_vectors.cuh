@@ -51,6 +51,12 @@ inline Gemv gemv_of(const Problem& p, const Buffers& at) {
   return g;
 }
 
+/// Whether the rows of X are the vectors. Then x_step is 1; but it is also 1 for a column of B with
+/// a leading dimension of 1, whose rows are terms.
+inline bool x_rows_are_vectors(const Problem& p) {
+  return p.n <= p.m ? p.b_transposed : !p.a_transposed;
+}
+
 /// For more vectors a tile of C is as good as a tile of its transpose.
 inline constexpr std::int64_t kFewVectors = 32;
 

@@ -67,9 +67,9 @@ Plan prepare(const Candidate& c, const Problem& p, const Buffers& at, int splits
     if (p.k > 12288) plan.work.group = 4;  // so that the rows of A of a group stay in L2
     return plan;
   }
-  //                                  M    N  stages cluster warpgroups
-  return prepare_whole_of<TileConfig<64, 64, 12, 1, 1>, TileConfig<64, 128, 8, 1, 1>,
-                          TileConfig<128, 256, 4, 1, 2, true>, TransposedConfig<64, 96, 10, 1>,
+  //                                  M    N  stages warpgroups
+  return prepare_whole_of<TileConfig<64, 64, 12, 1>, TileConfig<64, 128, 8, 1>,
+                          TileConfig<128, 256, 4, 2, true>, TransposedConfig<64, 96, 10, 1>,
                           TransposedConfig<64, 160, 7, 1>, TransposedConfig<64, 192, 6, 1>,
                           TransposedConfig<128, 96, 7, 2>, TransposedConfig<128, 112, 7, 2>,
                           TransposedConfig<128, 128, 7, 2>, TransposedConfig<128, 144, 6, 2>,

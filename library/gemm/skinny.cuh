@@ -239,7 +239,7 @@ template <Major kW>
 Plan prepare_skinny_for(const Problem& p, const Buffers& at, const Gemv& g, int splits) {
   const bool loops = splits == 0 && skinny_loops(g, device_info().sm_count);
   const int width = splits > 0 ? 64 : skinny_width(g);
-  if (g.x_step != 1) {
+  if (!x_rows_are_vectors(p)) {
     return loops ? prepare_skinny_in<SkinnyConfig<64, kW, Major::mn, true>>(p, at)
                  : prepare_skinny_in<SkinnyConfig<64, kW, Major::mn>>(p, at, splits);
   }

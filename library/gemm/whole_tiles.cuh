@@ -5,8 +5,7 @@
 /// and differs from `stream_k_tiles` in three places:
 ///
 /// - The producer starts loading before the other warps have started.
-/// - No block waits for the others of its cluster at the end. Only stages that are filled again are
-///   released, so a block has waited for all that others send to it.
+/// - Blocks form no clusters. Only stages that are filled again are released.
 /// - The last tile's boxes of C take the place of A in the stages, so none waits for another.
 ///
 /// It can also compute tiles of the transpose of C, which may have any multiple of 16 rows of C.
@@ -14,19 +13,18 @@
 
 #include <algorithm>
 
-#include "chapters/07_swizzle/level_7_multicast.cuh"
 #include "library/gemm/plan.cuh"
 
 namespace cookbook::gemm::any_shape {
 
 /// kWarpgroups: consumers, with kM / kWarpgroups rows each. kLoop: a persistent grid; otherwise one
 /// block per tile. kTransposedC: a tile of the transpose of C: its kM rows are columns of C.
-template <int kM, int kN, int kDepth, int kBlocks, int kWarpgroups, bool kLoop = false,
+template <int kM, int kN, int kDepth, int kWarpgroups, bool kLoop = false,
           bool kTransposedC = false>
 struct TileConfig {
   static constexpr int kBlockM = kM, kBlockN = kN, kBlockK = 64;
   static constexpr int kStages = kDepth;
-  static constexpr int kCluster = kBlocks;  // blocks, one above the other, with a common B tile
+  static constexpr int kCluster = 1;  // every block loads its own tiles
   static constexpr int kConsumers = kWarpgroups;
   static constexpr bool kPersistent = kLoop;
   static constexpr bool kTransposed = kTransposedC;
@@ -34,7 +32,7 @@ struct TileConfig {
 
 /// Tiles of the transpose of C, a block per tile.
 template <int kM, int kN, int kDepth, int kWarpgroups>
-using TransposedConfig = TileConfig<kM, kN, kDepth, 1, kWarpgroups, false, true>;
+using TransposedConfig = TileConfig<kM, kN, kDepth, kWarpgroups, false, true>;
 
 template <class C, Major kA, Major kB>
 struct TileTraits : C {
@@ -49,9 +47,8 @@ struct TileTraits : C {
   static constexpr bool kMovesRegisters = kAccumulators > 96;  // from producer to consumers
   static constexpr int kProducer = 4 * C::kConsumers;          // its warp
   static constexpr int kThreads = 128 * C::kConsumers + (kMovesRegisters ? 128 : kWarpSize);
-  static constexpr int kReaders = C::kCluster * 4 * C::kConsumers;  // of a stage
-  static constexpr int kBoxes = (C::kBlockN + 63) / 64;             // across a tile
-  static_assert(kBoxes <= kStages && kMmaM >= 1 && C::kCluster <= 2);
+  static constexpr int kBoxes = (C::kBlockN + 63) / 64;  // across a tile
+  static_assert(kBoxes <= kStages && kMmaM >= 1);
   static constexpr int kBoxRows = std::min(64, C::kBlockN);  // of C, where the tile is transposed
   static_assert(!C::kTransposed || (kMmaM == 1 && !C::kPersistent));
 };
@@ -139,24 +136,16 @@ __global__ void __launch_bounds__(TileTraits<C, kMajorA, kMajorB>::kThreads, 1)
   using T = TileTraits<C, kMajorA, kMajorB>;
   auto& smem = *dynamic_shared<TileSmem<T>>();
   const int warp = warp_idx_uniform(), warpgroup = warp / 4, lane = lane_idx();
-  const int rank = T::kCluster > 1 ? static_cast<int>(cluster_block_rank()) : 0;
-  const int cluster = static_cast<int>(blockIdx.x) / T::kCluster;
-  const int clusters = static_cast<int>(gridDim.x) / T::kCluster;
-  const auto tile_at = [&](int t) {  // this block's tile in cluster tile t
-    const TileIndex tile = work.at(t);
-    return TileIndex{tile.m * T::kCluster + rank, tile.n};
-  };
+  const int block = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x);
 
   if (warp == T::kProducer && elect_one()) {
     tma_prefetch_descriptor(&map_a);
     tma_prefetch_descriptor(&map_b);
-    init_barriers(smem, T::kReaders);
+    init_barriers(smem, T::kProducer);  // readers: the consumers' warps
   }
   __syncwarp();
   allow_next_launch();
-  if constexpr (T::kCluster > 1) {
-    cluster_sync();  // the other block sends to our stages and arrives on our barriers
-  } else if (warp == T::kProducer) {
+  if (warp == T::kProducer) {
     named_barrier_arrive(1, T::kProducer * kWarpSize + kWarpSize);
   } else if (warp < T::kProducer) {
     named_barrier_sync(1, T::kProducer * kWarpSize + kWarpSize);  // the barriers are initialised
@@ -167,14 +156,10 @@ __global__ void __launch_bounds__(TileTraits<C, kMajorA, kMajorB>::kThreads, 1)
     if (warp == T::kProducer && elect_one()) {
       StageCursor<T::kStages> write;
       wait_for_previous_launch();  // the prologue may run before; stores follow these loads
-      for (int t = cluster; t < work.tiles(); t += clusters) {
-        const TileIndex tile = tile_at(t);
+      for (int t = block; t < work.tiles(); t += blocks) {
+        const TileIndex tile = work.at(t);
         for (int k_block = 0; k_block < work.k_blocks; ++k_block) {
-          if constexpr (T::kCluster > 1) {
-            load_next(smem, write, &map_a, &map_b, tile, k_block, rank);
-          } else {
-            load_next(smem, write, &map_a, &map_b, tile, k_block);
-          }
+          load_next(smem, write, &map_a, &map_b, tile, k_block);
         }
       }
     }
@@ -183,29 +168,25 @@ __global__ void __launch_bounds__(TileTraits<C, kMajorA, kMajorB>::kThreads, 1)
     const int row = warpgroup * T::kMmaM * 64;  // this warpgroup's first row
     const Descriptors<T> tiles(smem.stages[0], row);
     // Number of loads that wait for a release from here on.
-    int refills = (work.tiles() - cluster + clusters - 1) / clusters * work.k_blocks - T::kStages;
-    const auto release = [&](int stage) {  // signals `empty` to each block
+    int refills = (work.tiles() - block + blocks - 1) / blocks * work.k_blocks - T::kStages;
+    const auto release = [&](int stage) {
       if (refills-- <= 0) return;
-      if constexpr (T::kCluster > 1) {
-        release_in_cluster<T::kCluster>(&smem.empty[stage]);
-      } else {
-        if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
-      }
+      if (lane == 0) mbarrier_arrive(&smem.empty[stage]);
     };
     float acc[T::kMmaM][T::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
     StageCursor<T::kStages> read;
-    for (int t = cluster; t < work.tiles(); t += clusters) {
+    for (int t = block; t < work.tiles(); t += blocks) {
       const int last = mma_tile(acc, smem, tiles, read, work.k_blocks, release);
       wgmma_wait<0>();
       wgmma_fence_operand(acc);  // the accumulators are read only from here
       release(last);             // the next tile's loads wait for it
 
-      const TileIndex tile = tile_at(t);
+      const TileIndex tile = work.at(t);
       const int m = tile.m * T::kBlockM + row + warp % 4 * 16, n = tile.n * T::kBlockN;
       if constexpr (T::kTransposed) {
         named_barrier_sync(2 + warpgroup, 128);  // the warpgroup has read its rows of A
         store_transposed<T>(acc, &map_c, smem.stages, row, n, tile.m * T::kBlockM + row);
-      } else if (!T::kPersistent || t + clusters >= work.tiles()) {
+      } else if (!T::kPersistent || t + blocks >= work.tiles()) {
         named_barrier_sync(2 + warpgroup, 128);  // the warpgroup has read its rows of A
         store_from_stages<T>(acc, &map_c, smem.stages, row, m, n);
       } else if constexpr (T::kPersistent) {
@@ -224,14 +205,13 @@ void launch_whole(const Plan& plan, Stream stream) {
   launch_padding(plan.b, stream);
   LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(T::kThreads),
                       sizeof(TileSmem<T>)};
-  config.cluster = T::kCluster;
   config.dependent = launches_dependent(plan.tma.problem, T::kBlockM);
   launch(whole_tiles<C, kMajorA, kMajorB>, config, stream, plan.tma.a, plan.tma.b, plan.tma.c,
          plan.work);
 }
 
 template <class C, Major kMajorA, Major kMajorB>
-Plan prepare_whole_in(const Problem& p, const Buffers& at, int group) {
+Plan prepare_whole_in(const Problem& p, const Buffers& at) {
   using T = TileTraits<C, kMajorA, kMajorB>;
   Plan plan{TmaPlan{p, at}};
   plan.start = launch_whole<C, kMajorA, kMajorB>;
@@ -245,20 +225,20 @@ Plan prepare_whole_in(const Problem& p, const Buffers& at, int group) {
                               : tma_store::output_map(p, at.c);
   Problem of_tiles = p;
   if (T::kTransposed) std::swap(of_tiles.m, of_tiles.n);
-  plan.work = work_of(of_tiles, T::kBlockM * T::kCluster, T::kBlockN, T::kBlockK, group);
-  const int tiles = plan.work.tiles(), resident = grid_blocks<T>() / T::kCluster;
-  plan.blocks = (T::kPersistent ? std::min(tiles, resident) : tiles) * T::kCluster;
+  plan.work = work_of(of_tiles, T::kBlockM, T::kBlockN, T::kBlockK, 8);
+  const int tiles = plan.work.tiles();
+  plan.blocks = T::kPersistent ? std::min(tiles, grid_blocks<T>()) : tiles;
   return plan;
 }
 
 /// The plan of a GEMM with tiles C, assigned whole. TMA must be able to store C.
 template <class C>
-Plan prepare_whole(const Problem& p, const Buffers& at, int group = 8) {
+Plan prepare_whole(const Problem& p, const Buffers& at) {
   return with_majors(p, [&](auto a, auto b) {
     if constexpr (C::kTransposed) {
-      return prepare_whole_in<C, b.value, a.value>(p, at, group);
+      return prepare_whole_in<C, b.value, a.value>(p, at);
     } else {
-      return prepare_whole_in<C, a.value, b.value>(p, at, group);
+      return prepare_whole_in<C, a.value, b.value>(p, at);
     }
   });
 }
