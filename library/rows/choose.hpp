@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Which kernel computes which rows: arithmetic on bytes, waves and instructions, corrected by what
+// was measured. Host code without CUDA.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "library/choose.hpp"
+
+namespace cookbook::softmax {
+
+/// The kernels: short_rows.cuh, packed_rows.cuh, and those of chapter 9.
+enum class RowKernel {
+  short_rows,   // several rows per thread
+  packed_rows,  // contiguous rows off 16-byte boundaries
+  single,       // level 5 with single accesses, four elements per lane
+  on_chip,      // level 5
+  any_length,   // level 4, RMSNorm's level 0: every row is read twice
+  in_shared,    // level 8, a row in one block
+  slices,       // level 8, a row in a cluster
+  signals,      // level 7
+  in_order,     // RMSNorm's level 1: persistent blocks
+  persistent    // RMSNorm's level 2: persistent clusters
+};
+
+/// What the choice depends on besides the extents.
+struct RowCase {
+  int element_bytes = 4;
+  bool vectors = true;  ///< all accesses may have 16 bytes
+  bool peeled = false;  ///< all but those at a row's ends
+  bool packed = false;  ///< row r + 1 begins where row r ends, in `in` and in `out`
+  bool exponentials = true;
+  bool has_clusters = true;  ///< compute capability 9.0, and 200 KB of shared memory per block
+  int sms = 132;
+};
+
+/// A kernel as a choice sees it. Of `threads` threads of a block, each holds `elements` of a row.
+struct RowCandidate {
+  const char* name;
+  RowKernel kernel;
+  int threads = 256;
+  int elements = 32;
+  int blocks_per_sm = 4;
+  /// Blocks per row: the fewest that hold it times this, and at least two; of `slices` their
+  /// number.
+  int blocks = 1;
+};
+
+constexpr RowCandidate kRowCandidates[] = {
+    {"short_rows", RowKernel::short_rows, 128, 32, 8},
+    {"packed_rows", RowKernel::packed_rows, 256, 16, 6},
+    {"single_2", RowKernel::single, 2, 4, 1024},
+    {"single_8", RowKernel::single, 8, 4, 256},
+    {"single_16", RowKernel::single, 16, 4, 128},
+    {"single_32", RowKernel::single, 32, 4, 64},
+    {"on_chip", RowKernel::on_chip, 1024, 32, 1},
+    {"any_length", RowKernel::any_length, 256, 8, 8},
+    {"in_shared", RowKernel::in_shared, 256, 48, 4},
+    {"in_shared_48k", RowKernel::slices, 256, 48, 4},
+    {"in_shared_32k", RowKernel::slices, 256, 32, 6},
+    {"in_shared_32k_x2", RowKernel::slices, 256, 32, 6, 2},
+    {"in_shared_32k_x4", RowKernel::slices, 256, 32, 6, 4},
+    {"in_shared_32k_x8", RowKernel::slices, 256, 32, 6, 8},
+    {"in_shared_32k_x16", RowKernel::slices, 256, 32, 6, 16},
+    {"in_shared_64k", RowKernel::slices, 256, 64, 3, 16},
+    {"signals", RowKernel::signals, 512, 32, 2},
+    {"slices_16_x1", RowKernel::signals, 256, 16, 4, 1},
+    {"slices_16_x2", RowKernel::signals, 256, 16, 4, 2},
+    {"slices_16_x4", RowKernel::signals, 256, 16, 4, 4},
+    {"slices_16_x8", RowKernel::signals, 256, 16, 4, 8},
+    {"slices_32_x1", RowKernel::signals, 256, 32, 4, 1},
+    {"slices_32_x2", RowKernel::signals, 256, 32, 4, 2},
+    {"rows_in_order", RowKernel::in_order, 512, 32, 1},
+    {"resident_256_2", RowKernel::persistent, 256, 32, 2},
+    {"resident_256_3", RowKernel::persistent, 256, 32, 3},
+    {"resident_256_4", RowKernel::persistent, 256, 32, 4},
+    {"resident_512_1", RowKernel::persistent, 512, 32, 1},
+    {"resident_512_2", RowKernel::persistent, 512, 32, 2},
+};
+
+/// Elements of a row, or of a slice of one, that a block holds. Chunks of level 8 are counted in
+/// bytes: kernels of fp32 and bf16 have the same shared memory.
+constexpr std::int64_t capacity(const RowCandidate& k, const RowCase& c) {
+  const bool in_bytes = k.kernel == RowKernel::in_shared || k.kernel == RowKernel::slices;
+  return std::int64_t{k.threads} * k.elements * (in_bytes ? 4 : c.element_bytes) / c.element_bytes;
+}
+
+/// Blocks that hold a row together; 0: this kernel does not support these rows.
+constexpr int blocks_per_row(const RowCandidate& k, const RowCase& c, std::int64_t cols) {
+  const std::int64_t held =
+      c.vectors || c.peeled ? cols / (16 / c.element_bytes) * (16 / c.element_bytes) : cols;
+  const std::int64_t bytes = cols * c.element_bytes, each = capacity(k, c);
+  const std::int64_t least = (held + each - 1) / each;
+  std::int64_t cluster = 1;
+  while (cluster < least) cluster *= 2;
+  switch (k.kernel) {
+    case RowKernel::short_rows: return c.vectors && bytes <= 128;
+    case RowKernel::packed_rows: return c.peeled && c.packed && cols <= 64;
+    case RowKernel::single: return c.exponentials && cols <= each;
+    case RowKernel::on_chip: return held <= each;
+    case RowKernel::any_length: return 1;
+    default: break;
+  }
+  if (!c.has_clusters || cols == 0) return 0;
+  const int blocks = static_cast<int>(std::min<std::int64_t>(least, 1 << 20));
+  switch (k.kernel) {
+    case RowKernel::in_shared: return (c.vectors || c.peeled) && bytes >= 4096 && least == 1;
+    case RowKernel::slices: {
+      const int asked = k.blocks == 1 ? blocks : k.blocks;
+      const bool enough = k.elements == 64 ? bytes > 16 * 32768
+                                           : asked == blocks || bytes >= asked * std::int64_t{8192};
+      const bool fits = asked >= blocks && asked > 1 && asked <= 16;
+      return (c.vectors || c.peeled) && bytes >= 4096 && fits && enough ? asked : 0;
+    }
+    case RowKernel::signals: {
+      if (k.threads == 512) return cluster > 1 && cluster <= 16 ? static_cast<int>(cluster) : 0;
+      const int asked = blocks > 1 ? blocks * k.blocks : k.blocks;
+      return c.vectors && asked > 1 && asked <= 16 && bytes >= asked * std::int64_t{4096} ? asked
+                                                                                          : 0;
+    }
+    case RowKernel::in_order: return c.vectors && !c.exponentials && least == 1;
+    case RowKernel::persistent: {
+      // Of softmax: two blocks of 512 threads per SM, and for bf16 three or four of 256.
+      const bool compiled = c.exponentials
+                                ? (k.threads == 512 ? k.blocks_per_sm == 2
+                                                    : c.element_bytes == 2 && k.blocks_per_sm > 2)
+                                : k.blocks_per_sm * k.threads == 512;
+      const bool exact = c.exponentials && k.threads == 256;
+      const std::int64_t size = exact ? least : cluster;
+      return c.vectors && compiled && size > 1 && size <= 16 ? static_cast<int>(size) : 0;
+    }
+    default: return 0;
+  }
+}
+
+/// Bytes in flight per SM that reach the bandwidth of device memory.
+constexpr double kBytesInFlight = 32768;
+/// From a load to its data and on to a store, in microseconds: what a wave of rows takes at least.
+constexpr double kRoundTripUs = 1.3;
+/// Instructions of a thread: for its row, and for each element.
+constexpr double kRowInstructions = 80, kElementInstructions = 6;
+
+/// Microseconds: the longest of what device memory, the waves of rows and the instructions take.
+inline double predicted_us(const RowCandidate& k, const RowCase& c, std::int64_t rows,
+                           std::int64_t cols) {
+  const library::Hopper gpu;
+  const int blocks = blocks_per_row(k, c, cols);
+  if (blocks == 0) return std::numeric_limits<double>::infinity();
+  const double row_bytes = static_cast<double>(cols) * c.element_bytes,
+               n = static_cast<double>(rows);
+  // Threads per row: as many as hold it, in a power of two; of larger kernels all.
+  double threads = blocks * k.threads, resident = 1.0 * c.sms * k.blocks_per_sm / blocks;
+  const bool fits_threads = k.kernel == RowKernel::short_rows ||
+                            k.kernel == RowKernel::packed_rows || k.kernel == RowKernel::on_chip ||
+                            k.kernel == RowKernel::in_shared || k.kernel == RowKernel::in_order;
+  double per_thread = k.elements;
+  if (fits_threads) {
+    threads = 8;
+    while (threads * per_thread < static_cast<double>(cols)) threads *= 2;
+    if (k.kernel == RowKernel::short_rows || k.kernel == RowKernel::packed_rows)
+      threads = std::max(1.0, static_cast<double>(cols) / per_thread);
+    resident = c.sms * std::max(1.0, k.threads * k.blocks_per_sm / threads);
+  }
+  const double in_flight = std::min(n, resident) * row_bytes / c.sms;
+  const bool twice = k.kernel == RowKernel::any_length;
+  const double bytes = n * row_bytes * (twice ? in_flight * c.sms > 30e6 ? 3 : 2.3 : 2);
+  const double memory = bytes / (gpu.hbm_bytes_per_us * std::min(1.0, in_flight / kBytesInFlight));
+  const double waves = std::ceil(n / resident) * kRoundTripUs;
+  const double instructions =
+      n * threads * kRowInstructions + n * static_cast<double>(cols) * kElementInstructions;
+  const double issue = instructions / 32 / 4 / c.sms / gpu.clock_mhz;
+  return gpu.launch_us - kRoundTripUs + std::max({memory, waves, issue}) + (blocks > 1 ? 0.5 : 0);
+}
+
+/// Shapes of which measured times are comparable.
+inline std::string kind_of(const RowCase& c) {
+  return std::string(c.exponentials ? "softmax" : "rmsnorm") +
+         (c.element_bytes == 2 ? "_bf16" : "") +
+         (c.vectors  ? ""
+          : c.peeled ? "+peeled"
+                     : "+elements");
+}
+
+/// Measured on an H200, dense matrices.
+inline const library::Recording& h200_row_recording() {
+  static const library::Recording recording(
+#include "library/rows/recorded/nvidia_h200.inc"
+      , 2);
+  return recording;
+}
+
+/// The candidate for these rows. `recording`: of this GPU, or null.
+inline const RowCandidate& choose_rows(const RowCase& c, std::int64_t rows, std::int64_t cols,
+                                       const library::Recording* recording) {
+  const auto predict = [&c](const RowCandidate& candidate, const library::Shape& shape) {
+    return predicted_us(candidate, c, shape.extents[0], shape.extents[1]);
+  };
+  return *library::ranked(kRowCandidates, {{rows, cols}, kind_of(c)}, predict, recording)
+              .front()
+              .candidate;
+}
+
+}  // namespace cookbook::softmax
