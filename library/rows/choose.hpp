@@ -183,9 +183,8 @@ inline double predicted_us(const RowCandidate& k, const RowCase& c, std::int64_t
   const bool bulk = k.kernel == RowKernel::in_shared || k.kernel == RowKernel::slices;
   const bool persistent = k.kernel == RowKernel::in_order || k.kernel == RowKernel::persistent;
   const bool twice = k.kernel == RowKernel::any_length;
-  const double elements = twice  ? std::ceil(width / k.threads)
-                          : bulk ? k.elements * 4.0 / c.element_bytes
-                                 : k.elements;
+  // Loops over a row end with it; rows in registers fill the room for the longest.
+  const double elements = twice || bulk ? std::ceil(width / threads) : k.elements;
   const double latency = cost.wave_us + (threads > 32 || bulk ? cost.barrier_us : 0) +
                          (blocks > 1 ? cost.cluster_us : 0) + (bulk ? cost.bulk_us : 0) +
                          (twice ? 2 * cost.wave_us * std::ceil(elements / 32) : 0);

@@ -58,6 +58,8 @@ def problem_of(case):
         return "chapter-10", ladder, case["shape"]
     if case["ladder"] == "attention":
         return "chapter-10", "prefill_causal" if case["variant"] == "causal" else "prefill", case["size"]
+    if case["chapter"] == 9:
+        return "capstone-rows", case["ladder"], case["size"]
     return f"chapter-{case['chapter']}", case["ladder"], case["size"]
 
 
@@ -105,7 +107,8 @@ def read_lock(root=ROOT):
 def measured_sizes(root=ROOT):
     """(program, ladder) -> sizes of the committed results."""
     sizes = defaultdict(set)
-    for file in [*(root / "plots/results").glob("*/**/*.json"), *root.glob("capstones/*/results/*.json")]:
+    for file in [*(root / "plots/results").glob("*/**/*.json"), *root.glob("capstones/*/results/*.json"),
+                 *root.glob("library/*/results/*.json")]:
         document = json.loads(file.read_text())
         for run in document.get("runs", []):
             if run["backend"] == "cuda":
