@@ -86,7 +86,7 @@ struct TracedSize {
 // Shapes, and numbers of SMs, for which a level launches kernels that it launches neither at the
 // traced size nor at the small odd ones.
 std::vector<TracedSize> more_traced_sizes(const Ladder& ladder) {
-  if (ladder.name == "stay_softmax_bf16") return {{{3, 70000}, 0}, {{2, 131080}, 0}};
+  if (ladder.name == "persistent_softmax_bf16") return {{{3, 70000}, 0}, {{2, 131080}, 0}};
   if (tested_prefix() != "chapter_8" || ladder.levels.size() > 1) return {};
   if (ladder.name.rfind("gemm", 0) == 0) {
     return {{{8, 12, 8264}, 0},   // stream-K

@@ -23,7 +23,7 @@
 #include "chapters/04_double_buffering/level_7_block_order.cuh"
 #include "chapters/07_swizzle/level_7_multicast.cuh"
 #include "chapters/08_persistent/level_5_stream_k.cuh"
-#include "chapters/09_online_softmax/level_11_staying_clusters.cuh"
+#include "chapters/09_online_softmax/rms_level_2_held_weights.cuh"
 #include "chapters/10_flash_attention/decode_level_4_wide_tile.cuh"
 #include "chapters/10_flash_attention/last_wave.hpp"
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
@@ -951,25 +951,13 @@ TEST(Softmax, TheSmallestClusterThatHoldsARow) {
   EXPECT_EQ(softmax::cluster_for(16 * 1024 + 1, 1024), 32);
 }
 
-// A row that is read twice, because L2 holds it, was planned as one that registers hold.
-TEST(Softmax, ThePlanIsTheChosenKernel) {
-  using Client = softmax::Softmax<bf16>;
-  const auto planned = [](std::int64_t rows, std::int64_t cols) {
-    const auto problem = softmax::Problem<bf16>::make({rows, cols}, {});
-    return softmax::PackedRows<Client>::prepare(problem, {}).start;
-  };
-  EXPECT_EQ(planned(1500, 10007), softmax::start_any_length<Client>);
-  EXPECT_NE(planned(264, 10007), softmax::start_any_length<Client>);
-  EXPECT_NE(planned(1500, 10241), softmax::start_any_length<Client>);
-}
-
-TEST(Softmax, ClustersThatStayFillTheGpu) {
+TEST(Softmax, PersistentClustersFillTheGpu) {
   using Client = softmax::RmsNorm<float>;
   using Level = softmax::HeldWeights<Client>;
   const auto planned = [](std::int64_t rows, std::int64_t cols) {
     const auto problem = softmax::RmsProblem<float>::make({rows, cols}, {});
     const auto plan = Level::prepare(problem, {});
-    return std::array<std::int64_t, 2>{plan.cluster, plan.clusters};
+    return std::array<std::int64_t, 2>{plan.cluster, plan.resident};
   };
   using Both = std::array<std::int64_t, 2>;  // blocks per cluster, clusters
   EXPECT_EQ(planned(4096, 32768), (Both{4, 66}));
@@ -977,9 +965,10 @@ TEST(Softmax, ClustersThatStayFillTheGpu) {
   EXPECT_EQ(planned(1000, 131072), (Both{16, 16}));  // two blocks per SM
   EXPECT_EQ(planned(1000, 131076), (Both{16, 8}));
   EXPECT_EQ(planned(31, 262144), (Both{16, 8}));
-  const auto softmax_plan = softmax::StayingClusters<softmax::Softmax<float>>::prepare(
-      softmax::Problem<float>::make({100, 262144}, {}), {});
-  EXPECT_EQ(softmax_plan.clusters, 16);  // two blocks per SM
+  softmax::RowLaunch<softmax::Softmax<float>> rows{
+      {softmax::Problem<float>::make({100, 262144}, {}), {}}};
+  softmax::plan_persistent<softmax::PersistentConfig<softmax::Softmax<float>, 512, 1024>>(rows, 0);
+  EXPECT_EQ(rows.resident, 16);  // two blocks per SM
 }
 
 // ---- chapter 10: schedules ---------------------------------------------------------------------

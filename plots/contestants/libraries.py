@@ -14,7 +14,7 @@ from cookbook_plots import book
 
 ROOT = book.ROOT
 FOLDER = ROOT / "build/compare"
-FOLDERS = {"gemm": "library/gemm", "softmax": "chapters/09_online_softmax",
+FOLDERS = {"gemm": "library/gemm", "rows": "library/rows", "transpose": "library/transpose",
            "attention": "chapters/10_flash_attention"}
 
 
@@ -25,11 +25,17 @@ class GemmProblem(ctypes.Structure):
         ("a_transposed", ctypes.c_int), ("b_transposed", ctypes.c_int)]
 
 
-class SoftmaxProblem(ctypes.Structure):
-    """cookbook_softmax_problem; dtype: 0 bf16, 2 fp32."""
+class RowsProblem(ctypes.Structure):
+    """cookbook_rows_problem: softmax, with a weight RMSNorm; dtype: 0 bf16, 2 fp32."""
 
     _fields_ = [(name, ctypes.c_longlong) for name in ("rows", "cols", "in_pitch", "out_pitch")] + [
         ("dtype", ctypes.c_int)]
+
+
+class TransposeProblem(ctypes.Structure):
+    """cookbook_transpose_problem: fp32; pitches of 0 are dense."""
+
+    _fields_ = [(name, ctypes.c_longlong) for name in ("rows", "cols", "in_pitch", "out_pitch")]
 
 
 class AttentionProblem(ctypes.Structure):
@@ -39,7 +45,7 @@ class AttentionProblem(ctypes.Structure):
                 ("batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim", "causal", "dtype")]
 
 
-POINTERS = {"gemm": 3, "softmax": 2, "attention": 5}
+POINTERS = {"gemm": 3, "rows": 3, "transpose": 2, "attention": 5}
 
 
 def sources(name):
@@ -108,7 +114,7 @@ class Library:
 
     def plan(self, level, problem, *tensors):
         """A Plan that launches `level` on torch's current stream. Raises RuntimeError with the reason."""
-        handle = self.make(level.encode(), ctypes.byref(problem), *(t.data_ptr() for t in tensors))
+        handle = self.make(level.encode(), ctypes.byref(problem), *(t if t is None else t.data_ptr() for t in tensors))
         if not handle:
             raise RuntimeError(self.error())
         return Plan(self, handle)

@@ -22,11 +22,6 @@ EXCEPTIONS = {
     "chapters/08_persistent/level_3_hidden_epilogue.cuh": (13, 3),
     "chapters/08_persistent/level_4_ping_pong.cuh": (13, 3),
     "chapters/08_persistent/level_5_stream_k.cuh": (15, 3),
-    "chapters/09_online_softmax/level_10_packed_rows.cuh": (13, 0),
-    "chapters/09_online_softmax/level_11_staying_clusters.cuh": (16, 0),
-    "chapters/09_online_softmax/level_12_few_rows.cuh": (17, 0),
-    "chapters/09_online_softmax/rms_level_1_rows_in_order.cuh": (14, 0),
-    "chapters/09_online_softmax/rms_level_2_held_weights.cuh": (15, 0),
     "chapters/10_flash_attention/level_14_last_wave.cuh": (15, 1),
     "chapters/10_flash_attention/level_15_max_of_bits.cuh": (16, 1),
 }

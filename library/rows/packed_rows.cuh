@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Level 10: short rows off 16-byte boundaries, without gaps between them. A block's rows are one
-// piece of memory, which is loaded and stored 16 bytes at a time, across the ends of rows.
+// Short rows off 16-byte boundaries, without gaps between them. A block's rows are contiguous in
+// memory, which is loaded and stored 16 bytes at a time, across the ends of rows.
 #pragma once
 
-#include "chapters/09_online_softmax/level_9_short_rows.cuh"
+#include "chapters/09_online_softmax/row_ops.cuh"
 
 namespace cookbook::softmax {
+
+constexpr std::int64_t kPackedRow = 64;  // longest row, in elements
 
 template <class ClientValue, int kLanesValue>
 struct PackedRowsConfig {
@@ -39,7 +41,8 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   const int head = elements_before_boundary(in, out, count);
   const int vectors = (count - head) / C::kPack;
   const int singles = count - vectors * C::kPack;  // head and tail
-  T* piece = tile + (C::kPack - head) % C::kPack;  // the first row; piece + head is on a boundary
+  T* rows_in_tile =
+      tile + (C::kPack - head) % C::kPack;  // the first row; rows_in_tile + head is on a boundary
 
   const int thread = threadIdx.x;
   uint4 loaded[C::kVectors];
@@ -49,16 +52,16 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     if (i < vectors) loaded[v] = load_vector_streaming<uint4>(in + head + i * C::kPack);
   }
   const int single = thread < head ? thread : thread + vectors * C::kPack;
-  if (thread < singles) piece[single] = in[single];
+  if (thread < singles) rows_in_tile[single] = in[single];
 #pragma unroll
   for (int v = 0; v < C::kVectors; ++v) {
     const int i = thread + v * C::kBlock;
-    if (i < vectors) store_vector(piece + head + i * C::kPack, loaded[v]);
+    if (i < vectors) store_vector(rows_in_tile + head + i * C::kPack, loaded[v]);
   }
   __syncthreads();  // the rows are complete
 
   const int lane = thread % C::kLanes, local = thread / C::kLanes;
-  T* const row = piece + local * cols + lane;
+  T* const row = rows_in_tile + local * cols + lane;
   const int left = local < rows ? cols - lane : 0;
   op.skip(lane);
   float x[C::kElements][1];  // per thread, kLanes apart
@@ -82,15 +85,15 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   for (int v = 0; v < C::kVectors; ++v) {
     const int i = thread + v * C::kBlock;
     if (i < vectors) {
-      loaded[v] = load_vector<uint4>(piece + head + i * C::kPack);
+      loaded[v] = load_vector<uint4>(rows_in_tile + head + i * C::kPack);
       store_vector(out + head + i * C::kPack, loaded[v]);
     }
   }
-  if (thread < singles) out[single] = piece[single];
+  if (thread < singles) out[single] = rows_in_tile[single];
 }
 
 template <class C>
-void start_packed_rows(const RowPlan<typename C::Client>& plan, Stream stream) {
+void start_packed_rows(const RowLaunch<typename C::Client>& plan, Stream stream) {
   const Shape& shape = plan.problem.shape;
   launch(packed_rows<C>, {row_grid(shape, C::kRows), dim3(C::kBlock)}, stream, plan.buffers.in,
          plan.buffers.out, shape, C::Client::op(plan));
@@ -98,43 +101,12 @@ void start_packed_rows(const RowPlan<typename C::Client>& plan, Stream stream) {
 
 /// The fewest lanes that hold a row.
 template <class Client, int kLanes = 1>
-auto pick_packed_rows(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
+StartRows<Client> pick_packed_rows(std::int64_t cols) {
   using Config = PackedRowsConfig<Client, kLanes>;
   if constexpr (Config::kCapacity < kPackedRow) {
     if (cols > Config::kCapacity) return pick_packed_rows<Client, kLanes * 2>(cols);
   }
   return start_packed_rows<Config>;
 }
-
-template <class Client>
-struct PackedRows : Client::Level {
-  using Plan = RowPlan<Client>;
-  static constexpr LevelText text{
-      .name = "packed_rows",
-      .changed =
-          "short rows off 16-byte boundaries: a block loads its rows as one piece of memory, 16 "
-          "bytes at a time",
-      .expect =
-          "17 columns of bf16 are 34 bytes: two thirds of a row's accesses were single elements, "
-          "and now are none. Other rows: the level before",
-      .cost = "the row passes through shared memory; rows without gaps only",
-  };
-
-  static Claims claims(const typename Client::Level::Problem& p) {
-    return chosen_claims<Client>(p);
-  }
-
-  static Plan prepare(const typename Client::Level::Problem& problem,
-                      const typename Client::Level::Buffers& buffers) {
-    Plan plan{{problem, buffers}};
-    const RowCase c = row_case<Client>(plan);
-    const RowKernel kernel = choose_row_kernel(c);
-    if (kernel != RowKernel::packed_rows) return plan_rows(plan, c, kernel);
-    plan.start = pick_packed_rows<Client>(c.cols);
-    return plan;
-  }
-
-  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
-};
 
 }  // namespace cookbook::softmax

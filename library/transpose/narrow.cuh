@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Level 7: matrices of few rows or few columns. A block covers the whole short extent, so that no
-// thread of its tile is without an element.
+// Transposes of few rows or few columns. A block covers the whole short extent, so that no thread
+// of its tile is without an element.
 #pragma once
 
 #include <algorithm>
 #include <type_traits>
 
-#include "chapters/03_bank_conflicts/choose.hpp"
-#include "chapters/03_bank_conflicts/level_6_aligned.cuh"
+#include "chapters/03_bank_conflicts/problem.hpp"
 #include "common/device/warp.cuh"
+#include "library/transpose/choose.hpp"
 
 namespace cookbook::transpose {
 
@@ -121,85 +121,21 @@ __global__ void __launch_bounds__(C::kMostThreads)
   }
 }
 
-struct Narrow : Level {
-  using Config = NarrowConfig<4>;
-  static constexpr LevelText text{
-      .name = "narrow",
-      .changed = "few rows or few columns: a block has a row of threads for each",
-      .expect =
-          "1 to 16 rows or columns: no thread is idle, and one side of a tile is contiguous. Other "
-          "shapes: the level whose tile they fill",
-      .cost = "a second kernel, and a rule that chooses",
-  };
-
-  static Claims claims(const Problem& p) {
-    const Shape& s = p.shape;
-    const bool vectors = (s.rows | s.cols | s.in_pitch | s.out_pitch) % 4 == 0;
-    const TransposeKernel kernel = choose_transpose(s.rows, s.cols, vectors, s.out_pitch % 8 == 0,
-                                                    false, device_info().sm_count);
-    if (kernel == TransposeKernel::small_tiles) return mechanism(Padded::claims(p));
-    if (kernel == TransposeKernel::tiles) {
-      Claims claims = mechanism(Vectorised::claims(p));
-      if (s.rows >= kWholeTile && s.cols >= kWholeTile) {
-        claims.push_back(at_least_previous(0.98, "level 5's kernel, which was as fast"));
-        claims.push_back(fraction_of_roof(0.85));
-      }
-      return claims;
-    }
-    if (is_narrow(kernel)) {
-      return {global_loads("in").coalesced(), global_stores("out").coalesced(),
-              shared_stores().conflict_free(), shared_loads().conflict_free()};
-    }
-    Claims claims = mechanism(Aligned::claims(p));
-    claims.push_back(at_least_previous(0.98, "the same kernel where no extent is short"));
-    claims.push_back(fraction_of_roof(0.85));
-    return claims;
-  }
-
-  /// Whether every row of `out` starts on a sector boundary.
-  static bool on_sectors(const Plan& plan) {
-    return reinterpret_cast<std::uintptr_t>(plan.buffers.out) % 32 == 0 &&
-           plan.problem.shape.out_pitch % 8 == 0;
-  }
-
-  template <class C, bool kLongRowsIn>
-  static void launch_narrow(const Plan& plan, const NarrowShape& shape, Stream stream) {
-    const int lines = shape.lines.divisor;
-    const int warps = std::max(C::kThreads / (lines * kWarpSize), 1);  // per long row
-    const dim3 block(static_cast<unsigned>(warps * kWarpSize), static_cast<unsigned>(lines));
-    const std::int64_t span = std::int64_t{block.x} * C::kElements;
-    launch(narrow_transpose<C, kLongRowsIn>,
-           {dim3(static_cast<unsigned>(ceil_div(shape.length, span))), block}, stream,
-           plan.buffers.in, plan.buffers.out, shape);
-  }
-
-  template <bool kLongRowsIn>
-  static void run_narrow(const Plan& plan, Stream stream) {
-    const Shape& s = plan.problem.shape;
-    const int lines = static_cast<int>(kLongRowsIn ? s.rows : s.cols);
-    if (lines == 0) return;
-    NarrowShape shape;
-    shape.lines = Divisor::of(lines);
-    shape.length = kLongRowsIn ? s.cols : s.rows;
-    shape.long_pitch = kLongRowsIn ? s.in_pitch : s.out_pitch;
-    shape.short_pitch = kLongRowsIn ? s.out_pitch : s.in_pitch;
-    const bool tiny = s.rows * s.cols <= kTinyMatrix;
-    tiny ? launch_narrow<NarrowConfig<1>, kLongRowsIn>(plan, shape, stream)
-         : launch_narrow<NarrowConfig<4>, kLongRowsIn>(plan, shape, stream);
-  }
-
-  static void run(const Plan& plan, Stream stream) {
-    const Shape& s = plan.problem.shape;
-    switch (choose_transpose(s.rows, s.cols, Vectorised::aligned(plan), on_sectors(plan),
-                             Aligned::on_lines(plan), device_info().sm_count)) {
-      case TransposeKernel::few_rows: return run_narrow<true>(plan, stream);
-      case TransposeKernel::few_cols: return run_narrow<false>(plan, stream);
-      case TransposeKernel::small_tiles: return Padded::run(plan, stream);
-      case TransposeKernel::tiles: return Vectorised::run(plan, stream);
-      case TransposeKernel::on_lines: return Aligned::run_with<Aligned::OnLines>(plan, stream);
-      case TransposeKernel::aligned: return Aligned::run_with<Aligned::Config>(plan, stream);
-    }
-  }
-};
+/// Launches it for a matrix of few rows (kFewRows) or of few columns.
+template <int kPerThread, bool kFewRows>
+void run_narrow(const Level::Plan& plan, Stream stream) {
+  using C = NarrowConfig<kPerThread>;
+  const Shape& s = plan.problem.shape;
+  const int lines = static_cast<int>(kFewRows ? s.rows : s.cols);
+  if (lines == 0) return;
+  NarrowShape shape{Divisor::of(lines), s.rows, s.out_pitch, s.in_pitch};
+  if (kFewRows) shape = {Divisor::of(lines), s.cols, s.in_pitch, s.out_pitch};
+  const int warps = std::max(C::kThreads / (lines * kWarpSize), 1);  // per long row
+  const dim3 block(static_cast<unsigned>(warps * kWarpSize), static_cast<unsigned>(lines));
+  const std::int64_t span = std::int64_t{block.x} * C::kElements;
+  launch(narrow_transpose<C, kFewRows>,
+         {dim3(static_cast<unsigned>(ceil_div(shape.length, span))), block}, stream,
+         plan.buffers.in, plan.buffers.out, shape);
+}
 
 }  // namespace cookbook::transpose
