@@ -112,7 +112,7 @@ python3 -B docs/check_site.py "$out/html"
 # In a real browser, where Playwright for Python and Chromium are installed.
 browser_python=
 for candidate in .venv/bin/python python3; do
-  if command -v "$candidate" >/dev/null && "$candidate" -c 'import playwright' 2>/dev/null; then
+  if command -v "$candidate" >/dev/null && "$candidate" -m playwright --version >/dev/null 2>&1; then
     browser_python=$candidate
     break
   fi

@@ -174,6 +174,25 @@ class Sources(unittest.TestCase):
             with mock.patch.object(check_sources, "ROOT", root), contextlib.redirect_stdout(out):
                 return check_sources.main([]), out.getvalue()
 
+    def test_a_program_in_a_string_of_another_language_fails(self):
+        for name, text in (("a.py", '\'\'\'#!/bin/sh\na\nb\nc\nd\n\'\'\''), ("a.py", "'() => {\\n a;\\n b;\\n c;\\n}'"),
+                           ("a.py", "'if a; then\\n b\\n c\\nfi\\n'"), ("a.py", "'int main() {\\n\\n\\n\\n}'"),
+                           ("a.py", "'import os\\n\\n\\n\\nos.abort()'"), ("a.sh", "python3 -c 'print(1)'"),
+                           ("a.sh", "\"$python\" -c 'import a'"), ("run", "python3 - <<'PYTHON'\nprint(1)\nPYTHON\n"),
+                           ("a.sh", "awk '{\n  print\n}' a"), ("a.sh", "cat > b <<'END'\n#!/bin/sh\nEND\n")):
+            with self.subTest(text):
+                code = f"# {self.LICENCE}" + (f"A = {text}\n" if name == "a.py" else f"{text}\n")
+                found = self.check(code, name)
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(":2: a program in a string of another language: ", found[0])
+
+    def test_texts_are_no_programs(self):
+        for name, text in (("a.py", '"""Of int main():' + "\n" * 4 + '"""\n'), ("a.py", "A = '#!/bin/sh\\necho 1\\n'\n"),
+                           ("a.py", "A = 'one\\ntwo\\nthree\\nfour\\nfive'\n"), ("a.sh", "cat <<END\nusage: a\nEND\n"),
+                           ("a.sh", "sed 's/a/b/' c\n"), ("run", "python3 tools/command\n"), ("a.sh", "grep -c 'a' b\n")):
+            with self.subTest(text):
+                self.assertEqual(self.check(f"# {self.LICENCE}{text}", name), [])
+
     def test_no_source_at_all_fails(self):
         self.assertEqual(self.listed(("a.txt", "text")), (1, "0 sources checked, 0 problems\n"))
         self.assertEqual(self.listed(("a.hpp", self.LICENCE)), (0, "1 sources checked, 0 problems\n"))
