@@ -143,7 +143,7 @@ class Slurm(unittest.TestCase):
         """(the process, what it wrote) of the shards of a stand-in for chapter 11's program."""
         program = HERE / "stand_ins/chapter_11.sh"
         cache = self.folder / name
-        done = subprocess.run([sys.executable, "-B", str(museum.ROOT / "chapters/11_autotuning/tuner/slurm.py"),
+        done = subprocess.run([sys.executable, "-B", str(museum.ROOT / "tools/slurm/tune.py"),
                                str(program), str(cache), *options, "--sbatch=--time=5", "--", "--kernel", "a b"],
                               env=self.cluster.environment, capture_output=True, text=True)
         return done, cache.read_text() if cache.exists() else ""
