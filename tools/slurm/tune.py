@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Tunes in shards, each a task of a Slurm job array, and merges their caches.
 
-  chapters/11_autotuning/tuner/slurm.py build/cuda/chapter-11 CACHE --shards 8 [--sbatch=OPTION ...] -- --kernel gemm
+  tools/slurm/tune.py build/cuda/chapter-11 CACHE --shards 8 [--sbatch=OPTION ...] -- --kernel gemm
 
 What follows -- are options of `chapter-11 tune`. The program and CACHE lie where all nodes see them. Exit status:
 0 merged, 1 a shard is missing (the others are merged, and the same command runs all again), 2 wrong arguments.
@@ -12,8 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools/grading"))
-import slurm
+import job_array
 
 
 def main(argv):
@@ -37,15 +36,15 @@ def main(argv):
     for part in parts:
         part.unlink(missing_ok=True)
     program = arguments.program.resolve()
-    command = slurm.quoted([program, "tune", *tune])
-    where = slurm.quoted([logs])
+    command = job_array.quoted([program, "tune", *tune])
+    where = job_array.quoted([logs])
     try:
-        job = slurm.submit(logs, "cookbook-tune", arguments.shards, arguments.shards,
+        job = job_array.submit(logs, "cookbook-tune", arguments.shards, arguments.shards,
                            arguments.sbatch or ["--gres=gpu:1"],
                            f"{command} --shard $SLURM_ARRAY_TASK_ID/{arguments.shards} --cache "
                            f"{where}/$SLURM_ARRAY_TASK_ID.json")
-        slurm.wait(job, lambda: sum(part.exists() for part in parts), arguments.shards, "tuned")
-    except slurm.NoSlurm as reason:
+        job_array.wait(job, lambda: sum(part.exists() for part in parts), arguments.shards, "tuned")
+    except job_array.NoSlurm as reason:
         print(f"slurm: {reason}", file=sys.stderr)
         return 2
     # A task that fails in the middle may have kept something, so the job's status says more than its file.
