@@ -780,6 +780,24 @@ TEST(AnyShape, ThePlanHasTheTilesOfTheCandidate) {
                std::logic_error);
 }
 
+// The choice sees leading dimensions and addresses, not only extents.
+TEST(AnyShape, ChoosesWhatSupportsTheProblem) {
+  int chosen_by_pitch = 0;
+  for (const char* layout : {"NN", "NT", "TN", "TT"}) {
+    for (const Size& size : {Size{13, 304, 120}, Size{512, 768, 128}, Size{2000, 6, 40}}) {
+      const auto dense = gemm::Problem::make_layout(size, {}, layout[0] == 'T', layout[1] == 'T');
+      for (const int odd : {0, 1, 2, 3}) {  // none, or of A, B, C
+        gemm::Problem p = dense;
+        (odd == 1 ? p.lda : odd == 2 ? p.ldb : p.ldc) += odd > 0;
+        const Candidate& c = gemm::any_shape::choose(p, anywhere());
+        EXPECT_TRUE(supports(c.name, p)) << c.name << " " << layout << " " << size[0] << " " << odd;
+        chosen_by_pitch += &c != &gemm::any_shape::choose(dense, anywhere());
+      }
+    }
+  }
+  EXPECT_GT(chosen_by_pitch, 0);
+}
+
 TEST(AnyShape, GroupsAreSmallerWhereRowsOfAAreLong) {
   const auto group = [](const char* name, std::int64_t k) {
     return plan_of(name, product(4096, 4096, k)).work.group;
