@@ -22,6 +22,7 @@
 #include "common/harness/options.hpp"
 #include "common/harness/plan.hpp"
 #include "common/harness/process.hpp"
+#include "common/harness/rates.hpp"
 #include "common/harness/result.hpp"
 #include "common/harness/runner.hpp"
 #include "common/harness/tokens.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/exercise.hpp"
+#include "common/harness/check.hpp"
 #include "common/harness/isolate.hpp"
 #include "common/harness/runner.hpp"
 #include "tests/folder.hpp"

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/harness/launches.hpp"
+#include "common/harness/dry_launches.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/process.hpp"
 #include "tests/chapters.hpp"

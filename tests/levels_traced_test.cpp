@@ -12,7 +12,7 @@
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/harness/acceptance.hpp"
-#include "common/harness/exercise.hpp"
+#include "common/harness/traced.hpp"
 #include "tests/chapters.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/on_device.hpp"

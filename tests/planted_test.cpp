@@ -12,8 +12,9 @@
 #include <utility>
 
 #include "common/harness/check.hpp"
-#include "common/harness/exercise.hpp"
+#include "common/harness/commands.hpp"
 #include "common/harness/inputs.hpp"
+#include "common/harness/options.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/limits.hpp"
 #include "tests/planted/product.hpp"

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "common/harness/exercise.hpp"
+#include "common/harness/commands.hpp"
+#include "common/harness/options.hpp"
+#include "common/harness/traced.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"

@@ -16,6 +16,7 @@
 #include "common/device/cp_async.cuh"
 #include "common/device/timeline.cuh"
 #include "common/harness/check.hpp"
+#include "common/harness/commands.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/timeline.hpp"
 #include "tests/folder.hpp"

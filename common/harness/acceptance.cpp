@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/harness/options.hpp"
-#include "common/harness/plan.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/launch.hpp"
 #endif

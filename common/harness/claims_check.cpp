@@ -123,24 +123,4 @@ std::map<std::string, double> total_counters(const simt::Trace& trace) {
   return totals;
 }
 
-void check_speed_claim(ClaimResult& claim, const LevelResult& level) {
-  std::optional<double> measured;
-  switch (claim.claim.metric) {
-    case Metric::time_ratio_previous:
-      if (level.vs_previous) measured = level.vs_previous->ratio;
-      break;
-    case Metric::time_ratio_reference:
-      if (level.vs_reference && level.reference_name == claim.claim.name) {
-        measured = level.vs_reference->ratio;
-      }
-      break;
-    case Metric::roof_fraction: measured = level.roof_fraction; break;
-    default: return;
-  }
-  if (!measured) return;
-  claim.holds = satisfies(claim.claim, *measured);
-  claim.checked_by = "cuda";
-  claim.measured = fmt::format("{:.3f}", *measured);
-}
-
 }  // namespace cookbook

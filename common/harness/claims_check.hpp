@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/backend/simt/runtime/trace.hpp"
-#include "common/harness/result.hpp"
+#include "common/harness/verdict.hpp"
 
 namespace cookbook {
 
@@ -16,10 +16,6 @@ ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace);
 
 /// Totals over all sites: "global_load_requests", "shared_store_wavefronts", "async_load_bytes" ...
 std::map<std::string, double> total_counters(const simt::Trace& trace);
-
-/// Checks a speed claim on what was measured; a mechanism claim, or one without figures, is left
-/// open.
-void check_speed_claim(ClaimResult& claim, const LevelResult& level);
 
 /// Whether `measured` satisfies the claim's relation.
 bool satisfies(const Claim& claim, double measured);

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "common/harness/options.hpp"
 #include "common/harness/rates.hpp"
 
 namespace cookbook {

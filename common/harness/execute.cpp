@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "common/harness/check.hpp"
-#include "common/harness/claims_check.hpp"
 #include "common/harness/console.hpp"
-#include "common/harness/exercise.hpp"
 #include "common/harness/process.hpp"
+#include "common/harness/rates.hpp"
 #include "common/harness/tokens.hpp"
+#include "common/harness/traced.hpp"
 
 namespace cookbook {
 namespace {

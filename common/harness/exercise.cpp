@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "common/harness/exercise.hpp"
+#include "common/harness/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include "common/harness/acceptance.hpp"
 #include "common/harness/plan.hpp"
 #include "common/harness/process.hpp"
+#include "common/harness/traced.hpp"
 
 namespace cookbook {
 namespace {

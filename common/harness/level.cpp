@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/level.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace cookbook {
+
+std::string size_text(const Size& size) { return fmt::format("{}", fmt::join(size, "x")); }
 
 LevelEntry level_entry(const LevelText& text, bool same_every_run,
                        const LevelFunctions& functions) {
@@ -32,6 +37,11 @@ const LevelEntry* Ladder::find(const std::string& level_name) const {
     return entry.name == level_name;
   });
   return level == levels.end() ? nullptr : &*level;
+}
+
+double work_of(const Ladder& ladder, const Size& size) {
+  const auto problem = ladder.make_problem(size, {});
+  return problem->bytes() + problem->flops();
 }
 
 }  // namespace cookbook

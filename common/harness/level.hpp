@@ -64,6 +64,8 @@ namespace cookbook {
 
 /// Extents of a problem in the order of `Ladder::dims`, outermost first.
 using Size = std::vector<std::int64_t>;
+/// "4096x1024".
+std::string size_text(const Size& size);
 
 /// A different layout of one tensor, for tests.
 struct Layout {
@@ -271,6 +273,9 @@ struct Ladder {
   /// The level called `level_name`, or null.
   const LevelEntry* find(const std::string& level_name) const;
 };
+
+/// Bytes plus operations of the ladder's problem at `size`: a measure of how long a run takes.
+double work_of(const Ladder& ladder, const Size& size);
 
 /// Starts a ladder over problem type P; its `levels` are then `rows<Level, ...>()`.
 template <class P>

@@ -86,8 +86,6 @@ void read_field(const nlohmann::json& json, std::optional<T>& value) {
 
 }  // namespace
 
-std::string size_text(const Size& size) { return fmt::format("{}", fmt::join(size, "x")); }
-
 std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, Options& options) {
   CLI::App app{fmt::format("{}: {}. Checks every level, benchmarks it on a GPU, checks its "
                            "claims and prints the ladder.",

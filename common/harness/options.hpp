@@ -60,8 +60,6 @@ std::vector<int> select_levels(const Ladder& ladder, const Options& options);
 Size parse_size(const Ladder& ladder, const std::string& text);
 /// Throws UsageError if the buffers of `problem` do not fit in the device's memory.
 void require_memory(const AnyProblem& problem, const Size& size);
-/// "4096x1024".
-std::string size_text(const Size& size);
 
 /// Throws UsageError if `file` cannot be written; an empty name means that nothing will be written.
 /// Called when everything else is right and before anything runs, so that hours of results are not

@@ -30,11 +30,6 @@ LadderRun make_run(const Ladder& ladder, const Options& options, Purpose purpose
 
 }  // namespace
 
-double work_of(const Ladder& ladder, const Size& size) {
-  const auto problem = ladder.make_problem(size, {});
-  return problem->bytes() + problem->flops();
-}
-
 Isolation isolation_at(const Ladder& ladder, const Options& options, const Size& size,
                        const Size& usual) {
   Isolation isolation;

@@ -33,9 +33,6 @@ enum class Purpose { time, check, trace };
 /// level, and --size to ladders that support the size. If no ladder does, it is a UsageError.
 Plan make_plan(const Chapter& chapter, const Options& options, Purpose purpose);
 
-/// Bytes plus operations of the ladder's problem at `size`: a measure of how long a run takes.
-double work_of(const Ladder& ladder, const Size& size);
-
 /// The time limit that `options` and COOKBOOK_TIME_LIMIT set; without either 60 s at `usual`, and
 /// at a larger `size` as much more as the problem has more bytes and operations.
 Isolation isolation_at(const Ladder& ladder, const Options& options, const Size& size,

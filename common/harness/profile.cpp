@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Compiled for each kind of executable, as execute.cpp is: the size depends on the kind.
-#include "common/harness/profile.hpp"
+#include "common/harness/commands.hpp"
 
 #include <fmt/format.h>
 

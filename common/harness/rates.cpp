@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/rates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "common/harness/claims_check.hpp"
 #include "common/harness/statistics.hpp"
 
 namespace cookbook {
@@ -56,6 +59,26 @@ void enter_times(const std::vector<TimedContender>& contenders, LadderResult& re
       row.reference_name = library->name;
     }
   }
+}
+
+void check_speed_claim(ClaimResult& claim, const LevelResult& level) {
+  std::optional<double> measured;
+  switch (claim.claim.metric) {
+    case Metric::time_ratio_previous:
+      if (level.vs_previous) measured = level.vs_previous->ratio;
+      break;
+    case Metric::time_ratio_reference:
+      if (level.vs_reference && level.reference_name == claim.claim.name) {
+        measured = level.vs_reference->ratio;
+      }
+      break;
+    case Metric::roof_fraction: measured = level.roof_fraction; break;
+    default: return;
+  }
+  if (!measured) return;
+  claim.holds = satisfies(claim.claim, *measured);
+  claim.checked_by = "cuda";
+  claim.measured = fmt::format("{:.3f}", *measured);
 }
 
 void enter_roof(Roof roof, double bytes, double flops, const Timing& cold, const Timing& hot,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From samples of time to what a ladder's result says: rates, ratios, fractions of a roof. Separate
-// from the sampling, which needs a GPU.
+// From samples of time to what a ladder's result says: rates, ratios, fractions of a roof, claims
+// of speed. Separate from the sampling, which needs a GPU.
 #pragma once
 
 #include <string>
@@ -27,6 +27,10 @@ struct TimedContender {
 /// is skipped. `contenders` are in the order of the ladder; result.bytes, flops, roof and roofs are
 /// set.
 void enter_times(const std::vector<TimedContender>& contenders, LadderResult& result);
+
+/// Checks a speed claim on what was measured; a mechanism claim, or one without figures, is left
+/// open.
+void check_speed_claim(ClaimResult& claim, const LevelResult& level);
 
 /// Sets the roof that a kernel measures which moves `bytes` or computes `flops` per launch. Roofs
 /// of device memory are the cold median's, the others the hot one's: they must not include the

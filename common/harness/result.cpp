@@ -261,39 +261,4 @@ void merge_traced(LadderResult& result, const nlohmann::json& traced_run) {
   }
 }
 
-std::string claim_identity(const Claim& claim) {
-  return fmt::format("{} {} {:.17g} {} {} {} {} {} {}", static_cast<int>(claim.metric),
-                     static_cast<int>(claim.relation), claim.value, claim.space, claim.op,
-                     claim.buffer, claim.tag, claim.kernel, claim.name);
-}
-
-CheckResult check_of(const ClaimResult& claim) {
-  if (!claim.holds) return {Fault::not_counted, "was not checked"};
-  if (*claim.holds) return {};
-  return {Fault::false_claim, "measured " + claim.measured};
-}
-
-nlohmann::ordered_json to_json(const ClaimResult& claim) {
-  return Json{{"id", claim_identity(claim.claim)},
-              {"text", claim.claim.text},
-              {"holds", optional_json(claim.holds)},
-              {"checked_by", text_or_null(claim.checked_by)},
-              {"measured", text_or_null(claim.measured)}};
-}
-
-void enter_counts(const nlohmann::json& counted, std::vector<ClaimResult>& claims) {
-  for (const nlohmann::json& count : counted) {
-    const auto claim = std::find_if(claims.begin(), claims.end(), [&](const ClaimResult& each) {
-      return count.at("id") == claim_identity(each.claim);
-    });
-    if (claim == claims.end()) {
-      throw std::runtime_error("counted for no claim: " + count.at("text").get<std::string>());
-    }
-    if (count.at("holds").is_null()) continue;
-    claim->holds = count.at("holds").get<bool>();
-    claim->checked_by = count.at("checked_by").get<std::string>();
-    if (!count.at("measured").is_null()) claim->measured = count.at("measured");
-  }
-}
-
 }  // namespace cookbook

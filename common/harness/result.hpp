@@ -29,17 +29,6 @@ struct Ratio {
 /// "faster", "slower", or "same" when within 2 % or when the interval contains 1.
 const char* verdict(const Ratio& ratio);
 
-/// What a claim is about and what it states, without its sentence: by it a count finds its claim,
-/// in this process or another.
-std::string claim_identity(const Claim& claim);
-
-struct ClaimResult {
-  Claim claim;
-  std::optional<bool> holds;  ///< empty: this run cannot check it
-  std::string checked_by;     ///< "simt", "cuda" or "ncu"
-  std::string measured;       ///< what was found, for people
-};
-
 struct LevelResult {
   std::string name, changed, expect;
   std::string tokens;  ///< token_hash() of its source
@@ -135,14 +124,6 @@ const char* roof_name(Roof roof);
 
 nlohmann::ordered_json to_json(const LadderResult& result);
 nlohmann::ordered_json roofs_json(const std::optional<Roofs>& roofs);
-/// What a claim's count says of the level: false_claim, or not_counted where there is none.
-CheckResult check_of(const ClaimResult& claim);
-/// {"id", "text", "holds", "checked_by", "measured"}
-nlohmann::ordered_json to_json(const ClaimResult& claim);
-/// Enters what another process found, such a list, in `claims`. Throws std::runtime_error for a
-/// claim that is not among them.
-void enter_counts(const nlohmann::json& counted, std::vector<ClaimResult>& claims);
-
 /// Takes over counters, mechanism claims and findings from the JSON of a traced run.
 void merge_traced(LadderResult& result, const nlohmann::json& traced_run);
 

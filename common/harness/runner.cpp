@@ -13,14 +13,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/harness/commands.hpp"
 #include "common/harness/console.hpp"
 #include "common/harness/entry.hpp"
 #include "common/harness/execute.hpp"
-#include "common/harness/exercise.hpp"
-#include "common/harness/launches.hpp"
 #include "common/harness/process.hpp"
-#include "common/harness/profile.hpp"
-#include "common/harness/timeline.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/crash.hpp"
 #endif

@@ -12,9 +12,6 @@
 
 namespace cookbook {
 
-struct Chapter;
-struct Options;
-
 /// What a track shows from `begin` to `end`: microseconds, or on the SIMT backend places in the
 /// order of marks.
 struct TimelineSpan {
@@ -43,10 +40,5 @@ std::vector<TimelineTrack> make_timeline(std::vector<timeline::Event> events, bo
 /// its metadata.
 nlohmann::ordered_json timeline_json(const std::vector<TimelineTrack>& tracks,
                                      const nlohmann::ordered_json& about);
-
-/// Runs one level and writes its timeline to options.timeline: the level of --level, or the last
-/// of the first ladder. Returns the exit status. Throws UsageError where there is nothing to
-/// record.
-int record_timeline(const Chapter& chapter, const Options& options);
 
 }  // namespace cookbook

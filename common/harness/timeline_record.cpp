@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/harness/check.hpp"
+#include "common/harness/commands.hpp"
 #include "common/harness/isolate.hpp"
 #include "common/harness/options.hpp"
 #include "common/harness/plan.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Linked into traced executables only.
-#include "common/backend/simt/runtime/trace.hpp"
+#include "common/harness/traced.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "common/backend/simt/runtime/trace.hpp"
 #include "common/harness/claims_check.hpp"
-#include "common/harness/exercise.hpp"
 
 namespace cookbook {
 

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/verdict.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace cookbook {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 CheckResult::Status status_of(Fault fault) {
   using Status = CheckResult::Status;
@@ -44,7 +52,7 @@ const char* status_name(CheckResult::Status status) {
 void to_json(nlohmann::json& json, const CheckResult& check) {
   json = {{"status", status_name(check.status)},
           {"fault", fault_name(check.fault)},
-          {"reason", check.reason.empty() ? nlohmann::json() : nlohmann::json(check.reason)},
+          {"reason", text_or_null(check.reason)},
           {"max_error", check.max_error},
           {"error_bound", check.error_bound}};
 }
@@ -62,6 +70,41 @@ void to_json(nlohmann::json& json, const FoundFault& found) {
 
 void from_json(const nlohmann::json& json, FoundFault& found) {
   found = {fault_named(json.at("fault").get<std::string>()), json.at("message")};
+}
+
+std::string claim_identity(const Claim& claim) {
+  return fmt::format("{} {} {:.17g} {} {} {} {} {} {}", static_cast<int>(claim.metric),
+                     static_cast<int>(claim.relation), claim.value, claim.space, claim.op,
+                     claim.buffer, claim.tag, claim.kernel, claim.name);
+}
+
+CheckResult check_of(const ClaimResult& claim) {
+  if (!claim.holds) return {Fault::not_counted, "was not checked"};
+  if (*claim.holds) return {};
+  return {Fault::false_claim, "measured " + claim.measured};
+}
+
+nlohmann::ordered_json to_json(const ClaimResult& claim) {
+  return Json{{"id", claim_identity(claim.claim)},
+              {"text", claim.claim.text},
+              {"holds", claim.holds ? Json(*claim.holds) : Json(nullptr)},
+              {"checked_by", text_or_null(claim.checked_by)},
+              {"measured", text_or_null(claim.measured)}};
+}
+
+void enter_counts(const nlohmann::json& counted, std::vector<ClaimResult>& claims) {
+  for (const nlohmann::json& count : counted) {
+    const auto claim = std::find_if(claims.begin(), claims.end(), [&](const ClaimResult& each) {
+      return count.at("id") == claim_identity(each.claim);
+    });
+    if (claim == claims.end()) {
+      throw std::runtime_error("counted for no claim: " + count.at("text").get<std::string>());
+    }
+    if (count.at("holds").is_null()) continue;
+    claim->holds = count.at("holds").get<bool>();
+    claim->checked_by = count.at("checked_by").get<std::string>();
+    if (!count.at("measured").is_null()) claim->measured = count.at("measured");
+  }
 }
 
 }  // namespace cookbook

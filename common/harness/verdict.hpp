@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The verdict on a run of a level, for tests, exercises, the grader and results alike.
+// The verdict on a run of a level and on its claims, for tests, exercises, the grader and results
+// alike.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/backend/fault.hpp"
+#include "common/harness/claim.hpp"
 
 namespace cookbook {
 
@@ -44,5 +48,23 @@ struct FoundFault {
 };
 void to_json(nlohmann::json& json, const FoundFault& found);
 void from_json(const nlohmann::json& json, FoundFault& found);
+
+/// What a claim is about and what it states, without its sentence: by it a count finds its claim,
+/// in this process or another.
+std::string claim_identity(const Claim& claim);
+
+struct ClaimResult {
+  Claim claim;
+  std::optional<bool> holds;  ///< empty: this run cannot check it
+  std::string checked_by;     ///< "simt", "cuda" or "ncu"
+  std::string measured;       ///< what was found, for people
+};
+/// What a claim's count says of the level: false_claim, or not_counted where there is none.
+CheckResult check_of(const ClaimResult& claim);
+/// {"id", "text", "holds", "checked_by", "measured"}
+nlohmann::ordered_json to_json(const ClaimResult& claim);
+/// Enters what another process found, such a list, in `claims`. Throws std::runtime_error for a
+/// claim that is not among them.
+void enter_counts(const nlohmann::json& counted, std::vector<ClaimResult>& claims);
 
 }  // namespace cookbook
