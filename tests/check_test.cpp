@@ -21,7 +21,6 @@
 #include "common/harness/rates.hpp"
 #include "common/harness/runner.hpp"
 #include "common/harness/statistics.hpp"
-#include "common/harness/type_roofs.hpp"
 #include "tests/given.hpp"
 #include "tests/special_values.hpp"
 
@@ -1463,12 +1462,12 @@ TEST(RoofOfALadder, IsTheOneThatIsNamed) {
                                                          {Roof::fp32, "FP32 FMA"},
                                                          {Roof::mma_bf16, "mma.sync bf16"},
                                                          {Roof::wgmma_bf16, "wgmma bf16"},
-                                                         {kRoofFp64, "FP64 FMA"},
-                                                         {kRoofMmaTf32, "mma.sync tf32"},
-                                                         {kRoofMmaInt8, "mma.sync int8"},
-                                                         {kRoofWgmmaTf32, "wgmma tf32"},
-                                                         {kRoofWgmmaFp8, "wgmma fp8"},
-                                                         {kRoofWgmmaInt8, "wgmma int8"}};
+                                                         {Roof::fp64, "FP64 FMA"},
+                                                         {Roof::mma_tf32, "mma.sync tf32"},
+                                                         {Roof::mma_int8, "mma.sync int8"},
+                                                         {Roof::wgmma_tf32, "wgmma tf32"},
+                                                         {Roof::wgmma_fp8, "wgmma fp8"},
+                                                         {Roof::wgmma_int8, "wgmma int8"}};
   ASSERT_EQ(all.size(), measured_roofs().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(measured_roofs()[i].roof, all[i].first);

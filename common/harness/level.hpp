@@ -244,8 +244,24 @@ LevelEntry make_level() {
                      {&level_supports<L>, &level_prepare<L>, &level_claims<L>});
 }
 
-/// Which roof a ladder is judged against: a measured one, or `own`, which the ladder states.
-enum class Roof { hbm_copy, hbm_read, l2, shared, fp32, mma_bf16, wgmma_bf16, own };
+/// Which roof a ladder is judged against: a measured one, or `own`, which the ladder states. fp8 is
+/// e4m3.
+enum class Roof {
+  hbm_copy,
+  hbm_read,
+  l2,
+  shared,
+  fp32,
+  mma_bf16,
+  wgmma_bf16,
+  fp64,
+  mma_tf32,
+  mma_int8,
+  wgmma_tf32,
+  wgmma_fp8,
+  wgmma_int8,
+  own
+};
 
 /// Operations of a problem's own kind, for Roof::own: flops() counts them.
 struct OwnOperations {

@@ -9,7 +9,6 @@
 
 #include "common/harness/launches.hpp"
 #include "common/harness/rates.hpp"
-#include "common/harness/type_roofs.hpp"
 
 namespace cookbook {
 namespace {
@@ -102,16 +101,16 @@ const std::vector<RoofInfo>& measured_roofs() {
        &Roofs::mma_bf16_tflops, false},
       {Roof::wgmma_bf16, "wgmma bf16", "wgmma_bf16_tflops", "TFLOP/s", "bf16",
        &Roofs::wgmma_bf16_tflops, false},
-      {kRoofFp64, "FP64 FMA", "fp64_tflops", "TFLOP/s", "fp64", &Roofs::fp64_tflops, false},
-      {kRoofMmaTf32, "mma.sync tf32", "mma_tf32_tflops", "TFLOP/s", "tf32", &Roofs::mma_tf32_tflops,
+      {Roof::fp64, "FP64 FMA", "fp64_tflops", "TFLOP/s", "fp64", &Roofs::fp64_tflops, false},
+      {Roof::mma_tf32, "mma.sync tf32", "mma_tf32_tflops", "TFLOP/s", "tf32",
+       &Roofs::mma_tf32_tflops, false},
+      {Roof::mma_int8, "mma.sync int8", "mma_int8_tops", "TOP/s", "int8", &Roofs::mma_int8_tops,
        false},
-      {kRoofMmaInt8, "mma.sync int8", "mma_int8_tops", "TOP/s", "int8", &Roofs::mma_int8_tops,
-       false},
-      {kRoofWgmmaTf32, "wgmma tf32", "wgmma_tf32_tflops", "TFLOP/s", "tf32",
+      {Roof::wgmma_tf32, "wgmma tf32", "wgmma_tf32_tflops", "TFLOP/s", "tf32",
        &Roofs::wgmma_tf32_tflops, false},
-      {kRoofWgmmaFp8, "wgmma fp8", "wgmma_fp8_tflops", "TFLOP/s", "fp8", &Roofs::wgmma_fp8_tflops,
+      {Roof::wgmma_fp8, "wgmma fp8", "wgmma_fp8_tflops", "TFLOP/s", "fp8", &Roofs::wgmma_fp8_tflops,
        false},
-      {kRoofWgmmaInt8, "wgmma int8", "wgmma_int8_tops", "TOP/s", "int8", &Roofs::wgmma_int8_tops,
+      {Roof::wgmma_int8, "wgmma int8", "wgmma_int8_tops", "TOP/s", "int8", &Roofs::wgmma_int8_tops,
        false}};
   return all;
 }
