@@ -14,13 +14,13 @@
 #include <set>
 
 #include "common/device/fp8.cuh"
-#include "common/harness/acceptance.hpp"
-#include "common/harness/claiming.hpp"
-#include "common/harness/claims_check.hpp"
-#include "common/harness/process.hpp"
-#include "common/harness/rates.hpp"
-#include "common/harness/runner.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/contract/claiming.hpp"
+#include "common/harness/report/rates.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/process.hpp"
+#include "common/harness/run/runner.hpp"
+#include "common/harness/verdict/acceptance.hpp"
+#include "common/harness/verdict/claims_check.hpp"
 #include "tests/given.hpp"
 #include "tests/special_values.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From samples to rates, ratios and roofs, with numbers that can be checked by hand.
-#include "common/harness/rates.hpp"
+#include "common/harness/report/rates.hpp"
 
 #include <gtest/gtest.h>
 
