@@ -32,8 +32,8 @@
 #include "chapters/11_autotuning/rmsnorm.cuh"
 #include "chapters/11_autotuning/rope.cuh"
 #include "chapters/11_autotuning/tuner/recording.hpp"
-#include "common/harness/process.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/process.hpp"
 #include "library/gemm/any_shape.cuh"
 #include "library/gemm/skinny.cuh"
 

@@ -74,7 +74,7 @@ class Lint(unittest.TestCase):
     def test_a_whole_file_includes_what_is_listed(self):
         text = '#pragma once\n#include "common/device/math.cuh"\nnamespace a {\n}\n'
         self.assertEqual(lint.lint(text, region=False, includes=["common/device/"]), [])
-        for header in ("/etc/passwd", "common/device/../harness/x.hpp", "common/harness/check.hpp"):
+        for header in ("/etc/passwd", "common/device/../harness/x.hpp", "common/harness/verdict/check.hpp"):
             self.assertTrue(lint.lint(f'#include "{header}"\n', region=False, includes=["common/device/"]), header)
 
 
