@@ -45,11 +45,10 @@ trap '[ $? -eq 0 ] || explain_failure' EXIT
 # What --explain prints, of every chapter that is built for the SIMT backend: of the levels that its
 # page shows, because all take three times as long.
 explain() {  # explain <chapter number>
-  local program=build/simt/chapter-$1 ladder levels level arguments listed wanted
-  listed=$("$program" --list) || return
-  wanted=$(python3 -B docs/make_pages.py --wanted "$1" <<<"$listed") || return
+  local program=build/simt/chapter-$1 ladder levels level arguments wanted
+  wanted=$(python3 -B docs/make_pages.py --wanted "$1") || return
   if [ -z "$wanted" ]; then
-    say "docs: the page of chapter $1 shows none of what $program --list names"
+    say "docs: the page of chapter $1 shows no level: docs/levels/chapter_$1.json lists none"
     return 1
   fi
   while read -r ladder levels; do
@@ -112,7 +111,7 @@ python3 -B docs/check_site.py "$out/html"
 # In a real browser, where Playwright for Python and Chromium are installed.
 browser_python=
 for candidate in .venv/bin/python python3; do
-  if command -v "$candidate" >/dev/null && "$candidate" -c 'import playwright' 2>/dev/null; then
+  if command -v "$candidate" >/dev/null && "$candidate" -m playwright --version >/dev/null 2>&1; then
     browser_python=$candidate
     break
   fi

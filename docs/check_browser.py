@@ -20,40 +20,7 @@ from playwright.sync_api import Error, sync_playwright
 
 SAMPLE = ("index.html", "chapter_3.html", "chapter_8.html", "chapter_10.html", "guide_adding.html", "files.html")
 SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}
-
-# Text whose contrast with the nearest background is under 3 : 1 (large text's bound of WCAG 2).
-FAINT = """() => {
-  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
-  const linear = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-  const found = [];
-  const walker = document.createTreeWalker(document.querySelector("div.contents"), NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(), seen = 0; node && seen < 4000; node = walker.nextNode()) {
-    const element = node.parentElement;
-    if (!node.data.trim() || !element.checkVisibility() || element.closest(".MathJax, .no, script")) continue;
-    seen += 1;
-    const colour = parse(getComputedStyle(element).color);
-    let back = element, shade = [];
-    for (; back; back = back.parentElement) {
-      shade = parse(getComputedStyle(back).backgroundColor);
-      if (shade.length === 3 || shade[3] > 0.5) break;
-    }
-    if (!back) shade = parse(getComputedStyle(document.body).backgroundColor);
-    const [a, b] = [luminance(colour), luminance(shade)].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 3) found.push(node.data.trim().slice(0, 40) + ": " + colour + " on " + shade);
-  }
-  return [...new Set(found)].slice(0, 3);
-}"""
-
-UNDRAWN = """async () => {
-  const images = [...document.images].filter((image) => image.checkVisibility());
-  for (const image of images) image.loading = "eager";
-  await Promise.all(images.map((image) => image.complete || new Promise((done) => {
-    image.onload = image.onerror = done;
-    setTimeout(done, 5000);
-  })));
-  return images.filter((image) => image.naturalWidth === 0).map((image) => image.src);
-}"""
+HELPERS = Path(__file__).with_suffix(".js")  # what runs in the page
 
 
 class Site:
@@ -67,6 +34,7 @@ class Site:
         context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
         page = context.new_page()
         page.set_default_timeout(30000)
+        page.add_init_script(path=HELPERS)
 
         def wrong(what):
             self.problems.append(f"{page.url.split('/')[-1]} ({screen}, {scheme}): {what}")
@@ -91,12 +59,12 @@ class Site:
 
     def check_page(self, page, name, picture):
         self.visit(page, name)
-        for source in page.evaluate(UNDRAWN):
+        for source in page.evaluate("check.undrawn()"):
             page.wrong(f"image not drawn: {source}")
         wide, window = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
         if wide > window:
             page.wrong(f"{wide} pixels wide in a window of {window}")
-        for text in page.evaluate(FAINT):
+        for text in page.evaluate("check.faint()"):
             page.wrong(f"hardly readable: {text}")
         self.picture(page, picture)
 
@@ -187,11 +155,7 @@ class Site:
         level.click()
         page.wait_for_timeout(300)
         where = page.evaluate("decodeURIComponent(location.hash.slice(1))")
-        source = page.evaluate("""(id) => {
-          let node = document.getElementById(id).closest("h1, h2, h3").nextElementSibling;
-          while (node && !node.querySelector("pre.level-source") && !/^H/.test(node.tagName)) node = node.nextElementSibling;
-          return Boolean(node && node.querySelector("pre.level-source") && node.open);
-        }""", where)
+        source = page.evaluate("id => check.showsSource(id)", where)
         if not source:
             page.wrong(f"the link to {where} shows no source")
         self.picture(page, f"three-clicks-2-{Path(chapter).stem}")

@@ -4,7 +4,7 @@
 
 A chapter's page is its README, then every level with the difference to the one before, its whole source and,
 where the SIMT backend is built, what `--explain` prints. Chapters come from chapters/contents.txt and
-levels from each chapter's ladder.hpp, so a new one appears by itself.
+levels from docs/levels.
 
     make_pages.py --out build/docs/generated --html build/docs/html [--explain build/docs/explain]
 """
@@ -32,9 +32,10 @@ CONTENTS = "\n\\tableofcontents{HTML:2}\n\n"  # of a long page
 LONG = 6  # headings: a page with as many gets one
 
 
-# --- levels, from the sources ----------------------------------------------------------------------
+# --- levels ----------------------------------------------------------------------------------------
 @dataclass
 class Level:
+    ladder: str
     name: str
     file: Path
     changed: str
@@ -42,90 +43,14 @@ class Level:
     cost: str
 
 
-def included(file, seen=None):
-    """The project files that a file includes, directly or not, in order."""
-    seen = {} if seen is None else seen
-    for name in re.findall(r'^\s*#include "([^"]+)"', file.read_text(), re.MULTILINE):
-        path = file.parent / name if (file.parent / name).exists() else ROOT / name
-        if path.exists() and path not in seen:
-            seen[path] = True
-            included(path, seen)
-    return list(seen)
-
-
-def level_text(text, name):
-    """What a level's text has as `.name = "..." "...",` or as a conditional's first branch."""
-    match = re.search(rf"^ +\.{name} =(.*?),\n(?=\s*(?:\.\w+ =|\}};))", text, re.DOTALL | re.MULTILINE)
-    parts = re.findall(r'"((?:[^"\\]|\\.)*)"', match[1]) if match else []
-    if match and "?" in match[1]:
-        parts = parts[:1]
-    return "".join(parts).replace('\\"', '"')
-
-
-def find_struct(name, files):
-    """(file, text of the struct's own part) of the level called `name` in the ladder. A level of another chapter that
-    only states its claims anew is that chapter's level."""
-    pattern = re.compile(rf"^struct {re.escape(name)}(?: : (?:\w+::)*(\w+)[^;{{]*)?\s*\{{", re.MULTILINE)
-    alias = re.compile(rf"^using {re.escape(name)} = (\w+)", re.MULTILINE)
-    for file in files:
-        text = file.read_text()
-        if match := pattern.search(text):
-            own = text[match.start():]
-            own = own[:own.index("\n};")] if "\n};" in own else own
-            base = match[1] and not re.search(r"\bLevelText text\b", own) and find_struct(match[1], files)
-            return base or (file, own)
-        if match := alias.search(text):
-            return find_struct(match[1], files)
-    return None
-
-
-def split_arguments(text):
-    """Splits at the commas that are in no bracket."""
-    parts, depth, current = [], 0, ""
-    for character in text:
-        depth += character in "<({"
-        depth -= character in ">)}"
-        if character == "," and depth == 0:
-            parts.append(current)
-            current = ""
-        else:
-            current += character
-    return [part.strip() for part in parts + [current] if part.strip()]
-
-
-@dataclass
-class Ladder:
-    name: str | None  # None: the sources do not say it in one place
-    levels: list
-
-
 def ladders(info):
-    """The ladders of a chapter that are written as rows<...>(), in order."""
-    ladder_file = info.path / "ladder.hpp"
-    own = sorted(info.path.glob("*level_*.cuh")) + sorted(info.path.glob("sidebar_*.cuh"))  # as common/cmake/chapter.cmake
-    files = list(dict.fromkeys([ladder_file, *own, *(each for file in [ladder_file, *own] for each in included(file))]))
-    text = re.sub(r"//[^\n]*", "", ladder_file.read_text())
-    found = []
-    for match in re.finditer(r"\b(\w+)\.levels\s*=\s*rows<((?:[^();]|\n)*?)>\(\)", text):
-        levels = []
-        made = re.findall(rf"\b(?:auto {match[1]} =[^;]*?\(\s*|{match[1]}\.name = )\"(\w+)\"", text[:match.start()])
-        for argument in split_arguments(match[2]):
-            name = re.sub(r"<.*", "", argument, flags=re.DOTALL).split("::")[-1].strip()
-            if where := find_struct(name, files):
-                file, body = where
-                levels.append(Level(level_text(body, "name") or file.stem, file, level_text(body, "changed"),
-                                    level_text(body, "expect"), level_text(body, "cost")))
-        if levels:
-            found.append(Ladder(made[-1] if made else None, levels))
-    if not found:  # a chapter whose ladder is put together in another way: its level files, in order
-        own = [file for file in own if re.search(r"(^|_)level_", file.stem)]
-        own.sort(key=lambda file: [int(part) if part.isdigit() else -1 for part in file.stem.split("_")])
-        levels = []
-        for file in own:
-            text = file.read_text()
-            levels.append(Level(re.sub(r".*level_(\d+_)?", "", file.stem), file,
-                                *(level_text(text, name) for name in ("changed", "expect", "cost"))))
-        found = [Ladder(None, levels)] if levels else []
+    """{ladder: its levels} of a chapter, as its levels-test has written them (tests/levels_list_test.cpp)."""
+    found, listed = {}, ROOT / f"docs/levels/chapter_{info.number}.json"
+    for entry in json.loads(listed.read_text()) if listed.exists() else []:
+        # The file of a tuned level is its kernel's: what the level adds stands in the file of its name.
+        file = next(info.path.glob(f"level_*_{entry['name']}.cuh"), None) if "level_" not in entry["file"] else None
+        level = Level(**entry | {"file": file or ROOT / entry["file"]})
+        found.setdefault(level.ladder, []).append(level)
     return found
 
 
@@ -223,11 +148,7 @@ def results():
 def roofline_data(number):
     """What explore.js draws a chapter's rooflines from: a ladder each, with its roofs and the dots of its levels."""
     info = next(info for info in book.chapters() if info.number == number)
-    sections = {}  # (ladder or None, level) -> the anchor of its section
-    for ladder in ladders(info):
-        for level in ladder.levels:
-            sections[ladder.name, level.name] = label_of(info, level)
-            sections.setdefault((None, level.name), label_of(info, level))
+    sections = level_labels(info)
     found = [ladder_data(run, sections) for run in (results().of_chapter(number) if results() else []) if len(run.timed) > 1]
     text = json.dumps(found, ensure_ascii=False).replace("</", "<\\/")
     return f'<script type="application/json" class="roofline-data">{text}</script>'
@@ -239,7 +160,7 @@ def ladder_data(run, sections):
     levels = []
     for level in run.timed:
         moved = memories.moved(run, level)
-        section = sections.get((run.ladder, level.name)) or sections.get((None, level.name))
+        section = sections.get((run.ladder, level.name))
         levels.append({
             "index": level.index, "name": level.name + (" *" if level.stale else ""), "speed": run.speed(level),
             "time": tables.duration(level.time()), "changed": level.json["changed"],
@@ -334,21 +255,22 @@ def label_of(info, level):
     return f"chapter_{info.number}_{anchor(level.file.stem if own else level.name)}"
 
 
+def level_labels(info):
+    """(ladder, level) -> the anchor of its section."""
+    of_file = {level.file: label_of(info, level) for _, _, _, level in shown_levels(info)}
+    return {(level.ladder, level.name): of_file[level.file] for levels in ladders(info).values() for level in levels}
+
+
 def link_levels(text, info):
     """In the tables of results, the names of levels lead to their sections."""
-    labels = {}  # by (ladder, level), and by (None, level) the first of that name
-    for ladder in ladders(info):
-        for level in ladder.levels:
-            labels[ladder.name, level.name] = label_of(info, level)
-            labels.setdefault((None, level.name), label_of(info, level))
+    labels = level_labels(info)
     begin, end = text.find(tables.BEGIN), text.find(tables.END)
     ladder, lines = None, []
     for line in text[begin:end].split("\n"):
         if headline := re.match(r"\*\*(\w+)\*\* · ", line):
             ladder = headline[1]
         if row := re.match(r"\| (\d+) \| `([^`]+)`([^|]*?) \|", line):
-            label = labels.get((ladder, row[2])) or labels.get((None, row[2]))
-            if label:
+            if label := labels.get((ladder, row[2])):
                 line = (f'| {row[1]} | <a href="#{label}"><code>{row[2]}</code></a>{row[3]} |' + line[row.end():])
         lines.append(line)
     return text[:begin] + "\n".join(lines) + text[end:]
@@ -370,38 +292,28 @@ def measured(info, level):
 
 
 def shown_levels(info):
-    """(order, ladder, index, level) of what the page of a chapter shows: each file with the first level that is in it."""
+    """(order of its ladder, levels of the ladder, index, level) of what the page of a chapter shows: each file with the
+    first level that is in it."""
     shown = set()
-    for order, ladder in enumerate(ladders(info)):
-        for index, level in enumerate(ladder.levels):
+    for order, levels in enumerate(ladders(info).values()):
+        for index, level in enumerate(levels):
             if level.file not in shown:
                 shown.add(level.file)
-                yield order, ladder, index, level
+                yield order, levels, index, level
 
 
-def wanted(info, listed):
-    """{ladder: [level, ...]}, the reports that the page shows, of what `chapter-N --list` printed."""
-    ladder, there, first, found = None, set(), {}, {}
-    for line in listed.splitlines():
-        if headline := re.match(r"(\w+): ", line):
-            ladder = headline[1]
-        elif row := re.match(r" *\d+  (\S+)", line):
-            there.add((ladder, row[1]))
-            first.setdefault(row[1], ladder)
-    for _, ladder, _, level in shown_levels(info):
-        where = ladder.name if (ladder.name, level.name) in there else first.get(level.name)
-        if where and level.name not in found.get(where, []):
-            found.setdefault(where, []).append(level.name)
+def wanted(info):
+    """{ladder: [level, ...]}: the reports that the page of a chapter shows."""
+    found = {}
+    for _, _, _, level in shown_levels(info):
+        found.setdefault(level.ladder, []).append(level.name)
     return found
 
 
 def level_sections(info, explained):
     """The code of a chapter, ladder by ladder."""
     out, shown = [], set()
-    first = {}  # of the reports on levels of one name
-    for (_, name), text in explained.items():
-        first.setdefault(name, text)
-    for order, ladder, index, level in shown_levels(info):
+    for order, levels, index, level in shown_levels(info):
         shown.add(level.file)
         source = level.file.read_text()
         here = level.file.relative_to(ROOT)
@@ -414,7 +326,7 @@ def level_sections(info, explained):
         rows += measured(info, level) if order == 0 else ""
         blocks = [f'<dl class="level-facts">{rows}</dl>']
         marked = frozenset()
-        previous = ladder.levels[index - 1] if index else None
+        previous = levels[index - 1] if index else None
         if previous and previous.file != level.file and info.number > 0:  # chapter 0's are no ladder
             text, added, removed, marked = difference(previous.file.read_text(), source)
             opened = " open" if added + removed <= 80 else ""
@@ -424,8 +336,7 @@ def level_sections(info, explained):
         opened = " open" if index == 0 and not foreign else ""
         blocks.append(f"<details{opened}><summary>The whole file, <code>{here}</code>{origin}</summary>"
                       f"{listing(source, marked)}</details>")
-        report = explained.get((ladder.name, level.name)) or first.get(level.name)
-        if report:
+        if report := explained.get((level.ladder, level.name)):
             blocks.append(f"<details><summary>What <code>./run {info.number} --explain --level {html.escape(level.name)}"
                           f"</code> prints</summary><pre class=\"report\">{html.escape(report)}</pre></details>")
         out.append(raw("\n".join(blocks)))
@@ -502,12 +413,12 @@ def main():
     parser.add_argument("--html", type=Path)
     parser.add_argument("--explain", type=Path)
     parser.add_argument("--wanted", type=int, metavar="CHAPTER", help="print only which reports its page shows, a "
-                        "line per ladder: its name and those of levels. Reads what the chapter's --list prints")
+                        "line per ladder: its name and those of levels")
     options = parser.parse_args()
     if options.wanted is not None:
         for info in book.chapters():
             if info.number == options.wanted:
-                for ladder, levels in wanted(info, sys.stdin.read()).items():
+                for ladder, levels in wanted(info).items():
                     print(ladder, *levels)
         return 0
     if not options.out or not options.html:

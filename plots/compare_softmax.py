@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 9 against Triton's fused softmax, cuTile's, QuACK's and PyTorch's, fp32 and bf16, at several row lengths."""
+"""library/rows against Triton's fused softmax, cuTile's, QuACK's and PyTorch's, fp32 and bf16, at several row lengths."""
 from contestants import Triton, check, cutile, quack_softmax, run_case
-from contestants.libraries import Library, SoftmaxProblem
+from contestants.libraries import Library, RowsProblem
 
 CHAPTER = 9
-NEEDS = ["softmax"]
-LEVELS = {"staying_clusters": "chapters/09_online_softmax/level_11_staying_clusters.cuh"}
+NEEDS = ["rows"]
+LEVELS = {"rows": "library/rows/rows.cuh"}
 ELEMENTS = 1 << 28  # bytes of a matrix in bf16, half as many elements in fp32: 1 GiB is moved
 
 
@@ -34,7 +34,7 @@ def tolerance(exact, dtype):
 
 def cases(options, flush, budget):
     import torch
-    library = Library("softmax")
+    library = Library("rows")
     triton = Triton.load()
     tiled = tile_problems(options.quick)
     tiles = cutile.CuTile(tiled, budget)
@@ -52,7 +52,7 @@ def cases(options, flush, budget):
 
         contestants = {}
         for level in LEVELS:
-            contestants[level] = library.plan(level, SoftmaxProblem(rows, cols, 0, 0, 2 if dtype == "f32" else 0), x, out)
+            contestants[level] = library.plan(level, RowsProblem(rows, cols, 0, 0, 2 if dtype == "f32" else 0), x, None, out)
         if triton:
             contestants["Triton"] = triton.choose(
                 "Triton", triton.kernels.SOFTMAX_CONFIGS[:3] if options.quick else triton.kernels.SOFTMAX_CONFIGS,

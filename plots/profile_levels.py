@@ -5,8 +5,6 @@
 Called by plots/profile.sh. `chapter-N --profile` launches every level of a ladder once, and before each level
 fill_words(), which shows where its launches begin: one process measures a whole ladder."""
 import argparse
-import csv
-import io
 import json
 import re
 import subprocess
@@ -17,30 +15,24 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plots"))
-from cookbook_plots import book  # noqa: E402
+from cookbook_plots import book, ncu  # noqa: E402
 from cookbook_plots.results import RESULTS, Results  # noqa: E402
 
-METRICS = {"dram": "dram__bytes.sum", "l2": "lts__t_bytes.sum", "l1": "l1tex__t_bytes.sum"}
 # The data pipe of L1 and shared memory, also for operands of wgmma; not what TMA writes.
 WAVEFRONTS, WAVEFRONT_BYTES = "l1tex__data_pipe_lsu_wavefronts.sum", 128
-# Operations: what an instruction of a thread counts for; a tensor core's are counted as operations already.
-INSTRUCTIONS = {f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum": weight
-                for name, weight in (("fadd", 1), ("fmul", 1), ("ffma", 2))}
-TENSOR = [f"sm__ops_path_tensor_src_{source}_dst_fp32.sum" for source in ("bf16", "fp16", "tf32")]
-UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12}
+INSTRUCTIONS = ncu.instructions("f")
 MARK = "fill_words"  # the kernel that comes before a level's own
 
 
 def parse(text):
     """A (bytes by metric, operations, launches) per level, in order, from ncu's CSV: a line per launch and metric.
     Raises ValueError where no launch is a mark, or one comes before the first mark."""
-    lines = [line for line in text.splitlines() if line.startswith('"')]
-    rows = [row for row in csv.DictReader(io.StringIO("\n".join(lines))) if row.get("ID", "").isdigit()]
+    rows = list(ncu.rows(text))
     if not rows:
         raise ValueError("ncu reported no kernel")
     levels, launch = [], None
-    for row in rows:
-        name, value = row["Metric Name"], row["Metric Value"].replace(",", "")
+    for row, value in rows:
+        name = row["Metric Name"]
         is_new, launch = row["ID"] != launch, row["ID"]
         if MARK in row["Kernel Name"]:
             if is_new:
@@ -50,16 +42,16 @@ def parse(text):
             raise ValueError(f"{row['Kernel Name']} was launched before a mark")
         moved, work, launches = levels[-1]
         launches.add(launch)
-        if not re.fullmatch(r"[\d.eE+]+", value):
-            continue  # "n/a": this GPU has no such counter
-        for key, metric in METRICS.items():
+        if value is None:
+            continue
+        for key, metric in ncu.BYTES.items():
             if name == metric:
-                moved[key] += float(value) * UNITS[row["Metric Unit"]]
+                moved[key] += value * ncu.UNITS[row["Metric Unit"]]
         if name == WAVEFRONTS:
-            moved["shared"] += WAVEFRONT_BYTES * float(value)
-        for kind, weight in (("fp32", INSTRUCTIONS.get(name)), ("tensor", 1 if name in TENSOR else None)):
+            moved["shared"] += WAVEFRONT_BYTES * value
+        for kind, weight in (("fp32", INSTRUCTIONS.get(name)), ("tensor", 1 if name in ncu.TENSOR else None)):
             if weight:
-                work[kind] = (work[kind] or 0.0) + weight * float(value)
+                work[kind] = (work[kind] or 0.0) + weight * value
     return [(dict(moved), work, len(launches)) for moved, work, launches in levels]
 
 
@@ -77,8 +69,8 @@ def profile_ladder(metrics, chapter, ladder, size, seconds):
 def measure(metrics, chapter, ladder, size, seconds):
     """(profiles, names of levels without one) of a ladder. Raises ValueError with the reason where ncu fails."""
     about, text = profile_ladder(metrics, chapter, ladder, size, seconds)
-    if "Failed to find metric" in text and len(metrics) > len(METRICS):  # another GPU: bytes alone
-        return measure(list(METRICS.values()), chapter, ladder, size, seconds)
+    if "Failed to find metric" in text and len(metrics) > len(ncu.BYTES):  # another GPU: bytes alone
+        return measure(list(ncu.BYTES.values()), chapter, ladder, size, seconds)
     if "ERR_NVGPUCTRPERM" in text:
         raise PermissionError("this machine refuses counters to users (ERR_NVGPUCTRPERM); see docs/profiling.md")
     if about is None:
@@ -137,7 +129,7 @@ def profile_chapter(chapter, options, folder):
     if options.size:
         size = options.size.split("x")
     out = options.out or folder / f"profile-{chapter}{f'-{options.ladder}' if options.ladder else ''}.json"
-    metrics = [*METRICS.values(), WAVEFRONTS, *INSTRUCTIONS, *TENSOR]
+    metrics = [*ncu.BYTES.values(), WAVEFRONTS, *INSTRUCTIONS, *ncu.TENSOR]
     try:
         profiles, missing = measure(metrics, chapter, ladder, size, options.seconds)
         if profiles and not options.no_energy:

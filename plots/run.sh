@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-has_matplotlib() { "$1" -c 'import sys, matplotlib; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; }
+has_matplotlib() { "$1" -B plots/can_draw.py >/dev/null 2>&1; }
 
 # apt_install <package>...: as root or with sudo; fails quietly where there is neither.
 apt_install() {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whether a last level is the fastest of its ladder at every shape: narrow, wide, odd, few rows, many rows.
+"""Whether the library chooses the fastest of its kernels at every shape: narrow, wide, odd, few rows, many rows.
 
-Runs the programs of chapters 3 and 9 at the shapes of plots/shapes.txt, all levels and the library interleaved,
+Runs library/transpose and library/rows at the shapes of plots/shapes.txt, all levels and the library interleaved,
 and prints one line per shape: the last level's time, the fastest level's time over it, the library's time over it.
     python3 plots/shapes.py [LADDER ...]        build/cuda must be built (./run build)
     python3 plots/shapes.py --torch --out plots/results/h200/sidebars/shapes.json
@@ -17,7 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = ROOT / "plots/shapes.txt"
 SCHEMA = 1
-CHAPTERS = {"transpose": 3, "softmax": 9, "softmax_bf16": 9, "rmsnorm": 9, "rmsnorm_bf16": 9}
+PROGRAMS = {"transpose": "capstone-transpose"} | dict.fromkeys(
+    ("softmax", "softmax_bf16", "rmsnorm", "rmsnorm_bf16"), "capstone-rows")
 ALLOWED = 0.98  # of the fastest level's speed
 SECONDS = 0.3  # of timing per shape
 TORCH_ROUNDS = 40
@@ -30,7 +31,7 @@ def read_shapes(text):
         words = line.split("#")[0].split()
         if not words:
             continue
-        if len(words) != 3 or words[0] not in CHAPTERS or not all(word.isdigit() for word in words[1:]):
+        if len(words) != 3 or words[0] not in PROGRAMS or not all(word.isdigit() for word in words[1:]):
             raise ValueError(f"line {number}: '{line}' is no ladder with two extents")
         shapes.setdefault(words[0], []).append("x".join(words[1:]))
     return shapes
@@ -87,7 +88,7 @@ def summary(lines):
 
 def measure(ladder, sizes, folder, seconds):
     """The runs of one ladder at `sizes`."""
-    program = ROOT / f"build/cuda/chapter-{CHAPTERS[ladder]}"
+    program = ROOT / "build/cuda" / PROGRAMS[ladder]
     if not program.exists():
         sys.exit(f"shapes: {program.relative_to(ROOT)} is missing: ./run build, on a machine with a GPU")
     result = folder / f"{ladder}.json"
@@ -144,7 +145,7 @@ def document(runs, lines, seconds, torch_version):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("ladders", nargs="*", metavar="LADDER", help=", ".join(CHAPTERS))
+    parser.add_argument("ladders", nargs="*", metavar="LADDER", help=", ".join(PROGRAMS))
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of timing per shape (default %(default)s)")
     parser.add_argument("--torch", action="store_true", help="time PyTorch as well")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write every time to this file, as JSON")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interfaces of chapters 8, 9 and 10: every level that they name can be planned and is right,
+// The C interfaces of the library: every level that they name can be planned and is right,
 // and what they reject leaves a message.
 #include <gtest/gtest.h>
 
@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "chapters/08_persistent/capi.hpp"
-#include "chapters/09_online_softmax/capi.hpp"
 #include "chapters/10_flash_attention/capi.hpp"
 #include "common/backend/backend.hpp"
 #include "common/device/cuda.cuh"
+#include "library/gemm/capi.hpp"
+#include "library/rows/capi.hpp"
+#include "library/transpose/capi.hpp"
 
 namespace cookbook {
 namespace {
@@ -66,25 +67,58 @@ TEST(CInterface, EveryProductThatIsNamedIsRight) {
   }
 }
 
+// 3 rows of r + 1: softmax makes them 1 / cols, and RMSNorm with weights of 2 makes them 2.
 template <class T>
-void expect_uniform_rows(int dtype) {
-  const cookbook_softmax_problem problem{3, 64, 0, 0, dtype};
-  Buffer<T> in(3 * 64, [](std::size_t i) { return static_cast<float>(i / 64); });
-  const auto names = lines(cookbook_softmax_levels());
-  ASSERT_FALSE(names.empty());
-  for (const std::string& name : names) {
-    Buffer<T> out(3 * 64);
-    void* plan = cookbook_softmax_plan(name.c_str(), &problem, in.data(), out.data());
-    ASSERT_TRUE(plan) << name << ": " << cookbook_softmax_error();
-    EXPECT_EQ(cookbook_softmax_run(plan, nullptr), 0) << cookbook_softmax_error();
-    cookbook_softmax_destroy(plan);
-    for (const float value : out.values()) EXPECT_FLOAT_EQ(value, 1.0f / 64) << name;
+void expect_uniform_rows(int dtype, bool norm) {
+  int supported = 0;
+  for (const long long cols : {64, 4096, 16384, 131072}) {
+    const cookbook_rows_problem problem{3, cols, 0, 0, dtype};
+    const auto count = static_cast<std::size_t>(3 * cols);
+    Buffer<T> in(count, [&](std::size_t i) { return static_cast<float>(i / (count / 3) + 1); });
+    Buffer<T> weight(count / 3, [](std::size_t) { return 2.0f; });
+    for (const std::string& name : lines(cookbook_rows_levels())) {
+      Buffer<T> out(count);
+      void* plan = cookbook_rows_plan(name.c_str(), &problem, in.data(),
+                                      norm ? weight.data() : nullptr, out.data());
+      if (!plan) {
+        EXPECT_STREQ(cookbook_rows_error(),
+                     "its threads do not hold these rows, or not with this alignment");
+        EXPECT_NE(name, "rows");
+        continue;
+      }
+      ++supported;
+      EXPECT_EQ(cookbook_rows_run(plan, nullptr), 0) << cookbook_rows_error();
+      cookbook_rows_destroy(plan);
+      const float expected = norm ? 2.0f : 1.0f / static_cast<float>(cols);
+      for (const float value : out.values()) ASSERT_NEAR(value, expected, 1e-5f * expected) << name;
+    }
+  }
+  EXPECT_GE(supported, 20);
+}
+
+TEST(CInterface, EveryKernelOfRowsIsRight) {
+  for (const bool norm : {false, true}) {
+    expect_uniform_rows<bf16>(0, norm);
+    expect_uniform_rows<float>(2, norm);
   }
 }
 
-TEST(CInterface, EverySoftmaxThatIsNamedIsRight) {
-  expect_uniform_rows<bf16>(0);
-  expect_uniform_rows<float>(2);
+TEST(CInterface, EveryTransposeThatIsNamedIsRight) {
+  const cookbook_transpose_problem problem{16, 12, 0, 20};
+  Buffer<float> in(16 * 12, [](std::size_t i) { return static_cast<float>(i); });
+  for (const std::string& name : lines(cookbook_transpose_levels())) {
+    Buffer<float> out(12 * 20);
+    void* plan = cookbook_transpose_plan(name.c_str(), &problem, in.data(), out.data());
+    ASSERT_TRUE(plan) << name << ": " << cookbook_transpose_error();
+    EXPECT_EQ(cookbook_transpose_run(plan, nullptr), 0) << cookbook_transpose_error();
+    cookbook_transpose_destroy(plan);
+    const auto got = out.values();
+    for (std::size_t col = 0; col < 12; ++col) {
+      for (std::size_t row = 0; row < 16; ++row) {
+        ASSERT_EQ(got[col * 20 + row], static_cast<float>(row * 12 + col)) << name;
+      }
+    }
+  }
 }
 
 TEST(CInterface, EveryAttentionThatIsNamedIsRight) {
@@ -141,9 +175,15 @@ TEST(CInterface, WhatIsRefusedLeavesAMessage) {
   const cookbook_gemm_problem product{5, 7, 16, 8, 0, 0, 0, 0};
   EXPECT_FALSE(cookbook_gemm_plan("any_shape", &product, nowhere, nowhere, nowhere));
   EXPECT_STREQ(cookbook_gemm_error(), "a leading dimension is too small");
-  const cookbook_softmax_problem rows{3, 64, 0, 0, 1};
-  EXPECT_FALSE(cookbook_softmax_plan("packed_rows", &rows, nowhere, nowhere));
-  EXPECT_STREQ(cookbook_softmax_error(), "dtype must be 0 (bf16) or 2 (fp32)");
+  const cookbook_rows_problem rows{3, 64, 0, 0, 1};
+  EXPECT_FALSE(cookbook_rows_plan("rows", &rows, nowhere, nullptr, nowhere));
+  EXPECT_STREQ(cookbook_rows_error(), "dtype must be 0 (bf16) or 2 (fp32)");
+  const cookbook_transpose_problem narrow{17, 100, 0, 16};
+  EXPECT_FALSE(cookbook_transpose_plan("transpose", &narrow, nullptr, nullptr));
+  EXPECT_STREQ(cookbook_transpose_error(), "a pitch is too small");
+  const cookbook_transpose_problem wide{17, 100, 0, 0};
+  EXPECT_FALSE(cookbook_transpose_plan("few_rows_4", &wide, nullptr, nullptr));
+  EXPECT_STREQ(cookbook_transpose_error(), "few_rows_4: more than 16 rows or columns");
   const cookbook_attention_problem heads{1, 8, 1, 1, 5, 64, 0, 0};
   EXPECT_EQ(cookbook_attention_forward("nothing", &heads, nowhere, nowhere, nowhere, nowhere,
                                        nullptr, nullptr),

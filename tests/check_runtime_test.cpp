@@ -15,10 +15,12 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/fiber.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
-#include "common/backend/simt/runtime/settings.hpp"
 #include "tests/folder.hpp"
 
 namespace cookbook {

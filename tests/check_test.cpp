@@ -14,12 +14,13 @@
 #include <set>
 
 #include "common/device/fp8.cuh"
-#include "common/harness/claiming.hpp"
-#include "common/harness/claims_check.hpp"
-#include "common/harness/runner.hpp"
-#include "common/harness/process.hpp"
-#include "common/harness/statistics.hpp"
-#include "common/harness/type_roofs.hpp"
+#include "common/harness/contract/claiming.hpp"
+#include "common/harness/report/rates.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/process.hpp"
+#include "common/harness/run/runner.hpp"
+#include "common/harness/verdict/acceptance.hpp"
+#include "common/harness/verdict/claims_check.hpp"
 #include "tests/given.hpp"
 #include "tests/special_values.hpp"
 
@@ -34,20 +35,23 @@ bool passes(double got, double expected, double bound, DType dtype = DType::f32)
 
 // The aligned one is what takes a kernel's path of 16-byte accesses over rows that are not
 // adjacent.
-TEST(Layouts, OfAGradeHaveRowsAndBasesOnAndOffBoundariesOf16Bytes) {
-  int odd_rows = 0, aligned_rows = 0, odd_bases = 0, both = 0;
-  for (const Variant& variant : graded_layouts()) {
-    const bool pitch = variant.extra_pitch % 2 != 0, base = variant.misalign_elements % 2 != 0;
-    odd_rows += pitch && variant.misalign_elements == 0;
-    aligned_rows += variant.extra_pitch > 0 && variant.extra_pitch % 8 == 0 && !base;
-    odd_bases += base && variant.extra_pitch == 0;
-    both += pitch && base;
-    EXPECT_TRUE(variant.tensors.empty());
+TEST(Acceptance, LayoutsHaveRowsAndBasesOnAndOffBoundariesOf16Bytes) {
+  Ladder ladder = given_row(DType::f32, {1}, {1}, {0}).ladder();
+  for (const Judge judge : {Judge::tests, Judge::exercise, Judge::grader}) {
+    int odd_rows = 0, aligned_rows = 0, odd_bases = 0, both = 0;
+    for (const AcceptanceRun& run :
+         acceptance_runs(judge, Axis::layouts, ladder, scope_of(ladder, {1}))) {
+      const Variant& variant = run.variant;
+      const bool pitch = variant.extra_pitch % 2 != 0, base = variant.misalign_elements % 2 != 0;
+      odd_rows += pitch && variant.misalign_elements == 0;
+      aligned_rows += variant.extra_pitch > 0 && variant.extra_pitch % 8 == 0 && !base;
+      odd_bases += base && variant.extra_pitch == 0;
+      both += pitch && base;
+      EXPECT_TRUE(variant.tensors.empty());
+    }
+    EXPECT_EQ((std::vector<int>{odd_rows, aligned_rows, odd_bases, both}),
+              (std::vector<int>{1, 1, 1, 1}));
   }
-  EXPECT_EQ((std::vector<int>{odd_rows, aligned_rows, odd_bases, both}),
-            (std::vector<int>{1, 1, 1, 1}));
-  EXPECT_EQ(kOddLayout.extra_pitch % 2, 1);
-  EXPECT_EQ(kOddLayout.misalign_elements % 2, 1);
 }
 
 TEST(Compare, ABoundIsWhereItSaysAndItselfStillRight) {
@@ -105,6 +109,7 @@ TEST(Compare, SaysWhatIsWrongFirstAndTheLargestErrorOfAll) {
   const auto found =
       given_row(DType::f32, {1, 2.5, 7, 4}, {1, 2, 3, 5}, {0, 0.25, 4.5, 0.75}).compare();
   EXPECT_FALSE(found.ok);
+  EXPECT_EQ(found.fault, Fault::wrong_result);
   EXPECT_EQ(found.message, "out[0][1]: got 2.5, expected 2 (error 0.5, allowed 0.25)");
   EXPECT_EQ(found.max_error, 4);
   EXPECT_EQ(found.error_bound, 4.5);
@@ -354,10 +359,11 @@ TEST(Compare, ChangedInputsArePutBackForTheNextRun) {
   instance.reset();
   const std::uint64_t untouched = hash_bytes(instance.pointers().get<void>("in"), 16 * 4);
   stores("in", 0, 2, 5)(given, instance.pointers());
-  EXPECT_EQ(instance.changed_outside(), "input `in` was changed");
+  EXPECT_EQ(instance.compare_outside().message, "input `in` was changed");
+  EXPECT_EQ(instance.compare_outside().fault, Fault::input_changed);
   instance.reset();
   EXPECT_EQ(hash_bytes(instance.pointers().get<void>("in"), 16 * 4), untouched);
-  EXPECT_EQ(instance.changed_outside(), "");
+  EXPECT_TRUE(instance.compare_outside().ok);
 }
 
 TEST(Compare, TheHashIsOfOutputsAndOfAll) {
@@ -1456,12 +1462,12 @@ TEST(RoofOfALadder, IsTheOneThatIsNamed) {
                                                          {Roof::fp32, "FP32 FMA"},
                                                          {Roof::mma_bf16, "mma.sync bf16"},
                                                          {Roof::wgmma_bf16, "wgmma bf16"},
-                                                         {kRoofFp64, "FP64 FMA"},
-                                                         {kRoofMmaTf32, "mma.sync tf32"},
-                                                         {kRoofMmaInt8, "mma.sync int8"},
-                                                         {kRoofWgmmaTf32, "wgmma tf32"},
-                                                         {kRoofWgmmaFp8, "wgmma fp8"},
-                                                         {kRoofWgmmaInt8, "wgmma int8"}};
+                                                         {Roof::fp64, "FP64 FMA"},
+                                                         {Roof::mma_tf32, "mma.sync tf32"},
+                                                         {Roof::mma_int8, "mma.sync int8"},
+                                                         {Roof::wgmma_tf32, "wgmma tf32"},
+                                                         {Roof::wgmma_fp8, "wgmma fp8"},
+                                                         {Roof::wgmma_int8, "wgmma int8"}};
   ASSERT_EQ(all.size(), measured_roofs().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(measured_roofs()[i].roof, all[i].first);

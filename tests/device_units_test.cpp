@@ -13,6 +13,7 @@
 
 #include "capstones/histogram/lane_copies.cuh"
 #include "capstones/scan/tile_scan.cuh"
+#include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/math.cuh"

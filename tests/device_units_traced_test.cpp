@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/mma.cuh"

@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/process.hpp"
+#include "common/backend/fault.hpp"
+#include "common/harness/run/process.hpp"
 #include "tests/folder.hpp"
 
 namespace cookbook {
@@ -26,40 +27,15 @@ namespace fs = std::filesystem;
 // Of the graded programs. An exercise that hangs does so three times.
 const bool kSpinsBriefly = setenv("COOKBOOK_SIMT_SPIN_SECONDS", "2", 1) == 0;
 
-enum class Why {
-  wrong_result,  // an element differs
-  unwritten,     // an element was never written, or a thread never reached a barrier
-  race,          // found by the tracer
-  misaligned,    // found by the tracer
-  false_claim,   // right, but not by the mechanism that it must use
-  hang,          // no thread gets on
-};
-
-// Part of the reasons that the grader gives. A false claim says what was counted instead.
-const char* words(Why why) {
-  switch (why) {
-    case Why::wrong_result: return ": got ";
-    case Why::unwritten: return "was never written";
-    case Why::race: return "race";
-    case Why::misaligned: return "misaligned";
-    case Why::false_claim: return "measured ";
-    case Why::hang: return "no progress";
-  }
-  return "?";
-}
-
 struct Graded {
   int status = 0;
   bool passed = false;
   bool complete = false;              // without --size, and with the tracer
   std::string said;                   // the last line: the verdict
   std::vector<std::string> failures;  // "check: reason"
+  std::set<Fault> faults;             // of the failures
 
-  bool has(Why why) const {
-    return std::any_of(failures.begin(), failures.end(), [why](const std::string& failure) {
-      return failure.find(words(why)) != std::string::npos;
-    });
-  }
+  bool has(Fault fault) const { return faults.count(fault) != 0; }
   std::string text() const {
     std::string all;
     for (const std::string& failure : failures) all += "  " + failure + "\n";
@@ -106,6 +82,7 @@ Graded grade(const fs::path& program, int number, const std::vector<std::string>
   graded.complete = document.at("complete");
   for (const auto& check : document.at("checks")) {
     if (check.at("passed")) continue;
+    graded.faults.insert(fault_named(check.at("fault").get<std::string>()));
     graded.failures.push_back(fmt::format(
         "{}: {}", check.at("check").get<std::string>(),
         check.at("reason").is_null() ? "no reason" : check.at("reason").get<std::string>()));
@@ -126,7 +103,7 @@ fs::path edits_of(const fs::path& exercise, const std::string& folder, const cha
 
 struct Exercise {
   int chapter, number;
-  Why why;
+  Fault why;
   bool results_right = false;  // of a wrong solution: as far as a run without the tracer can see
   std::string file = "";       // of a wrong solution: its edits in tests/solutions/
 };
@@ -139,31 +116,31 @@ void PrintTo(const Exercise& exercise, std::ostream* out) {
 
 // Why each exercise, as it is shipped, does not pass.
 const Exercise kShipped[] = {
-    {0, 1, Why::false_claim},    //
-    {0, 2, Why::false_claim},    //
-    {1, 1, Why::false_claim},    //
-    {1, 2, Why::unwritten},      //
-    {2, 1, Why::wrong_result},   //
-    {2, 2, Why::race},           //
-    {3, 1, Why::false_claim},    //
-    {3, 2, Why::unwritten},      //
-    {4, 1, Why::race},           //
-    {4, 2, Why::race},           //
-    {5, 1, Why::wrong_result},   //
-    {5, 2, Why::race},           //
-    {5, 3, Why::false_claim},    //
-    {6, 1, Why::wrong_result},   //
-    {6, 2, Why::race},           //
-    {7, 1, Why::wrong_result},   //
-    {7, 2, Why::unwritten},      //
-    {8, 1, Why::false_claim},    //
-    {8, 2, Why::race},           //
-    {9, 1, Why::false_claim},    //
-    {9, 2, Why::race},           //
-    {10, 1, Why::wrong_result},  //
-    {10, 2, Why::race},          //
-    {11, 1, Why::false_claim},   //
-    {11, 2, Why::wrong_result},  //
+    {0, 1, Fault::false_claim},    //
+    {0, 2, Fault::false_claim},    //
+    {1, 1, Fault::false_claim},    //
+    {1, 2, Fault::unwritten},      //
+    {2, 1, Fault::wrong_result},   //
+    {2, 2, Fault::race},           //
+    {3, 1, Fault::false_claim},    //
+    {3, 2, Fault::unwritten},      //
+    {4, 1, Fault::race},           //
+    {4, 2, Fault::race},           //
+    {5, 1, Fault::wrong_result},   //
+    {5, 2, Fault::race},           //
+    {5, 3, Fault::false_claim},    //
+    {6, 1, Fault::wrong_result},   //
+    {6, 2, Fault::race},           //
+    {7, 1, Fault::wrong_result},   //
+    {7, 2, Fault::unwritten},      //
+    {8, 1, Fault::false_claim},    //
+    {8, 2, Fault::race},           //
+    {9, 1, Fault::false_claim},    //
+    {9, 2, Fault::race},           //
+    {10, 1, Fault::wrong_result},  //
+    {10, 2, Fault::race},          //
+    {11, 1, Fault::false_claim},   //
+    {11, 2, Fault::wrong_result},  //
 };
 
 class Shipped : public testing::TestWithParam<Exercise> {};
@@ -172,7 +149,7 @@ TEST_P(Shipped, IsRejectedForTheReasonThatItTeaches) {
       grade(build_folder(), GetParam().chapter, GetParam().number, sizes_of(GetParam().chapter));
   EXPECT_EQ(graded.status, 1);
   EXPECT_FALSE(graded.passed);
-  EXPECT_TRUE(graded.has(GetParam().why)) << "no '" << words(GetParam().why) << "' among\n"
+  EXPECT_TRUE(graded.has(GetParam().why)) << "no '" << fault_name(GetParam().why) << "' among\n"
                                           << graded.text();
 }
 INSTANTIATE_TEST_SUITE_P(Exercise, Shipped, testing::ValuesIn(kShipped), name_of);
@@ -221,13 +198,13 @@ TEST(Explain, DoesNotReplaceTheCheck) {
 // Solutions that are wrong, graded as one exercise more than their chapter has.
 const Exercise kWrong[] = {
     // lanes that share a bank still read in step
-    {0, 3, Why::false_claim, true, "00/exercise_2_words.wrong.diff"},
+    {0, 3, Fault::false_claim, true, "00/exercise_2_words.wrong.diff"},
     // pairs that ignore where the arrays begin
-    {1, 3, Why::misaligned, true, "01/exercise_1_pairs.wrong.diff"},
+    {1, 3, Fault::misaligned, true, "01/exercise_1_pairs.wrong.diff"},
     // a warp's barrier where the block's is needed
-    {2, 3, Why::race, false, "02/exercise_2_missing_barrier.wrong.diff"},
+    {2, 3, Fault::race, false, "02/exercise_2_missing_barrier.wrong.diff"},
     // fewer conflicts, but not none
-    {3, 3, Why::false_claim, true, "03/exercise_1_conflict_free.wrong.diff"},
+    {3, 3, Fault::false_claim, true, "03/exercise_1_conflict_free.wrong.diff"},
 };
 class WrongSolution : public testing::TestWithParam<Exercise> {};
 TEST_P(WrongSolution, IsRejected) {
@@ -237,7 +214,7 @@ TEST_P(WrongSolution, IsRejected) {
   EXPECT_FALSE(graded.passed);
   EXPECT_TRUE(graded.has(GetParam().why)) << graded.text();
   if (GetParam().results_right) {
-    EXPECT_FALSE(graded.has(Why::wrong_result) || graded.has(Why::unwritten)) << graded.text();
+    EXPECT_FALSE(graded.has(Fault::wrong_result) || graded.has(Fault::unwritten)) << graded.text();
   }
 }
 INSTANTIATE_TEST_SUITE_P(Exercise, WrongSolution, testing::ValuesIn(kWrong), name_of);
@@ -270,22 +247,22 @@ TEST(Exercises, AllAreGradedHere) {
 // each, and one that is wrong.
 struct OfCapstone {
   const char* capstone;
-  Why shipped, wrong;  // why they do not pass
+  Fault shipped, wrong;  // why they do not pass
 };
 const OfCapstone kCapstones[] = {
-    {"convolution", Why::race, Why::race},
-    {"gemv", Why::race, Why::race},
-    {"histogram", Why::wrong_result, Why::wrong_result},
-    {"scan", Why::hang, Why::race},
-    {"spmv", Why::wrong_result, Why::wrong_result},
+    {"convolution", Fault::race, Fault::race},
+    {"gemv", Fault::race, Fault::race},
+    {"histogram", Fault::wrong_result, Fault::wrong_result},
+    {"scan", Fault::no_progress, Fault::race},
+    {"spmv", Fault::wrong_result, Fault::wrong_result},
 };
 class CapstoneExercise : public testing::TestWithParam<int> {
  protected:
   const OfCapstone& exercise() const { return kCapstones[GetParam()]; }
-  static void expect_rejected(const Graded& graded, Why why) {
+  static void expect_rejected(const Graded& graded, Fault why) {
     EXPECT_EQ(graded.status, 1);
     EXPECT_FALSE(graded.passed);
-    EXPECT_TRUE(graded.has(why)) << "no '" << words(why) << "' among\n" << graded.text();
+    EXPECT_TRUE(graded.has(why)) << "no '" << fault_name(why) << "' among\n" << graded.text();
   }
 };
 // Of a maintainer, as those of the chapters: a reader may solve them.

@@ -23,21 +23,10 @@ void copy_rows(HostTensor& near, DeviceMemory& far, std::int64_t pitch, bool to_
 
 CheckResult check_far_rows(const LevelEntry& level, const Ladder& ladder,
                            const LayoutCase& layout) {
-  CheckResult result;
-  const auto skip = [&](const std::string& reason) {
-    result.status = CheckResult::Status::skipped;
-    result.reason = reason;
-    return result;
-  };
-  const auto fail = [&](const std::string& reason) {
-    result.status = CheckResult::Status::mismatch;
-    result.reason = reason;
-    return result;
-  };
   const auto near = ladder.make_problem(layout.size, {});
   const auto far = ladder.make_problem(layout.size, layout.variant);
   if (const Support support = level.supports(*far, device_info()); !support) {
-    return skip(support.reason);
+    return {Fault::unsupported, support.reason};
   }
   const auto near_specs = near->tensors(), far_specs = far->tensors();
   HostTensors tensors;
@@ -59,18 +48,20 @@ CheckResult check_far_rows(const LevelEntry& level, const Ladder& ladder,
   try {
     run = level.prepare(*far, pointers);
   } catch (const std::invalid_argument& rule) {
-    return skip(rule.what());
+    return {Fault::unsupported, rule.what()};
   }
   try {
     run(Stream{});
     synchronize();
   } catch (const std::exception& error) {
-    return fail(error.what());
+    return {fault_of(error), error.what()};
   }
   HostTensors outputs;
   for (std::size_t i = 0; i < near_specs.size(); ++i) {
     const TensorSpec& spec = near_specs[i];
-    if (!memory[i].guards_intact()) return fail("wrote outside `" + spec.name + "`");
+    if (!memory[i].guards_intact()) {
+      return {Fault::outside_written, "wrote outside `" + spec.name + "`"};
+    }
     if (spec.role == Role::input) continue;
     outputs.list.emplace_back(spec);
     copy_rows(outputs.list.back(), memory[i], far_specs[i].pitch, false);
@@ -87,12 +78,12 @@ CheckResult check_far_rows(const LevelEntry& level, const Ladder& ladder,
         if (got == value[c] || std::fabs(got - value[c]) <= bound[c]) continue;
         // An element that was never written is a NaN, too.
         if (std::isnan(got) && std::isnan(value[c]) && !is_poison(after, row, col)) continue;
-        return fail(
-            fmt::format("{}[{}][{}]: got {}, expected {}", spec.name, row, col, got, value[c]));
+        return {Fault::wrong_result,
+                fmt::format("{}[{}][{}]: got {}, expected {}", spec.name, row, col, got, value[c])};
       }
     }
   }
-  return result;
+  return {};
 }
 
 }  // namespace cookbook

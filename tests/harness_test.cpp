@@ -15,16 +15,17 @@
 #include <sstream>
 
 #include "common/backend/device_bytes.hpp"
-#include "common/harness/arguments.hpp"
-#include "common/harness/check.hpp"
-#include "common/harness/claims_check.hpp"
-#include "common/harness/console.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/plan.hpp"
-#include "common/harness/process.hpp"
-#include "common/harness/result.hpp"
-#include "common/harness/runner.hpp"
-#include "common/harness/tokens.hpp"
+#include "common/harness/contract/tokens.hpp"
+#include "common/harness/report/console.hpp"
+#include "common/harness/report/rates.hpp"
+#include "common/harness/report/result.hpp"
+#include "common/harness/run/arguments.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/plan.hpp"
+#include "common/harness/run/process.hpp"
+#include "common/harness/run/runner.hpp"
+#include "common/harness/verdict/check.hpp"
+#include "common/harness/verdict/claims_check.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
@@ -227,19 +228,55 @@ TEST(Claims, SpeedIsOpenUntilMeasuredAndFalseWhenMissed) {
 TEST(Result, AboveItsRoofOrAFalseClaimIsNotAllRight) {
   LadderResult result;
   result.levels.resize(1);
-  result.levels[0].status = "ok";
   EXPECT_TRUE(result.all_right());
   result.levels[0].roof_fraction = 1.04;
   EXPECT_FALSE(result.all_right());
   result.levels[0].roof_fraction = 1.02;
   EXPECT_TRUE(result.all_right());
-  result.levels[0].findings = {"race"};
+  result.levels[0].findings = {{Fault::race, "race"}};
   EXPECT_FALSE(result.all_right());
   result.levels[0].findings.clear();
   result.levels[0].claims.resize(1);
   EXPECT_TRUE(result.all_right());
   result.levels[0].claims[0].holds = false;
   EXPECT_FALSE(result.all_right());
+}
+
+// Neither by its place in the list nor by its sentence.
+TEST(Result, ACountFindsItsClaimByWhatTheClaimIsAbout) {
+  std::vector<ClaimResult> claims(2);
+  claims[0].claim = global_loads("in").coalesced();
+  claims[1].claim = global_loads("out").coalesced();
+  claims[1].claim.text = claims[0].claim.text;
+  ClaimResult counted = claims[1];
+  counted.holds = false, counted.checked_by = "simt", counted.measured = "2";
+  nlohmann::json list{to_json(counted), to_json(claims[0])};
+  enter_counts(list, claims);
+  EXPECT_EQ(claims[0].holds, std::nullopt);
+  EXPECT_EQ(claims[1].holds, false);
+  EXPECT_EQ(claims[1].measured, "2");
+  EXPECT_EQ(check_of(claims[0]).fault, Fault::not_counted);
+  EXPECT_EQ(check_of(claims[1]).fault, Fault::false_claim);
+  counted.claim.value = 3;  // another claim
+  list = nlohmann::json::array({to_json(counted)});
+  EXPECT_THROW(enter_counts(list, claims), std::runtime_error);
+}
+
+TEST(Verdict, EveryFaultHasANameAndAStatus) {
+  std::set<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Fault::no_answer); ++i) {
+    const auto fault = static_cast<Fault>(i);
+    EXPECT_TRUE(names.insert(fault_name(fault)).second) << fault_name(fault);
+    EXPECT_EQ(fault_named(fault_name(fault)), fault);
+    const CheckResult check(fault, fault == Fault::none ? "" : "why");
+    EXPECT_EQ(check.status == CheckResult::Status::ok, fault == Fault::none);
+    const CheckResult there = nlohmann::json(check);
+    EXPECT_EQ(there.fault, fault);
+    EXPECT_EQ(there.status, check.status);
+    EXPECT_EQ(there.reason, check.reason);
+  }
+  EXPECT_THROW(fault_named("racy"), std::invalid_argument);
+  EXPECT_EQ(CheckResult(Fault::hang, "no end").text(), "hung: no end");
 }
 
 TEST(Tokens, AreKnownByTheLastFolderAndTheNameOfAFile) {
@@ -260,8 +297,24 @@ TEST(Process, WhatDoesNotStartOrWritesNothingIsNamed) {
   };
   EXPECT_EQ(why([] { run_program({"/no/such/program"}); }),
             "cannot start /no/such/program: No such file or directory");
-  EXPECT_EQ(why([] { run_traced_json("/bin/false", {}); }),
+  EXPECT_EQ(why([] { run_for_json("/bin/false", {}); }),
             "/bin/false ended with status 1 and wrote no result");
+}
+
+TEST(Request, CarriesEveryOption) {
+  Options all;
+  all.list = all.check = all.explain = all.no_trace = all.all = true;
+  all.levels = {"a", "b"}, all.sizes = {"4x64"};
+  all.ladder = "ladder", all.json = "json";
+  all.launches = "launches", all.timeline = "timeline";
+  all.profile = all.energy = all.describe = all.in_process = true;
+  all.exercise = 3, all.seed = UINT64_MAX, all.seconds = 1.5, all.time_limit = 7;
+  all.benchmark_arguments = {"--benchmark_x"};
+  for (const Options& options : {all, Options{}}) {
+    Options there = options == all ? Options{} : all;
+    from_json(nlohmann::json::parse(nlohmann::json(options).dump()), there);
+    EXPECT_EQ(there, options) << nlohmann::json(options);
+  }
 }
 
 // --- the command line, as a user meets it --------------------------------------------------------
@@ -489,7 +542,6 @@ TEST(Console, FiguresHaveAUnitASizeAndALegend) {
   result.trace_size = {256, 192};
   LevelResult level;
   level.name = "level";
-  level.status = "ok";
   level.counters = {{"global_load_requests", 1}, {"global_load_sectors", 4}};
   ClaimResult open;
   ClaimResult wrong;
@@ -531,7 +583,6 @@ LadderResult long_ladder(const std::string& backend, const std::string& name) {
   result.roofs.emplace().hbm_copy_gbps = 4294;
   LevelResult level;
   level.name = name;
-  level.status = "ok";
   level.cold = Timing{123456789, 0, 0, 9};
   level.gbps = 4043.5;
   level.roof_fraction = 0.941;
@@ -546,12 +597,11 @@ LadderResult long_ladder(const std::string& backend, const std::string& name) {
   level.claims.assign(12, claim);
   level.claims.resize(15);  // "12/12 +3?"
   LevelResult wrong = level, crashed = level, skipped = level, fast = level, refuted = level;
-  wrong.status = "mismatch";
-  crashed.status = "crashed";
-  skipped.status = "skipped";
-  wrong.reason = crashed.reason = skipped.reason = reason;
+  wrong.check = {Fault::wrong_result, reason};
+  crashed.check = {Fault::crash, reason};
+  skipped.check = {Fault::unsupported, reason};
   skipped.cold.reset();
-  crashed.findings = {"race: " + reason};
+  crashed.findings = {{Fault::race, "race: " + reason}};
   fast.roof_fraction = 1.234;
   refuted.claims[0].holds = false;
   refuted.claims[0].checked_by = "simt";
@@ -559,10 +609,9 @@ LadderResult long_ladder(const std::string& backend, const std::string& name) {
   refuted.vs_reference = Ratio{1.052, 1.051, 1.053};
   refuted.reference_name = "a library with a name";
   result.levels = {level, wrong, crashed, skipped, fast, refuted};
-  ReferenceResult library{
-      "a library with a name", "ok", "", Timing{1234567, 0, 0, 9}, {}, 4043, {}};
-  ReferenceResult absent{"absent", "skipped", reason, {}, {}, {}, {}};
-  ReferenceResult mismatch{"mistaken", "mismatch", reason, {}, {}, {}, {}};
+  ReferenceResult library{"a library with a name", {}, Timing{1234567, 0, 0, 9}, {}, 4043, {}};
+  ReferenceResult absent{"absent", {Fault::unsupported, reason}, {}, {}, {}, {}};
+  ReferenceResult mismatch{"mistaken", {Fault::wrong_result, reason}, {}, {}, {}, {}};
   result.references = {library, absent, mismatch};
   return result;
 }

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/exercise.hpp"
-#include "common/harness/isolate.hpp"
-#include "common/harness/runner.hpp"
+#include "common/harness/run/runner.hpp"
+#include "common/harness/verdict/check.hpp"
+#include "common/harness/verdict/isolate.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
@@ -205,8 +205,7 @@ TEST(Isolation, ALevelThatHungIsNotTraced) {
   EXPECT_EQ(ended.level("loop").at("status"), "hung");
   std::string called;
   std::getline(std::ifstream(folder / "called"), called);
-  EXPECT_NE(called.find("--level last"), std::string::npos) << called;
-  EXPECT_EQ(called.find("--level loop"), std::string::npos) << called;
+  EXPECT_NE(called.find("\"levels\":[\"last\"]"), std::string::npos) << called;
 }
 
 TEST(Isolation, HostCodeThatHangsIsEndedToo) {
@@ -219,7 +218,7 @@ TEST(Isolation, HostCodeThatHangsIsEndedToo) {
         return nlohmann::json();
       },
       none);
-  EXPECT_EQ(outcome.end, Outcome::End::hung);
+  EXPECT_EQ(outcome.fault, Fault::hang);
   EXPECT_EQ(outcome.reason, "no progress for 4 s");
 }
 
@@ -231,8 +230,8 @@ TEST(Isolation, WhatWorkReturnsAndThrowsComesBack) {
                   return nlohmann::json{{"x", INFINITY}};
                 },
                 result)
-                .end,
-            Outcome::End::done);
+                .fault,
+            Fault::none);
   EXPECT_EQ(result.at("x").get<double>(), INFINITY);
   try {
     run_isolated(
@@ -265,8 +264,7 @@ TEST(Isolation, AnExerciseThatCrashesOrHangsHasNotPassed) {
       chapter_of<Hazard::wild_store, Hazard::endless_loop>({"wild_store", "loop"});
   const Ended crashed = run(chapter, {"--exercise", "1"});
   EXPECT_EQ(crashed.status, 1);
-  EXPECT_NE(crashed.out.find("FAIL  4x64, normal inputs: crashed: access to an address"),
-            std::string::npos)
+  EXPECT_NE(crashed.out.find("FAIL  4x64: crashed: access to an address"), std::string::npos)
       << crashed.out;
   EXPECT_EQ(crashed.json.at("passed"), false);
   const Ended hung = run(chapter, {"--exercise", "2", "--time-limit", "1"});

@@ -7,12 +7,13 @@
 #include <filesystem>
 #include <set>
 
-#include "common/harness/check.hpp"
+#include "common/harness/verdict/check.hpp"
 #include "tests/far_rows.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/rows.hpp"
 #include "tests/skips.hpp"
 #if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #endif
 

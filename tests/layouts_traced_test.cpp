@@ -2,7 +2,7 @@
 // Planted bugs that the tracer sees in some layouts only.
 #include <gtest/gtest.h>
 
-#include "common/harness/exercise.hpp"
+#include "common/harness/run/traced.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/planted/rows.hpp"
 
@@ -17,8 +17,8 @@ std::string all_findings() {
   for (const LayoutCase& layout : traced_layout_cases(ladder)) {
     Instance instance(ladder, layout.size, layout.kind, 1, layout.variant);
     const TracedRun traced = trace_level(ladder.levels[0], instance);
-    for (const std::string& finding : traced.findings) {
-      text += layout.text() + ": " + finding + "\n";
+    for (const FoundFault& finding : traced.findings) {
+      text += layout.text() + ": " + finding.message + "\n";
     }
     if (traced.check.status == CheckResult::Status::mismatch) text += traced.check.reason + "\n";
   }

@@ -8,27 +8,22 @@
 #include <map>
 #include <memory>
 #include <regex>
+#include <set>
 
-#include "common/harness/check.hpp"
-#include "common/harness/options.hpp"
+#include "common/harness/report/result.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/verdict/acceptance.hpp"
 #include "tests/chapters.hpp"
 #include "tests/far_rows.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/skips.hpp"
 #if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #endif
 
 namespace cookbook {
 namespace {
-
-enum class Matrix { shapes, inputs, layouts, far_rows, empty, schedules, repeats };
-
-const char* matrix_name(Matrix matrix) {
-  static const char* const names[] = {"shapes", "inputs",    "layouts", "far_rows",
-                                      "empty",  "schedules", "repeats"};
-  return names[static_cast<int>(matrix)];
-}
 
 // Where the list of skips was made: another device skips other cases.
 bool is_listed_device() {
@@ -41,29 +36,20 @@ Skips& skips() {
   return list;
 }
 
-#if COOKBOOK_SIMT
-/// 0: asynchronous copies land late and blocks start in order, 1: early and in reverse, 2: both at
-/// random.
-void set_schedules(int schedule, std::uint64_t seed) {
-  simt::set_async_schedule(static_cast<simt::AsyncSchedule>(schedule), seed);
-  simt::set_start_order(static_cast<simt::StartOrder>(schedule), seed);
-}
-#endif
-
 /// What a case of layout_cases() needs of the device, until the end of its scope.
 class Device {
  public:
-  explicit Device([[maybe_unused]] const LayoutCase& layout) {
+  explicit Device(const LayoutCase& layout) {
 #if COOKBOOK_SIMT
     simt::set_sm_count(layout.sm_count);
-    set_schedules(layout.schedule, 7);
 #endif
+    set_schedule({layout.schedule, layout.schedule}, 7);
   }
   ~Device() {
 #if COOKBOOK_SIMT
     simt::set_sm_count(0);
-    set_schedules(0, 0);
 #endif
+    set_schedule({}, 0);
   }
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -74,9 +60,9 @@ class Device {
 /// levels do.
 class Instances {
  public:
-  void select(const Ladder& ladder, Matrix matrix) {
-    if (ladder_ == &ladder && matrix_ == matrix) return;
-    ladder_ = &ladder, matrix_ = matrix;
+  void select(const Ladder& ladder, Axis axis) {
+    if (ladder_ == &ladder && axis_ == axis) return;
+    ladder_ = &ladder, axis_ = axis;
     by_case_.clear();
   }
   Instance& get(const std::string& what, const Size& size, const Draw& draw,
@@ -92,7 +78,7 @@ class Instances {
 
  private:
   const Ladder* ladder_ = nullptr;
-  Matrix matrix_ = Matrix::shapes;
+  Axis axis_ = Axis::shapes;
   std::map<std::string, std::unique_ptr<Instance>> by_case_;
 };
 
@@ -103,75 +89,32 @@ Instances& instances() {
 
 class LevelTest : public testing::Test {
  public:
-  LevelTest(const Ladder& ladder, const LevelEntry& level, Matrix matrix)
-      : ladder_(ladder), level_(level), matrix_(matrix) {}
+  LevelTest(const Ladder& ladder, const LevelEntry& level, Axis axis)
+      : ladder_(ladder), level_(level), axis_(axis) {}
 
   void TestBody() override {
-    instances().select(ladder_, matrix_);
-    switch (matrix_) {
-      case Matrix::shapes:
-        for (const Size& size : ladder_.test_sizes) {
-          // With one plan: what a run leaves behind must not reach the next.
-          const Draw first{InputKind::normal, 1};
-          expect_right(size_text(size), size, {}, {first, {InputKind::integers, 2}, first});
-        }
-        break;
-      case Matrix::inputs:
-        for (const InputKind kind : all_input_kinds()) {
-          expect_right(input_kind_name(kind), ladder_.trace_size, {}, draws(kind));
-        }
-        break;
-      case Matrix::layouts:
-        if (!has_all_layouts()) {
-          for (const Variant& variant : graded_layouts()) {
-            expect_right(
-                fmt::format("pitch +{}, base +{}", variant.extra_pitch, variant.misalign_elements),
-                ladder_.trace_size, variant, draws(InputKind::normal));
-          }
-          break;
-        }
-        for (const LayoutCase& layout : layout_cases(ladder_)) {
-          const Device device(layout);
-          expect_right(layout.text(), layout.size, layout.variant, {{layout.kind, 1}});
-        }
-        break;
-      case Matrix::far_rows:
-        for (const LayoutCase& layout : far_row_cases(ladder_)) {
-          note(layout.text(), check_far_rows(level_, ladder_, layout));
-        }
-        break;
-      case Matrix::empty:
-        for (std::size_t dim = 0; dim < ladder_.dims.size(); ++dim) {
-          Size size = ladder_.trace_size;
-          size[dim] = 0;
-          expect_right(size_text(size), size, {}, draws(InputKind::normal));
-        }
-        break;
-      case Matrix::schedules:
-#if COOKBOOK_SIMT
-        for (const int schedule : {0, 1, 2}) {
-          set_schedules(schedule, 7);
-          expect_right(fmt::format("schedule {}", schedule), ladder_.trace_size, {},
-                       draws(InputKind::integers));
-        }
-        set_schedules(0, 0);
-#endif
-        break;
-      case Matrix::repeats:  // a race that a GPU loses once in a while shows as another hash
-        expect_right("one of 100 runs", ladder_.check_size, {},
-                     std::vector<Draw>(100, {InputKind::normal, 1}));
-        break;
+    instances().select(ladder_, axis_);
+    if (axis_ == Axis::far_rows) {
+      for (const LayoutCase& layout : far_row_cases(ladder_)) {
+        note(layout.text(), check_far_rows(level_, ladder_, layout));
+      }
+    } else if (axis_ == Axis::layouts && has_all_layouts()) {
+      for (const LayoutCase& layout : layout_cases(ladder_)) {
+        const Device device(layout);
+        expect_right(layout.text(), layout.size, layout.variant, {{layout.kind, 1}});
+      }
+    } else {
+      for (const AcceptanceRun& run :
+           acceptance_runs(Judge::tests, axis_, ladder_, scope_of(ladder_, {2, 1}))) {
+        if (run.schedule) set_schedule(*run.schedule, 7);
+        expect_right(run.text(), run.size, run.variant, run.draws);
+      }
+      if (axis_ == Axis::schedules) set_schedule({}, 0);
     }
     compare_skips();
   }
 
  private:
-  // On the CPU a second run can differ by what the first left behind, whatever the inputs are.
-  static std::vector<Draw> draws(InputKind kind) {
-    const bool once = device_info().is_simt && kind != InputKind::normal;
-    return std::vector<Draw>(once ? 1 : 2, {kind, 1});
-  }
-
   void expect_right(const std::string& what, const Size& size, const Variant& variant,
                     const std::vector<Draw>& draws) {
     CheckResult check;
@@ -179,15 +122,13 @@ class LevelTest : public testing::Test {
       // Before anything is allocated and drawn.
       const auto problem = ladder_.make_problem(size, variant);
       if (const Support support = level_.supports(*problem, device_info()); !support) {
-        check.status = CheckResult::Status::skipped;
-        check.reason = support.reason;
+        check = {Fault::unsupported, support.reason};
       } else {
         check = check_level(level_, instances().get(what, size, draws[0], variant), draws);
         if (check.status == CheckResult::Status::mismatch) instances().drop(what);
       }
     } catch (const BadSize&) {  // an extent that cannot be zero, such as a head dimension
-      check.status = CheckResult::Status::skipped;
-      check.reason = "bad size";
+      check = {Fault::unsupported, "bad size"};
     }
     note(what, check);
   }
@@ -207,18 +148,18 @@ class LevelTest : public testing::Test {
     if (!is_listed_device()) return;
     const std::string level = ladder_.name + "/" + level_.name;
     if (std::getenv("COOKBOOK_WRITE_SKIPS")) {
-      skips().set(level, matrix_name(matrix_), skipped_);
+      skips().set(level, axis_name(axis_), skipped_);
       skips().write();
       return;
     }
-    const std::string difference = skips().difference(level, matrix_name(matrix_), skipped_);
-    EXPECT_EQ(difference, "") << level << ", " << matrix_name(matrix_)
+    const std::string difference = skips().difference(level, axis_name(axis_), skipped_);
+    EXPECT_EQ(difference, "") << level << ", " << axis_name(axis_)
                               << ": not the list in tests/skips (see tests/skips.hpp)";
   }
 
   const Ladder& ladder_;
   const LevelEntry& level_;
-  Matrix matrix_;
+  Axis axis_;
   int cases_ = 0;
   Skips::OfTest skipped_;
 };
@@ -236,7 +177,12 @@ class TextsTest : public testing::Test {
             << ladder.name << " / " << level.name;
         const auto problem = ladder.make_problem(ladder.trace_size, {});
         int mechanisms = 0;
-        for (const Claim& claim : level.claims(*problem)) mechanisms += claim.is_mechanism();
+        std::set<std::string> identities;
+        for (const Claim& claim : level.claims(*problem)) {
+          mechanisms += claim.is_mechanism();
+          EXPECT_TRUE(identities.insert(claim_identity(claim)).second)
+              << ladder.name << " / " << level.name << " claims twice: " << claim.text;
+        }
         EXPECT_GE(mechanisms, 1) << ladder.name << " / " << level.name
                                  << " claims nothing that the SIMT backend checks";
       }
@@ -303,20 +249,19 @@ const bool kRegistered = [] {
                         __LINE__, []() -> testing::Test* { return new NamesTest; });
   for (const Ladder& ladder : chapter.ladders) {
     const bool has_far_rows = has_all_layouts() && !far_row_cases(ladder).empty();
-    for (const Matrix matrix : {Matrix::shapes, Matrix::inputs, Matrix::layouts, Matrix::far_rows,
-                                Matrix::empty, Matrix::schedules, Matrix::repeats}) {
+    for (const Axis axis : {Axis::shapes, Axis::inputs, Axis::layouts, Axis::far_rows, Axis::empty,
+                            Axis::schedules, Axis::repeats}) {
       for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
         const LevelEntry& level = ladder.levels[i];
-        // Only the model can choose schedules; on a GPU the last levels run many times instead.
         const bool is_last = i + 1 == ladder.levels.size();
-        if (matrix == Matrix::schedules && !device_info().is_simt) continue;
-        if (matrix == Matrix::far_rows && (!device_info().is_simt || !has_far_rows)) continue;
-        if (matrix == Matrix::repeats && (device_info().is_simt || !is_last)) continue;
+        if (axis == Axis::schedules && !device_info().is_simt) continue;
+        if (axis == Axis::far_rows && (!device_info().is_simt || !has_far_rows)) continue;
+        if (axis == Axis::repeats && (device_info().is_simt || !is_last)) continue;
         testing::RegisterTest(fmt::format("{}_{}", tested_prefix(), ladder.name).c_str(),
-                              fmt::format("{}_{}_{}", i, level.name, matrix_name(matrix)).c_str(),
+                              fmt::format("{}_{}_{}", i, level.name, axis_name(axis)).c_str(),
                               nullptr, nullptr, __FILE__, __LINE__,
-                              [&ladder, &level, matrix]() -> testing::Test* {
-                                return new LevelTest(ladder, level, matrix);
+                              [&ladder, &level, axis]() -> testing::Test* {
+                                return new LevelTest(ladder, level, axis);
                               });
       }
     }

@@ -9,8 +9,10 @@
 
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
-#include "common/harness/exercise.hpp"
+#include "common/harness/run/traced.hpp"
+#include "common/harness/verdict/acceptance.hpp"
 #include "tests/chapters.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/on_device.hpp"
@@ -23,13 +25,14 @@ class TracedLevelTest : public testing::Test {
   TracedLevelTest(const Ladder& ladder, const LevelEntry& level) : ladder_(ladder), level_(level) {}
 
   void TestBody() override {
-    Instance instance(ladder_, ladder_.trace_size, InputKind::normal, 1);
+    const auto runs = acceptance_runs(Judge::tests, Axis::traced, ladder_, scope_of(ladder_, {1}));
+    Instance instance = instance_of(runs.at(0), ladder_);
     // Instructions without a model: tests/skips lists these levels, so none is added unnoticed.
     const Support support = level_.supports(instance.problem(), device_info());
     if (support.reason.rfind("the SIMT backend has no ", 0) == 0) GTEST_SKIP() << support.reason;
     const TracedRun traced = trace_level(level_, instance);
     EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
-    for (const std::string& finding : traced.findings) ADD_FAILURE() << finding;
+    for (const FoundFault& finding : traced.findings) ADD_FAILURE() << finding.message;
     int checked = 0;
     for (const ClaimResult& claim : traced.claims) {
       if (!claim.claim.is_mechanism()) continue;  // only a GPU shows speed
@@ -64,8 +67,8 @@ class TracedLayoutsTest : public testing::Test {
       const TracedRun traced = trace_level(level_, instance);
       EXPECT_NE(traced.check.status, CheckResult::Status::mismatch)
           << layout.text() << ": " << traced.check.reason;
-      for (const std::string& finding : traced.findings) {
-        ADD_FAILURE() << layout.text() << ": " << finding;
+      for (const FoundFault& finding : traced.findings) {
+        ADD_FAILURE() << layout.text() << ": " << finding.message;
       }
     }
   }
@@ -83,7 +86,7 @@ struct TracedSize {
 // Shapes, and numbers of SMs, for which a level launches kernels that it launches neither at the
 // traced size nor at the small odd ones.
 std::vector<TracedSize> more_traced_sizes(const Ladder& ladder) {
-  if (ladder.name == "stay_softmax_bf16") return {{{3, 70000}, 0}, {{2, 131080}, 0}};
+  if (ladder.name == "persistent_softmax_bf16") return {{{3, 70000}, 0}, {{2, 131080}, 0}};
   if (tested_prefix() != "chapter_8" || ladder.levels.size() > 1) return {};
   if (ladder.name.rfind("gemm", 0) == 0) {
     return {{{8, 12, 8264}, 0},   // stream-K
@@ -107,7 +110,7 @@ class TracedSizesTest : public testing::Test {
       Instance instance(ladder_, size, InputKind::normal, 1);
       const TracedRun traced = trace_level(level_, instance);
       EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
-      for (const std::string& finding : traced.findings) ADD_FAILURE() << finding;
+      for (const FoundFault& finding : traced.findings) ADD_FAILURE() << finding.message;
     }
     simt::set_sm_count(0);
   }
@@ -245,7 +248,9 @@ class OtherKernelsTest : public testing::Test {
           fmt::format("{} / {}, {}", found.ladder->name, found.level->name, found.layout.text());
       EXPECT_NE(run.check.status, CheckResult::Status::mismatch)
           << what << ": " << run.check.reason;
-      for (const std::string& finding : run.findings) ADD_FAILURE() << what << ": " << finding;
+      for (const FoundFault& finding : run.findings) {
+        ADD_FAILURE() << what << ": " << finding.message;
+      }
       add_kernels(*found.ladder, *found.level, found.layout, traced);
     }
     simt::set_sm_count(0);

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
-#include "common/backend/simt/runtime/settings.hpp"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook {
 

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "common/harness/exercise.hpp"
+#include "common/harness/run/commands.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/traced.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
@@ -21,18 +23,23 @@ TracedRun trace(const Size& size = {4, 64}) {
   return trace_level(ladder.levels[0], instance);
 }
 
-void expect_found(const TracedRun& run, const std::string& first, const std::string& second) {
-  for (const std::string& finding : run.findings) {
-    if (finding.find(first) != std::string::npos && finding.find(second) != std::string::npos)
-      return;
+std::string messages(const TracedRun& run) {
+  std::string text;
+  for (const FoundFault& finding : run.findings) text += finding.message + "\n";
+  return text;
+}
+
+void expect_found(const TracedRun& run, Fault fault, const std::string& words) {
+  for (const FoundFault& finding : run.findings) {
+    if (finding.fault == fault && finding.message.find(words) != std::string::npos) return;
   }
-  ADD_FAILURE() << "no finding with '" << first << "' and '" << second << "' among "
-                << testing::PrintToString(run.findings);
+  ADD_FAILURE() << "no finding '" << fault_name(fault) << "' with '" << words << "' among "
+                << messages(run);
 }
 
 TEST(PlantedTraced, TheRightKernelHasNoFindingAndItsClaimsHold) {
   const TracedRun run = trace<Bug::none>();
-  EXPECT_TRUE(run.findings.empty()) << testing::PrintToString(run.findings);
+  EXPECT_TRUE(run.findings.empty()) << messages(run);
   ASSERT_EQ(run.claims.size(), 2u);
   for (const ClaimResult& claim : run.claims) EXPECT_EQ(claim.holds, true) << claim.claim.text;
 }
@@ -42,7 +49,7 @@ TEST(PlantedTraced, TypesOfOneByteAreCounted) {
   Instance instance(ladder, ladder.trace_size, InputKind::normal, 1);
   const TracedRun run = trace_level(ladder.levels[0], instance);
   EXPECT_EQ(run.check.status, CheckResult::Status::ok) << run.check.reason;
-  EXPECT_TRUE(run.findings.empty()) << testing::PrintToString(run.findings);
+  EXPECT_TRUE(run.findings.empty()) << messages(run);
   ASSERT_EQ(run.claims.size(), 5u);
   for (const ClaimResult& claim : run.claims) {
     EXPECT_EQ(claim.holds, true) << claim.claim.text << ": " << claim.measured;
@@ -50,20 +57,21 @@ TEST(PlantedTraced, TypesOfOneByteAreCounted) {
 }
 
 TEST(PlantedTraced, MissingBarrier) {
-  expect_found(trace<Bug::missing_barrier>(), "race", "reverse.cu:");
+  expect_found(trace<Bug::missing_barrier>(), Fault::race, "reverse.cu:");
 }
 TEST(PlantedTraced, MissingWarpBarrier) {
-  expect_found(trace<Bug::missing_warp_barrier>({4, 32}), "race", "reverse.cu:");
+  expect_found(trace<Bug::missing_warp_barrier>({4, 32}), Fault::race, "reverse.cu:");
 }
 TEST(PlantedTraced, RaceBetweenTwoWarps) {
-  expect_found(trace<Bug::race_between_two_warps>(), "race", "thread (40,0,0)");
+  expect_found(trace<Bug::race_between_two_warps>(), Fault::race, "thread (40,0,0)");
 }
 TEST(PlantedTraced, UninitialisedShared) {
-  expect_found(trace<Bug::uninitialised_shared>(), "uninitialised", "reverse.cu:");
+  expect_found(trace<Bug::uninitialised_shared>(), Fault::uninitialised, "reverse.cu:");
 }
 TEST(PlantedTraced, OutOfBoundsLoad) {
-  expect_found(trace<Bug::out_of_bounds_load>(), "out-of-bounds: thread (0,0,0) reads 4 bytes",
-               "of 'in'");
+  expect_found(trace<Bug::out_of_bounds_load>(), Fault::out_of_bounds,
+               "thread (0,0,0) reads 4 bytes");
+  expect_found(trace<Bug::out_of_bounds_load>(), Fault::out_of_bounds, "of 'in'");
 }
 
 template <ProductBug kBug>
@@ -75,14 +83,14 @@ TracedRun trace_product() {
 
 TEST(PlantedTraced, TheRightProductHasNoFinding) {
   const TracedRun run = trace_product<ProductBug::none>();
-  EXPECT_TRUE(run.findings.empty()) << testing::PrintToString(run.findings);
+  EXPECT_TRUE(run.findings.empty()) << messages(run);
   EXPECT_EQ(run.check.status, CheckResult::Status::ok) << run.check.reason;
 }
 TEST(PlantedTraced, MissingWait) {
-  expect_found(trace_product<ProductBug::missing_wait>(), "race", "product.cu:");
+  expect_found(trace_product<ProductBug::missing_wait>(), Fault::race, "product.cu:");
 }
 TEST(PlantedTraced, StageUsedTooEarly) {
-  expect_found(trace_product<ProductBug::stage_used_too_early>(), "race", "product.cu:");
+  expect_found(trace_product<ProductBug::stage_used_too_early>(), Fault::race, "product.cu:");
 }
 
 TEST(PlantedTraced, AWrongClaimIsFalse) {
@@ -125,6 +133,7 @@ TEST(PlantedTraced, AnUncheckedClaimFailsAnExercise) {
   EXPECT_EQ(json.at("checks").at(0).at("reason"), "not today");
   EXPECT_EQ(json.at("checks").at(1).at("passed"), false);
   EXPECT_EQ(json.at("checks").at(1).at("reason"), "was not checked");
+  EXPECT_EQ(json.at("checks").at(1).at("fault"), "not-counted");
 }
 
 }  // namespace

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // From samples to rates, ratios and roofs, with numbers that can be checked by hand.
-#include "common/harness/rates.hpp"
+#include "common/harness/report/rates.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <iterator>
 #include <optional>
-
-#include "common/harness/type_roofs.hpp"
 
 namespace cookbook {
 namespace {
@@ -38,8 +36,6 @@ LadderResult ladder_of(std::size_t levels, std::size_t references, Roof roof = R
   result.roofs->fp32_tflops = 100;
   result.levels.resize(levels);
   result.references.resize(references);
-  for (LevelResult& level : result.levels) level.status = "ok";
-  for (ReferenceResult& reference : result.references) reference.status = "ok";
   return result;
 }
 
@@ -113,13 +109,13 @@ TEST(Rates, TheResultsFileKeepsEachNumberApart) {
   LadderResult result = ladder_of(1, 1);
   result.clocks = {{1.5, 1980, 2619, 41, 612.5}};
   LevelResult& level = result.levels[0];
-  level.name = "tiled", level.max_error = 0.25, level.error_bound = 0.5;
+  level.name = "tiled", level.check.max_error = 0.25, level.check.error_bound = 0.5;
   level.cold = Timing{4, 3, 5, 90}, level.hot = Timing{2, 1, 3, 80};
   level.gbps = 10, level.tflops = 20, level.roof_fraction = 0.75;
   level.vs_previous = Ratio{1.5, 1.25, 1.75}, level.vs_reference = Ratio{0.5, 0.25, 0.625};
   level.reference_name = "cuBLAS";
   ReferenceResult& library = result.references[0];
-  library.name = "cuBLAS", library.reason = "slow";
+  library.name = "cuBLAS", library.check.reason = "slow";
   library.cold = Timing{7, 6, 8, 70}, library.hot = Timing{5, 4, 6, 60};
   library.gbps = 30, library.tflops = 40;
   const auto run = to_json(result);
@@ -130,15 +126,15 @@ TEST(Rates, TheResultsFileKeepsEachNumberApart) {
                                           "celsius": 41, "watts": 612.5}])"));
   EXPECT_EQ(run.at("levels").at(0), parsed(R"({
     "name": "tiled", "changed": "", "expect": "", "identity": {"code": null, "tokens": null}, "status": "ok",
-    "reason": null, "max_error": 0.25, "error_bound": 0.5,
+    "fault": "none", "reason": null, "max_error": 0.25, "error_bound": 0.5,
     "time_us": {"median": 4.0, "q1": 3.0, "q3": 5.0, "n": 90},
     "time_hot_us": {"median": 2.0, "q1": 1.0, "q3": 3.0, "n": 80},
     "gbps": 10.0, "tflops": 20.0, "roof_fraction": 0.75,
     "vs_previous": {"ratio": 1.5, "low": 1.25, "high": 1.75, "verdict": "faster"},
     "vs_reference": {"ratio": 0.5, "low": 0.25, "high": 0.625, "name": "cuBLAS"},
-    "counters": null, "claims": [], "findings": []})"));
+    "counters": null, "claims": [], "findings": [], "faults": []})"));
   EXPECT_EQ(run.at("references"), parsed(R"([{
-    "name": "cuBLAS", "status": "ok", "reason": "slow",
+    "name": "cuBLAS", "status": "ok", "fault": "none", "reason": "slow",
     "time_us": {"median": 7.0, "q1": 6.0, "q3": 8.0, "n": 70},
     "time_hot_us": {"median": 5.0, "q1": 4.0, "q3": 6.0, "n": 60},
     "gbps": 30.0, "tflops": 40.0}])"));
@@ -207,12 +203,12 @@ TEST(Rates, ALevelWithAnErrorIsWrongAndNobodysPrevious) {
   enter_times({contender(0, 0, "zero", 8), broken, contender(2, 2, "two", 4), absent,
                library(1, "second", 2)},
               result);
-  EXPECT_EQ(result.levels[1].status, "mismatch");
-  EXPECT_EQ(result.levels[1].reason, "launch failure");
+  EXPECT_EQ(result.levels[1].check.status, CheckResult::Status::mismatch);
+  EXPECT_EQ(result.levels[1].check.reason, "launch failure");
   EXPECT_EQ(result.levels[1].cold, std::nullopt);
   EXPECT_EQ(result.levels[2].vs_previous, std::nullopt);
-  EXPECT_EQ(result.references[0].status, "skipped");
-  EXPECT_EQ(result.references[0].reason, "not installed");
+  EXPECT_EQ(result.references[0].check.fault, Fault::unsupported);
+  EXPECT_EQ(result.references[0].check.reason, "not installed");
   EXPECT_EQ(result.references[0].cold, std::nullopt);
   EXPECT_EQ(result.levels[2].reference_name, "second");
   EXPECT_DOUBLE_EQ(result.levels[2].vs_reference->ratio, 0.5);
@@ -231,11 +227,11 @@ TEST(Rates, EachRoofIsItsOwnAndOnlyDeviceMemorysAreCold) {
   const struct {
     Roof roof;
     double expected;
-  } roofs[] = {{Roof::hbm_copy, 1000},   {Roof::hbm_read, 1000}, {Roof::l2, 2000},
-               {Roof::shared, 2000},     {Roof::fp32, 4000},     {Roof::mma_bf16, 4000},
-               {Roof::wgmma_bf16, 4000}, {kRoofFp64, 4000},      {kRoofMmaTf32, 4000},
-               {kRoofMmaInt8, 4000},     {kRoofWgmmaTf32, 4000}, {kRoofWgmmaFp8, 4000},
-               {kRoofWgmmaInt8, 4000}};
+  } roofs[] = {{Roof::hbm_copy, 1000},   {Roof::hbm_read, 1000},   {Roof::l2, 2000},
+               {Roof::shared, 2000},     {Roof::fp32, 4000},       {Roof::mma_bf16, 4000},
+               {Roof::wgmma_bf16, 4000}, {Roof::fp64, 4000},       {Roof::mma_tf32, 4000},
+               {Roof::mma_int8, 4000},   {Roof::wgmma_tf32, 4000}, {Roof::wgmma_fp8, 4000},
+               {Roof::wgmma_int8, 4000}};
   EXPECT_EQ(std::size(roofs), measured_roofs().size());
   for (const auto& one : roofs) {
     Roofs measured;
@@ -263,13 +259,13 @@ TEST(Rates, ALadderNeedsTheRoofsOfMemoryAndOfItsElementType) {
   EXPECT_EQ(needed_roofs({Roof::hbm_copy, Roof::shared}), memory);
   EXPECT_EQ(needed_roofs({Roof::own}), memory);
   EXPECT_EQ(needed_roofs({Roof::fp32}), memory_and({Roof::fp32}));
-  EXPECT_EQ(needed_roofs({kRoofFp64}), memory_and({kRoofFp64}));
-  EXPECT_EQ(needed_roofs({kRoofWgmmaFp8}), memory_and({kRoofWgmmaFp8}));
+  EXPECT_EQ(needed_roofs({Roof::fp64}), memory_and({Roof::fp64}));
+  EXPECT_EQ(needed_roofs({Roof::wgmma_fp8}), memory_and({Roof::wgmma_fp8}));
   EXPECT_EQ(needed_roofs({Roof::wgmma_bf16}), memory_and({Roof::mma_bf16, Roof::wgmma_bf16}));
-  EXPECT_EQ(needed_roofs({kRoofMmaInt8}), memory_and({kRoofMmaInt8, kRoofWgmmaInt8}));
+  EXPECT_EQ(needed_roofs({Roof::mma_int8}), memory_and({Roof::mma_int8, Roof::wgmma_int8}));
   // In the order of measured_roofs(), each once.
-  EXPECT_EQ(needed_roofs({kRoofMmaTf32, Roof::hbm_read, Roof::mma_bf16, Roof::wgmma_bf16}),
-            memory_and({Roof::mma_bf16, Roof::wgmma_bf16, kRoofMmaTf32, kRoofWgmmaTf32}));
+  EXPECT_EQ(needed_roofs({Roof::mma_tf32, Roof::hbm_read, Roof::mma_bf16, Roof::wgmma_bf16}),
+            memory_and({Roof::mma_bf16, Roof::wgmma_bf16, Roof::mma_tf32, Roof::wgmma_tf32}));
   EXPECT_EQ(needed_roofs(all_roofs()), all_roofs());
   EXPECT_EQ(all_roofs().size(), measured_roofs().size());
 }

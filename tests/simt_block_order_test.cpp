@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/sync.cuh"

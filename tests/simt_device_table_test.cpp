@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/cuda.cuh"

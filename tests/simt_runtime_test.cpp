@@ -19,8 +19,12 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/runtime/sync.hpp"
 #include "common/device/cuda.cuh"
 
 namespace cookbook {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
 #include "common/backend/tensor_map.hpp"
 #include "common/device/cluster.cuh"

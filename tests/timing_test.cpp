@@ -6,8 +6,8 @@
 #include <map>
 
 #include "common/bench/bench.hpp"
-#include "common/harness/execute.hpp"
-#include "common/harness/roofs.hpp"
+#include "common/harness/run/execute.hpp"
+#include "common/harness/run/roofs.hpp"
 #include "tests/given.hpp"
 
 namespace cookbook {
@@ -181,7 +181,6 @@ struct Timed {
     result.bytes = 4e6, result.flops = 8e9;
     for (const LevelEntry& each : ladder.levels) {
       result.levels.emplace_back().name = each.name;
-      result.levels.back().status = "ok";
     }
   }
   void run() {
@@ -201,7 +200,7 @@ TEST(TimeLevels, TimesWhatIsRightAndTheLaddersLibraries) {
   start();
   takes("slow", 40), takes("fast", 20), takes("library", 25);
   Timed timed({level("slow"), level("fast"), level("wrong", 2), level("hung")});
-  timed.result.levels[3].status = "hung";
+  timed.result.levels[3].check = {Fault::hang, "no end"};
   timed.libraries = {{"other", level("others")},
                      {"given", level("wrong library", 2)},
                      {"given", level("library")}};
@@ -217,17 +216,17 @@ TEST(TimeLevels, TimesWhatIsRightAndTheLaddersLibraries) {
   EXPECT_DOUBLE_EQ(rows[1].vs_reference->ratio, 1.25);
   EXPECT_EQ(rows[1].reference_name, "library");
   EXPECT_DOUBLE_EQ(rows[1].roof_fraction.value(), 200 / timed.result.roofs->hbm_copy_gbps.value());
-  EXPECT_EQ(rows[2].status, "mismatch");
-  EXPECT_EQ(rows[2].reason, "out[0][0]: got 2, expected 1 (error 1, allowed 0.5)");
+  EXPECT_EQ(rows[2].check.fault, Fault::wrong_result);
+  EXPECT_EQ(rows[2].check.reason, "out[0][0]: got 2, expected 1 (error 1, allowed 0.5)");
   EXPECT_FALSE(rows[2].cold || rows[3].cold);
-  EXPECT_EQ(rows[3].status, "hung");
+  EXPECT_EQ(rows[3].check.fault, Fault::hang);
   const auto& references = timed.result.references;
   ASSERT_EQ(references.size(), 2u);
   EXPECT_EQ(references[0].name, "wrong library");
-  EXPECT_EQ(references[0].status, "mismatch");
+  EXPECT_EQ(references[0].check.fault, Fault::wrong_result);
   EXPECT_FALSE(references[0].cold);
   EXPECT_EQ(references[1].name, "library");
-  EXPECT_EQ(references[1].status, "ok");
+  EXPECT_EQ(references[1].check.fault, Fault::none);
   EXPECT_EQ(references[1].cold->median, 25);
   ASSERT_EQ(timed.result.clocks.size(), 1u);
   EXPECT_EQ(timed.result.clocks[0].sm_mhz, 1980);
@@ -249,16 +248,17 @@ TEST(TimeLevels, ALevelThatTurnsWrongWhileItIsTimedIsWrong) {
   timed.libraries = {{"given", level("library", 1, 1, 2)}};
   timed.run();
   const auto& rows = timed.result.levels;
-  EXPECT_EQ(rows[0].status, "ok");
-  EXPECT_EQ(rows[0].reason, "");
-  EXPECT_EQ(rows[1].status, "ok");
-  EXPECT_EQ(rows[2].status, "mismatch");
-  EXPECT_EQ(rows[2].reason, "after timing: out[0][0]: got 2, expected 1 (error 1, allowed 0.5)");
-  EXPECT_EQ(rows[3].status, "mismatch");
-  EXPECT_EQ(rows[3].reason, "after timing: the output differs from before");
-  EXPECT_EQ(rows[4].status, "mismatch");
-  EXPECT_EQ(rows[4].reason, "too many resources requested for launch");
-  EXPECT_EQ(timed.result.references[0].status, "ok");  // a library is not checked again
+  EXPECT_EQ(rows[0].check.fault, Fault::none);
+  EXPECT_EQ(rows[0].check.reason, "");
+  EXPECT_EQ(rows[1].check.fault, Fault::none);
+  EXPECT_EQ(rows[2].check.fault, Fault::wrong_result);
+  EXPECT_EQ(rows[2].check.reason,
+            "after timing: out[0][0]: got 2, expected 1 (error 1, allowed 0.5)");
+  EXPECT_EQ(rows[3].check.fault, Fault::runs_differ);
+  EXPECT_EQ(rows[3].check.reason, "after timing: the output differs from before");
+  EXPECT_EQ(rows[4].check.fault, Fault::kernel_failed);
+  EXPECT_EQ(rows[4].check.reason, "too many resources requested for launch");
+  EXPECT_EQ(timed.result.references[0].check.fault, Fault::none);  // a library is not checked again
 }
 
 TEST(TimeLevels, ARoofIsMeasuredAgainBeforeALevelIsFasterThanIt) {

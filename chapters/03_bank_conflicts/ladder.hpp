@@ -2,7 +2,7 @@
 // Chapter 3: its ladders and their levels. `transpose` is the chapter; the others are its sidebars.
 #pragma once
 
-#include "common/harness/named_row.hpp"
+#include "common/harness/contract/named_row.hpp"
 #include "generated/chapter_3_levels.hpp"
 
 namespace cookbook {
@@ -18,7 +18,7 @@ inline Chapter chapter_3() {
                        {33, 65},  {4, 4},     {60, 68},   {63, 65},    {64, 64},  {65, 63},
                        {128, 64}, {127, 129}, {1, 509},   {509, 1},    {97, 101}, {3, 1021},
                        {1021, 3}, {256, 192}, {132, 260}, {1378, 1090}};
-  ladder.levels = rows<Naive, Tile, Padded, Swizzled, InFlight, Vectorised, Aligned, Narrow>();
+  ladder.levels = rows<Naive, Tile, Padded, Swizzled, InFlight, Vectorised, Aligned>();
 
   auto width = ladder_over<ExchangeProblem>(
       "access_width", "sidebar: 4-, 8- and 16-byte accesses, and their strides", {"n"});
@@ -88,22 +88,7 @@ inline Chapter chapter_3() {
                 named<Words<128, 32, 16, 32, 3, kDownFirst>>("lines_128x32_512_down_first"),
                 named<Words<128, 32, 16, 1, 3, kDownFirst>>("unaligned_128x32_512_down_first")};
 
-  auto narrow =
-      ladder_over<Problem>("narrow", "sidebar: few rows or few columns", {"rows", "cols"});
-  narrow.gpu_size = {3, 1 << 25};
-  narrow.check_size = {3, 8192};
-  narrow.trace_size = {3, 4096};
-  narrow.test_sizes = {{1, 70},    {2, 4100}, {3, 1027},  {17, 300}, {64, 129}, {65, 70},
-                       {4099, 2},  {1027, 3}, {300, 17},  {129, 32}, {129, 33}, {32, 32},
-                       {16, 4129}, {7, 9500}, {4129, 16}, {9500, 7}};
-  narrow.levels = {make_level<Padded>(), make_level<InFlight>(), make_level<Aligned>()};
-  // These three do not store to `out` as they claim elsewhere: level 7 exists for such shapes.
-  for (LevelEntry& level : narrow.levels) {
-    level.claims = [](const AnyProblem&) { return Claims{global_loads("in").coalesced()}; };
-  }
-  narrow.levels.push_back(make_level<Narrow>());
-
-  chapter.ladders = {ladder, width, broadcast, shape, odd, narrow};
+  chapter.ladders = {ladder, width, broadcast, shape, odd};
   chapter.exercises = {make_level<ConflictFree>(), make_level<Edges>()};
   return chapter;
 }

@@ -16,9 +16,10 @@ struct InFlightConfig {
 // kWhole: the tile lies within the matrix. With a bounds check per load and store the predicate
 // registers would not suffice, and the compiler would wait for early loads to free some.
 template <class C, bool kWhole>
-__device__ __forceinline__ void turn_tile(const float* __restrict__ in, float* __restrict__ out,
-                                          const Shape& shape, std::int64_t row0, std::int64_t col0,
-                                          float (&tile)[C::kTileRows][C::kTileCols]) {
+__device__ __forceinline__ void transpose_tile(const float* __restrict__ in,
+                                               float* __restrict__ out, const Shape& shape,
+                                               std::int64_t row0, std::int64_t col0,
+                                               float (&tile)[C::kTileRows][C::kTileCols]) {
   constexpr int kRows = C::kTileRows / C::kThreadsY, kCols = C::kTileCols / C::kThreadsX;
   // [quote in_flight]
   float value[kRows][kCols];  // (rows, columns) per thread
@@ -65,9 +66,9 @@ __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY)
   __shared__ float tile[C::kTileRows][C::kTileCols];
 
   if (row0 + C::kTileRows <= shape.rows && col0 + C::kTileCols <= shape.cols) {
-    turn_tile<C, true>(in, out, shape, row0, col0, tile);
+    transpose_tile<C, true>(in, out, shape, row0, col0, tile);
   } else {
-    turn_tile<C, false>(in, out, shape, row0, col0, tile);
+    transpose_tile<C, false>(in, out, shape, row0, col0, tile);
   }
 }
 

@@ -33,10 +33,10 @@ __device__ __forceinline__ int slide(const float* out, const Shape& shape, std::
 // kWhole: the tile lies within the matrix for every shift of its columns. Pointers are incremented
 // row by row: a multiplication before the first load would delay that load.
 template <class C, bool kWhole>
-__device__ __forceinline__ void turn_aligned_tile(const float* __restrict__ in,
-                                                  float* __restrict__ out, const Shape& shape,
-                                                  std::int64_t row0, std::int64_t col0,
-                                                  float (&tile)[C::kTileRows][C::kTileCols]) {
+__device__ __forceinline__ void transpose_aligned_tile(const float* __restrict__ in,
+                                                       float* __restrict__ out, const Shape& shape,
+                                                       std::int64_t row0, std::int64_t col0,
+                                                       float (&tile)[C::kTileRows][C::kTileCols]) {
   constexpr int kRows = C::kTileRows / C::kThreadsY, kCols = C::kTileCols / C::kThreadsX;
   const int tx = threadIdx.x, ty = threadIdx.y;
   // What exists: rows top <= row < bottom, counted from row0, and columns col < right, from col0.
@@ -104,9 +104,9 @@ __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY, C::kMinBlocks)
 
   if (row0 + 1 >= C::kLine && row0 + C::kTileRows <= shape.rows &&
       col0 + C::kTileCols <= shape.cols) {
-    turn_aligned_tile<C, true>(in, out, shape, row0, col0, tile);
+    transpose_aligned_tile<C, true>(in, out, shape, row0, col0, tile);
   } else {
-    turn_aligned_tile<C, false>(in, out, shape, row0, col0, tile);
+    transpose_aligned_tile<C, false>(in, out, shape, row0, col0, tile);
   }
 }
 

@@ -53,9 +53,7 @@ struct CublasGeam : transpose::Level {
 }  // namespace
 
 Libraries chapter_3_libraries() {
-  return {{"transpose", make_level<CublasGeam>()},
-          {"odd_shapes", make_level<CublasGeam>()},
-          {"narrow", make_level<CublasGeam>()}};
+  return {{"transpose", make_level<CublasGeam>()}, {"odd_shapes", make_level<CublasGeam>()}};
 }
 
 }  // namespace cookbook

@@ -133,9 +133,9 @@ __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY, C::kMinBlocks)
   __shared__ float tile[C::kTileRows][C::kTileCols];  // as in level 6
   if (row0 + 1 >= C::kLine && row0 + C::kTileRows <= shape.rows &&
       col0 + C::kTileCols <= shape.cols) {
-    turn_aligned_tile<C, true>(in, out, shape, row0, col0, tile);
+    transpose_aligned_tile<C, true>(in, out, shape, row0, col0, tile);
   } else {
-    turn_aligned_tile<C, false>(in, out, shape, row0, col0, tile);
+    transpose_aligned_tile<C, false>(in, out, shape, row0, col0, tile);
   }
 }
 

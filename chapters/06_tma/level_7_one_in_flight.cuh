@@ -3,7 +3,8 @@
 // issued.
 #pragma once
 
-#include "chapters/06_tma/level_6_two_consumers.cuh"
+#include "chapters/06_tma/level_4_pipeline.cuh"
+#include "common/device/sync.cuh"
 
 namespace cookbook::gemm {
 
@@ -30,8 +31,16 @@ __device__ __forceinline__ int mma_tile(float (&acc)[kMmaM][kAccumulators], Smem
 
 namespace one_in_flight {
 
+struct Config : DefaultOperands {  // level 6's
+  static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
+  static constexpr int kStages = 4;
+  static constexpr int kConsumers = 2;  // warpgroups, half of the tile's rows each
+  static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
+  static constexpr int kBlocksPerSm = 1;
+  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
+};
+
 using pipeline::Smem;
-using two_consumers::Config;
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)

@@ -72,6 +72,9 @@ class Sweep {
     }
   }
 
+  /// cuBLAS and what has been added.
+  const std::vector<Contender>& contenders() const { return contenders_; }
+
   /// Times all contenders and prints the table. Returns the exit status.
   int report() {
     std::vector<ClockSample> clocks;

@@ -2,7 +2,8 @@
 // Level 7: two blocks, one above the other, need the same columns of B. Each loads half for both.
 #pragma once
 
-#include "chapters/07_swizzle/level_5_grouped.cuh"
+#include "chapters/06_tma/level_8_tma_store.cuh"
+#include "chapters/07_swizzle/tile_order.cuh"
 #include "common/device/cluster.cuh"
 
 namespace cookbook::gemm {

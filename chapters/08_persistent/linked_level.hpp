@@ -8,12 +8,13 @@
 #include <string>
 
 #include "chapters/05_tensor_cores/problem.hpp"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook {
 
 Chapter chapter_6_entry();
 Chapter chapter_8_entry();
+Chapter capstone_gemm_entry();  // library/gemm
 
 namespace gemm {
 

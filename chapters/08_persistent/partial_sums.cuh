@@ -16,35 +16,35 @@ struct PartialSums {
   int* flags = nullptr;   // (block, warp): 1 while sums are ready to be fetched
 };
 
-/// Writes this warp's accumulators to the workspace and sets its flag. `slot`: block * (warps per
-/// block) + warp.
+/// Writes this warp's accumulators to the workspace and sets its flag. warp: block * (warps
+/// per block) + the index in its block.
 template <int kMmaM, int kAccumulators>
 __device__ __forceinline__ void give_sums(const float (&acc)[kMmaM][kAccumulators],
-                                          const PartialSums& partial, int slot) {
+                                          const PartialSums& partial, int warp) {
   constexpr int kPacks = kAccumulators / 4;
   float4* to = reinterpret_cast<float4*>(partial.sums) +
-               std::int64_t{slot} * (kMmaM * kPacks * kWarpSize) + lane_idx();
+               std::int64_t{warp} * (kMmaM * kPacks * kWarpSize) + lane_idx();
 #pragma unroll
   for (int i = 0; i < kMmaM * kPacks; ++i) {
     const float* d = &acc[i / kPacks][i % kPacks * 4];
     to[i * kWarpSize] = make_float4(d[0], d[1], d[2], d[3]);
   }
   __syncwarp();  // all lanes have written before lane 0 releases
-  if (lane_idx() == 0) store_release(&partial.flags[slot], 1);
+  if (lane_idx() == 0) store_release(&partial.flags[warp], 1);
 }
 
 /// Waits for the partial sums of the same warp of another block and adds them.
 template <int kMmaM, int kAccumulators>
 __device__ __forceinline__ void take_sums(float (&acc)[kMmaM][kAccumulators],
-                                          const PartialSums& partial, int slot) {
+                                          const PartialSums& partial, int warp) {
   constexpr int kPacks = kAccumulators / 4;
   if (lane_idx() == 0) {
-    spin_wait_until_equal(&partial.flags[slot], 1);
-    partial.flags[slot] = 0;  // reset for the next launch; no other warp reads it
+    spin_wait_until_equal(&partial.flags[warp], 1);
+    partial.flags[warp] = 0;  // reset for the next launch; no other warp reads it
   }
   __syncwarp();
   const float4* from = reinterpret_cast<const float4*>(partial.sums) +
-                       std::int64_t{slot} * (kMmaM * kPacks * kWarpSize) + lane_idx();
+                       std::int64_t{warp} * (kMmaM * kPacks * kWarpSize) + lane_idx();
 #pragma unroll
   for (int i = 0; i < kMmaM * kPacks; ++i) {
     const float4 sums = __ldcg(&from[i * kWarpSize]);

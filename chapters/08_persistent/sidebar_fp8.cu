@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 #if COOKBOOK_CUDA
 #include "chapters/08_persistent/linked_level.hpp"
 #include "common/bench/bench.hpp"
-#include "common/harness/roofs.hpp"
+#include "common/harness/run/roofs.hpp"
 #endif
 
 namespace cookbook::gemm {
@@ -182,7 +182,7 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
       {"FP8, this kernel", product},
       {"bf16, chapter 6, tma_store (row-major order)",
        prepare_level(chapter_6_entry(), "tma_store", same, wide_at)},
-      {"bf16, chapter 8, any_shape", prepare_level(chapter_8_entry(), "any_shape", same, wide_at)}};
+      {"bf16, library/gemm", prepare_level(capstone_gemm_entry(), "any_shape", same, wide_at)}};
   const auto measured = measure(contenders, {}, nullptr);
   const Roofs roofs = measure_roofs();
   for (std::size_t i = 0; i < measured.size(); ++i) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
-#include "common/harness/arguments.hpp"
-#include "common/harness/check.hpp"
+#include "common/harness/run/arguments.hpp"
+#include "common/harness/verdict/check.hpp"
 #if COOKBOOK_CUDA
 #include "chapters/08_persistent/linked_level.hpp"
 #include "common/bench/bench.hpp"
@@ -142,10 +142,10 @@ int run(const std::vector<Size>& sizes) {
     if (!comparison.ok) status = 1;
   }
 #if COOKBOOK_CUDA
-  const Chapter chapter = chapter_8_entry();
+  const Chapter library = capstone_gemm_entry();
   std::vector<std::function<void(Stream)>> single;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    single.push_back(prepare_level(chapter, "any_shape", plans[i].problem, plans[i].buffers));
+    single.push_back(prepare_level(library, "any_shape", plans[i].problem, plans[i].buffers));
   }
   const std::vector<Contender> contenders{{"one persistent launch", all_at_once},
                                           {"one launch per GEMM (any_shape)", [&](Stream stream) {

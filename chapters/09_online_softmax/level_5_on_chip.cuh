@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 }
 
 template <class C>
-void start_on_chip(const RowPlan<typename C::Client>& plan, Stream stream) {
+void start_on_chip(const RowLaunch<typename C::Client>& plan, Stream stream) {
   const Shape& shape = plan.problem.shape;
   launch(on_chip_rows<C>, {row_grid(shape, C::kRows), dim3(C::kBlock)}, stream, plan.buffers.in,
          plan.buffers.out, shape, C::Client::op(plan));
@@ -87,7 +87,7 @@ void start_on_chip(const RowPlan<typename C::Client>& plan, Stream stream) {
 /// The fewest threads per row, from kThreads upwards, that hold a row in their registers. For rows
 /// without 16-byte boundaries there are fewer kernels, each for a wider range of lengths.
 template <class Client, Access kAccess, int kThreads = 8>
-auto pick_on_chip(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream) {
+StartRows<Client> pick_on_chip(std::int64_t cols) {
   using Config = OnChipConfig<Client, kThreads, kAccess>;
   const std::int64_t in_vectors = cols - cols % Config::kPack;  // the rest is at the edges
   if (in_vectors <= Config::kCapacity) return start_on_chip<Config>;
@@ -100,8 +100,10 @@ auto pick_on_chip(std::int64_t cols) -> void (*)(const RowPlan<Client>&, Stream)
 }
 
 template <class Client>
-struct OnChip : Client::Level {
-  using Plan = RowPlan<Client>;
+struct OnChip : RowLevel<Client> {
+  using typename RowLevel<Client>::Plan;
+  using typename RowLevel<Client>::Problem;
+  using typename RowLevel<Client>::Buffers;
   static constexpr LevelText text{
       .name = "on_chip",
       .changed = "the row stays in registers: one read, 32 elements per thread",
@@ -111,33 +113,25 @@ struct OnChip : Client::Level {
       .cost = "32 registers; one kernel per range of row lengths",
   };
 
-  static Claims claims(const typename Client::Level::Problem& p) {
-    using T = typename Client::T;
-    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
-    return {global_loads("in").coalesced(),
-            global_stores("out").coalesced(),
-            global_loads("in").bytes(pass_bytes<T>(p.shape)),
-            global_loads("in").requests(accesses),
-            global_stores("out").requests(accesses),
-            at_least_previous(0.97, "the same kernel where a row does not fit")};
+  static Claims claims(const Problem& p) {
+    Claims claims = RowLevel<Client>::one_read(p);
+    claims.push_back(at_least_previous(0.97, "the same kernel where a row does not fit"));
+    return claims;
   }
 
-  static Plan prepare(const typename Client::Level::Problem& problem,
-                      const typename Client::Level::Buffers& buffers) {
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
     Plan plan{{problem, buffers}};
     plan.start = pick(Client::access(plan), problem.shape.cols);
     return plan;
   }
 
-  static auto pick(Access access, std::int64_t cols) -> void (*)(const Plan&, Stream) {
+  static StartRows<Client> pick(Access access, std::int64_t cols) {
     switch (access) {
       case Access::vectors: return pick_on_chip<Client, Access::vectors>(cols);
       case Access::peeled: return pick_on_chip<Client, Access::peeled>(cols);
       default: return pick_on_chip<Client, Access::elements>(cols);
     }
   }
-
-  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
 };
 
 }  // namespace cookbook::softmax

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 }
 
 template <class C>
-void start_cluster(const RowPlan<typename C::Client>& plan, Stream stream) {
+void start_cluster(const RowLaunch<typename C::Client>& plan, Stream stream) {
   const Shape& shape = plan.problem.shape;
   const size_t table_bytes =
       plan.cluster * (C::kThreads / kWarpSize) * sizeof(typename C::Op::Partial);
@@ -98,8 +98,10 @@ inline int cluster_for(std::int64_t cols, int capacity) {
 }
 
 template <class Client>
-struct Cluster : Client::Level {
-  using Plan = RowPlan<Client>;
+struct Cluster : RowLevel<Client> {
+  using typename RowLevel<Client>::Plan;
+  using typename RowLevel<Client>::Problem;
+  using typename RowLevel<Client>::Buffers;
   template <bool kAligned>
   using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks per SM
   static constexpr LevelText text{
@@ -113,19 +115,13 @@ struct Cluster : Client::Level {
       .cost = "one cluster barrier per row; Hopper only, other GPUs fall back to level 5",
   };
 
-  static Claims claims(const typename Client::Level::Problem& p) {
-    using T = typename Client::T;
-    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
-    return {global_loads("in").coalesced(),
-            global_stores("out").coalesced(),
-            global_loads("in").bytes(pass_bytes<T>(p.shape)),
-            global_loads("in").requests(accesses),
-            global_stores("out").requests(accesses),
-            at_least_previous(0.96, "the same kernel where a row fits one block")};
+  static Claims claims(const Problem& p) {
+    Claims claims = RowLevel<Client>::one_read(p);
+    claims.push_back(at_least_previous(0.96, "the same kernel where a row fits one block"));
+    return claims;
   }
 
-  static Plan prepare(const typename Client::Level::Problem& problem,
-                      const typename Client::Level::Buffers& buffers) {
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
     Plan plan{OnChip<Client>::prepare(problem, buffers)};
     const int cluster = cluster_for(problem.shape.cols, Config<true>::kCapacity);
     if (cluster == 1 || cluster > kMaxCluster || device_info().cc() < 90) return plan;
@@ -133,8 +129,6 @@ struct Cluster : Client::Level {
     plan.start = Client::aligned(plan) ? start_cluster<Config<true>> : start_cluster<Config<false>>;
     return plan;
   }
-
-  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
 };
 
 }  // namespace cookbook::softmax

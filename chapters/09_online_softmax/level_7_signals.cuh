@@ -21,8 +21,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   using Partial = typename C::Op::Partial;
   constexpr int kWarps = C::kThreads / kWarpSize;
   const int blocks = cluster_size(), rank = cluster_block_rank();
-  auto* heard = dynamic_shared<std::uint64_t>();        // completes when the table is complete
-  auto* table = reinterpret_cast<Partial*>(heard + 1);  // (block of the cluster, warp)
+  auto* table_full = dynamic_shared<std::uint64_t>();        // completes when the table is complete
+  auto* table = reinterpret_cast<Partial*>(table_full + 1);  // (block of the cluster, warp)
 
   const std::int64_t row = blockIdx.x / blocks;
   const int vectors = static_cast<int>(shape.cols) / C::kPack;
@@ -30,9 +30,10 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   const int first = rank * slice + threadIdx.x;               // this thread's first access
   const int left = min(vectors, (rank + 1) * slice) - first;  // accesses up to the end of the slice
   if (threadIdx.x == 0) {
-    mbarrier_init(heard, 1);
+    mbarrier_init(table_full, 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(heard, static_cast<std::uint32_t>(blocks * kWarps * sizeof(Partial)));
+    mbarrier_arrive_expect_tx(table_full,
+                              static_cast<std::uint32_t>(blocks * kWarps * sizeof(Partial)));
   }
   cluster_arrive_relaxed();  // "this block has started"; the wait follows the loads
   in += row * shape.in_pitch + first * C::kPack;
@@ -52,9 +53,9 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   // [quote signals]
   cluster_wait();             // all blocks have started and initialised their barriers
   if (lane_idx() < blocks) {  // lane r writes to block r
-    store_async_cluster(&table[rank * kWarps + warp_idx()], warp, heard, lane_idx());
+    store_async_cluster(&table[rank * kWarps + warp_idx()], warp, table_full, lane_idx());
   }
-  mbarrier_wait_cluster(heard, 0);  // the Partials of all warps of the cluster have arrived
+  mbarrier_wait_cluster(table_full, 0);  // the Partials of all warps of the cluster have arrived
   // [end quote]
   Partial whole;
   for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 }
 
 template <class C>
-void start_signalled(const RowPlan<typename C::Client>& plan, Stream stream) {
+void start_signalled(const RowLaunch<typename C::Client>& plan, Stream stream) {
   const Shape& shape = plan.problem.shape;
   const size_t shared_bytes = sizeof(std::uint64_t) + plan.cluster * (C::kThreads / kWarpSize) *
                                                           sizeof(typename C::Op::Partial);
@@ -84,8 +85,10 @@ void start_signalled(const RowPlan<typename C::Client>& plan, Stream stream) {
 }
 
 template <class Client>
-struct Signals : Client::Level {
-  using Plan = RowPlan<Client>;
+struct Signals : RowLevel<Client> {
+  using typename RowLevel<Client>::Plan;
+  using typename RowLevel<Client>::Problem;
+  using typename RowLevel<Client>::Buffers;
   template <bool kAligned>
   using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks per SM
   static constexpr LevelText text{
@@ -97,27 +100,19 @@ struct Signals : Client::Level {
       .cost = "one mbarrier per block, and bytes to count",
   };
 
-  static Claims claims(const typename Client::Level::Problem& p) {
-    using T = typename Client::T;
-    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
-    return {global_loads("in").coalesced(),
-            global_stores("out").coalesced(),
-            global_loads("in").bytes(pass_bytes<T>(p.shape)),
-            global_loads("in").requests(accesses),
-            global_stores("out").requests(accesses),
-            at_least_previous(0.97, "the same kernel where a row fits one block")};
+  static Claims claims(const Problem& p) {
+    Claims claims = RowLevel<Client>::one_read(p);
+    claims.push_back(at_least_previous(0.97, "the same kernel where a row fits one block"));
+    return claims;
   }
 
-  static Plan prepare(const typename Client::Level::Problem& problem,
-                      const typename Client::Level::Buffers& buffers) {
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
     Plan plan = Cluster<Client>::prepare(problem, buffers);
     if (plan.cluster == 1) return plan;
     plan.start =
         Client::aligned(plan) ? start_signalled<Config<true>> : start_signalled<Config<false>>;
     return plan;
   }
-
-  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
 };
 
 }  // namespace cookbook::softmax

@@ -28,12 +28,12 @@ struct InSharedConfig {
   static_assert(kThreads >= kWarpSize && kBlock % kThreads == 0, "whole warps");
 };
 
-/// Slices of rows that a cluster holds together: 32 KB in pieces of 8 KB, six blocks per SM.
+/// Slices of rows that a cluster holds together: 32 KB in chunks of 8 KB, six blocks per SM.
 template <class Client, bool kPeeled = false>
 using Slice = InSharedConfig<Client, 256, 4, 2, kPeeled>;
 static_assert(Slice<Softmax<float>>::kRowsBytes == 32 * 1024);
 static_assert(Slice<Softmax<float>>::kMinBlocks == 6);
-/// The same for rows beyond 16 such slices: 64 KB in pieces of 16 KB, three blocks per SM.
+/// The same for rows beyond 16 such slices: 64 KB in chunks of 16 KB, three blocks per SM.
 template <class Client, bool kPeeled = false>
 using LongSlice = InSharedConfig<Client, 256, 4, 4, kPeeled>;
 
@@ -48,10 +48,11 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   const int local = threadIdx.x / C::kThreads,
             lane = threadIdx.x % C::kThreads;  // row, thread of it
   char* memory = dynamic_shared<char>();
-  auto* slots = reinterpret_cast<uint4*>(memory) + local * C::kSlice;      // (chunk, access)
-  auto* heard = reinterpret_cast<std::uint64_t*>(memory + C::kRowsBytes);  // the table is complete
-  auto* full = heard + 1 + local * C::kChunks;                             // chunk c has arrived
-  auto* table = reinterpret_cast<Partial*>(heard + 2 + C::kRows * C::kChunks) + local * kWarps;
+  auto* chunks = reinterpret_cast<uint4*>(memory) + local * C::kSlice;  // (chunk, access)
+  auto* table_full =
+      reinterpret_cast<std::uint64_t*>(memory + C::kRowsBytes);  // the table is complete
+  auto* full = table_full + 1 + local * C::kChunks;              // chunk c has arrived
+  auto* table = reinterpret_cast<Partial*>(table_full + 2 + C::kRows * C::kChunks) + local * kWarps;
 
   const std::int64_t row = std::int64_t{blockIdx.x / blocks} * C::kRows + local;
   const int cols = row < shape.rows ? static_cast<int>(shape.cols) : 0;
@@ -69,9 +70,10 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   out += head + first * C::kPack;
   op.skip(head + first * C::kPack);
   if (threadIdx.x == 0 && blocks > 1) {
-    mbarrier_init(heard, 1);
+    mbarrier_init(table_full, 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(heard, static_cast<std::uint32_t>(blocks * kWarps * sizeof(Partial)));
+    mbarrier_arrive_expect_tx(table_full,
+                              static_cast<std::uint32_t>(blocks * kWarps * sizeof(Partial)));
   }
   if (lane == 0) {  // one thread per row starts all of its copies
     for (int c = 0; c < C::kChunks; ++c) mbarrier_init(&full[c], 1);
@@ -80,7 +82,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     for (int c = 0, at = 0; at < count; ++c, at += C::kChunk) {
       const int bytes = 16 * min(count - at, C::kChunk);
       mbarrier_arrive_expect_tx(&full[c], bytes);
-      bulk_load(&slots[at], in + at * C::kPack, bytes, &full[c]);
+      bulk_load(&chunks[at], in + at * C::kPack, bytes, &full[c]);
     }
     // [end quote]
   }
@@ -99,7 +101,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 #pragma unroll
       for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
       const int i = at + v * C::kThreads;
-      if (i < count) load_pack(x[v], reinterpret_cast<const T*>(&slots[i]));
+      if (i < count) load_pack(x[v], reinterpret_cast<const T*>(&chunks[i]));
     }
     mine = op.merge(mine, op.reduce(x));
   }
@@ -108,9 +110,9 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   if (blocks > 1) {
     cluster_wait();             // all blocks have started and initialised their barriers
     if (lane_idx() < blocks) {  // lane r writes to block r
-      store_async_cluster(&table[rank * kWarps + warp_idx()], whole, heard, lane_idx());
+      store_async_cluster(&table[rank * kWarps + warp_idx()], whole, table_full, lane_idx());
     }
-    mbarrier_wait_cluster(heard, 0);  // the Partials of all warps of the cluster have arrived
+    mbarrier_wait_cluster(table_full, 0);  // the Partials of all warps of the cluster have arrived
   } else if constexpr (kWarps > 1) {
     if (lane_idx() == 0) store_vector(&table[warp_idx() % kWarps], whole);
     __syncthreads();  // every warp's Partial is in the table
@@ -130,7 +132,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
       const int i = at + v * C::kThreads;
       if (i < count) {
         float x[C::kPack];
-        load_pack(x, reinterpret_cast<const T*>(&slots[i]));
+        load_pack(x, reinterpret_cast<const T*>(&chunks[i]));
         op.template finish_anew<C::kPeeled>(x, whole, scale, i * C::kPack);
         store_pack(out + i * C::kPack, x);
       }
@@ -140,7 +142,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 }
 
 template <class C>
-void start_in_shared(const RowPlan<typename C::Client>& plan, Stream stream) {
+void start_in_shared(const RowLaunch<typename C::Client>& plan, Stream stream) {
   const Shape& shape = plan.problem.shape;
   const size_t barriers = (2 + C::kRows * C::kChunks) * sizeof(std::uint64_t);
   const size_t table_bytes =
@@ -153,8 +155,10 @@ void start_in_shared(const RowPlan<typename C::Client>& plan, Stream stream) {
 }
 
 template <class Client>
-struct InShared : Client::Level {
-  using Plan = RowPlan<Client>;
+struct InShared : RowLevel<Client> {
+  using typename RowLevel<Client>::Plan;
+  using typename RowLevel<Client>::Problem;
+  using typename RowLevel<Client>::Buffers;
   template <int kThreads, bool kPeeled>
   using Row = InSharedConfig<Client, kThreads, 3, 4, kPeeled>;
   static constexpr LevelText text{
@@ -170,15 +174,11 @@ struct InShared : Client::Level {
           "different elements, it falls back to level 7",
   };
 
-  static Claims claims(const typename Client::Level::Problem& p) {
-    using T = typename Client::T;
-    return {
-        tma_loads("in").bytes(pass_bytes<T>(p.shape)),
-        global_stores("out").coalesced(),
-        global_stores("out").requests(static_cast<double>(p.shape.elements()) / kPackOf<T> / 32),
-        shared_loads().conflict_free(),
-        faster_than_previous(1.02),
-        fraction_of_roof(0.95)};
+  static Claims claims(const Problem& p) {
+    Claims claims = RowLevel<Client>::one_bulk_read(p);
+    claims.push_back(faster_than_previous(1.02));
+    claims.push_back(fraction_of_roof(0.95));
+    return claims;
   }
 
   /// The fewest threads per row that hold it; a cluster holds longer rows in slices.
@@ -199,9 +199,6 @@ struct InShared : Client::Level {
       plan.start = start_in_shared<Row<128, kPeeled>>;
     } else if (cols <= Row<256, kPeeled>::kCapacity) {
       plan.start = start_in_shared<Row<256, kPeeled>>;
-    } else if (medium_slices_pay<kPeeled>(cols)) {
-      plan.cluster = static_cast<int>(ceil_div(cols, std::int64_t{Row<256, kPeeled>::kCapacity}));
-      plan.start = start_in_shared<Row<256, kPeeled>>;
     } else if (cols <= kMaxCluster * Slice<Client>::kCapacity) {
       // As many blocks as the row needs: the more rows are in flight.
       plan.cluster = static_cast<int>(ceil_div(cols, std::int64_t{Slice<Client>::kCapacity}));
@@ -210,15 +207,6 @@ struct InShared : Client::Level {
       plan.cluster = kMaxCluster;
       plan.start = start_in_shared<LongSlice<Client, kPeeled>>;
     }
-  }
-
-  /// Long bf16 softmax rows that 32 KB slices would cut into nine to 13: clusters of six to nine
-  /// blocks of 48 KB leave fewer SMs idle. So do two of them where three of 32 KB are not full.
-  template <bool kPeeled>
-  static bool medium_slices_pay(std::int64_t cols) {
-    return Client::kExponentials && sizeof(typename Client::T) == 2 && !kPeeled &&
-           (two_medium_slices_pay(cols) ||
-            (cols > 8 * Slice<Client>::kCapacity && cols <= 13 * Slice<Client>::kCapacity));
   }
 
   /// Whether bulk copies can load these rows: long enough for one copy to pay, and not too long.
@@ -230,14 +218,11 @@ struct InShared : Client::Level {
            cols >= kShortest && cols <= kLongest;
   }
 
-  static Plan prepare(const typename Client::Level::Problem& problem,
-                      const typename Client::Level::Buffers& buffers) {
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
     Plan plan = Signals<Client>::prepare(problem, buffers);
     if (reaches(plan)) pick(plan);
     return plan;
   }
-
-  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
 };
 
 }  // namespace cookbook::softmax

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// RMSNorm of many rows: blocks stay, and a counter gives them the rows in order. A block loads its
-// weights once, and the next rows while it finishes this one.
+// RMSNorm of many rows: persistent blocks, to which a counter gives the rows in order. A block
+// loads its weights once, and the next rows while it finishes this one.
 #pragma once
 
-#include <memory>
-
-#include "chapters/09_online_softmax/level_10_packed_rows.cuh"
+#include "chapters/09_online_softmax/level_5_on_chip.cuh"
 #include "common/device/sync.cuh"
+#include "common/device/tma.cuh"
 
 namespace cookbook::softmax {
 
@@ -165,77 +164,70 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   }
 }
 
+template <class C>
+void start_in_order(const RowLaunch<typename C::Client>& plan, Stream stream) {
+  const size_t barriers = C::kRows * C::kStages * sizeof(std::uint64_t);
+  launch(rows_in_order<C>,
+         {dim3(static_cast<unsigned>(plan.resident)), dim3(C::kBlock), C::kStagesBytes + barriers},
+         stream, plan.buffers.in, plan.buffers.out, plan.problem.shape, C::Client::op(plan),
+         plan.counter->template as<RowCounter>());
+}
+
+/// A counter in device memory, for one launch after another.
+inline std::shared_ptr<DeviceMemory> row_counter() {
+  auto counter = std::make_shared<DeviceMemory>(sizeof(RowCounter), "row counter");
+  counter->fill(0);
+  return counter;
+}
+
 template <class Client>
-struct RowsInOrder : Client::Level {
-  struct Plan : RowPlan<Client> {
-    std::shared_ptr<DeviceMemory> counter = nullptr;
-    int blocks_per_launch = 0;  // at most; 0: as many as fit on the GPU
-    std::int64_t clusters = 0;  // of the launch, in the next level
-    void (*start_in_order)(const Plan&, Stream) = nullptr;
-  };
+struct RowsInOrder : RowLevel<Client> {
+  using typename RowLevel<Client>::Plan;
+  using typename RowLevel<Client>::Problem;
+  using typename RowLevel<Client>::Buffers;
   static constexpr LevelText text{
       .name = "rows_in_order",
       .changed =
-          "many rows: blocks stay, with their weights in registers, and take the next row from a "
-          "counter",
+          "persistent blocks, with their weights in registers, take the next row from a counter",
       .expect =
           "the next rows are always on their way, and no block waits for weights after its row. "
-          "The "
-          "counter keeps the rows in flight in one window of memory. Others: the level before",
+          "The counter keeps the rows in flight in one window of memory",
       .cost = "an atomic operation per 16 KB, and 8 bytes of memory that hold it",
   };
 
-  static Claims claims(const typename Client::Level::Problem& p) {
-    Claims claims = mechanism(chosen_claims<Client>(p));
+  static Claims claims(const Problem& p) {
+    Claims claims = RowLevel<Client>::one_bulk_read(p);
     claims.push_back(faster_than_previous(1.02));
     claims.push_back(fraction_of_roof(0.94));
     return claims;
   }
 
-  template <class C>
-  static void start_with(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    const std::int64_t fit = std::int64_t{device_info().sm_count} * C::kMinBlocks;
-    const std::int64_t most = plan.blocks_per_launch ? plan.blocks_per_launch : fit;
-    const std::int64_t needed = ceil_div(shape.rows, std::int64_t{C::kRows});
-    const auto blocks = static_cast<unsigned>(std::min(needed, most));
-    const size_t barriers = C::kRows * C::kStages * sizeof(std::uint64_t);
-    launch(rows_in_order<C>, {dim3(blocks), dim3(C::kBlock), C::kStagesBytes + barriers}, stream,
-           plan.buffers.in, plan.buffers.out, shape, Client::op(plan),
-           plan.counter->template as<RowCounter>());
-  }
-
-  /// The fewest threads with at most four accesses each, or 512. More accesses per thread were
-  /// measured to be slower.
+  /// Plans the kernel with at most `most` blocks; 0: as many as fit on the GPU. The fewest threads
+  /// per row with at most four accesses each, or 512: more were measured to be slower.
   template <int kThreads = 32>
-  static auto pick(std::int64_t cols) -> void (*)(const Plan&, Stream) {
+  static void plan_in_order(Plan& plan, std::int64_t most = 0) {
     using C = InOrderConfig<Client, kThreads>;
+    const Shape& shape = plan.problem.shape;
     if constexpr (kThreads < 512) {
-      if (cols > kThreads * 4 * C::kPack) return pick<kThreads * 2>(cols);
+      if (shape.cols > kThreads * 4 * C::kPack) return plan_in_order<kThreads * 2>(plan, most);
     }
-    return start_with<C>;
+    if (most == 0) most = std::int64_t{device_info().sm_count} * C::kMinBlocks;
+    plan.resident = std::min(ceil_div(shape.rows, std::int64_t{C::kRows}), most);
+    plan.counter = row_counter();
+    plan.start = start_in_order<C>;
   }
 
-  /// Plans this level's kernel, for rows of up to 16,384 elements with 16-byte accesses.
-  static void plan_in_order(Plan& plan) {
-    plan.start_in_order = pick(plan.problem.shape.cols);
-    add_counter(plan);
+  /// Whether persistent kernels support these rows: bulk copies, and shared memory for stages.
+  static bool reaches(const Plan& plan, std::int64_t longest = 16384) {
+    return device_info().cc() >= 90 && device_info().smem_per_block_bytes >= 200 * 1024 &&
+           Client::aligned(plan) && plan.problem.shape.elements() > 0 &&
+           plan.problem.shape.cols <= longest;
   }
 
-  static void add_counter(Plan& plan) {
-    plan.counter = std::make_shared<DeviceMemory>(sizeof(RowCounter), "row counter");
-    plan.counter->fill(0);
-  }
-
-  static Plan prepare(const typename Client::Level::Problem& problem,
-                      const typename Client::Level::Buffers& buffers) {
-    Plan plan{PackedRows<Client>::prepare(problem, buffers)};
-    if (rows_in_order_pay(row_case<Client>(plan))) plan_in_order(plan);
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    Plan plan = OnChip<Client>::prepare(problem, buffers);
+    if (reaches(plan)) plan_in_order(plan);
     return plan;
-  }
-
-  static void run(const Plan& plan, Stream stream) {
-    plan.start_in_order ? plan.start_in_order(plan, stream) : plan.start(plan, stream);
   }
 };
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// RMSNorm of long rows: a cluster stays for many rows, which it takes in order. Each of its blocks
-// loads its slice of the weights once, and the next rows while it finishes this one. The kernel is
-// softmax's last, too.
+// RMSNorm of long rows: a persistent cluster takes many rows, in order. Each of its blocks loads
+// its slice of the weights once, and the next rows while it finishes this one.
 #pragma once
 
 #include <algorithm>
 
+#include "chapters/09_online_softmax/level_8_in_shared.cuh"
 #include "chapters/09_online_softmax/rms_level_1_rows_in_order.cuh"
 
 namespace cookbook::softmax {
 
 template <class ClientValue, int kThreadsValue, int kThreadsPerSm = 512>
-struct StayingConfig {
+struct PersistentConfig {
   using Client = ClientValue;
   using T = typename Client::T;
   using Op = typename Client::Op;
@@ -35,8 +35,8 @@ struct StayingConfig {
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
-    staying_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out, Shape shape,
-                 typename C::Op op, RowCounter* counter) {
+    persistent_rows(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
+                    Shape shape, typename C::Op op, RowCounter* counter) {
   using Partial = typename C::Op::Partial;
   using Message = typename C::Message;
   constexpr int kWarps = C::kThreads / kWarpSize;
@@ -154,7 +154,7 @@ int clusters_at_once([[maybe_unused]] void (*kernel)(P...), const LaunchConfig& 
 }
 
 template <class C>
-LaunchConfig staying_launch(int cluster, std::int64_t clusters) {
+LaunchConfig persistent_launch(int cluster, std::int64_t clusters) {
   const size_t barriers = (C::kStages + 2) * sizeof(std::uint64_t);
   const size_t tables = 2 * cluster * sizeof(typename C::Message) +
                         2 * C::kThreads / kWarpSize * sizeof(typename C::Op::Partial) +
@@ -164,68 +164,66 @@ LaunchConfig staying_launch(int cluster, std::int64_t clusters) {
 }
 
 template <class C>
-void start_staying(const typename RowsInOrder<typename C::Client>::Plan& plan, Stream stream) {
-  launch(staying_rows<C>, staying_launch<C>(plan.cluster, plan.clusters), stream, plan.buffers.in,
-         plan.buffers.out, plan.problem.shape, C::Client::op(plan),
+void start_persistent(const RowLaunch<typename C::Client>& plan, Stream stream) {
+  launch(persistent_rows<C>, persistent_launch<C>(plan.cluster, plan.resident), stream,
+         plan.buffers.in, plan.buffers.out, plan.problem.shape, C::Client::op(plan),
          plan.counter->template as<RowCounter>());
 }
 
+/// Plans a cluster for `rows` rows; 0: as many clusters as fit on the GPU. The smallest cluster
+/// that holds a row, of two blocks or more: a power of two, or as many as it needs.
+template <class C>
+void plan_persistent(RowLaunch<typename C::Client>& plan, std::int64_t rows,
+                     bool power_of_two = true) {
+  const Shape& shape = plan.problem.shape;
+  plan.cluster = power_of_two ? cluster_for(shape.cols, C::kCapacity)
+                              : static_cast<int>(ceil_div(shape.cols, std::int64_t{C::kCapacity}));
+  plan.resident = ceil_div(shape.rows, std::max<std::int64_t>(rows, 1));
+  if (rows == 0) {
+    const std::int64_t fit =
+        clusters_at_once(persistent_rows<C>, persistent_launch<C>(plan.cluster, 1), C::kMinBlocks);
+    plan.resident = std::min(plan.resident, fit);
+  }
+  plan.counter = row_counter();
+  plan.start = start_persistent<C>;
+}
+
 template <class Client>
-struct HeldWeights : Client::Level {
-  using Plan = typename RowsInOrder<Client>::Plan;
-  template <int kThreads>
-  using Config = StayingConfig<Client, kThreads>;
+struct HeldWeights : RowLevel<Client> {
+  using typename RowLevel<Client>::Plan;
+  using typename RowLevel<Client>::Problem;
+  using typename RowLevel<Client>::Buffers;
+  /// Two blocks per SM, if they hold a row: while one waits for the rest of its cluster, the other
+  /// works.
+  using Config = PersistentConfig<Client, 256>;
+  using LongConfig = PersistentConfig<Client, 512>;
   static constexpr LevelText text{
       .name = "held_weights",
       .changed =
-          "long rows: a cluster stays for many rows, and its weights stay in registers. The number "
-          "of its next row comes with the first block's Partial",
+          "a persistent cluster takes many rows, and its weights stay in registers. The number of "
+          "its next row comes with the first block's Partial",
       .expect =
           "256k columns of fp32 are 1 MB of weights, which every row read from L2 again, after its "
-          "last element had arrived: now once per cluster. The counter keeps the clusters in step. "
-          "Up to 16,384 columns: the level before",
+          "last element had arrived: now once per cluster. The counter keeps the clusters in step",
       .cost = "registers for the weights; vectors only",
   };
 
-  static Claims claims(const typename Client::Level::Problem& p) {
-    Claims claims = mechanism(chosen_claims<Client>(p));
-    claims.push_back(at_least_previous(0.98, "the same kernel for shorter rows"));
+  static Claims claims(const Problem& p) {
+    Claims claims = RowLevel<Client>::one_bulk_read(p);
+    claims.push_back(faster_than_previous(1.02));
     return claims;
   }
 
-  /// A cluster for `rows` rows; 0: as many clusters as fit on the GPU. Two blocks per SM, if they
-  /// reach: while one waits for the rest of its cluster, the other works.
-  static void stay(Plan& plan, std::int64_t rows) {
-    if (plan.problem.shape.cols <= kMaxCluster * Config<256>::kCapacity) {
-      stay_with<Config<256>>(plan, rows);
-    } else {
-      stay_with<Config<512>>(plan, rows);
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    Plan plan = InShared<Client>::prepare(problem, buffers);
+    const bool in_block = problem.shape.cols <= Config::kCapacity;
+    if (in_block || !RowsInOrder<Client>::reaches(plan, kMaxCluster * LongConfig::kCapacity)) {
+      return plan;
     }
-  }
-
-  /// The smallest cluster that holds a row: a power of two, or as many blocks as it needs.
-  template <class C>
-  static void stay_with(Plan& plan, std::int64_t rows, bool power_of_two = true) {
-    const Shape& shape = plan.problem.shape;
-    plan.cluster = power_of_two
-                       ? cluster_for(shape.cols, C::kCapacity)
-                       : static_cast<int>(ceil_div(shape.cols, std::int64_t{C::kCapacity}));
-    const std::int64_t needed = ceil_div(shape.rows, std::max<std::int64_t>(rows, 1));
-    const std::int64_t fit =
-        clusters_at_once(staying_rows<C>, staying_launch<C>(plan.cluster, 1), C::kMinBlocks);
-    plan.clusters = rows == 0 ? std::min(needed, fit) : needed;
-    RowsInOrder<Client>::add_counter(plan);
-    plan.start_in_order = start_staying<C>;
-  }
-
-  static Plan prepare(const typename Client::Level::Problem& problem,
-                      const typename Client::Level::Buffers& buffers) {
-    Plan plan = RowsInOrder<Client>::prepare(problem, buffers);
-    if (held_weights_pay(row_case<Client>(plan))) stay(plan, 0);
+    problem.shape.cols <= kMaxCluster* Config::kCapacity ? plan_persistent<Config>(plan, 0)
+                                                         : plan_persistent<LongConfig>(plan, 0);
     return plan;
   }
-
-  static void run(const Plan& plan, Stream stream) { RowsInOrder<Client>::run(plan, stream); }
 };
 
 }  // namespace cookbook::softmax

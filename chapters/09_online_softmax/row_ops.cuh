@@ -20,7 +20,8 @@
 //   };
 #pragma once
 
-#include "chapters/09_online_softmax/choose.hpp"
+#include <memory>
+
 #include "chapters/09_online_softmax/level_4_vectorised.cuh"
 #include "chapters/09_online_softmax/partial.cuh"
 #include "chapters/09_online_softmax/problem.hpp"
@@ -132,6 +133,10 @@ struct RmsNormOp {
   }
 };
 
+/// How a kernel accesses rows: all of it 16 bytes at a time; peeled, which is 16 bytes at a time
+/// between a row's boundaries and single elements before and after; or in single elements.
+enum class Access { vectors, peeled, elements };
+
 /// Whether `address` may be accessed 16 bytes at a time.
 inline bool on_boundary(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
@@ -238,18 +243,48 @@ struct RmsNorm {
   }
 };
 
-/// What prepare() of levels 5 to 8 decides: the compiled kernel and its launch configuration.
+/// What prepare() decides from level 5 on: the compiled kernel and its launch configuration.
 template <class Client>
-struct RowPlan : Client::Level::Plan {
-  void (*start)(const RowPlan&, Stream) = nullptr;
-  int cluster = 1;  // blocks that hold one row together
-  int batch = 1;    // rows that a block (or cluster) computes one after the other
+struct RowLaunch : Client::Level::Plan {
+  void (*start)(const RowLaunch&, Stream) = nullptr;
+  int cluster = 1;            // blocks that hold one row together
+  int batch = 1;              // rows that a block (or cluster) computes one after the other
+  std::int64_t resident = 0;  // blocks (or clusters) of a persistent kernel
+  std::shared_ptr<DeviceMemory> counter = nullptr;  // of rows, which they share
 };
+template <class Client>
+using StartRows = void (*)(const RowLaunch<Client>&, Stream);
 
 template <class Client>
-void start_any_length(const RowPlan<Client>& plan, Stream stream) {
+void start_any_length(const RowLaunch<Client>& plan, Stream stream) {
   Client::any_length(plan, stream);
 }
+
+/// What levels of row kernels inherit.
+template <class Client>
+struct RowLevel : Client::Level {
+  using Plan = RowLaunch<Client>;
+  using Problem = typename Client::Level::Problem;
+  using Buffers = typename Client::Level::Buffers;
+
+  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
+
+  /// Of a kernel that reads a row once: coalesced, with 16-byte accesses.
+  static Claims one_read(const Problem& p) {
+    using T = typename Client::T;
+    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
+    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
+            global_loads("in").bytes(pass_bytes<T>(p.shape)), global_loads("in").requests(accesses),
+            global_stores("out").requests(accesses)};
+  }
+  /// The same where bulk copies load it into shared memory.
+  static Claims one_bulk_read(const Problem& p) {
+    using T = typename Client::T;
+    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
+    return {tma_loads("in").bytes(pass_bytes<T>(p.shape)), global_stores("out").coalesced(),
+            global_stores("out").requests(accesses), shared_loads().conflict_free()};
+  }
+};
 
 /// Copies by cp.async: the SIMT backend counts them with the other asynchronous ones.
 inline Accesses async_loads(std::string buffer) { return tma_loads(std::move(buffer)); }

@@ -14,8 +14,8 @@
 #include "chapters/09_online_softmax/level_8_in_shared.cuh"
 #include "chapters/09_online_softmax/sidebar_prefetched.cuh"
 #include "common/bench/bench.hpp"
-#include "common/harness/arguments.hpp"
-#include "common/harness/check.hpp"
+#include "common/harness/run/arguments.hpp"
+#include "common/harness/verdict/check.hpp"
 
 namespace cookbook::softmax {
 namespace {
@@ -27,10 +27,10 @@ struct Candidate {
   bool once = false;  // a row must fit into one block
   int waves = 0;      // 0: no loop over rows
   int (*batch)(const Shape&, int cluster, int waves) = nullptr;
-  void (*start)(const RowPlan<Softmax<T>>&, Stream) = nullptr;
+  void (*start)(const RowLaunch<Softmax<T>>&, Stream) = nullptr;
 
   /// How this candidate runs a problem; false if it cannot, or would leave most lanes idle.
-  bool plan(RowPlan<Softmax<T>>& plan) const {
+  bool plan(RowLaunch<Softmax<T>>& plan) const {
     const Shape& shape = plan.problem.shape;
     plan.cluster = cluster_for(shape.cols, capacity);
     if (plan.cluster > (once ? 1 : kMaxCluster) || 2 * shape.cols <= capacity) return false;
@@ -141,7 +141,7 @@ LevelEntry as_level(const Candidate<T>& candidate) {
   LevelEntry level = make_level<Prefetched<Softmax<T>>>();
   level.name = candidate.name;
   level.prepare = [candidate](const AnyProblem& problem, const DevicePointers& at) {
-    RowPlan<Softmax<T>> plan{
+    RowLaunch<Softmax<T>> plan{
         {*static_cast<const Problem<T>*>(problem.get()), Buffers<T>::bind(at)}};
     if (!candidate.plan(plan)) throw std::invalid_argument("does not fit");
     return std::function<void(Stream)>([plan](Stream stream) { plan.start(plan, stream); });

@@ -45,9 +45,9 @@ struct Exponential : OnChip<Softmax<float, Exp>> {
   }
 
   using Client = Softmax<float, Exp>;
-  static RowPlan<Client> prepare(const Problem<float>& problem, const Buffers<float>& buffers) {
+  static RowLaunch<Client> prepare(const Problem<float>& problem, const Buffers<float>& buffers) {
     using Config = OnChipConfig<Client, 128, Access::vectors>;
-    RowPlan<Client> plan{{problem, buffers}};
+    RowLaunch<Client> plan{{problem, buffers}};
     if (!Client::aligned(plan) || problem.shape.cols > Config::kCapacity) {
       throw std::invalid_argument("one kernel: rows on 16-byte boundaries, up to 4,096 columns");
     }

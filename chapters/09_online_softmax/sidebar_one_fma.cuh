@@ -62,9 +62,9 @@ struct OneFmaSoftmax : Softmax<Element> {
 };
 
 template <class T>
-struct OneFma : Level<T> {
+struct OneFma : RowLevel<OneFmaSoftmax<T>> {
   using Client = OneFmaSoftmax<T>;
-  using Plan = RowPlan<Client>;
+  using Plan = RowLaunch<Client>;
   static constexpr LevelText text{
       .name = "one_fma",
       .changed = "e^(x - m) is one FMA and one ex2: the FMA multiplies by log2 e and subtracts",
@@ -75,11 +75,10 @@ struct OneFma : Level<T> {
   };
 
   static Claims claims(const Problem<T>& p) {
-    return {
-        tma_loads("in").bytes(pass_bytes<T>(p.shape)), global_stores("out").coalesced(),
-        global_stores("out").requests(static_cast<double>(p.shape.elements()) / kPackOf<T> / 32),
-        shared_loads().conflict_free(),
-        at_least_previous(0.95, "both exponentials were hidden under the copy already")};
+    Claims claims = RowLevel<Client>::one_bulk_read(p);
+    claims.push_back(
+        at_least_previous(0.95, "both exponentials were hidden under the copy already"));
+    return claims;
   }
 
   static Plan prepare(const Problem<T>& problem, const Buffers<T>& buffers) {
@@ -88,8 +87,6 @@ struct OneFma : Level<T> {
     if (InShared<Client>::reaches(plan)) InShared<Client>::pick(plan);
     return plan;
   }
-
-  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
 };
 
 }  // namespace cookbook::softmax

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   constexpr int kLanes = C::kThreads < kWarpSize ? C::kThreads : kWarpSize;
   constexpr int kWarps = C::kThreads / kLanes;
   char* memory = dynamic_shared<char>();
-  uint4* slots = reinterpret_cast<uint4*>(memory) + threadIdx.x;  // (stage, access) of this thread
+  uint4* stages = reinterpret_cast<uint4*>(memory) + threadIdx.x;  // (stage, access) of this thread
   auto* tables = reinterpret_cast<Partial*>(memory + C::kStages * C::kStageBytes);
 
   const int blocks = cluster_size(), rank = cluster_block_rank();
@@ -51,11 +51,11 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   // Every thread loads what it uses itself, so its own wait is enough: no barrier.
   const auto fetch = [&](int step) {
     const bool is_row = step < batch && row0 + std::int64_t{step} * C::kRows < shape.rows;
-    uint4* slot = slots + step % C::kStages * C::kVectors * C::kBlock;
+    uint4* stage = stages + step % C::kStages * C::kVectors * C::kBlock;
 #pragma unroll
     for (int v = 0; v < C::kVectors; ++v) {
       if (v * C::kThreads < (is_row ? left : 0)) {
-        cp_async<16>(slot + v * C::kBlock, in + v * C::kThreads * C::kPack);
+        cp_async<16>(stage + v * C::kBlock, in + v * C::kThreads * C::kPack);
       }
     }
     cp_async_commit();  // even an empty group: it keeps the count right
@@ -71,13 +71,13 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
     const int row_left = row < shape.rows ? left : 0;
     cp_async_wait<C::kStages - 1>();  // this thread's part of the row has arrived
     float x[C::kVectors][C::kPack];   // (accesses, elements) per thread
-    const uint4* slot = slots + step % C::kStages * C::kVectors * C::kBlock;
+    const uint4* stage = stages + step % C::kStages * C::kVectors * C::kBlock;
 #pragma unroll
     for (int v = 0; v < C::kVectors; ++v) {
 #pragma unroll
       for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
       if (v * C::kThreads < row_left) {
-        load_pack(x[v], reinterpret_cast<const T*>(slot + v * C::kBlock));
+        load_pack(x[v], reinterpret_cast<const T*>(stage + v * C::kBlock));
       }
     }
     fetch(step + C::kStages);  // into the stage just read
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 }
 
 template <class C>
-void start_prefetched(const RowPlan<typename C::Client>& plan, Stream stream) {
+void start_prefetched(const RowLaunch<typename C::Client>& plan, Stream stream) {
   const Shape& shape = plan.problem.shape;
   const size_t tables_bytes =
       2 * plan.cluster * (C::kBlock / kWarpSize) * sizeof(typename C::Op::Partial);
@@ -137,8 +137,10 @@ int rows_per_block(const Shape& shape, int cluster, int waves) {
 }
 
 template <class Client>
-struct Prefetched : Client::Level {
-  using Plan = RowPlan<Client>;
+struct Prefetched : RowLevel<Client> {
+  using typename RowLevel<Client>::Plan;
+  using typename RowLevel<Client>::Problem;
+  using typename RowLevel<Client>::Buffers;
   static constexpr int kWaves = 4;  // enough that SMs which finish early get more blocks
   static constexpr LevelText text{
       .name = "prefetched",
@@ -149,7 +151,7 @@ struct Prefetched : Client::Level {
       .cost = "128 KB of shared memory per SM; 16-byte boundaries",
   };
 
-  static Claims claims(const typename Client::Level::Problem& p) {
+  static Claims claims(const Problem& p) {
     using T = typename Client::T;
     const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
     return {async_loads("in").coalesced(),
@@ -173,16 +175,13 @@ struct Prefetched : Client::Level {
     plan.start = start_prefetched<Config>;
   }
 
-  static Plan prepare(const typename Client::Level::Problem& problem,
-                      const typename Client::Level::Buffers& buffers) {
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
     Plan plan{Cluster<Client>::prepare(problem, buffers)};
     const int cluster = cluster_for(problem.shape.cols, 512 * kElementsPerThread);
     const int largest = device_info().cc() >= 90 ? kMaxCluster : 1;
     if (Client::aligned(plan) && cluster <= largest) choose<8>(plan);
     return plan;
   }
-
-  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
 };
 
 }  // namespace cookbook::softmax

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Example 3, the bf16 GEMM: the full space over chapter 8's last kernel: tile, stages, cluster,
-// schedule, raster order, and whether the last wave is cut into k-blocks (stream-K).
+// Example 3, the bf16 GEMM: the full space over the library's kernel for tiles of any shape: tile,
+// stages, cluster, schedule, raster order, and whether the last wave is cut into k-blocks
+// (stream-K).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
-#include "chapters/08_persistent/level_6_any_shape.cuh"
 #include "chapters/11_autotuning/tuner/space.hpp"
+#include "library/gemm/stream_k_tiles.cuh"
 
 namespace cookbook::gemm::tuned {
 
@@ -84,7 +85,7 @@ struct Tuned : LevelT<bf16> {
         p, at, C::kShare ? work.tiles() % clusters : 0, C::kGroup);
   }
   static void run(const Plan& plan, Stream stream) {
-    if (!launched_plain(plan.tma, stream)) plan.launch_product(plan, stream);
+    if (!launched_plain(plan.tma, stream)) plan.start(plan, stream);
   }
 };
 

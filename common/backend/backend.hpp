@@ -11,11 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/backend/fault.hpp"
+
 #if defined(COOKBOOK_CUDA)
 #include <cuda_runtime_api.h>
 #else
+#include "common/backend/simt/language/kernel_call.hpp"
 #include "common/backend/simt/language/vector_types.hpp"
-#include "common/backend/simt/runtime/launch.hpp"
 #endif
 
 namespace cookbook {
@@ -44,9 +46,10 @@ struct LaunchConfig {
 };
 
 /// A launch that the device rejects; the message gives the limit and the number requested.
-class LaunchError : public std::runtime_error {
+class LaunchError : public FaultError {
  public:
-  using std::runtime_error::runtime_error;
+  explicit LaunchError(const std::string& message, Fault fault = Fault::launch_refused)
+      : FaultError(fault, message) {}
 };
 
 /// Global memory, with guard bands of at least kGuardBytes on both sides. The bands hold NaNs that

@@ -14,7 +14,7 @@
 
 #include "common/bench/flush.hpp"
 #include "common/bench/nvml.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/report/statistics.hpp"
 
 namespace cookbook {
 namespace {
@@ -120,7 +120,7 @@ std::vector<Measurement> measure(const std::vector<Contender>& contenders,
       guarded(c, [&] {
         for (int attempt = 0; attempt < 3; ++attempt) {
           results[c].cold_us.back() = sample(c, 0, 1);
-          const auto now = sample_clocks();
+          const auto now = options.clocks ? sample_clocks() : std::nullopt;
           if (now && clocks && attempt == 0 && round % 4 == 0) {
             clocks->push_back(*now);
             clocks->back().seconds = seconds_since(start);

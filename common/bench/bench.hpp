@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/harness/result.hpp"
+#include "common/harness/report/result.hpp"
 
 namespace cookbook {
 
@@ -30,6 +30,7 @@ struct BenchOptions {
   double seconds = 2.5;            ///< stop after this long, once min_rounds are done
   double relative_spread = 0.005;  ///< stop when every contender's median is known this well
   bool hot = true;                 ///< hot timings as well; nothing heats a GPU like them
+  bool clocks = true;              ///< read the clock after each sample; false: many short ones
   std::function<void(const std::string&)> progress;
 };
 

@@ -29,7 +29,7 @@ __device__ __forceinline__ T* dynamic_shared() {
 #endif
 
 #else
-#include "common/backend/simt/language/language.hpp"
+#include "common/backend/simt/language/intrinsics.hpp"
 #endif
 
 namespace cookbook {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The book's kernels as shared libraries with a C interface (capi.hpp of a chapter), built here and called
+"""The book's kernels as shared libraries with a C interface (capi.hpp), built here and called
 from Python."""
 import ctypes
 import hashlib
@@ -14,7 +14,8 @@ from cookbook_plots import book
 
 ROOT = book.ROOT
 FOLDER = ROOT / "build/compare"
-CHAPTERS = {"gemm": "08_persistent", "softmax": "09_online_softmax", "attention": "10_flash_attention"}
+FOLDERS = {"gemm": "library/gemm", "rows": "library/rows", "transpose": "library/transpose",
+           "attention": "chapters/10_flash_attention"}
 
 
 class GemmProblem(ctypes.Structure):
@@ -24,11 +25,17 @@ class GemmProblem(ctypes.Structure):
         ("a_transposed", ctypes.c_int), ("b_transposed", ctypes.c_int)]
 
 
-class SoftmaxProblem(ctypes.Structure):
-    """cookbook_softmax_problem; dtype: 0 bf16, 2 fp32."""
+class RowsProblem(ctypes.Structure):
+    """cookbook_rows_problem: softmax, with a weight RMSNorm; dtype: 0 bf16, 2 fp32."""
 
     _fields_ = [(name, ctypes.c_longlong) for name in ("rows", "cols", "in_pitch", "out_pitch")] + [
         ("dtype", ctypes.c_int)]
+
+
+class TransposeProblem(ctypes.Structure):
+    """cookbook_transpose_problem: fp32; pitches of 0 are dense."""
+
+    _fields_ = [(name, ctypes.c_longlong) for name in ("rows", "cols", "in_pitch", "out_pitch")]
 
 
 class AttentionProblem(ctypes.Structure):
@@ -38,13 +45,13 @@ class AttentionProblem(ctypes.Structure):
                 ("batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim", "causal", "dtype")]
 
 
-POINTERS = {"gemm": 3, "softmax": 2, "attention": 5}
+POINTERS = {"gemm": 3, "rows": 3, "transpose": 2, "attention": 5}
 
 
 def sources(name):
     """What is compiled into lib<name>."""
-    backend, chapter = ROOT / "common/backend", ROOT / "chapters" / CHAPTERS[name]
-    return [chapter / "capi.cu", *sorted(chapter.glob("kernels_*.cu")), backend / "tensor_map.cpp",
+    backend, folder = ROOT / "common/backend", ROOT / FOLDERS[name]
+    return [folder / "capi.cu", *sorted(folder.glob("kernels_*.cu")), backend / "tensor_map.cpp",
             backend / "device_memory.cpp", backend / "observe.cpp", backend / "backend_cuda.cu",
             *sorted((backend / "cuda").glob("*.cpp"))]
 
@@ -107,7 +114,7 @@ class Library:
 
     def plan(self, level, problem, *tensors):
         """A Plan that launches `level` on torch's current stream. Raises RuntimeError with the reason."""
-        handle = self.make(level.encode(), ctypes.byref(problem), *(t.data_ptr() for t in tensors))
+        handle = self.make(level.encode(), ctypes.byref(problem), *(t if t is None else t.data_ptr() for t in tensors))
         if not handle:
             raise RuntimeError(self.error())
         return Plan(self, handle)

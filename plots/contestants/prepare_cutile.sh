@@ -25,7 +25,7 @@ python=$work/venv/bin/python
 "$python" -m pip install -q 'cuda-tile[tileiras]'
 # Without what it depends on: three of its modules are needed, and PyTorch is on the GPU machine.
 "$python" -m pip install -q --no-deps --target "$work/tilegym" --upgrade tilegym
-packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+packages=$(echo "$work"/venv/lib/python*/site-packages)
 
 rm -rf "$site"
 mkdir -p "$site/cuda" "$site/bin" "$site/tilegym/ops/cutile"
@@ -34,8 +34,7 @@ cp -r "$packages"/cutile_cache "$packages"/cuda_tile-*.dist-info "$work"/tilegym
 cp "$work"/tilegym/tilegym/ops/cutile/{matmul,softmax,attention,utils}.py "$site/tilegym/ops/cutile/"
 cp "$work"/tilegym/tilegym/{logger,experimental,autotune}.py "$site/tilegym/"
 touch "$site"/tilegym/__init__.py "$site"/tilegym/ops/__init__.py "$site"/tilegym/ops/cutile/__init__.py
-# TileGym's registry of backends imports all of it; kernels do not need it.
-echo 'def register_impl(*_, **__): return lambda function: function' > "$site/tilegym/backend.py"
+cp "$here/no_gpu/tilegym_backend.py" "$site/tilegym/backend.py"
 find "$site" -name __pycache__ -prune -exec rm -rf {} +
 
 # Compiled with the real compiler, which $work/venv has, over a libcuda without a GPU.
@@ -46,17 +45,8 @@ nice -n "${NICE:-10}" env LD_LIBRARY_PATH="$work/libcuda" PYTHONPATH="$site" CUD
 mkdir "$site/cache"
 cp "$work/cache/cache.db" "$site/cache/"
 
-# Stands for the compiler: says its version, which is part of the cache's keys, and compiles nothing.
 "$packages/nvidia/cu13/bin/tileiras" --version > "$site/bin/version.txt"
-cat > "$site/bin/tileiras" <<'EOS'
-#!/bin/sh
-case "$1" in
---version) exec cat "${0%/*}/version.txt" ;;
-*/probe*) exit 0 ;; # cuda.tile asks for the newest bytecode that it may write
-esac
-echo "error: not among the kernels compiled ahead (cache miss)" >&2
-exit 1
-EOS
+cp "$here/no_gpu/tileiras.sh" "$site/bin/tileiras"
 chmod +x "$site/bin/tileiras"
 tar -czf "$archive" -C "$(dirname "$site")" "$(basename "$site")"
 du -h "$archive"

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 11's figures: searchers compared on recorded spaces, and tuning against one fixed configuration over sizes.
+"""Chapter 11's figures: how the library chooses, searchers compared on recorded spaces, and tuning against one fixed
+configuration over sizes.
 
 chapters/11_autotuning/searchers.json comes from the committed recordings, without a GPU:
 
     build/simt/chapter-11 replay --json chapters/11_autotuning/searchers.json
+
+and chapters/11_autotuning/choices.json from the shapes by which the library's choice is judged:
+
+    build/simt/library-choices --json chapters/11_autotuning/choices.json
 """
 import json
 import math
@@ -14,6 +19,15 @@ from .results import size_text
 
 CHAPTER = 11
 FIGURE = "chapter-11-searchers"
+CHOICES = "chapter-11-choices"
+# How a kernel can be chosen: the key in choices.json, and its name in figure and table.
+WAYS = {"one_kernel": "one kernel for all shapes", "recording": "what was fastest at the nearest recorded shape",
+        "arithmetic": "arithmetic", "both": "arithmetic, corrected by the recording"}
+# Candidates by how they divide the work.
+FAMILIES = {"a tile per block": ("whole", "transposed"),
+            "persistent blocks": ("persistent", "ping_pong", "any_pitch"),
+            "blocks divide K": ("split_k", "cluster_k", "stream_k"),
+            "few rows or columns": ("gemv", "short_k", "skinny")}
 LEVELS = ("untuned", "best_fixed", "tuned")
 
 
@@ -37,6 +51,33 @@ def searchers_table(kernels):
             cells.append(f"{looks} ({100 * score['arrived']:.0f} %)")
         rows.append(cells)
     return table(["searcher", *(kernel["kernel"] for kernel in kernels)], rows, "l" + "r" * len(kernels))
+
+
+def choices(gpu, root=book.ROOT):
+    """What choices.json says of the shapes that were measured on `gpu` ("h200"); None where there is nothing."""
+    file = root / "chapters/11_autotuning/choices.json"
+    known = json.loads(file.read_text()) if file.exists() else {"device": ""}
+    return known if gpu.lower() in known["device"].lower() else None
+
+
+def family(candidate):
+    """The key in FAMILIES."""
+    return next(name for name, kernels in FAMILIES.items() if candidate.startswith(kernels))
+
+
+def losses(judged, way):
+    """How much slower than the fastest candidate each choice is, 0.02: 2 %, for the shapes that `way` has a choice for."""
+    return [shape[way]["us"] / shape["fastest"]["us"] - 1 for shape in judged["shapes"] if way in shape]
+
+
+def choices_table(judged):
+    """What each way of choosing costs, as Markdown."""
+    rows = []
+    for way, name in WAYS.items():
+        loss = losses(judged, way)
+        rows.append([name, len(loss), f"{geometric_mean([1 + each for each in loss]):.3f}x",
+                     sum(each <= 0.02 for each in loss), f"{1 + max(loss):.2f}x"])
+    return table(["chosen by", "shapes", "time over the fastest, geometric mean", "within 2 %", "worst"], rows, "lrrrr")
 
 
 def geometric_mean(values):
@@ -77,6 +118,13 @@ def readme_parts(results, figures, root=book.ROOT):
         text = proof_table(sorted(runs, key=lambda run: math.prod(run.size))) if chapter == CHAPTER else ""
         if text:
             parts += [f"**{ladder}** · was it worth it?", text]
+    judged = choices(results.gpu, root)
+    if judged and CHOICES in figures:
+        over_cublas = geometric_mean([shape["cublas_us"] / shape["both"]["us"] for shape in judged["shapes"]])
+        parts += [f"**Choosing without a search** · {len(judged['shapes'])} shapes of `{judged['operator']}` that are not "
+                  f"recorded; the library's choice is {over_cublas:.2f}x cuBLAS (geometric mean)", choices_table(judged),
+                  picture(f"../../plots/figures/{results.gpu}/{CHOICES}",
+                          "Chapter 11: which kernel is chosen for which shape, and what each way of choosing costs")]
     kernels = searchers(results.gpu, root)
     if kernels and FIGURE in figures:
         parts += ["**Searchers** · median looks until the best so far stays within 2 % of the best there is, and the "

@@ -31,5 +31,6 @@ def chapters(root=ROOT):
 @cache
 def identities(root=ROOT):
     """What says whether a result is of the sources as they are now."""
-    files = [*(root / "chapters").glob("*/*.cuh"), *(root / "chapters").glob("*/*.hpp")]
+    files = [file for room in ("chapters", "library") for kind in ("cuh", "hpp")
+             for file in (root / room).glob(f"*/*.{kind}")]
     return Identities((token_hash(file, root) for file in files), read_lock(root))

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from . import book, cli, figures, style, tables
 from .results import Counted, ResultError, Results, read_run, traffic
-from .staging import Staging
+from .staging import Staging, ended
 
 PDF_TOOLS = {  # program: its arguments for a page and a PDF
     **{name: lambda page, pdf: ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
@@ -122,10 +122,8 @@ def draw(capstone):
     names = capstone.figures()
     folder = capstone.folder / "figures"
     with Staging() as files:
-        for theme_name in style.THEMES:
-            with style.Theme(theme_name) as theme:
-                for name, (kind, what) in names.items():
-                    style.save(figure_of(kind, what, theme), files, folder, folder, name, theme, cli.digest(what))
+        style.save_all(lambda drawn, theme: figure_of(*drawn, theme), names, files, folder, folder,
+                       lambda drawn: cli.digest(drawn[1]))
     print(f"drew {len(names)} figure{'s' if len(names) != 1 else ''} in {folder}: {', '.join(names)}")
     if not any(kind == "ladder" for kind, _ in names.values()):
         print("No GPU has timed it: the ladder and the roofline need results of one.")
@@ -355,16 +353,8 @@ def main(arguments=None):
     parser.add_argument("verb", choices=("plots", "report"))
     parser.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
-    try:
-        capstone = Capstone(options.folder)
-        {"plots": draw, "report": report}[options.verb](capstone)
-    except ResultError as error:
-        print(f"{options.verb}: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"{options.verb}: cannot write: {error}", file=sys.stderr)
-        return 2
-    return 0
+    make = {"plots": draw, "report": report}[options.verb]
+    return ended(options.verb, lambda: make(Capstone(options.folder)))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,9 @@ def figure_names(results, chapters):
     kernels = autotuning.searchers(results.gpu) if autotuning.CHAPTER in known else []
     if kernels:
         names[autotuning.FIGURE] = ("searchers", kernels)
+    judged = autotuning.choices(results.gpu) if autotuning.CHAPTER in known else None
+    if judged:
+        names[autotuning.CHOICES] = ("choices", judged)
     if comparison.ATTENTION in known and comparison.attention(results):
         names[comparison.SWEEP] = ("attention", comparison.attention(results))
     if any(kind == "roofline" for kind, _ in names.values()):
@@ -96,6 +99,8 @@ def figure_of(kind, what, results, chapters, theme):
         return figures.attention_sweep(*what, (results.comparison or results.attention)["device"]["name"], theme)
     if kind == "searchers":
         return figures.searchers_figure(what, theme)
+    if kind == "choices":
+        return figures.choices_figure(what, theme)
     return figures.book_roofline(results, chapters, theme)
 
 
@@ -148,11 +153,8 @@ def wrong_figures(results, chapters, names, folder):
 
 def draw(results, chapters, names, folder, png_folder, files):
     from . import style
-    for theme_name in style.THEMES:
-        with style.Theme(theme_name) as theme:
-            for name, (kind, what) in names.items():
-                style.save(figure_of(kind, what, results, chapters, theme), files, folder, png_folder, name, theme,
-                           digest(figure_data(kind, what, results, chapters)))
+    style.save_all(lambda drawn, theme: figure_of(*drawn, results, chapters, theme), names, files, folder, png_folder,
+                   lambda drawn: digest(figure_data(*drawn, results, chapters)))
     print(f"drew {len(names)} figures: SVG in {folder}, PNG in {png_folder}")
 
 

@@ -12,7 +12,7 @@ from .markup import STALE, code, significant, table
 OURS = "this book"
 TRITON = "plots/contestants/triton_kernels.py"
 # Softmax: the level whose kernel computes the rows below; the last ones are for short rows.
-LEVELS = {"gemm": "chapters/08_persistent/level_6_any_shape.cuh",
+LEVELS = {"gemm": "library/gemm/any_shape.cuh",
           "softmax": "chapters/09_online_softmax/level_8_in_shared.cuh",
           "attention": "chapters/10_flash_attention/level_15_max_of_bits.cuh"}
 TRITON_FUNCTIONS = {"gemm": {"tile_of", "product_tiles"}, "softmax": {"softmax_rows"},
@@ -66,13 +66,17 @@ def cpp_lines(text):
 
 
 def included(file, root):
-    """A file and the chapters' files that it includes, directly or not."""
+    """A file and the files of chapters and library that it includes, directly or not."""
     seen, todo = [], [Path(file)]
     while todo:
         path = todo.pop()
-        if path in seen or path.parts[0] != "chapters" or not (root / path).is_file():
+        if path.suffix == ".inc":  # recorded times: no code
+            continue
+        if path in seen or path.parts[0] not in ("chapters", "library") or not (root / path).is_file():
             continue
         seen.append(path)
+        if path.parts[0] == "library":  # what it launches is compiled in a file of its own
+            todo += (file.relative_to(root) for file in sorted((root / path).parent.glob("kernels_*.cu")))
         todo += map(Path, re.findall(r'^\s*#include "([^"]+)"', (root / path).read_text(), re.MULTILINE))
     return seen
 

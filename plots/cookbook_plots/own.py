@@ -14,7 +14,7 @@ from pathlib import Path
 from . import book, devices, figures, memories, style
 from .results import (RESULTS, ROOF_KEYS, SIMT, Counted, ResultError, Results, counted_by_simt, gpus, read_run,
                       simt_counters, traffic)
-from .staging import Staging
+from .staging import Staging, ended
 
 
 def documents(files):
@@ -242,24 +242,16 @@ def main(arguments=None):
     parser.add_argument("--out", type=Path, help="folder of the figures (default: build/plots/<name of the first file>)")
     parser.add_argument("--gpu", help="the GPU whose roofs stand over what the SIMT backend counted: "
                         + ", ".join(sheet.name for sheet in devices.sheets()))
-    options = parser.parse_args(arguments)
+    return ended("plots", make, parser.parse_args(arguments))
+
+
+def make(options):
     out = options.out or book.ROOT / "build/plots" / options.files[0].stem
-    try:
-        runs = read(options.files)
-        take_roofs(runs, options.gpu)
-        names, said = plan(runs)
-        if names:
-            with Staging() as files:
-                for theme_name in style.THEMES:
-                    with style.Theme(theme_name) as theme:
-                        for name, (kind, what) in names.items():
-                            style.save(figure_of(kind, what, theme), files, out, out, name, theme, "own")
-    except ResultError as error:
-        print(f"plots: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"plots: cannot write: {error}", file=sys.stderr)
-        return 2
+    runs = read(options.files)
+    take_roofs(runs, options.gpu)
+    names, said = plan(runs)
+    with Staging() as files:
+        style.save_all(lambda drawn, theme: figure_of(*drawn, theme), names, files, out, out, lambda _: "own")
     for sentence in said:
         print(sentence)
     for run in runs:
@@ -267,7 +259,6 @@ def main(arguments=None):
             if bound := memories.binding(run, level):
                 print(f"{identifier(*key_of(run))} {level.name}: {bound}")
     print(f"drew {len(names)} figure{'s' if len(names) != 1 else ''} in {out}: {', '.join(names)}" if names else "drew nothing")
-    return 0
 
 
 if __name__ == "__main__":

@@ -8,9 +8,7 @@ Nsight Compute runs every launch several times, each with cold caches, and measu
 memory, L2 and L1 (shared memory left out), and its operations. Launches of one kernel are added up. The roofs are those
 that chapter 0 measured on the same GPU, otherwise those of its data sheet."""
 import argparse
-import csv
 import datetime
-import io
 import json
 import os
 import re
@@ -21,20 +19,16 @@ import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
-from . import book, devices, figures, memories, own, style
+from . import book, devices, figures, memories, ncu, own, style
 from .results import ResultError
-from .staging import Staging
+from .staging import Staging, ended
 from .style import plt
 
-BYTES = {"dram": "dram__bytes.sum", "l2": "lts__t_bytes.sum", "l1": "l1tex__t_bytes.sum"}
 TIME = "gpu__time_duration.sum"
 # Operations of what an instruction of one thread does.
-INSTRUCTIONS = {f"smsp__sass_thread_inst_executed_op_{letter}{name}_pred_on.sum": (kind, weight)
-                for letter, kind in (("f", "fp32"), ("d", "fp64"))
-                for name, weight in (("add", 1), ("mul", 1), ("fma", 2))}
-TENSOR = [f"sm__ops_path_tensor_src_{source}_dst_fp32.sum" for source in ("bf16", "fp16", "tf32")]
+INSTRUCTIONS = {metric: (kind, weight) for letter, kind in (("f", "fp32"), ("d", "fp64"))
+                for metric, weight in ncu.instructions(letter).items()}
 SECONDS = {"ns": 1e-9, "nsecond": 1e-9, "us": 1e-6, "usecond": 1e-6, "ms": 1e-3, "msecond": 1e-3, "s": 1, "second": 1}
-UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12}
 ROOFS = {"dram": ("hbm_copy_gbps", "hbm_read_gbps"), "l2": ("l2_gbps",), "l1": ("shared_gbps",)}
 NAMES = {"dram": "device memory", "l2": "L2", "l1": "L1"}
 ARITHMETIC = {"fp32": [("FP32 FMA", "fp32_tflops")], "fp64": [("FP64 FMA", "fp64_tflops")],
@@ -89,23 +83,21 @@ def short(name):
 
 def kernels_of(text):
     """The kernels in ncu's CSV, the one with the longest time first. Raises ResultError where there is none."""
-    lines = [line for line in text.splitlines() if line.startswith('"')]
     launches = {}
-    for row in csv.DictReader(io.StringIO("\n".join(lines))):
-        value = (row.get("Metric Value") or "").replace(",", "")
-        if not (row.get("ID") or "").isdigit() or not re.fullmatch(r"[\d.eE+]+", value):
-            continue  # "n/a": this GPU has no such counter
+    for row, value in ncu.rows(text):
+        if value is None:
+            continue
         launch = launches.setdefault((row["Process ID"], row["ID"]), {"name": row["Kernel Name"], "bytes": {}, "work": {}})
-        metric, unit, value = row["Metric Name"], row["Metric Unit"], float(value)
-        for memory, name in BYTES.items():
+        metric, unit = row["Metric Name"], row["Metric Unit"]
+        for memory, name in ncu.BYTES.items():
             if metric == name:
-                launch["bytes"][memory] = value * UNITS[unit]
+                launch["bytes"][memory] = value * ncu.UNITS[unit]
         if metric == TIME:
             launch["seconds"] = value * SECONDS[unit]
         if metric in INSTRUCTIONS:
             kind, weight = INSTRUCTIONS[metric]
             launch["work"][kind] = launch["work"].get(kind, 0) + weight * value
-        if metric in TENSOR:
+        if metric in ncu.TENSOR:
             launch["work"]["tensor"] = launch["work"].get("tensor", 0) + value
     found = {}
     for launch in launches.values():
@@ -124,18 +116,18 @@ def kernels_of(text):
 
 def measure(options):
     """Runs the program under ncu: its CSV. Raises ResultError with the reason where that cannot be."""
-    ncu = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
-    if not ncu:
+    tool = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
+    if not tool:
         raise ResultError("needs Nsight Compute, and ncu is not on the PATH")
     program = options.program[0]
     if not shutil.which(str(options.caller / program) if "/" in program else program):
         raise ResultError(f"no program '{program}' that can be started")
-    metrics = [TIME, *BYTES.values(), *INSTRUCTIONS, *TENSOR]
+    metrics = [TIME, *ncu.BYTES.values(), *INSTRUCTIONS, *ncu.TENSOR]
     for few in (False, True):
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "ncu.csv"
-            chosen = [TIME, *BYTES.values()] if few else metrics
-            command = [ncu, "--csv", "--print-units", "base", "--clock-control", "none", "--target-processes", "all",
+            chosen = [TIME, *ncu.BYTES.values()] if few else metrics
+            command = [tool, "--csv", "--print-units", "base", "--clock-control", "none", "--target-processes", "all",
                        "--log-file", str(log), "--launch-count", str(options.launches), "--metrics", ",".join(chosen)]
             if options.kernel:
                 command += ["--kernel-name", f"regex:{options.kernel}"]
@@ -295,8 +287,7 @@ def figure_of(kernels, document, theme):
     bars.set_yticks([])
     bars.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 % of the roof"], fontsize=8)
     bars.grid(axis="y", visible=False)
-    figure.suptitle(f"{document['program']} under the roofs of its GPU", x=0.012, y=1 - 0.13 / height, ha="left",
-                    fontsize=12, fontweight="bold")
+    figures.title(figure, f"{document['program']} under the roofs of its GPU", 0.13)
     notes = [document["device"], document["date"][:10], "measured by ncu, caches cold"]
     notes.append((f"roofs: {origin}" + ("" if measured else ", not measured")) if roofs else "no roofs known")
     if len(kernels) > len(shown):
@@ -322,37 +313,33 @@ def main(arguments=None):
     options = parser.parse_args(given)
     options.program = program
     options.caller = Path(os.environ.get("COOKBOOK_CALLER", "."))  # where paths are seen from, and the program runs
-    try:
-        if bool(program) == bool(options.file):
-            raise ResultError("takes a program after --, as in ./run roofline -- ./my_program, or a FILE.json")
-        if options.launches < 1 or options.seconds <= 0:
-            raise ResultError("--launches and --seconds must be above 0")
-        if program:
-            device = gpu_name()
-            if not device:
-                raise ResultError("needs a GPU, and nvidia-smi finds none; ./run check counts a program's traffic without one")
-            name = Path(program[0]).name
-            kernels = kernels_of(measure(options))
-            document = document_of(name, device, kernels)
-        else:
-            document, kernels = read(options.caller / options.file)
-            name = Path(str(document["program"])).name
-        out = options.caller / options.out if options.out else book.ROOT / "build/plots" / own.identifier("roofline", name)
-        with Staging() as files:
-            if program:
-                files.write_text(out / "roofline.json", json.dumps(document, indent=1) + "\n")
-            for theme_name in style.THEMES:
-                with style.Theme(theme_name) as theme:
-                    style.save(figure_of(kernels, document, theme), files, out, out, "roofline", theme, "own")
-    except ResultError as error:
-        print(f"roofline: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"roofline: cannot write: {error}", file=sys.stderr)
-        return 2
+    return ended("roofline", make, options)
+
+
+def make(options):
+    if bool(options.program) == bool(options.file):
+        raise ResultError("takes a program after --, as in ./run roofline -- ./my_program, or a FILE.json")
+    if options.launches < 1 or options.seconds <= 0:
+        raise ResultError("--launches and --seconds must be above 0")
+    if options.program:
+        device = gpu_name()
+        if not device:
+            raise ResultError("needs a GPU, and nvidia-smi finds none; ./run check counts a program's traffic without one")
+        name = Path(options.program[0]).name
+        kernels = kernels_of(measure(options))
+        document = document_of(name, device, kernels)
+    else:
+        document, kernels = read(options.caller / options.file)
+        name = Path(str(document["program"])).name
+    out = options.caller / options.out if options.out else book.ROOT / "build/plots" / own.identifier("roofline", name)
+    with Staging() as files:
+        if options.program:
+            files.write_text(out / "roofline.json", json.dumps(document, indent=1) + "\n")
+        style.save_all(lambda _, theme: figure_of(kernels, document, theme), {"roofline": None}, files, out, out,
+                       lambda _: "own")
     print("\n".join(table(kernels, roofs_of(document["device"])[0])))
-    print(f"drew {out}/roofline-light.svg, roofline-dark.svg and PNGs" + (f"; {out}/roofline.json" if program else ""))
-    return 0
+    print(f"drew {out}/roofline-light.svg, roofline-dark.svg and PNGs"
+          + (f"; {out}/roofline.json" if options.program else ""))
 
 
 if __name__ == "__main__":

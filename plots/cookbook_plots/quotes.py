@@ -46,8 +46,8 @@ def filled(text, folder):
 
 
 def unused(root, used):
-    """A sentence for every tag of a chapter's source that no page quotes, or that is malformed."""
-    for file in sorted((root / "chapters").glob("*/*.cuh")):
+    """A sentence for every tag of a source that no page quotes, or that is malformed."""
+    for file in sorted([*(root / "chapters").glob("*/*.cuh"), *(root / "library").glob("*/*.[ch]*")]):
         try:
             names = tagged(file.read_text())
         except ValueError as error:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Files that are all written or none: an error or Ctrl-C leaves what was there before."""
 import os
+import sys
+
+from .results import ResultError
 
 
 class Staging:
@@ -29,3 +32,15 @@ class Staging:
                 os.replace(beside, file)
             else:
                 beside.unlink(missing_ok=True)
+
+
+def ended(command, make, *arguments):
+    """The exit status of make(*arguments): 2, after one line, where it refuses something or cannot write."""
+    try:
+        make(*arguments)
+        return 0
+    except ResultError as error:
+        print(f"{command}: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"{command}: cannot write: {error}", file=sys.stderr)
+    return 2

@@ -97,3 +97,11 @@ def save(figure, files, folder, png_folder, name, theme, digest):
                    metadata={"Date": None, "Identifier": f"sha256:{digest}"})
     figure.savefig(files.path(png_folder / f"{name}-{theme.name}.png"), dpi=130)
     plt.close(figure)
+
+
+def save_all(draw, names, files, folder, png_folder, digest):
+    """In both themes, what draw(what, theme) makes of each of `names`, name -> what; digest(what) is of its data."""
+    for theme_name in THEMES:
+        with Theme(theme_name) as theme:
+            for name, what in names.items():
+                save(draw(what, theme), files, folder, png_folder, name, theme, digest(what))

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import io
 import os
+import shutil
 import sys
 import tempfile
 import types
@@ -19,6 +20,8 @@ import contestants
 from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,
                          timing)
 from cookbook_plots import book
+
+STAND_INS = Path(__file__).with_name("stand_ins")
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "triton"))
 if INSTALLED:
@@ -96,11 +99,7 @@ class Cutlass(unittest.TestCase):
         (self.folder / "include/cutlass/cutlass.h").touch()
         (self.folder / "include/cutlass/version.h").write_text(
             "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 2\n#define CUTLASS_PATCH 1\n#define CUTLASS_OTHER\n")
-        nvcc = self.folder / "nvcc"
-        nvcc.write_text('#!/bin/sh\necho "$@" >>"$(dirname "$0")/log"\n'
-                        'case "$*" in *COOPERATIVE=$BROKEN*) echo "error: no" >&2; exit 2;; esac\n'
-                        'for last; do :; done; echo library >"$last"\n')
-        nvcc.chmod(0o755)
+        shutil.copy(STAND_INS / "nvcc.sh", self.folder / "nvcc")
         patches = (mock.patch.dict(os.environ, COOKBOOK_CUTLASS=str(self.folder), BROKEN="neither",
                                    PATH=f"{self.folder}:{os.environ['PATH']}"),
                    mock.patch.object(cutlass, "FOLDER", self.folder / "built"),
@@ -140,36 +139,6 @@ def tilegym():
     return mock.patch.object(cutile, "module", lambda ladder: types.SimpleNamespace(**configs))
 
 
-# A child whose second configuration ends its process, whose third never ends, and whose fourth is wrong and takes the
-# CUDA context along.
-CHILD = """
-import json, os, sys, time, types
-from contestants import cutile
-sys.modules["torch"] = torch = types.ModuleType("torch")
-lost = []
-torch.cuda = types.SimpleNamespace(get_device_properties=lambda i: types.SimpleNamespace(multi_processor_count=4),
-                                   synchronize=lambda: [].pop() if lost else None, empty_cache=lambda: None)
-torch.empty, torch.int8 = lambda *a, **k: None, None
-sys.modules["cuda"] = types.ModuleType("cuda")
-sys.modules["cuda"].tile = sys.modules["cuda.tile"] = types.ModuleType("cuda.tile")
-import contextlib
-sys.modules["cuda.tile"].compiler_timeout = lambda seconds: contextlib.nullcontext()
-cutile.HANG_SECONDS, cutile.COMPILE_SECONDS = 0.5, 0
-cutile.make_tensors = lambda problem: (None, None)
-cutile.configs_of = lambda problem, sms: [cutile.Config(name, (8,), (), (1, 1, 1), (), name in "ad") for name in "abcde"]
-def measure(problem, config, *_):
-    print("a package talks")
-    if config.kernel == "b": os.abort()
-    if config.kernel == "c": time.sleep(60)
-    if config.kernel == "d": lost.append(config)
-    return {"reason": "WRONG"} if lost else {"ms": {"a": 2.0, "e": 1.0}[config.kernel]}
-cutile.measure = measure
-status = cutile.child(json.loads(sys.argv[1]))
-sys.stdout.flush()
-os._exit(status)
-"""
-
-
 class Tiles(unittest.TestCase):
     """cuTile: what it tries, what it picks, and what a configuration that takes its process along costs."""
 
@@ -181,7 +150,7 @@ class Tiles(unittest.TestCase):
             return tiles, cutile.CuTile.document()
 
     def test_a_configuration_that_takes_its_process_along_costs_only_itself(self):
-        tiles, document = self.found(lambda *order: cutile.run_child(*order, program=(sys.executable, "-c", CHILD)))
+        tiles, document = self.found(lambda *order: cutile.run_child(*order, program=(sys.executable, STAND_INS / "cutile_child.py")))
         found = {entry["config"][0]: entry.get("ms", entry.get("reason")) for entry in tiles.results[self.PROBLEM]}
         gone = "hung, or ended its process"
         self.assertEqual(found, {"a": 2.0, "b": gone, "c": gone, "d": "WRONG", "e": 1.0})
@@ -339,8 +308,8 @@ class Command(unittest.TestCase):
                 self.assertIn(f'"{level}"', (book.ROOT / file).read_text())
 
     def test_the_libraries_digest_follows_their_sources(self):
-        digests = {libraries.digest(name, []) for name in libraries.CHAPTERS}
-        self.assertEqual(len(digests), len(libraries.CHAPTERS))
+        digests = {libraries.digest(name, []) for name in libraries.FOLDERS}
+        self.assertEqual(len(digests), len(libraries.FOLDERS))
         self.assertNotEqual(libraries.digest("gemm", []), libraries.digest("gemm", ["-O3"]))
 
 

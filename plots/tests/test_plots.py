@@ -100,6 +100,17 @@ class Book(unittest.TestCase):
                                str(self.root / "figures"), "--png", str(self.root / "png"), *arguments])
         return status, out.getvalue() + err.getvalue()
 
+    def ends(self, status, *arguments):
+        """What the command says that ends with this status."""
+        found, text = self.run_cli(*arguments)
+        self.assertEqual(found, status, text)
+        return text
+
+    def draw(self, content, *arguments):
+        """Writes results, and the command has nothing against them."""
+        self.write(content)
+        self.ends(0, *arguments)
+
     def chapter_readme(self, name="01_copy"):
         return (self.root / "chapters" / name / "README.md").read_text()
 
@@ -108,15 +119,12 @@ class Drawing(Book):
     EVERY_FILE = True
 
     def test_without_results_everything_still_works(self):
-        status, text = self.run_cli()
-        self.assertEqual(status, 0, text)
+        self.ends(0)
         self.assertIn("No results are committed", (self.root / "README.md").read_text())
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.ends(0, "--check")
 
     def test_figures_tables_and_csv_of_the_chapters_that_have_results(self):
-        self.write(document(self.digest))
-        status, text = self.run_cli()
-        self.assertEqual(status, 0, text)
+        self.draw(document(self.digest))
         drawn = {path.name for path in (self.root / "figures/h200").iterdir()}
         for name in ("chapter-1-ladder", "chapter-1-roofline", "book-roofline"):
             self.assertIn(f"{name}-light.svg", drawn)
@@ -127,7 +135,7 @@ class Drawing(Book):
         self.assertTrue(self.chapter_readme().split(tables.NEIGHBOURS)[0].endswith("\n\nmore\n\n"))
         self.assertNotIn(tables.STALE, self.chapter_readme())
         self.assertIn("| 2 | [Tiling](chapters/02_tiling/README.md) | - |", (self.root / "README.md").read_text())
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.ends(0, "--check")
 
     def test_drawing_twice_gives_the_same_files(self):
         self.write(document(self.digest))
@@ -142,8 +150,7 @@ class Drawing(Book):
         part["runs"][0].update(date="2026-02-02T03:04:05Z", levels=part["runs"][0]["levels"][1:])
         self.write(content)
         self.write(part, "sweep-1.json")
-        status, text = self.run_cli()
-        self.assertEqual(status, 0, text)
+        self.ends(0)
         self.assertIn("`strided`", self.chapter_readme("01_copy"))
 
     def test_tensor_and_sweep_figures(self):
@@ -159,8 +166,7 @@ class Drawing(Book):
         self.write(content)
         self.write({"schema": 1, "runs": runs[-1:]}, "chapter-2.json")
         self.write({"schema": 1, "runs": runs}, "sweep-2.json")
-        status, text = self.run_cli()
-        self.assertEqual(status, 0, text)
+        self.ends(0)
         self.assertTrue((self.root / "figures/h200/chapter-2-sweep-gemm-light.svg").exists())
         self.assertIn("4,096 x 4,096 x 4,096", self.chapter_readme("02_tiling"))
 
@@ -171,24 +177,19 @@ class Refusals(Book):
         content["runs"][0]["levels"][1]["roof_fraction"] = 1.04
         self.write(content)
         for arguments in ((), ("--check",)):
-            status, text = self.run_cli(*arguments)
-            self.assertEqual(status, 1)
-            self.assertIn("coalesced at 1,000: 1.040 of its roof", text)
+            self.assertIn("coalesced at 1,000: 1.040 of its roof", self.ends(1, *arguments))
 
     def test_a_point_at_its_roof_passes(self):
         content = document(self.digest)
         content["runs"][0]["levels"][1]["roof_fraction"] = 1.02
-        self.write(content)
-        self.assertEqual(self.run_cli()[0], 0)
+        self.draw(content)
 
     def test_a_table_that_drifted_fails(self):
         self.write(document(self.digest))
         self.run_cli()
         file = self.root / "chapters/01_copy/README.md"
         file.write_text(file.read_text().replace("2.2 us", "1.2 us"))
-        status, text = self.run_cli("--check")
-        self.assertEqual(status, 1)
-        self.assertIn("chapters/01_copy/README.md: its table differs", text)
+        self.assertIn("chapters/01_copy/README.md: its table differs", self.ends(1, "--check"))
         self.assertIn("1.2 us", self.chapter_readme(), "--check must not write")
 
     def test_results_that_changed_fail_until_redrawn(self):
@@ -197,34 +198,28 @@ class Refusals(Book):
         content = document(self.digest)
         content["runs"][0]["levels"][1]["time_us"]["median"] = 2.3
         self.write(content)
-        status, text = self.run_cli("--check")
-        self.assertEqual(status, 1)
-        self.assertIn("figures.csv: differs", text)
-        self.assertEqual(self.run_cli()[0], 0)
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.assertIn("figures.csv: differs", self.ends(1, "--check"))
+        self.ends(0)
+        self.ends(0, "--check")
 
     def test_a_figure_that_is_missing_or_older_than_its_data_fails(self):
-        self.write(document(self.digest))
-        self.assertEqual(self.run_cli()[0], 0)
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.draw(document(self.digest))
+        self.ends(0, "--check")
         for theme in ("light", "dark"):
             file = self.root / f"figures/h200/chapter-1-roofline-{theme}.svg"
             drawn = file.read_text()
             file.unlink()
-            status, text = self.run_cli("--check")
-            self.assertEqual(status, 1)
-            self.assertIn(f"chapter-1-roofline-{theme}.svg: missing", text)
+            self.assertIn(f"chapter-1-roofline-{theme}.svg: missing", self.ends(1, "--check"))
             file.write_text(drawn)
         # Another traffic of the same times: the figure has to follow, not only the table and the CSV.
         self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "strided", "size": [1000],
                                                "bytes": {"dram": 9e6}}]}, "profile-1.json")
-        self.assertEqual(self.run_cli("--tables-only")[0], 0)
-        status, text = self.run_cli("--check")
-        self.assertEqual(status, 1)
+        self.ends(0, "--tables-only")
+        text = self.ends(1, "--check")
         for name in ("chapter-1-roofline-light", "chapter-1-roofline-dark", "book-roofline-light"):
             self.assertIn(f"{name}.svg: drawn from other results", text)
-        self.assertEqual(self.run_cli()[0], 0)
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.ends(0)
+        self.ends(0, "--check")
         (self.root / "figures/h200/chapter-9-ladder-light.svg").write_text(drawn)
         self.assertIn("chapter-9-ladder-light.svg: no results lead to this figure", self.run_cli("--check")[1])
         # A timeline has no results, but a chapter that shows it: chapter 8 does.
@@ -233,9 +228,8 @@ class Refusals(Book):
             self.assertEqual(f"{name}.svg: no results" in self.run_cli("--check")[1], wrong, name)
 
     def test_a_file_that_nothing_is_taken_from_fails(self):
-        self.write(document(self.digest))
-        self.assertEqual(self.run_cli()[0], 0)
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.draw(document(self.digest))
+        self.ends(0, "--check")
         older = document(self.digest)
         older["runs"][0]["date"] = "2025-01-01T00:00:00Z"
         profile = {"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [999], "bytes": {"dram": 1}}
@@ -243,9 +237,7 @@ class Refusals(Book):
                         {"schema": 1, "profiles": [profile]}):
             name = "profile-9.json" if "profiles" in content else "another.json"
             self.write(content, name)
-            status, text = self.run_cli("--check")
-            self.assertEqual(status, 1, content)
-            self.assertIn(f"h200/{name}: no figure or table takes anything from it", text)
+            self.assertIn(f"h200/{name}: no figure or table takes anything from it", self.ends(1, "--check"))
             (self.results / "h200" / name).unlink()
 
     def test_every_committed_file_is_read(self):
@@ -254,9 +246,7 @@ class Refusals(Book):
 
     def test_a_readme_without_markers_fails(self):
         (self.root / "README.md").write_text("# Book\n")
-        status, text = self.run_cli("--check")
-        self.assertEqual(status, 1)
-        self.assertIn("README.md lacks the lines", text)
+        self.assertIn("README.md lacks the lines", self.ends(1, "--check"))
 
     def test_a_chapter_leads_to_the_ones_before_and_after(self):
         self.run_cli()
@@ -265,7 +255,7 @@ class Refusals(Book):
         self.assertIn("Previous: [1 · Copy](../01_copy/README.md) · [all", self.chapter_readme("02_tiling"))
         file = self.root / "chapters/02_tiling/README.md"
         file.write_text(file.read_text().replace("Previous", "Before"))
-        self.assertEqual(self.run_cli("--check")[0], 1)
+        self.ends(1, "--check")
         file.write_text(file.read_text().replace(tables.NEIGHBOURS, ""))
         self.assertIn("lacks the line <!-- neighbours -->", self.run_cli("--check")[1])
 
@@ -273,17 +263,17 @@ class Refusals(Book):
         file = self.root / "chapters/01_copy/README.md"
         file.write_text("".join(f"<!-- measured copy {name} -->\n" for name in ("strided", "coalesced", "gone"))
                         + file.read_text())
-        self.assertEqual(self.run_cli()[0], 0)
+        self.ends(0)
         self.assertNotIn("**Measured:**", self.chapter_readme(), "without results there is nothing to say")
         self.write(document(self.digest))
-        self.assertEqual(self.run_cli("--check")[0], 1)
-        self.assertEqual(self.run_cli()[0], 0)
+        self.ends(1, "--check")
+        self.ends(0)
         self.assertTrue(self.chapter_readme().startswith(
             "<!-- measured copy strided -->\n**Measured:** 400 GB/s, 10 % of HBM copy.\n"
             "<!-- measured copy coalesced -->\n"
             "**Measured:** 3,636 GB/s, 93 % of HBM copy, 9.1 times the previous level.\n"
             "<!-- measured copy gone -->\n**Measured:** not yet.\n"))
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.ends(0, "--check")
 
     def quote(self, kernel, page="<!-- quote level_0.cuh sum -->\n", name="README.md"):
         """Writes a level and a page that quotes it."""
@@ -297,14 +287,12 @@ class Refusals(Book):
             with self.subTest(name):
                 self.quote(kernel, name=name)
                 self.assertIn("a quote differs", self.run_cli("--check")[1])
-                self.assertEqual(self.run_cli()[0], 0)
+                self.ends(0)
                 shown = "<!-- quote level_0.cuh sum -->\n```cuda\nif (i < n) {\n#pragma unroll\n  s += i;\n}\n```\n"
                 self.assertIn(shown, (self.root / "chapters/01_copy" / name).read_text())
-                self.assertEqual(self.run_cli("--check")[0], 0)
+                self.ends(0, "--check")
         self.quote(kernel.replace("s += i", "s += 2 * i"), page="")
-        status, text = self.run_cli("--check")
-        self.assertEqual(status, 1)
-        self.assertIn("chapters/01_copy/notes.md: a quote differs from its source", text)
+        self.assertIn("chapters/01_copy/notes.md: a quote differs from its source", self.ends(1, "--check"))
 
     def test_a_quote_that_cannot_be_right_fails(self):
         good = "// [quote sum]\nint s;\n// [end quote]\n"
@@ -321,18 +309,14 @@ class Refusals(Book):
                 before = self.chapter_readme()
                 self.run_cli()
                 self.quote(kernel, page)
-                status, text = self.run_cli("--check")
-                self.assertEqual(status, 1)
-                self.assertIn(message, text)
+                self.assertIn(message, self.ends(1, "--check"))
                 (self.root / "chapters/01_copy/README.md").write_text(before)
 
     def test_broken_json_fails(self):
         self.write({})
         (self.results / "h200/chapter-1.json").write_text("{")
         before = self.everything()
-        status, text = self.run_cli()
-        self.assertEqual(status, 2)
-        self.assertIn("not JSON", text)
+        self.assertIn("not JSON", self.ends(2))
         self.assertEqual(self.everything(), before)
 
     def everything(self):
@@ -343,30 +327,26 @@ class Refusals(Book):
         for content in ({"runs": 3}, {"runs": [3]}, {"runs": [{"backend": "cuda", "levels": [{}]}]}):
             self.write(content)
             before = self.everything()
-            status, text = self.run_cli()
-            self.assertEqual(status, 2, text)
+            text = self.ends(2)
             self.assertEqual(text.count("\n"), 1, text)
             self.assertIn("h200: a file there is not a result", text)
             self.assertEqual(self.everything(), before)
 
     def test_only_the_committed_results_reach_a_readme(self):
-        self.write(document(self.digest))
-        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        self.draw(document(self.digest), "--tables-only")
         committed = self.everything()
         content = document(self.digest)
         content["date"] = "2001-01-01T00:00:00Z"
         other = self.root / "other"
         (other / "h200").mkdir(parents=True)
         (other / "h200/chapter-1.json").write_text(json.dumps(content))
-        status, text = self.run_cli("--results", str(other), "--out", str(self.root / "drawn"), "--tables-only")
-        self.assertEqual(status, 0, text)
+        self.ends(0, "--results", str(other), "--out", str(self.root / "drawn"), "--tables-only")
         self.assertTrue((self.root / "drawn/h200/figures.csv").exists())
         for path, data in committed.items():
             self.assertEqual(path.read_bytes(), data, path)
 
     def test_a_folder_that_is_not_there_or_empty_is_refused(self):
-        self.write(document(self.digest))
-        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        self.draw(document(self.digest), "--tables-only")
         (self.root / "empty").mkdir()
         before = self.everything()
         for folder in ("gone", "empty", "README.md"):
@@ -377,8 +357,7 @@ class Refusals(Book):
         self.assertEqual(self.everything(), before)
 
     def test_an_interrupted_run_leaves_every_file_as_it_was(self):
-        self.write(document(self.digest))
-        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        self.draw(document(self.digest), "--tables-only")
         before = self.everything()
         content = document(self.digest)
         content["runs"][0]["levels"][1]["name"] = "renamed"
@@ -400,8 +379,7 @@ class Refusals(Book):
 
 class Stale(Book):
     def test_a_level_whose_source_changed_is_marked(self):
-        self.write(document("0" * 64))
-        self.assertEqual(self.run_cli()[0], 0)
+        self.draw(document("0" * 64))
         self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
         self.assertIn(tables.STALE, (self.root / "README.md").read_text())
 
@@ -412,8 +390,7 @@ class Stale(Book):
                 for one in content["runs"][0]["levels"]:
                     del one["identity"]
                     one["source_sha256"] = self.digest  # the form before
-            self.write(content)
-            self.assertEqual(self.run_cli("--tables-only")[0], 0)
+            self.draw(content, "--tables-only")
             self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
 
     def test_a_level_whose_machine_code_changed_is_marked_and_one_with_another_text_is_not(self):
@@ -423,18 +400,15 @@ class Stale(Book):
         for code, marked in (("same", False), ("other", True), (None, True)):
             for one in content["runs"][0]["levels"]:
                 one["identity"]["code"] = code
-            self.write(content)
-            self.assertEqual(self.run_cli("--tables-only")[0], 0)
+            self.draw(content, "--tables-only")
             self.assertEqual(tables.STALE in self.chapter_readme(), marked, code)
 
     def test_where_a_figure_is_from_does_not_change_it(self):
         content = document(self.digest)
-        self.write(content)
-        self.assertEqual(self.run_cli()[0], 0)
+        self.draw(content)
         for one in content["runs"][0]["levels"]:
             one["identity"]["code"], one["launches"] = "0123", {"launches": [], "tensor_maps": []}
-        self.write(content)
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.draw(content, "--check")
 
 
 class Choosing(Book):
@@ -508,9 +482,7 @@ class Choosing(Book):
 
     def test_counted_and_measured_traffic(self):
         self.write(document(self.digest))
-        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [1000],
-                                               "bytes": {"dram": 12e6}}]}, "profile-1.json")
-        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
+        run = self.profiled(bytes={"dram": 12e6})
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], 9000 * 32 / 64000)
         self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
 
@@ -550,8 +522,7 @@ class Choosing(Book):
             found = Results(self.results / "h200", self.identities).headline[(2, "gemm")]
             self.assertEqual((found.unit, found.ceilings()), (unit, ceilings))
             if ceilings:
-                status, text = self.run_cli()
-                self.assertEqual(status, 0, text)
+                self.ends(0)
                 drawn = (self.root / "figures/h200/chapter-2-roofline-light.svg").read_text()
                 for name, value in ceilings:
                     self.assertIn(f"{name} {tables.significant(value)} {unit}", drawn)
@@ -614,47 +585,45 @@ class Choosing(Book):
         counted = run.levels[0].counted
         return counted and counted.values["global_load_sectors"]
 
-    def test_counters_of_an_old_source_are_not_used(self):
-        def counted(digest, loads, date="2026-01-02T03:04:05Z"):
-            content = document(digest)
-            content["runs"][0]["date"] = date
-            content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
-            return content
+    @staticmethod
+    def counted(digest, loads, date="2026-01-02T03:04:05Z"):
+        content = document(digest)
+        content["runs"][0]["date"] = date
+        content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
+        return content
+
+    def write_without_counters(self):
         timed = document(self.digest)
         for one in timed["runs"][0]["levels"]:
             del one["counters"]
         self.write(timed)
-        self.simt(counted("0" * 64, 1))
+
+    def test_counters_of_an_old_source_are_not_used(self):
+        self.write_without_counters()
+        self.simt(self.counted("0" * 64, 1))
         self.assertIsNone(self.loads_of_the_first_level())
-        self.assertEqual(self.run_cli()[0], 0)
-        status, text = self.run_cli("--check")
-        self.assertEqual(status, 1)
+        self.ends(0)
+        text = self.ends(1, "--check")
         self.assertIn("simt/chapter-1.json: 2 levels were counted before their sources last changed", text)
-        self.simt(counted(self.digest, 2))
+        self.simt(self.counted(self.digest, 2))
         self.assertEqual(self.loads_of_the_first_level(), 2)
-        self.assertEqual(self.run_cli()[0], 0)
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.ends(0)
+        self.ends(0, "--check")
         # The run's own before them, unless only theirs are of today's source.
-        self.write(counted(self.digest, 3))
+        self.write(self.counted(self.digest, 3))
         self.assertEqual(self.loads_of_the_first_level(), 3)
-        self.write(counted("0" * 64, 3))
+        self.write(self.counted("0" * 64, 3))
         self.assertEqual(self.loads_of_the_first_level(), 2)
         (self.results / "simt/chapter-1.json").unlink()
         self.assertEqual(self.loads_of_the_first_level(), 3, "old, as is the time, and marked")
 
     def test_one_ladder_counted_again(self):
         """What `./run profile 1 --ladder copy` writes beside the file of the whole chapter."""
-        timed = document(self.digest)
-        for one in timed["runs"][0]["levels"]:
-            del one["counters"]
-        self.write(timed)
+        self.write_without_counters()
         for name, digest, date, loads in (("chapter-1.json", self.digest, "2026-01-02", 1),
                                           ("chapter-1-copy.json", self.digest, "2026-01-03", 2),
                                           ("chapter-1-other.json", "0" * 64, "2026-01-04", 3)):
-            content = document(digest)
-            content["runs"][0]["date"] = date
-            content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
-            self.simt(content, name)
+            self.simt(self.counted(digest, loads, date), name)
         self.assertEqual(self.loads_of_the_first_level(), 2, "the newest of today's source")
 
     def test_counters_written_by_the_simt_backend(self):
@@ -665,14 +634,12 @@ class Choosing(Book):
         self.assertEqual(traffic(run, run.levels[0]), (None, ""))
         for level, values in zip(content["runs"][0]["levels"], counters):
             level["counters"] = values
-        content["runs"][0]["backend"] = "simt"
-        (self.results / "simt").mkdir()
-        (self.results / "simt/chapter-1.json").write_text(json.dumps(content))
+        self.simt(content)
         run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
         factor, origin = traffic(run, run.levels[0])
         self.assertAlmostEqual(factor, 9000 * 32 / 64000)
         self.assertIn("SIMT", origin)
-        self.assertEqual(self.run_cli()[0], 0)
+        self.ends(0)
         self.assertFalse((self.root / "figures/simt").exists(), "the SIMT backend is no GPU")
         drawn = (self.root / "figures/h200/chapter-1-roofline-light.svg").read_text()
         self.assertIn("counted by the SIMT backend", drawn)
@@ -680,7 +647,7 @@ class Choosing(Book):
         self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": level["name"], "size": [1000],
                                                "bytes": {"dram": 9e6}} for level in content["runs"][0]["levels"]]},
                    "profile-1.json")
-        self.assertEqual(self.run_cli()[0], 0)
+        self.ends(0)
         drawn = (self.root / "figures/h200/chapter-1-roofline-light.svg").read_text()
         self.assertIn("full: bytes measured by ncu", drawn)
         self.assertNotIn("open circle", drawn)  # of device memory; ncu was not asked for the others
@@ -695,11 +662,10 @@ class Choosing(Book):
                 "bytes": 1e8, "unit": "GB/s", "skipped": {}, "rows": [row("coalesced", 1, True), row("Triton", 2, ratio=0.5)]}
         self.write({"schema": 1, "date": "2026-01-02T00:00:00Z", "device": {"name": "NVIDIA H200"},
                     "versions": {"torch": "2", "cutlass": None}, "comparisons": [case]}, "compare.json")
-        status, text = self.run_cli()
-        self.assertEqual(status, 0, text)
+        self.ends(0)
         self.assertIn("| 1,000 f32 | 100 | 50 (0.50x) |", self.chapter_readme())
         self.assertIn("Not installed: cutlass.", self.chapter_readme())
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.ends(0, "--check")
 
     def attention(self, newer, older=None, named="attention", **problem):
         """A book whose chapter 10 has a ladder, and what was compared: lengths of compare.json and of attention.json."""
@@ -735,11 +701,10 @@ class Choosing(Book):
     def test_attention_over_length(self):
         figure = self.root / "figures/h200/chapter-10-sweep-attention-light.svg"
         self.attention([1024, 4096])
-        self.assertEqual(self.run_cli()[0], 0)
+        self.ends(0)
         self.assertFalse(figure.exists(), "two lengths are no curve")
         self.attention([1024, 4096], [1024, 2048, 4096])
-        status, text = self.run_cli()
-        self.assertEqual(status, 0, text)
+        self.ends(0)
         drawn = figure.read_text()
         self.assertIn("lines: attention.json, 2026-01-02 00:00 *", drawn)
         self.assertIn("open marks: the same problems again, compare.json, 2026-01-03 00:00, commit abc", drawn)
@@ -748,9 +713,9 @@ class Choosing(Book):
         rows = [row for row in rows if row[1] == "attention full"]
         self.assertEqual(sum(row[-1] == "attention.json" and row[-2] == "yes" for row in rows), 3)
         self.assertFalse(any("strided" in row for row in rows), "only the last level is drawn")
-        self.assertEqual(self.run_cli("--check")[0], 0)
+        self.ends(0, "--check")
         self.attention([1024, 2048, 4096], [1024, 2048, 4096])
-        self.assertEqual(self.run_cli()[0], 0)
+        self.ends(0)
         self.assertIn("lines: compare.json", figure.read_text())
         self.assertNotIn("attention.json", figure.read_text())
 
@@ -761,7 +726,7 @@ class Choosing(Book):
             {"name": "cuDNN", "gbps": 1458.4, "vs_cudnn": {"ratio": 1.0}}]}
         decode = {"schema": 1, "device": {"name": "NVIDIA H200"}, "torch": "2.11", "cases": [case]}
         self.write(decode, "attention-decode.json")
-        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        self.ends(0, "--tables-only")
         readme = self.chapter_readme("10_attention")
         self.assertIn(f"| 1 x 64 x 8 x 1 x 8,192 x 128 bf16 | 1,224 (0.857x) {tables.STALE} | 1,458 |", readme)
         self.assertIn("Its date and commit were not recorded.", readme)
@@ -769,23 +734,23 @@ class Choosing(Book):
         case["levels"][0]["identity"] = {"code": None, "tokens": self.digest}
         self.write(decode | {"date": "2026-01-02T00:00:00Z", "commit": "abc", "versions": {"torch": "2.11"}},
                    "attention-decode.json")
-        self.assertEqual(self.run_cli("--tables-only")[0], 0)
+        self.ends(0, "--tables-only")
         readme = self.chapter_readme("10_attention")
         self.assertIn("1,224 (0.857x) | 1,458 |", readme)
         self.assertNotIn("not recorded", readme)
 
     def test_the_library_of_a_chapter_whose_ladder_has_none(self):
         self.attention([1024, 4096])
-        self.assertEqual(self.run_cli()[0], 0)
+        self.ends(0)
         readme = (self.root / "README.md").read_text()
         self.assertIn("| 1.25x cuDNN ‡ |", readme, "of equally near sizes the least flattering, and no mask")
         self.assertIn("on 1 x 2 x 2 x 1,024 x 1,024 x 128 bf16 full, timed", readme)
         self.assertIn("1.25x to 2.50x on the 4 problems compared", readme)
         self.attention([1024, 2048, 4096])
-        self.assertEqual(self.run_cli()[0], 0)
+        self.ends(0)
         self.assertIn("on 1 x 2 x 2 x 2,048 x 2,048 x 128 bf16 full, timed", (self.root / "README.md").read_text())
         self.attention([1024], named="another")
-        self.assertEqual(self.run_cli()[0], 0)
+        self.ends(0)
         self.assertNotIn("‡", (self.root / "README.md").read_text())
 
     def test_a_library_of_another_run_beside_a_sweep(self):
@@ -805,7 +770,7 @@ class Choosing(Book):
                                              {"name": name, "ours": False, "time_ms": {"median": 1}, "gbps": 1234,
                                               "tflops": None, "identity": None, "vs_cookbook": None}
                                              for name in ("Triton", "cudaMemcpy")]} for n in sizes]}, "compare.json")
-            self.assertEqual(self.run_cli()[0], 0)
+            self.ends(0)
             return (self.root / "figures/h200/chapter-1-sweep-copy-light.svg").read_text()
 
         self.assertIn("Triton: another run, ./run compare, 2026-01-03", compare([1000, 2000, 4000, 8000]))

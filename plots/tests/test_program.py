@@ -32,16 +32,7 @@ CSV = "\n".join(["==PROF== Connected", HEADER] + launch_of(0, SAXPY, "1,000", "4
                 + launch_of(1, GEMM, 50000, 2000000, 9000000, tensor=10**9) + launch_of(2, SAXPY, 3000, 4000000, 5000000, ffma=55))
 ROOFS = {"hbm_copy_gbps": 4000, "l2_gbps": 8000, "shared_gbps": 30000, "fp32_tflops": 60, "wgmma_bf16_tflops": 900,
          "mma_bf16_tflops": 600}
-# Prints what a GPU machine would, and writes the CSV where it is asked to.
-NCU = """#!/usr/bin/env python3
-import os, sys
-log = sys.argv[sys.argv.index("--log-file") + 1]
-few = "sm__ops" not in " ".join(sys.argv)
-text = os.environ["FAKE_CSV"] if few or not os.environ.get("FAKE_MISSING") else "==ERROR== Failed to find metric sm__ops"
-open(log, "w").write(text)
-open(os.environ["FAKE_LOG"], "a").write(os.getcwd() + " " + " ".join(sys.argv[1:]) + "\\n")
-sys.exit(int(os.environ.get("FAKE_STATUS", "0")))
-"""
+STAND_INS = Path(__file__).with_name("stand_ins")
 
 
 class Parsing(unittest.TestCase):
@@ -83,7 +74,7 @@ class Command(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        for name, text in (("ncu", NCU), ("nvidia-smi", "#!/bin/sh\necho 'NVIDIA H200'\n"), ("prog", "#!/bin/sh\n")):
+        for name, text in (("ncu", (STAND_INS / "ncu.py").read_text()), ("nvidia-smi", "#!/bin/sh\necho 'NVIDIA H200'\n"), ("prog", "#!/bin/sh\n")):
             (self.folder / name).write_text(text)
             (self.folder / name).chmod(0o755)
         self.environment = {"PATH": f"{self.folder}:{os.environ['PATH']}", "FAKE_CSV": CSV,

@@ -6,8 +6,10 @@ Speed figures live in results and the tables generated from them; one in a comme
 What nvcc compiles includes no library that its host pass may fail to compile (HOST_LIBRARIES).
 A file includes only what docs/rooms.json allows its folder (rooms.py).
 No ladder changes a level by its index. A sidebar program does not ignore its arguments.
+No program stands in a string of another language: it is a file, which the tools of its language read.
 Usage: check_sources.py [FILE...]   (default: every tracked or new source of the repository)
 """
+import ast
 import re
 import subprocess
 import sys
@@ -17,10 +19,10 @@ from pathlib import Path
 import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("*.hpp", "*.cpp", "*.cu", "*.cuh", "*.cmake", "CMakeLists.txt", "*.py", "*.sh", "run",
+SOURCES = ("*.hpp", "*.cpp", "*.c", "*.cu", "*.cuh", "*.cmake", "CMakeLists.txt", "*.py", "*.sh", "run",
            ".ci/run", "Makefile", "docs/*.css", "docs/*.js", "docs/Doxyfile", "Containerfile",
            "common/cmake/suites.cmake.in", "tests/mutate")
-C_FAMILY = {".hpp", ".cpp", ".cu", ".cuh"}
+C_FAMILY = {".hpp", ".cpp", ".c", ".cu", ".cuh"}
 LICENCE = "SPDX-License-Identifier: MIT"
 
 NUMBER = r"(?<![\w.])\d[\d,]*(?:\.\d+)?"
@@ -38,6 +40,12 @@ BY_INDEX = re.compile(r"\blevels\s*(?:\[|\.(?:at|front|back)\b)[^;=]*")  # in a 
 # Compiled through nvcc they have failed with one host compiler and not with another.
 HOST_LIBRARIES = ("fmt/", "gtest/", "gmock/", "CLI/", "nlohmann/json.hpp")
 HOST_SOURCES = {"main.cu", "libraries.cu"}  # compiled as C++, see common/cmake/chapter.cmake
+# How a program looks in a string of Python, and what gives one to an interpreter in a shell.
+PROGRAM = re.compile(r"^#!|=> \{|\bfunction \w+\(|\bint main\(|^import \w+|^ *(?:esac|done|fi)$", re.MULTILINE)
+PROGRAM_LINES = 3  # a stand-in of fewer may stand in its test
+INTERPRETED = re.compile(r"\b(?:python3?|node|perl|ruby)\"? -[ce]\b|-[ce] '(?:import|from|print|require)\b"
+                         r"|\b(?:awk|sed|bash|sh)\b[^'\n#]* '[^'\n]*\n|^(?![^\n]*\bcat <<)[^\n#]*<<-?['\"]?[A-Z]"
+                         r"|<<-?['\"]?[A-Z]+['\"]?\n#!", re.MULTILINE)
 CHAPTER_TARGET = re.compile(r"\bchapter-\d+")
 
 
@@ -91,6 +99,20 @@ def wrong_layers(text, name):
         yield from CHAPTER_TARGET.findall(text)
 
 
+def foreign_programs(path, text):
+    """(line, how it begins) of each program in a string of this file, which is Python or shell."""
+    if path.suffix == ".py":
+        nodes = list(ast.walk(ast.parse(text)))
+        documentation = {node.value for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
+            said = node.value if isinstance(node, ast.Constant) and node not in documentation else None
+            if isinstance(said, str) and said.count("\n") > PROGRAM_LINES and PROGRAM.search(said):
+                yield node.lineno, said.strip().split("\n")[0]
+    elif path.suffix == ".sh" or path.name == "run":
+        for match in INTERPRETED.finditer(text):
+            yield text.count("\n", 0, match.start()) + 1, match.group().strip().split("\n")[0]
+
+
 def problems(path, name):
     text = path.read_text(encoding="utf-8")
     for above in wrong_layers(text, str(name)):
@@ -100,6 +122,8 @@ def problems(path, name):
     if path.suffix in C_FAMILY:
         for line, comment in speed_figures(text):
             yield f"{name}:{line}: a speed figure in a comment: {comment}"
+    for line, program in foreign_programs(path, text):
+        yield f"{name}:{line}: a program in a string of another language: {program}"
     if path.name == "ladder.hpp":
         for match in BY_INDEX.finditer(text):
             line = text.count("\n", 0, match.start()) + 1

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 SOURCES = ("*.hpp", "*.cpp", "*.cu", "*.cuh", "*.h", "*.inc", "*.py")
-PYTHON_FOLDERS = ("plots", "docs", "tools", "tools/identity", "tests", "tests/ci")  # in which scripts look for modules
+PYTHON_FOLDERS = ("plots", "docs", "tools", "tools/identity", "tools/grading", "tools/slurm", "tests", "tests/ci")  # in which scripts look for modules
 MARKS = "<!-- map -->", "<!-- /map -->"
 
 
@@ -47,7 +47,8 @@ def includes(file, name, text, root=ROOT):
             for module in modules:
                 places = (root / folder / module.split(".")[0] for folder in PYTHON_FOLDERS)
                 found = [place for place in (file.parent / module.split(".")[0], *places)
-                         if place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()]
+                         if place.with_suffix(".py").is_file() and place.with_suffix(".py") != file
+                         or (place / "__init__.py").is_file()]
                 if found:
                     yield node.lineno, found[0].relative_to(root).as_posix() + "/"
         return

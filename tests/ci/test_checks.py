@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The checks of this folder, each with a right input and one on which it must fail."""
 import contextlib
+import dataclasses
 import io
 import subprocess
 import sys
@@ -129,8 +130,8 @@ class Sources(unittest.TestCase):
         include = self.LICENCE + '#include "chapters/00_roofs/ladder.hpp"\n'
         self.assertEqual(self.check(include, "chapters/01_coalescing/main.cu"), [])
         self.assertEqual(self.check(include, "tests/roofs_test.cpp"), [])
-        self.assertEqual(self.check(include, "common/harness/roofs.cpp"),
-                         ["common/harness/roofs.cpp: depends on chapters/00_roofs/ladder.hpp"])
+        self.assertEqual(self.check(include, "common/harness/run/roofs.cpp"),
+                         ["common/harness/run/roofs.cpp: depends on chapters/00_roofs/ladder.hpp"])
         link = f"# {self.LICENCE}target_link_libraries(cookbook_runner PUBLIC chapter-0-levels)\n"
         self.assertEqual(self.check(link, "chapters/CMakeLists.txt"), [])
         self.assertEqual(self.check(link, "common/CMakeLists.txt"),
@@ -140,7 +141,7 @@ class Sources(unittest.TestCase):
         include = self.LICENCE + '#include "tools/grading/speed.hpp"\n'
         self.assertEqual(self.check(include, "tests/grading_test.cpp"), [])
         self.assertEqual(self.check(include, "tools/grading/worker.cpp"), [])
-        for name in ("common/harness/check.cpp", "chapters/11_autotuning/main.cu", "capstones/scan/problem.hpp"):
+        for name in ("common/harness/verdict/check.cpp", "chapters/11_autotuning/main.cu", "capstones/scan/problem.hpp"):
             self.assertEqual(self.check(include, name), [f"{name}: depends on tools/grading/speed.hpp"])
 
     def test_no_chapter_before_11_includes_the_tuner(self):
@@ -173,6 +174,25 @@ class Sources(unittest.TestCase):
             out = io.StringIO()
             with mock.patch.object(check_sources, "ROOT", root), contextlib.redirect_stdout(out):
                 return check_sources.main([]), out.getvalue()
+
+    def test_a_program_in_a_string_of_another_language_fails(self):
+        for name, text in (("a.py", '\'\'\'#!/bin/sh\na\nb\nc\nd\n\'\'\''), ("a.py", "'() => {\\n a;\\n b;\\n c;\\n}'"),
+                           ("a.py", "'if a; then\\n b\\n c\\nfi\\n'"), ("a.py", "'int main() {\\n\\n\\n\\n}'"),
+                           ("a.py", "'import os\\n\\n\\n\\nos.abort()'"), ("a.sh", "python3 -c 'print(1)'"),
+                           ("a.sh", "\"$python\" -c 'import a'"), ("run", "python3 - <<'PYTHON'\nprint(1)\nPYTHON\n"),
+                           ("a.sh", "awk '{\n  print\n}' a"), ("a.sh", "cat > b <<'END'\n#!/bin/sh\nEND\n")):
+            with self.subTest(text):
+                code = f"# {self.LICENCE}" + (f"A = {text}\n" if name == "a.py" else f"{text}\n")
+                found = self.check(code, name)
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(":2: a program in a string of another language: ", found[0])
+
+    def test_texts_are_no_programs(self):
+        for name, text in (("a.py", '"""Of int main():' + "\n" * 4 + '"""\n'), ("a.py", "A = '#!/bin/sh\\necho 1\\n'\n"),
+                           ("a.py", "A = 'one\\ntwo\\nthree\\nfour\\nfive'\n"), ("a.sh", "cat <<END\nusage: a\nEND\n"),
+                           ("a.sh", "sed 's/a/b/' c\n"), ("run", "python3 tools/command\n"), ("a.sh", "grep -c 'a' b\n")):
+            with self.subTest(text):
+                self.assertEqual(self.check(f"# {self.LICENCE}{text}", name), [])
 
     def test_no_source_at_all_fails(self):
         self.assertEqual(self.listed(("a.txt", "text")), (1, "0 sources checked, 0 problems\n"))
@@ -240,7 +260,9 @@ class Pages(unittest.TestCase):
             with self.subTest(info.folder):
                 ladders = make_pages.ladders(info)
                 self.assertTrue(ladders)
-                self.assertTrue(all(level.file.is_file() and level.changed for level in ladders[0].levels))
+                for levels in ladders.values():
+                    self.assertTrue(levels)
+                    self.assertTrue(all(level.file.is_file() and level.changed for level in levels))
 
     def test_levels_of_one_name_in_two_ladders_lead_to_their_own_sections(self):
         info = next(info for info in make_pages.book.chapters() if info.number == 7)
@@ -249,13 +271,12 @@ class Pages(unittest.TestCase):
         self.assertIn('| 3 | <a href="#chapter_7_swizzle_128">', text[text.index("**wgmma_swizzle**"):])
 
     def test_reports_are_asked_of_the_levels_that_the_page_shows(self):
-        """A file once, from its own ladder, or from another one where its own is not listed."""
-        info = next(info for info in make_pages.book.chapters() if info.number == 9)
-        listed = ("softmax: softmax of every row\n  0  three_passes       start\n  2  online    merged: pairs\n"
-                  "softmax_bf16: the same\n  0  three_passes       start\n 10  packed_rows   short rows\n")
-        self.assertEqual(make_pages.wanted(info, listed),
-                         {"softmax": ["three_passes", "online"], "softmax_bf16": ["packed_rows"]})
-        self.assertEqual(make_pages.wanted(info, ""), {})
+        """A file once, for the first of its levels."""
+        info = next(info for info in make_pages.book.chapters() if info.number == 7)
+        found = make_pages.wanted(info)
+        self.assertEqual(found["smem_swizzle"], ["no_swizzle", "swizzle_32", "swizzle_64", "swizzle_128"])
+        self.assertEqual(found["l2_order"], ["tma_store", "grouped_4", "hilbert", "multicast"])  # grouped_8 is grouped_4's
+        self.assertEqual(make_pages.wanted(dataclasses.replace(info, number=99)), {})
 
     def test_a_link_to_nowhere_fails(self):
         with self.assertRaises(SystemExit):

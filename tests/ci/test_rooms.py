@@ -75,6 +75,9 @@ class Planted(unittest.TestCase):
         self.assertEqual(self.problems(), [])
         self.write("top/page.py", "def f():\n    from figures import x\n")
         self.assertEqual(self.problems(), ["top/page.py:2: top includes plots, which docs/rooms.json does not allow"])
+        self.write("top/page.py", "")
+        self.write("top/figures.py", "import figures\n")  # not itself
+        self.assertEqual(self.problems(), ["top/figures.py:1: top includes plots, which docs/rooms.json does not allow"])
 
 
 if __name__ == "__main__":

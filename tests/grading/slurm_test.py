@@ -140,16 +140,10 @@ class Slurm(unittest.TestCase):
         self.assertEqual(said.count(" kept "), len(by_slurm.splitlines()) - 1)
 
     def tune(self, name, *options):
-        """A stand-in for chapter 11's program: each shard keeps its own number, and shard 2 of 4 fails."""
-        program = self.folder / "chapter-11"
-        program.write_text("#!/bin/sh\n"
-                           'if [ "$1" = merge ]; then out=$2; shift 2; cat "$@" > "$out"; exit; fi\n'
-                           'while [ $# -gt 0 ]; do case $1 in --shard) shard=$2;; --cache) cache=$2;; --kernel) kernel=$2;; '
-                           "esac; shift; done\n"
-                           '[ "$shard" != 2/4 ] || exit 1\necho "$kernel $shard" > "$cache"\n')
-        program.chmod(0o755)
+        """(the process, what it wrote) of the shards of a stand-in for chapter 11's program."""
+        program = HERE / "stand_ins/chapter_11.sh"
         cache = self.folder / name
-        done = subprocess.run([sys.executable, "-B", str(museum.ROOT / "chapters/11_autotuning/tuner/slurm.py"),
+        done = subprocess.run([sys.executable, "-B", str(museum.ROOT / "tools/slurm/tune.py"),
                                str(program), str(cache), *options, "--sbatch=--time=5", "--", "--kernel", "a b"],
                               env=self.cluster.environment, capture_output=True, text=True)
         return done, cache.read_text() if cache.exists() else ""

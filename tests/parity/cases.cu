@@ -5,7 +5,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "common/harness/check.hpp"
+#include "common/harness/verdict/check.hpp"
+#include "library/transpose/transpose.cuh"
 #include "tests/parity/kernels.cuh"
 
 namespace cookbook {
@@ -140,12 +141,14 @@ void add_divergence(std::vector<Case>& cases) {
   add("four_cases", four_cases);
 }
 
-void add_levels(std::vector<Case>& cases, const Chapter& chapter, const Ladder& ladder,
+void add_levels(std::vector<Case>& cases, int chapter, const Ladder& ladder,
                 const std::string& name, const Size& size) {
+  const std::string group =
+      chapter == kNoChapter ? "library" : "chapter-" + std::to_string(chapter);
   for (const LevelEntry& level : ladder.levels) {
     Case one;
-    one.name = "chapter-" + std::to_string(chapter.number) + "/" + name + "/" + level.name;
-    one.chapter = chapter.number;
+    one.name = group + "/" + name + "/" + level.name;
+    one.chapter = chapter;
     one.size = size;
     one.prepare = [ladder, level](const Size& size) {
       // The same seed everywhere: a level's addresses may depend on its inputs.
@@ -176,12 +179,21 @@ const std::set<std::string> kWithoutModel = {"mma_int8", "wgmma_tf32", "wgmma_in
 void add_chapter(std::vector<Case>& cases, const Chapter& chapter) {
   for (const Ladder& ladder : chapter.ladders) {
     if (kWithoutModel.count(ladder.name) > 0) continue;
-    add_levels(cases, chapter, ladder, ladder.name, ladder.trace_size);
+    add_levels(cases, chapter.number, ladder, ladder.name, ladder.trace_size);
     for (const OddSize& odd : kOddSizes) {
       if (odd.chapter != chapter.number || odd.ladder != ladder.name) continue;
-      add_levels(cases, chapter, ladder, ladder.name + "_odd", odd.size);
+      add_levels(cases, chapter.number, ladder, ladder.name + "_odd", odd.size);
     }
   }
+}
+
+/// The library's kernel for few rows, and others of its candidates there.
+void add_narrow(std::vector<Case>& cases) {
+  using namespace transpose;
+  auto narrow = ladder_over<Problem>("narrow", "few rows", {"rows", "cols"});
+  narrow.levels = {make_level<Only<0>>(), make_level<Only<4>>(), make_level<Only<5>>(),
+                   make_level<Only<8>>()};
+  add_levels(cases, kNoChapter, narrow, narrow.name, {3, 4096});
 }
 
 }  // namespace
@@ -194,6 +206,7 @@ const std::vector<Case>& all_cases() {
 #define COOKBOOK_CHAPTER(number) add_chapter(list, chapter_##number##_entry());
 #include "parity_chapter_list.inc"
 #undef COOKBOOK_CHAPTER
+    add_narrow(list);
     return list;
   }();
   return cases;

@@ -42,32 +42,16 @@ for tool in ncu cuobjdump nvdisasm; do
 done
 
 export PYTHONDONTWRITEBYTECODE=1
+steps=(python3 "$here/ncu_steps.py")
 
 # The tools, as they name themselves.
-python3 - "$ncu" "$nvdisasm" > "$raw/versions.json" <<'PYTHON'
-import json, re, subprocess, sys
-versions = {}
-for name, tool in zip(("ncu", "nvdisasm"), sys.argv[1:]):
-    text = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
-    found = re.search(r"(?:Version |V)(\d[\d.]*\d)", text)
-    versions[name] = found.group(1) if found else ""
-print(json.dumps(versions))
-PYTHON
+"${steps[@]}" versions "ncu=$ncu" "nvdisasm=$nvdisasm" > "$raw/versions.json"
 
 # Which kernels each case launches, and which source line each instruction comes from.
 timeout 60 "$parity" --json "$raw/manifest.json" || { echo "parity does not run"; exit; }
 # cuobjdump would write one file for all the sources called levels.cu: a fatbinary at a time.
 elf=$(mktemp -d)
-python3 - "$parity" "$elf" <<'PYTHON'
-import pathlib, struct, sys
-data, at, count = pathlib.Path(sys.argv[1]).read_bytes(), 0, 0
-while (at := data.find(b"\x50\xed\x55\xba\x01\x00\x10\x00", at)) >= 0:
-    end = at + 16 + struct.unpack_from("<Q", data, at + 8)[0]
-    folder = pathlib.Path(sys.argv[2], f"{count:02}")
-    folder.mkdir()
-    (folder / "code.fatbin").write_bytes(data[at:end])
-    at, count = end, count + 1
-PYTHON
+"${steps[@]}" fatbinaries "$parity" "$elf"
 for folder in "$elf"/*/; do
   (cd "$folder" && "$cuobjdump" -xelf all code.fatbin > /dev/null)
   for file in "$folder"*.cubin; do
@@ -79,21 +63,11 @@ mkdir "$raw/sources"
 (cd "$here/../.." && find chapters tests/parity -name '*.cuh' -o -name '*.hpp' -o -name '*.cu') |
   tar -C "$here/../.." -cf - -T - | tar -C "$raw/sources" -xf -
 
-metrics=inst_executed,memory_l1_tag_requests_global
-metrics+=,memory_l2_theoretical_sectors_global,memory_l2_theoretical_sectors_global_ideal
-metrics+=,memory_l1_wavefronts_shared,memory_l1_wavefronts_shared_ideal
-for op in ld st; do
-  metrics+=,l1tex__t_requests_pipe_lsu_mem_global_op_$op.sum
-  metrics+=,l1tex__t_sectors_pipe_lsu_mem_global_op_$op.sum
-  metrics+=,l1tex__data_pipe_lsu_wavefronts_mem_shared_op_$op.sum
-  metrics+=,l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_$op.sum
-done
-
+metrics=$("${steps[@]}" metrics)
 # Counters of cp.async and ldmatrix, as far as this GPU has them: an unknown name would be an error.
 more=
 timeout 60 "$ncu" --query-metrics > "$raw/metrics.txt" 2>&1
-for metric in $(cd "$here" && python3 -c 'import merge
-print(*(name for names in merge.OPTIONAL.values() for name in names))'); do
+for metric in $("${steps[@]}" optional); do
   grep -qw "${metric%.sum}" "$raw/metrics.txt" && more+=,$metric
 done
 
@@ -107,15 +81,7 @@ profile() {
   [ -s "$reports/$group.ncu-rep" ]
 }
 
-modules=
-for folder in "$(dirname "$(realpath "$ncu")")" /opt/nvidia/nsight-compute/* \
-  /usr/local/cuda/nsight-compute-*; do
-  [ -z "$modules" ] && [ -d "$folder/extras/python" ] && modules=$folder/extras/python
-done
-groups=$(python3 -c 'import json, sys
-print(*dict.fromkeys(one["name"].split("/")[0] for one in json.load(open(sys.argv[1]))["cases"]))' \
-  "$raw/manifest.json")
-for group in $groups; do
+for group in $("${steps[@]}" groups "$raw/manifest.json"); do
   start=$SECONDS
   if ! profile "$group" --section SourceCounters --metrics "$metrics$more" &&
     ! profile "$group" --section SourceCounters --metrics "$metrics"; then
@@ -129,8 +95,6 @@ for group in $groups; do
     print=("$ncu" --import "$report" --csv --print-units base --print-kernel-base mangled)
     "${print[@]}" --page source --print-source sass > "$raw/source_$group.csv"
     "${print[@]}" --page raw > "$raw/raw_$group.csv"
-    PYTHONPATH="$here:$modules" timeout 60 python3 "$here/dump_report.py" "$report" \
-      "$raw/report_$group.json"
   fi
   echo "$group: $((SECONDS - start)) s"
 done

@@ -130,7 +130,7 @@ def parse_diagnostics(text):
 
 def explain_errors(diagnostics):
     """What g++ said; in one line what the backend does not have."""
-    rows = []
+    rows, unsupported = [], []
     for entry in diagnostics:
         if not entry["kind"].endswith("error"):
             continue
@@ -142,13 +142,12 @@ def explain_errors(diagnostics):
         unknown = re.match(r"'(\w+)' (?:was not declared|is not a member|has not been declared|does not name a type)",
                            entry["message"])
         if unknown and re.match(r"cu|__|tex|surf|nv|atomic|make_|h2?[a-z]+\d*$", unknown[1]):
-            rows.append(f"{place}: {unknown[1]} is not supported")
+            unsupported.append(f"{place}: {unknown[1]} is not supported")
             continue
         rows.append(f"{place}: error: {entry['message']}")
         text = source_line(entry["file"], entry["line"]).strip()
         if text:
             rows.append(f"    {text}")
-    unsupported = [row for row in rows if row.endswith(" is not supported")]
     return "\n".join(dict.fromkeys(unsupported or rows[:12]))
 
 

@@ -22,9 +22,11 @@ import build
 import lint
 import report
 import sandbox
-import slurm
 import speed
 from assignment import BadAssignment, BadSubmission
+
+sys.path.insert(0, str(assignments.ROOT / "tools/slurm"))
+import job_array
 
 MOST_BYTES = 256 << 10
 ENDINGS = (".cuh", ".cu", ".hpp", ".h", ".cpp", ".txt")
@@ -275,11 +277,11 @@ class Class:
             for name in waiting:
                 (self.out / "results" / f"{name}.json").unlink(missing_ok=True)
             report.write_json(self.out / "slurm" / "tasks.json", list(waiting))
-            task = slurm.quoted([sys.executable, "-B", Path(__file__).resolve(), *command])
-            job = slurm.submit(self.out / "slurm", "cookbook-grade", len(waiting), jobs, options,
+            task = job_array.quoted([sys.executable, "-B", Path(__file__).resolve(), *command])
+            job = job_array.submit(self.out / "slurm", "cookbook-grade", len(waiting), jobs, options,
                                f"{task} --task $SLURM_ARRAY_TASK_ID")
             count = lambda: sum((self.out / "results" / f"{name}.json").exists() for name in waiting)
-            slurm.wait(job, count, len(waiting), "graded")
+            job_array.wait(job, count, len(waiting), "graded")
         results = []
         for done, (name, path) in enumerate(found.items(), 1):
             result = self.has_result(name, path)
@@ -424,7 +426,7 @@ def main(argv):
                 results = graders.grade_all(found)
             if timing:
                 graders.time_all(timing, results, found, arguments.jobs)
-        except slurm.NoSlurm as reason:
+        except job_array.NoSlurm as reason:
             print(f"grade: {reason}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:

@@ -10,9 +10,10 @@
 //             "hidden_trace_sizes": ..., "seeds": [7, ...], "seconds": 10}; with "drop_bad_sizes":
 //             true, hidden sizes that the problem cannot have are left out
 // OUT.json:  {"checks": [{"step", "what", "hidden", "size", "passed", "property",
-//              "reason"}, ...],
+//              "fault", "reason"}, ...],
 //             "complete": true}
-// `reason` may name hidden values: it is for the teacher. `property` may be shown to anyone.
+// `reason` may name hidden values: it is for the teacher. `property`, which says no more than
+// `fault`, may be shown to anyone.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -27,10 +28,11 @@
 #include "tools/grading/child.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/speed.hpp"
-#include "common/harness/check.hpp"
-#include "common/harness/claims_check.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/console.hpp"
+#include "common/harness/verdict/acceptance.hpp"
+#include "common/harness/verdict/claims_check.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/plan.hpp"
+#include "common/harness/report/console.hpp"
 
 namespace cookbook::grading {
 namespace {
@@ -39,32 +41,31 @@ using nlohmann::json;
 
 /// What went wrong, in words that name no size, index, value or line: a submission could choose the
 /// line to tell a size.
-std::string property_of(const std::string& reason) {
-  struct Words {
-    const char *part, *property;
-  };
-  static constexpr Words kWords[] = {
-      {"was never written", "an output element is never written"},
-      {"is padding between rows", "the padding between the rows of the output is written"},
-      {"guard band", "memory outside a buffer is written"},
-      {"was changed", "an input is changed"},
-      {"race", "two threads access the same bytes, one of them writes, and no barrier orders them"},
-      {"uninitialised", "memory is read that nobody has written"},
-      {"out of bounds", "an access is out of bounds"},
-      {"out-of-bounds", "an access is out of bounds"},
-      {"misaligned", "an access is misaligned"},
-      {"runs on the same inputs differ", "two runs on the same inputs differ"},
-      {"in host code", "host code crashes, or touches device memory"},
-      {"no thread has finished", "the kernel does not end"},
-      {"no progress", "the kernel does not end"},
-      {"refused", "the device cannot launch the kernel"},
-      {": got ", "the result is wrong"},
-      {"unsupported", "this problem is said to be unsupported"},
-  };
-  for (const Words& words : kWords) {
-    if (reason.find(words.part) != std::string::npos) return words.property;
+std::string property_of(Fault fault) {
+  switch (fault) {
+    case Fault::none: return "";
+    case Fault::wrong_result: return "the result is wrong";
+    case Fault::unwritten: return "an output element is never written";
+    case Fault::padding_written: return "the padding between the rows of the output is written";
+    case Fault::outside_written: return "memory outside a buffer is written";
+    case Fault::input_changed: return "an input is changed";
+    case Fault::runs_differ: return "two runs on the same inputs differ";
+    case Fault::race:
+      return "two threads access the same bytes, one of them writes, and no barrier orders them";
+    case Fault::uninitialised: return "memory is read that nobody has written";
+    case Fault::out_of_bounds: return "an access is out of bounds";
+    case Fault::misaligned: return "an access is misaligned";
+    case Fault::launch_refused:
+    case Fault::shared_memory_refused:
+    case Fault::residency_refused: return "the device cannot launch the kernel";
+    case Fault::no_progress:
+    case Fault::hang: return "the kernel does not end";
+    case Fault::host_crash: return "host code crashes, or touches device memory";
+    case Fault::unsupported: return "this problem is said to be unsupported";
+    case Fault::false_claim:
+    case Fault::not_counted: return "the claim does not hold";
+    default: return "the kernel fails";
   }
-  return "the kernel fails";
 }
 
 simt::Trace trace_of(const json& from) {
@@ -88,16 +89,12 @@ simt::Trace trace_of(const json& from) {
   return trace;
 }
 
-/// One task: a problem, the inputs of each run of one plan, and how blocks and copies are ordered.
+/// One task: runs of one plan, and what they count for.
 struct Task {
   const char* step = "";
   bool hidden = false;
-  Size size;
-  Variant variant{};
-  std::vector<Draw> draws;
-  int schedule = 0, order = 0;
+  AcceptanceRun run;
   bool traced = true;
-  bool claims = false;
   std::string what;
 };
 
@@ -113,25 +110,24 @@ class Grader {
 
  private:
   std::vector<Size> sizes(const char* of) const { return plan_.at(of).get<std::vector<Size>>(); }
-  std::uint64_t seed(std::size_t i) const {
-    const auto& seeds = plan_.at("seeds");
-    return seeds.at(i % seeds.size()).get<std::uint64_t>();
+  std::vector<std::uint64_t> seeds() const {
+    return plan_.at("seeds").get<std::vector<std::uint64_t>>();
   }
-  void note(const Task& task, const std::string& what, const std::string& reason,
-            const char* step = nullptr) {
-    json check{{"step", step ? step : task.step},
+  void note(const Task& task, const char* step, const std::string& what, const CheckResult& check) {
+    json noted{{"step", step},
                {"what", what},
                {"hidden", task.hidden},
-               {"size", task.size},
-               {"passed", reason.empty()},
-               {"reason", reason},
-               {"property", reason.empty() ? "" : property_of(reason)}};
+               {"size", task.run.size},
+               {"passed", check.fault == Fault::none},
+               {"fault", fault_name(check.fault)},
+               {"reason", check.reason},
+               {"property", property_of(check.fault)}};
     // A race is found wherever there are many threads: once is enough.
-    if (step && std::find(checks_.begin(), checks_.end(), check) != checks_.end()) return;
-    checks_.push_back(std::move(check));
+    if (std::find(checks_.begin(), checks_.end(), noted) != checks_.end()) return;
+    checks_.push_back(std::move(noted));
   }
   bool teacher_skips(Instance& instance) const;
-  std::string outcome_of(const Task& task, Instance& instance, const json& answer);
+  CheckResult outcome_of(const Task& task, Instance& instance, const json& answer);
   void run(const Task& task);
   void check_claims(const Task& task, const AnyProblem& problem, const json* trace);
   bool any_passed(const std::string& step) const {
@@ -160,77 +156,70 @@ bool Grader::teacher_skips(Instance& instance) const {
   return false;
 }
 
-// Compares what the runs of a task have left; the first thing that is wrong, or nothing.
-std::string Grader::outcome_of(const Task& task, Instance& instance, const json& answer) {
-  if (answer.at("end") != "done") return answer.at("reason").get<std::string>();
+// Compares what the runs of a task have left: the first fault, or none.
+CheckResult Grader::outcome_of(const Task& task, Instance& instance, const json& answer) {
+  const CheckResult ended = answer.at("check");
+  if (ended.fault != Fault::none) return ended;
+  const std::vector<Draw>& draws = task.run.draws;
   const json& result = answer.at("result");
-  if (result.contains("skipped")) {
-    return "unsupported: " + result.at("skipped").get<std::string>();
-  }
   const json& runs = result.at("runs");
   std::vector<std::uint64_t> hashes;
-  for (std::size_t i = 0; i < runs.size() && i < task.draws.size(); ++i) {
-    const Draw& draw = task.draws[i];
+  for (std::size_t i = 0; i < runs.size() && i < draws.size(); ++i) {
+    const Draw& draw = draws[i];
     if (instance.drawn() != draw) instance.redraw(draw);
     const json& tensors = runs[i].at("tensors");
     for (const TensorSpec& spec : instance.problem().tensors()) {
       const auto& bytes = tensors.at(spec.name).get_binary();
-      if (bytes.size() != spec.bytes()) return "an answer has the wrong size";
+      if (bytes.size() != spec.bytes()) return {Fault::no_answer, "an answer has the wrong size"};
       // Device memory is host memory here.
       std::memcpy(instance.pointers().get<std::uint8_t>(spec.name), bytes.data(), bytes.size());
     }
     const std::string outside = runs[i].at("outside");
-    if (!outside.empty()) return "wrote outside `" + outside + "`: guard band changed";
+    if (!outside.empty()) {
+      return {Fault::outside_written, "wrote outside `" + outside + "`: guard band changed"};
+    }
     const std::string inputs = draw.kind == InputKind::normal
                                    ? ""
                                    : fmt::format("{} inputs: ", input_kind_name(draw.kind));
     const Instance::Comparison comparison = instance.compare();
     const std::uint64_t hash = instance.output_hash();
     if (!comparison.ok) {
-      return (i > 0 && hashes.size() == i ? "right on the first inputs only: " : "") + inputs +
-             comparison.message;
+      return {comparison.fault,
+              (i > 0 && hashes.size() == i ? "right on the first inputs only: " : "") + inputs +
+                  comparison.message};
     }
     for (std::size_t before = 0; before < i; ++before) {
-      if (task.draws[before] == draw && hashes[before] != hash && teacher_.level.same_every_run) {
-        return "two runs on the same inputs differ";
+      if (draws[before] == draw && hashes[before] != hash && teacher_.level.same_every_run) {
+        return {Fault::runs_differ, "two runs on the same inputs differ"};
       }
     }
     hashes.push_back(hash);
     instance.reset();
   }
-  if (result.contains("error")) return result.at("error").get<std::string>();
-  if (runs.size() != task.draws.size()) return "runs are missing from the answer";
-  return "";
+  const CheckResult error = result.at("check");
+  if (error.fault != Fault::none) return error;
+  if (runs.size() != draws.size()) return {Fault::no_answer, "runs are missing from the answer"};
+  return {};
 }
 
 void Grader::check_claims(const Task& task, const AnyProblem& problem, const json* trace) {
   const simt::Trace counted = trace ? trace_of(*trace) : simt::Trace{};
   for (const Claim& claim : mechanism(teacher_.level.claims(problem))) {
-    const ClaimResult result = check_on_trace(claim, counted);
-    const bool holds = trace && result.holds.value_or(false);
-    json check{{"step", "claims"},
-               {"what", claim.text},
-               {"hidden", task.hidden},
-               {"size", task.size},
-               {"passed", holds},
-               {"reason", holds   ? ""
-                          : trace ? "measured " + result.measured
-                                  : "not counted: the run failed"}};
-    check["property"] = holds ? "" : "the claim does not hold";
-    checks_.push_back(std::move(check));
+    note(task, "claims", claim.text,
+         trace ? check_of(check_on_trace(claim, counted))
+               : CheckResult(Fault::not_counted, "not counted: the run failed"));
   }
 }
 
 void Grader::run(const Task& task) {
   if (hung_) {
-    note(task, task.what, "not run: a kernel before it did not end");
+    note(task, task.step, task.what, {Fault::not_run, "not run: a kernel before it did not end"});
     return;
   }
-  Instance instance(ladder_, task.size, task.draws.front().kind, task.draws.front().seed,
-                    task.variant);
+  Instance instance = instance_of(task.run, ladder_);
   if (teacher_skips(instance)) return;  // nobody has to support it
   json runs = json::array();
-  for (const Draw& draw : task.draws) {
+  for (const Draw& draw : task.run.draws) {
     if (instance.drawn() != draw) instance.redraw(draw);
     json inputs = json::object();
     for (const HostTensor& tensor : instance.tensors().list) {
@@ -239,49 +228,44 @@ void Grader::run(const Task& task) {
     }
     runs.push_back(std::move(inputs));
   }
-  instance.redraw(task.draws.front());
+  instance.redraw(task.run.draws.front());
+  const Schedule schedule = task.run.schedule.value_or(Schedule{});
   json answer;
   try {
     if (!worker_) worker_ = std::make_unique<Child>(command_);
-    answer = worker_->ask({{"size", task.size},
-                           {"pitch", task.variant.extra_pitch},
-                           {"shift", task.variant.misalign_elements},
-                           {"schedule", task.schedule},
-                           {"order", task.order},
-                           {"order_seed", seed(0)},
+    answer = worker_->ask({{"size", task.run.size},
+                           {"pitch", task.run.variant.extra_pitch},
+                           {"shift", task.run.variant.misalign_elements},
+                           {"copies", schedule.copies},
+                           {"blocks", schedule.blocks},
+                           {"order_seed", seeds().front()},
                            {"traced", task.traced},
                            {"seconds", plan_.at("seconds")},
                            {"runs", std::move(runs)}});
-    note(task, task.what, outcome_of(task, instance, answer));
+    const CheckResult outcome = outcome_of(task, instance, answer);
+    hung_ = outcome.fault == Fault::hang;
+    note(task, task.step, task.what, outcome);
   } catch (const std::exception& error) {
     // The process is gone, or has sent what no honest one sends.
     worker_.reset();
-    answer = {{"end", "crashed"}};
-    note(task, task.what, std::string("the submission's process failed: ") + error.what());
+    answer = json::object();
+    note(task, task.step, task.what,
+         {Fault::no_answer, std::string("the submission's process failed: ") + error.what()});
   }
-  hung_ = answer.at("end") == "hung";
   const json* trace = nullptr;
   if (answer.contains("result") && answer["result"].is_object() &&
       answer["result"].contains("trace")) {
     trace = &answer["result"]["trace"];
   }
   if (trace) {
-    for (const json& finding : trace->at("findings")) {
-      note(task, "the tracer finds no fault", finding.at("message"), "races");
+    for (const FoundFault& found : trace->at("findings").get<std::vector<FoundFault>>()) {
+      note(task, "races", "the tracer finds no fault", {found.fault, found.message});
     }
   }
-  if (task.claims) check_claims(task, instance.problem(), trace);
-}
-
-std::string name_of(const Size& size, bool hidden) {
-  return hidden ? "a hidden size" : size_text(size);
+  if (task.run.axis == Axis::traced) check_claims(task, instance.problem(), trace);
 }
 
 json Grader::grade() {
-  const auto work = [this](const Size& size) {
-    const auto problem = ladder_.make_problem(size, {});
-    return problem->bytes() + problem->flops();
-  };
   if (plan_.value("drop_bad_sizes", false)) {
     for (const char* of : {"hidden_sizes", "hidden_trace_sizes"}) {
       json kept = json::array();
@@ -295,72 +279,38 @@ json Grader::grade() {
       plan_[of] = std::move(kept);
     }
   }
-  const std::vector<Size> traced = sizes("trace_sizes"),
-                          hidden_traced = sizes("hidden_trace_sizes");
-  const double budget = work(traced.front());
+  AcceptanceScope scope;
+  scope.traced = sizes("trace_sizes").front();
+  scope.seeds = seeds();
+  const double budget = work_of(ladder_, scope.traced);
+  const auto run_all = [&](Axis axis, const char* step, bool hidden, bool traced) {
+    for (AcceptanceRun& each : acceptance_runs(Judge::grader, axis, ladder_, scope)) {
+      const std::string at = hidden ? "a hidden size" : each.text();
+      run({.step = step,
+           .hidden = hidden,
+           .run = each,
+           .traced = axis == Axis::traced || (traced && work_of(ladder_, each.size) <= budget),
+           .what = axis == Axis::traced ? "right under the tracer at " + at : at});
+    }
+  };
   for (const bool hidden : {false, true}) {
     const char* step = hidden ? "hidden_sizes" : "public_sizes";
     if (hidden && !any_passed("public_sizes")) break;
-    auto of_step = sizes(step);
-    std::stable_sort(of_step.begin(), of_step.end(),
-                     [&](const Size& a, const Size& b) { return work(a) < work(b); });
-    for (std::size_t i = 0; i < of_step.size(); ++i) {
-      const Draw integers{InputKind::integers, seed(2 * i)},
-          normal{InputKind::normal, seed(2 * i + 1)};
-      run({.step = step,
-           .hidden = hidden,
-           .size = of_step[i],
-           .draws = {integers, normal, integers},
-           .traced = work(of_step[i]) <= budget,
-           .what = name_of(of_step[i], hidden)});
-    }
+    scope.sizes = sizes(step);
+    std::stable_sort(scope.sizes.begin(), scope.sizes.end(), [&](const Size& a, const Size& b) {
+      return work_of(ladder_, a) < work_of(ladder_, b);
+    });
+    run_all(Axis::shapes, step, hidden, true);
   }
   if (any_passed("public_sizes")) {
-    // The largest public size that is cheap, for layouts.
-    Size layout_size = traced.front();
-    double largest = 0;
-    for (const Size& size : sizes("public_sizes")) {
-      if (work(size) <= budget / 4 && work(size) > largest) {
-        layout_size = size;
-        largest = work(size);
-      }
-    }
-    for (const InputKind kind : all_input_kinds()) {
-      run({.step = "inputs",
-           .size = layout_size,
-           .draws = {{kind, seed(0)}},
-           .traced = false,
-           .what = fmt::format("{}, {} inputs", size_text(layout_size), input_kind_name(kind))});
-    }
-    for (const Variant& variant : graded_layouts()) {
-      run({.step = "layouts",
-           .size = layout_size,
-           .variant = variant,
-           .draws = {{InputKind::normal, seed(1)}},
-           .what = fmt::format("{}, rows {} elements longer, bases {} elements further",
-                               size_text(layout_size), variant.extra_pitch,
-                               variant.misalign_elements)});
-    }
-    const char* const schedules[] = {"asynchronous copies late, blocks in order",
-                                     "asynchronous copies early, blocks in reverse order",
-                                     "asynchronous copies and blocks in random order"};
-    for (const int schedule : {0, 1, 2}) {
-      run({.step = "schedules",
-           .size = traced.front(),
-           .draws = {{InputKind::integers, seed(2)}},
-           .schedule = schedule,
-           .order = schedule,
-           .traced = false,
-           .what = fmt::format("{}, {}", size_text(traced.front()), schedules[schedule])});
-    }
+    scope.sizes = sizes("public_sizes");
+    run_all(Axis::inputs, "inputs", false, false);
+    run_all(Axis::layouts, "layouts", false, true);
+    run_all(Axis::schedules, "schedules", false, false);
     for (const bool hidden : {false, true}) {
-      for (const Size& size : hidden ? hidden_traced : traced) {
-        run({.step = "races",
-             .hidden = hidden,
-             .size = size,
-             .draws = {{InputKind::normal, seed(3)}},
-             .claims = true,
-             .what = "right under the tracer at " + name_of(size, hidden)});
+      for (const Size& size : sizes(hidden ? "hidden_trace_sizes" : "trace_sizes")) {
+        scope.traced = size;
+        run_all(Axis::traced, "races", hidden, true);
       }
     }
   }

@@ -64,34 +64,8 @@ def as_other_user(slot):
     return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
 
 
-# Builds the same root as bubblewrap does, as far as mount(8) can: run by unshare(1), in new namespaces.
-UNSHARED = r"""
-set -e
-root=$1 folder=$2; shift 2
-mount -t tmpfs -o size=64m,mode=755 none "$root"
-mkdir -p "$root/tmp" "$root/proc" "$root/dev" "$root/work" "$root/old"
-for from in $1; do
-  if [ -d "$from" ]; then mkdir -p "$root$from"; else mkdir -p "$root$(dirname "$from")"; : > "$root$from"; fi
-  mount --rbind "$from" "$root$from"
-  mount -o remount,bind,ro "$root$from" 2>/dev/null || true
-done
-shift
-mount --bind "$folder" "$root/work"
-mount -o remount,bind,ro "$root/work" 2>/dev/null || true
-for device in null zero urandom $COOKBOOK_DEVICES; do
-  if [ -d "/dev/$device" ]; then mkdir -p "$root/dev/$device"; else : > "$root/dev/$device"; fi
-  mount --rbind "/dev/$device" "$root/dev/$device"
-done
-mount -t proc proc "$root/proc" 2>/dev/null || mount --rbind /proc "$root/proc"
-cd "$root"
-pivot_root . old
-umount -l /old
-rmdir /old
-mount -t tmpfs -o size=64m none /tmp
-mount -o remount,ro /
-cd /tmp
-exec "$@"
-"""
+# As text: the other user may not read the folder of the book.
+UNSHARED = (pathlib.Path(__file__).parent / "unshared.sh").read_text()
 
 
 def worker_command(kind, folder, limits, slot, devices=(), variables=(), mounts=()):
@@ -121,23 +95,26 @@ def gpu_worker_command(kind, folder, limits, slot):
     return worker_command(kind, folder, limits, slot, devices, variables, mounts)
 
 
+def works(program, command_of):
+    """Whether `program`, in the place of the worker, ends with 0."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        (folder / "root").mkdir()
+        shutil.copy(program, folder / "worker")
+        try:
+            return subprocess.run(command_of(folder), capture_output=True, timeout=20).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+
+
 def first_that_works(program, command_of):
     """"bubblewrap", "namespaces" or "limits": the best in which `program` ends with 0."""
-    wanted = os.environ.get("COOKBOOK_SANDBOX")
-    if wanted:
+    if wanted := os.environ.get("COOKBOOK_SANDBOX"):
         return wanted
     for kind in ("bubblewrap", "namespaces"):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            folder.chmod(0o755)
-            (folder / "root").mkdir()
-            shutil.copy(program, folder / "worker")
-            try:
-                done = subprocess.run(command_of(kind, folder), capture_output=True, timeout=20)
-            except (OSError, subprocess.TimeoutExpired):
-                continue
-            if done.returncode == 0:
-                return kind
+        if works(program, functools.partial(command_of, kind)):
+            return kind
     return "limits"
 
 

@@ -12,11 +12,13 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/observe.hpp"
 #include "common/backend/simt/runtime/host_access.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
 #include "tools/grading/buffers.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/message.hpp"
-#include "common/harness/isolate.hpp"
+#include "common/harness/verdict/acceptance.hpp"
+#include "common/harness/verdict/isolate.hpp"
 
 namespace cookbook::grading {
 namespace {
@@ -50,7 +52,7 @@ json trace_json(const simt::Trace& trace) {
                      {"bytes", site.bytes}});
   }
   for (const simt::Finding& finding : trace.findings) {
-    findings.push_back({{"kind", finding.kind}, {"message", finding.message}});
+    findings.push_back(FoundFault{fault_named(finding.kind), finding.message});
   }
   return {{"sites", sites}, {"findings", findings}};
 }
@@ -60,17 +62,21 @@ json run_task(const json& task) {
   const Entry submitted = entry();
   const Variant variant{task.at("pitch"), task.at("shift")};
   const auto problem = submitted.make_problem(task.at("size").get<Size>(), variant);
-  simt::set_async_schedule(task.at("schedule").get<simt::AsyncSchedule>(), task.at("order_seed"));
-  simt::set_start_order(task.at("order").get<simt::StartOrder>(), task.at("order_seed"));
+  set_schedule({task.at("copies"), task.at("blocks")}, task.at("order_seed"));
+  json result{{"runs", json::array()}};
+  const auto end = [&result](Fault fault, const std::string& reason) {
+    result["check"] = CheckResult(fault, reason);
+    return result;
+  };
   if (const Support support = submitted.level.supports(*problem, device_info()); !support) {
-    return {{"skipped", support.reason}};
+    return end(Fault::unsupported, "unsupported: " + support.reason);
   }
   Buffers own(*problem, variant);
   set_observer({.launch = [](const void*, const LaunchConfig* launched) {
     simt::open_device_memory(launched != nullptr);
   }});
   simt::open_device_memory(false);
-  json result{{"runs", json::array()}};
+  CheckResult check;
   bool recording = false;
   try {
     std::function<void(Stream)> run;
@@ -78,7 +84,7 @@ json run_task(const json& task) {
       // Nothing has been drawn yet: a plan cannot hold results.
       run = submitted.level.prepare(*problem, own.pointers());
     } catch (const std::invalid_argument& rule) {
-      return {{"skipped", rule.what()}};
+      return end(Fault::unsupported, std::string("unsupported: ") + rule.what());
     }
     if (task.at("traced")) {
       simt::start_trace();
@@ -100,12 +106,12 @@ json run_task(const json& task) {
       recording = false;
     }
   } catch (const std::exception& error) {
-    result["error"] = error.what();
+    check = {fault_of(error), error.what()};
     if (recording) result["trace"] = trace_json(simt::stop_trace());
   }
   simt::open_device_memory(true);
   set_observer({});
-  return result;
+  return end(check.fault, check.reason);
 }
 
 int serve() {
@@ -122,7 +128,8 @@ int serve() {
   while (receive(in, std::uint64_t{1} << 32, task)) {
     Isolation isolation;
     isolation.seconds = task.at("seconds");
-    json result, answer{{"end", "done"}, {"reason", ""}};
+    json result;
+    CheckResult check;
     try {
       const Outcome outcome = run_isolated(
           isolation,
@@ -132,15 +139,11 @@ int serve() {
             return run_task(task);
           },
           result);
-      answer["result"] = result;
-      answer["reason"] = outcome.reason;
-      if (outcome.end == Outcome::End::crashed) answer["end"] = "crashed";
-      if (outcome.end == Outcome::End::hung) answer["end"] = "hung";
+      check = {outcome.fault, outcome.reason};
     } catch (const std::exception& error) {
-      answer["end"] = "crashed";
-      answer["reason"] = error.what();
+      check = {Fault::crash, error.what()};
     }
-    send(out, answer);
+    send(out, {{"check", check}, {"result", result}});
   }
   return 0;
 }

@@ -58,7 +58,7 @@ def problem_of(case):
         return "chapter-10", ladder, case["shape"]
     if case["ladder"] == "attention":
         return "chapter-10", "prefill_causal" if case["variant"] == "causal" else "prefill", case["size"]
-    return f"chapter-{case['chapter']}", case["ladder"], case["size"]
+    return {8: "capstone-gemm", 9: "capstone-rows"}[case["chapter"]], case["ladder"], case["size"]
 
 
 class Identities:
@@ -105,7 +105,8 @@ def read_lock(root=ROOT):
 def measured_sizes(root=ROOT):
     """(program, ladder) -> sizes of the committed results."""
     sizes = defaultdict(set)
-    for file in [*(root / "plots/results").glob("*/**/*.json"), *root.glob("capstones/*/results/*.json")]:
+    for file in [*(root / "plots/results").glob("*/**/*.json"), *root.glob("capstones/*/results/*.json"),
+                 *root.glob("library/*/results/*.json")]:
         document = json.loads(file.read_text())
         for run in document.get("runs", []):
             if run["backend"] == "cuda":
@@ -231,7 +232,7 @@ def table(options):
     rows = "".join(f'    {{"{path.parent.name}/{path.name}", "{token_hash(path)}"}},\n' for path in files
                    if not path.is_relative_to(ROOT / "common"))
     options.out.write_text("// SPDX-License-Identifier: MIT\n// Written by tools/identity.\n"
-                           f'#include "common/harness/tokens.hpp"\n\nstatic const bool entered = cookbook::enter_tokens({{\n{rows}}});\n')
+                           f'#include "common/harness/contract/tokens.hpp"\n\nstatic const bool entered = cookbook::enter_tokens({{\n{rows}}});\n')
     escaped = " ".join(str(path).replace(" ", "\\ ") for path in files)
     options.out.with_suffix(".d").write_text(f"{options.out}: {escaped}\n")
     return 0

@@ -4,7 +4,7 @@
 // may it write beyond the last column, and why does that do no harm?
 #pragma once
 
-#include "chapters/08_persistent/level_6_any_shape.cuh"
+#include "chapters/06_tma/level_7_one_in_flight.cuh"
 
 namespace cookbook::gemm {
 
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(C::kThreads)
 struct ExercisePadRows : LevelT<bf16> {
   using Config = exercise_pad_rows::Config;
   struct Plan {
-    any_shape::Plan product;  // on the copies
+    TmaPlan product;  // on the copies
     Problem problem;
     Buffers buffers;
     DeviceMemory a{}, b{};
@@ -57,7 +57,7 @@ struct ExercisePadRows : LevelT<bf16> {
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {
     if (p.a_transposed || p.b_transposed) return Support::no("NN only");
-    return AnyShape::supports(p, device);
+    return device.cc() == 90 ? Support::yes() : Support::no("needs sm_90a (wgmma)");
   }
   static Plan prepare(const Problem& p, const Buffers& at) {
     Plan plan{{}, p, at};
@@ -65,7 +65,7 @@ struct ExercisePadRows : LevelT<bf16> {
     copied.lda = padded(p.k), copied.ldb = padded(p.n);
     plan.a = DeviceMemory(static_cast<size_t>(p.m * copied.lda) * 2, "copy of a");
     plan.b = DeviceMemory(static_cast<size_t>(p.k * copied.ldb) * 2, "copy of b");
-    plan.product = AnyShape::prepare(copied, {plan.a.as<bf16>(), plan.b.as<bf16>(), at.c});
+    plan.product = OneInFlight::prepare(copied, {plan.a.as<bf16>(), plan.b.as<bf16>(), at.c});
     return plan;
   }
   static void copy(const bf16* from, std::int64_t rows, std::int64_t cols, std::int64_t pitch,
@@ -80,7 +80,7 @@ struct ExercisePadRows : LevelT<bf16> {
     const Problem& p = plan.problem;
     copy(plan.buffers.a, p.m, p.k, p.lda, plan.a.as<bf16>(), stream);
     copy(plan.buffers.b, p.k, p.n, p.ldb, plan.b.as<bf16>(), stream);
-    AnyShape::run(plan.product, stream);
+    OneInFlight::run(plan.product, stream);
   }
 };
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "chapters/08_persistent/level_1_static.cuh"
-#include "chapters/08_persistent/level_6_any_shape.cuh"
 
 namespace cookbook::gemm {
 
@@ -108,8 +107,8 @@ struct ExerciseBoxes : LevelT<bf16> {
     return {tma_loads("a").requests(boxes_of_a<Config>(p)),
             shared_stores().on("stage").conflict_free()};
   }
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return AnyShape::supports(p, device);
+  static Support supports(const Problem&, const DeviceInfo& device) {
+    return device.cc() == 90 ? Support::yes() : Support::no("needs sm_90a (wgmma)");
   }
   static Plan prepare(const Problem& p, const Buffers& at) {
     if (!Multicast::supports(p, device_info())) {  // rows that TMA cannot copy

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/language/kernel_call.hpp"
 
 namespace cookbook::simt::program {
 

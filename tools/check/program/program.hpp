@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "common/backend/simt/language/language.hpp"
-#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/language/intrinsics.hpp"
+#include "common/backend/simt/language/kernel_call.hpp"
 
 struct CUstream_st;
 typedef CUstream_st* cudaStream_t;

@@ -15,12 +15,19 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/convergence.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/fiber.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "tools/check/program/asking.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
 #include "tools/check/program/report.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/runtime/sync_tracer.hpp"
 
 struct CUstream_st {};
 struct CUevent_st {
@@ -335,14 +342,16 @@ void end_tracing() {
   report.explanation = explain(report.trace);
 }
 
-cudaError_t error_of(const std::string& message) {
-  const auto says = [&message](const char* text) {
-    return message.find(text) != std::string::npos;
-  };
-  if (says("assertion")) return cudaErrorAssert;
-  if (says("out of bounds")) return cudaErrorIllegalAddress;
-  if (says("misaligned")) return cudaErrorMisalignedAddress;
-  return cudaErrorLaunchFailure;
+cudaError_t error_of(Fault fault) {
+  switch (fault) {
+    case Fault::assertion: return cudaErrorAssert;
+    case Fault::out_of_bounds: return cudaErrorIllegalAddress;
+    case Fault::misaligned: return cudaErrorMisalignedAddress;
+    case Fault::launch_refused: return cudaErrorInvalidConfiguration;
+    case Fault::shared_memory_refused: return cudaErrorInvalidValue;
+    case Fault::residency_refused: return cudaErrorCooperativeLaunchTooLarge;
+    default: return cudaErrorLaunchFailure;
+  }
 }
 
 void check_guards(const std::string& kernel) {
@@ -377,14 +386,13 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
                  const PointerArgument* pointers, int pointer_count) {
   [[maybe_unused]] static const bool tracing = [] {
     if (!tracing_available()) return false;
-    set_trace_budget(environment_number("COOKBOOK_CHECK_THREADS", 0, 0, ~uint64_t{0}),
-                     environment_number("COOKBOOK_CHECK_LAUNCHES", 0, 0, ~uint64_t{0}));
-    start_trace();
+    start_trace({environment_number("COOKBOOK_CHECK_THREADS", 0, 0, ~uint64_t{0}),
+                 environment_number("COOKBOOK_CHECK_LAUNCHES", 0, 0, ~uint64_t{0})});
     std::atexit(&end_tracing);
     return true;
   }();
   void* kernel = ask(call);
-  if (kernel == nullptr) throw KernelError("what is launched is no kernel");
+  if (kernel == nullptr) throw KernelError(Fault::kernel_failed, "what is launched is no kernel");
   if (sizes.grid.x == 0 || sizes.grid.y == 0 || sizes.grid.z == 0) {
     throw LaunchError("launch of " + kernel_name(kernel) + " refused: a grid of 0 blocks");
   }
@@ -392,15 +400,17 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
       !state().large_shared.count(kernel_name(kernel))) {
     throw LaunchError(
         "launch of " + kernel_name(kernel) + " refused: " + std::to_string(sizes.shared_bytes) +
-        " bytes of dynamic shared memory; more than " + std::to_string(kDefaultSharedBytes) +
-        " need cudaFuncSetAttribute(kernel, "
-        "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)");
+            " bytes of dynamic shared memory; more than " + std::to_string(kDefaultSharedBytes) +
+            " need cudaFuncSetAttribute(kernel, "
+            "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
+        Fault::shared_memory_refused);
   }
   for (int i = 0; i < pointer_count; ++i) {
     const std::string wrong = wrong_argument(pointers[i].value);
     if (wrong.empty()) continue;
-    throw KernelError("out of bounds: argument " + std::to_string(pointers[i].number) + " of " +
-                      kernel_name(kernel) + " is " + wrong);
+    throw KernelError(Fault::out_of_bounds, "out of bounds: argument " +
+                                                std::to_string(pointers[i].number) + " of " +
+                                                kernel_name(kernel) + " is " + wrong);
   }
   LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes, static_cast<int>(sizes.cluster),
                       sizes.cooperative};
@@ -489,16 +499,12 @@ void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
   try {
     run_checked(place, sizes, call, pointers, pointer_count);
   } catch (const LaunchError& error) {
-    const std::string message = error.what();
-    state().of_launch = message.find("shared memory") != std::string::npos ? cudaErrorInvalidValue
-                        : message.find("cooperative") != std::string::npos
-                            ? cudaErrorCooperativeLaunchTooLarge
-                            : cudaErrorInvalidConfiguration;
-    fail_call(state().of_launch, "<<<>>>", place, message, true);
+    state().of_launch = error_of(error.fault());
+    fail_call(state().of_launch, "<<<>>>", place, error.what(), true);
   } catch (const std::exception& error) {
-    const std::string message = error.what();
-    state().fatal = state().of_launch = state().last = error_of(message);
-    add_finding("failed kernel", "failed kernel: launched at " + describe(place) + ": " + message);
+    state().fatal = state().of_launch = state().last = error_of(fault_of(error));
+    add_finding("failed kernel",
+                "failed kernel: launched at " + describe(place) + ": " + error.what());
   }
 }
 
@@ -509,7 +515,7 @@ struct GridBarrier {
   uint64_t launch = 0;
   uint32_t arrived = 0, phase = 0;
   std::vector<Thread*> waiting;
-  char objects[2];  // for Hooks::release and acquire, by parity of the phase
+  char objects[2];  // for SyncTracer::release and acquire, by parity of the phase
 };
 
 }  // namespace
@@ -528,7 +534,7 @@ void sync_grid() {
   }
   const uint32_t phase = barrier.phase;
   char* const object = &barrier.objects[phase % 2];
-  if (hooks) hooks->release(object, self.actor);
+  if (sync_tracer) sync_tracer->release(object, self.actor);
   if (++barrier.arrived == group.alive) {
     barrier.arrived = 0;
     ++barrier.phase;
@@ -538,7 +544,7 @@ void sync_grid() {
     barrier.waiting.push_back(&self);
     while (barrier.phase == phase) block_current("grid.sync()", pc);
   }
-  if (hooks) hooks->acquire(object, self.actor);
+  if (sync_tracer) sync_tracer->acquire(object, self.actor);
   lane_met();
 }
 
@@ -1035,7 +1041,8 @@ extern "C" void __assert_fail(const char* assertion, const char* file, unsigned 
     std::fprintf(
         stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
         line, function, block.x, block.y, block.z, thread.x, thread.y, thread.z, assertion);
-    simt::fail(std::string("assertion failed: ") + assertion, __builtin_return_address(0));
+    simt::fail(Fault::assertion, std::string("assertion failed: ") + assertion,
+               __builtin_return_address(0));
   }
   std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, assertion);
   std::abort();

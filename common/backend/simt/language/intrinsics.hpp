@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions of CUDA C++ that programs use and the kernels of the book do not. Included at the end
-// of language.hpp.
+// All functions of CUDA C++ that there are here: those that the kernels of the book use, and those
+// that only other programs do.
 #pragma once
 
 #include <cmath>

@@ -475,5 +475,3 @@ __forceinline__ T* dynamic_shared() {
 }
 
 }  // namespace cookbook
-
-#include "common/backend/simt/language/intrinsics.hpp"

@@ -5,7 +5,8 @@
 #include <cstring>
 
 #include "common/backend/simt/language/language.hpp"
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/access_tracer.hpp"
+#include "common/backend/simt/runtime/thread_hierarchy.hpp"
 
 namespace cookbook::simt {
 namespace {
@@ -29,7 +30,7 @@ struct WordOf<8> {
 template <class T, class Update>
 T modify(T* address, void* pc, Update update) {
   using Word = typename WordOf<sizeof(T)>::type;
-  if (hooks) hooks->atomic_access(address, sizeof(T), pc);
+  if (access_tracer) access_tracer->atomic_access(address, sizeof(T), pc);
   auto* word = reinterpret_cast<Word*>(address);
   Word old_bits = __atomic_load_n(word, __ATOMIC_RELAXED);
   T old_value;
@@ -40,7 +41,7 @@ T modify(T* address, void* pc, Update update) {
     std::memcpy(&new_bits, static_cast<const void*>(&new_value), sizeof(T));
   } while (!__atomic_compare_exchange_n(word, &old_bits, new_bits, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED));
-  if (hooks) hooks->atomic_done(address);
+  if (access_tracer) access_tracer->atomic_done(address);
   return old_value;
 }
 
@@ -85,7 +86,7 @@ template unsigned long long atomic_max(unsigned long long*, unsigned long long);
 template long long atomic_max(long long*, long long);
 
 void memory_fence() {
-  if (hooks && current_thread) hooks->memory_fence();
+  if (access_tracer && current_thread) access_tracer->memory_fence();
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 

@@ -16,6 +16,8 @@
 #include <memory>
 #include <mutex>
 
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/runtime/worker.hpp"
 
 namespace cookbook::simt {

@@ -66,7 +66,4 @@ CrashRecord& crash_record();
 // interrupted instruction on. Returns their number.
 int walk_stack(void** frames, int most, bool in_signal_handler);
 
-// "file.cuh:17", the innermost frame outside of common/; "" where there is none.
-std::string describe_stack(void* const* frames, int count);
-
 }  // namespace cookbook::simt

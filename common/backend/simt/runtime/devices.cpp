@@ -9,7 +9,9 @@
 #include <stdexcept>
 
 #include "common/backend/backend.hpp"
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
 
 namespace cookbook {
@@ -111,6 +113,16 @@ Model& current_model() {
 }  // namespace
 
 const SmLimits& sm_limits() { return current_model().sm; }
+
+unsigned resident_blocks_per_sm(size_t shared_bytes, unsigned block_threads) {
+  const SmLimits& sm = sm_limits();
+  const size_t sm_shared = device_info().smem_per_block_bytes + sm.reserved_shared_bytes;
+  const unsigned warps = (block_threads + kWarpSize - 1) / kWarpSize;
+  const unsigned by_threads = sm.threads / (warps * kWarpSize);
+  const size_t block_shared = std::max<size_t>(shared_bytes + sm.reserved_shared_bytes, 1);
+  const auto by_shared = static_cast<unsigned>(sm_shared / block_shared);
+  return std::min({by_threads, by_shared, sm.blocks});
+}
 
 void check_device_environment() { make_model(device_from_environment()); }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/thread_hierarchy.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

@@ -7,6 +7,8 @@
 
 namespace cookbook::simt {
 
+inline constexpr size_t kStackBytes = 256 << 10;  // virtual; only touched pages cost memory
+
 // Saves the stack pointer of the running context in *save and continues at `load`.
 extern "C" void cookbook_simt_switch(void** save, void* load);
 // The same; quicker if the context at `load` goes on in the kernel (see fiber.cpp).

@@ -21,7 +21,11 @@
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/observe.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/launch_tracer.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/runtime/watchdog.hpp"
 #include "common/backend/simt/runtime/worker.hpp"
 #include "common/backend/whole_number.hpp"
@@ -153,22 +157,25 @@ Worker& worker_of_this_thread() {
 // assigned in order.
 class FirstError {
  public:
-  void add(uint64_t group, const std::string& message) {
+  void add(uint64_t group, const std::string& message, Fault fault) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool secondary = message == kAbandonedByOther;
     if (message_.empty() || (!secondary && (secondary_ || group < group_))) {
       group_ = group;
       message_ = message;
+      fault_ = fault;
       secondary_ = secondary;
     }
   }
   const std::string& message() const { return message_; }
+  Fault fault() const { return fault_; }
 
  private:
   std::mutex mutex_;
   uint64_t group_ = 0;
   bool secondary_ = false;
   std::string message_;
+  Fault fault_ = Fault::none;
 };
 
 // The groups that run, in order: `count` of them, `group(i)` the i-th.
@@ -233,7 +240,7 @@ void run_launch(const Launch& launch) {
       if (next >= chosen.count) break;
       const uint64_t group = chosen.group(next);
       if (!run_group(worker, group)) {
-        first_error.add(group, worker.error);
+        first_error.add(group, worker.error, worker.fault);
         state.abandoned = true;
       }
     }
@@ -245,8 +252,10 @@ void run_launch(const Launch& launch) {
   watch.reset();
   record.in_kernel = false;
   ++record.progress;
-  if (hooks) hooks->launch_end(launch, !first_error.message().empty());
-  if (!first_error.message().empty()) throw KernelError(first_error.message());
+  if (launch_tracer) launch_tracer->launch_end(launch);
+  if (!first_error.message().empty()) {
+    throw KernelError(first_error.fault(), first_error.message());
+  }
 }
 
 // ---- launches that a GPU rejects ----
@@ -255,8 +264,8 @@ constexpr unsigned kMaxGridX = 0x7fffffffu, kMaxGridYZ = 65535, kMaxBlockZ = 64;
 constexpr int kMaxCluster = 16;
 
 void check_launch(const LaunchConfig& config, const std::string& kernel) {
-  const auto refuse = [&kernel](const std::string& why) {
-    throw LaunchError("launch of " + kernel + " refused: " + why);
+  const auto refuse = [&kernel](const std::string& why, Fault fault = Fault::launch_refused) {
+    throw LaunchError("launch of " + kernel + " refused: " + why, fault);
   };
   const dim3 &grid = config.grid, &block = config.block;
   const uint64_t block_threads = static_cast<uint64_t>(block.x) * block.y * block.z;
@@ -271,8 +280,9 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
   const DeviceInfo& device = device_info();
   if (config.smem_bytes > device.smem_per_block_bytes) {
     refuse(std::to_string(config.smem_bytes) +
-           " bytes of dynamic shared memory per block; at most " +
-           std::to_string(device.smem_per_block_bytes));
+               " bytes of dynamic shared memory per block; at most " +
+               std::to_string(device.smem_per_block_bytes),
+           Fault::shared_memory_refused);
   }
   if (config.cluster < 1 || config.cluster > kMaxCluster) {
     refuse("a cluster of " + std::to_string(config.cluster) + " blocks; 1 to " +
@@ -284,30 +294,23 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
            std::to_string(config.cluster) + " blocks");
   }
   if (config.cooperative) {
-    if (config.cluster > 1) refuse("the SIMT backend has no cooperative launches of clusters");
+    if (config.cluster > 1) {
+      refuse("the SIMT backend has no cooperative launches of clusters", Fault::residency_refused);
+    }
     const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
     const uint64_t resident =
         static_cast<uint64_t>(device.sm_count) *
         resident_blocks_per_sm(config.smem_bytes, static_cast<unsigned>(block_threads));
     if (blocks > resident) {
       refuse("a cooperative grid of " + std::to_string(blocks) + " blocks; " +
-             std::to_string(resident) + " are resident at once on " +
-             std::to_string(device.sm_count) + " SMs");
+                 std::to_string(resident) + " are resident at once on " +
+                 std::to_string(device.sm_count) + " SMs",
+             Fault::residency_refused);
     }
   }
 }
 
 }  // namespace
-
-unsigned resident_blocks_per_sm(size_t shared_bytes, unsigned block_threads) {
-  const SmLimits& sm = sm_limits();
-  const size_t sm_shared = device_info().smem_per_block_bytes + sm.reserved_shared_bytes;
-  const unsigned warps = (block_threads + kWarpSize - 1) / kWarpSize;
-  const unsigned by_threads = sm.threads / (warps * kWarpSize);
-  const size_t block_shared = std::max<size_t>(shared_bytes + sm.reserved_shared_bytes, 1);
-  const auto by_shared = static_cast<unsigned>(sm_shared / block_shared);
-  return std::min({by_threads, by_shared, sm.blocks});
-}
 
 uint64_t environment_number(const char* name, uint64_t otherwise, uint64_t least, uint64_t most) {
   const char* text = std::getenv(name);
@@ -389,7 +392,7 @@ void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt:
   launch.arguments = call.arguments;
   launch.argument_bytes = call.argument_bytes;
 
-  if (simt::hooks) simt::hooks->launch_begin(launch);
+  if (simt::launch_tracer) simt::launch_tracer->launch_begin(launch);
   simt::run_launch(launch);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Global memory with its registry, and the shared-memory window.
+#include "common/backend/simt/runtime/memory.hpp"
+
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,7 +14,8 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/host_access.hpp"
-#include "common/backend/simt/runtime/settings.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/runtime/worker.hpp"
 
 namespace cookbook {

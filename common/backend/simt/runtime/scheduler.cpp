@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs the fibers of a group.
+#include "common/backend/simt/runtime/scheduler.hpp"
+
 #include <sched.h>
 
 #include <algorithm>
@@ -9,7 +11,12 @@
 #include <tuple>
 
 #include "common/backend/device_bytes.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/launch_tracer.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/runtime/sync.hpp"
 #include "common/backend/simt/runtime/worker.hpp"
 
 // What kernels see as constants (language.hpp): one fiber never sees them change.
@@ -19,7 +26,6 @@ namespace cookbook::simt {
 
 __thread Worker* current_worker = nullptr;
 __thread Thread* current_thread = nullptr;
-Hooks* hooks = nullptr;
 
 namespace {
 
@@ -31,8 +37,9 @@ std::vector<UnitCallbacks>& units() {
   return registered;
 }
 
-[[noreturn]] void abandon(std::string message) {
+[[noreturn]] void abandon(Fault fault, std::string message) {
   Worker& worker = *current_worker;
+  worker.fault = fault;
   worker.error = std::move(message);
   if (!current_thread) throw Abandoned{};
   void* discarded;
@@ -148,13 +155,14 @@ std::string describe_waiting_blocks(const LaunchState& state) {
 namespace {
 
 [[noreturn]] void report_deadlock(Worker& worker) {
-  abandon(kernel_name(worker.group.launch->kernel) + ": deadlock in " +
-          describe_group(worker.group));
+  abandon(Fault::deadlock, kernel_name(worker.group.launch->kernel) + ": deadlock in " +
+                               describe_group(worker.group));
 }
 
 [[noreturn]] void report_livelock(Worker& worker) {
-  abandon(kernel_name(worker.group.launch->kernel) + ": no progress, every thread only spins: " +
-          describe_group(worker.group) + describe_waiting_blocks(*worker.state));
+  abandon(Fault::no_progress,
+          kernel_name(worker.group.launch->kernel) + ": no progress, every thread only spins: " +
+              describe_group(worker.group) + describe_waiting_blocks(*worker.state));
 }
 
 // ---- switching ----
@@ -374,7 +382,6 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
     thread.call_depth = 0;
     thread.converged = thread.warp->lanes;
     thread.parked_at = 0;
-    thread.flag_read = nullptr;
     thread.path = {};
   }
 }
@@ -395,7 +402,6 @@ void prepare_group(Worker& worker, uint64_t id) {
   worker.error.clear();
   worker.pending.clear();
   worker.running_pending = false;
-  worker.next_async_actor = -1;
   worker.idle_yields = 0;
   worker.random_state = (worker.state->seed + 1) * 0x9e3779b97f4a7c15ull + id;
   worker.ready.reset(group.thread_count);
@@ -424,9 +430,10 @@ void check_shared_pad(const Block& block) {
   const size_t end = round_up(block.shared_bytes, kSharedAlignment) + kSharedPadBytes;
   for (size_t i = block.shared_bytes; i < end; ++i) {
     if (static_cast<unsigned char>(block.shared[i]) != 0xff) {
-      abandon(kernel_name(block.group->launch->kernel) + ": block " + triple(block.block_idx) +
-              " wrote behind its " + std::to_string(block.shared_bytes) +
-              " bytes of dynamic shared memory, at offset " + std::to_string(i));
+      abandon(Fault::out_of_bounds,
+              kernel_name(block.group->launch->kernel) + ": block " + triple(block.block_idx) +
+                  " wrote behind its " + std::to_string(block.shared_bytes) +
+                  " bytes of dynamic shared memory, at offset " + std::to_string(i));
     }
   }
 }
@@ -435,7 +442,7 @@ void begin_group(Group& group) {
   for (const UnitCallbacks& unit : units()) {
     if (unit.group_begin) unit.group_begin(group);
   }
-  if (hooks) hooks->group_begin(group);
+  if (launch_tracer) launch_tracer->group_begin(group);
   for (uint32_t b = 0; b < group.block_count; ++b) {
     for (const UnitCallbacks& unit : units()) {
       if (unit.block_begin) unit.block_begin(*group.blocks[b]);
@@ -447,16 +454,17 @@ void end_group(Group& group) {
   for (uint32_t b = 0; b < group.block_count; ++b) {
     Block& block = *group.blocks[b];
     check_shared_pad(block);
-    if (hooks) hooks->block_end(block);
+    if (launch_tracer) launch_tracer->block_end(block);
   }
   for (const UnitCallbacks& unit : units()) {
     if (unit.group_end) unit.group_end(group);
   }
-  if (hooks) hooks->group_end(group);
+  if (launch_tracer) launch_tracer->group_end(false);
 }
 
 // After an abandoned group nothing of its state can be trusted.
 void discard_state(Worker& worker) {
+  if (launch_tracer) launch_tracer->group_end(true);
   current_thread = nullptr;
   worker.pending.clear();
   worker.note_progress();
@@ -482,7 +490,7 @@ void handle_idle(Worker& worker) {
     worker.state->spinning_workers.fetch_add(1, std::memory_order_relaxed);
   }
   if (worker.state->abandoned.load(std::memory_order_relaxed)) {
-    abandon(kAbandonedByOther);
+    abandon(Fault::kernel_failed, kAbandonedByOther);
   }
   if (idle > std::chrono::seconds(spin_limit_seconds()) &&
       worker.state->spinning_workers.load() >= worker.state->running_workers.load()) {
@@ -507,7 +515,7 @@ void make_lanes_ready(Warp& warp, uint32_t lanes) {
   // The stacks of one warp fit in the first-level cache, those of a block do not. Now and then the
   // warp takes its turn: it may wait in a loop for another warp.
   constexpr uint32_t kMeetingsBetweenTurns = 64;
-  const bool first = !hooks && worker.state->schedule != AsyncSchedule::random &&
+  const bool first = !launch_tracer && worker.state->schedule != AsyncSchedule::random &&
                      ++worker.meetings % kMeetingsBetweenTurns != 0;
   if (!first) {
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
@@ -548,14 +556,13 @@ void yield_current(void* pc) {
   if (worker.idle_yields > worker.ready.size()) handle_idle(worker);
   worker.ready.push(&self);
   schedule();
-  if (!hooks) self.spinning = false;
+  if (!launch_tracer) self.spinning = false;
 }
 
 void bb_park(void* pc) {
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
   Warp& warp = *self.warp;
-  if (self.flag_read != nullptr) hooks->flag_was_read(self);
   self.basic_block = reinterpret_cast<uintptr_t>(pc);
   if (warp.running == 1 && warp.parked == 0 && !self.spinning) {
     // The only lane left: nobody to wait for.
@@ -580,16 +587,18 @@ std::string triple(uint3 v) {
   return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }
 
-void fail(const std::string& message, void* pc) {
+void fail(const std::string& message, void* pc) { fail(Fault::kernel_failed, message, pc); }
+
+void fail(Fault fault, const std::string& message, void* pc) {
   Worker* worker = current_worker;
-  if (!worker) throw KernelError(message);
+  if (!worker) throw KernelError(fault, message);
   std::string text = kernel_name(worker->group.launch->kernel) + ": " + message;
   if (pc) text += " at " + describe_pc(pc);
   if (current_thread && !worker->running_pending) {
     text += " in block " + triple(current_thread->block->block_idx) + ", thread " +
             triple(current_thread->thread_idx);
   }
-  abandon(std::move(text));
+  abandon(fault, std::move(text));
 }
 
 void defer(std::function<void()> operation) {
@@ -622,8 +631,6 @@ uint32_t random_u32() {
   current_worker->random_state += 0x9e3779b97f4a7c15ull;
   return static_cast<uint32_t>(bits >> 32);
 }
-
-Actor new_async_actor() { return current_worker->next_async_actor--; }
 
 bool run_group(Worker& worker, uint64_t id) {
   try {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Program counters to source lines, by addr2line on the file that contains them.
+// By addr2line on the file that contains a program counter.
+#include "common/backend/simt/runtime/symbolize.hpp"
+
 #include <elf.h>
 #include <link.h>
 #include <unistd.h>
@@ -15,8 +17,6 @@
 #include <set>
 
 #include "common/backend/observe.hpp"
-#include "common/backend/simt/runtime/crash.hpp"
-#include "common/backend/simt/runtime/internal.hpp"
 
 namespace cookbook::simt {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where threads meet: barriers of a block, of a cluster, and the collective operations of a warp.
+#include "common/backend/simt/runtime/sync.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -7,6 +8,11 @@
 
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/language/language.hpp"
+#include "common/backend/simt/runtime/convergence.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/launch_tracer.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/worker.hpp"
 
 namespace cookbook::simt {
@@ -15,16 +21,17 @@ namespace {
 // ---- barriers of a block ----
 
 void tell_tracer(Block& block, NamedBarrier& barrier, bool full) {
-  if (!hooks) return;
+  if (!sync_tracer) return;
   if (full) {
-    hooks->full_barrier(block);
+    sync_tracer->full_barrier(block);
   } else if (!barrier.has_arrivals) {
-    hooks->join(block, barrier.participants.data(), static_cast<int>(barrier.participants.size()));
+    sync_tracer->join(block, barrier.participants.data(),
+                      static_cast<int>(barrier.participants.size()));
   } else {
     // Threads that came by bar.arrive released when they came, and are not ordered after the
     // others.
-    for (uint16_t id : barrier.waiting) hooks->release(&barrier, block.threads[id].actor);
-    for (uint16_t id : barrier.waiting) hooks->acquire(&barrier, block.threads[id].actor);
+    for (uint16_t id : barrier.waiting) sync_tracer->release(&barrier, block.threads[id].actor);
+    for (uint16_t id : barrier.waiting) sync_tracer->acquire(&barrier, block.threads[id].actor);
   }
 }
 
@@ -60,7 +67,7 @@ void check_place(const Block& block, NamedBarrier& barrier, unsigned id, void* p
     place = {&self, pc};
   } else if (place.pc != pc) {
     const char* operation = id == 0 ? "__syncthreads" : "a named barrier";
-    hooks->different_places(operation, *place.first, place.pc, pc);
+    sync_tracer->different_places(operation, *place.first, place.pc, pc);
   }
 }
 
@@ -90,7 +97,7 @@ NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, void* pc) 
   const Warp& warp = *current_thread->warp;
   const auto lanes = static_cast<uint32_t>(__builtin_popcount(warp.lanes));
   if (threads != 0 && current_thread->lane + 1 == lanes) barrier.arrived += kWarpSize - lanes;
-  if (hooks) check_place(block, barrier, id, pc);
+  if (sync_tracer) check_place(block, barrier, id, pc);
   barrier.participants.push_back(static_cast<uint16_t>(current_thread->id));
   return barrier;
 }
@@ -133,13 +140,13 @@ void complete_meeting(Warp& warp, Rendezvous& meeting, Meet kind) {
   meeting.participants = meeting.unread = meeting.arrived;
   meeting.arrived = 0;
   --warp.rendezvous_open;
-  if (kind == Meet::orders_memory && hooks) {
+  if (kind == Meet::orders_memory && sync_tracer) {
     uint16_t ids[kWarpSize];
     int count = 0;
     for (uint32_t rest = meeting.participants; rest != 0; rest &= rest - 1) {
       ids[count++] = static_cast<uint16_t>(warp.threads[__builtin_ctz(rest)].id);
     }
-    hooks->join(*warp.block, ids, count);
+    sync_tracer->join(*warp.block, ids, count);
   }
   uint32_t blocked = meeting.participants;
   for (uint32_t rest = blocked; rest != 0; rest &= rest - 1) {
@@ -192,7 +199,7 @@ void barrier_arrive(unsigned id, unsigned threads, void* pc) {
   if (threads == 0) fail("bar.arrive needs a number of threads", pc);
   NamedBarrier& barrier = join_phase(block, id, threads, pc);
   barrier.has_arrivals = true;
-  if (hooks) hooks->release(&barrier, self.actor);
+  if (sync_tracer) sync_tracer->release(&barrier, self.actor);
   if (is_complete(block, barrier)) complete(block, barrier);
 }
 
@@ -204,9 +211,9 @@ void cluster_barrier_arrive(void* pc, bool releases) {
     fail("second barrier.cluster.arrive without a wait", pc);
   }
   self.cluster_arrival = barrier.phase + 1;
-  if (hooks) {
-    hooks->release(&barrier.objects[barrier.phase % 2], self.actor,
-                   releases ? Knowledge::all : Knowledge::starts);
+  if (sync_tracer) {
+    sync_tracer->release(&barrier.objects[barrier.phase % 2], self.actor,
+                         releases ? Knowledge::all : Knowledge::starts);
   }
   if (++barrier.arrived == group.alive) complete_cluster_barrier(group);
 }
@@ -219,41 +226,10 @@ void cluster_barrier_wait(void* pc) {
     barrier.waiting.push_back(&self);
     block_current("barrier.cluster.wait", pc);
   }
-  if (hooks) hooks->acquire(&barrier.objects[(self.cluster_arrival - 1) % 2], self.actor);
+  if (sync_tracer)
+    sync_tracer->acquire(&barrier.objects[(self.cluster_arrival - 1) % 2], self.actor);
   self.cluster_arrival = 0;
   lane_met();
-}
-
-void lane_acted(void* pc, bool waited) {
-  if (!hooks) return;
-  LanePath& path = current_thread->path;
-  LanePath::Places& places = waited ? path.waited : path.acted;
-  places.hash = mix_bits(places.hash ^ reinterpret_cast<uintptr_t>(pc));
-  if (places.count < places.first.size()) places.first[places.count] = pc;
-  ++places.count;
-}
-
-void lane_met(bool only_acts) {
-  if (!hooks) return;
-  current_thread->path.acted.clear();
-  if (!only_acts) current_thread->path.waited.clear();
-}
-
-void require_converged(const LanePath& path, const Thread& first, const char* operation, void* pc) {
-  const Thread& self = *current_thread;
-  const bool waited = path.waited.hash != self.path.waited.hash;
-  if (!waited && path.acted.hash == self.path.acted.hash) return;
-  const LanePath::Places& a = waited ? path.waited : path.acted;
-  const LanePath::Places& b = waited ? self.path.waited : self.path.acted;
-  const bool is_first = a.count >= b.count;  // the one that did more is the one that was alone
-  const LanePath::Places& more = is_first ? a : b;
-  const LanePath::Places& less = is_first ? b : a;
-  size_t i = 0;
-  while (i + 1 < std::min<size_t>(more.count, more.first.size()) && i < less.count &&
-         more.first[i] == less.first[i]) {
-    ++i;
-  }
-  hooks->diverged(operation, is_first ? first : self, waited, more.first[i], pc);
 }
 
 Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind, void* pc) {
@@ -277,11 +253,11 @@ Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind
              meeting.operation + " elsewhere",
          pc);
   }
-  if (hooks && meeting.arrived != 0) {
+  if (sync_tracer && meeting.arrived != 0) {
     const Thread& first = warp.threads[meeting.first];
     // bar.warp.sync counts lanes, wherever they are; everything else is one instruction.
     if (meeting.pc != pc && std::strcmp(operation, kSyncWarp) != 0) {
-      hooks->different_places(operation, first, meeting.pc, pc);
+      sync_tracer->different_places(operation, first, meeting.pc, pc);
     }
     if (kind == Meet::aligned) require_converged(first.path, first, operation, pc);
   }
@@ -418,7 +394,7 @@ uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op) {
 // the same basic block. The plain build runs lane by lane, and the calling lane alone is a valid
 // answer, too.
 uint32_t active_mask() {
-  return hooks && current_thread->block->group->traced
+  return launch_tracer && current_thread->block->group->traced
              ? current_thread->converged & current_thread->warp->alive
              : 1u << current_thread->lane;
 }

@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/thread_hierarchy.hpp"
 #include "common/device/timeline.cuh"
 
 namespace cookbook {

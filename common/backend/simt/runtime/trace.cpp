@@ -7,23 +7,16 @@
 #include <map>
 #include <stdexcept>
 
-#include "common/backend/simt/tracer/instrumentation.hpp"
-
 namespace cookbook::simt {
-
-TracerBackend* tracer_backend = nullptr;
-TraceBudget trace_budget;
 
 bool tracing_available() { return tracer_backend != nullptr; }
 
-void start_trace() {
+void start_trace(const TraceBudget& budget) {
   if (tracer_backend == nullptr) {
     throw std::runtime_error("tracing needs the traced executable: kernels compiled for tracing");
   }
-  tracer_backend->start();
+  tracer_backend->start(budget);
 }
-
-void set_trace_budget(uint64_t threads, uint64_t launches) { trace_budget = {threads, launches}; }
 
 Trace stop_trace() { return tracer_backend != nullptr ? tracer_backend->stop() : Trace{}; }
 

@@ -49,7 +49,7 @@ struct KernelTotals {
   std::string kernel;
   uint64_t launches = 0;
   uint64_t blocks = 0;
-  uint64_t traced_blocks = 0;    ///< Fewer than `blocks` where set_trace_budget() says so.
+  uint64_t traced_blocks = 0;    ///< Fewer than `blocks` where a TraceBudget says so.
   uint64_t basic_blocks = 0;     ///< Basic blocks issued, counted once per group of lanes.
   double mean_active_lanes = 0;  ///< Lanes per issued basic block.
   uint64_t bytes_requested = 0;  ///< Global memory, sum over lanes.
@@ -65,14 +65,16 @@ struct Trace {
 /// True in executables whose kernels were compiled for tracing, false in plain ones.
 bool tracing_available();
 
-/// How much of large launches is traced, initially all: of each launch as many blocks as have
-/// `threads` threads, the first ones, the last and some between; of each kernel the first
-/// `launches` launches. 0: no limit. The other blocks run, and nothing looks at their accesses.
-void set_trace_budget(uint64_t threads, uint64_t launches);
+/// How much of large launches is traced: of each launch as many blocks as have `threads` threads,
+/// the first ones, the last and some between; of each kernel the first `launches` launches. 0: no
+/// limit. The other blocks run, and nothing looks at their accesses.
+struct TraceBudget {
+  uint64_t threads = 0, launches = 0;
+};
 
 /// Discards what was gathered and records every launch until stop_trace(). Throws
 /// std::runtime_error in a plain executable.
-void start_trace();
+void start_trace(const TraceBudget& budget = {});
 
 /// Ends the recording and resolves addresses to source lines. Deterministic for race-free kernels,
 /// whatever the number of worker threads.
@@ -83,5 +85,12 @@ std::string explain(const Trace& trace);
 
 const char* to_string(Space space);
 const char* to_string(Op op);
+
+/// What traced executables add, and register by a static initialiser. Null in plain ones.
+struct TracerBackend {
+  void (*start)(const TraceBudget& budget);
+  Trace (*stop)();
+};
+inline const TracerBackend* tracer_backend = nullptr;
 
 }  // namespace cookbook::simt

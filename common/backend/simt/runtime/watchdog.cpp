@@ -19,6 +19,7 @@
 
 #include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/runtime/worker.hpp"
 
 namespace cookbook::simt {

@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "common/backend/simt/runtime/fiber.hpp"
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/thread_hierarchy.hpp"
 
 namespace cookbook::simt {
 
@@ -70,9 +71,9 @@ struct Worker {
   uint32_t meetings = 0;                      // of lanes, completed by this worker in plain mode
   bool running_pending = false;               // an operation runs on the current thread's stack
   uint64_t random_state = 0;
-  Actor next_async_actor = -1;
   void* main_stack_pointer = nullptr;
-  std::string error;  // set: the group was abandoned
+  std::string error;          // set: the group was abandoned
+  Fault fault = Fault::none;  // which error
   StackPool stacks;
   std::atomic<uint64_t> finished_threads{0};  // ever; written by this OS thread only
 
@@ -110,12 +111,6 @@ bool run_group(Worker& worker, uint64_t id);
 
 // Runs one deferred operation; false if there is none.
 bool run_pending(Worker& worker);
-
-// sync.cpp: releases those who waited only for the thread that has just exited.
-void release_after_exit(Thread& thread);
-
-// memory.cpp: looks up this OS thread's thread-local storage anew.
-void refresh_static_shared_ranges();
 
 // The thread of a group that its worker runs, and its line ("" if not known).
 struct RunningThread {

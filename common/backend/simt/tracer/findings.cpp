@@ -4,32 +4,26 @@
 
 namespace cookbook::simt::tracing {
 
-void WorkerTracer::note_different_places(const char* operation, const Thread& first, void* first_pc,
-                                         const Thread& thread, void* pc) {
-  Occurrence& found = note(Kind::different_places, token_of(first_pc), pc, thread, Op::load);
+void WorkerTracer::different_places(const char* operation, const Thread& first, void* first_pc,
+                                    void* pc) {
+  Occurrence& found =
+      note(Kind::different_places, token_of(first_pc), pc, *current_thread, Op::load);
   if (found.count != 1) return;
   found.earlier_thread = first.thread_idx;
   found.detail = operation;
 }
 
-void WorkerTracer::note_diverged(const char* operation, const Thread& alone, bool waited,
-                                 void* alone_pc, const Thread& thread, void* pc) {
+void WorkerTracer::diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
+                            void* pc) {
   const Kind kind = waited ? Kind::waited_alone : Kind::acted_alone;
-  Occurrence& found = note(kind, token_of(alone_pc), pc, thread, Op::load);
+  Occurrence& found = note(kind, token_of(alone_pc), pc, *current_thread, Op::load);
   if (found.count != 1) return;
   found.earlier_thread = alone.thread_idx;
   found.detail = operation;
 }
 
-void WorkerTracer::note_registers_unordered(const Thread& other, void* earlier_pc,
-                                            const Thread& thread, void* pc) {
-  Occurrence& found = note(Kind::registers_unordered, token_of(earlier_pc), pc, thread, Op::load);
-  if (found.count == 1) found.earlier_thread = other.thread_idx;
-}
-
-void WorkerTracer::overflow(Thread& thread, const std::string& operation, const char* type,
-                            void* pc) {
-  Occurrence& found = note(Kind::overflow, 0, pc, thread, Op::load);
+void WorkerTracer::overflow(const std::string& operation, const char* type, void* pc) {
+  Occurrence& found = note(Kind::overflow, 0, pc, *current_thread, Op::load);
   if (found.count == 1) found.detail = operation + ", which does not fit in " + type + ",";
 }
 

@@ -2,14 +2,23 @@
 // Accesses of different groups, and of the threads of one, to the same global memory.
 #include <sched.h>
 
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
 namespace cookbook::simt::tracing {
 
-void WorkerTracer::flag_was_read(Thread& thread) {
-  const auto address = reinterpret_cast<uintptr_t>(thread.flag_read);
-  thread.flag_read = nullptr;
-  flag_acquire(thread, address, thread.flag_clock);
+void WorkerTracer::finish_volatile_load(Thread& thread) {
+  if (open_volatile_loads_ == 0) return;
+  VolatileLoad& load = volatile_loads_[static_cast<uint32_t>(thread.actor)];
+  if (load.address == 0) return;
+  --open_volatile_loads_;
+  const VolatileLoad done = std::exchange(load, {});
+  flag_acquire(thread, done.address, done.clock);
+}
+
+void WorkerTracer::enter_basic_block(void* pc) {
+  finish_volatile_load(*current_thread);
+  bb_park(pc);
 }
 
 void WorkerTracer::flag_acquire(const Thread& thread, uintptr_t address, uint32_t clock) {
@@ -18,9 +27,9 @@ void WorkerTracer::flag_acquire(const Thread& thread, uintptr_t address, uint32_
   order_.acquire(address, thread.actor, clock);
 }
 
-void WorkerTracer::memory_fence(Thread& thread) {
-  if (thread.flag_read != nullptr) flag_was_read(thread);
-  if (launch_->group_count > 1) order_.fence(thread.actor);
+void WorkerTracer::memory_fence() {
+  finish_volatile_load(*current_thread);
+  if (launch_->group_count > 1) order_.fence(current_thread->actor);
 }
 
 uint3 WorkerTracer::block_of_group(uint64_t group) const {
@@ -41,8 +50,11 @@ uint32_t WorkerTracer::place_of(Site& site, FlagUse use) {
   return site.number;
 }
 
-void WorkerTracer::check_global(Buffer& buffer, uintptr_t address, size_t bytes, Op op, size_t site,
-                                FlagUse use, Thread& thread) {
+void WorkerTracer::check_global(Buffer& buffer, size_t site, Thread& thread, const Access& access) {
+  const uintptr_t address = access.address;
+  const size_t bytes = access.bytes;
+  const Op op = access.op;
+  const FlagUse use = access.use;
   if (buffer.cells == nullptr || group_id_ >= kComparedGroups) return;
   order_.touch(thread.actor);
   if (use != FlagUse::none) {

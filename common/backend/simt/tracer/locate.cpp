@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
@@ -15,95 +16,96 @@ constexpr size_t kGuardBytes = 4096;
 
 }  // namespace
 
-WorkerTracer::Where WorkerTracer::locate(Thread& thread, uintptr_t address, size_t bytes, Op op,
-                                         void* pc, bool natural, size_t* offset) {
+WorkerTracer::Location WorkerTracer::locate(Thread& thread, const Access& access) {
+  const uintptr_t address = access.address;
+  const size_t bytes = access.bytes;
   const Block& own = *thread.block;
   if (own.shared != nullptr) {
     const size_t at = address - reinterpret_cast<uintptr_t>(own.shared);
     if (at < launch_->shared_bytes + kSharedPadBytes) {
-      return in_dynamic_shared(own, at, thread, bytes, op, pc, natural, address, offset);
+      return in_dynamic_shared(own, at, thread, access);
     }
   }
   if (recent_[0] != nullptr && address >= recent_[0]->begin && address + bytes <= recent_[0]->end) {
-    if (natural) check_alignment(thread, address, bytes, op, pc);
-    return Where::global;
+    check_alignment(thread, access);
+    return {recent_[0]};
   }
   if (static_shared_.contains(address)) {
     const uintptr_t at = address - static_shared_.begin;
-    if (is_guard_variable(at)) return Where::ignored;
+    if (is_guard_variable(at)) return {};
     if (find_shared_variable(at, bytes) == nullptr && nearest_shared_variable(at) != nullptr) {
-      Occurrence& found = note(Kind::shared_out_of_bounds, 0, pc, thread, op);
+      Occurrence& found = note(Kind::shared_out_of_bounds, 0, access.pc, thread, access.op);
       if (found.count == 1) found.detail = describe_static_overrun(at, bytes);
-      return Where::ignored;
+      return {};
     }
-    if (natural) check_alignment(thread, address, bytes, op, pc);
+    check_alignment(thread, access);
     if (group_->block_count > 1) {
-      note(Kind::static_shared, 0, pc, thread, op);
-      return Where::ignored;  // one variable for all blocks: its races say nothing
+      note(Kind::static_shared, 0, access.pc, thread, access.op);
+      return {};  // one variable for all blocks: its races say nothing
     }
-    *offset = static_offset_ + (address - static_shared_.begin);
-    return Where::shared;
+    return {nullptr, static_offset_ + (address - static_shared_.begin)};
   }
-  if (is_stack(reinterpret_cast<const void*>(address))) return Where::ignored;
+  if (is_stack(reinterpret_cast<const void*>(address))) return {};
   for (size_t i = 1; i < recent_.size() && recent_[i] != nullptr; ++i) {
     if (address < recent_[i]->begin || address + bytes > recent_[i]->end) continue;
     std::rotate(recent_.begin(), recent_.begin() + i, recent_.begin() + i + 1);
-    if (natural) check_alignment(thread, address, bytes, op, pc);
-    return Where::global;
+    check_alignment(thread, access);
+    return {recent_[0]};
   }
-  return locate_slowly(thread, address, bytes, op, pc, natural, offset);
+  return locate_slowly(thread, access);
 }
 
-WorkerTracer::Where WorkerTracer::in_dynamic_shared(const Block& block, size_t at, Thread& thread,
-                                                    size_t bytes, Op op, void* pc, bool natural,
-                                                    uintptr_t address, size_t* offset) {
-  if (at + bytes > launch_->shared_bytes) {
-    Occurrence& found = note(Kind::shared_out_of_bounds, 0, pc, thread, op);
+WorkerTracer::Location WorkerTracer::in_dynamic_shared(const Block& block, size_t at,
+                                                       Thread& thread, const Access& access) {
+  if (at + access.bytes > launch_->shared_bytes) {
+    Occurrence& found = note(Kind::shared_out_of_bounds, 0, access.pc, thread, access.op);
     if (found.count == 1) {
-      found.detail = std::to_string(bytes) + " bytes at byte offset " + std::to_string(at) +
+      found.detail = std::to_string(access.bytes) + " bytes at byte offset " + std::to_string(at) +
                      " of the dynamic shared memory, which has " +
                      std::to_string(launch_->shared_bytes) + " bytes";
     }
-    return Where::ignored;
+    return {};
   }
-  if (natural) check_alignment(thread, address, bytes, op, pc);
-  *offset = shared_stride_ * block.index + at;
-  return Where::shared;
+  check_alignment(thread, access);
+  return {nullptr, shared_stride_ * block.index + at};
 }
 
-WorkerTracer::Where WorkerTracer::locate_slowly(Thread& thread, uintptr_t address, size_t bytes,
-                                                Op op, void* pc, bool natural, size_t* offset) {
+WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access& access) {
+  const uintptr_t address = access.address;
+  const size_t bytes = access.bytes;
   const auto* pointer = reinterpret_cast<const void*>(address);
   if (group_->block_count > 1) {
     if (const Block* block = find_shared_block(pointer)) {
       const size_t at = address - reinterpret_cast<uintptr_t>(block->shared);
-      return in_dynamic_shared(*block, at, thread, bytes, op, pc, natural, address, offset);
+      return in_dynamic_shared(*block, at, thread, access);
     }
   }
   const Allocation* allocation = find_allocation(address);
   if (allocation != nullptr && address + bytes <= allocation->begin + allocation->bytes) {
-    use_buffer(*allocation);
-    if (natural) check_alignment(thread, address, bytes, op, pc);
-    return Where::global;
+    Buffer& buffer = use_buffer(*allocation);
+    check_alignment(thread, access);
+    return {&buffer};
   }
   const uintptr_t arguments = reinterpret_cast<uintptr_t>(launch_->arguments);
   if (address >= arguments && address < arguments + launch_->argument_bytes) {
-    return Where::ignored;
+    return {};
   }
   for (const Range& image : shared().images) {
-    if (image.contains(address)) return Where::ignored;
+    if (image.contains(address)) return {};
   }
   const Allocation* near =
       allocation != nullptr ? allocation : find_nearest_allocation(address, kGuardBytes);
   const bool mapped = near != nullptr && address + kGuardBytes >= near->begin &&
                       address + bytes <= near->begin + near->bytes + kGuardBytes;
-  Occurrence& found = note(Kind::out_of_bounds, 0, pc, thread, op);
+  Occurrence& found = note(Kind::out_of_bounds, 0, access.pc, thread, access.op);
   if (found.count == 1) found.detail = describe_overrun(address, bytes, near);
   if (!mapped) {
-    fail(std::string("out of bounds: ") + (op == Op::load ? "reads " : "writes ") + found.detail,
-         pc);
+    fail(Fault::out_of_bounds,
+         std::string("out of bounds: ") + (access.op == Op::load ? "reads " : "writes ") +
+             found.detail,
+         access.pc);
   }
-  return Where::ignored;
+  return {};
 }
 
 std::string WorkerTracer::describe_static_overrun(uintptr_t at, size_t bytes) {
@@ -126,29 +128,26 @@ std::string WorkerTracer::describe_overrun(uintptr_t address, size_t bytes,
          "', which has " + std::to_string(near->bytes) + " bytes";
 }
 
-void WorkerTracer::require_previous_ended(const Thread& thread, Op op, void* pc) const {
+void WorkerTracer::require_previous_ended(const Buffer& buffer, const Thread& thread,
+                                          const Access& access) {
   if (thread.block->previous_ended) return;
-  const bool reads = op == Op::load || op == Op::async_load;
-  fail(std::string(reads ? "reads '" : "writes '") + recent_[0]->name +
+  const bool reads = access.op == Op::load || access.op == Op::async_load;
+  fail(std::string(reads ? "reads '" : "writes '") + buffer.name +
            "' in a dependent launch before wait_for_previous_launch()",
-       pc);
+       access.pc);
 }
 
-void WorkerTracer::check_alignment(Thread& thread, uintptr_t address, size_t bytes, Op op,
-                                   void* pc) {
-  if ((address & (bytes - 1)) != 0) report_misaligned(thread, address, bytes, op, pc);
+void WorkerTracer::report_misaligned(Thread& thread, const Access& access) {
+  Occurrence& found = note(Kind::misaligned, 0, access.pc, thread, access.op);
+  found.detail = std::to_string(access.bytes) + " bytes at an address that is " +
+                 std::to_string(access.address & (access.bytes - 1)) + " past a multiple of " +
+                 std::to_string(access.bytes);
+  fail(Fault::misaligned,
+       std::string("misaligned: ") + (access.op == Op::load ? "reads " : "writes ") + found.detail,
+       access.pc);
 }
 
-void WorkerTracer::report_misaligned(Thread& thread, uintptr_t address, size_t bytes, Op op,
-                                     void* pc) {
-  Occurrence& found = note(Kind::misaligned, 0, pc, thread, op);
-  found.detail = std::to_string(bytes) + " bytes at an address that is " +
-                 std::to_string(address & (bytes - 1)) + " past a multiple of " +
-                 std::to_string(bytes);
-  fail(std::string("misaligned: ") + (op == Op::load ? "reads " : "writes ") + found.detail, pc);
-}
-
-void WorkerTracer::use_buffer(const Allocation& allocation) {
+WorkerTracer::Buffer& WorkerTracer::use_buffer(const Allocation& allocation) {
   std::unique_ptr<Buffer>& buffer = buffers_[allocation.serial];
   if (buffer == nullptr) {
     buffer = std::make_unique<Buffer>();
@@ -169,6 +168,7 @@ void WorkerTracer::use_buffer(const Allocation& allocation) {
   }
   std::move_backward(recent_.begin(), recent_.end() - 1, recent_.end());
   recent_[0] = buffer.get();
+  return *buffer;
 }
 
 uint32_t WorkerTracer::owner_of(size_t offset) const {

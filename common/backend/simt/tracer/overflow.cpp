@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "common/backend/simt/runtime/internal.hpp"
-#include "common/backend/simt/tracer/instrumentation.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
+#include "common/backend/simt/tracer/worker_tracer.hpp"
 
 namespace {
 
@@ -35,12 +34,11 @@ std::string value(const OverflowData& data, uintptr_t bits) {
 }
 
 void report(const OverflowData* data, const std::string& operation, void* pc) {
-  cookbook::simt::Thread* thread = cookbook::simt::current_thread;
-  if (thread == nullptr || cookbook::simt::hooks == nullptr ||
-      cookbook::simt::library_code.contains(pc)) {
+  using namespace cookbook::simt;
+  if (tracing::worker_tracer == nullptr || current_thread == nullptr || library_code.contains(pc)) {
     return;
   }
-  cookbook::simt::trace_overflow(*thread, operation, data->type->name, pc);
+  tracing::worker_tracer->overflow(operation, data->type->name, pc);
 }
 
 }  // namespace

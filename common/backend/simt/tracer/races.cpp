@@ -30,6 +30,7 @@ void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size
   base_.assign(slots_, 0);
   slot_issuer_.assign(slots_, 0);
   operations_.clear();
+  last_operation_ = 0;
   objects_.clear();
   merge_a_.reset();
   merge_b_.reset();
@@ -52,7 +53,8 @@ RaceDetector::View RaceDetector::view(Actor actor) const {
   return {slot_of(actor), op.clock, &op.row, op.issuer, op.issuer_clock};
 }
 
-void RaceDetector::begin_async(Actor operation, Actor issuer) {
+Actor RaceDetector::begin_async(Actor issuer) {
+  const Actor operation = --last_operation_;
   const auto index = static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations;
   if (operations_.size() <= index) operations_.resize(index + 1);
   Operation& op = operations_[index];
@@ -64,9 +66,10 @@ void RaceDetector::begin_async(Actor operation, Actor issuer) {
   op.issuer_clock = clock_[thread]++;  // what the issuer does from now on is not known to it
   op.row = thread_clocks_[thread].row;
   slot_issuer_[slot] = thread;
+  return operation;
 }
 
-bool RaceDetector::has_begun(Actor operation) const {
+bool RaceDetector::is_remembered(Actor operation) const {
   const auto index = static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations;
   return index < operations_.size() && operations_[index].actor == operation;
 }
@@ -160,7 +163,7 @@ RaceDetector::RowPointer RaceDetector::merged(const RowPointer& a, const RowPoin
 }
 
 void RaceDetector::release(const void* object, Actor actor, Knowledge what) {
-  if (actor < 0 && !has_begun(actor)) return;  // it touched nothing
+  if (actor < 0 && !is_remembered(actor)) return;
   RowPointer& carried = objects_[object];
   std::shared_ptr<Row> row;
   if (carried == nullptr) {
@@ -182,7 +185,7 @@ void RaceDetector::acquire(const void* object, Actor actor) {
   if (actor >= 0) {
     row = &thread_clocks_[actor].row;
   } else {
-    if (!has_begun(actor)) return;
+    if (!is_remembered(actor)) return;
     row = &operations_[static_cast<uint32_t>(-(actor + 1)) % kRememberedOperations].row;
   }
   *row = merged(*row, found->second);
@@ -243,7 +246,7 @@ bool RaceDetector::knows_init(const Init& init, const View& knower) const {
 }
 
 void RaceDetector::barrier_use(const void* bar, const Access& access, uint32_t owner) {
-  if (access.actor < 0 && !has_begun(access.actor)) return;
+  if (access.actor < 0 && !is_remembered(access.actor)) return;
   const auto found = inits_.find(bar);
   if (found == inits_.end()) return;
   const Init& init = found->second;

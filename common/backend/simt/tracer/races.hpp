@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/sync_tracer.hpp"
 
 namespace cookbook::simt {
 
@@ -96,10 +96,8 @@ class RaceDetector {
   void release(const void* object, Actor actor, Knowledge what = Knowledge::all);
   /// `actor` learns what `object` carries.
   void acquire(const void* object, Actor actor);
-  /// `operation` (negative) starts now and knows what `issuer` knows.
-  void begin_async(Actor operation, Actor issuer);
-  /// Whether begin_async() was called for it.
-  bool has_begun(Actor operation) const;
+  /// A new operation (negative) starts now and knows what `issuer` knows.
+  Actor begin_async(Actor issuer);
   /// `thread` executes fence.proxy.async.
   void proxy_fence(Actor thread);
   /// The last mbarrier wait of `thread`, at `pc`, did not wait for anything. 0: it did.
@@ -197,6 +195,7 @@ class RaceDetector {
     size_t offset = 0;
   };
 
+  bool is_remembered(Actor operation) const;
   bool is_thread(uint32_t slot) const { return slot < threads_; }
   uint32_t block_of(uint32_t thread) const { return thread / threads_per_block_; }
   /// Where a row tells of the reads of a thread, or of what an operation does.
@@ -231,6 +230,7 @@ class RaceDetector {
   std::vector<uint32_t> base_;         ///< Clock that everybody knows since the last full barrier.
   std::vector<uint32_t> slot_issuer_;  ///< Latest issuer, for messages.
   std::vector<Operation> operations_;  ///< Ring, by -actor - 1.
+  Actor last_operation_ = 0;
   std::vector<Cell> cells_;
   std::unordered_map<const void*, RowPointer> objects_;
   std::unordered_map<const void*, Init> inits_;

@@ -2,6 +2,7 @@
 // The sums as sites and findings with source lines.
 #include <map>
 
+#include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/state.hpp"
 
@@ -207,7 +208,7 @@ Trace make_trace(const Shared& state) {
                                    : std::string();
     const bool is_bulk = site.bytes == 0;
     const int bytes =
-        is_bulk ? static_cast<int>(counts.largest_piece) : static_cast<int>(site.bytes);
+        is_bulk ? static_cast<int>(counts.largest_range) : static_cast<int>(site.bytes);
     AccessSite& out = sites[{kernel, location.file, location.line, site.space, site.op,
                              is_bulk ? 0 : bytes, buffer}];
     out.kernel = kernel;

@@ -14,10 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "common/backend/simt/tracer/block_order.hpp"
 #include "common/backend/simt/tracer/counters.hpp"
-#include "common/backend/simt/tracer/instrumentation.hpp"
 #include "common/backend/simt/tracer/races.hpp"
 
 namespace cookbook::simt::tracing {
@@ -38,6 +37,31 @@ std::vector<Range> loaded_images();
 
 /// This OS thread's copy of the executable's thread-local variables: static __shared__ memory.
 Range static_shared_range();
+
+// ---- accesses ---------------------------------------------------------------------------------
+
+/// How blocks may agree through an access. Two accesses that are not `none` never race.
+enum class FlagUse : uint8_t { none, volatile_access, atomic_load, atomic };
+
+/// An access to memory, which comes next: by a lane, or in bulk by an asynchronous operation.
+struct Access {
+  uintptr_t address = 0;
+  void* pc = nullptr;
+  uint32_t bytes = 0;
+  Op op = Op::load;
+  bool natural = false;  ///< Of a type aligned to its size: a GPU fails on another address.
+  // Of lanes only:
+  FlagUse use = FlagUse::none;
+  bool fenced = false;       ///< It writes a flag with release semantics.
+  bool may_outlive = false;  ///< The block need not wait for it before it ends.
+  SharedRule rule = SharedRule::load_store;
+  uint32_t part = 0;     ///< Distinguishes the parts of one large access.
+  uintptr_t source = 0;  ///< Of a copy's write: where the lane reads what it writes.
+};
+
+inline uintptr_t address_of(const volatile void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer);
+}
 
 // ---- findings ---------------------------------------------------------------------------------
 
@@ -76,7 +100,7 @@ struct SiteKey {
 
 struct SiteCounts {
   uint64_t requests = 0, lanes = 0, units = 0, ideal = 0, bytes = 0;
-  uint64_t largest_piece = 0;
+  uint64_t largest_range = 0;
   uint64_t copy_units = 0;  ///< Of cp.async's writes.
   void add(const SiteCounts& other) {
     requests += other.requests;
@@ -84,7 +108,7 @@ struct SiteCounts {
     units += other.units;
     ideal += other.ideal;
     bytes += other.bytes;
-    largest_piece = std::max(largest_piece, other.largest_piece);
+    largest_range = std::max(largest_range, other.largest_range);
     copy_units += other.copy_units;
   }
 };
@@ -94,7 +118,7 @@ struct Site {
   SharedRule rule = SharedRule::load_store;
   uint16_t number = 0;  ///< In Shared::places, once it has been needed.
   SiteCounts counts;
-  // Bulk operations: the latest one, and the sector its last piece ended in.
+  // Bulk operations: the latest one, and the sector its last range ended in.
   bool has_operation = false;
   Actor operation = 0;
   uintptr_t next_sector = 0;
@@ -171,7 +195,6 @@ class GlobalShadow {
 /// What all workers share during a launch, and the sums over launches.
 struct Shared {
   std::mutex mutex;
-  bool recording = false;
   std::vector<Range> images;
   std::map<uint64_t, std::unique_ptr<GlobalShadow>> shadows;  // by serial; of this launch
   struct Place {

@@ -7,63 +7,73 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common/backend/simt/runtime/internal.hpp"
-#include "common/backend/simt/tracer/instrumentation.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
+#include "common/backend/simt/tracer/worker_tracer.hpp"
 
 namespace {
 
-using cookbook::simt::FlagUse;
-using cookbook::simt::Op;
-using cookbook::simt::Thread;
+using namespace cookbook::simt;
+using tracing::address_of;
+using tracing::FlagUse;
+using tracing::worker_tracer;
 
-inline bool tracing(const void* pc) {
-  const Thread* thread = cookbook::simt::current_thread;
-  return thread != nullptr && cookbook::simt::hooks != nullptr && thread->block->group->traced &&
-         !cookbook::simt::library_code.contains(pc);
+inline bool is_traced(const void* pc) {
+  return worker_tracer != nullptr && current_thread != nullptr &&
+         current_thread->block->group->traced && !library_code.contains(pc);
+}
+
+inline void access(const tracing::Access& access) {
+  worker_tracer->lane_access(current_thread->actor, access);
 }
 
 inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc, bool natural) {
-  if (!tracing(pc)) return;
-  cookbook::simt::trace_access(*cookbook::simt::current_thread,
-                               reinterpret_cast<uintptr_t>(address), bytes, op, natural, pc);
+  if (!is_traced(pc)) return;
+  access({.address = address_of(address), .pc = pc, .bytes = bytes, .op = op, .natural = natural});
 }
 
 /// A volatile access of a naturally aligned type: a flag, if it is in global memory.
 inline void flag(const volatile void* address, unsigned bytes, Op op, void* pc) {
-  if (!tracing(pc)) return;
-  cookbook::simt::trace_flag_access(*cookbook::simt::current_thread,
-                                    reinterpret_cast<uintptr_t>(address), bytes, op,
-                                    FlagUse::volatile_access, false, pc);
+  if (!is_traced(pc)) return;
+  access({.address = address_of(address),
+          .pc = pc,
+          .bytes = bytes,
+          .op = op,
+          .natural = true,
+          .use = FlagUse::volatile_access});
 }
 
 /// An atomic, which `perform` performs.
 template <class F>
 auto atomic(const volatile void* address, unsigned bytes, int order, void* pc, F&& perform,
             FlagUse use = FlagUse::atomic) {
-  if (!tracing(pc)) return perform();
-  Thread& thread = *cookbook::simt::current_thread;
-  const auto at = reinterpret_cast<uintptr_t>(address);
-  const bool releases =
-      order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
-  cookbook::simt::trace_flag_access(thread, at, bytes, Op::atomic, use, releases, pc);
+  if (!is_traced(pc)) return perform();
+  access({.address = address_of(address),
+          .pc = pc,
+          .bytes = bytes,
+          .op = Op::atomic,
+          .natural = true,
+          .use = use,
+          .fenced =
+              order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST,
+          .rule = SharedRule::atomic});
   const auto result = perform();
-  cookbook::simt::trace_flag_read(thread, at);
+  worker_tracer->flag_acquire(address_of(address));
   return result;
 }
 
 /// An access of a type less aligned than its size. One of at most 16 bytes counts as a whole, a
-/// larger one as the widest pieces that fit.
+/// larger one as the widest parts that fit.
 void range(const void* address, size_t bytes, Op op, void* pc) {
-  if (!tracing(pc) || bytes == 0) return;
-  Thread& thread = *cookbook::simt::current_thread;
-  const auto begin = reinterpret_cast<uintptr_t>(address);
-  size_t piece = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
-  if (bytes == 2) piece = 2;
-  if (bytes == 12) piece = 4;
-  for (size_t at = 0; at < bytes; at += piece) {
-    cookbook::simt::trace_access(thread, begin + at, static_cast<unsigned>(piece), op, false, pc,
-                                 static_cast<unsigned>(at / piece) & 0xff);
+  if (!is_traced(pc) || bytes == 0) return;
+  uint32_t part = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
+  if (bytes == 2) part = 2;
+  if (bytes == 12) part = 4;
+  for (size_t at = 0; at < bytes; at += part) {
+    access({.address = address_of(address) + at,
+            .pc = pc,
+            .bytes = part,
+            .op = op,
+            .part = static_cast<uint32_t>(at / part) & 0xff});
   }
 }
 
@@ -169,15 +179,15 @@ T update(volatile T* p, F&& f) {
 extern "C" {
 
 void __sanitizer_cov_trace_pc() {
-  if (tracing(CALLER)) cookbook::simt::bb_park(CALLER);
+  if (is_traced(CALLER)) worker_tracer->enter_basic_block(CALLER);
 }
 
 void __tsan_init() {}
 void __tsan_func_entry(void*) {
-  if (Thread* thread = cookbook::simt::current_thread) ++thread->call_depth;
+  if (current_thread != nullptr) ++current_thread->call_depth;
 }
 void __tsan_func_exit() {
-  if (Thread* thread = cookbook::simt::current_thread) --thread->call_depth;
+  if (current_thread != nullptr) --current_thread->call_depth;
 }
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
@@ -203,7 +213,7 @@ ATOMIC(32, uint32_t)
 ATOMIC(64, uint64_t)
 ATOMIC(128, unsigned __int128)
 void __tsan_atomic_thread_fence(int) {
-  if (tracing(CALLER)) cookbook::simt::hooks->memory_fence();
+  if (is_traced(CALLER)) worker_tracer->memory_fence();
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void __tsan_atomic_signal_fence(int) {}

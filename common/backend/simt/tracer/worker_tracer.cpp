@@ -36,13 +36,27 @@ void WorkerTracer::begin_group(Group& group) {
   flags_used_.clear();
   const size_t warps = size_t{warps_per_block_} * group.block_count;
   if (open_.size() < warps) open_.resize(warps);
-  group_is_open_ = true;
-  copy_source_ = {};
+  register_calls_.clear();
+  if (volatile_loads_.size() < group.thread_count || open_volatile_loads_ != 0) {
+    volatile_loads_.assign(std::max<size_t>(volatile_loads_.size(), group.thread_count), {});
+    open_volatile_loads_ = 0;
+  }
+  worker_tracer = this;
+  sync_tracer = this;
+  access_tracer = this;
+  async_tracer = this;
+  mbarrier_tracer = this;
+  register_tracer = this;
 }
 
-void WorkerTracer::end_group() {
-  if (!group_is_open_) return;
-  group_is_open_ = false;
+void WorkerTracer::end_group(bool abandoned) {
+  worker_tracer = nullptr;
+  sync_tracer = nullptr;
+  access_tracer = nullptr;
+  async_tracer = nullptr;
+  mbarrier_tracer = nullptr;
+  register_tracer = nullptr;
+  if (!abandoned) detector_.check_exits();
   for (std::vector<OpenRequest>& warp : open_) {
     const size_t sites = std::min(warp.size(), sites_.size());  // a warp's vector has spare ones
     for (size_t i = 0; i < sites; ++i) finish(sites_[i], warp[i]);
@@ -61,7 +75,6 @@ void WorkerTracer::end_block(const Block& block) {
 }
 
 void WorkerTracer::merge_into(Shared& sums) {
-  end_group();
   KernelCounts& kernel = sums.kernels[launch_->kernel];
   kernel.blocks += counts_.blocks;
   kernel.traced_blocks += counts_.traced_blocks;
@@ -90,113 +103,102 @@ void WorkerTracer::merge_sectors(std::map<uint64_t, std::vector<uint64_t>>& touc
   }
 }
 
-void WorkerTracer::note_copy_source(Actor actor, const void* address) {
-  copy_source_ = {actor, reinterpret_cast<uintptr_t>(address)};
-}
-
-void WorkerTracer::lane_access(Thread& thread, uintptr_t address, unsigned bytes, Op op,
-                               SharedRule rule, bool natural, void* pc, unsigned part, Actor actor,
-                               FlagUse use, bool fenced) {
-  if (thread.flag_read != nullptr) flag_was_read(thread);
-  if (actor < 0 && !detector_.has_begun(actor)) detector_.begin_async(actor, thread.actor);
-  size_t offset = 0;
-  const Where where = locate(thread, address, bytes, op, pc, natural, &offset);
-  if (where == Where::ignored) return;
-  const uint32_t token = token_of(pc);
-  if (where == Where::shared) {
+void WorkerTracer::lane_access(Actor operation, const Access& access) {
+  Thread& thread = *current_thread;
+  finish_volatile_load(thread);
+  const Location at = locate(thread, access);
+  const Op op = access.op;
+  const uint32_t token = token_of(access.pc);
+  if (at.buffer == nullptr) {
+    if (at.offset == Location::kIgnored) return;
     if (!thread.block->group->traced) return;  // an atomic: only those of global memory order
-    const bool is_copy = op == Op::async_store && copy_source_.actor == actor;
-    count_lane(thread, {token, part, Space::shared, op, bytes, 0}, rule, address,
-               is_copy ? copy_source_.address : 0);
-    detector_.access(offset, bytes,
-                     {actor, token, op == Op::store || op == Op::atomic || op == Op::async_store,
-                      op == Op::atomic, false,
-                      op == Op::async_store && !is_copy && kind_ == AsyncKind::cp_async},
-                     owner_of(offset));
+    count_lane(thread, {token, access.part, Space::shared, op, access.bytes, 0}, access);
+    detector_.access(
+        at.offset, access.bytes,
+        {operation, token, op == Op::store || op == Op::atomic || op == Op::async_store,
+         op == Op::atomic, false, access.may_outlive},
+        owner_of(at.offset));
     return;
   }
-  require_previous_ended(thread, op, pc);
-  Buffer& buffer = *recent_[0];
-  mark_sectors(buffer, address, bytes);
-  check_written(buffer, address, bytes, op, pc, thread);
-  const size_t site =
-      count_lane(thread, {token, part, Space::global, op, bytes, buffer.serial}, rule, address);
+  Buffer& buffer = *at.buffer;
+  require_previous_ended(buffer, thread, access);
+  mark_sectors(buffer, access.address, access.bytes);
+  check_written(buffer, thread, access);
+  const size_t site = count_lane(
+      thread, {token, access.part, Space::global, op, access.bytes, buffer.serial}, access);
   if (buffer.cells == nullptr) return;
-  check_global(buffer, address, bytes, op, site, use, thread);
-  if (use == FlagUse::none || use == FlagUse::atomic_load || launch_->group_count == 1) return;
+  check_global(buffer, site, thread, access);
+  if (access.use == FlagUse::none || access.use == FlagUse::atomic_load ||
+      launch_->group_count == 1) {
+    return;
+  }
   if (op != Op::load) {
-    order_.release(address, thread.actor, fenced);
+    order_.release(access.address, thread.actor, access.fenced);
   } else {
-    thread.flag_read = reinterpret_cast<const void*>(address);
-    thread.flag_clock = detector_.clock_of(thread.actor);
+    volatile_loads_[static_cast<uint32_t>(thread.actor)] = {access.address,
+                                                            detector_.clock_of(thread.actor)};
+    ++open_volatile_loads_;
   }
 }
 
-void WorkerTracer::bulk_access(Thread& thread, uintptr_t address, size_t bytes, Op op, void* pc,
-                               Actor actor) {
-  if (actor < 0 && !detector_.has_begun(actor)) detector_.begin_async(actor, thread.actor);
-  size_t offset = 0;
-  const Where where = locate(thread, address, bytes, op, pc, false, &offset);
-  if (where == Where::ignored) return;
-  const uint32_t token = token_of(pc);
-  const Space space = where == Where::shared ? Space::shared : Space::global;
-  const uint64_t serial = where == Where::shared ? 0 : recent_[0]->serial;
-  const size_t index = site_index({token, 0, space, op, 0, serial});
+void WorkerTracer::bulk_access(Actor operation, const Access& access) {
+  Thread& thread = *current_thread;
+  const Location at = locate(thread, access);
+  if (at.buffer == nullptr && at.offset == Location::kIgnored) return;
+  const uint32_t token = token_of(access.pc);
+  const Space space = at.buffer == nullptr ? Space::shared : Space::global;
+  const uint64_t serial = at.buffer == nullptr ? 0 : at.buffer->serial;
+  const size_t index = site_index({token, 0, space, access.op, 0, serial});
   Site& site = sites_[index];
-  if (!site.has_operation || site.operation != actor) {
+  if (!site.has_operation || site.operation != operation) {
     site.has_operation = true;
-    site.operation = actor;
+    site.operation = operation;
     site.next_sector = 0;
     ++site.counts.requests;
     ++site.counts.lanes;
   }
+  const uint32_t bytes = access.bytes;
   site.counts.bytes += bytes;
-  site.counts.largest_piece = std::max<uint64_t>(site.counts.largest_piece, bytes);
-  if (where == Where::shared) {
-    detector_.access(offset, bytes, {actor, token, op == Op::async_store, false, true},
-                     owner_of(offset));
+  site.counts.largest_range = std::max<uint64_t>(site.counts.largest_range, bytes);
+  if (at.buffer == nullptr) {
+    detector_.access(at.offset, bytes,
+                     {operation, token, access.op == Op::async_store, false, true},
+                     owner_of(at.offset));
     return;
   }
-  require_previous_ended(thread, op, pc);
-  uintptr_t first = address / kSectorBytes;
-  const uintptr_t last = (address + bytes - 1) / kSectorBytes;
-  if (first + 1 == site.next_sector) ++first;  // the piece before ended in the same sector
+  require_previous_ended(*at.buffer, thread, access);
+  uintptr_t first = access.address / kSectorBytes;
+  const uintptr_t last = (access.address + bytes - 1) / kSectorBytes;
+  if (first + 1 == site.next_sector) ++first;  // the range before ended in the same sector
   site.counts.units += last + 1 - first;
   site.next_sector = last + 1;
   site.counts.ideal += (bytes + kSectorBytes - 1) / kSectorBytes;
-  mark_sectors(*recent_[0], address, bytes);
-  check_written(*recent_[0], address, bytes, op, pc, thread);
-  check_global(*recent_[0], address, bytes, op, index, FlagUse::none, thread);
+  mark_sectors(*at.buffer, access.address, bytes);
+  check_written(*at.buffer, thread, access);
+  check_global(*at.buffer, index, thread, access);
 }
 
-void WorkerTracer::barrier_init(const Thread& thread, const uint64_t* bar, void* pc) {
-  detector_.barrier_init(bar, barrier_offset(bar), thread.actor, token_of(pc));
-}
-
-void WorkerTracer::barrier_use(const uint64_t* bar, Actor actor, bool async_proxy, void* pc) {
-  detector_.barrier_use(bar, {actor, token_of(pc), false, false, async_proxy},
-                        owner_of(barrier_offset(bar)));
-}
-
-void WorkerTracer::check_written(const Buffer& buffer, uintptr_t address, size_t bytes, Op op,
-                                 void* pc, Thread& thread) {
+void WorkerTracer::check_written(const Buffer& buffer, Thread& thread, const Access& access) {
   if (buffer.written == nullptr) return;
   // Fresh memory holds 0xFF: what holds anything else was written, if only by code that is not
   // traced.
   const auto is = [](const unsigned char* begin, size_t count, unsigned char value) {
     return std::all_of(begin, begin + count, [value](unsigned char c) { return c == value; });
   };
-  unsigned char* written = buffer.written + (address - buffer.begin);
+  const Op op = access.op;
+  unsigned char* written = buffer.written + (access.address - buffer.begin);
   const bool reads = op == Op::load || op == Op::async_load || op == Op::atomic;
-  if (reads && is(written, bytes, 0) &&
-      is(reinterpret_cast<const unsigned char*>(address), bytes, 0xff)) {
-    Occurrence& found = note(Kind::global_uninitialised, 0, pc, thread, op);
+  if (reads && is(written, access.bytes, 0) &&
+      is(reinterpret_cast<const unsigned char*>(access.address), access.bytes, 0xff)) {
+    Occurrence& found = note(Kind::global_uninitialised, 0, access.pc, thread, op);
     if (found.count == 1) {
-      found.offset = address - buffer.begin;
+      found.offset = access.address - buffer.begin;
       found.detail = buffer.name;
     }
   }
-  if (op == Op::store || op == Op::async_store || op == Op::atomic) std::memset(written, 1, bytes);
+  if (op == Op::store || op == Op::async_store || op == Op::atomic) {
+    std::memset(written, 1, access.bytes);
+  }
 }
 
 void WorkerTracer::mark_sectors(Buffer& buffer, uintptr_t address, size_t bytes) {
@@ -233,11 +235,10 @@ void WorkerTracer::grow_table() {
   for (const Site& site : sites) sites_[site_index(site.key)] = site;
 }
 
-size_t WorkerTracer::count_lane(const Thread& thread, const SiteKey& key, SharedRule rule,
-                                uintptr_t address, uintptr_t source) {
+size_t WorkerTracer::count_lane(const Thread& thread, const SiteKey& key, const Access& access) {
   const size_t index = site_index(key);
   Site& site = sites_[index];
-  site.rule = rule;
+  site.rule = access.rule;
   std::vector<OpenRequest>& warp =
       open_[size_t{thread.block->index} * warps_per_block_ + thread.id / kWarpSize];
   if (warp.size() <= index) warp.resize(index + 8);
@@ -249,11 +250,11 @@ size_t WorkerTracer::count_lane(const Thread& thread, const SiteKey& key, Shared
     open.instruction = instruction;
   }
   open.lanes.active |= bit;
-  open.lanes.address[thread.lane] = address;
-  if (source == 0) return index;
+  open.lanes.address[thread.lane] = access.address;
+  if (access.source == 0) return index;
   if (open.source == nullptr) open.source = std::make_unique<LaneRequest>();
   open.source->active |= bit;
-  open.source->address[thread.lane] = source;
+  open.source->address[thread.lane] = access.source;
   return index;
 }
 

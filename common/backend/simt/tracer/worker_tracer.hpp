@@ -8,18 +8,26 @@
 #include <array>
 #include <unordered_set>
 
+#include "common/backend/simt/runtime/access_tracer.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
+#include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/tracer/state.hpp"
+#include "common/backend/simt/units/async_tracer.hpp"
+#include "common/backend/simt/units/mbarrier_tracer.hpp"
+#include "common/backend/simt/units/register_tracer.hpp"
 
 namespace cookbook::simt::tracing {
 
-class WorkerTracer {
+class WorkerTracer final : public SyncTracer,
+                           public AccessTracer,
+                           public AsyncTracer,
+                           public MbarrierTracer,
+                           public RegisterTracer {
  public:
   void begin_launch(const Launch& launch);
-
+  /// From here to end_group() this is the tracer of the OS thread.
   void begin_group(Group& group);
-
-  void end_group();
-
+  void end_group(bool abandoned);
   void end_block(const Block& block);
 
   /// Adds what this worker gathered to the sums. The caller holds the mutex.
@@ -28,51 +36,57 @@ class WorkerTracer {
   /// Adds the sectors this worker touched to the launch's bitmaps, by serial.
   void merge_sectors(std::map<uint64_t, std::vector<uint64_t>>& touched) const;
 
-  RaceDetector& detector() { return detector_; }
+  // ---- what instrumented code on the current thread does ----
 
-  /// The copy `actor`, which writes shared memory next, reads from here. Copies of zeros do not.
-  void note_copy_source(Actor actor, const void* address);
-
-  /// Of the asynchronous access by lanes that comes next.
-  void note_kind(AsyncKind kind) { kind_ = kind; }
-
-  // ---- accesses ----
-
-  /// `fenced`: it writes a flag with release semantics.
-  void lane_access(Thread& thread, uintptr_t address, unsigned bytes, Op op, SharedRule rule,
-                   bool natural, void* pc, unsigned part, Actor actor, FlagUse use = FlagUse::none,
-                   bool fenced = false);
-
-  void bulk_access(Thread& thread, uintptr_t address, size_t bytes, Op op, void* pc, Actor actor);
-
-  // ---- flags in global memory, between groups ----
-
-  void flag_was_read(Thread& thread);
-  void flag_acquire(const Thread& thread, uintptr_t address) {
-    flag_acquire(thread, address, detector_.clock_of(thread.actor));
+  /// `operation`: of an asynchronous unit, or the thread itself.
+  void lane_access(Actor operation, const Access& access);
+  void enter_basic_block(void* pc);
+  /// It has read the flag at `address`, or performed an atomic on it.
+  void flag_acquire(uintptr_t address) {
+    flag_acquire(*current_thread, address, detector_.clock_of(current_thread->actor));
   }
-  void memory_fence(Thread& thread);
+  void overflow(const std::string& operation, const char* type, void* pc);
 
-  // ---- mbarriers ----
+  // ---- what the runtime and the units do ----
 
-  void barrier_init(const Thread& thread, const uint64_t* bar, void* pc);
-  void barrier_use(const uint64_t* bar, Actor actor, bool async_proxy, void* pc);
+  void full_barrier(Block& block) override;
+  void join(Block& block, const uint16_t* thread_ids, int count) override;
+  void release(const void* object, Actor who, Knowledge what) override {
+    detector_.release(object, who, what);
+  }
+  void acquire(const void* object, Actor who) override { detector_.acquire(object, who); }
+  void different_places(const char* operation, const Thread& first, void* first_pc,
+                        void* pc) override;
+  void diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
+                void* pc) override;
 
-  // ---- findings of the runtime ----
+  void atomic_access(const void* address, int bytes, void* pc) override;
+  void atomic_done(const void* address) override;
+  void load_acquire(const void* address, int bytes, void* pc) override;
+  void store_release(const void* address, int bytes, void* pc) override;
+  void memory_fence() override;
+  void unit_access(const void* address, int bytes, bool is_write, void* pc) override;
 
-  void note_different_places(const char* operation, const Thread& first, void* first_pc,
-                             const Thread& thread, void* pc);
-  void note_diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
-                     const Thread& thread, void* pc);
-  void note_registers_unordered(const Thread& other, void* earlier_pc, const Thread& thread,
-                                void* pc);
+  Actor async_begin() override { return detector_.begin_async(current_thread->actor); }
+  void async_copy(void* smem, const void* gmem, unsigned bytes, unsigned valid_bytes, void* pc,
+                  Actor operation) override;
+  void async_store(void* address, unsigned bytes, void* pc, Actor operation) override;
+  void async_bulk(const void* address, size_t bytes, bool is_write, void* pc,
+                  Actor operation) override;
+  void proxy_fence() override { detector_.proxy_fence(current_thread->actor); }
 
-  void overflow(Thread& thread, const std::string& operation, const char* type, void* pc);
+  void mbarrier_init(const uint64_t* bar, void* pc) override;
+  void mbarrier_invalidate(const uint64_t* bar) override { detector_.barrier_invalidate(bar); }
+  void mbarrier_use(const uint64_t* bar, Actor who, bool async_proxy, void* pc) override;
+  void mbarrier_init_fence() override { detector_.barrier_init_fence(current_thread->actor); }
+  void mbarrier_waited(bool idle, void* pc) override {
+    detector_.idle_wait(current_thread->actor, idle ? token_of(pc) : 0);
+  }
+
+  void setmaxnreg(uint32_t n, void* pc) override;
 
  private:
   static constexpr size_t kFirstTableSize = 1024;
-
-  enum class Where { ignored, shared, global };
 
   struct Buffer {
     uintptr_t begin = 0, end = 0;
@@ -88,46 +102,62 @@ class WorkerTracer {
     int index = -1;
   };
 
-  /// What an access refers to. Shared: `offset` in the detector's memory. Global: the buffer
-  /// becomes recent_[0]. Reports what is out of bounds or misaligned; fails where the access would
-  /// crash.
-  Where locate(Thread& thread, uintptr_t address, size_t bytes, Op op, void* pc, bool natural,
-               size_t* offset);
+  /// The memory that an access refers to.
+  struct Location {
+    static constexpr size_t kIgnored = ~size_t{0};
+    Buffer* buffer = nullptr;  ///< Null: shared memory, or memory that is not looked at.
+    size_t offset = kIgnored;  ///< In the detector's memory, of shared memory.
+  };
 
-  Where in_dynamic_shared(const Block& block, size_t at, Thread& thread, size_t bytes, Op op,
-                          void* pc, bool natural, uintptr_t address, size_t* offset);
+  /// A warp's n-th setmaxnreg, and what its first lane had done before.
+  struct RegisterCall {
+    const Thread* first;
+    LanePath path;
+    void* pc;
+    std::array<uint32_t, kWarpSize> clocks{};  ///< Of its lanes; 0: has not come.
+  };
 
-  Where locate_slowly(Thread& thread, uintptr_t address, size_t bytes, Op op, void* pc,
-                      bool natural, size_t* offset);
+  /// A volatile load that a thread is about to execute, and its clock then. The thread's next
+  /// access or basic block shows that it has been performed.
+  struct VolatileLoad {
+    uintptr_t address = 0;  ///< 0: none
+    uint32_t clock = 0;
+  };
+
+  /// Reports what is out of bounds or misaligned; fails where the access would crash.
+  Location locate(Thread& thread, const Access& access);
+  Location in_dynamic_shared(const Block& block, size_t at, Thread& thread, const Access& access);
+  Location locate_slowly(Thread& thread, const Access& access);
 
   static std::string describe_static_overrun(uintptr_t at, size_t bytes);
-
   static std::string describe_overrun(uintptr_t address, size_t bytes, const Allocation* near);
 
-  /// Of an access to recent_[0]: fails where the block has not waited for the launch before.
-  void require_previous_ended(const Thread& thread, Op op, void* pc) const;
+  /// Fails where the block has not waited for the launch before.
+  static void require_previous_ended(const Buffer& buffer, const Thread& thread,
+                                     const Access& access);
 
-  void check_alignment(Thread& thread, uintptr_t address, size_t bytes, Op op, void* pc);
+  void check_alignment(Thread& thread, const Access& access) {
+    if (access.natural && (access.address & (access.bytes - 1)) != 0) {
+      report_misaligned(thread, access);
+    }
+  }
+  [[noreturn]] void report_misaligned(Thread& thread, const Access& access);
 
-  [[noreturn]] void report_misaligned(Thread& thread, uintptr_t address, size_t bytes, Op op,
-                                      void* pc);
+  Buffer& use_buffer(const Allocation& allocation);
 
-  void use_buffer(const Allocation& allocation);
+  void bulk_access(Actor operation, const Access& access);
 
   static void mark_sectors(Buffer& buffer, uintptr_t address, size_t bytes);
 
   /// Of an allocation whose writes are tracked: reports a read of what nothing has written.
-  void check_written(const Buffer& buffer, uintptr_t address, size_t bytes, Op op, void* pc,
-                     Thread& thread);
+  void check_written(const Buffer& buffer, Thread& thread, const Access& access);
 
   size_t site_index(const SiteKey& key);
 
   void grow_table();
 
-  /// Returns the site's index. `source`: where a copy reads what it writes to `address`; 0 for
-  /// everything else.
-  size_t count_lane(const Thread& thread, const SiteKey& key, SharedRule rule, uintptr_t address,
-                    uintptr_t source = 0);
+  /// Returns the site's index.
+  size_t count_lane(const Thread& thread, const SiteKey& key, const Access& access);
 
   static void finish(Site& site, OpenRequest& open);
 
@@ -147,6 +177,7 @@ class WorkerTracer {
 
   // ---- global memory, between blocks ----
 
+  void finish_volatile_load(Thread& thread);
   void flag_acquire(const Thread& thread, uintptr_t address, uint32_t clock);
 
   uint3 block_of_group(uint64_t group) const;
@@ -154,8 +185,7 @@ class WorkerTracer {
   /// The number of a site's place in the source. 0, which is not compared, if there are too many.
   uint32_t place_of(Site& site, FlagUse use);
 
-  void check_global(Buffer& buffer, uintptr_t address, size_t bytes, Op op, size_t site,
-                    FlagUse use, Thread& thread);
+  void check_global(Buffer& buffer, size_t site, Thread& thread, const Access& access);
 
   /// The same between two threads of a group, by plain loads and stores. Two stores are no finding:
   /// threads may store the same value.
@@ -168,7 +198,6 @@ class WorkerTracer {
   const Launch* launch_ = nullptr;
   Group* group_ = nullptr;
   uint64_t group_id_ = 0;
-  bool group_is_open_ = false;
   std::vector<uint3> blocks_;
   uint32_t threads_per_block_ = 1;
   uint32_t warps_per_block_ = 1;
@@ -180,17 +209,18 @@ class WorkerTracer {
   std::vector<Site> sites_;
   std::vector<TableEntry> table_;
   std::vector<std::vector<OpenRequest>> open_;  // by warp of the group, site
-  struct {
-    Actor actor = 0;
-    uintptr_t address = 0;
-  } copy_source_;
   std::map<uint64_t, std::unique_ptr<Buffer>> buffers_;
-  std::array<Buffer*, 8> recent_{};  // latest first
-  AsyncKind kind_ = AsyncKind::cp_async;
-  unsigned polls_ = 0;                        ///< Reads of flags.
+  std::array<Buffer*, 8> recent_{};                        // latest first
+  std::vector<std::vector<RegisterCall>> register_calls_;  // by warp of the group
+  std::vector<VolatileLoad> volatile_loads_;               // by thread of the group ...
+  uint32_t open_volatile_loads_ = 0;                       // ... and how many there are
+  unsigned polls_ = 0;                                     ///< Reads of flags.
   std::unordered_set<uintptr_t> flags_used_;  ///< Addresses of the group's atomics and flags.
   Findings findings_;
   KernelCounts counts_;
 };
+
+// The tracer of this OS thread; null unless it runs a group of a launch that is being traced.
+inline constinit thread_local WorkerTracer* worker_tracer = nullptr;
 
 }  // namespace cookbook::simt::tracing

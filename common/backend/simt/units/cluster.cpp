@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "common/backend/simt/units/cluster.hpp"
 
-#include "common/backend/simt/units/cluster_async.hpp"
-
 #include <array>
 #include <cstring>
 #include <string>
 
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/sync.hpp"
+#include "common/backend/simt/units/async_tracer.hpp"
+#include "common/backend/simt/units/cluster_async.hpp"
+#include "common/backend/simt/units/mbarrier_tracer.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {
@@ -51,13 +55,10 @@ void store_async(void* pointer, const void* value, int bytes, uint64_t* bar, uin
   Group& group = *current_thread->block->group;
   find_mbarrier(group, remote, kWhat, pc);
   Actor actor = 0;
-  if (hooks != nullptr) {
-    actor = new_async_actor();
-    hooks->async_begin(actor, *current_thread);
-    // Of the generic proxy, lane by lane, as cp.async.
-    hooks->async_access(to, static_cast<size_t>(bytes), true, *current_thread, pc, actor,
-                        AsyncKind::st_async);
-    hooks->mbarrier_use(remote, actor, false, pc);
+  if (async_tracer != nullptr) {
+    actor = async_tracer->async_begin();
+    async_tracer->async_store(to, static_cast<unsigned>(bytes), pc, actor);
+    mbarrier_tracer->mbarrier_use(remote, actor, false, pc);
   }
   std::array<char, 16> copy{};
   std::memcpy(copy.data(), value, static_cast<size_t>(bytes));

@@ -7,7 +7,13 @@
 #include <string>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
+#include "common/backend/simt/units/async_tracer.hpp"
+#include "common/backend/simt/units/mbarrier_tracer.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {
@@ -35,7 +41,7 @@ void retire(CpAsyncState& state, uint64_t end, const void* object) {
   while (state.first < end) {
     CpAsyncCopy& copy = state.copies.front();
     land(copy);
-    if (hooks != nullptr) hooks->release(object, copy.actor);
+    if (sync_tracer != nullptr) sync_tracer->release(object, copy.actor);
     state.copies.pop_front();
     ++state.first;
   }
@@ -68,15 +74,9 @@ void cp_async(void* smem, const void* gmem, int bytes, int valid_bytes) {
                    static_cast<uint8_t>(valid_bytes),
                    false,
                    0};
-  if (hooks != nullptr) {
-    copy.actor = new_async_actor();
-    hooks->async_begin(copy.actor, thread);
-    if (valid_bytes > 0) {
-      hooks->async_access(gmem, static_cast<size_t>(valid_bytes), false, thread, pc, copy.actor,
-                          AsyncKind::cp_async);
-    }
-    hooks->async_access(smem, static_cast<size_t>(bytes), true, thread, pc, copy.actor,
-                        AsyncKind::cp_async);
+  if (async_tracer != nullptr) {
+    copy.actor = async_tracer->async_begin();
+    async_tracer->async_copy(smem, gmem, copy.bytes, copy.valid_bytes, pc, copy.actor);
   }
   // Before sm_80 it is an ordinary copy (common/device/cp_async.cuh).
   if (async_schedule() == AsyncSchedule::early || device_info().cc() < 80) land(copy);
@@ -95,7 +95,7 @@ void cp_async_wait(int pending_groups) {
     state.groups.pop_front();
     acquire = true;
   }
-  if (acquire && hooks != nullptr) hooks->acquire(&state, thread.actor);
+  if (acquire && sync_tracer != nullptr) sync_tracer->acquire(&state, thread.actor);
 }
 
 void cp_async_thread_exit(Thread& thread) {
@@ -122,7 +122,7 @@ void cp_async_mbarrier_arrive_noinc(uint64_t* bar) {
   require_capability(80, "cp_async_mbarrier_arrive_noinc", pc);
   require_own_shared(bar, "cp_async_mbarrier_arrive_noinc", pc);
   find_mbarrier(group, bar, "cp_async_mbarrier_arrive_noinc", pc);
-  if (hooks != nullptr) hooks->mbarrier_use(bar, thread.actor, false, pc);
+  if (mbarrier_tracer != nullptr) mbarrier_tracer->mbarrier_use(bar, thread.actor, false, pc);
   const uint64_t end = thread_units(thread).cp_async.end();
   defer([&thread, &group, bar, end, pc] {
     Mbarrier& barrier = find_mbarrier(group, bar, "cp_async_mbarrier_arrive_noinc", pc);
@@ -131,7 +131,7 @@ void cp_async_mbarrier_arrive_noinc(uint64_t* bar) {
     for (uint64_t i = state.first; i < end && i < state.end(); ++i) {
       CpAsyncCopy& copy = state.copies[i - state.first];
       land(copy);
-      if (hooks != nullptr) {
+      if (sync_tracer != nullptr) {
         mbarrier_release(barrier, copy.actor, *thread.block, Signal::block);
       }
     }

@@ -4,7 +4,13 @@
 #include <cstdio>
 #include <string>
 
+#include "common/backend/simt/runtime/convergence.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
+#include "common/backend/simt/units/mbarrier_tracer.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {
@@ -70,15 +76,15 @@ void expect(Mbarrier& barrier, uint32_t bytes, void* pc) {
 }
 
 void use(const Mbarrier& barrier, void* pc) {
-  if (hooks != nullptr) {
-    hooks->mbarrier_use(barrier.address, current_thread->actor, false, pc);
+  if (mbarrier_tracer != nullptr) {
+    mbarrier_tracer->mbarrier_use(barrier.address, current_thread->actor, false, pc);
   }
 }
 
 void arrive(Mbarrier& barrier, uint32_t count, Signal signal, void* pc) {
   use(barrier, pc);
   lane_acted(pc);
-  if (hooks != nullptr) {
+  if (sync_tracer != nullptr) {
     mbarrier_release(barrier, current_thread->actor, *current_thread->block, signal);
   }
   mbarrier_complete_arrival(barrier, count, pc);
@@ -95,12 +101,12 @@ bool complete(const Mbarrier& barrier, uint32_t parity) { return (barrier.phase 
 bool in_cluster(const Mbarrier& barrier) { return barrier.owner->group->launch->cluster > 1; }
 
 void acquire(Mbarrier& barrier, uint32_t parity, bool of_cluster, void* pc) {
-  if (hooks == nullptr) return;
+  if (mbarrier_tracer == nullptr) return;
   const char* objects =
       of_cluster && in_cluster(barrier) ? barrier.cluster_object : barrier.phase_object;
-  hooks->acquire(&objects[parity], current_thread->actor);
+  sync_tracer->acquire(&objects[parity], current_thread->actor);
   const bool idle = barrier.phase == 0;
-  hooks->mbarrier_waited(*current_thread, idle, pc);
+  mbarrier_tracer->mbarrier_waited(idle, pc);
   lane_met(true);
   if (!idle) lane_acted(pc, true);
 }
@@ -163,16 +169,17 @@ void mbarrier_release(Mbarrier& barrier, Actor who, const Block& from, Signal si
   const uint32_t parity = barrier.phase & 1;
   const bool is_own = barrier.owner == &from;
   if (is_own || signal != Signal::store_async) {
-    hooks->release(&barrier.phase_object[parity], who, is_own ? Knowledge::all : Knowledge::reads);
+    sync_tracer->release(&barrier.phase_object[parity], who,
+                         is_own ? Knowledge::all : Knowledge::reads);
   }
   if (!in_cluster(barrier)) return;
-  hooks->release(&barrier.cluster_object[parity], who,
-                 is_own || signal != Signal::block ? Knowledge::all : Knowledge::reads);
+  sync_tracer->release(&barrier.cluster_object[parity], who,
+                       is_own || signal != Signal::block ? Knowledge::all : Knowledge::reads);
 }
 
 void mbarrier_complete_bytes(Mbarrier& barrier, uint32_t bytes, Actor actor, const Block& from,
                              Signal signal, void* pc) {
-  if (hooks != nullptr) mbarrier_release(barrier, actor, from, signal);
+  if (sync_tracer != nullptr) mbarrier_release(barrier, actor, from, signal);
   barrier.pending_bytes -= bytes;
   test_phase(barrier, pc);
 }
@@ -215,7 +222,7 @@ void mbarrier_init(uint64_t* bar, uint32_t arrivals) {
   slot->owner = current_thread->block;
   if (find_shared_block(bar) == nullptr) slot->static_address = shared_address(bar);
   *bar = signature(bar);
-  if (hooks != nullptr) hooks->mbarrier_init(bar, pc);
+  if (mbarrier_tracer != nullptr) mbarrier_tracer->mbarrier_init(bar, pc);
 }
 
 void mbarrier_invalidate(uint64_t* bar) {
@@ -224,7 +231,7 @@ void mbarrier_invalidate(uint64_t* bar) {
   if (!barrier.waiting.empty()) {
     fail(name("mbarrier_invalidate", bar) + ": a thread waits for it", pc);
   }
-  if (hooks != nullptr) hooks->mbarrier_invalidate(bar);
+  if (mbarrier_tracer != nullptr) mbarrier_tracer->mbarrier_invalidate(bar);
   *bar = 0;
   group_units(*current_thread->block->group).mbarriers.erase(bar);
 }
@@ -289,7 +296,7 @@ void mbarrier_wait_cluster(uint64_t* bar, uint32_t parity) {
 
 void fence_mbarrier_init() {
   require_capability(90, "fence_mbarrier_init", COOKBOOK_SIMT_PC);
-  if (hooks != nullptr) hooks->mbarrier_init_fence();
+  if (mbarrier_tracer != nullptr) mbarrier_tracer->mbarrier_init_fence();
 }
 
 }  // namespace cookbook

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/simt/runtime/access_tracer.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/units/state.hpp"
 #include "common/backend/simt/units/warp_collective.hpp"
 
@@ -38,7 +40,7 @@ void require_rows(const void* smem_row, int matrices, bool is_write, const char*
     fail(std::string(operation) + ": the row's address is not aligned to 16 bytes", pc);
   }
   require_own_shared(smem_row, operation, pc);
-  if (hooks != nullptr) hooks->unit_access(smem_row, 16, is_write, pc);
+  if (access_tracer != nullptr) access_tracer->unit_access(smem_row, 16, is_write, pc);
 }
 
 struct MmaLane {

@@ -3,6 +3,9 @@
 
 #include <string>
 
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/units/wgmma_state.hpp"
 
 namespace cookbook::simt {
@@ -33,7 +36,6 @@ void block_begin(Block& block) {
   block_units(block).warpgroups.clear();
   block_units(block).register_requests.clear();
   block_units(block).register_calls.clear();
-  block_units(block).warp_register_calls.clear();
 }
 
 void group_begin(Group& group) {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/backend/simt/runtime/internal.hpp"
+#include "common/backend/simt/runtime/thread_hierarchy.hpp"
 
 namespace cookbook::simt {
 
@@ -71,14 +71,6 @@ struct BlockUnits : UnitState {
   };
   std::vector<std::vector<RegisterRequest>> register_requests;  // of each warpgroup
   std::vector<uint32_t> register_calls;                         // of each thread
-  // Traced mode: a warp's n-th setmaxnreg, and what its first lane had done before.
-  struct RegisterCall {
-    const Thread* first;
-    LanePath path;
-    void* pc;
-    uint32_t clocks[32] = {};  // of its lanes, for Hooks::knows; 0: has not come
-  };
-  std::vector<std::vector<RegisterCall>> warp_register_calls;
 };
 
 struct Mbarrier : Waitable {

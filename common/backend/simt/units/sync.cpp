@@ -3,7 +3,11 @@
 
 #include <string>
 
+#include "common/backend/simt/runtime/access_tracer.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/sync.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
+#include "common/backend/simt/units/register_tracer.hpp"
 #include "common/backend/simt/units/state.hpp"
 
 namespace cookbook {
@@ -24,44 +28,6 @@ void require_barrier(int id, int threads, const char* what, void* pc) {
   }
 }
 
-// The lanes of a warp come one by one and do not wait, so one may be several times ahead.
-BlockUnits::RegisterCall& check_converged(BlockUnits& units, uint32_t time, void* pc) {
-  const Thread& self = *current_thread;
-  units.warp_register_calls.resize(self.block->warp_count);
-  std::vector<BlockUnits::RegisterCall>& calls = units.warp_register_calls[self.id / kWarpSize];
-  if (time == calls.size()) {
-    calls.push_back({&self, self.path, pc});
-  } else {
-    require_converged(calls[time].path, *calls[time].first, "setmaxnreg", pc);
-  }
-  return calls[time];
-}
-
-// All warps of a warpgroup must synchronise between two setmaxnreg. A warp executes it together, so
-// it is enough to know that one lane of each other warp has passed the first.
-void check_ordered(const BlockUnits& units, BlockUnits::RegisterCall& call, uint32_t time,
-                   void* pc) {
-  constexpr uint32_t kWarps = kWarpgroupThreads / kWarpSize;
-  const Thread& self = *current_thread;
-  if (!self.block->group->traced) return;
-  call.clocks[self.lane] = hooks->clock(self);
-  if (time == 0) return;
-  const auto& calls = units.warp_register_calls;
-  const uint32_t own_warp = self.id / kWarpSize;
-  const uint32_t first_warp = own_warp / kWarps * kWarps;
-  for (uint32_t w = first_warp; w < first_warp + kWarps; ++w) {
-    bool passed = w == own_warp;
-    for (uint32_t lane = 0; lane < kWarpSize && time <= calls[w].size() && !passed; ++lane) {
-      const uint32_t clock = calls[w][time - 1].clocks[lane];
-      passed = clock != 0 && hooks->knows(self, self.block->threads[w * kWarpSize + lane], clock);
-    }
-    if (passed) continue;
-    const Thread& other = self.block->threads[w * kWarpSize];
-    hooks->registers_unordered(other, calls[own_warp][time - 1].pc, pc);
-    return;
-  }
-}
-
 }  // namespace
 
 // Only the compiler knows the registers per thread. What can be checked here: all threads of a
@@ -79,7 +45,7 @@ void set_registers(int count) {
   units.register_requests.resize(block.thread_count / kWarpgroupThreads);
   const uint32_t time = units.register_calls[self.id]++;
   const auto registers = static_cast<uint32_t>(count);
-  if (hooks != nullptr) check_ordered(units, check_converged(units, time, pc), time, pc);
+  if (register_tracer != nullptr) register_tracer->setmaxnreg(time, pc);
   std::vector<BlockUnits::RegisterRequest>& own =
       units.register_requests[self.id / kWarpgroupThreads];
   if (time < own.size()) {
@@ -125,18 +91,13 @@ uint64_t load_acquire(const void* address, int bytes) {
   const uint64_t value =
       bytes == 4 ? __atomic_load_n(static_cast<const uint32_t*>(address), __ATOMIC_ACQUIRE)
                  : __atomic_load_n(static_cast<const uint64_t*>(address), __ATOMIC_ACQUIRE);
-  if (hooks != nullptr) {
-    hooks->flag_access(address, bytes, false, pc);
-    hooks->flag_acquire(address);
-  }
+  if (access_tracer != nullptr) access_tracer->load_acquire(address, bytes, pc);
   return value;
 }
 
 void store_release(void* address, uint64_t value, int bytes) {
   void* const pc = COOKBOOK_SIMT_PC;
-  if (hooks != nullptr) {
-    hooks->flag_access(address, bytes, true, pc);
-  }
+  if (access_tracer != nullptr) access_tracer->store_release(address, bytes, pc);
   if (bytes == 4) {
     __atomic_store_n(static_cast<uint32_t*>(address), static_cast<uint32_t>(value),
                      __ATOMIC_RELEASE);

@@ -9,7 +9,15 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/simt/runtime/convergence.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
+#include "common/backend/simt/units/async_tracer.hpp"
+#include "common/backend/simt/units/mbarrier_tracer.hpp"
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/backend/simt/units/state.hpp"
 #include "common/backend/simt/units/tensor_map_tag.hpp"
@@ -228,8 +236,7 @@ void record_global(const Box& box, bool is_write, void* pc, Actor actor) {
   for (uint32_t r = 0; r < box.rows(); ++r) {
     const Row row = is_write ? stored_row_of(box, r) : row_of(box, r);
     if (row.bytes == 0) continue;
-    hooks->async_access(row.global, row.bytes, is_write, *current_thread, pc, actor,
-                        AsyncKind::bulk);
+    async_tracer->async_bulk(row.global, row.bytes, is_write, pc, actor);
   }
 }
 
@@ -237,12 +244,11 @@ void start_load(const Box& box, char* smem, uint64_t* bar, bool first, const cha
   Group& group = *current_thread->block->group;
   find_mbarrier(group, bar, what, pc);
   Actor actor = 0;
-  if (hooks != nullptr) {
-    actor = new_async_actor();
-    hooks->async_begin(actor, *current_thread);
+  if (async_tracer != nullptr) {
+    actor = async_tracer->async_begin();
     if (first) record_global(box, false, pc, actor);  // a multicast reads global memory once
-    hooks->async_access(smem, box.bytes(), true, *current_thread, pc, actor, AsyncKind::bulk);
-    hooks->mbarrier_use(bar, actor, true, pc);
+    async_tracer->async_bulk(smem, box.bytes(), true, pc, actor);
+    mbarrier_tracer->mbarrier_use(bar, actor, true, pc);
   }
   lane_acted(pc);
   const Block& from = *current_thread->block;
@@ -289,11 +295,9 @@ void start_store(const Box& box, const void* smem, unsigned alignment, bool add,
   store->box = box;
   store->smem = static_cast<const char*>(smem);
   store->add = add;
-  if (hooks != nullptr) {
-    store->actor = new_async_actor();
-    hooks->async_begin(store->actor, *current_thread);
-    hooks->async_access(smem, box.bytes(), false, *current_thread, pc, store->actor,
-                        AsyncKind::bulk);
+  if (async_tracer != nullptr) {
+    store->actor = async_tracer->async_begin();
+    async_tracer->async_bulk(smem, box.bytes(), false, pc, store->actor);
     record_global(box, true, pc, store->actor);
   }
   if (async_schedule() == AsyncSchedule::early) write_global(*store);
@@ -357,11 +361,11 @@ void bulk_wait(int pending_groups, bool only_reads) {
       } else {
         write_global(*store);
       }
-      if (hooks != nullptr && !store->released) hooks->release(&state, store->actor);
+      if (sync_tracer != nullptr && !store->released) sync_tracer->release(&state, store->actor);
       store->released = true;
     }
   }
-  if (hooks != nullptr) hooks->acquire(&state, thread.actor);
+  if (sync_tracer != nullptr) sync_tracer->acquire(&state, thread.actor);
   // Groups of which only the source was read stay in the list, but not without bound: a persistent
   // kernel may never wait for their writes.
   constexpr size_t kMaxRead = 8;
@@ -457,7 +461,7 @@ void bulk_store(void* gmem, const void* smem, uint32_t bytes) {
 
 void fence_proxy_async() {
   require_capability(90, "fence_proxy_async", COOKBOOK_SIMT_PC);
-  if (hooks != nullptr) hooks->proxy_fence(*current_thread);
+  if (async_tracer != nullptr) async_tracer->proxy_fence();
 }
 
 // The tracer follows the proxies in shared memory only, which this fence does nothing for.

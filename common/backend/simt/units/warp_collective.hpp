@@ -3,9 +3,11 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 
-#include "common/backend/simt/units/state.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/sync.hpp"
 
 namespace cookbook::simt {
 

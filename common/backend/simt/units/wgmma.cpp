@@ -10,7 +10,14 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/simt/runtime/convergence.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
+#include "common/backend/simt/runtime/launch.hpp"
+#include "common/backend/simt/runtime/memory.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
+#include "common/backend/simt/units/async_tracer.hpp"
 #include "common/backend/simt/units/wgmma_state.hpp"
 
 namespace cookbook {
@@ -258,8 +265,7 @@ void record_reads(const WgmmaProduct& product, uint32_t warp, Actor actor) {
   uint32_t begin = 0, end = 0;  // of the piece that grows
   const auto flush = [&] {
     if (end > begin) {
-      hooks->async_access(base + begin, end - begin, false, *current_thread, product.pc, actor,
-                          AsyncKind::wgmma);
+      async_tracer->async_bulk(base + begin, end - begin, false, product.pc, actor);
     }
   };
   const auto visit = [&](uint32_t, uint32_t, uint32_t address) {
@@ -287,8 +293,8 @@ void record_reads(const WgmmaProduct& product, uint32_t warp, Actor actor) {
 void check_converged(WgmmaProduct& product, uint32_t warp, void* pc) {
   const Thread& self = *current_thread;
   if (product.pc != pc) {
-    hooks->different_places("wgmma", self.block->threads[self.id / kWarpgroupThreads * 128],
-                            product.pc, pc);
+    sync_tracer->different_places("wgmma", self.block->threads[self.id / kWarpgroupThreads * 128],
+                                  product.pc, pc);
   }
   if (product.first[warp] == nullptr) {
     product.first[warp] = &self;
@@ -326,12 +332,11 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
         "or accumulate)",
         pc);
   }
-  if (hooks != nullptr) check_converged(product, id / 32, pc);
+  if (sync_tracer != nullptr) check_converged(product, id / 32, pc);
   product.d[id] = d;
   if (a != nullptr) std::memcpy(product.a[id].data(), a, 16);
-  if (hooks != nullptr && product.actors[id / 32] == 0) {
-    product.actors[id / 32] = new_async_actor();
-    hooks->async_begin(product.actors[id / 32], thread);
+  if (async_tracer != nullptr && product.actors[id / 32] == 0) {
+    product.actors[id / 32] = async_tracer->async_begin();
     record_reads(product, id / 32, product.actors[id / 32]);
   }
   if (++product.arrived < kWarpgroupThreads) return;
@@ -341,10 +346,10 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
 
 // Some thread has waited for all wgmma before `end`: their operands may be overwritten.
 void release_until(Warpgroup& warpgroup, const WgmmaBatch& batch) {
-  if (hooks != nullptr) {
+  if (sync_tracer != nullptr) {
     for (; warpgroup.released < batch.end; ++warpgroup.released) {
       for (const Actor actor : warpgroup.products[warpgroup.released - warpgroup.first]->actors) {
-        hooks->release(&warpgroup.batch_object[batch.number % 16], actor);
+        sync_tracer->release(&warpgroup.batch_object[batch.number % 16], actor);
       }
     }
   }
@@ -430,8 +435,8 @@ void wgmma_wait(int pending_groups) {
     }
     execute_until(warpgroup, batch.end, *thread.block);
     release_until(warpgroup, batch);
-    if (hooks != nullptr) {
-      hooks->acquire(&warpgroup.batch_object[batch.number % 16], thread.actor);
+    if (sync_tracer != nullptr) {
+      sync_tracer->acquire(&warpgroup.batch_object[batch.number % 16], thread.actor);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/units/mma.hpp"
 #include "common/backend/simt/units/state.hpp"
 #include "common/backend/simt/units/warp_collective.hpp"

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Global memory with its registry, and the shared-memory window.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "common/backend/simt/runtime/thread_hierarchy.hpp"
+
+namespace cookbook::simt {
+
+// ---- global memory ----
+
+struct Allocation {
+  uintptr_t begin = 0;  // exactly the bytes that the user asked for, without guard bands
+  size_t bytes = 0;
+  std::string name;
+  uint64_t serial = 0;               // unique over the process
+  unsigned char* written = nullptr;  // where track_writes() was called: 1 for each byte written
+};
+// The DeviceMemory that contains `address`, or null. The pointer is valid until that allocation is
+// freed.
+const Allocation* find_allocation(uintptr_t address);
+// The nearest allocation below or around `address` within `distance` bytes, or null: to name an
+// overrun buffer.
+const Allocation* find_nearest_allocation(uintptr_t address, size_t distance);
+
+// Memory of the program that kernels may use as if it were a DeviceMemory: a `__device__` variable.
+void register_memory(const void* begin, size_t bytes, const std::string& name);
+void unregister_memory(const void* begin);
+// From now on the tracer reports reads of this allocation that nothing has written before: neither
+// a kernel nor, by mark_written(), the host. Until the allocation is freed.
+void track_writes(const void* begin);
+void mark_written(const void* address, size_t bytes);
+void mark_all_written();
+
+// ---- shared memory ----
+
+inline constexpr size_t kSharedAlignment =
+    1024;  // of dynamic shared memory: what SWIZZLE_128B needs
+inline constexpr size_t kSharedPadBytes =
+    1024;  // 0xFF after the dynamic shared memory, checked at block end
+inline constexpr uint32_t kDynamicSharedAddress =
+    0x400;  // __cvta_generic_to_shared of its first byte
+// Behind all dynamic shared memory, and the first address that a wgmma descriptor cannot hold.
+inline constexpr uint32_t kStaticSharedAddress = 0x40000;
+inline constexpr size_t kMaxDynamicSharedBytes =
+    kStaticSharedAddress - kDynamicSharedAddress - kSharedPadBytes;
+
+// The block of the current group whose dynamic shared memory contains `address`, or null.
+Block* find_shared_block(const void* address);
+// 32-bit shared-window address of a pointer into shared memory, and back. The own block's dynamic
+// shared memory starts at kDynamicSharedAddress; another block's has (rank + 1) << 24 added; static
+// __shared__ lies at kStaticSharedAddress and above.
+uint32_t shared_address(const void* pointer);
+void* shared_pointer(uint32_t address);
+// True if `pointer` is in this OS thread's thread-local storage: static __shared__.
+bool is_static_shared(const void* pointer);
+// True if `pointer` is on a fiber's stack: a GPU would have it in registers or local memory.
+bool is_stack(const void* pointer);
+
+// Looks up this OS thread's thread-local storage anew.
+void refresh_static_shared_ranges();
+
+}  // namespace cookbook::simt

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Program counters to source lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cookbook::simt {
+
+struct SourceLocation {
+  std::string function;  // demangled
+  std::string file;      // as compiled
+  int line = 0;          // 0: unknown
+};
+// Where each pc (a return address) is: the innermost inlined frame outside of common/, or else the
+// innermost. One addr2line for all that are not in the cache.
+std::vector<SourceLocation> symbolize(const std::vector<void*>& pcs);
+std::string describe_line(const SourceLocation& location);  // "file.cuh:17"; "" if unknown
+std::string describe_pc(void* pc);                          // "file.cuh:17", or the address
+std::string kernel_name(
+    const void* kernel);  // "sgemm<Config<32, 32>>", without return type and parameters
+
+// "file.cuh:17", the innermost frame outside of common/; "" where there is none.
+std::string describe_stack(void* const* frames, int count);
+
+}  // namespace cookbook::simt

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// out = transpose of in, fp32: any shape and any pitch, by the kernel that suits it.
+#pragma once
+
+#include <stdexcept>
+
+#include "chapters/03_bank_conflicts/level_2_padded.cuh"
+#include "chapters/03_bank_conflicts/level_5_vectorised.cuh"
+#include "chapters/03_bank_conflicts/level_6_aligned.cuh"
+#include "library/transpose/choose.hpp"
+#include "library/transpose/narrow.cuh"
+
+namespace cookbook::transpose {
+
+/// The launch of a candidate.
+using Start = void (*)(const Level::Plan& plan, Stream stream);
+
+/// Those of kCandidates, in their order.
+constexpr Start kStarts[] = {run_narrow<1, true>,
+                             run_narrow<4, true>,
+                             run_narrow<1, false>,
+                             run_narrow<4, false>,
+                             Padded::run,
+                             InFlight::run,
+                             Vectorised::run,
+                             Aligned::run_with<Aligned::OnLines>,
+                             Aligned::run_with<Aligned::Config>};
+static_assert(std::size(kStarts) == std::size(kCandidates));
+
+/// What the choice depends on.
+inline library::Shape shape_of(const Level::Plan& plan) {
+  const Shape& s = plan.problem.shape;
+  const bool on_sectors =
+      reinterpret_cast<std::uintptr_t>(plan.buffers.out) % 32 == 0 && s.out_pitch % 8 == 0;
+  return {{s.rows, s.cols},
+          kind_of(Aligned::on_lines(plan), on_sectors, Vectorised::aligned(plan))};
+}
+
+inline Start start_of(const Candidate& candidate) { return kStarts[&candidate - kCandidates]; }
+
+struct Transpose : Level {
+  struct Plan : Level::Plan {
+    Start start = nullptr;
+  };
+  static constexpr LevelText text{
+      .name = "transpose",
+      .changed = "the candidate with the least predicted time, corrected by measured ones",
+      .expect = "as fast as the fastest candidate",
+      .cost = "nothing that a kernel sees",
+  };
+
+  static Claims claims(const Problem& p) {
+    // The alignment of a dense matrix.
+    const std::int64_t pitch = p.shape.out_pitch;
+    const bool vectors = (p.shape.rows | p.shape.cols | p.shape.in_pitch | pitch) % 4 == 0;
+    const Candidate& chosen =
+        choose({{p.shape.rows, p.shape.cols}, kind_of(pitch % 32 == 0, pitch % 8 == 0, vectors)},
+               recording());
+    Claims claims = claims_of(chosen, p);
+    if (std::min(p.shape.rows, p.shape.cols) > 128) claims.push_back(fraction_of_roof(0.85));
+    return claims;
+  }
+
+  /// What the kernel of a candidate claims of its mechanism.
+  static Claims claims_of(const Candidate& candidate, const Problem& p) {
+    const Start start = start_of(candidate);
+    if (start == Padded::run) return mechanism(Padded::claims(p));
+    if (start == InFlight::run) return mechanism(InFlight::claims(p));
+    if (start == Vectorised::run) return mechanism(Vectorised::claims(p));
+    if (std::min(candidate.max_rows, candidate.max_cols) > kNarrow) {
+      return mechanism(Aligned::claims(p));
+    }
+    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
+            shared_stores().conflict_free(), shared_loads().conflict_free()};
+  }
+
+  /// What was measured of this GPU, or null. The SIMT backend stands for it.
+  static const library::Recording* recording() {
+    const bool measured = device_info().is_simt || device_info().name == "NVIDIA H200";
+    return measured ? &h200_recording() : nullptr;
+  }
+
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    Plan plan{{problem, buffers}};
+    plan.start = start_of(choose(shape_of(plan), recording()));
+    return plan;
+  }
+
+  static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
+};
+
+/// A candidate as a level, so that it is tested and measured alone.
+template <int kIndex>
+struct Only : Transpose {
+  static constexpr LevelText text{
+      .name = kCandidates[kIndex].name,
+      .changed = "one candidate",
+      .expect = "fast at some shapes",
+      .cost = "slow at others",
+  };
+  static Support supports(const Problem& p, const DeviceInfo&) {
+    return transpose::supports(kCandidates[kIndex], p.shape.rows, p.shape.cols)
+               ? Support::yes()
+               : Support::no("more than 16 rows or columns");
+  }
+  static Claims claims(const Problem& p) { return claims_of(kCandidates[kIndex], p); }
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    return {{problem, buffers}, kStarts[kIndex]};
+  }
+};
+
+}  // namespace cookbook::transpose

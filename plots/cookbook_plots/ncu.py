@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""What Nsight Compute is asked for, and what it prints."""
+import csv
+import io
+import re
+
+BYTES = {"dram": "dram__bytes.sum", "l2": "lts__t_bytes.sum", "l1": "l1tex__t_bytes.sum"}
+TENSOR = [f"sm__ops_path_tensor_src_{source}_dst_fp32.sum" for source in ("bf16", "fp16", "tf32")]  # operations
+UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12}
+
+
+def instructions(letter):
+    """{metric: operations of an instruction of one thread}; letter: f, or d for fp64."""
+    return {f"smsp__sass_thread_inst_executed_op_{letter}{name}_pred_on.sum": weight
+            for name, weight in (("add", 1), ("mul", 1), ("fma", 2))}
+
+
+def rows(text):
+    """(row, its value) of ncu's CSV, a row per launch and metric. The value is None where the GPU has no such counter."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    for row in csv.DictReader(io.StringIO("\n".join(lines))):
+        value = (row.get("Metric Value") or "").replace(",", "")
+        if (row.get("ID") or "").isdigit():
+            yield row, float(value) if re.fullmatch(r"[\d.eE+]+", value) else None

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""The bound on what a level includes: kept in this tree, and broken by planted includes."""
+import tempfile
+import unittest
+from pathlib import Path
+
+import include_bound
+
+
+class Tree(unittest.TestCase):
+    def test_every_level_keeps_the_bound_or_its_exception(self):
+        self.assertGreater(len(include_bound.counts()), 50)
+        self.assertEqual(include_bound.problems(), [])
+
+
+class Planted(unittest.TestCase):
+    LEVEL = "chapters/08_b/level_1_x.cuh"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for i in range(12):  # a chain of twelve files in two other chapters
+            after = f'#include "chapters/0{6 + (i + 1) % 2}_a/f{i + 1}.hpp"\n' if i < 11 else ""
+            self.write(f"chapters/0{6 + i % 2}_a/f{i}.hpp", after)
+        self.write("common/c.hpp", "")
+        self.includes("chapters/06_a/f0.hpp", "common/c.hpp")
+
+    def write(self, name, text):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def includes(self, *names):
+        self.write(self.LEVEL, "".join(f'#include "{name}"\n' for name in names))
+
+    def problems(self, **exceptions):
+        return include_bound.problems(self.root, exceptions)
+
+    def test_twelve_files_of_two_chapters(self):
+        self.assertEqual(include_bound.counts(self.root), {self.LEVEL: (12, 2)})
+        self.assertEqual(self.problems(), [])
+
+    def test_a_thirteenth_file(self):
+        self.write("chapters/08_b/own.cuh", "")
+        self.includes("chapters/06_a/f0.hpp", "own.cuh")  # beside it
+        says = f"{self.LEVEL}: includes 13 files of chapters, of 2 others"
+        self.assertEqual(self.problems(), [f"{says}; at most 12 of 2"])
+        self.assertEqual(self.problems(**{self.LEVEL: (13, 2)}), [])
+        self.assertEqual(self.problems(**{self.LEVEL: (12, 2)}), [f"{says}; its exception allows 12 of 2"])
+        self.assertEqual(self.problems(**{self.LEVEL: (14, 2)}), [f"{says}; its exception allows 14 of 2: lower it"])
+
+    def test_a_third_chapter(self):
+        self.write("chapters/05_c/p.hpp", "")
+        self.write("chapters/06_a/g.hpp", '#include "chapters/05_c/p.hpp"\n#include "chapters/07_a/f11.hpp"\n')
+        self.includes("chapters/06_a/g.hpp")
+        self.assertEqual(self.problems(), [f"{self.LEVEL}: includes 3 files of chapters, of 3 others; at most 12 of 2"])
+
+    def test_an_exception_that_nothing_needs(self):
+        self.assertEqual(self.problems(**{self.LEVEL: (13, 2)}),
+                         [f"{self.LEVEL}: includes 12 files of chapters, of 2 others: needs no exception any more"])
+        self.assertEqual(self.problems(gone=(13, 2)), ["gone: an exception for a level that is not there"])
+
+
+if __name__ == "__main__":
+    unittest.main()
