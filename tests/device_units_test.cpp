@@ -129,7 +129,7 @@ TEST(Mma, Tf32Fragments) {
 // The e4m3 code of a small integer.
 uint8_t e4m3_of(int value) {
   for (int code = 0; code < 256; ++code) {
-    if (simt::e4m3_value(static_cast<uint8_t>(code)) == static_cast<float>(value)) {
+    if (simt::e4m3_bits_to_float(static_cast<uint8_t>(code)) == static_cast<float>(value)) {
       return static_cast<uint8_t>(code);
     }
   }
@@ -253,17 +253,17 @@ TEST(Math, TheLargestOfThreeAndPairs) {
 TEST(Numbers, SixteenBitFormatsRoundTrip) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto code = static_cast<uint16_t>(bits);
-    const float h = simt::half_value(code), b = simt::bf16_value(code);
+    const float h = simt::half_bits_to_float(code), b = simt::bf16_bits_to_float(code);
     if (h == h) {
-      ASSERT_EQ(simt::half_from_float(h), code);
+      ASSERT_EQ(simt::float_to_half_bits(h), code);
     }
     if (b == b) {
-      ASSERT_EQ(simt::bf16_from_float(b), code);
+      ASSERT_EQ(simt::float_to_bf16_bits(b), code);
     }
   }
-  EXPECT_EQ(simt::e4m3_value(0x7e), 448.0f);
-  EXPECT_EQ(simt::e4m3_value(0x01), 0x1p-9f);
-  EXPECT_TRUE(std::isnan(simt::e4m3_value(0xff)));
+  EXPECT_EQ(simt::e4m3_bits_to_float(0x7e), 448.0f);
+  EXPECT_EQ(simt::e4m3_bits_to_float(0x01), 0x1p-9f);
+  EXPECT_TRUE(std::isnan(simt::e4m3_bits_to_float(0xff)));
 }
 
 // ---- wmma ---------------------------------------------------------------------------------------
