@@ -32,11 +32,6 @@ namespace {
 // Thrown instead of a context switch when the error is found on the worker's own stack.
 struct Abandoned {};
 
-std::vector<UnitCallbacks>& units() {
-  static std::vector<UnitCallbacks> registered;
-  return registered;
-}
-
 [[noreturn]] void abandon(std::string message) {
   Worker& worker = *current_worker;
   worker.error = std::move(message);
@@ -270,9 +265,7 @@ void thread_main() {
     if (self.block->alive == 1 && !self.block->previous_ended) {
       fail("a block of a dependent launch ends without wait_for_previous_launch()");
     }
-    for (const UnitCallbacks& unit : units()) {
-      if (unit.thread_exit) unit.thread_exit(self);
-    }
+    unit_callbacks.thread_exit(self);
   }
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
@@ -436,15 +429,9 @@ void check_shared_pad(const Block& block) {
 }
 
 void begin_group(Group& group) {
-  for (const UnitCallbacks& unit : units()) {
-    if (unit.group_begin) unit.group_begin(group);
-  }
+  unit_callbacks.group_begin(group);
   if (launch_tracer) launch_tracer->group_begin(group);
-  for (uint32_t b = 0; b < group.block_count; ++b) {
-    for (const UnitCallbacks& unit : units()) {
-      if (unit.block_begin) unit.block_begin(*group.blocks[b]);
-    }
-  }
+  for (uint32_t b = 0; b < group.block_count; ++b) unit_callbacks.block_begin(*group.blocks[b]);
 }
 
 void end_group(Group& group) {
@@ -453,9 +440,7 @@ void end_group(Group& group) {
     check_shared_pad(block);
     if (launch_tracer) launch_tracer->block_end(block);
   }
-  for (const UnitCallbacks& unit : units()) {
-    if (unit.group_end) unit.group_end(group);
-  }
+  unit_callbacks.group_end(group);
   if (launch_tracer) launch_tracer->group_end(false);
 }
 
@@ -496,11 +481,6 @@ void handle_idle(Worker& worker) {
 }
 
 }  // namespace
-
-bool register_units(const UnitCallbacks& callbacks) {
-  units().push_back(callbacks);
-  return true;
-}
 
 void make_ready(Thread* thread) {
   current_worker->note_progress();
