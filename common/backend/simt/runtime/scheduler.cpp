@@ -318,10 +318,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   }
   std::memset(storage.shared.get(), 0xff, shared_bytes);  // NaN, so that uninitialised reads show
 
-  const uint64_t gx = launch.grid.x, gy = launch.grid.y;
-  block.block_idx =
-      uint3{static_cast<unsigned>(block_id % gx), static_cast<unsigned>(block_id / gx % gy),
-            static_cast<unsigned>(block_id / gx / gy)};
+  block.block_idx = index_in(launch.grid, block_id);
   block.index = index;
   block.rank = static_cast<uint32_t>(block_id % launch.cluster);
   block.group = &group;
