@@ -828,7 +828,7 @@ TEST(Cluster, StAsyncSignalsItsOwnArrival) {
   DeviceMemory out(4 * 4 * 4 * 2, "out");  // 2 clusters of 4 blocks hear 4 values each
   for_all_schedules([&] {
     out.fill(0xff);
-    launch(tell_everybody<Slip::none>, {8, 32, 64, 4}, {}, out.as<int>());
+    launch(send_to_everybody<Slip::none>, {8, 32, 64, 4}, {}, out.as<int>());
     int got[32];
     out.copy_to_host(got, sizeof got);
     for (int i = 0; i < 32; ++i) ASSERT_EQ(got[i], 100 + i % 4);
@@ -1146,17 +1146,17 @@ TEST(Mbarrier, MisuseIsNamed) {
   EXPECT_CONTAINS(error_of([] { launch(overwrite_barrier, {1, 1, 64}, {}); }), "was overwritten");
   DeviceMemory out(64, "out");
   EXPECT_CONTAINS(error_of([&] {
-                    launch(tell_everybody<Slip::no_barrier>, {4, 32, 64, 4}, {}, out.as<int>());
+                    launch(send_to_everybody<Slip::no_barrier>, {4, 32, 64, 4}, {}, out.as<int>());
                   }),
                   "mbarrier at dynamic shared memory + 0 is not initialised");
   EXPECT_CONTAINS(
       error_of([&] {
-        launch(tell_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, {}, out.as<int>());
+        launch(send_to_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, {}, out.as<int>());
       }),
       "bytes");
   EXPECT_CONTAINS(
       error_of([&] {
-        launch(tell_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, {}, out.as<int>());
+        launch(send_to_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, {}, out.as<int>());
       }),
       "0 of 1 arrivals and 4 bytes pending");
 }
