@@ -212,24 +212,24 @@ enum class Slip { none, expects_too_little, expects_too_much, does_not_wait, no_
 /// Every block of a cluster sends its rank + 100 to every other by st.async, and writes what it
 /// received.
 template <Slip kSlip>
-__global__ void tell_everybody(int* out) {
+__global__ void send_to_everybody(int* out) {
   const uint32_t blocks = cluster_size(), rank = cluster_block_rank();
-  auto* heard = dynamic_shared<uint64_t>();
-  int* table = reinterpret_cast<int*>(heard + 1);  // (block of the cluster)
+  auto* full = dynamic_shared<uint64_t>();
+  int* table = reinterpret_cast<int*>(full + 1);  // (block of the cluster)
   if (threadIdx.x == 0 && kSlip != Slip::no_barrier) {
-    mbarrier_init(heard, 1);
+    mbarrier_init(full, 1);
     fence_mbarrier_init();
     const int off = kSlip == Slip::expects_too_little ? -4
                     : kSlip == Slip::expects_too_much ? 4
                                                       : 0;
-    mbarrier_arrive_expect_tx(heard, 4 * blocks + off);
+    mbarrier_arrive_expect_tx(full, 4 * blocks + off);
   }
   cluster_arrive_relaxed();
   cluster_wait();
   if (threadIdx.x < blocks) {
-    store_async_cluster(&table[rank], static_cast<int>(100 + rank), heard, threadIdx.x);
+    store_async_cluster(&table[rank], static_cast<int>(100 + rank), full, threadIdx.x);
   }
-  if (kSlip != Slip::does_not_wait) mbarrier_wait_cluster(heard, 0);
+  if (kSlip != Slip::does_not_wait) mbarrier_wait_cluster(full, 0);
   if (threadIdx.x < blocks) out[blockIdx.x * blocks + threadIdx.x] = table[threadIdx.x];
   cluster_sync();  // for the wrong ones: no block exits while others still store here
 }

@@ -129,7 +129,7 @@ TEST(Mma, Tf32Fragments) {
 // The e4m3 code of a small integer.
 uint8_t e4m3_of(int value) {
   for (int code = 0; code < 256; ++code) {
-    if (simt::e4m3_value(static_cast<uint8_t>(code)) == static_cast<float>(value)) {
+    if (simt::e4m3_bits_to_float(static_cast<uint8_t>(code)) == static_cast<float>(value)) {
       return static_cast<uint8_t>(code);
     }
   }
@@ -253,17 +253,17 @@ TEST(Math, TheLargestOfThreeAndPairs) {
 TEST(Numbers, SixteenBitFormatsRoundTrip) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto code = static_cast<uint16_t>(bits);
-    const float h = simt::half_value(code), b = simt::bf16_value(code);
+    const float h = simt::half_bits_to_float(code), b = simt::bf16_bits_to_float(code);
     if (h == h) {
-      ASSERT_EQ(simt::half_from_float(h), code);
+      ASSERT_EQ(simt::float_to_half_bits(h), code);
     }
     if (b == b) {
-      ASSERT_EQ(simt::bf16_from_float(b), code);
+      ASSERT_EQ(simt::float_to_bf16_bits(b), code);
     }
   }
-  EXPECT_EQ(simt::e4m3_value(0x7e), 448.0f);
-  EXPECT_EQ(simt::e4m3_value(0x01), 0x1p-9f);
-  EXPECT_TRUE(std::isnan(simt::e4m3_value(0xff)));
+  EXPECT_EQ(simt::e4m3_bits_to_float(0x7e), 448.0f);
+  EXPECT_EQ(simt::e4m3_bits_to_float(0x01), 0x1p-9f);
+  EXPECT_TRUE(std::isnan(simt::e4m3_bits_to_float(0xff)));
 }
 
 // ---- wmma ---------------------------------------------------------------------------------------
@@ -828,7 +828,7 @@ TEST(Cluster, StAsyncSignalsItsOwnArrival) {
   DeviceMemory out(4 * 4 * 4 * 2, "out");  // 2 clusters of 4 blocks hear 4 values each
   for_all_schedules([&] {
     out.fill(0xff);
-    launch(tell_everybody<Slip::none>, {8, 32, 64, 4}, {}, out.as<int>());
+    launch(send_to_everybody<Slip::none>, {8, 32, 64, 4}, {}, out.as<int>());
     int got[32];
     out.copy_to_host(got, sizeof got);
     for (int i = 0; i < 32; ++i) ASSERT_EQ(got[i], 100 + i % 4);
@@ -1146,17 +1146,17 @@ TEST(Mbarrier, MisuseIsNamed) {
   EXPECT_CONTAINS(error_of([] { launch(overwrite_barrier, {1, 1, 64}, {}); }), "was overwritten");
   DeviceMemory out(64, "out");
   EXPECT_CONTAINS(error_of([&] {
-                    launch(tell_everybody<Slip::no_barrier>, {4, 32, 64, 4}, {}, out.as<int>());
+                    launch(send_to_everybody<Slip::no_barrier>, {4, 32, 64, 4}, {}, out.as<int>());
                   }),
                   "mbarrier at dynamic shared memory + 0 is not initialised");
   EXPECT_CONTAINS(
       error_of([&] {
-        launch(tell_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, {}, out.as<int>());
+        launch(send_to_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, {}, out.as<int>());
       }),
       "bytes");
   EXPECT_CONTAINS(
       error_of([&] {
-        launch(tell_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, {}, out.as<int>());
+        launch(send_to_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, {}, out.as<int>());
       }),
       "0 of 1 arrivals and 4 bytes pending");
 }

@@ -378,10 +378,10 @@ TEST(Mistakes, MissingMbarrierWait) {
 TEST(Mistakes, StAsyncNotWaitedFor) {
   DeviceMemory out(64, "out");
   EXPECT_NO_FINDINGS(trace_of([&] {
-    launch(tell_everybody<Slip::none>, {4, 32, 64, 4}, {}, out.as<int>());
+    launch(send_to_everybody<Slip::none>, {4, 32, 64, 4}, {}, out.as<int>());
   }));
   const Trace trace = trace_of([&] {
-    launch(tell_everybody<Slip::does_not_wait>, {4, 32, 64, 4}, {}, out.as<int>());
+    launch(send_to_everybody<Slip::does_not_wait>, {4, 32, 64, 4}, {}, out.as<int>());
   });
   EXPECT_FINDING(trace, "race", "device_units.hpp");
 }

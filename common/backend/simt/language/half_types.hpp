@@ -38,11 +38,12 @@ COOKBOOK_SIMT_UNTRACED constexpr uint16_t float_to_half_bits(float value) {
 }
 
 COOKBOOK_SIMT_UNTRACED constexpr float half_bits_to_float(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
-  const float scaled = bits_float(static_cast<uint32_t>(bits & 0x7fffu) << 13) * 0x1p112f;
-  uint32_t magnitude = float_bits(scaled);
-  if (scaled >= 65536.0f) magnitude |= 0x7f800000u;  // exponent of all ones: infinity or NaN
-  return bits_float(sign | magnitude);
+  // Without branches: emulated tensor cores convert every operand. The biases of the exponents
+  // differ by 112; multiplying by 2^112 is exact, for subnormal numbers too.
+  const uint32_t magnitude = uint32_t{bits & 0x7fffu} << 13;
+  const uint32_t value = float_bits(bits_float(magnitude) * 0x1p112f);
+  const uint32_t not_finite = magnitude >= 0x0f800000u ? 0x7f800000u : 0;
+  return bits_float(value | not_finite | uint32_t{bits & 0x8000u} << 16);
 }
 
 COOKBOOK_SIMT_UNTRACED constexpr uint16_t float_to_bf16_bits(float value) {

@@ -108,9 +108,6 @@ Registry& registry() {
   return *instance;
 }
 
-struct Range {
-  uintptr_t begin, end;
-};
 thread_local std::vector<Range> static_shared_ranges;
 
 int add_tls_range(dl_phdr_info* info, size_t, void*) {
@@ -157,12 +154,12 @@ void refresh_static_shared_ranges() {
 }
 
 bool is_static_shared(const void* pointer) {
-  const auto address = reinterpret_cast<uintptr_t>(pointer);
-  for (const Range& range : static_shared_ranges) {
-    if (address >= range.begin && address < range.end) return true;
-  }
-  return false;
+  return std::any_of(static_shared_ranges.begin(), static_shared_ranges.end(), [&](const Range& r) {
+    return r.contains(reinterpret_cast<uintptr_t>(pointer));
+  });
 }
+
+Range static_shared_range() { return static_shared_ranges.front(); }
 
 bool is_stack(const void* pointer) { return current_worker->stacks.contains(pointer); }
 
@@ -188,9 +185,7 @@ uint32_t shared_address(const void* pointer) {
   }
   uint32_t base = kStaticSharedAddress;
   for (const Range& range : static_shared_ranges) {
-    if (address >= range.begin && address < range.end) {
-      return base + static_cast<uint32_t>(address - range.begin);
-    }
+    if (range.contains(address)) return base + static_cast<uint32_t>(address - range.begin);
     base += static_cast<uint32_t>(range.end - range.begin);
   }
   fail("__cvta_generic_to_shared of a pointer that is not into shared memory",

@@ -10,6 +10,11 @@
 
 namespace cookbook::simt {
 
+struct Range {
+  uintptr_t begin = 0, end = 0;
+  bool contains(uintptr_t address) const { return address >= begin && address < end; }
+};
+
 // ---- global memory ----
 
 struct Allocation {
@@ -57,6 +62,8 @@ uint32_t shared_address(const void* pointer);
 void* shared_pointer(uint32_t address);
 // True if `pointer` is in this OS thread's thread-local storage: static __shared__.
 bool is_static_shared(const void* pointer);
+// The part of it that the executable's variables take, before those of libraries.
+Range static_shared_range();
 // True if `pointer` is on a fiber's stack: a GPU would have it in registers or local memory.
 bool is_stack(const void* pointer);
 

@@ -32,11 +32,6 @@ namespace {
 // Thrown instead of a context switch when the error is found on the worker's own stack.
 struct Abandoned {};
 
-std::vector<UnitCallbacks>& units() {
-  static std::vector<UnitCallbacks> registered;
-  return registered;
-}
-
 [[noreturn]] void abandon(Fault fault, std::string message) {
   Worker& worker = *current_worker;
   worker.fault = fault;
@@ -272,9 +267,7 @@ void thread_main() {
     if (self.block->alive == 1 && !self.block->previous_ended) {
       fail("a block of a dependent launch ends without wait_for_previous_launch()");
     }
-    for (const UnitCallbacks& unit : units()) {
-      if (unit.thread_exit) unit.thread_exit(self);
-    }
+    unit_callbacks.thread_exit(self);
   }
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
@@ -327,10 +320,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   }
   std::memset(storage.shared.get(), 0xff, shared_bytes);  // NaN, so that uninitialised reads show
 
-  const uint64_t gx = launch.grid.x, gy = launch.grid.y;
-  block.block_idx =
-      uint3{static_cast<unsigned>(block_id % gx), static_cast<unsigned>(block_id / gx % gy),
-            static_cast<unsigned>(block_id / gx / gy)};
+  block.block_idx = index_in(launch.grid, block_id);
   block.index = index;
   block.rank = static_cast<uint32_t>(block_id % launch.cluster);
   block.group = &group;
@@ -439,15 +429,9 @@ void check_shared_pad(const Block& block) {
 }
 
 void begin_group(Group& group) {
-  for (const UnitCallbacks& unit : units()) {
-    if (unit.group_begin) unit.group_begin(group);
-  }
+  unit_callbacks.group_begin(group);
   if (launch_tracer) launch_tracer->group_begin(group);
-  for (uint32_t b = 0; b < group.block_count; ++b) {
-    for (const UnitCallbacks& unit : units()) {
-      if (unit.block_begin) unit.block_begin(*group.blocks[b]);
-    }
-  }
+  for (uint32_t b = 0; b < group.block_count; ++b) unit_callbacks.block_begin(*group.blocks[b]);
 }
 
 void end_group(Group& group) {
@@ -456,9 +440,7 @@ void end_group(Group& group) {
     check_shared_pad(block);
     if (launch_tracer) launch_tracer->block_end(block);
   }
-  for (const UnitCallbacks& unit : units()) {
-    if (unit.group_end) unit.group_end(group);
-  }
+  unit_callbacks.group_end(group);
   if (launch_tracer) launch_tracer->group_end(false);
 }
 
@@ -499,11 +481,6 @@ void handle_idle(Worker& worker) {
 }
 
 }  // namespace
-
-bool register_units(const UnitCallbacks& callbacks) {
-  units().push_back(callbacks);
-  return true;
-}
 
 void make_ready(Thread* thread) {
   current_worker->note_progress();

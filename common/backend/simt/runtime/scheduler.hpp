@@ -51,13 +51,12 @@ uint32_t random_u32();
 // ---- what the units add ----
 
 struct UnitCallbacks {
-  void (*group_begin)(Group&) = nullptr;
-  void (*block_begin)(Block&) = nullptr;
-  void (*thread_exit)(Thread&) = nullptr;  // on the thread, before it counts as exited
+  void (*group_begin)(Group&);
+  void (*block_begin)(Block&);
+  void (*thread_exit)(Thread&);  // on the thread, before it counts as exited
   // Every thread exited, every deferred operation ran. Not called for an abandoned group.
-  void (*group_end)(Group&) = nullptr;
+  void (*group_end)(Group&);
 };
-// Called from a static initialiser of the units' sources. Returns true.
-bool register_units(const UnitCallbacks& callbacks);
+extern const UnitCallbacks unit_callbacks;
 
 }  // namespace cookbook::simt

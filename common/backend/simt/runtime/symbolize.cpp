@@ -3,15 +3,14 @@
 #include "common/backend/simt/runtime/symbolize.hpp"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -56,36 +55,6 @@ Module find_module(uintptr_t address) {
     query.module.path = own_executable();
   }
   return query.module;
-}
-
-template <class T>
-T read_at(const std::string& file, size_t offset) {
-  T value;
-  std::memcpy(&value, file.data() + offset, sizeof(T));
-  return value;
-}
-
-// The names of all symbols of a program, by their place in it.
-std::map<uintptr_t, std::string> symbols_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string file{std::istreambuf_iterator<char>(in), {}};
-  std::map<uintptr_t, std::string> names;
-  const auto header = read_at<ElfW(Ehdr)>(file, 0);
-  const auto section = [&](size_t index) {
-    return read_at<ElfW(Shdr)>(file, header.e_shoff + index * header.e_shentsize);
-  };
-  for (size_t i = 0; i < header.e_shnum; ++i) {
-    const ElfW(Shdr) table = section(i);
-    if (table.sh_type != SHT_SYMTAB) continue;
-    const size_t text = section(table.sh_link).sh_offset;
-    for (size_t at = 0; at < table.sh_size; at += sizeof(ElfW(Sym))) {
-      const auto symbol = read_at<ElfW(Sym)>(file, table.sh_offset + at);
-      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
-        names[symbol.st_value] = file.data() + text + symbol.st_name;
-      }
-    }
-  }
-  return names;
 }
 
 using Frames = std::vector<SourceLocation>;  // innermost inlined function first
@@ -280,14 +249,46 @@ std::string kernel_name(const void* kernel) {
   return text;
 }
 
+void for_each_symbol(const void* address, const std::function<void(const Symbol&)>& visit) {
+  ModuleQuery query{reinterpret_cast<uintptr_t>(address), {}};
+  dl_iterate_phdr(&match_module, &query);
+  const std::string& path = query.module.path;
+  const int file = open(path.empty() ? "/proc/self/exe" : path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  // Mapped, not read: symbols are a small part of it, and every traced process looks for them.
+  const auto size = static_cast<size_t>(lseek(file, 0, SEEK_END));
+  void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  if (mapped == MAP_FAILED) return;
+  const char* const bytes = static_cast<const char*>(mapped);
+  const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(bytes);
+  const auto* sections = reinterpret_cast<const ElfW(Shdr)*>(bytes + header.e_shoff);
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    if (sections[i].sh_type != SHT_SYMTAB) continue;
+    const char* const names = bytes + sections[sections[i].sh_link].sh_offset;
+    const auto* symbol = reinterpret_cast<const ElfW(Sym)*>(bytes + sections[i].sh_offset);
+    for (const auto* end = symbol + sections[i].sh_size / sizeof *symbol; symbol != end; ++symbol) {
+      const int type = ELF64_ST_TYPE(symbol->st_info);
+      visit({names + symbol->st_name, type,
+             symbol->st_value + (type == STT_TLS ? 0 : query.module.base), symbol->st_size});
+    }
+  }
+  munmap(mapped, size);
+}
+
 }  // namespace cookbook::simt
 
 namespace cookbook {
 
 std::string mangled_name(const void* kernel) {
-  static const simt::Module module = simt::find_module(reinterpret_cast<uintptr_t>(kernel));
-  static const auto names = simt::symbols_of(module.path);
-  return names.at(reinterpret_cast<uintptr_t>(kernel) - module.base);
+  static const auto names = [kernel] {
+    std::map<uintptr_t, std::string> all;
+    simt::for_each_symbol(kernel, [&all](const simt::Symbol& symbol) {
+      if (symbol.type == STT_FUNC) all[symbol.begin] = symbol.name;
+    });
+    return all;
+  }();
+  return names.at(reinterpret_cast<uintptr_t>(kernel));
 }
 
 }  // namespace cookbook

@@ -2,6 +2,9 @@
 // Program counters to source lines.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,5 +25,14 @@ std::string kernel_name(
 
 // "file.cuh:17", the innermost frame outside of common/; "" where there is none.
 std::string describe_stack(void* const* frames, int count);
+
+struct Symbol {
+  const char* name;  // mangled; valid during the visit
+  int type;          // STT_FUNC ... of <elf.h>
+  uintptr_t begin;   // an address; of STT_TLS an offset into the thread-local storage
+  size_t bytes;
+};
+// Visits the symbols of the executable or library that `address` is in; none if it is stripped.
+void for_each_symbol(const void* address, const std::function<void(const Symbol&)>& visit);
 
 }  // namespace cookbook::simt

@@ -184,6 +184,13 @@ struct Group {
   std::unique_ptr<UnitState> unit_state;
 };
 
+// The index of the `linear`-th block or thread of `extent`: x counts fastest.
+inline uint3 index_in(const uint3& extent, uint64_t linear) {
+  return {static_cast<unsigned>(linear % extent.x),
+          static_cast<unsigned>(linear / extent.x % extent.y),
+          static_cast<unsigned>(linear / extent.x / extent.y)};
+}
+
 struct Worker;
 // The worker of this OS thread and the thread it runs; null outside of launch().
 extern __thread Worker* current_worker;

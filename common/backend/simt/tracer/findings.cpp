@@ -39,9 +39,7 @@ Occurrence& WorkerTracer::note(Kind kind, uint32_t earlier, void* pc, const Thre
 }
 
 uint3 WorkerTracer::thread_index(uint32_t linear) const {
-  const uint32_t id = linear % threads_per_block_;
-  const uint3 size = launch_->block;
-  return {id % size.x, id / size.x % size.y, id / size.x / size.y};
+  return index_in(launch_->block, linear % threads_per_block_);
 }
 
 void WorkerTracer::take_hazards() {

@@ -33,10 +33,7 @@ void WorkerTracer::memory_fence() {
 }
 
 uint3 WorkerTracer::block_of_group(uint64_t group) const {
-  const uint64_t id = group * launch_->blocks_per_group;
-  const uint3 grid = launch_->grid;
-  return {static_cast<unsigned>(id % grid.x), static_cast<unsigned>(id / grid.x % grid.y),
-          static_cast<unsigned>(id / grid.x / grid.y)};
+  return index_in(launch_->grid, group * launch_->blocks_per_group);
 }
 
 uint32_t WorkerTracer::place_of(Site& site, FlagUse use) {

@@ -3,11 +3,6 @@
 
 #include <cxxabi.h>
 #include <elf.h>
-#include <fcntl.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,6 +10,8 @@
 #include <cstring>
 #include <string_view>
 #include <vector>
+
+#include "common/backend/simt/runtime/symbolize.hpp"
 
 namespace cookbook::simt {
 
@@ -46,10 +43,9 @@ std::string variable_name(const char* symbol) {
   return colon == std::string::npos ? name : name.substr(colon + 2);
 }
 
-void add_variable(const char* symbol, uintptr_t offset, size_t bytes) {
-  const std::string_view name = symbol;
-  if (bytes == 0 || name.find("cookbook_red_zone_") != std::string_view::npos) return;
-  variables.push_back({offset, offset + bytes, symbol});  // most are never named
+void add_variable(const Symbol& symbol) {
+  if (symbol.bytes == 0 || std::strstr(symbol.name, "cookbook_red_zone_") != nullptr) return;
+  variables.push_back({symbol.begin, symbol.begin + symbol.bytes, symbol.name});
 }
 
 void sort_variables() {
@@ -65,43 +61,6 @@ void sort_variables() {
   for (SharedVariable& variable : variables) variable.name = variable_name(variable.name.c_str());
 }
 
-uintptr_t load_bias() {
-  uintptr_t bias = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* out) {
-        *static_cast<uintptr_t*>(out) = info->dlpi_addr;
-        return 1;  // the executable comes first
-      },
-      &bias);
-  return bias;
-}
-
-/// The running executable's file. Mapped, not read: its symbols are a small part of it, and every
-/// traced process looks for them.
-class Executable {
- public:
-  Executable() {
-    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    if (file >= 0 && fstat(file, &status) == 0) {
-      const auto size = static_cast<size_t>(status.st_size);
-      void* at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-      if (at != MAP_FAILED) bytes_ = {static_cast<const char*>(at), size};
-    }
-    if (file >= 0) close(file);
-  }
-  ~Executable() {
-    if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
-  }
-  Executable(const Executable&) = delete;
-  Executable& operator=(const Executable&) = delete;
-
-  std::string_view bytes() const { return bytes_; }
-
- private:
-  std::string_view bytes_;
-};
-
 }  // namespace
 
 void find_library_code() {
@@ -109,39 +68,22 @@ void find_library_code() {
   if (done) return;
   done = true;
 
-  const Executable executable;
-  const std::string_view file = executable.bytes();
-  if (file.size() < sizeof(ElfW(Ehdr)) || file.compare(0, SELFMAG, ELFMAG) != 0) return;
-  ElfW(Ehdr) header;
-  std::memcpy(&header, file.data(), sizeof header);
-  std::vector<ElfW(Shdr)> sections(header.e_shnum);
-  if (file.size() < header.e_shoff + sections.size() * sizeof(ElfW(Shdr))) return;
-  std::memcpy(sections.data(), file.data() + header.e_shoff, sections.size() * sizeof(ElfW(Shdr)));
-
   struct Function {
     uintptr_t begin, end;
   };
   std::vector<Function> functions;
   uintptr_t lowest = ~uintptr_t{0}, highest = 0;
-  for (const ElfW(Shdr) & section : sections) {
-    if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
-    const char* names = file.data() + sections[section.sh_link].sh_offset;
-    for (size_t at = 0; at + sizeof(ElfW(Sym)) <= section.sh_size; at += sizeof(ElfW(Sym))) {
-      ElfW(Sym) symbol;
-      std::memcpy(&symbol, file.data() + section.sh_offset + at, sizeof symbol);
-      if ((symbol.st_info & 0xf) == STT_TLS) {
-        const char* name = names + symbol.st_name;
-        if (std::strncmp(name, "_ZGV", 4) == 0) guard_offsets.push_back(symbol.st_value);
-        add_variable(name, symbol.st_value, symbol.st_size);
-      }
-      if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_size == 0) continue;
-      if (!is_library_symbol(names + symbol.st_name)) continue;
-      const Function function{symbol.st_value, symbol.st_value + symbol.st_size};
+  for_each_symbol(reinterpret_cast<const void*>(&find_library_code), [&](const Symbol& symbol) {
+    const Function function{symbol.begin, symbol.begin + symbol.bytes};
+    if (symbol.type == STT_TLS) {
+      if (std::strncmp(symbol.name, "_ZGV", 4) == 0) guard_offsets.push_back(symbol.begin);
+      add_variable(symbol);
+    } else if (symbol.type == STT_FUNC && symbol.bytes != 0 && is_library_symbol(symbol.name)) {
       functions.push_back(function);
-      if (function.begin < lowest) lowest = function.begin;
-      if (function.end > highest) highest = function.end;
+      lowest = std::min(lowest, function.begin);
+      highest = std::max(highest, function.end);
     }
-  }
+  });
   std::sort(guard_offsets.begin(), guard_offsets.end());
   sort_variables();
   if (functions.empty()) return;
@@ -156,7 +98,7 @@ void find_library_code() {
       bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | 1u << (i % 8));
     }
   }
-  library_code = {lowest + load_bias(), highest - lowest, bits.data()};
+  library_code = {lowest, highest - lowest, bits.data()};
 }
 
 const SharedVariable* find_shared_variable(uintptr_t offset, size_t bytes) {

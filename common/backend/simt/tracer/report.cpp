@@ -2,6 +2,7 @@
 // The sums as sites and findings with source lines.
 #include <map>
 
+#include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/state.hpp"
@@ -9,11 +10,6 @@
 namespace cookbook::simt::tracing {
 
 namespace {
-
-std::string to_text(const uint3& index) {
-  return "(" + std::to_string(index.x) + "," + std::to_string(index.y) + "," +
-         std::to_string(index.z) + ")";
-}
 
 /// "tile + 1284 bytes"
 std::string name_static(size_t offset) {
@@ -49,15 +45,15 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
   const bool reads_later = kind == Kind::read_after_write || kind == Kind::global_write_read;
   const bool read_earlier = kind == Kind::write_after_read || kind == Kind::global_read_write;
   const auto actor = [](const uint3& thread, bool is_async) {
-    return is_async ? "an asynchronous operation of thread " + to_text(thread)
-                    : "thread " + to_text(thread);
+    return is_async ? "an asynchronous operation of thread " + triple(thread)
+                    : "thread " + triple(thread);
   };
   const char* did = found.earlier_atomic ? "updated" : read_earlier ? "read" : "wrote";
   const char* does = found.later_atomic ? "updates" : reads_later ? "reads" : "writes";
   const char* op = found.op == Op::load || found.op == Op::async_load ? "reads" : "writes";
   // Where a read races although its thread waited, the parity it waited for is the first suspect.
   const std::string in_block =
-      " (block " + to_text(found.block) + ")" +
+      " (block " + triple(found.block) + ")" +
       (found.idle_wait == 0 ? ""
                             : "; the mbarrier wait before the read, at " + wait_line +
                                   ", returned at once with no phase complete: its parity, 1, was "
@@ -66,7 +62,7 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
       found.is_static ? name_static(found.offset)
                       : "dynamic shared memory + " + std::to_string(found.offset) + " bytes";
   const std::string later = actor(found.later_thread, found.later_async);
-  const std::string from_block = " of block " + to_text(found.block);
+  const std::string from_block = " of block " + triple(found.block);
   const bool one_block = found.block.x == found.earlier_block.x &&
                          found.block.y == found.earlier_block.y &&
                          found.block.z == found.earlier_block.z;
@@ -82,7 +78,7 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
           found.earlier_async ? " without waiting for it" : " with no barrier between";
       return text + order + " on " + memory + ": " +
              actor(found.earlier_thread, found.earlier_async) + " " + did + " at " + earlier_line +
-             (one_block ? "" : " from block " + to_text(found.earlier_block)) + ", " + later + " " +
+             (one_block ? "" : " from block " + triple(found.earlier_block)) + ", " + later + " " +
              does + " at " + later_line + missing + in_block;
     }
     case Kind::uninitialised:
@@ -98,63 +94,59 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
              (kind == Kind::proxy_load ? " reads it" : " overwrites it") +
              " without fence_proxy_async() in the writing thread" + in_block;
     case Kind::barrier_unordered:
-      return text + later + from_block + " uses the mbarrier at " + memory + " at " + later_line +
-             "; nothing orders that after its initialisation, by thread " +
-             to_text(found.earlier_thread) + " of block " + to_text(found.earlier_block) + " at " +
-             earlier_line;
     case Kind::barrier_unfenced:
       return text + later + from_block + " uses the mbarrier at " + memory + " at " + later_line +
-             "; no fence_mbarrier_init() follows its initialisation, by thread " +
-             to_text(found.earlier_thread) + " of block " + to_text(found.earlier_block) + " at " +
+             (kind == Kind::barrier_unordered
+                  ? "; nothing orders that after its initialisation, by thread "
+                  : "; no fence_mbarrier_init() follows its initialisation, by thread ") +
+             triple(found.earlier_thread) + " of block " + triple(found.earlier_block) + " at " +
              earlier_line;
     case Kind::not_started:
       return text + later + from_block + (found.write ? " writes " : " reads ") + memory +
              " of another block of the cluster at " + later_line +
              ", which may not have started: no barrier of the cluster comes before";
     case Kind::exit_async:
-      return text + "block " + to_text(found.block) +
+      return text + "block " + triple(found.block) +
              " may end before an asynchronous operation that thread " +
-             to_text(found.earlier_thread) + " issued at " + earlier_line + " is done with its " +
+             triple(found.earlier_thread) + " issued at " + earlier_line + " is done with its " +
              memory + ": nothing waits for it";
     case Kind::exit_remote:
-      return text + "block " + to_text(found.block) + " may have ended when " +
+      return text + "block " + triple(found.block) + " may have ended when " +
              actor(found.earlier_thread, found.earlier_async) + " of block " +
-             to_text(found.earlier_block) + " uses its " + memory + " at " + earlier_line +
+             triple(found.earlier_block) + " uses its " + memory + " at " + earlier_line +
              ": nothing orders that before its end";
     case Kind::different_places:
-      return text + "thread " + to_text(found.earlier_thread) + " executes " + found.detail +
-             " at " + earlier_line + " and thread " + to_text(found.later_thread) + " at " +
+      return text + "thread " + triple(found.earlier_thread) + " executes " + found.detail +
+             " at " + earlier_line + " and thread " + triple(found.later_thread) + " at " +
              later_line + ", where both must execute the same one" + in_block;
     case Kind::acted_alone:
     case Kind::waited_alone:
-      return text + "thread " + to_text(found.earlier_thread) +
+      return text + "thread " + triple(found.earlier_thread) +
              (kind == Kind::waited_alone ? " waited" : " acted") + " alone at " + earlier_line +
              ", and its warp comes to " + found.detail + " at " + later_line +
              " with no __syncwarp() between" + in_block;
     case Kind::registers_unordered:
-      return text + "thread " + to_text(found.later_thread) + " comes to setmaxnreg at " +
-             later_line + ", and no barrier shows that thread " + to_text(found.earlier_thread) +
+      return text + "thread " + triple(found.later_thread) + " comes to setmaxnreg at " +
+             later_line + ", and no barrier shows that thread " + triple(found.earlier_thread) +
              " of its warpgroup has passed the one at " + earlier_line + in_block;
     case Kind::global_write_write:
     case Kind::global_write_read:
     case Kind::global_read_write:
       if (found.in_group) {
-        return text + "thread " + to_text(found.earlier_thread) + " " + did + " byte offset " +
+        return text + "thread " + triple(found.earlier_thread) + " " + did + " byte offset " +
                std::to_string(found.offset) + " of '" + found.detail + "' at " + earlier_line +
-               (one_block ? "" : " from block " + to_text(found.earlier_block)) + ", " + later +
+               (one_block ? "" : " from block " + triple(found.earlier_block)) + ", " + later +
                " " + does + " it at " + later_line + " with no barrier between" + in_block;
       }
-      return text + "blocks " + to_text(found.earlier_block) + " and " + to_text(found.block) +
+      return text + "blocks " + triple(found.earlier_block) + " and " + triple(found.block) +
              " meet at byte offset " + std::to_string(found.offset) + " of '" + found.detail +
-             "': one " + did + " at " + earlier_line + ", thread " + to_text(found.later_thread) +
+             "': one " + did + " at " + earlier_line + ", thread " + triple(found.later_thread) +
              " of the other " + does + " at " + later_line +
              " with no synchronisation between. Blocks agree through a flag: store_release() and "
              "load_acquire(), or __threadfence() between the data and an atomic or volatile write "
              "of the flag";
     case Kind::out_of_bounds:
-      return text + later + " " + op + " " + found.detail + ", at " + later_line + in_block;
     case Kind::shared_out_of_bounds:
-      return text + later + " " + op + " " + found.detail + ", at " + later_line + in_block;
     case Kind::misaligned:
       return text + later + " " + op + " " + found.detail + ", at " + later_line + in_block;
     case Kind::static_shared:
@@ -189,11 +181,8 @@ Trace make_trace(const Shared& state) {
   size_t next = 0;
   for (auto& [token, location] : locations) location = resolved[next++];
   const auto line_of = [&](uint32_t token) {
-    const SourceLocation& location = locations[token];
-    if (location.line == 0) return describe_pc(pc_of(token));
-    const size_t slash = location.file.find_last_of('/');
-    return location.file.substr(slash == std::string::npos ? 0 : slash + 1) + ":" +
-           std::to_string(location.line);
+    const std::string line = describe_line(locations[token]);
+    return line.empty() ? describe_pc(pc_of(token)) : line;
   };
 
   // Inlined and unrolled copies of one line are one site.

@@ -29,21 +29,6 @@ std::vector<Range> loaded_images() {
   return images;
 }
 
-Range static_shared_range() {
-  Range range;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* out) {
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          if (info->dlpi_phdr[i].p_type != PT_TLS || info->dlpi_tls_data == nullptr) continue;
-          const auto begin = reinterpret_cast<uintptr_t>(info->dlpi_tls_data);
-          *static_cast<Range*>(out) = {begin, begin + info->dlpi_phdr[i].p_memsz};
-        }
-        return 1;  // the executable comes first
-      },
-      &range);
-  return range;
-}
-
 GlobalShadow::GlobalShadow(size_t bytes) : bytes_((bytes / 4 + 2) * sizeof(GlobalCell)) {
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
 #include "common/backend/simt/tracer/block_order.hpp"
 #include "common/backend/simt/tracer/counters.hpp"
@@ -27,16 +28,8 @@ namespace cookbook::simt::tracing {
 uint32_t token_of(const void* pc);
 void* pc_of(uint32_t token);
 
-struct Range {
-  uintptr_t begin = 0, end = 0;
-  bool contains(uintptr_t address) const { return address >= begin && address < end; }
-};
-
 /// Code, constants and global variables of the executable and its libraries.
 std::vector<Range> loaded_images();
-
-/// This OS thread's copy of the executable's thread-local variables: static __shared__ memory.
-Range static_shared_range();
 
 // ---- accesses ---------------------------------------------------------------------------------
 

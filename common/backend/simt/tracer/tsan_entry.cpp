@@ -26,9 +26,9 @@ inline void access(const tracing::Access& access) {
   worker_tracer->lane_access(current_thread->actor, access);
 }
 
-inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc, bool natural) {
+inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc) {
   if (!is_traced(pc)) return;
-  access({.address = address_of(address), .pc = pc, .bytes = bytes, .op = op, .natural = natural});
+  access({.address = address_of(address), .pc = pc, .bytes = bytes, .op = op, .natural = true});
 }
 
 /// A volatile access of a naturally aligned type: a flag, if it is in global memory.
@@ -114,25 +114,11 @@ T update(volatile T* p, F&& f) {
 
 #define CALLER __builtin_return_address(0)
 
-#define ACCESS(N)                                                                              \
-  void __tsan_read##N(void* p) { scalar(p, N, Op::load, CALLER, true); }                       \
-  void __tsan_write##N(void* p) { scalar(p, N, Op::store, CALLER, true); }                     \
-  void __tsan_read_write##N(void* p) {                                                         \
-    scalar(p, N, Op::load, CALLER, true);                                                      \
-    scalar(p, N, Op::store, CALLER, true);                                                     \
-  }                                                                                            \
-  void __tsan_unaligned_read##N(void* p) { scalar(p, N, Op::load, CALLER, false); }            \
-  void __tsan_unaligned_write##N(void* p) { scalar(p, N, Op::store, CALLER, false); }          \
-  void __tsan_unaligned_read_write##N(void* p) {                                               \
-    scalar(p, N, Op::load, CALLER, false);                                                     \
-    scalar(p, N, Op::store, CALLER, false);                                                    \
-  }                                                                                            \
-  void __tsan_volatile_read##N(void* p) { flag(p, N, Op::load, CALLER); }                      \
-  void __tsan_volatile_write##N(void* p) { flag(p, N, Op::store, CALLER); }                    \
-  void __tsan_unaligned_volatile_read##N(void* p) { scalar(p, N, Op::load, CALLER, false); }   \
-  void __tsan_unaligned_volatile_write##N(void* p) { scalar(p, N, Op::store, CALLER, false); } \
-  void __tsan_read##N##_pc(void* p, void* pc) { scalar(p, N, Op::load, pc, true); }            \
-  void __tsan_write##N##_pc(void* p, void* pc) { scalar(p, N, Op::store, pc, true); }
+#define ACCESS(N)                                                         \
+  void __tsan_read##N(void* p) { scalar(p, N, Op::load, CALLER); }        \
+  void __tsan_write##N(void* p) { scalar(p, N, Op::store, CALLER); }      \
+  void __tsan_volatile_read##N(void* p) { flag(p, N, Op::load, CALLER); } \
+  void __tsan_volatile_write##N(void* p) { flag(p, N, Op::store, CALLER); }
 
 #define FETCH(BITS, T, NAME, EXPRESSION)                                       \
   T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int order) {    \
@@ -168,13 +154,7 @@ T update(volatile T* p, F&& f) {
   FETCH(BITS, T, xor, old ^ value)                                                               \
   FETCH(BITS, T, nand, ~(old & value))                                                           \
   COMPARE_EXCHANGE(BITS, T, strong)                                                              \
-  COMPARE_EXCHANGE(BITS, T, weak)                                                                \
-  T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T expected, T value, int order,    \
-                                               int) {                                            \
-    atomic(p, BITS / 8, order, CALLER,                                                           \
-           [=, &expected] { return compare_exchange(p, &expected, value); });                    \
-    return expected;                                                                             \
-  }
+  COMPARE_EXCHANGE(BITS, T, weak)
 
 extern "C" {
 
@@ -190,9 +170,6 @@ void __tsan_func_exit() {
   if (current_thread != nullptr) --current_thread->call_depth;
 }
 void __tsan_vptr_update(void**, void*) {}
-void __tsan_vptr_read(void**) {}
-void __tsan_ignore_thread_begin() {}
-void __tsan_ignore_thread_end() {}
 
 ACCESS(1)
 ACCESS(2)
@@ -202,10 +179,6 @@ ACCESS(16)
 
 void __tsan_read_range(void* p, unsigned long bytes) { range(p, bytes, Op::load, CALLER); }
 void __tsan_write_range(void* p, unsigned long bytes) { range(p, bytes, Op::store, CALLER); }
-void __tsan_read_range_pc(void* p, unsigned long bytes, void* pc) { range(p, bytes, Op::load, pc); }
-void __tsan_write_range_pc(void* p, unsigned long bytes, void* pc) {
-  range(p, bytes, Op::store, pc);
-}
 
 ATOMIC(8, uint8_t)
 ATOMIC(16, uint16_t)
@@ -217,21 +190,5 @@ void __tsan_atomic_thread_fence(int) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void __tsan_atomic_signal_fence(int) {}
-
-// g++ leaves memcpy and its kin alone; clang calls these.
-void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
-  range(from, bytes, Op::load, CALLER);
-  range(to, bytes, Op::store, CALLER);
-  return std::memcpy(to, from, bytes);
-}
-void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
-  range(from, bytes, Op::load, CALLER);
-  range(to, bytes, Op::store, CALLER);
-  return std::memmove(to, from, bytes);
-}
-void* __tsan_memset(void* to, int value, unsigned long bytes) {
-  range(to, bytes, Op::store, CALLER);
-  return std::memset(to, value, bytes);
-}
 
 }  // extern "C"

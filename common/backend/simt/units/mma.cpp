@@ -171,7 +171,7 @@ void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format) {
 
 uint32_t to_tf32(float value) {
   simt::require_capability(80, "to_tf32", COOKBOOK_SIMT_PC);
-  const uint32_t bits = simt::bits_of_float(value);
+  const uint32_t bits = simt::float_bits(value);
   if ((bits & 0x7f800000u) == 0x7f800000u) return value != value ? 0x7fffffffu : bits;
   return (bits + 0x1000u) & 0xffffe000u;  // to nearest, ties away from zero
 }

@@ -47,18 +47,9 @@ void group_end(Group& group) {
   if (group.unit_state != nullptr) mbarrier_group_end(group);
 }
 
-UnitCallbacks unit_callbacks() {
-  UnitCallbacks callbacks;
-  callbacks.group_begin = group_begin;
-  callbacks.block_begin = block_begin;
-  callbacks.thread_exit = thread_exit;
-  callbacks.group_end = group_end;
-  return callbacks;
-}
-
-[[maybe_unused]] const bool registered = register_units(unit_callbacks());
-
 }  // namespace
+
+const UnitCallbacks unit_callbacks{group_begin, block_begin, thread_exit, group_end};
 
 ThreadUnits& thread_units(Thread& thread) { return unit_state<ThreadUnits>(thread); }
 BlockUnits& block_units(Block& block) { return unit_state<BlockUnits>(block); }

@@ -141,17 +141,17 @@ void add_row(TensorType type, char* to, const char* from, uint32_t bytes, uint32
     switch (type) {
       case TensorType::f32:
         add_element<uint32_t>(to + b, from + b, [](uint32_t x, uint32_t y) {
-          return bits_of_float(float_from_bits(x) + float_from_bits(y));
+          return float_bits(bits_float(x) + bits_float(y));
         });
         break;
       case TensorType::bf16:
         add_element<uint16_t>(to + b, from + b, [](uint16_t x, uint16_t y) {
-          return bf16_from_float(bf16_value(x) + bf16_value(y));
+          return float_to_bf16_bits(bf16_bits_to_float(x) + bf16_bits_to_float(y));
         });
         break;
       case TensorType::f16:
         add_element<uint16_t>(to + b, from + b, [](uint16_t x, uint16_t y) {
-          return half_from_float(half_value(x) + half_value(y));
+          return float_to_half_bits(half_bits_to_float(x) + half_bits_to_float(y));
         });
         break;
       case TensorType::u64:

@@ -78,13 +78,13 @@ class Operand {
 
 void unpack_chunk(const char* bytes, Format format, float* values) {
   if (format == Format::e4m3) {
-    for (int i = 0; i < 16; ++i) values[i] = e4m3_value(static_cast<uint8_t>(bytes[i]));
+    for (int i = 0; i < 16; ++i) values[i] = e4m3_bits_to_float(static_cast<uint8_t>(bytes[i]));
     return;
   }
   uint16_t bits[8];
   std::memcpy(bits, bytes, 16);
   for (int i = 0; i < 8; ++i) {
-    values[i] = format == Format::bf16 ? bf16_value(bits[i]) : half_value(bits[i]);
+    values[i] = format == Format::bf16 ? bf16_bits_to_float(bits[i]) : half_bits_to_float(bits[i]);
   }
 }
 
@@ -172,7 +172,7 @@ void load_operands(const WgmmaProduct& product, const Block& block, Scratch& scr
       for (uint32_t i = 0; i < 2; ++i) {
         const auto half = static_cast<uint16_t>(bits >> (16 * i));
         scratch.a[row_of(id, r % 2)][k + i] =
-            shape.format == Format::bf16 ? bf16_value(half) : half_value(half);
+            shape.format == Format::bf16 ? bf16_bits_to_float(half) : half_bits_to_float(half);
       }
     }
   }

@@ -28,7 +28,7 @@ float input(const char* fragment, int i, Format format) {
   }
   uint16_t bits;
   std::memcpy(&bits, fragment + 2 * i, 2);
-  return format == Format::bf16 ? bf16_value(bits) : half_value(bits);
+  return format == Format::bf16 ? bf16_bits_to_float(bits) : half_bits_to_float(bits);
 }
 
 void multiply(const std::array<WmmaLane*, kWarpSize>& lanes, WmmaShape shape, Format format) {
@@ -85,5 +85,5 @@ void wmma_multiply(float* d, const void* a, const void* b, const float* c, WmmaS
 }  // namespace cookbook::simt
 
 float nvcuda::wmma::__float_to_tf32(float value) {
-  return cookbook::simt::float_from_bits(cookbook::to_tf32(value));
+  return cookbook::simt::bits_float(cookbook::to_tf32(value));
 }
