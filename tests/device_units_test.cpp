@@ -22,6 +22,7 @@
 #include "common/device/warp.cuh"
 #include "common/device/wmma.cuh"
 #include "tests/device_units.hpp"
+#include "tests/error_of.hpp"
 
 namespace cookbook {
 namespace {
@@ -58,15 +59,6 @@ void for_all_schedules(const std::function<void()>& body) {
     body();
   }
   simt::set_async_schedule(AsyncSchedule::late);
-}
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const simt::KernelError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 #define EXPECT_CONTAINS(text, part) \
@@ -416,12 +408,7 @@ TEST(TensorMaps, RefusedSpecsNameTheRule) {
   const auto refused = [&](const std::function<void(TensorMapSpec&)>& spoil) {
     TensorMapSpec spec = good;
     spoil(spec);
-    try {
-      make_tensor_map(spec);
-    } catch (const std::invalid_argument& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return error_of<std::invalid_argument>([&] { make_tensor_map(spec); });
   };
   EXPECT_CONTAINS(refused([](auto& s) { s.base = memory + 8; }), "base address");
   EXPECT_CONTAINS(refused([](auto& s) { s.strides_bytes = {130}; }), "multiple of 16 bytes");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,15 +19,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// The file's path in this tree; it was compiled in this one or, with a cache of objects, in
+// another.
+std::string in_tree(std::string source) {
+  while (!source.empty() && !std::filesystem::exists(source_path(source))) {
+    const std::size_t slash = source.find('/');
+    source.erase(0, slash == std::string::npos ? slash : slash + 1);
+  }
+  return source;
+}
+
 Json levels_of(const Chapter& chapter) {
   Json levels = Json::array();
   for (const Ladder& ladder : chapter.ladders) {
     for (const LevelEntry& level : ladder.levels) {
-      // As it was compiled: a cache of objects may have it from another folder.
-      const std::string file = level.source.substr(level.source.rfind("chapters/"));
       levels.push_back({{"ladder", ladder.name},
                         {"name", level.name},
-                        {"file", file},
+                        {"file", in_tree(level.source)},
                         {"changed", level.changed},
                         {"expect", level.expect},
                         {"cost", level.cost}});

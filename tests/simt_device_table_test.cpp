@@ -16,6 +16,7 @@
 #include "common/device/mma.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
+#include "tests/error_of.hpp"
 #include "tests/on_device.hpp"
 
 namespace cookbook {
@@ -100,14 +101,9 @@ TEST(DeviceTable, VariablesOverrideSingleValues) {
 }
 
 TEST(DeviceTable, AnUnknownDeviceIsOneLineWithAll) {
-  try {
-    simt::set_device("h300");
-    ADD_FAILURE() << "accepted";
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(),
-                 "COOKBOOK_SIMT_DEVICE takes t4, a100, rtx3090, rtx4090, h100, h200, b200, "
-                 "rtx5090; got 'h300'");
-  }
+  EXPECT_EQ(error_of<std::runtime_error>([] { simt::set_device("h300"); }),
+            "COOKBOOK_SIMT_DEVICE takes t4, a100, rtx3090, rtx4090, h100, h200, b200, "
+            "rtx5090; got 'h300'");
   EXPECT_EQ(device_info().cc(), 90);  // as before
 }
 
@@ -169,12 +165,7 @@ void asynchronous_copy(float* out) {
 std::string execute(void (*kernel)(float*), const std::string& device_name) {
   const OnDevice device(device_name);
   DeviceMemory out(128 * sizeof(float), "out");
-  try {
-    launch(kernel, {dim3(1), dim3(128), 1024}, {}, out.as<float>());
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { launch(kernel, {dim3(1), dim3(128), 1024}, {}, out.as<float>()); });
 }
 
 TEST(DeviceTable, AnInstructionThatTheDeviceLacksIsNamed) {

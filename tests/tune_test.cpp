@@ -30,6 +30,7 @@
 #include "common/harness/contract/tokens.hpp"
 #include "common/harness/report/statistics.hpp"
 #include "common/harness/run/process.hpp"
+#include "tests/error_of.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 
@@ -187,12 +188,8 @@ TEST(Space, ACompileBlowUpIsRefused) {
   static_assert(within_compile_budget(30) && !within_compile_budget(31));
   Candidate more;
   more.parameters = {{"tile", 1}};
-  try {
-    space.add(more);
-    FAIL() << "31 configurations were accepted";
-  } catch (const SpaceError& error) {
-    EXPECT_NE(std::string(error.what()).find("more than 30"), std::string::npos) << error.what();
-  }
+  const std::string said = error_of<SpaceError>([&] { space.add(more); });
+  EXPECT_NE(said.find("more than 30"), std::string::npos) << said;
   Space twice = synthetic_space(1, 1);
   EXPECT_THROW(twice.add(twice[0]), SpaceError);
 }
@@ -294,13 +291,8 @@ TEST(Space, AnEmptyOneSaysWhy) {
   const Support support = level.supports(*problem, device_info());
   EXPECT_FALSE(support.ok);
   EXPECT_EQ(support.reason, "shared memory 245,760 > 232,448 bytes");
-  try {
-    decide(space, *problem, {});
-    FAIL();
-  } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("1,022,976 > 232,448"), std::string::npos)
-        << error.what();
-  }
+  const std::string said = error_of<std::invalid_argument>([&] { decide(space, *problem, {}); });
+  EXPECT_NE(said.find("1,022,976 > 232,448"), std::string::npos) << said;
   RecordedProblem nothing;
   ReplayTimer timer(nothing, ids_of(space));
   const Report report =
@@ -736,13 +728,10 @@ TEST(Tuner, RefusesToTimeUnderAProfiler) {
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
   EXPECT_NE(why_not_time(), "");
   Folder folder;
-  try {
+  const std::string said = error_of<std::runtime_error>([&] {
     tune_on_device(autotuning::rmsnorm_space(), {64, 64}, {}, {}, Cache(folder / "c"));
-    FAIL() << "searched while every launch waits for the one before";
-  } catch (const std::runtime_error& error) {
-    EXPECT_NE(std::string(error.what()).find("CUDA_LAUNCH_BLOCKING"), std::string::npos)
-        << error.what();
-  }
+  });
+  EXPECT_NE(said.find("CUDA_LAUNCH_BLOCKING"), std::string::npos) << said;
   EXPECT_FALSE(fs::exists(folder / "c"));
   unsetenv("CUDA_LAUNCH_BLOCKING");
 }
@@ -1143,21 +1132,13 @@ TEST(Device, TheFastestOfARecordingIsRightAtFullSize) {
 }
 
 TEST(Device, WithoutAGpuNothingIsTimed) {
-  const auto says = [](const auto& call) -> std::string {
-    try {
-      call();
-    } catch (const std::runtime_error& error) {
-      return error.what();
-    }
-    return "";
-  };
   const Space space = synthetic_space(2, 1);
   Folder folder;
-  EXPECT_EQ(says([&] {
+  EXPECT_EQ(error_of<std::runtime_error>([&] {
               tune_on_device(space, {4, 64}, {}, {}, Cache(folder / "c"));
             }),
             "tuning needs a GPU: on the SIMT backend there is nothing to time");
-  EXPECT_EQ(says([&] { record(space, {}, 3, [](const std::string&) {}); }),
+  EXPECT_EQ(error_of<std::runtime_error>([&] { record(space, {}, 3, [](const std::string&) {}); }),
             "recording needs a GPU: on the SIMT backend there is nothing to time");
   EXPECT_FALSE(fs::exists(folder / "c"));
 }
@@ -1390,12 +1371,8 @@ TEST(Recordings, AreFilesThatAPersonCanRead) {
                   "schema \"kernel-cookbook recording 2\", not \"kernel-cookbook "
                   "recording 1\""},
         std::pair{"none.json", "cannot be opened"}}) {
-    try {
-      read_recording(folder / file);
-      ADD_FAILURE() << file;
-    } catch (const std::runtime_error& error) {
-      EXPECT_EQ(error.what(), "recording " + (folder / file) + ": " + why);
-    }
+    EXPECT_EQ(error_of<std::runtime_error>([&] { read_recording(folder / file); }),
+              "recording " + (folder / file) + ": " + why);
   }
   write_recording(again, folder / "again.json");  // so nothing was lost
   EXPECT_EQ(contents(folder / "again.json"), text);
