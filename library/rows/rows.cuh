@@ -132,7 +132,7 @@ struct Rows : RowLevel<Client> {
   };
 
   static Claims claims(const Problem& p) {
-    Claims claims = {global_stores("out").coalesced()};
+    Claims claims = {global_stores("out").bytes(pass_bytes<typename Client::T>(p.shape))};
     if (p.bytes() > 1e8) claims.push_back(fraction_of_roof(0.93));
     return claims;
   }
@@ -154,6 +154,12 @@ LevelEntry only(const RowCandidate& candidate, std::int64_t limit = 0) {
   level.changed = "one candidate";
   level.expect = "fast at some shapes";
   level.cost = "slow at others";
+  level.supports = [&candidate](const AnyProblem& any, const DeviceInfo&) {
+    const RowLaunch<Client> plan{{*static_cast<const typename Level::Problem*>(any.get()), {}}};
+    return blocks_per_row(candidate, row_case(plan), plan.problem.shape.cols) > 0
+               ? Support::yes()
+               : Support::no("its threads do not hold these rows, or not with this alignment");
+  };
   level.prepare = [&candidate, limit](const AnyProblem& problem, const DevicePointers& at) {
     RowLaunch<Client> plan{
         {*static_cast<const typename Level::Problem*>(problem.get()), Level::Buffers::bind(at)}};
@@ -162,18 +168,22 @@ LevelEntry only(const RowCandidate& candidate, std::int64_t limit = 0) {
   };
   level.claims = [&candidate](const AnyProblem& any) {
     const auto& p = *static_cast<const typename Level::Problem*>(any.get());
-    using T = typename Client::T;
-    switch (candidate.kernel) {
+    const double bytes = pass_bytes<typename Client::T>(p.shape);
+    Claims claims = {global_stores("out").bytes(bytes)};
+    switch (candidate.kernel) {  // chapter 9 claims more of its kernels, at rows that suit them
+      case RowKernel::any_length: break;
       case RowKernel::in_shared:
       case RowKernel::slices:
       case RowKernel::in_order:
-      case RowKernel::persistent: return Level::one_bulk_read(p);
-      case RowKernel::any_length:
-      case RowKernel::single: return Claims{global_stores("out").coalesced()};
-      default:
-        return Claims{global_loads("in").coalesced(), global_stores("out").coalesced(),
-                      global_loads("in").bytes(pass_bytes<T>(p.shape))};
+      case RowKernel::persistent: claims.push_back(tma_loads("in").bytes(bytes)); break;
+      case RowKernel::short_rows:
+      case RowKernel::packed_rows:
+        claims.push_back(global_loads("in").coalesced());
+        claims.push_back(global_stores("out").coalesced());
+        [[fallthrough]];
+      default: claims.push_back(global_loads("in").bytes(bytes));
     }
+    return claims;
   };
   return level;
 }

@@ -61,17 +61,14 @@ struct Transpose : Level {
     return claims;
   }
 
-  /// What the kernel of a candidate claims of its mechanism.
+  /// What a candidate claims at any shape. Chapter 3 claims more, at shapes that suit its kernels.
   static Claims claims_of(const Candidate& candidate, const Problem& p) {
-    const Start start = start_of(candidate);
-    if (start == Padded::run) return mechanism(Padded::claims(p));
-    if (start == InFlight::run) return mechanism(InFlight::claims(p));
-    if (start == Vectorised::run) return mechanism(Vectorised::claims(p));
-    if (std::min(candidate.max_rows, candidate.max_cols) > kNarrow) {
-      return mechanism(Aligned::claims(p));
+    if (std::min(candidate.max_rows, candidate.max_cols) == kNarrow) {
+      return {global_loads("in").coalesced(), global_stores("out").coalesced(),
+              shared_stores().conflict_free(), shared_loads().conflict_free()};
     }
-    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
-            shared_stores().conflict_free(), shared_loads().conflict_free()};
+    const double bytes = 4.0 * static_cast<double>(p.shape.rows * p.shape.cols);
+    return {global_loads("in").bytes(bytes), global_stores("out").bytes(bytes)};
   }
 
   /// What was measured of this GPU, or null. The SIMT backend stands for it.
