@@ -49,11 +49,11 @@ KERNEL use_shared(int* x, int last) {
   shared[last] = 3;
   x[0] = shared[last];
 }
-constexpr const char* kReasons[] = {"assertion failed: planted", "reads out of bounds: planted",
-                                    "misaligned: planted", "planted"};
+constexpr Fault kFaults[] = {Fault::assertion, Fault::out_of_bounds, Fault::misaligned,
+                             Fault::kernel_failed};
 KERNEL fails(int* x, int reason) {
   BEGIN_KERNEL;
-  if (threadIdx.x == 3) simt::fail(kReasons[reason], __builtin_return_address(0));
+  if (threadIdx.x == 3) simt::fail(kFaults[reason], "planted", __builtin_return_address(0));
   x[threadIdx.x] = 1;
 }
 // Every block reads what the next one wrote before the grid's barrier, three times.
