@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/options.hpp"
-#include "common/harness/process.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/process.hpp"
 #include "library/gemm/any_shape.cuh"
 
 namespace {

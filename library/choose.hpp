@@ -100,18 +100,19 @@ struct Estimate {
   double us;            ///< corrected by the recording
 };
 
-/// The candidates, fastest first. A candidate has a `name`. predict(candidate, shape): microseconds
-/// by arithmetic. recording: of this GPU, or null.
-template <class Candidates, class Predict>
-auto ranked(const Candidates& candidates, const Shape& shape, const Predict& predict,
+/// The candidates, fastest first. A candidate has a `name`. query: a Shape, or a struct derived
+/// from it that says more. predict(candidate, query), predict(candidate, shape of the recording):
+/// microseconds by arithmetic. recording: of this GPU, or null.
+template <class Candidates, class Query, class Predict>
+auto ranked(const Candidates& candidates, const Query& query, const Predict& predict,
             const Recording* recording) {
   using Candidate = std::decay_t<decltype(*std::begin(candidates))>;
   // The arithmetic counts as much as two measurements of this very shape.
   constexpr double kArithmetic = 2;
-  const auto near = recording ? recording->near(shape) : decltype(recording->near(shape)){};
+  const auto near = recording ? recording->near(query) : decltype(recording->near(query)){};
   std::vector<Estimate<Candidate>> all;
   for (const Candidate& candidate : candidates) {
-    Estimate<Candidate> estimate{&candidate, predict(candidate, shape), 0};
+    Estimate<Candidate> estimate{&candidate, predict(candidate, query), 0};
     double sum = 0, weights = kArithmetic;
     for (const auto& [weight, entry] : near) {
       const auto us = entry->us.find(std::string(candidate.name));

@@ -10,8 +10,8 @@
 #include <limits>
 #include <numeric>
 
-#include "common/harness/check.hpp"
-#include "common/harness/options.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/verdict/check.hpp"
 #include "tests/chapters.hpp"
 #include "tests/given.hpp"
 

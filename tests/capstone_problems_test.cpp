@@ -12,7 +12,7 @@
 #include "capstones/histogram/problem.hpp"
 #include "capstones/scan/problem.hpp"
 #include "capstones/spmv/problem.hpp"
-#include "common/harness/options.hpp"
+#include "common/harness/run/options.hpp"
 #include "tests/references.hpp"
 
 namespace cookbook {

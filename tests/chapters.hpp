@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <string>
 
-#include "common/harness/level.hpp"
-#include "common/harness/process.hpp"
+#include "common/harness/contract/level.hpp"
+#include "common/harness/run/process.hpp"
 
 namespace cookbook {
 

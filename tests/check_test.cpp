@@ -14,13 +14,13 @@
 #include <set>
 
 #include "common/device/fp8.cuh"
-#include "common/harness/acceptance.hpp"
-#include "common/harness/claiming.hpp"
-#include "common/harness/claims_check.hpp"
-#include "common/harness/runner.hpp"
-#include "common/harness/process.hpp"
-#include "common/harness/statistics.hpp"
-#include "common/harness/type_roofs.hpp"
+#include "common/harness/contract/claiming.hpp"
+#include "common/harness/report/rates.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/process.hpp"
+#include "common/harness/run/runner.hpp"
+#include "common/harness/verdict/acceptance.hpp"
+#include "common/harness/verdict/claims_check.hpp"
 #include "tests/given.hpp"
 #include "tests/special_values.hpp"
 
@@ -1462,12 +1462,12 @@ TEST(RoofOfALadder, IsTheOneThatIsNamed) {
                                                          {Roof::fp32, "FP32 FMA"},
                                                          {Roof::mma_bf16, "mma.sync bf16"},
                                                          {Roof::wgmma_bf16, "wgmma bf16"},
-                                                         {kRoofFp64, "FP64 FMA"},
-                                                         {kRoofMmaTf32, "mma.sync tf32"},
-                                                         {kRoofMmaInt8, "mma.sync int8"},
-                                                         {kRoofWgmmaTf32, "wgmma tf32"},
-                                                         {kRoofWgmmaFp8, "wgmma fp8"},
-                                                         {kRoofWgmmaInt8, "wgmma int8"}};
+                                                         {Roof::fp64, "FP64 FMA"},
+                                                         {Roof::mma_tf32, "mma.sync tf32"},
+                                                         {Roof::mma_int8, "mma.sync int8"},
+                                                         {Roof::wgmma_tf32, "wgmma tf32"},
+                                                         {Roof::wgmma_fp8, "wgmma fp8"},
+                                                         {Roof::wgmma_int8, "wgmma int8"}};
   ASSERT_EQ(all.size(), measured_roofs().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(measured_roofs()[i].roof, all[i].first);

@@ -17,7 +17,7 @@
 #include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
-#include "common/harness/process.hpp"
+#include "common/harness/run/process.hpp"
 
 namespace cookbook {
 namespace {

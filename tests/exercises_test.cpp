@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/backend/fault.hpp"
-#include "common/harness/process.hpp"
+#include "common/harness/run/process.hpp"
 #include "tests/folder.hpp"
 
 namespace cookbook {

@@ -2,7 +2,7 @@
 // Pitches so large that offsets do not fit in 32 bits.
 #pragma once
 
-#include "common/harness/check.hpp"
+#include "common/harness/verdict/check.hpp"
 #include "tests/layout_cases.hpp"
 
 namespace cookbook {

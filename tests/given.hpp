@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/backend/device_bytes.hpp"
-#include "common/harness/check.hpp"
+#include "common/harness/verdict/check.hpp"
 
 namespace cookbook {
 

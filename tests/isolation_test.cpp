@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/exercise.hpp"
-#include "common/harness/isolate.hpp"
-#include "common/harness/runner.hpp"
+#include "common/harness/run/runner.hpp"
+#include "common/harness/verdict/check.hpp"
+#include "common/harness/verdict/isolate.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 

@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/harness/launches.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/process.hpp"
+#include "common/harness/run/dry_launches.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/process.hpp"
 #include "tests/chapters.hpp"
 #include "tests/on_device.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "common/backend/device_bytes.hpp"
-#include "common/harness/options.hpp"
+#include "common/harness/run/options.hpp"
 
 namespace cookbook {
 namespace {

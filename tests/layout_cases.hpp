@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/inputs.hpp"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
+#include "common/harness/verdict/inputs.hpp"
 
 namespace cookbook {
 

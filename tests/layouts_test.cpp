@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "common/harness/check.hpp"
+#include "common/harness/verdict/check.hpp"
 #include "tests/far_rows.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/rows.hpp"

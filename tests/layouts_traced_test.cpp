@@ -2,7 +2,7 @@
 // Planted bugs that the tracer sees in some layouts only.
 #include <gtest/gtest.h>
 
-#include "common/harness/exercise.hpp"
+#include "common/harness/run/traced.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/planted/rows.hpp"
 

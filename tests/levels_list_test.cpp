@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "common/harness/process.hpp"
+#include "common/harness/run/process.hpp"
 #include "tests/chapters.hpp"
 
 namespace cookbook {

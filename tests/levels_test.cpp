@@ -10,9 +10,9 @@
 #include <regex>
 #include <set>
 
-#include "common/harness/acceptance.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/result.hpp"
+#include "common/harness/report/result.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/verdict/acceptance.hpp"
 #include "tests/chapters.hpp"
 #include "tests/far_rows.hpp"
 #include "tests/layout_cases.hpp"

@@ -9,7 +9,7 @@
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
-#include "common/harness/process.hpp"
+#include "common/harness/run/process.hpp"
 #include "tests/planted/lookback.hpp"
 
 namespace cookbook::planted {

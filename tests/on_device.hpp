@@ -11,7 +11,7 @@
 
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook {
 

@@ -32,8 +32,8 @@
 #include "chapters/11_autotuning/rmsnorm.cuh"
 #include "chapters/11_autotuning/rope.cuh"
 #include "chapters/11_autotuning/tuner/recording.hpp"
-#include "common/harness/process.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/process.hpp"
 #include "library/attention/choose.hpp"
 #include "library/gemm/any_shape.cuh"
 #include "library/gemm/skinny.cuh"
@@ -779,6 +779,24 @@ TEST(AnyShape, ThePlanHasTheTilesOfTheCandidate) {
   EXPECT_THROW(candidate("nothing"), std::out_of_range);
   EXPECT_THROW(gemm::any_shape::prepare({"whole_64x72", Kernel::whole, 64, 72}, p, anywhere()),
                std::logic_error);
+}
+
+// The choice sees leading dimensions and addresses, not only extents.
+TEST(AnyShape, ChoosesWhatSupportsTheProblem) {
+  int chosen_by_pitch = 0;
+  for (const char* layout : {"NN", "NT", "TN", "TT"}) {
+    for (const Size& size : {Size{13, 304, 120}, Size{512, 768, 128}, Size{2000, 6, 40}}) {
+      const auto dense = gemm::Problem::make_layout(size, {}, layout[0] == 'T', layout[1] == 'T');
+      for (const int odd : {0, 1, 2, 3}) {  // none, or of A, B, C
+        gemm::Problem p = dense;
+        (odd == 1 ? p.lda : odd == 2 ? p.ldb : p.ldc) += odd > 0;
+        const Candidate& c = gemm::any_shape::choose(p, anywhere());
+        EXPECT_TRUE(supports(c.name, p)) << c.name << " " << layout << " " << size[0] << " " << odd;
+        chosen_by_pitch += &c != &gemm::any_shape::choose(dense, anywhere());
+      }
+    }
+  }
+  EXPECT_GT(chosen_by_pitch, 0);
 }
 
 TEST(AnyShape, GroupsAreSmallerWhereRowsOfAAreLong) {

@@ -11,9 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "common/harness/check.hpp"
-#include "common/harness/exercise.hpp"
-#include "common/harness/inputs.hpp"
+#include "common/harness/run/commands.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/verdict/check.hpp"
+#include "common/harness/verdict/inputs.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/limits.hpp"
 #include "tests/planted/product.hpp"

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "common/harness/exercise.hpp"
+#include "common/harness/run/commands.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/traced.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"

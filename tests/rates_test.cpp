@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // From samples to rates, ratios and roofs, with numbers that can be checked by hand.
-#include "common/harness/rates.hpp"
+#include "common/harness/report/rates.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <iterator>
 #include <optional>
-
-#include "common/harness/type_roofs.hpp"
 
 namespace cookbook {
 namespace {
@@ -229,11 +227,11 @@ TEST(Rates, EachRoofIsItsOwnAndOnlyDeviceMemorysAreCold) {
   const struct {
     Roof roof;
     double expected;
-  } roofs[] = {{Roof::hbm_copy, 1000},   {Roof::hbm_read, 1000}, {Roof::l2, 2000},
-               {Roof::shared, 2000},     {Roof::fp32, 4000},     {Roof::mma_bf16, 4000},
-               {Roof::wgmma_bf16, 4000}, {kRoofFp64, 4000},      {kRoofMmaTf32, 4000},
-               {kRoofMmaInt8, 4000},     {kRoofWgmmaTf32, 4000}, {kRoofWgmmaFp8, 4000},
-               {kRoofWgmmaInt8, 4000}};
+  } roofs[] = {{Roof::hbm_copy, 1000},   {Roof::hbm_read, 1000},   {Roof::l2, 2000},
+               {Roof::shared, 2000},     {Roof::fp32, 4000},       {Roof::mma_bf16, 4000},
+               {Roof::wgmma_bf16, 4000}, {Roof::fp64, 4000},       {Roof::mma_tf32, 4000},
+               {Roof::mma_int8, 4000},   {Roof::wgmma_tf32, 4000}, {Roof::wgmma_fp8, 4000},
+               {Roof::wgmma_int8, 4000}};
   EXPECT_EQ(std::size(roofs), measured_roofs().size());
   for (const auto& one : roofs) {
     Roofs measured;
@@ -261,13 +259,13 @@ TEST(Rates, ALadderNeedsTheRoofsOfMemoryAndOfItsElementType) {
   EXPECT_EQ(needed_roofs({Roof::hbm_copy, Roof::shared}), memory);
   EXPECT_EQ(needed_roofs({Roof::own}), memory);
   EXPECT_EQ(needed_roofs({Roof::fp32}), memory_and({Roof::fp32}));
-  EXPECT_EQ(needed_roofs({kRoofFp64}), memory_and({kRoofFp64}));
-  EXPECT_EQ(needed_roofs({kRoofWgmmaFp8}), memory_and({kRoofWgmmaFp8}));
+  EXPECT_EQ(needed_roofs({Roof::fp64}), memory_and({Roof::fp64}));
+  EXPECT_EQ(needed_roofs({Roof::wgmma_fp8}), memory_and({Roof::wgmma_fp8}));
   EXPECT_EQ(needed_roofs({Roof::wgmma_bf16}), memory_and({Roof::mma_bf16, Roof::wgmma_bf16}));
-  EXPECT_EQ(needed_roofs({kRoofMmaInt8}), memory_and({kRoofMmaInt8, kRoofWgmmaInt8}));
+  EXPECT_EQ(needed_roofs({Roof::mma_int8}), memory_and({Roof::mma_int8, Roof::wgmma_int8}));
   // In the order of measured_roofs(), each once.
-  EXPECT_EQ(needed_roofs({kRoofMmaTf32, Roof::hbm_read, Roof::mma_bf16, Roof::wgmma_bf16}),
-            memory_and({Roof::mma_bf16, Roof::wgmma_bf16, kRoofMmaTf32, kRoofWgmmaTf32}));
+  EXPECT_EQ(needed_roofs({Roof::mma_tf32, Roof::hbm_read, Roof::mma_bf16, Roof::wgmma_bf16}),
+            memory_and({Roof::mma_bf16, Roof::wgmma_bf16, Roof::mma_tf32, Roof::wgmma_tf32}));
   EXPECT_EQ(needed_roofs(all_roofs()), all_roofs());
   EXPECT_EQ(all_roofs().size(), measured_roofs().size());
 }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/inputs.hpp"
-#include "common/harness/tensor.hpp"
+#include "common/harness/contract/tensor.hpp"
+#include "common/harness/verdict/inputs.hpp"
 
 namespace cookbook {
 

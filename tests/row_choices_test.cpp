@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/harness/process.hpp"
+#include "common/harness/run/process.hpp"
 #include "library/rows/choose.hpp"
 #include "library/transpose/choose.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <set>
 
-#include "common/harness/check.hpp"
-#include "common/harness/options.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/verdict/check.hpp"
 #include "tests/chapters.hpp"
 #include "tests/on_device.hpp"
 

@@ -14,7 +14,7 @@
 #include "chapters/10_flash_attention/sidebar_masks.hpp"
 #include "chapters/11_autotuning/attention_problem.hpp"
 #include "chapters/11_autotuning/rope_problem.hpp"
-#include "common/harness/options.hpp"
+#include "common/harness/run/options.hpp"
 
 namespace cookbook {
 namespace {

@@ -15,9 +15,10 @@
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/device/cp_async.cuh"
 #include "common/device/timeline.cuh"
-#include "common/harness/check.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/timeline.hpp"
+#include "common/harness/report/timeline.hpp"
+#include "common/harness/run/commands.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/verdict/check.hpp"
 #include "tests/folder.hpp"
 
 namespace cookbook {

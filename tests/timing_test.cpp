@@ -6,8 +6,8 @@
 #include <map>
 
 #include "common/bench/bench.hpp"
-#include "common/harness/execute.hpp"
-#include "common/harness/roofs.hpp"
+#include "common/harness/run/execute.hpp"
+#include "common/harness/run/roofs.hpp"
 #include "tests/given.hpp"
 
 namespace cookbook {

@@ -27,9 +27,9 @@
 #include "chapters/11_autotuning/spaces.hpp"
 #include "chapters/11_autotuning/tuner/cli.hpp"
 #include "chapters/11_autotuning/tuner/levels.hpp"
-#include "common/harness/process.hpp"
-#include "common/harness/statistics.hpp"
-#include "common/harness/tokens.hpp"
+#include "common/harness/contract/tokens.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/process.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 

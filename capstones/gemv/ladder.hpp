@@ -2,7 +2,7 @@
 // The ladders: their problem, their sizes and their levels, in order.
 #pragma once
 
-#include "common/harness/claiming.hpp"
+#include "common/harness/contract/claiming.hpp"
 #include "generated/levels.hpp"
 
 namespace cookbook {

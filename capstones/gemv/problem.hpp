@@ -9,7 +9,7 @@
 
 #include "common/device/ceil_div.cuh"
 #include "common/device/cuda.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::gemv {
 

@@ -2,7 +2,7 @@
 // Two ladders of the same levels: random keys, and keys that are all equal.
 #pragma once
 
-#include "common/harness/claiming.hpp"
+#include "common/harness/contract/claiming.hpp"
 #include "generated/levels.hpp"
 
 namespace cookbook {

@@ -11,7 +11,7 @@
 #include "common/device/cuda.cuh"
 #include "common/device/sync.cuh"
 #include "common/device/warp.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::scan {
 

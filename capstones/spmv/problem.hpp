@@ -12,7 +12,7 @@
 
 #include "common/backend/device_bytes.hpp"
 #include "common/device/ceil_div.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::spmv {
 

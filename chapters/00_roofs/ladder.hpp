@@ -4,7 +4,6 @@
 #pragma once
 
 #include "chapters/01_coalescing/level_6_in_order.cuh"
-#include "common/harness/type_roofs.hpp"
 #include "generated/chapter_0_levels.hpp"
 
 namespace cookbook {
@@ -51,21 +50,21 @@ inline Chapter chapter_0() {
   fma.dtype = "f32";
   mma.dtype = wgmma.dtype = "bf16";
   auto fma64 = roof_ladder<Fma64Problem, Fma64>(
-      "fp64", "FP64 fused multiply-adds", {"blocks", "repeats"}, kRoofFp64, {1056, 8192}, {8, 32});
+      "fp64", "FP64 fused multiply-adds", {"blocks", "repeats"}, Roof::fp64, {1056, 8192}, {8, 32});
   auto mma_tf32 = roof_ladder<MmaTypeProblem<Tf32>, MmaType<Tf32>>(
-      "mma_tf32", "tensor cores through mma.sync, tf32", {"warps", "repeats"}, kRoofMmaTf32,
+      "mma_tf32", "tensor cores through mma.sync, tf32", {"warps", "repeats"}, Roof::mma_tf32,
       {2112, 8192}, {8, 4});
   auto mma_int8 = roof_ladder<MmaTypeProblem<Int8>, MmaType<Int8>>(
-      "mma_int8", "tensor cores through mma.sync, int8", {"warps", "repeats"}, kRoofMmaInt8,
+      "mma_int8", "tensor cores through mma.sync, int8", {"warps", "repeats"}, Roof::mma_int8,
       {2112, 8192}, {8, 4});
   auto wgmma_tf32 = roof_ladder<WgmmaTypeProblem<Tf32>, WgmmaType<Tf32>>(
-      "wgmma_tf32", "tensor cores through wgmma, tf32", {"blocks", "repeats"}, kRoofWgmmaTf32,
+      "wgmma_tf32", "tensor cores through wgmma, tf32", {"blocks", "repeats"}, Roof::wgmma_tf32,
       {132, 2048}, {4, 3});
   auto wgmma_fp8 = roof_ladder<WgmmaTypeProblem<E4m3>, WgmmaType<E4m3>>(
-      "wgmma_fp8", "tensor cores through wgmma, e4m3", {"blocks", "repeats"}, kRoofWgmmaFp8,
+      "wgmma_fp8", "tensor cores through wgmma, e4m3", {"blocks", "repeats"}, Roof::wgmma_fp8,
       {132, 2048}, {4, 3});
   auto wgmma_int8 = roof_ladder<WgmmaTypeProblem<Int8>, WgmmaType<Int8>>(
-      "wgmma_int8", "tensor cores through wgmma, int8", {"blocks", "repeats"}, kRoofWgmmaInt8,
+      "wgmma_int8", "tensor cores through wgmma, int8", {"blocks", "repeats"}, Roof::wgmma_int8,
       {132, 2048}, {4, 3});
   fma64.dtype = "f64";
   mma_tf32.dtype = wgmma_tf32.dtype = "f32";  // in memory

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "common/harness/roofs.hpp"
+#include "common/harness/run/roofs.hpp"
 
 #include <algorithm>
 #include <map>
 #include <memory>
 
 #include "common/bench/bench.hpp"
-#include "common/harness/check.hpp"
-#include "common/harness/rates.hpp"
+#include "common/harness/report/rates.hpp"
+#include "common/harness/verdict/check.hpp"
 
 namespace cookbook {
 

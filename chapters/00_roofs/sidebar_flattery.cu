@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "common/bench/bench.hpp"
-#include "common/harness/arguments.hpp"
-#include "common/harness/check.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/arguments.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/verdict/check.hpp"
 
 namespace cookbook {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/bench/bench.hpp"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook {
 namespace {

@@ -2,7 +2,7 @@
 // Chapter 1: its ladders and their levels. `copy` is the chapter; the others are its sidebars.
 #pragma once
 
-#include "common/harness/named_row.hpp"
+#include "common/harness/contract/named_row.hpp"
 #include "generated/chapter_1_levels.hpp"
 
 namespace cookbook {

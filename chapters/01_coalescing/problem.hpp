@@ -10,7 +10,7 @@
 #include "chapters/01_coalescing/reference.hpp"
 #include "common/device/ceil_div.cuh"
 #include "common/device/cuda.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::coalescing {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "common/harness/tensor.hpp"
+#include "common/harness/contract/tensor.hpp"
 
 namespace cookbook::coalescing {
 

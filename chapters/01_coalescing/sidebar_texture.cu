@@ -14,8 +14,8 @@
 #include "common/backend/backend.hpp"
 #include "common/bench/bench.hpp"
 #include "common/device/cuda.cuh"
-#include "common/harness/arguments.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook {
 namespace {

@@ -4,7 +4,7 @@
 // level of the ladder, unchanged. Only two constants of its configuration differ.
 #include "chapters/02_tiling/level_5_vectorised.cuh"
 #include "chapters/02_tiling/sweep.hpp"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::sgemm {
 

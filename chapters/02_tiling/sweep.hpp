@@ -12,7 +12,7 @@
 
 #include "chapters/02_tiling/problem.hpp"
 #include "common/bench/bench.hpp"
-#include "common/harness/check.hpp"
+#include "common/harness/verdict/check.hpp"
 
 namespace cookbook::sgemm {
 

@@ -2,7 +2,7 @@
 // Chapter 3: its ladders and their levels. `transpose` is the chapter; the others are its sidebars.
 #pragma once
 
-#include "common/harness/named_row.hpp"
+#include "common/harness/contract/named_row.hpp"
 #include "generated/chapter_3_levels.hpp"
 
 namespace cookbook {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "common/harness/tensor.hpp"
+#include "common/harness/contract/tensor.hpp"
 
 namespace cookbook::transpose {
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "chapters/04_double_buffering/level_7_block_order.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::sgemm {
 

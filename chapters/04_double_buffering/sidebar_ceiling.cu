@@ -10,7 +10,7 @@
 
 #include "chapters/04_double_buffering/level_5_wide_tile.cuh"
 #include "common/bench/bench.hpp"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::sgemm {
 namespace {

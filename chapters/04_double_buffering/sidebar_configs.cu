@@ -4,7 +4,7 @@
 // shows how the configuration in level_5_wide_tile.cuh was chosen, and what to try on another GPU.
 #include "chapters/02_tiling/sweep.hpp"
 #include "chapters/04_double_buffering/level_8_any_register.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::sgemm {
 

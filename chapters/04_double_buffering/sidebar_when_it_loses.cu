@@ -8,7 +8,7 @@
 #include "chapters/04_double_buffering/level_1_register_prefetch.cuh"
 #include "chapters/04_double_buffering/level_2_async_copy.cuh"
 #include "chapters/04_double_buffering/level_3_multistage.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::sgemm {
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "chapters/05_tensor_cores/problem.hpp"
-#include "common/harness/type_roofs.hpp"
 #include "generated/chapter_5_levels.hpp"
 
 namespace cookbook {
@@ -33,7 +32,7 @@ inline Chapter chapter_5() {
                                              {"M", "N", "K"});
   tf32.dtype = "f32";
   tf32.layout = "NN";
-  tf32.roof = kRoofMmaTf32;
+  tf32.roof = Roof::mma_tf32;
   tf32.gpu_size = {4096, 4096, 4096};
   tf32.check_size = {256, 256, 256};
   tf32.trace_size = {128, 128, 128};

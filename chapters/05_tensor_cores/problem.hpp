@@ -8,7 +8,7 @@
 
 #include "chapters/05_tensor_cores/reference.hpp"
 #include "common/device/cuda.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::gemm {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/device/cuda.cuh"
-#include "common/harness/tensor.hpp"
+#include "common/harness/contract/tensor.hpp"
 
 namespace cookbook::gemm {
 

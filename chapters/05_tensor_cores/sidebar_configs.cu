@@ -12,7 +12,7 @@
 #include "chapters/05_tensor_cores/cublas_gemm.hpp"
 #include "chapters/05_tensor_cores/level_9_hoisted_addresses.cuh"
 #include "common/bench/bench.hpp"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {

@@ -9,7 +9,7 @@
 #include "common/backend/backend.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/mma.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {

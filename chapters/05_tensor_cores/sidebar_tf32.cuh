@@ -12,7 +12,7 @@
 #include "common/device/cuda.cuh"
 #include "common/device/mma.cuh"
 #include "common/device/vector.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::gemm {
 

@@ -11,7 +11,7 @@
 #include "common/bench/bench.hpp"
 #include "common/device/cp_async.cuh"
 #include "common/device/mbarrier.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace copy_engines {

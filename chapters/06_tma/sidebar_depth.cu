@@ -6,7 +6,7 @@
 #include "chapters/06_tma/level_6_two_consumers.cuh"
 #include "chapters/06_tma/level_8_tma_store.cuh"
 #include "chapters/06_tma/sweep.hpp"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {

@@ -10,7 +10,7 @@
 #include "chapters/06_tma/operand.cuh"
 #include "common/backend/backend.hpp"
 #include "common/device/mbarrier.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace fill {

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "chapters/07_swizzle/tile_order.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::gemm {
 namespace {

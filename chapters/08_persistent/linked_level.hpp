@@ -8,7 +8,7 @@
 #include <string>
 
 #include "chapters/05_tensor_cores/problem.hpp"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook {
 

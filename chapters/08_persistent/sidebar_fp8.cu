@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 #if COOKBOOK_CUDA
 #include "chapters/08_persistent/linked_level.hpp"
 #include "common/bench/bench.hpp"
-#include "common/harness/roofs.hpp"
+#include "common/harness/run/roofs.hpp"
 #endif
 
 namespace cookbook::gemm {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
-#include "common/harness/arguments.hpp"
-#include "common/harness/check.hpp"
+#include "common/harness/run/arguments.hpp"
+#include "common/harness/verdict/check.hpp"
 #if COOKBOOK_CUDA
 #include "chapters/08_persistent/linked_level.hpp"
 #include "common/bench/bench.hpp"

@@ -5,7 +5,7 @@
 // chapter-8-when-not [M N K]...
 #include "chapters/06_tma/sweep.hpp"
 #include "chapters/08_persistent/linked_level.hpp"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 int main(int argc, char** argv) {
   using namespace cookbook::gemm;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "chapters/09_online_softmax/ladders.hpp"
-#include "common/harness/claiming.hpp"
+#include "common/harness/contract/claiming.hpp"
 #include "generated/chapter_9_levels.hpp"
 
 namespace cookbook {

@@ -13,7 +13,7 @@
 #include "chapters/09_online_softmax/reference.hpp"
 #include "common/device/ceil_div.cuh"
 #include "common/device/cuda.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::softmax {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "common/harness/tensor.hpp"
+#include "common/harness/contract/tensor.hpp"
 
 namespace cookbook::softmax {
 

@@ -14,8 +14,8 @@
 #include "chapters/09_online_softmax/level_8_in_shared.cuh"
 #include "chapters/09_online_softmax/sidebar_prefetched.cuh"
 #include "common/bench/bench.hpp"
-#include "common/harness/arguments.hpp"
-#include "common/harness/check.hpp"
+#include "common/harness/run/arguments.hpp"
+#include "common/harness/verdict/check.hpp"
 
 namespace cookbook::softmax {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "chapters/09_online_softmax/partial.cuh"
 #include "common/backend/backend.hpp"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::softmax {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::attention {
 

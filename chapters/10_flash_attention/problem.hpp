@@ -22,7 +22,7 @@
 #include "common/backend/tensor_map.hpp"
 #include "common/device/ceil_div.cuh"
 #include "common/device/cuda.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::attention {
 

@@ -22,7 +22,7 @@
 #include <limits>
 #include <vector>
 
-#include "common/harness/tensor.hpp"
+#include "common/harness/contract/tensor.hpp"
 
 namespace cookbook::attention {
 

@@ -15,7 +15,7 @@
 
 #include "chapters/10_flash_attention/level_10_persistent.cuh"
 #include "chapters/10_flash_attention/sidebar_multicast.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::attention {
 

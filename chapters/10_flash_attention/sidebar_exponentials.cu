@@ -10,7 +10,7 @@
 #include "common/backend/backend.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/math.cuh"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 
 namespace cookbook::attention {
 

@@ -5,7 +5,7 @@
 #include "chapters/11_autotuning/ladder.hpp"
 #include "chapters/11_autotuning/rmsnorm.cuh"
 #include "chapters/11_autotuning/rope.cuh"
-#include "common/harness/process.hpp"
+#include "common/harness/run/process.hpp"
 
 namespace cookbook {
 namespace autotuning {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "chapters/11_autotuning/spaces.hpp"
-#include "common/harness/console.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/runner.hpp"
+#include "common/harness/report/console.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/runner.hpp"
 #if !COOKBOOK_TRACED
 #include "chapters/11_autotuning/tuner/cli.hpp"
 #endif

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/device/cuda.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::rope {
 

@@ -14,7 +14,7 @@
 
 #include "common/bench/flush.hpp"
 #include "common/bench/nvml.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/report/statistics.hpp"
 
 namespace cookbook {
 namespace {

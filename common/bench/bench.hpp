@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/harness/result.hpp"
+#include "common/harness/report/result.hpp"
 
 namespace cookbook {
 

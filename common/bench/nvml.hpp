@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "common/harness/result.hpp"
+#include "common/harness/report/result.hpp"
 
 namespace cookbook {
 

@@ -11,8 +11,8 @@
 #   libraries.cu   what a user would pick instead (CUDA only, optional). If it holds no kernel, g++
 #                  compiles it once; nvcc would for each GPU. With the line "// needs: nvcc" nvcc
 #                  compiles it, which CUB needs
-#   levels.cu, main.cu   in place of what common/cmake/levels.cu.in and common/harness/main.cpp say
-#                  (optional)
+#   levels.cu, main.cu   in place of what common/cmake/levels.cu.in and
+#                        common/harness/run/main.cpp say (optional)
 #   sidebar_*.cu   experiments, each an executable <program>-<name>; with the line
 #                  "// needs: cuda" only for that backend, and with "// needs: cuda sm_90a" not for
 #                  older GPUs besides: that kernels compile for them, if only to a trap, the
@@ -87,13 +87,13 @@ function(cookbook_ladders name source root)
   endif()
   set(main ${source}/main.cu)
   if(NOT EXISTS ${main})
-    set(main ${book}/common/harness/main.cpp)
+    set(main ${book}/common/harness/run/main.cpp)
   endif()
   file(GLOB kernels CONFIGURE_DEPENDS ${source}/kernels_*.cu)
   cookbook_kernel_sources(${levels} ${kernels})
   set_source_files_properties(${source}/main.cu PROPERTIES LANGUAGE CXX)
 
-  # The hashes of the levels' sources (common/harness/tokens.hpp).
+  # The hashes of the levels' sources (common/harness/contract/tokens.hpp).
   set(identity ${book}/tools/identity)
   set(tokens ${generated}_tokens.cpp)
   file(GLOB texts ${source}/*.cuh ${source}/exercises/*.cuh)

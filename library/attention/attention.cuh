@@ -7,7 +7,7 @@
 #include "chapters/10_flash_attention/level_15_max_of_bits.cuh"
 #include "chapters/10_flash_attention/level_2_tiled.cuh"
 #include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
-#include "common/harness/c_interface.hpp"
+#include "common/harness/contract/c_interface.hpp"
 #include "library/attention/choose.hpp"
 
 namespace cookbook::attention {

@@ -31,7 +31,7 @@
 #include "chapters/10_flash_attention/level_8_overlapped.cuh"
 #include "chapters/10_flash_attention/level_9_lazy_rescale.cuh"
 #include "chapters/10_flash_attention/sidebar_multicast.cuh"
-#include "common/harness/c_interface.hpp"
+#include "common/harness/contract/c_interface.hpp"
 #include "library/attention/attention.cuh"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/harness/c_interface.hpp"
+#include "common/harness/contract/c_interface.hpp"
 #include "library/gemm/any_shape.cuh"
 
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "chapters/06_tma/sweep.hpp"
-#include "common/harness/arguments.hpp"
+#include "common/harness/run/arguments.hpp"
 #include "library/gemm/any_shape.cuh"
 
 namespace cookbook::gemm {

@@ -2,7 +2,7 @@
 // The transpose as a library: what is tested and measured of it.
 #pragma once
 
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 #include "generated/levels.hpp"
 #include "library/transpose/transpose.cuh"
 

@@ -2,6 +2,7 @@
 """Interleaved timing: every round runs each contestant once, in a random order; each sample starts with a
 flushed L2 and behind a kernel that hides the launch. Ratios are formed within a round."""
 import random
+import statistics
 import time
 
 FLUSH_BYTES = 256 << 20  # several times the largest L2
@@ -22,16 +23,9 @@ class Budget:
 
 
 def quartiles(values):
-    """(lower quartile, median, upper quartile), interpolated."""
-    ordered = sorted(values)
-
-    def at(fraction):
-        place = fraction * (len(ordered) - 1)
-        low = int(place)
-        high = min(low + 1, len(ordered) - 1)
-        return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-    return [at(0.25), at(0.5), at(0.75)]
+    """[lower quartile, median, upper quartile], interpolated."""
+    values = list(values)
+    return statistics.quantiles(values, method="inclusive") if len(values) > 1 else 3 * values
 
 
 def spread(values):

@@ -153,11 +153,8 @@ def wrong_figures(results, chapters, names, folder):
 
 def draw(results, chapters, names, folder, png_folder, files):
     from . import style
-    for theme_name in style.THEMES:
-        with style.Theme(theme_name) as theme:
-            for name, (kind, what) in names.items():
-                style.save(figure_of(kind, what, results, chapters, theme), files, folder, png_folder, name, theme,
-                           digest(figure_data(kind, what, results, chapters)))
+    style.save_all(lambda drawn, theme: figure_of(*drawn, results, chapters, theme), names, files, folder, png_folder,
+                   lambda drawn: digest(figure_data(*drawn, results, chapters)))
     print(f"drew {len(names)} figures: SVG in {folder}, PNG in {png_folder}")
 
 

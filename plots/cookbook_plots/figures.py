@@ -48,6 +48,20 @@ def clear_of(axes, lines, end, text, inside):
     return axes.transData.inverted().transform((at, 0))[0]
 
 
+def title(figure, text, inches=0.08):
+    """Its title, so far below the upper edge."""
+    figure.suptitle(text, x=0.012, y=1 - inches / figure.get_figheight(), ha="left", va="top", fontsize=12, fontweight="bold")
+
+
+def named_rows(axes, places, names, limits, theme):
+    """Names at the left of bars, in place of an axis."""
+    axes.set_yticks(places, names, color=theme.text)
+    axes.set_ylim(limits)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+
+
 # --- the ladder ------------------------------------------------------------------------------------
 def ladder(run, theme):
     """A bar per level, the library as a line, the roof as another."""
@@ -91,14 +105,9 @@ def ladder(run, theme):
                       color=theme.background if inside and not level.stale else theme.text, zorder=4,
                       bbox={"facecolor": fill if inside else theme.background, "edgecolor": "none", "pad": 1})
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-    axes.set_yticks(range(len(levels)), [label(level) for level in levels], color=theme.text)
-    axes.set_ylim(len(levels) - 0.45, -0.55)
-    axes.grid(axis="y", visible=False)
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
+    named_rows(axes, range(len(levels)), [label(level) for level in levels], (len(levels) - 0.45, -0.55), theme)
     axes.set_xlabel(f"{run.unit}   (bar: median; whisker: quartiles; 1.5x: against the level above)", fontsize=9)
-    figure.suptitle(f"{run.heading} · {run.ladder}", x=0.012, y=1 - 0.08 / figure.get_figheight(),
-                    ha="left", va="top", fontsize=12, fontweight="bold")
+    title(figure, f"{run.heading} · {run.ladder}")
     style.conditions(figure, theme, foot(run))
     return figure
 
@@ -116,14 +125,9 @@ def traffic_bars(run, theme):
                       fontsize=9)
     axes.axvline(1, color=theme.roof, linewidth=1.5)
     axes.set_xlim(0, 1.16 * max(factor for _, factor, _ in rows))
-    axes.set_yticks(range(len(rows)), [label(level) for level, _, _ in rows], color=theme.text)
-    axes.set_ylim(len(rows) - 0.45, -0.55)
-    axes.grid(axis="y", visible=False)
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
+    named_rows(axes, range(len(rows)), [label(level) for level, _, _ in rows], (len(rows) - 0.45, -0.55), theme)
     axes.set_xlabel("bytes asked for, per byte that the problem needs   (line at 1: each byte once)", fontsize=9)
-    figure.suptitle(f"{run.heading} · {run.ladder}: traffic", x=0.012, y=1 - 0.08 / height, ha="left", va="top",
-                    fontsize=12, fontweight="bold")
+    title(figure, f"{run.heading} · {run.ladder}: traffic")
     style.conditions(figure, theme, f"{rows[0][2]} at {size_text(rows[0][0].counted.trace_size)} · "
                      f"{run.json['date'][:10]}")
     return figure
@@ -409,8 +413,7 @@ def roofline(run, theme):
                   markeredgecolor=theme.background, zorder=4.5, label=name, linestyle="none")
         places[name] = (chart.algorithmic, y, name, {"color": theme.accent})
     number_dots(axes, figure, theme, places)
-    figure.suptitle(f"{run.heading} · {run.ladder} under its roofs", x=0.012, y=1 - 0.15 / height, ha="left",
-                    fontsize=12, fontweight="bold")
+    title(figure, f"{run.heading} · {run.ladder} under its roofs", 0.15)
 
     # The list beside the panel: number, name, fraction of the roof, what binds, and what the level changed.
     y = 1 - 0.59 / height
@@ -556,15 +559,11 @@ def compared(runs, labels, theme):
             axes.annotate(text, (run.speed(mine[name], "q1"), y), xytext=(6, 0), textcoords="offset points", va="center",
                           fontsize=8)
     axes.set_xlim(0, 1.22 * widest)
-    axes.set_yticks([row * (len(runs) + 0.8) + (len(runs) - 1) / 2 for row in range(len(names))], names, color=theme.text)
-    axes.set_ylim(len(names) * (len(runs) + 0.8) - 0.6, -0.8)
-    axes.grid(axis="y", visible=False)
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
+    places = [row * (len(runs) + 0.8) + (len(runs) - 1) / 2 for row in range(len(names))]
+    named_rows(axes, places, names, (len(names) * (len(runs) + 0.8) - 0.6, -0.8), theme)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     axes.set_xlabel(f"{runs[0].unit}   (bar: median; whisker: quartiles; 1.5x: against the first run)", fontsize=9)
-    figure.suptitle(f"{runs[0].heading} · {runs[0].ladder}: {len(runs)} runs", x=0.012, y=1 - 0.08 / height, ha="left",
-                    va="top", fontsize=12, fontweight="bold")
+    title(figure, f"{runs[0].heading} · {runs[0].ladder}: {len(runs)} runs")
     own_legend(figure, theme, runs, labels)
     return figure
 
@@ -605,8 +604,7 @@ def overlay(runs, labels, theme):
                       markeredgecolor=theme.background, zorder=4)
             places[i, level.index] = (x, y, f"{level.index}", {"color": colour, "fontweight": "bold"})
     number_dots(axes, figure, theme, places)
-    figure.suptitle(f"{runs[0].heading} · {runs[0].ladder}: {len(runs)} runs under the roofs of {labels[order]}", x=0.012,
-                    y=1 - 0.15 / height, ha="left", va="top", fontsize=12, fontweight="bold")
+    title(figure, f"{runs[0].heading} · {runs[0].ladder}: {len(runs)} runs under the roofs of {labels[order]}", 0.15)
     figure.text(0.992, (0.12 + 0.16 * len(runs)) / height, f"{roofs_note(runs[order])}; thin: roofs of the other runs",
                 fontsize=7, color=theme.muted, ha="right")
     own_legend(figure, theme, runs, labels)
@@ -640,14 +638,9 @@ def ceilings(run, theme):
                       ha="right" if speed > 0.5 * top else "left", textcoords="offset points",
                       xytext=(-7 if speed > 0.5 * top else 7, 1))
     axes.set_xlim(0, 1.08 * top)
-    axes.set_yticks(range(len(found)), [label(level) for level, _, _ in found], color=theme.text)
-    axes.set_ylim(len(found) - 0.45, -0.65)
-    axes.grid(axis="y", visible=False)
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
+    named_rows(axes, range(len(found)), [label(level) for level, _, _ in found], (len(found) - 0.45, -0.65), theme)
     axes.set_xlabel(f"{run.unit} that the counted bytes allow: ceilings, not speeds", fontsize=9)
-    figure.suptitle(f"{run.heading} · {run.ladder}: ceilings on {run.model}", x=0.012, y=1 - 0.08 / height, ha="left",
-                    va="top", fontsize=12, fontweight="bold")
+    title(figure, f"{run.heading} · {run.ladder}: ceilings on {run.model}")
     missing = memories.not_measured(run, roofs)
     notes = [f"Counted by the SIMT backend, which has no times · {size_text(run.size)} {run.json['problem']['dtype']}"
              f" · {run.json['date'][:10]}",
@@ -776,8 +769,7 @@ def attention_sweep(lines, newer, device, theme):
         axes.set_ylabel("TFLOP/s")
     for axes in grid[-1]:
         axes.set_xlabel("sequence length")
-    figure.suptitle("Chapter 10 · attention over the length of the sequence", x=0.012, y=1 - 0.1 / height, ha="left", va="top",
-                    fontsize=12, fontweight="bold")
+    title(figure, "Chapter 10 · attention over the length of the sequence", 0.1)
     figure.legend(handles.values(), handles.keys(), loc="lower center", bbox_to_anchor=(0.53, 0.48 / height),
                   ncol=per_row, fontsize=9, handlelength=3.2)
     tokens = {p.size[0] * p.size[3] for p in lines.points}

@@ -287,8 +287,7 @@ def figure_of(kernels, document, theme):
     bars.set_yticks([])
     bars.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 % of the roof"], fontsize=8)
     bars.grid(axis="y", visible=False)
-    figure.suptitle(f"{document['program']} under the roofs of its GPU", x=0.012, y=1 - 0.13 / height, ha="left",
-                    fontsize=12, fontweight="bold")
+    figures.title(figure, f"{document['program']} under the roofs of its GPU", 0.13)
     notes = [document["device"], document["date"][:10], "measured by ncu, caches cold"]
     notes.append((f"roofs: {origin}" + ("" if measured else ", not measured")) if roofs else "no roofs known")
     if len(kernels) > len(shown):

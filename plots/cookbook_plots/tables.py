@@ -153,28 +153,24 @@ def roofs_table(runs):
     return "\n".join(lines)
 
 
-def comparison_table(cases, device):
-    """What ./run compare measured of a chapter on that device: a row per problem, a column per contestant."""
-    names = list(dict.fromkeys(row["name"] for case in cases for row in case["rows"]))
-    ours = {row["name"] for case in cases for row in case["rows"] if row["ours"]}
+def with_ratio(speed, ratio, digits):
+    return significant(speed) + (f" ({ratio['ratio']:.{digits}f}x)" if ratio else "")
+
+
+def contestants_table(cases, key, corner, label, is_ours, text_of, device):
+    """What was measured on that device: a row per problem, a column per contestant; whether any of it is stale. `key`: of
+    a case's measurements; text_of(case, measurement): a cell."""
+    names = dict.fromkeys(one["name"] for case in cases for one in case[key])
+    ours = {one["name"] for case in cases for one in case[key] if is_ours(one)}
     rows, any_stale = [], False
     for case in cases:
-        by_name = {row["name"]: row for row in case["rows"]}
-        cells = [" ".join(filter(None, [size_text(case["size"]), case["dtype"], case["variant"]]))]
-        for name in names:
-            row = by_name.get(name)
-            if not row:
-                cells.append("-")
-                continue
-            stale = name in ours and not book.identities().has_row(row, device, case)
+        cells = dict.fromkeys(names, "-")
+        for one in case[key]:
+            stale = one["name"] in ours and not book.identities().has_row(one, device, case)
             any_stale |= stale
-            ratio = row.get("vs_cookbook")
-            speed = row["tflops"] if case["flops"] else row["gbps"]
-            cells.append(significant(speed) + (f" ({ratio['ratio']:.2f}x)" if ratio else "")
-                         + (f" {STALE}" if stale else ""))
-        rows.append(cells)
-    header = [f"{' x '.join(cases[0]['dims'])}, {cases[0]['unit']}"]
-    header += [code(name) if name in ours else name for name in names]
+            cells[one["name"]] = text_of(case, one) + (f" {STALE}" if stale else "")
+        rows.append([label(case), *cells.values()])
+    header = [corner, *(code(name) if name in ours else name for name in names)]
     return table(header, rows, "l" + "r" * len(names)), any_stale
 
 
@@ -183,7 +179,11 @@ def comparison_text(info, comparison):
     cases = [case for case in comparison.get("comparisons", []) if case["chapter"] == info.number and case["rows"]]
     if not cases:
         return ""
-    text, any_stale = comparison_table(cases, comparison["device"])
+    text, any_stale = contestants_table(
+        cases, "rows", f"{' x '.join(cases[0]['dims'])}, {cases[0]['unit']}",
+        lambda case: " ".join(filter(None, [size_text(case["size"]), case["dtype"], case["variant"]])), lambda row: row["ours"],
+        lambda case, row: with_ratio(row["tflops"] if case["flops"] else row["gbps"], row.get("vs_cookbook"), 2),
+        comparison["device"])
     versions = [f"{name} {version}" for name, version in comparison["versions"].items() if version]
     absent = [name for name, version in comparison["versions"].items() if not version]
     below = (f"{comparison['device']['name']}, {comparison['date'][:10]}, {', '.join(versions)}; median of cold runs, "
@@ -200,25 +200,11 @@ def decode_table(document):
     cases = document.get("cases", [])
     if not cases:
         return ""
-    names = list(dict.fromkeys(row["name"] for case in cases for row in case["levels"]))
-    ours = [name for name in names if name not in comparison.ATTENTION_LIBRARIES]
-    rows, any_stale = [], False
-    for case in cases:
-        by_name = {row["name"]: row for row in case["levels"]}
-        cells = [f"{size_text(case['shape'])} {comparison.DTYPES[case['dtype']]}"]
-        for name in names:
-            row = by_name.get(name)
-            if not row:
-                cells.append("-")
-                continue
-            stale = name in ours and not book.identities().has_row(row, document["device"], case)
-            any_stale |= stale
-            ratio = row.get("vs_cudnn") if name != "cuDNN" else None
-            cells.append(significant(row["gbps"]) + (f" ({ratio['ratio']:.3f}x)" if ratio else "")
-                         + (f" {STALE}" if stale else ""))
-        rows.append(cells)
-    header = ["batch x heads_q x heads_kv x seq_q x seq_k x head_dim, GB/s of K and V"]
-    header += [code(name) if name in ours else name for name in names]
+    text, any_stale = contestants_table(
+        cases, "levels", "batch x heads_q x heads_kv x seq_q x seq_k x head_dim, GB/s of K and V",
+        lambda case: f"{size_text(case['shape'])} {comparison.DTYPES[case['dtype']]}",
+        lambda row: row["name"] not in comparison.ATTENTION_LIBRARIES,
+        lambda _, row: with_ratio(row["gbps"], row.get("vs_cudnn") if row["name"] != "cuDNN" else None, 3), document["device"])
     versions = document.get("versions") or {"torch": document.get("torch"), "cudnn": document.get("cudnn")}
     unknown = [name for name in ("date", "commit") if not document.get(name)]
     below = [document["device"]["name"], *filter(None, [(document.get("date") or "")[:10]]),
@@ -230,7 +216,7 @@ def decode_table(document):
     if any_stale:
         below += f" {STALE} measured before its code last changed, or its source was not recorded."
     title = "**decode, beside the libraries** · `python3 plots/compare_attention.py --decode`"
-    return f"{title}\n\n{table(header, rows, 'l' + 'r' * len(names))}\n\n{below}"
+    return f"{title}\n\n{text}\n\n{below}"
 
 
 def chapter_text(info, results, figures):

@@ -482,9 +482,7 @@ class Choosing(Book):
 
     def test_counted_and_measured_traffic(self):
         self.write(document(self.digest))
-        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [1000],
-                                               "bytes": {"dram": 12e6}}]}, "profile-1.json")
-        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
+        run = self.profiled(bytes={"dram": 12e6})
         self.assertAlmostEqual(traffic(run, run.levels[0])[0], 9000 * 32 / 64000)
         self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
 
@@ -587,46 +585,45 @@ class Choosing(Book):
         counted = run.levels[0].counted
         return counted and counted.values["global_load_sectors"]
 
-    def test_counters_of_an_old_source_are_not_used(self):
-        def counted(digest, loads, date="2026-01-02T03:04:05Z"):
-            content = document(digest)
-            content["runs"][0]["date"] = date
-            content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
-            return content
+    @staticmethod
+    def counted(digest, loads, date="2026-01-02T03:04:05Z"):
+        content = document(digest)
+        content["runs"][0]["date"] = date
+        content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
+        return content
+
+    def write_without_counters(self):
         timed = document(self.digest)
         for one in timed["runs"][0]["levels"]:
             del one["counters"]
         self.write(timed)
-        self.simt(counted("0" * 64, 1))
+
+    def test_counters_of_an_old_source_are_not_used(self):
+        self.write_without_counters()
+        self.simt(self.counted("0" * 64, 1))
         self.assertIsNone(self.loads_of_the_first_level())
         self.ends(0)
         text = self.ends(1, "--check")
         self.assertIn("simt/chapter-1.json: 2 levels were counted before their sources last changed", text)
-        self.simt(counted(self.digest, 2))
+        self.simt(self.counted(self.digest, 2))
         self.assertEqual(self.loads_of_the_first_level(), 2)
         self.ends(0)
         self.ends(0, "--check")
         # The run's own before them, unless only theirs are of today's source.
-        self.write(counted(self.digest, 3))
+        self.write(self.counted(self.digest, 3))
         self.assertEqual(self.loads_of_the_first_level(), 3)
-        self.write(counted("0" * 64, 3))
+        self.write(self.counted("0" * 64, 3))
         self.assertEqual(self.loads_of_the_first_level(), 2)
         (self.results / "simt/chapter-1.json").unlink()
         self.assertEqual(self.loads_of_the_first_level(), 3, "old, as is the time, and marked")
 
     def test_one_ladder_counted_again(self):
         """What `./run profile 1 --ladder copy` writes beside the file of the whole chapter."""
-        timed = document(self.digest)
-        for one in timed["runs"][0]["levels"]:
-            del one["counters"]
-        self.write(timed)
+        self.write_without_counters()
         for name, digest, date, loads in (("chapter-1.json", self.digest, "2026-01-02", 1),
                                           ("chapter-1-copy.json", self.digest, "2026-01-03", 2),
                                           ("chapter-1-other.json", "0" * 64, "2026-01-04", 3)):
-            content = document(digest)
-            content["runs"][0]["date"] = date
-            content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = loads
-            self.simt(content, name)
+            self.simt(self.counted(digest, loads, date), name)
         self.assertEqual(self.loads_of_the_first_level(), 2, "the newest of today's source")
 
     def test_counters_written_by_the_simt_backend(self):
@@ -637,9 +634,7 @@ class Choosing(Book):
         self.assertEqual(traffic(run, run.levels[0]), (None, ""))
         for level, values in zip(content["runs"][0]["levels"], counters):
             level["counters"] = values
-        content["runs"][0]["backend"] = "simt"
-        (self.results / "simt").mkdir()
-        (self.results / "simt/chapter-1.json").write_text(json.dumps(content))
+        self.simt(content)
         run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
         factor, origin = traffic(run, run.levels[0])
         self.assertAlmostEqual(factor, 9000 * 32 / 64000)

@@ -53,7 +53,7 @@ class CallPath(unittest.TestCase):
         self.assertEqual(problems(self.path, self.read), [])
 
     def test_main_calls_the_first_function(self):
-        self.assertIn(f"{self.path[0][0]}(", self.read("common/harness/main.cpp"))
+        self.assertIn(f"{self.path[0][0]}(", self.read("common/harness/run/main.cpp"))
 
     def test_each_function_is_called_by_one_before_it(self):
         # A lambda is called elsewhere than where it stands: `run(Stream{})` in check_level's is the

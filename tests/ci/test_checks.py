@@ -130,8 +130,8 @@ class Sources(unittest.TestCase):
         include = self.LICENCE + '#include "chapters/00_roofs/ladder.hpp"\n'
         self.assertEqual(self.check(include, "chapters/01_coalescing/main.cu"), [])
         self.assertEqual(self.check(include, "tests/roofs_test.cpp"), [])
-        self.assertEqual(self.check(include, "common/harness/roofs.cpp"),
-                         ["common/harness/roofs.cpp: depends on chapters/00_roofs/ladder.hpp"])
+        self.assertEqual(self.check(include, "common/harness/run/roofs.cpp"),
+                         ["common/harness/run/roofs.cpp: depends on chapters/00_roofs/ladder.hpp"])
         link = f"# {self.LICENCE}target_link_libraries(cookbook_runner PUBLIC chapter-0-levels)\n"
         self.assertEqual(self.check(link, "chapters/CMakeLists.txt"), [])
         self.assertEqual(self.check(link, "common/CMakeLists.txt"),
@@ -141,7 +141,7 @@ class Sources(unittest.TestCase):
         include = self.LICENCE + '#include "tools/grading/speed.hpp"\n'
         self.assertEqual(self.check(include, "tests/grading_test.cpp"), [])
         self.assertEqual(self.check(include, "tools/grading/worker.cpp"), [])
-        for name in ("common/harness/check.cpp", "chapters/11_autotuning/main.cu", "capstones/scan/problem.hpp"):
+        for name in ("common/harness/verdict/check.cpp", "chapters/11_autotuning/main.cu", "capstones/scan/problem.hpp"):
             self.assertEqual(self.check(include, name), [f"{name}: depends on tools/grading/speed.hpp"])
 
     def test_no_chapter_before_11_includes_the_tuner(self):

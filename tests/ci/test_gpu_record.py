@@ -253,7 +253,7 @@ class Recompile(Folder):
 
     def book(self):
         for chapter in ("a", "b", "c"):
-            self.add("common/harness/main.cpp", f"g++ -DCOOKBOOK_CHAPTER={chapter}")
+            self.add("common/harness/run/main.cpp", f"g++ -DCOOKBOOK_CHAPTER={chapter}")
             self.add(f"chapters/{chapter}/libraries.cu", "g++ -x c++")
             self.add(f"build/generated/chapter_{chapter}_levels.cu", f"{self.bin}/nvcc --generate-code=arch=compute_80,code=[sm_80]")
         self.add("tests/a_test.cpp", "g++ -Wall -MD -MT a.o -MF a.d")

@@ -121,8 +121,8 @@ class Tokens(Source):
         self.scale.write_text(SCALE.replace("3.0f", "4.0f"))
         self.assertNotEqual(self.hash(), self.before)
         self.scale.write_text(SCALE)
-        host = self.write("common/harness/level.hpp", "struct Level;\n")
-        self.edited("#include <cuda_fp16.h>", '#include "common/harness/level.hpp"')
+        host = self.write("common/harness/contract/level.hpp", "struct Level;\n")
+        self.edited("#include <cuda_fp16.h>", '#include "common/harness/contract/level.hpp"')
         self.assertEqual(self.hash(), self.before)
         self.assertIn(host.resolve(), sources(self.level, self.root))
 

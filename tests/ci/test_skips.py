@@ -34,6 +34,13 @@ class Skips(unittest.TestCase):
                 found = listed(f"launches/capstone_{folder.name}.txt")
                 self.assertEqual({name.split("/")[1] for name in found}, names)
 
+    def test_every_ladder_of_the_library_is_listed(self):
+        for folder in sorted(path.parent for path in (ROOT / "library").glob("*/ladder.hpp")):
+            with self.subTest(folder=folder.name):
+                found = listed(f"launches/capstone_{folder.name}.txt")
+                self.assertTrue(found)
+                self.assertEqual(listed(f"skips/capstone_{folder.name}.txt"), found)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,7 +5,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "common/harness/check.hpp"
+#include "common/harness/verdict/check.hpp"
 #include "library/transpose/transpose.cuh"
 #include "tests/parity/kernels.cuh"
 

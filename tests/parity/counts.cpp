@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "common/harness/process.hpp"
+#include "common/harness/run/process.hpp"
 
 namespace cookbook::parity {
 namespace {

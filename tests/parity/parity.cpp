@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/backend/backend.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/process.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/process.hpp"
 #include "tests/parity/cases.hpp"
 #if COOKBOOK_CUDA
 #include <cuda_profiler_api.h>

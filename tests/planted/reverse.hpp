@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/device/cuda.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::planted {
 

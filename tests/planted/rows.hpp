@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/device/cuda.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::planted::rows_copy {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "common/device/fp8.cuh"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::planted::small_types {
 

@@ -4,7 +4,7 @@
 // the solutions in the place of the exercises.
 #include "tests/solutions/exercises_only.hpp"
 // The above comes first.
-#include "common/harness/runner.hpp"
+#include "common/harness/run/runner.hpp"
 #define capstone capstone_convolution
 #include "capstones/convolution/ladder.hpp"
 #undef capstone

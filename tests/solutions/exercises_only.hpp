@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
-#include "common/harness/claim.hpp"
-#include "common/harness/tensor.hpp"
+#include "common/harness/contract/claim.hpp"
+#include "common/harness/contract/tensor.hpp"
 
 // level.hpp keeps its own two functions under other names; everything that it includes is above.
 #define make_level make_any_level
 #define rows any_rows
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 #undef make_level
 #undef rows
 

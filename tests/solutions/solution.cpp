@@ -7,7 +7,7 @@
 #include "tests/solutions/exercises_only.hpp"
 // The above comes first.
 #include COOKBOOK_LADDER
-#include "common/harness/runner.hpp"
+#include "common/harness/run/runner.hpp"
 #ifdef COOKBOOK_WRONG_FILE
 #include COOKBOOK_WRONG_FILE
 #endif

@@ -8,8 +8,8 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/device_bytes.hpp"
-#include "common/harness/inputs.hpp"
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
+#include "common/harness/verdict/inputs.hpp"
 
 namespace cookbook::grading {
 

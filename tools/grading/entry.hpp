@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::grading {
 

@@ -28,11 +28,11 @@
 #include "tools/grading/child.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/speed.hpp"
-#include "common/harness/acceptance.hpp"
-#include "common/harness/claims_check.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/plan.hpp"
-#include "common/harness/console.hpp"
+#include "common/harness/verdict/acceptance.hpp"
+#include "common/harness/verdict/claims_check.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/plan.hpp"
+#include "common/harness/report/console.hpp"
 
 namespace cookbook::grading {
 namespace {

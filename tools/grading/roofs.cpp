@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Prints the device and its measured roofs as JSON; with --probe only whether there is a GPU. CUDA
 // backend only: part of ./run grade.
-#include "common/harness/roofs.hpp"
+#include "common/harness/run/roofs.hpp"
 
 #include <cstdio>
 #include <exception>

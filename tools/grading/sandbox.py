@@ -95,23 +95,26 @@ def gpu_worker_command(kind, folder, limits, slot):
     return worker_command(kind, folder, limits, slot, devices, variables, mounts)
 
 
+def works(program, command_of):
+    """Whether `program`, in the place of the worker, ends with 0."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        (folder / "root").mkdir()
+        shutil.copy(program, folder / "worker")
+        try:
+            return subprocess.run(command_of(folder), capture_output=True, timeout=20).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+
+
 def first_that_works(program, command_of):
     """"bubblewrap", "namespaces" or "limits": the best in which `program` ends with 0."""
-    wanted = os.environ.get("COOKBOOK_SANDBOX")
-    if wanted:
+    if wanted := os.environ.get("COOKBOOK_SANDBOX"):
         return wanted
     for kind in ("bubblewrap", "namespaces"):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            folder.chmod(0o755)
-            (folder / "root").mkdir()
-            shutil.copy(program, folder / "worker")
-            try:
-                done = subprocess.run(command_of(kind, folder), capture_output=True, timeout=20)
-            except (OSError, subprocess.TimeoutExpired):
-                continue
-            if done.returncode == 0:
-                return kind
+        if works(program, functools.partial(command_of, kind)):
+            return kind
     return "limits"
 
 

@@ -12,8 +12,8 @@
 #include <stdexcept>
 
 #include "tools/grading/child.hpp"
-#include "common/harness/check.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/verdict/check.hpp"
+#include "common/harness/report/statistics.hpp"
 
 namespace cookbook::grading {
 namespace {

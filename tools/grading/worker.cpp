@@ -17,8 +17,8 @@
 #include "tools/grading/buffers.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/message.hpp"
-#include "common/harness/acceptance.hpp"
-#include "common/harness/isolate.hpp"
+#include "common/harness/verdict/acceptance.hpp"
+#include "common/harness/verdict/isolate.hpp"
 
 namespace cookbook::grading {
 namespace {

@@ -15,7 +15,7 @@
 #include <tuple>
 
 #include "chapters/11_autotuning/tuner/text_hash.hpp"
-#include "common/harness/tokens.hpp"
+#include "common/harness/contract/tokens.hpp"
 
 namespace cookbook::tune {
 

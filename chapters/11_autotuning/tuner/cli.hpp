@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "chapters/11_autotuning/tuner/tuner.hpp"
-#include "common/harness/result.hpp"
+#include "common/harness/report/result.hpp"
 
 namespace cookbook::tune {
 

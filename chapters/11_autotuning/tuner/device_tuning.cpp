@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "chapters/11_autotuning/tuner/tuner.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/process.hpp"
-#include "common/harness/statistics.hpp"
-#include "common/harness/tokens.hpp"
+#include "common/harness/contract/tokens.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/options.hpp"
+#include "common/harness/run/process.hpp"
 
 namespace cookbook::tune {
 namespace {

@@ -10,8 +10,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "common/harness/options.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/options.hpp"
 
 namespace cookbook::tune {
 namespace {

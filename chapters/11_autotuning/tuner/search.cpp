@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "common/harness/statistics.hpp"
+#include "common/harness/report/statistics.hpp"
 
 namespace cookbook::tune {
 namespace {

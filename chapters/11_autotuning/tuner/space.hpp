@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "common/harness/level.hpp"
+#include "common/harness/contract/level.hpp"
 
 namespace cookbook::tune {
 

@@ -12,8 +12,8 @@
 #include <sstream>
 
 #include "common/backend/whole_number.hpp"
-#include "common/harness/options.hpp"
-#include "common/harness/statistics.hpp"
+#include "common/harness/report/statistics.hpp"
+#include "common/harness/run/options.hpp"
 
 namespace cookbook::tune {
 namespace {

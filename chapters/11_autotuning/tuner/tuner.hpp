@@ -13,7 +13,7 @@
 #include "chapters/11_autotuning/tuner/recording.hpp"
 #include "chapters/11_autotuning/tuner/search.hpp"
 #include "common/bench/bench.hpp"
-#include "common/harness/check.hpp"
+#include "common/harness/verdict/check.hpp"
 
 namespace cookbook::tune {
 

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "common/harness/run/execute.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/harness/contract/tokens.hpp"
+#include "common/harness/report/console.hpp"
+#include "common/harness/report/rates.hpp"
+#include "common/harness/run/process.hpp"
+#include "common/harness/run/traced.hpp"
+#include "common/harness/verdict/check.hpp"
+
+namespace cookbook {
+namespace {
+
+#if COOKBOOK_TRACED
+constexpr const char* kBackend = "simt-traced";
+#elif COOKBOOK_CUDA
+constexpr const char* kBackend = "cuda";
+#else
+constexpr const char* kBackend = "simt";
+#endif
+
+LevelResult describe(const LevelEntry& level, const AnyProblem& trace_problem) {
+  LevelResult result;
+  result.name = level.name;
+  result.changed = level.changed;
+  result.expect = level.expect;
+  result.tokens = token_hash(level.source);
+  for (const Claim& claim : level.claims(trace_problem)) {
+    ClaimResult open;
+    open.claim = claim;
+    result.claims.push_back(open);
+  }
+  return result;
+}
+
+LadderResult begin(const Chapter& chapter, const LadderRun& run, const Options& options) {
+  const Ladder& ladder = *run.ladder;
+  const Size& size = run.size;
+  LadderResult result;
+  result.chapter = chapter.number;
+  result.capstone = chapter.capstone;
+  result.program = chapter.program();
+  result.heading = chapter.heading();
+  result.ladder = ladder.name;
+  result.title = ladder.title;
+  result.backend = kBackend;
+  result.commit = source_commit();
+  result.date = now_utc();
+  result.seed = options.seed;
+  result.size = size;
+  result.check_size = ladder.check_size;
+  result.trace_size = ladder.trace_size;
+  result.dims = ladder.dims;
+  result.dtype = ladder.dtype;
+  result.layout = ladder.layout;
+  result.roof = ladder.roof;
+  const auto problem = ladder.make_problem(size, {});
+  require_memory(*problem, size);
+  result.bytes = problem->bytes();
+  result.flops = problem->flops();
+  if (ladder.roof == Roof::own) {
+    const OwnOperations& own = ladder.operations;
+    result.operation = own.name;
+    const double most = own.per_second ? own.per_second(device_info()) : 0;
+    if (most > 0) result.own_gops = most * 1e-9;
+  }
+  return result;
+}
+
+#if !COOKBOOK_TRACED
+#if COOKBOOK_CUDA
+// After some errors of a kernel a process can no longer use the GPU.
+bool device_is_lost() {
+  try {
+    synchronize();
+    return false;
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+#else
+bool device_is_lost() { return false; }
+#endif
+
+// Starts the traced executable for this ladder and takes over what it found.
+void run_traced(const Chapter& chapter, const Ladder& ladder, const Options& options,
+                LadderResult& result) {
+  if (options.no_trace) return;
+  const std::string program = traced_program(chapter.program());
+  if (program.empty()) {
+    fmt::print(stderr,
+               "{}: mechanism claims are not checked: build the SIMT backend as well "
+               "(make {} BACKEND=simt)\n",
+               chapter.program(), chapter.program());
+    return;
+  }
+  Progress progress;
+  progress.show(
+      fmt::format("counting sectors, conflicts and races at {}", size_text(ladder.trace_size)));
+  Options request;
+  request.ladder = ladder.name;
+  request.seed = options.seed;
+  request.in_process = options.in_process;
+  request.time_limit = options.time_limit;
+  for (const LevelResult& level : result.levels) {
+    if (level.check.fault == Fault::hang)
+      continue;  // it would hang again, and take its time for it
+    request.levels.push_back(level.name);
+  }
+  if (request.levels.empty()) return;
+  try {
+    const nlohmann::json document = run_for_json(program, request);
+    progress.clear();
+    merge_traced(result, document.at("runs").at(0));
+  } catch (const std::exception& error) {  // times that were measured are kept
+    progress.clear();
+    result.trace_error = error.what();
+    fmt::print(stderr, "{}: mechanism claims are not checked: {}\n", chapter.program(),
+               error.what());
+  }
+}
+#endif
+
+}  // namespace
+
+#if COOKBOOK_TRACED
+LadderResult execute(const Chapter& chapter, const LadderRun& run, const Libraries&,
+                     const Options& options) {
+  const Ladder& ladder = *run.ladder;
+  LadderResult result = begin(chapter, run, options);
+  result.trace_size = run.size;
+  Instance instance(ladder, run.size, InputKind::normal, options.seed);
+  for (int index : run.levels) {
+    const LevelEntry& level = ladder.levels[index];
+    LevelResult row = describe(level, instance.problem());
+    const TracedRun traced = trace_level(level, instance, run.isolation);
+    row.check = traced.check;
+    row.counters = traced.counters;
+    row.claims = traced.claims;
+    row.findings = traced.findings;
+    if (options.explain) print_explained(ladder, row, size_text(run.size), traced.report);
+    result.levels.push_back(std::move(row));
+  }
+  return result;
+}
+#else
+LadderResult execute(const Chapter& chapter, const LadderRun& run,
+                     [[maybe_unused]] const Libraries& libraries, const Options& options) {
+  const Ladder& ladder = *run.ladder;
+  LadderResult result = begin(chapter, run, options);
+  const auto trace_problem = ladder.make_problem(ladder.trace_size, {});
+  std::string lost;  // the level that made the GPU unusable to this process
+  {                  // the buffers are freed before anything is timed
+    Progress progress;
+    Instance instance(ladder, run.checked_size, InputKind::normal, options.seed);
+    double first_error = -1;
+    for (int index : run.levels) {
+      const LevelEntry& level = ladder.levels[index];
+      LevelResult& row = result.levels.emplace_back(describe(level, *trace_problem));
+      if (!lost.empty()) {
+        row.check = {Fault::not_run, "level " + lost + " made the GPU unusable to this process"};
+        continue;
+      }
+      progress.show(fmt::format("checking {} at {} ({}/{})", level.name,
+                                size_text(run.checked_size), result.levels.size(),
+                                run.levels.size()));
+      const CheckResult check = check_level(level, instance, instance.drawn(2), run.isolation);
+      row.check = check;
+      if (check.status == CheckResult::Status::mismatch && device_is_lost()) {
+        row.check.set(Fault::crash, check.reason);
+        lost = level.name;
+      }
+      if (check.fault != Fault::none) continue;
+      if (index == 0) first_error = check.max_error;
+      if (ladder.gate_on_first_level && first_error >= 0 && check.max_error > 2 * first_error) {
+        row.check.set(Fault::imprecise,
+                      fmt::format("error {:.3g} is more than twice the first level's {:.3g}",
+                                  check.max_error, first_error));
+      }
+    }
+  }
+  result.device_lost = !lost.empty();
+#if COOKBOOK_CUDA
+  if (run.timed && !result.device_lost) time_levels(run, libraries, options, result);
+#endif
+  run_traced(chapter, ladder, options, result);
+  // Speed claims hold at the ladder's own size; at any other size they are not checked.
+  if (run.size == ladder.gpu_size) {
+    for (LevelResult& row : result.levels) {
+      for (ClaimResult& claim : row.claims) check_speed_claim(claim, row);
+    }
+  }
+  return result;
+}
+#endif
+
+}  // namespace cookbook

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+#include "common/harness/run/options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "common/backend/whole_number.hpp"
+#include "common/harness/run/arguments.hpp"
+#include "common/harness/run/process.hpp"
+#if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/settings.hpp"
+#endif
+
+namespace cookbook {
+namespace {
+
+// What is wrong with `text` as the number of an exercise; "" if nothing is.
+std::string why_no_exercise(const Chapter& chapter, const std::string& text) {
+  const auto count = static_cast<std::int64_t>(chapter.exercises.size());
+  if (count == 0) return "this chapter has no graded exercise";
+  const auto number = whole_number<std::int64_t>(text);
+  if (number && *number >= 1 && *number <= count) return "";
+  return fmt::format("takes {}; got '{}'",
+                     count == 1   ? "1"
+                     : count == 2 ? "1 or 2"
+                                  : fmt::format("1 to {}", count),
+                     text);
+}
+
+// How one program of a chapter asks another: this, and options as JSON.
+constexpr const char* kRequest = "--request";
+
+/// Calls `with(name, field)` for every option.
+template <class Of, class With>
+void for_each_field(Of& options, const With& with) {
+  with("list", options.list);
+  with("check", options.check);
+  with("explain", options.explain);
+  with("no_trace", options.no_trace);
+  with("all", options.all);
+  with("levels", options.levels);
+  with("sizes", options.sizes);
+  with("ladder", options.ladder);
+  with("json", options.json);
+  with("launches", options.launches);
+  with("profile", options.profile);
+  with("energy", options.energy);
+  with("timeline", options.timeline);
+  with("exercise", options.exercise);
+  with("describe", options.describe);
+  with("seed", options.seed);
+  with("seconds", options.seconds);
+  with("in_process", options.in_process);
+  with("time_limit", options.time_limit);
+  with("benchmark_arguments", options.benchmark_arguments);
+}
+
+template <class T>
+void write_field(nlohmann::json& json, const T& value) {
+  json = value;
+}
+template <class T>
+void write_field(nlohmann::json& json, const std::optional<T>& value) {
+  json = value ? nlohmann::json(*value) : nlohmann::json();
+}
+template <class T>
+void read_field(const nlohmann::json& json, T& value) {
+  json.get_to(value);
+}
+template <class T>
+void read_field(const nlohmann::json& json, std::optional<T>& value) {
+  value = json.is_null() ? std::nullopt : std::optional<T>(json.get<T>());
+}
+
+}  // namespace
+
+std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, Options& options) {
+  CLI::App app{fmt::format("{}: {}. Checks every level, benchmarks it on a GPU, checks its "
+                           "claims and prints the ladder.",
+                           chapter.heading(), chapter.title),
+               chapter.program()};
+  app.add_flag("--list", options.list, "list the levels with what each changes");
+  app.add_option("--level", options.levels, "only this level, by number or name (repeatable)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--size", options.sizes, "problem size, such as 4096 or 4096x1024 (repeatable)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--ladder", options.ladder, "only this ladder of the chapter");
+  app.add_flag("--all", options.all,
+               "a table for every ladder; by default the first has one, the others have a line");
+  app.add_flag("--check", options.check, "correctness and claims only, no timing");
+  app.add_flag("--explain", options.explain,
+               "per source line: requests, sectors, wavefronts, races (SIMT backend)");
+  app.add_flag("--no-trace", options.no_trace, "do not start the traced executable");
+  CLI::Option* exercise =
+      app.add_option("--exercise", options.exercise, "grade exercise K of this chapter")
+          ->check([&chapter](const std::string& text) { return why_no_exercise(chapter, text); });
+  app.add_flag("--describe", options.describe,
+               "print an exercise's file and sizes as JSON and run nothing (for ./run assignment)")
+      ->needs(exercise);
+  // These options choose levels and what is done with them. They must not be ignored silently.
+  for (const char* other :
+       {"--list", "--level", "--ladder", "--all", "--check", "--explain", "--no-trace"}) {
+    exercise->excludes(app.get_option(other));
+  }
+  CLI::Option* profile =
+      app.add_flag("--profile", options.profile,
+                   "run every level of one ladder once, unchecked: for a profiler (./run profile)");
+  app.add_flag(
+         "--energy", options.energy,
+         "with --profile: run each level for half a second instead, and measure joules (NVML)")
+      ->needs(profile);
+  app.add_option("--json", options.json, "write machine-readable results to this file");
+  CLI::Option* launches =
+      app.add_option("--launches", options.launches,
+                     "write what every level launches at its full size to this file, and run "
+                     "nothing (SIMT backend)");
+  CLI::Option* timeline = app.add_option(
+      "--timeline", options.timeline,
+      "record what each warp of one level does, and write a trace for Perfetto to this file");
+  for (const char* other :
+       {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--json"}) {
+    timeline->excludes(app.get_option(other));
+  }
+  for (const char* other :
+       {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--timeline"}) {
+    profile->excludes(app.get_option(other));
+  }
+  for (const char* other : {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise",
+                            "--json", "--profile", "--timeline"}) {
+    launches->excludes(app.get_option(other));
+  }
+  // By default CLI11 wraps -1, and reads 010 as 8.
+  const auto whole = [](const char* name, auto& value, std::uint64_t most, const char* takes) {
+    return [=, &value](const std::string& text) {
+      const auto number = whole_number<std::uint64_t>(text);
+      if (!number || *number > most) {
+        throw CLI::ValidationError(name,
+                                   fmt::format("takes a whole number {}; got '{}'", takes, text));
+      }
+      value = *number;
+    };
+  };
+  app.add_option_function<std::string>(
+         "--seed", whole("--seed", options.seed, UINT64_MAX, "from 0 to 2^64 - 1"),
+         "seed of the inputs (printed, default 1)")
+      ->type_name("UINT");
+  app.add_option_function<double>(
+         "--seconds",
+         [&options](double seconds) {
+           if (!(seconds > 0 && seconds <= 1000)) {
+             throw CLI::ValidationError("--seconds", "takes more than 0, and up to 1000");
+           }
+           options.seconds = seconds;
+         },
+         "time every size for so long, cold only: for many sizes (default 2.5, and warm as well)")
+      ->excludes(exercise)
+      ->excludes(profile)
+      ->excludes(timeline);
+  app.add_flag("--in-process", options.in_process,
+               "SIMT: run kernels in this process, for a debugger; a crash ends the run, and there "
+               "is no time limit");
+  app.add_option_function<std::string>(
+         "--time-limit",
+         whole("--time-limit", options.time_limit, 1000000, "of seconds up to 1000000"),
+         "SIMT: a kernel hangs when none of its threads finishes for so long; 0: no limit "
+         "(default 60, and more at large sizes)")
+      ->type_name("SECONDS");
+  app.footer("Google Benchmark's --benchmark_* options are passed through on the CUDA backend.");
+  std::vector<std::string> arguments;
+  for (int i = argc - 1; i >= 1; --i) {  // CLI11 takes them in reverse
+    const std::string argument = argv[i];
+    if (argument.rfind("--benchmark_", 0) == 0) {
+      options.benchmark_arguments.insert(options.benchmark_arguments.begin(), argument);
+    } else {
+      arguments.push_back(argument);
+    }
+  }
+  try {
+    if (argc == 3 && argv[1] == std::string(kRequest)) {
+      options = nlohmann::json::parse(argv[2]);
+    } else {
+      app.parse(arguments);
+    }
+  } catch (const nlohmann::json::exception& error) {
+    fmt::print(stderr, "{}: {}: {}\n", chapter.program(), kRequest, error.what());
+    return 2;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    fmt::print(stderr, "{}: {} (see --help)\n", chapter.program(), error.what());
+    return 2;
+  }
+#if COOKBOOK_SIMT
+  try {
+    simt::check_environment();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", chapter.program(), error.what());
+    return 2;
+  }
+#endif
+  return std::nullopt;
+}
+
+void to_json(nlohmann::json& json, const Options& options) {
+  for_each_field(options,
+                 [&json](const char* name, const auto& value) { write_field(json[name], value); });
+}
+
+void from_json(const nlohmann::json& json, Options& options) {
+  for_each_field(options,
+                 [&json](const char* name, auto& value) { read_field(json.at(name), value); });
+}
+
+int run_request(const std::string& program, const Options& options) {
+  return run_program({program, kRequest, nlohmann::json(options).dump()});
+}
+
+nlohmann::ordered_json run_for_json(const std::string& program, Options options) {
+  options.json = std::filesystem::temp_directory_path() / "cookbook-request-XXXXXX";
+  const int file = mkstemp(options.json.data());
+  if (file < 0) throw std::runtime_error("cannot create a temporary file in " + options.json);
+  close(file);
+  const int status = run_request(program, options);
+  std::stringstream text;
+  text << std::ifstream(options.json).rdbuf();
+  std::filesystem::remove(options.json);
+  if ((status != 0 && status != 1 && status != 3) || text.str().empty()) {
+    throw std::runtime_error(fmt::format("{} ended with status {}{}", program, status,
+                                         text.str().empty() ? " and wrote no result" : ""));
+  }
+  return nlohmann::ordered_json::parse(text.str());
+}
+
+std::vector<const Ladder*> select_ladders(const Chapter& chapter, const Options& options) {
+  std::vector<const Ladder*> selected;
+  std::vector<std::string> names;
+  for (const Ladder& ladder : chapter.ladders) {
+    names.push_back(ladder.name);
+    if (options.ladder.empty() || options.ladder == ladder.name) selected.push_back(&ladder);
+  }
+  if (selected.empty()) {
+    throw UsageError(fmt::format("no ladder '{}'; this chapter has: {}", options.ladder,
+                                 fmt::join(names, ", ")));
+  }
+  return selected;
+}
+
+std::vector<int> select_levels(const Ladder& ladder, const Options& options) {
+  std::vector<int> selected;
+  const int count = static_cast<int>(ladder.levels.size());
+  if (options.levels.empty()) {
+    for (int i = 0; i < count; ++i) selected.push_back(i);
+    return selected;
+  }
+  for (const std::string& wanted : options.levels) {
+    int found = -1;
+    if (const auto number = whole_number<std::int64_t>(wanted)) {
+      if (*number >= 0 && *number < count) found = static_cast<int>(*number);
+    } else if (const LevelEntry* level = ladder.find(wanted)) {
+      found = static_cast<int>(level - ladder.levels.data());
+    }
+    if (found < 0) {
+      std::vector<std::string> names;
+      for (int i = 0; i < count; ++i) {
+        names.push_back(fmt::format("{} {}", i, ladder.levels[i].name));
+      }
+      throw UsageError(fmt::format("no level '{}' in ladder {}; it has: {}", wanted, ladder.name,
+                                   fmt::join(names, ", ")));
+    }
+    selected.push_back(found);
+  }
+  std::sort(selected.begin(), selected.end());
+  selected.erase(std::unique(selected.begin(), selected.end()), selected.end());
+  return selected;
+}
+
+Size parse_size(const Ladder& ladder, const std::string& text) {
+  const std::string accepted =
+      fmt::format("--size takes {} positive whole number{} ({}), such as {}; got '{}'",
+                  ladder.dims.size(), ladder.dims.size() == 1 ? "" : "s joined by x",
+                  fmt::join(ladder.dims, " x "), size_text(ladder.gpu_size), text);
+  Size size = joined_numbers(text, std::int64_t{1} << 40);
+  if (size.size() == 1) size.resize(ladder.dims.size(), size[0]);
+  if (size.size() != ladder.dims.size()) throw UsageError(accepted);
+  return size;
+}
+
+void require_memory(const AnyProblem& problem, const Size& size) {
+  double bytes = 0;  // not spec.bytes(): a mistyped size overflows its integers
+  for (const TensorSpec& spec : problem.tensors()) {
+    if (spec.rows > 0) {
+      bytes += (static_cast<double>(spec.rows - 1) * static_cast<double>(spec.pitch) +
+                static_cast<double>(spec.cols)) *
+               static_cast<double>(dtype_bytes(spec.dtype));
+    }
+  }
+  const double available = static_cast<double>(device_info().memory_bytes) * 0.9;
+  if (bytes > available) {
+    throw UsageError(fmt::format("size {} needs {:.1f} GiB of buffers; {:.1f} GiB can be used",
+                                 size_text(size), bytes / (1 << 30), available / (1 << 30)));
+  }
+}
+
+void require_writable(const std::string& file) {
+  if (file.empty()) return;
+  std::error_code error;
+  const bool was_there = exists(std::filesystem::symlink_status(file, error));
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  errno = 0;
+  const bool opens = std::ofstream(file, std::ios::app).is_open();
+  if (!opens) {
+    const std::string why = error ? error.message() : std::strerror(errno);
+    throw UsageError(fmt::format("cannot write {}: {}", file, why));
+  }
+  if (!was_there) std::filesystem::remove(file, error);
+}
+
+void write_file(const std::string& file, const std::string& text) {
+  std::ofstream out(file);
+  out << text << std::flush;
+  if (!out) throw std::runtime_error("could not write all of " + file);
+}
+
+}  // namespace cookbook

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Linked into traced executables only.
+#include "common/harness/run/traced.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/backend/simt/runtime/trace.hpp"
+#include "common/harness/verdict/claims_check.hpp"
+
+namespace cookbook {
+
+TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolation& isolation) {
+  using nlohmann::json;
+  TracedRun result;
+  for (const Claim& claim : level.claims(instance.problem())) {
+    result.claims.emplace_back().claim = claim;  // open
+  }
+  if (const Support support = level.supports(instance.problem(), device_info()); !support) {
+    result.check = {Fault::unsupported, support.reason};
+    return result;
+  }
+  if (!isolation.in_process) instance.compute_references();  // once, for every child
+  const auto work = [&]() -> json {
+    std::function<void(Stream)> run;
+    try {
+      run = level.prepare(instance.problem(), instance.pointers());
+    } catch (const std::invalid_argument& rule) {  // as in check_level
+      return {{"check", CheckResult(Fault::unsupported, rule.what())}};
+    }
+    CheckResult error;
+    instance.reset();
+    simt::start_trace();
+    try {
+      run(Stream{});
+      synchronize();
+    } catch (const std::exception& exception) {
+      error = {fault_of(exception), exception.what()};
+    }
+    const simt::Trace trace = simt::stop_trace();
+    const Instance::Comparison comparison = instance.compare();
+    CheckResult check(comparison.fault, comparison.message);
+    if (error.fault != Fault::none) check = error;
+    check.max_error = comparison.max_error;
+    check.error_bound = comparison.error_bound;
+    json claims = json::array();
+    for (const ClaimResult& open : result.claims) {
+      claims.push_back(json(to_json(check_on_trace(open.claim, trace))));
+    }
+    std::vector<FoundFault> findings;
+    for (const simt::Finding& finding : trace.findings) {
+      const std::string times = finding.count > 1 ? fmt::format(" ({} times)", finding.count) : "";
+      findings.push_back({fault_named(finding.kind), finding.message + times});
+    }
+    return {{"check", check},
+            {"claims", claims},
+            {"findings", findings},
+            {"counters", total_counters(trace)},
+            {"report", simt::explain(trace)}};
+  };
+  json found;
+  const Outcome outcome = run_isolated(isolation, work, found);
+  const bool done = outcome.fault == Fault::none;
+  result.check = check_of(outcome, done ? found.at("check") : json());
+  if (!done || !found.contains("claims")) return result;
+  enter_counts(found.at("claims"), result.claims);
+  found.at("counters").get_to(result.counters);
+  found.at("findings").get_to(result.findings);
+  found.at("report").get_to(result.report);
+  return result;
+}
+
+}  // namespace cookbook
