@@ -56,11 +56,6 @@ struct Attention : Level {
            [&](auto level) { plan.run = prepare_level<decltype(level), Problem, Buffers>(p, at); });
     return plan;
   }
-  static Claims claims(const Problem& p) {
-    Claims claims;
-    choose(p, device_info(), [&](auto level) { claims = mechanism(decltype(level)::claims(p)); });
-    return claims;
-  }
   static void run(const Plan& plan, Stream stream) { plan.run(stream); }
 };
 
