@@ -58,9 +58,7 @@ def problem_of(case):
         return "chapter-10", ladder, case["shape"]
     if case["ladder"] == "attention":
         return "chapter-10", "prefill_causal" if case["variant"] == "causal" else "prefill", case["size"]
-    if case["chapter"] == 9:
-        return "capstone-rows", case["ladder"], case["size"]
-    return f"chapter-{case['chapter']}", case["ladder"], case["size"]
+    return {8: "capstone-gemm", 9: "capstone-rows"}[case["chapter"]], case["ladder"], case["size"]
 
 
 class Identities:
