@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "chapters/10_flash_attention/capi.hpp"
 #include "common/backend/backend.hpp"
 #include "common/device/cuda.cuh"
+#include "library/attention/capi.hpp"
 #include "library/gemm/capi.hpp"
 #include "library/rows/capi.hpp"
 #include "library/transpose/capi.hpp"

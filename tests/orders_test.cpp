@@ -34,6 +34,7 @@
 #include "chapters/11_autotuning/tuner/recording.hpp"
 #include "common/harness/report/statistics.hpp"
 #include "common/harness/run/process.hpp"
+#include "library/attention/choose.hpp"
 #include "library/gemm/any_shape.cuh"
 #include "library/gemm/skinny.cuh"
 
@@ -1197,6 +1198,28 @@ TEST(LastWave, DividedWhereItPays) {
   EXPECT_EQ(longest(2111, 24), 0);  // 131 of 132 blocks busy
   EXPECT_EQ(longest(2048, 12), 0);  // the pieces cost as much as they save
   EXPECT_EQ(longest(0, 24), 0);
+}
+
+TEST(Attention, TheFirstKernelOfEachShape) {
+  const auto first = [](const Size& size, bool causal) {
+    return attention::ranked(attention_of(size, causal), 132)[0].candidate->kernel;
+  };
+  using attention::Kernel;
+  EXPECT_EQ(first({2, 16, 16, 8192, 8192, 128}, false), Kernel::max_of_bits);
+  EXPECT_EQ(first({2, 16, 16, 8192, 8192, 64}, true), Kernel::max_of_bits);
+  EXPECT_EQ(first({16, 16, 16, 1024, 1024, 128}, true), Kernel::max_of_bits);
+  EXPECT_EQ(first({1, 64, 8, 1, 8192, 128}, false), Kernel::eight_warps);
+  EXPECT_EQ(first({64, 64, 8, 4, 8192, 128}, true), Kernel::eight_warps);
+  EXPECT_EQ(first({1, 8, 8, 1, 512, 64}, false), Kernel::eight_warps);
+  // Where the two need wgmma and rows of 16 bytes: mma.sync before the FMA units.
+  for (const bool causal : {false, true}) {
+    const auto order = attention::ranked(attention_of({2, 16, 16, 8192, 8192, 128}, causal), 132);
+    const auto place = [&](Kernel kernel) {
+      return std::find_if(order.begin(), order.end(),
+                          [&](const auto& one) { return one.candidate->kernel == kernel; });
+    };
+    EXPECT_LT(place(Kernel::tensor_cores), place(Kernel::tiled));
+  }
 }
 
 // Key tiles up to the last key that a tile's last query sees.

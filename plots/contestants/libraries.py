@@ -15,7 +15,7 @@ from cookbook_plots import book
 ROOT = book.ROOT
 FOLDER = ROOT / "build/compare"
 FOLDERS = {"gemm": "library/gemm", "rows": "library/rows", "transpose": "library/transpose",
-           "attention": "chapters/10_flash_attention"}
+           "attention": "library/attention"}
 
 
 class GemmProblem(ctypes.Structure):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The C interface; plots/contestants/libraries.py has the command that builds the library.
-#include "chapters/10_flash_attention/capi.hpp"
+#include "library/attention/capi.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -32,6 +32,7 @@
 #include "chapters/10_flash_attention/level_9_lazy_rescale.cuh"
 #include "chapters/10_flash_attention/sidebar_multicast.cuh"
 #include "common/harness/contract/c_interface.hpp"
+#include "library/attention/attention.cuh"
 
 namespace {
 
@@ -58,9 +59,10 @@ std::vector<NamedLevel> named_levels() {
 
 const std::vector<NamedLevel>& all_levels() {
   static const auto levels =
-      named_levels<Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP, PingPong,
-                   Overlapped, Lazy, Persistent, Seam, FreeRunning, MaskOnce, LastWave, MaxOfBits,
-                   Multicast, BlockPerHead, Split, GqaPacked, OneLaunch, WideTile, EightWarps>();
+      named_levels<Attention, Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP,
+                   PingPong, Overlapped, Lazy, Persistent, Seam, FreeRunning, MaskOnce, LastWave,
+                   MaxOfBits, Multicast, BlockPerHead, Split, GqaPacked, OneLaunch, WideTile,
+                   EightWarps>();
   return levels;
 }
 
