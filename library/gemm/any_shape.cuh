@@ -67,9 +67,8 @@ struct AnyShape : LevelT<bf16> {
       .changed =
           "the kernel is chosen by shape; operands with odd pitches are copied to padded rows",
       .expect =
-          "the best level of chapter 8 at every size; 3.5x and more of cuBLAS where a pitch is "
-          "odd; "
-          "one row or column: reads at 0.85 of the roof; 2 to 64 take little longer than one",
+          "0.97 of cuBLAS or better at large sizes; 3.5x and more where a pitch is odd; one row or "
+          "column: reads at 0.85 of the roof; 2 to 64 take little longer than one",
       .cost = "28 candidates; workspace for odd pitches",
   };
 

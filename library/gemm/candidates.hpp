@@ -21,7 +21,7 @@ enum class Kernel {
   skinny,     ///< skinny.cuh: 2 to 32 rows or columns
   cluster_k,  ///< skinny.cuh: the blocks of a cluster divide K
   split_k,    ///< split_k.cuh: blocks divide K, sums go through L2
-  whole,      ///< whole_tiles.cuh: each tile by one block or cluster
+  whole,      ///< whole_tiles.cuh, ping-pong: stream_k_tiles.cuh: each tile by one block or cluster
   any_pitch,  ///< stream_k_tiles.cuh: the same, for rows of C that TMA cannot store
   stream_k,   ///< stream_k_tiles.cuh: the tiles of the last wave are cut along K
 };
