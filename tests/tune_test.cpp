@@ -1371,8 +1371,9 @@ TEST(Recordings, AreFilesThatAPersonCanRead) {
                   "schema \"kernel-cookbook recording 2\", not \"kernel-cookbook "
                   "recording 1\""},
         std::pair{"none.json", "cannot be opened"}}) {
-    EXPECT_EQ(error_of<std::runtime_error>([&] { read_recording(folder / file); }),
-              "recording " + (folder / file) + ": " + why);
+    const std::string path = folder / file;
+    EXPECT_EQ(error_of<std::runtime_error>([&] { read_recording(path); }),
+              "recording " + path + ": " + why);
   }
   write_recording(again, folder / "again.json");  // so nothing was lost
   EXPECT_EQ(contents(folder / "again.json"), text);

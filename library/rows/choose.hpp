@@ -188,8 +188,8 @@ inline double predicted_us(const RowCandidate& k, const RowCase& c, std::int64_t
   const double latency = cost.wave_us + (threads > 32 || bulk ? cost.barrier_us : 0) +
                          (blocks > 1 ? cost.cluster_us : 0) + (bulk ? cost.bulk_us : 0) +
                          (twice ? 2 * cost.wave_us * std::ceil(elements / 32) : 0);
-  const auto compute = [&](double rows_of_sm) {
-    return rows_of_sm * threads * elements * cost.slot_clocks / cost.clock_mhz;
+  const auto compute = [&, slots = threads](double rows_of_sm) {
+    return rows_of_sm * slots * elements * cost.slot_clocks / cost.clock_mhz;
   };
   const double last = std::fmod(n, at_once);
   double waves = latency + compute(n / c.sms);  // of persistent blocks, which never wait for a wave

@@ -39,13 +39,10 @@ void plan_in_shared(RowLaunch<Client>& plan, const RowCandidate& k) {
 template <class Client>
 StartRows<Client> pick_single(int lanes) {
   if constexpr (Client::kExponentials) {
-    const auto start = []<int kLanes>() {
-      return start_on_chip<OnChipConfig<Client, kLanes, Access::elements, 4, 2048>>;
-    };
-    return lanes == 2    ? start.template operator()<2>()
-           : lanes == 8  ? start.template operator()<8>()
-           : lanes == 16 ? start.template operator()<16>()
-                         : start.template operator()<32>();
+    return lanes == 2    ? start_on_chip<OnChipConfig<Client, 2, Access::elements, 4, 2048>>
+           : lanes == 8  ? start_on_chip<OnChipConfig<Client, 8, Access::elements, 4, 2048>>
+           : lanes == 16 ? start_on_chip<OnChipConfig<Client, 16, Access::elements, 4, 2048>>
+                         : start_on_chip<OnChipConfig<Client, 32, Access::elements, 4, 2048>>;
   }
   return nullptr;
 }

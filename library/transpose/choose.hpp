@@ -20,7 +20,7 @@ constexpr std::int64_t kNarrow = 16;
 struct Costs : library::Hopper {
   int sms = 132;
   double empty_us = 3.3;  ///< an empty kernel
-  double wave_us = 0.6;    ///< a load, a barrier and a store, for a wave of blocks
+  double wave_us = 0.6;   ///< a load, a barrier and a store, for a wave of blocks
   double slot_clocks =
       0.21;  ///< of an SM, per element of a tile, even if the matrix has none there
   double vector_slot_clocks = 0.09;     ///< the same with 16-byte accesses

@@ -58,7 +58,8 @@ def problem_of(case):
         return "chapter-10", ladder, case["shape"]
     if case["ladder"] == "attention":
         return "chapter-10", "prefill_causal" if case["variant"] == "causal" else "prefill", case["size"]
-    return {8: "capstone-gemm", 9: "capstone-rows"}[case["chapter"]], case["ladder"], case["size"]
+    program = {8: "capstone-gemm", 9: "capstone-rows"}.get(case["chapter"], f"chapter-{case['chapter']}")
+    return program, case["ladder"], case["size"]
 
 
 class Identities:
