@@ -7,9 +7,7 @@
 
 #include "common/device/arch.cuh"
 #include "common/device/cuda.cuh"
-#if defined(__CUDACC__) || !defined(COOKBOOK_CUDA)  // host code of a CUDA build has no wgmma
 #include "common/device/wgmma.cuh"
-#endif
 
 namespace cookbook {
 

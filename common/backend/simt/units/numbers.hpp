@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
+#if !defined(COOKBOOK_CUDA)  // host code of a CUDA build has CUDA's own types
 #include "common/backend/simt/language/fp8_types.hpp"
+#endif
 
 // Compiled twice, for processors with and without AVX2. Neither fuses the multiplication with the
 // addition, so both give the same bits.
@@ -20,6 +22,7 @@ namespace cookbook::simt {
 /// What a tensor-core operand's bits mean.
 enum class Format : uint8_t { bf16, f16, tf32, e4m3 };
 
+#if !defined(COOKBOOK_CUDA)
 /// FP8 with 4 exponent and 3 mantissa bits: no infinities, 0x7f is NaN.
 inline float e4m3_bits_to_float(uint8_t bits) {
   return fp8_bits_to_float<3, -6>(bits, 0x7f, false);
@@ -27,5 +30,6 @@ inline float e4m3_bits_to_float(uint8_t bits) {
 
 /// The tensor core ignores the 13 low bits of a tf32 operand.
 inline float tf32_value(uint32_t bits) { return bits_float(bits & 0xffffe000u); }
+#endif
 
 }  // namespace cookbook::simt
