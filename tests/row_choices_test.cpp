@@ -119,18 +119,22 @@ TEST(RowChoice, PredictionsByHand) {
                          [name](const RowCandidate& k) { return k.name == name; });
   };
   // 1,024 rows of 128 KB in clusters of two, two blocks per SM: more bytes in flight than the
-  // bandwidth needs, and 128 MiB are read and written, which takes longer than eight waves.
-  EXPECT_DOUBLE_EQ(predicted_us(named("signals"), c, 1024, 32768),
-                   3.3 + 2.0 * 1024 * 131072 / 4.2e6);
+  // bandwidth needs, and 128 MiB are read and written. Seven full waves of 132 rows and one of 100
+  // take less, and a fifth of that is not hidden.
+  const double memory = 2.0 * 1024 * 131072 / 4.2e6;
+  const double waves = 8 * 1.3 + (7 * 132 + 100) / 132.0 * 2 * 512 * 32 * 0.09 / 1900;
+  EXPECT_DOUBLE_EQ(predicted_us(named("signals"), c, 1024, 32768), 3.3 + memory + 0.2 * waves);
   // One such row: half of a block's 512 x 32 elements per SM, after a load, a barrier and a
   // cluster's.
+  const double one = 2.0 * 131072 / (4.2e6 * 131072 / 132 / 20480);
+  const double its_wave = 1.3 + 1024 * 32 * 0.09 / 1900 / 2;
   EXPECT_DOUBLE_EQ(predicted_us(named("signals"), c, 1, 32768),
-                   3.3 + std::max(2.0 * 131072 / (4.2e6 * 131072 / 132 / 20480),
-                                  1.3 + 1024 * 32 * 0.09 / 1900 / 2));
+                   3.3 + std::max(one, its_wave) + 0.2 * std::min(one, its_wave));
   // 256 threads with 4 x 4 of 16 elements each: a row in one block, 132 x 4 at once.
+  const double four = 4 * 16384 * 2.25 / (4.2e6 * 4 * 16384 / 132 / 20480);
+  const double their_wave = 0.9 + 0.6 + 256 * 16 * 0.09 / 1900;
   EXPECT_DOUBLE_EQ(predicted_us(named("any_length"), c, 4, 4096),
-                   3.3 + std::max(4 * 16384 * 2.25 / (4.2e6 * 4 * 16384 / 132 / 20480),
-                                  0.9 + 0.6 + 256 * 16 * 0.09 / 1900));
+                   3.3 + std::max(four, their_wave) + 0.2 * std::min(four, their_wave));
 }
 
 using transpose::kCandidates;
@@ -193,7 +197,7 @@ void expect_small_loss(const library::Recording& recording, std::size_t least,
 
 TEST(TransposeChoice, CostsLittleWhereAllCandidatesWereTimed) {
   const auto& recording = transpose::h200_recording();
-  expect_small_loss(recording, 500, [&](const library::Shape& shape) {
+  expect_small_loss(recording, 1200, [&](const library::Shape& shape) {
     return std::string(transpose::choose(shape, &recording).name);
   });
 }
@@ -210,14 +214,14 @@ std::string chosen_of(const library::Shape& shape) {
 
 TEST(RowChoice, CostsLittleWhereAllCandidatesWereTimed) {
   const auto& recording = h200_row_recording();
-  expect_small_loss(recording, 200, chosen_of);
+  expect_small_loss(recording, 1900, chosen_of);
 }
 
 // The shapes by which the choice is judged, none of which is recorded: the time of the kernel
 // before over that of the chosen one.
 struct Judged {
   double mean = 0, least = 1e9;  // geometric mean, and the worst shape
-  int shapes = 0, untimed = 0;   // no level launched the chosen kernel there
+  int shapes = 0;
 };
 
 template <class Choose>
@@ -238,7 +242,7 @@ Judged judge(const std::string& file, const std::string& kind, const library::Re
     }
     const auto us = entry.us.find(choose(entry.shape));
     if (us == entry.us.end()) {
-      ++judged.untimed;
+      ADD_FAILURE() << of << ": the chosen kernel was not timed";
       continue;
     }
     const double ratio = entry.us.at("before") / us->second;
@@ -247,8 +251,8 @@ Judged judge(const std::string& file, const std::string& kind, const library::Re
     ++judged.shapes;
   }
   judged.mean = std::exp(sum / std::max(judged.shapes, 1));
-  std::printf("%s %s: %d shapes, of the choice before %.4f, least %.3f; %d more were not timed\n",
-              file.c_str(), kind.c_str(), judged.shapes, judged.mean, judged.least, judged.untimed);
+  std::printf("%s %s: %d shapes, of the choice before %.4f, least %.3f\n", file.c_str(),
+              kind.c_str(), judged.shapes, judged.mean, judged.least);
   return judged;
 }
 
@@ -258,10 +262,9 @@ TEST(TransposeChoice, IsAsGoodAsTheChoiceBefore) {
                               [&](const library::Shape& shape) {
                                 return std::string(transpose::choose(shape, &recording).name);
                               });
-  EXPECT_EQ(judged.shapes + judged.untimed, 30);
-  EXPECT_LE(judged.untimed, 2);
-  EXPECT_GE(judged.mean, 0.999);
-  EXPECT_GE(judged.least, 0.99);
+  EXPECT_EQ(judged.shapes, 30);
+  EXPECT_GE(judged.mean, 1.0);
+  EXPECT_GE(judged.least, 0.98);
 }
 
 TEST(RowChoice, IsAsGoodAsTheChoiceBefore) {
@@ -270,25 +273,13 @@ TEST(RowChoice, IsAsGoodAsTheChoiceBefore) {
     int shapes;
     double mean, least;
   };
-  // bf16 and RMSNorm are not recorded: library/rows/notes.md says what that costs.
-  for (const Bar& bar : {Bar{"softmax", 19, 1.0, 0.98}, Bar{"softmax_bf16", 22, 0.98, 0.87},
-                         Bar{"rmsnorm", 13, 0.999, 0.99}, Bar{"rmsnorm_bf16", 12, 0.999, 0.99}}) {
+  for (const Bar& bar : {Bar{"softmax", 19, 1.0, 0.97}, Bar{"softmax_bf16", 22, 0.999, 0.90},
+                         Bar{"rmsnorm", 13, 1.0, 0.99}, Bar{"rmsnorm_bf16", 12, 1.0, 0.99}}) {
     const Judged judged =
         judge("library/rows/judged_nvidia_h200.txt", bar.kind, h200_row_recording(), chosen_of);
-    EXPECT_EQ(judged.shapes + judged.untimed, bar.shapes) << bar.kind;
-    EXPECT_LE(judged.untimed, 2) << bar.kind;
+    EXPECT_EQ(judged.shapes, bar.shapes) << bar.kind;
     EXPECT_GE(judged.mean, bar.mean) << bar.kind;
     EXPECT_GE(judged.least, bar.least) << bar.kind;
-  }
-}
-
-// At the shapes that have no times yet, exactly what was chosen before; none is judged or timed.
-TEST(RowChoice, IsTheChoiceBeforeWhereNothingWasTimed) {
-  const auto& entries = rows_chosen_before().entries();
-  EXPECT_GE(entries.size(), 1500U);
-  for (const auto& entry : entries) {
-    EXPECT_EQ(chosen_of(entry.shape), entry.us.begin()->first)
-        << entry.shape.extents[0] << "x" << entry.shape.extents[1] << " " << entry.shape.kind;
   }
 }
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "library/choose.hpp"
@@ -113,9 +112,11 @@ constexpr int blocks_per_row(const RowCandidate& k, const RowCase& c, std::int64
     case RowKernel::slices: {
       const int asked = k.blocks == 1 ? blocks : k.blocks;
       const bool enough = k.elements == 64 ? bytes > 16 * 32768
-                                           : asked == blocks || bytes >= asked * std::int64_t{8192};
-      const bool fits = asked >= blocks && asked > 1 && asked <= 16;
-      return (c.vectors || c.peeled) && bytes >= 4096 && fits && enough ? asked : 0;
+                                           : k.blocks == 1 || bytes >= asked * std::int64_t{8192};
+      // More blocks than the fewest: else it would be in_shared_32k.
+      const bool fits = k.elements == 32 && k.blocks > 1 ? asked > blocks : asked >= blocks;
+      if (!fits || asked < 2 || asked > 16) return 0;
+      return (c.vectors || c.peeled) && bytes >= 4096 && enough ? asked : 0;
     }
     case RowKernel::signals: {
       if (k.threads == 512) return cluster > 1 && cluster <= 16 ? static_cast<int>(cluster) : 0;
@@ -148,6 +149,7 @@ struct Costs : library::Hopper {
   double bulk_us = 1.4;            ///< a bulk copy into shared memory, and the row again from there
   double again = 0.25;             ///< of a row's bytes, if it is read again from L2
   double bytes_in_flight = 20480;  ///< per SM, which reach the bandwidth of device memory
+  double exposed = 0.2;            ///< of the shorter of memory and waves, not hidden by the other
 };
 
 /// Threads for a row, and the rows that are on the GPU at once.
@@ -171,8 +173,8 @@ inline Occupancy occupancy(const RowCandidate& k, const RowCase& c, double cols,
   return {threads, c.sms * std::floor(k.threads * k.blocks_per_sm / threads * blocks) / blocks};
 }
 
-/// Microseconds: what device memory or the waves of rows take, whichever is longer. Of kernels for
-/// which that is the same, the first in the list is chosen.
+/// Microseconds: what device memory or the waves of rows take, whichever is longer, and a part of
+/// the other. Of kernels for which that is the same, the first in the list is chosen.
 inline double predicted_us(const RowCandidate& k, const RowCase& c, std::int64_t rows,
                            std::int64_t cols) {
   const Costs cost;
@@ -202,7 +204,8 @@ inline double predicted_us(const RowCandidate& k, const RowCase& c, std::int64_t
   const double again = !twice ? 0 : in_flight > 30e6 ? 1 : cost.again;  // beyond what L2 holds
   const double rate =
       cost.hbm_bytes_per_us * std::min(1.0, in_flight / c.sms / cost.bytes_in_flight);
-  return cost.empty_us + std::max(n * row_bytes * (2 + again) / rate, waves);
+  const double memory = n * row_bytes * (2 + again) / rate;
+  return cost.empty_us + std::max(memory, waves) + cost.exposed * std::min(memory, waves);
 }
 
 /// Shapes of which measured times are comparable.
@@ -222,39 +225,10 @@ inline const library::Recording& h200_row_recording() {
   return recording;
 }
 
-/// What a cascade of measured bounds chose before this library, at shapes that have no times yet.
-inline const library::Recording& rows_chosen_before() {
-  static const library::Recording recording(
-#include "library/rows/recorded/chosen_before.inc"
-      , 2);
-  return recording;
-}
-
-/// The candidate for a shape to which such a shape is nearer than any that was timed; else null. Of
-/// those chosen nearby: the one with the least predicted time, which counts more with distance.
-inline const RowCandidate* chosen_before(const RowCase& c, const library::Shape& shape,
-                                         const library::Recording* recording) {
-  const auto near = rows_chosen_before().near(shape);
-  if (recording && recording->near(shape).front().first >= near.front().first) return nullptr;
-  const RowCandidate* chosen = nullptr;
-  double least = std::numeric_limits<double>::infinity();
-  for (const auto& [weight, entry] : near) {
-    for (const RowCandidate& k : kRowCandidates) {
-      if (entry->shape.kind != shape.kind || entry->us.begin()->first != k.name) continue;
-      const double us =
-          predicted_us(k, c, shape.extents[0], shape.extents[1]) / std::pow(weight, 0.2);
-      if (us < least) std::tie(least, chosen) = std::pair(us, &k);
-      if (chosen && weight == 1) return chosen;  // this very shape
-    }
-  }
-  return chosen;
-}
-
 /// The candidate for these rows. `recording`: of this GPU, or null.
 inline const RowCandidate& choose_rows(const RowCase& c, std::int64_t rows, std::int64_t cols,
                                        const library::Recording* recording) {
   const library::Shape shape{{rows, cols}, kind_of(c)};
-  if (const RowCandidate* before = chosen_before(c, shape, recording)) return *before;
   const auto predict = [&c](const RowCandidate& candidate, const library::Shape& of) {
     return predicted_us(candidate, c, of.extents[0], of.extents[1]);
   };
