@@ -102,18 +102,18 @@ struct Estimate {
 
 /// The candidates, fastest first. A candidate has a `name`. query: a Shape, or a struct derived
 /// from it that says more. predict(candidate, query), predict(candidate, shape of the recording):
-/// microseconds by arithmetic. recording: of this GPU, or null.
+/// microseconds by arithmetic. recording: of this GPU, or null. counts: the arithmetic counts as much
+/// as so many measurements of this very shape. An operator takes the number with which its recorded
+/// shapes, each left out of the recording, are chosen best.
 template <class Candidates, class Query, class Predict>
 auto ranked(const Candidates& candidates, const Query& query, const Predict& predict,
-            const Recording* recording) {
+            const Recording* recording, double counts) {
   using Candidate = std::decay_t<decltype(*std::begin(candidates))>;
-  // The arithmetic counts as much as two measurements of this very shape.
-  constexpr double kArithmetic = 2;
   const auto near = recording ? recording->near(query) : decltype(recording->near(query)){};
   std::vector<Estimate<Candidate>> all;
   for (const Candidate& candidate : candidates) {
     Estimate<Candidate> estimate{&candidate, predict(candidate, query), 0};
-    double sum = 0, weights = kArithmetic;
+    double sum = 0, weights = counts;
     for (const auto& [weight, entry] : near) {
       const auto us = entry->us.find(std::string(candidate.name));
       if (us == entry->us.end()) continue;

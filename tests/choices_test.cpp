@@ -23,7 +23,7 @@ double by_arithmetic(const Named& candidate, const Shape& shape) {
 }
 
 TEST(Choose, ByArithmeticAlone) {
-  const auto order = ranked(kNamed, Shape{{4, 8}, "NT"}, by_arithmetic, nullptr);
+  const auto order = ranked(kNamed, Shape{{4, 8}, "NT"}, by_arithmetic, nullptr, 2);
   ASSERT_EQ(order.size(), 3u);
   EXPECT_STREQ(order[0].candidate->name, "fast");
   EXPECT_EQ(order[0].us, 8.0);
@@ -44,7 +44,7 @@ TEST(Choose, DistanceOfShapes) {
 TEST(Choose, WhatWasMeasuredNearbyOverrules) {
   const Recording recording("# us\n4 16 NT slow 12 fast 64 other 1\n\n", 2);
   // Measured 12 where 48 were predicted, and 64 where 16 were: factors of four.
-  const auto order = ranked(kNamed, Shape{{4, 16}, "NT"}, by_arithmetic, &recording);
+  const auto order = ranked(kNamed, Shape{{4, 16}, "NT"}, by_arithmetic, &recording, 2);
   EXPECT_DOUBLE_EQ(order[0].us, 16 * 1.0 * std::pow(4, 1 / 3.0));  // one part in three
   EXPECT_DOUBLE_EQ(order[1].us, 16 * 3.0 / std::pow(4, 1 / 3.0));
   EXPECT_EQ(order[0].predicted_us, 16.0);
@@ -52,13 +52,13 @@ TEST(Choose, WhatWasMeasuredNearbyOverrules) {
       "4 16 NT slow 12 fast 64\n4 16 NT slow 12 fast 64\n"
       "4 16 NT slow 12 fast 64\n4 16 NT slow 12 fast 64\n",
       2);
-  EXPECT_STREQ(ranked(kNamed, Shape{{4, 16}, "NT"}, by_arithmetic, &often)[0].candidate->name,
+  EXPECT_STREQ(ranked(kNamed, Shape{{4, 16}, "NT"}, by_arithmetic, &often, 2)[0].candidate->name,
                "slow");
   // The farther, the less; far away and in another layout only arithmetic is left.
-  EXPECT_STREQ(ranked(kNamed, Shape{{4, 64}, "NT"}, by_arithmetic, &often)[0].candidate->name,
+  EXPECT_STREQ(ranked(kNamed, Shape{{4, 64}, "NT"}, by_arithmetic, &often, 2)[0].candidate->name,
                "fast");
   const double weight = std::exp(-1 / 0.4);
-  EXPECT_DOUBLE_EQ(ranked(kNamed, Shape{{4, 16}, "NN"}, by_arithmetic, &recording)[0].us,
+  EXPECT_DOUBLE_EQ(ranked(kNamed, Shape{{4, 16}, "NN"}, by_arithmetic, &recording, 2)[0].us,
                    16 * std::pow(4, weight / (2 + weight)));
 }
 

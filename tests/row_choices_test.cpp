@@ -264,7 +264,7 @@ TEST(TransposeChoice, IsAsGoodAsTheChoiceBefore) {
                               });
   EXPECT_EQ(judged.shapes, 30);
   EXPECT_GE(judged.mean, 1.0);
-  EXPECT_GE(judged.least, 0.98);
+  EXPECT_GE(judged.least, 0.99);
 }
 
 TEST(RowChoice, IsAsGoodAsTheChoiceBefore) {
@@ -273,7 +273,7 @@ TEST(RowChoice, IsAsGoodAsTheChoiceBefore) {
     int shapes;
     double mean, least;
   };
-  for (const Bar& bar : {Bar{"softmax", 19, 1.0, 0.97}, Bar{"softmax_bf16", 22, 0.999, 0.90},
+  for (const Bar& bar : {Bar{"softmax", 19, 1.0, 0.97}, Bar{"softmax_bf16", 22, 0.994, 0.89},
                          Bar{"rmsnorm", 13, 1.0, 0.99}, Bar{"rmsnorm_bf16", 12, 1.0, 0.99}}) {
     const Judged judged =
         judge("library/rows/judged_nvidia_h200.txt", bar.kind, h200_row_recording(), chosen_of);

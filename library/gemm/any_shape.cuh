@@ -49,7 +49,7 @@ inline auto ranked(const Problem& p, const Buffers& at, int sms,
     int sms;
   };
   return library::ranked(kCandidates, Query{{{p.m, p.n, p.k}, kind_of(p, at)}, p, at}, Time{sms},
-                         recording);
+                         recording, 2);
 }
 
 /// The fastest candidate of a GEMM, none of whose extents is zero.

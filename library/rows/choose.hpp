@@ -232,7 +232,7 @@ inline const RowCandidate& choose_rows(const RowCase& c, std::int64_t rows, std:
   const auto predict = [&c](const RowCandidate& candidate, const library::Shape& of) {
     return predicted_us(candidate, c, of.extents[0], of.extents[1]);
   };
-  return *library::ranked(kRowCandidates, shape, predict, recording).front().candidate;
+  return *library::ranked(kRowCandidates, shape, predict, recording, 0.4).front().candidate;
 }
 
 }  // namespace cookbook::softmax

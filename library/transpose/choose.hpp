@@ -117,7 +117,7 @@ inline const library::Recording& h200_recording() {
 
 /// The candidate for a matrix. `recording`: of this GPU, or null.
 inline const Candidate& choose(const library::Shape& shape, const library::Recording* recording) {
-  return *library::ranked(kCandidates, shape, predicted_us, recording).front().candidate;
+  return *library::ranked(kCandidates, shape, predicted_us, recording, 0.4).front().candidate;
 }
 
 }  // namespace cookbook::transpose
