@@ -8,7 +8,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/problems/gemm.hpp"
 
 namespace cookbook::gemm {
 

@@ -9,11 +9,14 @@
 #include <string>
 #include <type_traits>
 
-#include "chapters/05_tensor_cores/tile_io.cuh"
 #include "chapters/06_tma/operand.cuh"
 #include "common/device/cuda.cuh"
+#include "common/device/pair.cuh"
+#include "common/device/raster_order.cuh"
 #include "common/device/timeline.cuh"
+#include "common/device/vector.cuh"
 #include "common/device/warp.cuh"
+#include "common/problems/gemm.hpp"
 
 namespace cookbook::gemm {
 
