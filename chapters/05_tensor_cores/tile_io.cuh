@@ -19,7 +19,7 @@ namespace cookbook::gemm {
 
 /// Kernel arguments: C (m x n) = A (m x k) B (k x n), row-major.
 template <class T>
-struct Product {
+struct GemmArgs {
   const T* a;
   const T* b;
   T* c;
@@ -28,7 +28,7 @@ struct Product {
 };
 
 template <class T>
-Product<T> product_of(const ProblemT<T>& p, const BuffersT<T>& at) {
+GemmArgs<T> gemm_args(const ProblemT<T>& p, const BuffersT<T>& at) {
   return {at.a,  at.b,  at.c, static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k),
           p.lda, p.ldb, p.ldc};
 }
@@ -111,7 +111,7 @@ __device__ __forceinline__ void copy_chunk_async(T* smem, const T* source, int v
 
 /// C[row][col], C[row][col + 1] = low, high where they are inside C; col is even.
 template <bool kVector, class T>
-__device__ __forceinline__ void store_pair(const Product<T>& p, int row, int col, float low,
+__device__ __forceinline__ void store_pair(const GemmArgs<T>& p, int row, int col, float low,
                                            float high) {
   if (row >= p.m) return;
   T* destination = p.c + row * p.ldc + col;
@@ -126,7 +126,7 @@ __device__ __forceinline__ void store_pair(const Product<T>& p, int row, int col
 
 /// C[row][col .. col + 7] = chunk where that is inside C; col is a multiple of eight.
 template <bool kVector, class T>
-__device__ __forceinline__ void store_chunk(const Product<T>& p, int row, int col,
+__device__ __forceinline__ void store_chunk(const GemmArgs<T>& p, int row, int col,
                                             const Pack<T, 8>& chunk) {
   if (row >= p.m) return;
   T* destination = p.c + row * p.ldc + col;
