@@ -64,7 +64,8 @@ def banks(lines):
 
 def unused(root, used):
     """A sentence for every tag of a source that no page quotes, or that is malformed."""
-    for file in sorted([*(root / "chapters").glob("*/*.cuh"), *(root / "library").glob("*/*.[ch]*")]):
+    for file in sorted([*(root / "chapters").glob("*/*.cuh"), *(root / "library").glob("*/*.[ch]*"),
+                        *(root / "tests").glob("*_test.cpp")]):
         try:
             names = tagged(file.read_text())
         except ValueError as error:
