@@ -472,7 +472,7 @@ TEST(Plan, ALadderThatIsNotRunIsNamedWithItsReason) {
   both.ladders[1].dims = {"n"};
   Options options;
   options.sizes = {"8x128"};
-  const Plan plan = make_plan(both, options, Purpose::check);
+  const RunPlan plan = make_plan(both, options, Purpose::check);
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].size, (Size{8, 128}));
   ASSERT_EQ(plan.left_out.size(), 1u);
@@ -487,7 +487,7 @@ TEST(Plan, EveryRunKnowsTheRoofsThatAllLaddersNeed) {
   both.ladders[1].name = "flops";
   both.ladders[1].roof = Roof::fp32;
   Options options;
-  const Plan all = make_plan(both, options, Purpose::time);
+  const RunPlan all = make_plan(both, options, Purpose::time);
   ASSERT_EQ(all.runs.size(), 2u);
   for (const LadderRun& run : all.runs) EXPECT_EQ(run.roofs, needed_roofs({Roof::fp32}));
   options.ladder = both.ladders[0].name;  // of bytes

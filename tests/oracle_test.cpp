@@ -13,7 +13,7 @@
 #include "chapters/01_coalescing/problem.hpp"
 #include "chapters/02_tiling/problem.hpp"
 #include "chapters/03_bank_conflicts/problem.hpp"
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/problems/gemm.hpp"
 #include "chapters/09_online_softmax/problem.hpp"
 #include "chapters/10_flash_attention/sidebar_masks.hpp"
 #include "chapters/11_autotuning/attention_problem.hpp"

@@ -63,7 +63,7 @@ template <class O>
 NamedOrder of_chapter_7(const char* name) {
   return {name,
           [](int index, int m, int n) {
-            gemm::TileIndex tile{};
+            TileIndex tile{};
             return O::tile(index, m, n, tile) ? Tile(tile.m, tile.n) : Tile(-1, -1);
           },
           O::blocks};
@@ -71,7 +71,7 @@ NamedOrder of_chapter_7(const char* name) {
 NamedOrder of_work(const char* name, int group) {
   return {name,
           [group](int index, int m, int n) {
-            const gemm::TileIndex tile = gemm::Work{m, n, 1, group}.at(index);
+            const TileIndex tile = gemm::Work{m, n, 1, group}.at(index);
             return Tile(tile.m, tile.n);
           },
           all_tiles};
@@ -92,7 +92,7 @@ NamedOrder of_chapter_4(const char* name) {
 NamedOrder of_chapter_5(const char* name, int group) {
   return {name,
           [group](int index, int m, int n) {
-            const gemm::TileIndex tile = gemm::grouped_tile(index, m, n, group);
+            const TileIndex tile = grouped_tile(index, m, n, group);
             return Tile(tile.m, tile.n);
           },
           all_tiles};
@@ -199,7 +199,7 @@ TEST(Orders, AWaveNeedsFewerPanelsThanRowByRow) {
 
 TEST(Orders, TheLevelsUseTheOrderOfTheirName) {
   const auto tile = [](auto order, int block) {
-    gemm::TileIndex at{};
+    TileIndex at{};
     decltype(order)::tile(block, 64, 64, at);
     return Tile(at.m, at.n);
   };

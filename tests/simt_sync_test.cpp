@@ -725,35 +725,35 @@ TEST(Scopes, AnyScopeTellsThatReadsAreOver) {
 }
 
 template <bool kOfCluster>
-__global__ void hear(int* out) {
-  auto* heard = dynamic_shared<uint64_t>();
-  int* value = reinterpret_cast<int*>(heard + 1);
+__global__ void send(int* out) {
+  auto* full = dynamic_shared<uint64_t>();
+  int* value = reinterpret_cast<int*>(full + 1);
   if (threadIdx.x == 0) {
-    mbarrier_init(heard, 1);
+    mbarrier_init(full, 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(heard, 4);
+    mbarrier_arrive_expect_tx(full, 4);
   }
   cluster_sync();
-  if (threadIdx.x == 0) store_async_cluster(value, 7, heard, 1 - cluster_block_rank());  // [told]
+  if (threadIdx.x == 0) store_async_cluster(value, 7, full, 1 - cluster_block_rank());  // [sent]
   if (kOfCluster) {
-    mbarrier_wait_cluster(heard, 0);
+    mbarrier_wait_cluster(full, 0);
   } else {
-    mbarrier_wait(heard, 0);
+    mbarrier_wait(full, 0);
   }
-  out[blockIdx.x] = *value;  // [heard]
+  out[blockIdx.x] = *value;  // [arrived]
   cluster_sync();
 }
 
 template <bool kOfCluster, int kBlocksPerCluster = 2>
-void run_hear() {
+void run_send() {
   DeviceMemory out(8, "out");
-  launch(hear<kOfCluster>, {2, 1, 64, kBlocksPerCluster}, {}, out.as<int>());
+  launch(send<kOfCluster>, {2, 1, 64, kBlocksPerCluster}, {}, out.as<int>());
 }
 
 TEST(Scopes, OfStAsync) {
-  expect_clean(run_hear<true>);
-  expect_report(run_hear<false>, {"race: read after write", at("told"), at("heard")});
-  expect_report(run_hear<true, 1>, {"store_async_cluster: the launch has clusters of one block"});
+  expect_clean(run_send<true>);
+  expect_report(run_send<false>, {"race: read after write", at("sent"), at("arrived")});
+  expect_report(run_send<true, 1>, {"store_async_cluster: the launch has clusters of one block"});
 }
 
 /// Thread 0 copies; all threads read the copy. Its completion is known by the mbarrier alone.

@@ -30,14 +30,14 @@ struct Place {
 /// other always share an operand.
 template <int kRows, int kCols>
 constexpr Place place(Order order, int s) {
-  const auto turned = [](int i, int extent, bool back) { return back ? extent - 1 - i : i; };
+  const auto mirrored = [](int i, int extent, bool back) { return back ? extent - 1 - i : i; };
   switch (order) {
     case Order::rows: return {s / kCols, s % kCols};
-    case Order::snake: return {s / kCols, turned(s % kCols, kCols, s / kCols % 2)};
+    case Order::snake: return {s / kCols, mirrored(s % kCols, kCols, s / kCols % 2)};
     case Order::columns: return {s % kRows, s / kRows};
     case Order::row_pairs: {
       const int pair = s / (2 * kCols), col = s % (2 * kCols) / 2;
-      return {2 * pair + turned(s % 2, 2, col % 2), turned(col, kCols, pair % 2)};
+      return {2 * pair + mirrored(s % 2, 2, col % 2), mirrored(col, kCols, pair % 2)};
     }
   }
   return {};

@@ -8,7 +8,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/problems/gemm.hpp"
 
 namespace cookbook::gemm {
 
@@ -52,12 +52,12 @@ struct CublasGemm : LevelT<T> {
     const float one = 1, zero = 0;
     // cuBLAS is column-major: it sees every row-major matrix transposed. C^T = B^T A^T then needs B
     // first, and cuBLAS must transpose each operand that our problem stores transposed.
-    const auto turned = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     check_cublas(cublasSetStream(plan.handle.get(), stream.handle));
-    check_cublas(cublasGemmEx_64(plan.handle.get(), turned(p.b_transposed), turned(p.a_transposed),
-                                 p.n, p.m, p.k, &one, plan.buffers.b, kType, p.ldb, plan.buffers.a,
-                                 kType, p.lda, &zero, plan.buffers.c, kType, p.ldc,
-                                 CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    check_cublas(cublasGemmEx_64(plan.handle.get(), operation(p.b_transposed),
+                                 operation(p.a_transposed), p.n, p.m, p.k, &one, plan.buffers.b,
+                                 kType, p.ldb, plan.buffers.a, kType, p.lda, &zero, plan.buffers.c,
+                                 kType, p.ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   }
 };
 

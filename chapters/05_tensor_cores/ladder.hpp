@@ -2,7 +2,7 @@
 // Chapter 5: its ladders and their levels.
 #pragma once
 
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/problems/gemm.hpp"
 #include "generated/chapter_5_levels.hpp"
 
 namespace cookbook {

@@ -18,7 +18,7 @@ struct Config {
 };
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads) kernel(GemmArgs<typename C::Element> p) {
   using T = typename C::Element;
   const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
                                       ceil_div(p.n, C::kBlockN), C::kGroup);
@@ -67,7 +67,7 @@ struct SimtCores : NnLevel<T> {
     const auto& p = plan.problem;
     launch(simt_cores::kernel<C, false>,
            {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads)}, stream,
-           product_of(p, plan.buffers));
+           gemm_args(p, plan.buffers));
   }
 };
 

@@ -43,7 +43,7 @@ __device__ __forceinline__ void load_fragment(Fragment& fragment, T* staging, co
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads) kernel(GemmArgs<typename C::Element> p) {
   using T = typename C::Element;
   const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
                                       ceil_div(p.n, C::kBlockN), C::kGroup);
@@ -108,7 +108,7 @@ struct WmmaGlobal : NnLevel<T> {
                         reinterpret_cast<std::uintptr_t>(plan.buffers.b) % 32 == 0;
     launch(vector ? wmma_global::kernel<C, true> : wmma_global::kernel<C, false>,
            {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, product_of(p, plan.buffers));
+           stream, gemm_args(p, plan.buffers));
   }
 };
 

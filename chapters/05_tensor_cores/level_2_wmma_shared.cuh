@@ -49,7 +49,7 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::Element> p) {
   using T = typename C::Element;
   constexpr int kM = C::kWarpM / 16, kN = C::kWarpN / 16;  // 16x16 fragments per warp and k step
   T* a_tile = dynamic_shared<T>();                         // (kBlockM, kBlockK)
@@ -144,7 +144,7 @@ struct WmmaShared : NnLevel<T> {
     launch(
         vectors_fit(p, plan.buffers) ? wmma_shared::kernel<C, true> : wmma_shared::kernel<C, false>,
         {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-        stream, product_of(p, plan.buffers));
+        stream, gemm_args(p, plan.buffers));
   }
 };
 

@@ -77,7 +77,7 @@ __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads, C::kBlocks) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, C::kBlocks) kernel(GemmArgs<typename C::Element> p) {
   using T = typename C::Element;
   constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
@@ -165,7 +165,7 @@ struct Multistage : NnLevel<T> {
     launch(
         vectors_fit(p, plan.buffers) ? multistage::kernel<C, true> : multistage::kernel<C, false>,
         {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-        stream, product_of(p, plan.buffers));
+        stream, gemm_args(p, plan.buffers));
   }
 };
 

@@ -53,7 +53,7 @@ struct WideTiles : NnLevel<T> {
     launch(
         vectors_fit(p, plan.buffers) ? multistage::kernel<C, true> : multistage::kernel<C, false>,
         {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-        stream, product_of(p, plan.buffers));
+        stream, gemm_args(p, plan.buffers));
   }
 };
 

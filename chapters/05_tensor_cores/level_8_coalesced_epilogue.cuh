@@ -74,7 +74,7 @@ __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads, 1) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::Element> p) {
   using T = typename C::Element;
   constexpr int kSteps = C::kBlockK / 16;
   static_assert(kSteps % 2 == 0, "every tile begins with fragment set 0");
@@ -199,7 +199,7 @@ struct CoalescedEpilogue : NnLevel<T> {
     launch(vectors_fit(p, plan.buffers) ? coalesced_epilogue::kernel<C, true>
                                         : coalesced_epilogue::kernel<C, false>,
            {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, product_of(p, plan.buffers));
+           stream, gemm_args(p, plan.buffers));
   }
 };
 

@@ -49,7 +49,7 @@ Candidate candidate() {
             launch(hoisted_addresses::kernel<C, true>,
                    {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads),
                     C::kSmemBytes},
-                   stream, product_of(p, at));
+                   stream, gemm_args(p, at));
           }};
 }
 

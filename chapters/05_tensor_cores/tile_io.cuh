@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Shared by the levels of this chapter; not the subject of any of them: kernel arguments, the
-/// raster order, and reads and writes at the edge of a matrix.
+/// Shared by the levels of this chapter; not the subject of any of them: kernel arguments, and
+/// reads and writes at the edge of a matrix.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <type_traits>
 
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/problems/gemm.hpp"
 #include "common/device/cp_async.cuh"
 #include "common/device/cuda.cuh"
+#include "common/device/pair.cuh"
+#include "common/device/raster_order.cuh"
 #include "common/device/vector.cuh"
 
 namespace cookbook::gemm {
 
 /// Kernel arguments: C (m x n) = A (m x k) B (k x n), row-major.
 template <class T>
-struct Product {
+struct GemmArgs {
   const T* a;
   const T* b;
   T* c;
@@ -26,7 +28,7 @@ struct Product {
 };
 
 template <class T>
-Product<T> product_of(const ProblemT<T>& p, const BuffersT<T>& at) {
+GemmArgs<T> gemm_args(const ProblemT<T>& p, const BuffersT<T>& at) {
   return {at.a,  at.b,  at.c, static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k),
           p.lda, p.ldb, p.ldc};
 }
@@ -78,29 +80,6 @@ Claim pair_stores(const ProblemT<T>& p) {
   return global_stores("c").requests(static_cast<double>(p.m * p.n) / 2 / 32);
 }
 
-/// Here extents go up to 2^31 - 1, where the sum in cookbook::ceil_div would overflow.
-__host__ __device__ constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
-
-/// Blocks of kBlockM x kBlockN that cover an m x n matrix; none when it is empty.
-inline unsigned blocks_for(std::int64_t m, std::int64_t n, int block_m, int block_n) {
-  return static_cast<unsigned>(((m + block_m - 1) / block_m) * ((n + block_n - 1) / block_n));
-}
-
-struct TileIndex {
-  int m, n;
-};
-
-/// The tile that block `block` computes: down groups of `group` tile rows, then to the next column.
-/// Blocks that run at the same time share rows of A and columns of B in L2 (chapter 4).
-__host__ __device__ __forceinline__ TileIndex grouped_tile(int block, int tiles_m, int tiles_n,
-                                                           int group) {
-  const int per_group = group * tiles_n;
-  const int first = block / per_group * group;
-  const int height = group < tiles_m - first ? group : tiles_m - first;
-  const int within = block % per_group;
-  return {first + within % height, within / height};
-}
-
 /// Eight elements from `source` on, of which the first `valid` are inside the matrix (more than
 /// eight count as eight, negative as none); the others are zero-filled. kVector: valid is never 1
 /// to 7.
@@ -130,19 +109,9 @@ __device__ __forceinline__ void copy_chunk_async(T* smem, const T* source, int v
   }
 }
 
-/// Two accumulators rounded to T, the first in the lower half.
-template <class T>
-__device__ __forceinline__ std::uint32_t to_pair(float low, float high) {
-  if constexpr (std::is_same_v<T, bf16>) {
-    return detail::reinterpret_bits<std::uint32_t>(__floats2bfloat162_rn(low, high));
-  } else {
-    return detail::reinterpret_bits<std::uint32_t>(__floats2half2_rn(low, high));
-  }
-}
-
 /// C[row][col], C[row][col + 1] = low, high where they are inside C; col is even.
 template <bool kVector, class T>
-__device__ __forceinline__ void store_pair(const Product<T>& p, int row, int col, float low,
+__device__ __forceinline__ void store_pair(const GemmArgs<T>& p, int row, int col, float low,
                                            float high) {
   if (row >= p.m) return;
   T* destination = p.c + row * p.ldc + col;
@@ -157,7 +126,7 @@ __device__ __forceinline__ void store_pair(const Product<T>& p, int row, int col
 
 /// C[row][col .. col + 7] = chunk where that is inside C; col is a multiple of eight.
 template <bool kVector, class T>
-__device__ __forceinline__ void store_chunk(const Product<T>& p, int row, int col,
+__device__ __forceinline__ void store_chunk(const GemmArgs<T>& p, int row, int col,
                                             const Pack<T, 8>& chunk) {
   if (row >= p.m) return;
   T* destination = p.c + row * p.ldc + col;

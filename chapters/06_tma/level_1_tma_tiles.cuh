@@ -156,14 +156,14 @@ struct LevelOn : LevelT<bf16> {
     using T = Traits<C>;
     Plan plan{p, at};
     if (plan.is_empty()) return plan;
-    plan.plain = p.k == 0 || !is_16_byte_aligned(at.a) || !is_16_byte_aligned(at.b);
-    if (plan.plain) return plan;
+    plan.fallback = p.k == 0 || !is_16_byte_aligned(at.a) || !is_16_byte_aligned(at.b);
+    if (plan.fallback) return plan;
     plan.a = matrix_map(at.a, p.m, p.k, p.lda, C::kBlockM, T::A::kPanelCols, C::kSwizzle);
     plan.b = matrix_map(at.b, p.k, p.n, p.ldb, C::kBlockK, T::B::kPanelCols, C::kSwizzle);
     return plan;
   }
   static void run(const Plan& plan, Stream stream) {
-    if (launched_plain(plan, stream)) return;
+    if (launched_fallback(plan, stream)) return;
     const Problem& p = plan.problem;
     launch(kernel<C>,
            {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(Traits<C>::kThreads),

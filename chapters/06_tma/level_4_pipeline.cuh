@@ -3,7 +3,7 @@
 #pragma once
 
 #include "chapters/06_tma/level_2_wgmma.cuh"
-#include "chapters/06_tma/stage_cursor.cuh"
+#include "common/device/stage_cursor.cuh"
 
 namespace cookbook::gemm {
 

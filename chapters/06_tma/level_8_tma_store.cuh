@@ -151,15 +151,15 @@ struct LayoutLevel : LevelT<bf16> {
       using Tiles = Stage<ConfigOf<a.value, b.value>>;
       return plan_operands<typename Tiles::A, typename Tiles::B>(p, at);
     });
-    plan.plain = plan.plain || !is_16_byte_aligned(at.c);
-    if (!plan.plain && !plan.is_empty()) plan.c = output_map(p, at.c);
+    plan.fallback = plan.fallback || !is_16_byte_aligned(at.c);
+    if (!plan.fallback && !plan.is_empty()) plan.c = output_map(p, at.c);
     return plan;
   }
-  /// Calls launch_kernel(Config{}) with the Config of the plan's layout, unless plain_product does
+  /// Calls launch_kernel(Config{}) with the Config of the plan's layout, unless fallback_gemm does
   /// the work.
   template <class F>
   static void in_layout(const Plan& plan, Stream stream, F&& launch_kernel) {
-    if (launched_plain(plan, stream)) return;
+    if (launched_fallback(plan, stream)) return;
     with_majors(plan.problem, [&](auto a, auto b) { launch_kernel(ConfigOf<a.value, b.value>{}); });
   }
 };

@@ -42,8 +42,8 @@ inline TensorMap matrix_map(const bf16* base, std::int64_t rows, std::int64_t co
 }
 
 /// A tile of kMn x kK elements (mn: rows of A or columns of B).
-/// kParts: the number of pieces of one tile that the blocks of a cluster load separately.
-template <Major kMajor, Swizzle kSwizzle, int kMn, int kK, int kParts = 1>
+/// kSlices: the number of slices of one tile that the blocks of a cluster load separately.
+template <Major kMajor, Swizzle kSwizzle, int kMn, int kK, int kSlices = 1>
 struct OperandTile {
   static constexpr bool kAlongK = kMajor == Major::k;
   static constexpr int kSpanBytes = static_cast<int>(swizzle_span_bytes(kSwizzle));
@@ -52,9 +52,10 @@ struct OperandTile {
   static constexpr int kPanels = (kAlongK ? kK : kMn) / kPanelCols;
   static constexpr int kPanelBytes = kPanelRows * kSpanBytes;
   static constexpr int kBytes = kPanels * kPanelBytes;
-  static constexpr int kBoxRows = kPanelRows / kParts;
+  static constexpr int kBoxRows = kPanelRows / kSlices;
   static_assert((kAlongK ? kK : kMn) % kPanelCols == 0, "whole panels");
-  static_assert(kPanelRows % (8 * kParts) == 0 && kBoxRows <= 256, "a box: whole groups, 256 rows");
+  static_assert(kPanelRows % (8 * kSlices) == 0 && kBoxRows <= 256,
+                "a box: whole groups, 256 rows");
 
   /// Tensor map of the whole operand, stored as rows x cols with `pitch`.
   static TensorMap map(const bf16* base, std::int64_t rows, std::int64_t cols, std::int64_t pitch) {
@@ -64,7 +65,7 @@ struct OperandTile {
   /// Starts the loads of the tile at (mn, k); `bar` counts kBytes. Called by one thread.
   static __device__ __forceinline__ void load(unsigned char* tile, const TensorMap* map,
                                               uint64_t* bar, int mn, int k) {
-    static_assert(kParts == 1, "a tile in several parts needs load_part");
+    static_assert(kSlices == 1, "a tile in several slices needs load_slice");
     const int x = kAlongK ? k : mn, y = kAlongK ? mn : k;
 #pragma unroll
     for (int panel = 0; panel < kPanels; ++panel) {
@@ -72,16 +73,16 @@ struct OperandTile {
     }
   }
 
-  /// Loads piece `part` of the tile into every block of a cluster of kParts; each block's `bar`
-  /// counts kBytes / kParts. Called by one thread of each block, with its own rank as `part`.
-  static __device__ __forceinline__ void load_part(unsigned char* tile, const TensorMap* map,
-                                                   uint64_t* bar, int mn, int k, int part) {
-    const int x = kAlongK ? k : mn, y = (kAlongK ? mn : k) + part * kBoxRows;
-    unsigned char* piece = tile + part * kBoxRows * kSpanBytes;
+  /// Loads slice `slice` of the tile into every block of a cluster of kSlices; each block's `bar`
+  /// counts kBytes / kSlices. Called by one thread of each block, with its own rank as `slice`.
+  static __device__ __forceinline__ void load_slice(unsigned char* tile, const TensorMap* map,
+                                                    uint64_t* bar, int mn, int k, int slice) {
+    const int x = kAlongK ? k : mn, y = (kAlongK ? mn : k) + slice * kBoxRows;
+    unsigned char* begin = tile + slice * kBoxRows * kSpanBytes;
 #pragma unroll
     for (int panel = 0; panel < kPanels; ++panel) {
-      tma_load_2d_multicast(piece + panel * kPanelBytes, map, bar, x + panel * kPanelCols, y,
-                            static_cast<uint16_t>((1 << kParts) - 1));
+      tma_load_2d_multicast(begin + panel * kPanelBytes, map, bar, x + panel * kPanelCols, y,
+                            static_cast<uint16_t>((1 << kSlices) - 1));
     }
   }
 
@@ -106,7 +107,7 @@ struct OperandTile {
 /// One stage: the tiles of A and B for one k-block in shared memory.
 ///
 /// C: a level's Config. kMajorA, kMajorB, kSwizzle, kBlockM, kBlockN, kBlockK and kCluster (the
-/// number of blocks that each load a piece of B's tile) define the tiles.
+/// number of blocks that each load a slice of B's tile) define the tiles.
 template <class C>
 struct Stage {
   // Columns of B along the span are loaded in whole panels.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "chapters/05_tensor_cores/cublas_gemm.hpp"
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/problems/gemm.hpp"
 #include "common/bench/bench.hpp"
 
 namespace cookbook::gemm {

@@ -9,11 +9,14 @@
 #include <string>
 #include <type_traits>
 
-#include "chapters/05_tensor_cores/tile_io.cuh"
 #include "chapters/06_tma/operand.cuh"
 #include "common/device/cuda.cuh"
+#include "common/device/pair.cuh"
+#include "common/device/raster_order.cuh"
 #include "common/device/timeline.cuh"
+#include "common/device/vector.cuh"
 #include "common/device/warp.cuh"
+#include "common/problems/gemm.hpp"
 
 namespace cookbook::gemm {
 
@@ -77,7 +80,7 @@ inline Support supports_tma_store(const Problem& p, const DeviceInfo& device,
 /// (known only once the buffers are allocated). One thread per element of C.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
-    plain_product(const bf16* a, const bf16* b, std::int64_t a_row, std::int64_t a_col,
+    fallback_gemm(const bf16* a, const bf16* b, std::int64_t a_row, std::int64_t a_col,
                   std::int64_t b_row, std::int64_t b_col, Output out, Extents e) {
   const std::int64_t index = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   const int row = static_cast<int>(index / e.n), col = static_cast<int>(index % e.n);
@@ -90,7 +93,7 @@ __global__ void __launch_bounds__(C::kThreads)
   out.c[row * out.ldc + col] = __float2bfloat16_rn(sum);
 }
 
-struct PlainConfig {
+struct FallbackConfig {
   static constexpr int kThreads = 256;
 };
 
@@ -99,7 +102,7 @@ struct PlainConfig {
 struct TmaPlan {
   Problem problem;
   Buffers buffers;
-  bool plain = false;  // K = 0 or a misaligned base: plain_product computes C
+  bool fallback = false;  // K = 0 or a misaligned base: fallback_gemm computes C
   TensorMap a{}, b{}, c{};
 
   bool is_empty() const { return problem.m == 0 || problem.n == 0; }
@@ -114,8 +117,8 @@ template <class TileA, class TileB>
 TmaPlan plan_operands(const Problem& p, const Buffers& at) {
   TmaPlan plan{p, at};
   if (plan.is_empty()) return plan;
-  plan.plain = p.k == 0 || !is_16_byte_aligned(at.a) || !is_16_byte_aligned(at.b);
-  if (plan.plain) return plan;
+  plan.fallback = p.k == 0 || !is_16_byte_aligned(at.a) || !is_16_byte_aligned(at.b);
+  if (plan.fallback) return plan;
   plan.a = TileA::map(at.a, p.a_rows(), p.a_cols(), p.lda);
   plan.b = TileB::map(at.b, p.b_rows(), p.b_cols(), p.ldb);
   return plan;
@@ -129,15 +132,15 @@ double boxes_of_a(const Problem& p) {
          ceil_div(static_cast<int>(p.k), C::kBlockK) * Stage<C>::A::kPanels;
 }
 
-/// True if no work is left: C is empty, or plain_product was launched instead.
-inline bool launched_plain(const TmaPlan& plan, Stream stream) {
+/// True if no work is left: C is empty, or fallback_gemm was launched instead.
+inline bool launched_fallback(const TmaPlan& plan, Stream stream) {
   if (plan.is_empty()) return true;
-  if (!plan.plain) return false;
+  if (!plan.fallback) return false;
   const Problem& p = plan.problem;
-  const std::int64_t blocks = (p.m * p.n + PlainConfig::kThreads - 1) / PlainConfig::kThreads;
-  launch(plain_product<PlainConfig>,
-         {dim3(static_cast<unsigned>(blocks)), dim3(PlainConfig::kThreads)}, stream, plan.buffers.a,
-         plan.buffers.b, p.a_transposed ? std::int64_t{1} : p.lda,
+  const std::int64_t blocks = (p.m * p.n + FallbackConfig::kThreads - 1) / FallbackConfig::kThreads;
+  launch(fallback_gemm<FallbackConfig>,
+         {dim3(static_cast<unsigned>(blocks)), dim3(FallbackConfig::kThreads)}, stream,
+         plan.buffers.a, plan.buffers.b, p.a_transposed ? std::int64_t{1} : p.lda,
          p.a_transposed ? p.lda : std::int64_t{1}, p.b_transposed ? std::int64_t{1} : p.ldb,
          p.b_transposed ? p.ldb : std::int64_t{1}, Output{plan.buffers.c, p.ldc}, extents_of(p));
   return true;
@@ -216,7 +219,7 @@ struct WgmmaLevel : LevelT<bf16> {
   /// Launches `kernel` with one block per tile and `smem_bytes` of shared memory per block.
   static void launch_tiles(void (*kernel)(TensorMap, TensorMap, Output, Extents), int smem_bytes,
                            const Plan& plan, Stream stream) {
-    if (launched_plain(plan, stream)) return;
+    if (launched_fallback(plan, stream)) return;
     const Problem& p = plan.problem;
     launch(kernel,
            {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads),

@@ -8,9 +8,9 @@
 
 namespace cookbook::gemm {
 
-/// As chapter 6's load_k_block, for a block of a cluster: loads this block's tile of A, and part
+/// As chapter 6's load_k_block, for a block of a cluster: loads this block's tile of A, and slice
 /// `rank` of B into every block of the cluster. `full` counts all bytes of both operands, because
-/// the other blocks send their parts of B here.
+/// the other blocks send their slices of B here.
 template <class C>
 __device__ __forceinline__ void load_k_block(Stage<C>& stage, const TensorMap* map_a,
                                              const TensorMap* map_b, uint64_t* full, TileIndex tile,
@@ -18,7 +18,7 @@ __device__ __forceinline__ void load_k_block(Stage<C>& stage, const TensorMap* m
   // [quote multicast]
   mbarrier_arrive_expect_tx(full, sizeof(Stage<C>));
   Stage<C>::A::load(stage.a, map_a, full, tile.m * C::kBlockM, k_block * C::kBlockK);
-  Stage<C>::B::load_part(stage.b, map_b, full, tile.n * C::kBlockN, k_block * C::kBlockK, rank);
+  Stage<C>::B::load_slice(stage.b, map_b, full, tile.n * C::kBlockN, k_block * C::kBlockK, rank);
   // [end quote]
 }
 
@@ -34,7 +34,7 @@ __device__ __forceinline__ void load_next(Smem& smem, StageCursor<kStages>& writ
 }
 
 /// This warp has read a stage: arrives at the `empty` barrier of each block of the cluster, since
-/// each block sends a part of B to this one. empty: this block's barrier of the stage.
+/// each block sends a slice of B to this one. empty: this block's barrier of the stage.
 template <int kCluster>
 __device__ __forceinline__ void release_in_cluster(uint64_t* empty) {
   // [quote release]

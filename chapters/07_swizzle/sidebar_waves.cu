@@ -11,6 +11,7 @@
 
 #include "chapters/07_swizzle/tile_order.cuh"
 #include "common/harness/run/arguments.hpp"
+#include "common/problems/gemm.hpp"
 
 namespace cookbook::gemm {
 namespace {

@@ -4,7 +4,7 @@
 /// the same rows of A and columns of B: what one block has loaded, the others find in L2.
 #pragma once
 
-#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "common/device/raster_order.cuh"
 #include "common/device/cuda.cuh"
 
 namespace cookbook::gemm {

@@ -142,7 +142,7 @@ struct PersistentDynamic : LevelT<bf16> {
     return plan;
   }
   static void run(const Plan& plan, Stream stream) {
-    if (launched_plain(plan.tma, stream)) return;
+    if (launched_fallback(plan.tma, stream)) return;
     with_majors(plan.tma.problem, [&](auto a, auto b) {
       using C = persistent_dynamic::Config<a.value, b.value>;
       const Problem& p = plan.tma.problem;

@@ -116,7 +116,7 @@ struct StreamK : LevelT<bf16> {
   }
   static Plan prepare(const Problem& p, const Buffers& at) {
     Plan plan{Multicast::prepare(p, at)};
-    if (plan.tma.is_empty() || plan.tma.plain) return plan;
+    if (plan.tma.is_empty() || plan.tma.fallback) return plan;
     constexpr int kClusterM = Config::kBlockM * Config::kCluster;
     plan.work = work_of(p, kClusterM, Config::kBlockN, Config::kBlockK, 8);
     plan.clusters = std::max(1, device_info().sm_count / Config::kCluster);
@@ -129,7 +129,7 @@ struct StreamK : LevelT<bf16> {
     return plan;
   }
   static void run(const Plan& plan, Stream stream) {
-    if (launched_plain(plan.tma, stream)) return;
+    if (launched_fallback(plan.tma, stream)) return;
     with_majors(plan.tma.problem, [&](auto a, auto b) {
       using C = stream_k::Config<a.value, b.value>;
       launch(stream_k::kernel<C>,

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/problems/gemm.hpp"
 #include "common/harness/contract/level.hpp"
 
 namespace cookbook {

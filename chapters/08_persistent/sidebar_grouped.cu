@@ -18,7 +18,7 @@
 #endif
 
 namespace cookbook::gemm {
-namespace grouped_products {
+namespace grouped_gemm {
 
 using tma_store::Smem;
 using tma_store::store_tile;
@@ -163,12 +163,12 @@ int run(const std::vector<Size>& sizes) {
   return status;
 }
 
-}  // namespace grouped_products
+}  // namespace grouped_gemm
 }  // namespace cookbook::gemm
 
 int main(int argc, char** argv) {
   cookbook::take_no_arguments(argc, argv);
-  using cookbook::gemm::grouped_products::run;
+  using cookbook::gemm::grouped_gemm::run;
 #if COOKBOOK_CUDA
   // Eight experts with uneven numbers of tokens, 8,192 in total.
   return run({{2432, 4096, 2048},

@@ -3,7 +3,7 @@
 // consumers, and the host side. The README explains each at the first level that needs it.
 #pragma once
 
-#include "chapters/06_tma/stage_cursor.cuh"
+#include "common/device/stage_cursor.cuh"
 #include "chapters/10_flash_attention/problem.hpp"
 #include "chapters/10_flash_attention/softmax.cuh"
 #include "chapters/10_flash_attention/wgmma_tile.cuh"

@@ -85,7 +85,7 @@ struct Tuned : LevelT<bf16> {
         p, at, C::kShare ? work.tiles() % clusters : 0, C::kGroup);
   }
   static void run(const Plan& plan, Stream stream) {
-    if (!launched_plain(plan.tma, stream)) plan.start(plan, stream);
+    if (!launched_fallback(plan.tma, stream)) plan.start(plan, stream);
   }
 };
 

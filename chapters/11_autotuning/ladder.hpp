@@ -2,7 +2,7 @@
 // Chapter 11: four kernels, three levels each: untuned, the best fixed configuration, tuned.
 #pragma once
 
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/problems/gemm.hpp"
 #include "chapters/09_online_softmax/problem.hpp"
 #include "chapters/11_autotuning/attention_problem.hpp"
 #include "chapters/11_autotuning/rope_problem.hpp"

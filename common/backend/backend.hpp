@@ -77,11 +77,13 @@ class DeviceMemory {
   size_t bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
 
-  /// Copies between host memory and `offset` bytes into this buffer, after all launches so far.
-  /// Throws std::out_of_range if the range is not within the buffer.
+  /// Copies between host memory and `offset` bytes into this buffer, after all launches so far;
+  /// done on return, for launches on any stream. Throws std::out_of_range if the range is not
+  /// within the buffer.
   void copy_from_host(const void* source, size_t bytes, size_t offset = 0);
   void copy_to_host(void* destination, size_t bytes, size_t offset = 0) const;
-  /// Sets every byte.
+  /// Sets every byte, in the order of the default stream; done on return, for launches on any
+  /// stream.
   void fill(unsigned char byte);
   /// False if anything was written outside of [data(), data() + bytes()), within the bands.
   bool guards_intact() const;
@@ -120,8 +122,9 @@ struct DeviceInfo {
   int cc() const { return 10 * cc_major + cc_minor; }
 };
 
-/// Facts about the current device, read once. Throws std::runtime_error if there is no GPU.
-/// SIMT: COOKBOOK_SIMT_DEVICE names a GPU; the other COOKBOOK_SIMT_* variables override (simt.md).
+/// Facts about the current device, read once per device. Throws std::runtime_error if there is no
+/// GPU. SIMT: COOKBOOK_SIMT_DEVICE names a GPU; the other COOKBOOK_SIMT_* variables override
+/// (simt.md).
 const DeviceInfo& device_info();
 
 namespace detail {

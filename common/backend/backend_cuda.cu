@@ -39,6 +39,37 @@ std::string driver_version() {
   return "CUDA " + version_string(version);
 }
 
+int current_device() {
+  int device = 0;
+  check(cudaGetDevice(&device), "no usable GPU");
+  return device;
+}
+
+// A copy from pageable memory and a memset may return before the device has done them, and streams
+// that do not block do not wait for the default stream: what is launched next could be first.
+void wait_for_default_stream() { check(cudaStreamSynchronize(nullptr), "cudaMemset"); }
+
+DeviceInfo facts_of(int device) {
+  DeviceInfo facts;
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  facts.name = properties.name;
+  facts.cc_major = properties.major;
+  facts.cc_minor = properties.minor;
+  facts.sm_count = properties.multiProcessorCount;
+  facts.l2_bytes = static_cast<size_t>(properties.l2CacheSize);
+  facts.smem_per_block_bytes = properties.sharedMemPerBlockOptin;
+  facts.memory_bytes = properties.totalGlobalMem;
+  int clock_khz = 0;
+  check(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, device), "cudaDeviceGetAttribute");
+  facts.clock_mhz = clock_khz / 1000;
+  facts.driver = driver_version();
+  int runtime = 0;
+  check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  facts.toolkit = version_string(runtime);
+  return facts;
+}
+
 // Attributes that a kernel needs before its first launch of this kind. Setting them costs more than
 // a launch, so each is set once.
 class KernelAttributes {
@@ -47,10 +78,8 @@ class KernelAttributes {
     const bool large_shared = config.smem_bytes > kDefaultSharedBytes;
     const bool large_cluster = config.cluster > kPortableCluster;
     if (!large_shared && !large_cluster) return;
-    int device = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice");
     const std::lock_guard<std::mutex> lock(mutex_);
-    State& state = states_[{device, kernel}];
+    State& state = states_[{current_device(), kernel}];
     if (large_shared && config.smem_bytes > state.shared_bytes) {
       refuse_unless(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(config.smem_bytes)),
@@ -168,7 +197,7 @@ DeviceMemory::DeviceMemory(size_t bytes, std::string name, size_t misalign_bytes
   };
   guard(allocation_, data_);
   guard(data_ + bytes_, allocation_ + allocation_bytes_);
-  if (bytes_ != 0) check(cudaMemset(data_, 0xff, bytes_), "cudaMemset");
+  fill(0xff);
 }
 
 DeviceMemory::~DeviceMemory() {
@@ -180,6 +209,7 @@ void DeviceMemory::copy_from_host(const void* source, size_t bytes, size_t offse
   if (bytes == 0) return;
   check(cudaDeviceSynchronize(), "a kernel failed");
   check(cudaMemcpy(data_ + offset, source, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  wait_for_default_stream();
 }
 
 void DeviceMemory::copy_to_host(void* destination, size_t bytes, size_t offset) const {
@@ -191,6 +221,7 @@ void DeviceMemory::copy_to_host(void* destination, size_t bytes, size_t offset) 
 
 void DeviceMemory::fill(unsigned char byte) {
   if (bytes_ != 0) check(cudaMemset(data_, byte, bytes_), "cudaMemset");
+  wait_for_default_stream();
 }
 
 bool DeviceMemory::guards_intact() const {
@@ -204,30 +235,13 @@ bool DeviceMemory::guards_intact() const {
 }
 
 const DeviceInfo& device_info() {
-  static const DeviceInfo info = [] {
-    DeviceInfo facts;
-    int device = 0;
-    check(cudaGetDevice(&device), "no usable GPU");
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-    facts.name = properties.name;
-    facts.cc_major = properties.major;
-    facts.cc_minor = properties.minor;
-    facts.sm_count = properties.multiProcessorCount;
-    facts.l2_bytes = static_cast<size_t>(properties.l2CacheSize);
-    facts.smem_per_block_bytes = properties.sharedMemPerBlockOptin;
-    facts.memory_bytes = properties.totalGlobalMem;
-    int clock_khz = 0;
-    check(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, device),
-          "cudaDeviceGetAttribute");
-    facts.clock_mhz = clock_khz / 1000;
-    facts.driver = driver_version();
-    int runtime = 0;
-    check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-    facts.toolkit = version_string(runtime);
-    return facts;
-  }();
-  return info;
+  static std::mutex mutex;
+  static std::map<int, DeviceInfo> known;  // its elements stay where they are
+  const int device = current_device();
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = known.find(device);
+  return found != known.end() ? found->second
+                              : known.emplace(device, facts_of(device)).first->second;
 }
 
 }  // namespace cookbook

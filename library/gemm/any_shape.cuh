@@ -98,7 +98,7 @@ struct AnyShape : LevelT<bf16> {
     return any_shape::prepare(chosen, p, at, predict(chosen, p, at, device_info().sm_count).splits);
   }
   static void run(const Plan& plan, Stream stream) {
-    if (!launched_plain(plan.tma, stream)) plan.start(plan, stream);
+    if (!launched_fallback(plan.tma, stream)) plan.start(plan, stream);
   }
 };
 

@@ -131,8 +131,8 @@ Plan prepare_in(const Problem& p, const Buffers& at, int tiles_to_share, int gro
   using T = Traits<C, kMajorA, kMajorB>;
   Plan plan{TmaPlan{p, at}};
   plan.start = launch_stream_k_tiles<C, kMajorA, kMajorB>;
-  plan.tma.plain = p.k == 0;
-  if (plan.tma.is_empty() || plan.tma.plain) return plan;
+  plan.tma.fallback = p.k == 0;
+  if (plan.tma.is_empty() || plan.tma.fallback) return plan;
 
   plan.a = padded_matrix(at.a, p.a_rows(), p.a_cols(), p.lda, "padded a");
   plan.b = padded_matrix(at.b, p.b_rows(), p.b_cols(), p.ldb, "padded b");

@@ -51,7 +51,7 @@ struct RowCandidate {
   int blocks = 1;
 };
 
-constexpr RowCandidate kRowCandidates[] = {
+inline constexpr RowCandidate kRowCandidates[] = {
     {"short_rows", RowKernel::short_rows, 128, 32, 8},
     {"packed_rows", RowKernel::packed_rows, 256, 16, 6},
     {"single_2", RowKernel::single, 2, 4, 1024},

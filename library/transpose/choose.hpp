@@ -42,7 +42,7 @@ struct Candidate {
 };
 
 // clang-format off
-constexpr Candidate kCandidates[] = {
+inline constexpr Candidate kCandidates[] = {
     {.name = "few_rows_1", .tile_rows = 1, .tile_cols = 32, .max_rows = kNarrow},
     {.name = "few_rows_4", .tile_rows = 1, .tile_cols = 128, .max_rows = kNarrow},
     {.name = "few_cols_1", .tile_rows = 32, .tile_cols = 1, .max_cols = kNarrow},

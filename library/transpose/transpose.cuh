@@ -16,15 +16,15 @@ namespace cookbook::transpose {
 using Start = void (*)(const Level::Plan& plan, Stream stream);
 
 /// Those of kCandidates, in their order.
-constexpr Start kStarts[] = {run_narrow<1, true>,
-                             run_narrow<4, true>,
-                             run_narrow<1, false>,
-                             run_narrow<4, false>,
-                             Padded::run,
-                             InFlight::run,
-                             Vectorised::run,
-                             Aligned::run_with<Aligned::OnLines>,
-                             Aligned::run_with<Aligned::Config>};
+inline constexpr Start kStarts[] = {run_narrow<1, true>,
+                                    run_narrow<4, true>,
+                                    run_narrow<1, false>,
+                                    run_narrow<4, false>,
+                                    Padded::run,
+                                    InFlight::run,
+                                    Vectorised::run,
+                                    Aligned::run_with<Aligned::OnLines>,
+                                    Aligned::run_with<Aligned::Config>};
 static_assert(std::size(kStarts) == std::size(kCandidates));
 
 /// What the choice depends on.

@@ -2,7 +2,9 @@
 """Lines of kernels that a chapter's pages quote.
 
 In a source a quote stands between the comments `// [quote NAME]` and `// [end quote]`. In a page the line
-<!-- quote FILE NAME --> is followed by it; FILE is relative to the page. `./run plots` writes it there.
+<!-- quote FILE NAME --> is followed by it; FILE is relative to the page. `./run plots` writes it there. The line
+<!-- banks FILE NAME --> is followed by the banks to which the quote's store `tile[y][...] =` sends eight columns of
+eight rows.
 """
 import re
 
@@ -10,6 +12,9 @@ LONGEST, WIDEST = 25, 100  # lines of a quote, columns of a line
 TAGGED = re.compile(r"^ *// \[quote (\w+)\]\n(.*?)^ *// \[end quote\]\n", re.MULTILINE | re.DOTALL)
 TAG = re.compile(r"// \[(?:end )?quote\b")
 QUOTE = re.compile(r"^(<!-- quote (\S+) (\w+) -->\n)(?:```cuda\n.*?^```\n)?", re.MULTILINE | re.DOTALL)
+
+BANKS = re.compile(r"^(<!-- banks (\S+) (\w+) -->\n)(?:\n(?:\|.*\n)+)?", re.MULTILINE)
+STORE = re.compile(r"\btile\[y\]\[([xy0-9^&|+*() ]+)\] =")
 
 
 def tagged(source):
@@ -34,20 +39,33 @@ def filled(text, folder):
     """(text of a page in `folder` with its quotes as the sources have them, {(file, name)} it quotes)."""
     used = set()
 
-    def fill(match):
+    def lines_of(match):
         file, name = folder / match[2], match[3]
         lines = tagged(file.read_text()).get(name) if file.is_file() else None
         if lines is None:
             raise ValueError(f"{match[2]} has no // [quote {name}]")
         used.add((file.resolve(), name))
-        return f"{match[1]}```cuda\n{lines}\n```\n"
+        return lines
 
-    return QUOTE.sub(fill, text), used
+    text = QUOTE.sub(lambda match: f"{match[1]}```cuda\n{lines_of(match)}\n```\n", text)
+    return BANKS.sub(lambda match: match[1] + "\n" + banks(lines_of(match)), text), used
+
+
+def banks(lines):
+    """A table of the bank that tile[y][...] = is in, by row y and column threadIdx.x; rows of 32 words."""
+    store = STORE.search(lines.replace("threadIdx.x", "x"))
+    if not store:
+        raise ValueError(f"no store tile[y][...] = in {lines!r}")
+    index = compile(store[1].strip(), "index", "eval")
+    table = [["bank", *(f"c = {x}" for x in range(8))], ["---"] + 8 * ["---:"]]
+    table += [[f"r = {y}", *(str(eval(index, {"x": x, "y": y}) % 32) for x in range(8))] for y in range(8)]
+    return "".join(f"|{'|'.join(row)}|\n" for row in table)
 
 
 def unused(root, used):
     """A sentence for every tag of a source that no page quotes, or that is malformed."""
-    for file in sorted([*(root / "chapters").glob("*/*.cuh"), *(root / "library").glob("*/*.[ch]*")]):
+    for file in sorted([*(root / "chapters").glob("*/*.cuh"), *(root / "library").glob("*/*.[ch]*"),
+                        *(root / "tests").glob("*_test.cpp")]):
         try:
             names = tagged(file.read_text())
         except ValueError as error:

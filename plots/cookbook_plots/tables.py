@@ -369,6 +369,8 @@ def targets(chapters, results, figures, root=book.ROOT):
             yield folder / "README.md", chapter_text(info, results, figures), info
         if (folder / "notes.md").exists():
             yield folder / "notes.md", None, None
+    for page in sorted((root / "library").glob("*/README.md")):
+        yield page, None, None
     page = root / "docs/languages.md"
     if page.exists():
         yield page, languages.text(results, root), None

@@ -294,6 +294,18 @@ class Refusals(Book):
         self.quote(kernel.replace("s += i", "s += 2 * i"), page="")
         self.assertIn("chapters/01_copy/notes.md: a quote differs from its source", self.ends(1, "--check"))
 
+    def test_the_banks_of_a_store_are_computed_from_its_quote(self):
+        kernel = LEVEL + "// [quote store]\ntile[y][threadIdx.x ^ y] = 1;\n// [end quote]\n"
+        self.quote(kernel, "<!-- banks level_0.cuh store -->\n")
+        self.assertIn("a quote differs", self.run_cli("--check")[1])
+        self.ends(0)
+        self.assertIn("\n|r = 2|2|3|0|1|6|7|4|5|\n", self.chapter_readme())
+        self.ends(0, "--check")
+        self.quote(kernel.replace("threadIdx.x ^ y", "threadIdx.x"), page="")
+        self.assertIn("a quote differs", self.ends(1, "--check"))
+        self.quote(kernel.replace("tile[y]", "other[y]"), page="")
+        self.assertIn("no store tile[y][...] =", self.ends(1, "--check"))
+
     def test_a_quote_that_cannot_be_right_fails(self):
         good = "// [quote sum]\nint s;\n// [end quote]\n"
         for kernel, page, message in (

@@ -106,7 +106,7 @@ class Build:
         return self.digests[name]
 
 
-class Plan:
+class TestPlan:
     """Executables by source file, cheapest first, with what they take and which of their tests do not count."""
     def __init__(self, build, leave_out, only=()):
         self.build = build

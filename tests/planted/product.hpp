@@ -3,7 +3,7 @@
 // stages that cp.async fills. M, N and K are multiples of 16, 8 and 64.
 #pragma once
 
-#include "chapters/05_tensor_cores/problem.hpp"
+#include "common/problems/gemm.hpp"
 
 namespace cookbook::planted {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exercise 2.1, a kernel with a hole: level 3 turned by 90 degrees. Each thread computes 8 elements
-// of one ROW of C, so one word of A serves 8 FMAs.
+// Exercise 2.1, a kernel with a hole: level 3 rotated by 90 degrees. Each thread computes 8
+// elements of one ROW of C, so one word of A serves 8 FMAs.
 //
 // Complete the multiplication between the two barriers. Meet the claims: 9 words read from shared
 // memory per 8 FMAs, and no bank conflict. Which columns may a thread compute so that the lanes of

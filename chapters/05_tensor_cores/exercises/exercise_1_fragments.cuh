@@ -41,7 +41,7 @@ __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
 }
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::Element> p) {
   using T = typename C::Element;
   T* a_tile = dynamic_shared<T>();               // (kBlockM, kBlockK)
   T* b_tile = a_tile + C::kBlockM * C::kBlockK;  // (kBlockK, kBlockN)
@@ -103,7 +103,7 @@ struct ExerciseFragments : NnLevel<bf16> {
     launch(vectors_fit(p, plan.buffers) ? exercise_fragments::kernel<C, true>
                                         : exercise_fragments::kernel<C, false>,
            {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, product_of(p, plan.buffers));
+           stream, gemm_args(p, plan.buffers));
   }
 };
 

@@ -18,7 +18,7 @@ using multistage::load_fragments;
 using multistage::load_tile;
 
 template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads, 2) kernel(Product<typename C::Element> p) {
+__global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::Element> p) {
   using T = typename C::Element;
   constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
@@ -95,7 +95,7 @@ struct ExercisePipeline : NnLevel<bf16> {
     launch(vectors_fit(p, plan.buffers) ? exercise_pipeline::kernel<C, true>
                                         : exercise_pipeline::kernel<C, false>,
            {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, product_of(p, plan.buffers));
+           stream, gemm_args(p, plan.buffers));
   }
 };
 

@@ -20,10 +20,10 @@ struct Config {
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     kernel(const bf16* __restrict__ from, std::int64_t from_pitch, bf16* __restrict__ to,
-           std::int64_t to_pitch, int cols, int pieces) {
-  const std::int64_t row = blockIdx.x / static_cast<unsigned>(pieces);
+           std::int64_t to_pitch, int cols, int chunks) {
+  const std::int64_t row = blockIdx.x / static_cast<unsigned>(chunks);
   const int first =
-      static_cast<int>(blockIdx.x % static_cast<unsigned>(pieces)) * (C::kThreads * C::kElements);
+      static_cast<int>(blockIdx.x % static_cast<unsigned>(chunks)) * (C::kThreads * C::kElements);
   for (int i = 0; i < C::kElements; ++i) {  // yours
     const int col = first + i * C::kThreads + static_cast<int>(threadIdx.x);
     if (col < cols) to[row * to_pitch + col] = from[row * from_pitch + col];
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(C::kThreads)
 struct ExercisePadRows : LevelT<bf16> {
   using Config = exercise_pad_rows::Config;
   struct Plan {
-    TmaPlan product;  // on the copies
+    TmaPlan gemm;  // on the copies
     Problem problem;
     Buffers buffers;
     DeviceMemory a{}, b{};
@@ -65,22 +65,22 @@ struct ExercisePadRows : LevelT<bf16> {
     copied.lda = padded(p.k), copied.ldb = padded(p.n);
     plan.a = DeviceMemory(static_cast<size_t>(p.m * copied.lda) * 2, "copy of a");
     plan.b = DeviceMemory(static_cast<size_t>(p.k * copied.ldb) * 2, "copy of b");
-    plan.product = OneInFlight::prepare(copied, {plan.a.as<bf16>(), plan.b.as<bf16>(), at.c});
+    plan.gemm = OneInFlight::prepare(copied, {plan.a.as<bf16>(), plan.b.as<bf16>(), at.c});
     return plan;
   }
   static void copy(const bf16* from, std::int64_t rows, std::int64_t cols, std::int64_t pitch,
                    bf16* to, Stream stream) {
-    constexpr std::int64_t kPiece = Config::kThreads * Config::kElements;
-    const std::int64_t pieces = (cols + kPiece - 1) / kPiece;
+    constexpr std::int64_t kChunk = Config::kThreads * Config::kElements;
+    const std::int64_t chunks = (cols + kChunk - 1) / kChunk;
     launch(exercise_pad_rows::kernel<Config>,
-           {dim3(static_cast<unsigned>(rows * pieces)), dim3(Config::kThreads)}, stream, from,
-           pitch, to, padded(cols), static_cast<int>(cols), static_cast<int>(pieces));
+           {dim3(static_cast<unsigned>(rows * chunks)), dim3(Config::kThreads)}, stream, from,
+           pitch, to, padded(cols), static_cast<int>(cols), static_cast<int>(chunks));
   }
   static void run(const Plan& plan, Stream stream) {
     const Problem& p = plan.problem;
     copy(plan.buffers.a, p.m, p.k, p.lda, plan.a.as<bf16>(), stream);
     copy(plan.buffers.b, p.k, p.n, p.ldb, plan.b.as<bf16>(), stream);
-    OneInFlight::run(plan.product, stream);
+    OneInFlight::run(plan.gemm, stream);
   }
 };
 

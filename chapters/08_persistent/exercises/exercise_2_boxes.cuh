@@ -113,13 +113,13 @@ struct ExerciseBoxes : LevelT<bf16> {
   static Plan prepare(const Problem& p, const Buffers& at) {
     if (!Multicast::supports(p, device_info())) {  // rows that TMA cannot copy
       TmaPlan plan{p, at};
-      plan.plain = true;
+      plan.fallback = true;
       return plan;
     }
     return Multicast::prepare(p, at);
   }
   static void run(const Plan& plan, Stream stream) {
-    if (launched_plain(plan, stream)) return;
+    if (launched_fallback(plan, stream)) return;
     with_majors(plan.problem, [&](auto a, auto b) {
       using C = exercise_boxes::Config<a.value, b.value>;
       const Problem& p = plan.problem;

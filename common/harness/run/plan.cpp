@@ -47,8 +47,8 @@ Isolation isolation_at(const Ladder& ladder, const Options& options, const Size&
   return isolation;
 }
 
-Plan make_plan(const Chapter& chapter, const Options& options, Purpose purpose) {
-  Plan plan;
+RunPlan make_plan(const Chapter& chapter, const Options& options, Purpose purpose) {
+  RunPlan plan;
   std::string no_level;
   std::map<std::string, std::string> refused;  // by size: why the first ladder does not support it
   std::set<std::string> taken;

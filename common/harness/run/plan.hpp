@@ -21,7 +21,7 @@ struct LadderRun {
   std::vector<Roof> roofs;  ///< to measure: those that the ladders of the whole plan need
 };
 
-struct Plan {
+struct RunPlan {
   std::vector<LadderRun> runs;
   std::vector<std::string> left_out;  ///< one line for each ladder that cannot run as asked
 };
@@ -31,7 +31,7 @@ enum class Purpose { time, check, trace };
 
 /// The runs that `options` ask for. With several ladders, --level applies to ladders that have the
 /// level, and --size to ladders that support the size. If no ladder does, it is a UsageError.
-Plan make_plan(const Chapter& chapter, const Options& options, Purpose purpose);
+RunPlan make_plan(const Chapter& chapter, const Options& options, Purpose purpose);
 
 /// The time limit that `options` and COOKBOOK_TIME_LIMIT set; without either 60 s at `usual`, and
 /// at a larger `size` as much more as the problem has more bytes and operations.

@@ -89,7 +89,7 @@ std::string profile(const LevelEntry& level, Instance& instance, DeviceMemory& m
 }  // namespace
 
 int profile_levels(const Chapter& chapter, const Options& options) {
-  const Plan plan = make_plan(chapter, options, kPurpose);
+  const RunPlan plan = make_plan(chapter, options, kPurpose);
   const LadderRun& run = plan.runs.front();
 #if COOKBOOK_CUDA
   if (options.energy && !total_joules()) {

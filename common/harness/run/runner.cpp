@@ -90,7 +90,7 @@ void enter_machine_code(const std::string& json) {
 class Report {
  public:
   /// Unless all tables are asked for, only the first ladder's fills the screen.
-  Report(const Options& options, const Plan& plan)
+  Report(const Options& options, const RunPlan& plan)
       : options_(options),
         first_(plan.runs.front().ladder->name),
         roofs_(plan.runs.front().roofs),
@@ -175,10 +175,10 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
     if (!options.launches.empty()) return list_launches(chapter, options);
     if (options.profile) return profile_levels(chapter, options);
     if (!options.timeline.empty()) return record_timeline(chapter, options);
-    const Plan plan = make_plan(chapter, options,
-                                kTraced                   ? Purpose::trace
-                                : kCuda && !options.check ? Purpose::time
-                                                          : Purpose::check);
+    const RunPlan plan = make_plan(chapter, options,
+                                   kTraced                   ? Purpose::trace
+                                   : kCuda && !options.check ? Purpose::time
+                                                             : Purpose::check);
     require_writable(options.json);
     for (const std::string& line : plan.left_out) {
       fmt::print(stderr, "{}: {}\n", chapter.program(), line);

@@ -41,7 +41,7 @@ Recorded recorded_level(const Chapter& chapter, const Options& options, Purpose 
   if (options.levels.size() > 1 || options.sizes.size() > 1) {
     throw UsageError("--timeline records one level at one size");
   }
-  const Plan plan = make_plan(chapter, options, purpose);
+  const RunPlan plan = make_plan(chapter, options, purpose);
   Recorded recorded{plan.runs.front(), nullptr};
   recorded.level = &recorded.run.ladder->levels[recorded.run.levels.back()];
   return recorded;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+/// @file
+/// Where a warp is in a pipeline: the stage, and the phase of its barriers.
 #pragma once
 
 #include "common/device/cuda.cuh"

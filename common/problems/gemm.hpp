@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// C = A B: 16-bit elements in and out, fp32 in between. Chapters 5 to 8 share this problem.
+/// @file
+/// C = A B: 16-bit elements in and out, fp32 in between: the problem of chapters 5 to 8 and 11 and
+/// of library/gemm.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "chapters/05_tensor_cores/reference.hpp"
+#include "common/problems/gemm_reference.hpp"
 #include "common/device/cuda.cuh"
 #include "common/harness/contract/level.hpp"
 
@@ -98,6 +100,14 @@ using Buffers = BuffersT<bf16>;
 template <class T>
 bool rows_are_16_byte_aligned(const T* base, std::int64_t pitch) {
   return reinterpret_cast<std::uintptr_t>(base) % 16 == 0 && pitch * sizeof(T) % 16 == 0;
+}
+
+/// Here extents go up to 2^31 - 1, where the sum in cookbook::ceil_div would overflow.
+__host__ __device__ constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
+
+/// Blocks of kBlockM x kBlockN that cover an m x n matrix; none when it is empty.
+inline unsigned blocks_for(std::int64_t m, std::int64_t n, int block_m, int block_n) {
+  return static_cast<unsigned>(((m + block_m - 1) / block_m) * ((n + block_n - 1) / block_n));
 }
 
 }  // namespace cookbook::gemm
