@@ -19,8 +19,7 @@ namespace {
 
 template <int kBlockMValue, int kBlockNValue, int kBlockKValue, int kWarpsMValue, int kWarpsNValue,
           int kStagesValue, int kGroupValue>
-struct Tuned {
-  using Element = bf16;
+struct Tuned : coalesced_epilogue::Config<bf16> {
   static constexpr int kBlockM = kBlockMValue, kBlockN = kBlockNValue, kBlockK = kBlockKValue;
   static constexpr int kWarpsM = kWarpsMValue, kWarpsN = kWarpsNValue;
   static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;
