@@ -7,7 +7,18 @@
 
 namespace cookbook::sgemm {
 
-struct FragmentPrefetchConfig : WideTileConfig {};
+struct TileIndex {
+  int row, col;
+};
+
+struct FragmentPrefetchConfig : WideTileConfig {
+  /// The tile of C that block `index` computes: row by row.
+  template <class C>
+  static __device__ __forceinline__ TileIndex tile(int index, int /*m*/, int n) {
+    const int tiles_n = ceil_div(n, C::kN);
+    return {index / tiles_n, index % tiles_n};
+  }
+};
 
 template <class C, bool kAligned>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
@@ -18,9 +29,9 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   using TileB = float[C::kK][C::kN];
   TileA* a_tile = reinterpret_cast<TileA*>(dynamic_shared<float>());  // (stage)
   TileB* b_tile = reinterpret_cast<TileB*>(a_tile + C::kStages);
-  const int tiles_n = ceil_div(n, C::kN);
-  const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
-  const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
+  const TileIndex tile = C::template tile<C>(static_cast<int>(blockIdx.x), m, n);
+  const int tile_row = tile.row * C::kM;
+  const int tile_col = tile.col * C::kN;
 
   constexpr int kStepM = WarpLayout<C>::kStepM, kStepN = WarpLayout<C>::kStepN;
   const WarpLayout<C> at;
@@ -73,19 +84,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     }
     timeline::end(timeline::Kind::multiply);
   }
-
-#pragma unroll
-  for (int i = 0; i < C::kThreadM; ++i) {
-    const int row = tile_row + at.row + i / 4 * kStepM + i % 4;
-#pragma unroll
-    for (int j = 0; j < C::kThreadN; j += 4) {
-      const int col = tile_col + at.col + j / 4 * kStepN;
-      if (row < m) {
-        store_row4<kAligned>(c + row * ldc, col, n,
-                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
-      }
-    }
-  }
+  store_groups<kStepM, kStepN, kAligned>(acc, c, ldc, tile_row + at.row, tile_col + at.col, m, n);
 }
 
 struct FragmentPrefetch : Level {
