@@ -3,7 +3,7 @@
 // Sidebar: when a persistent grid does not pay. Chapter 7's last kernel (one cluster per cluster
 // tile) next to this chapter's levels, from less than one wave of tiles to many. Usage:
 // chapter-8-when-not [M N K]...
-#include "chapters/06_tma/sweep.hpp"
+#include "chapters/05_tensor_cores/sweep.hpp"
 #include "chapters/08_persistent/linked_level.hpp"
 #include "common/harness/run/arguments.hpp"
 
