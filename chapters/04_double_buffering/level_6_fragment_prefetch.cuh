@@ -18,13 +18,22 @@ struct FragmentPrefetchConfig : WideTileConfig {
     const int tiles_n = ceil_div(n, C::kN);
     return {index / tiles_n, index % tiles_n};
   }
+  /// Stores a thread's elements of C, the first of them at (row, col).
+  template <class C, bool kAligned>
+  static __device__ __forceinline__ void store(const float (&acc)[C::kThreadM][C::kThreadN],
+                                               float* c, int64_t ldc, int row, int col, int m,
+                                               int n) {
+    store_groups<WarpLayout<C>::kStepM, WarpLayout<C>::kStepN, kAligned>(acc, c, ldc, row, col, m,
+                                                                         n);
+  }
 };
 
-template <class C, bool kAligned>
+/// `alpha`: what else C::store takes; nothing before level 8.
+template <class C, bool kAligned, class... Alpha>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     fragment_prefetch_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
                              const float* __restrict__ b, int64_t ldb, float* __restrict__ c,
-                             int64_t ldc) {
+                             int64_t ldc, Alpha... alpha) {
   using TileA = float[C::kK][C::kPitchA];  // (k, rows of A)
   using TileB = float[C::kK][C::kN];
   TileA* a_tile = reinterpret_cast<TileA*>(dynamic_shared<float>());  // (stage)
@@ -84,7 +93,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     }
     timeline::end(timeline::Kind::multiply);
   }
-  store_groups<kStepM, kStepN, kAligned>(acc, c, ldc, tile_row + at.row, tile_col + at.col, m, n);
+  C::template store<C, kAligned>(acc, c, ldc, tile_row + at.row, tile_col + at.col, m, n, alpha...);
 }
 
 struct FragmentPrefetch : Level {
