@@ -13,7 +13,8 @@ namespace cookbook::convolution {
 
 struct TmaConfig : HaloTileConfig {
   static constexpr int kStages = 2;
-  static constexpr int kBlocksPerSm = 4;  // resident
+  static constexpr int kBlocksPerSm = 4;                             // resident
+  static constexpr int kColsPerThread = 1, kThreadCols = kTileCols;  // threads across the tile
   // A box must begin on a 16-byte boundary of a row: four columns before the tile, not two.
   static constexpr int kMargin = 4;
   static constexpr int kBoxCols = kTileCols + 2 * kMargin;
@@ -22,6 +23,13 @@ struct TmaConfig : HaloTileConfig {
   /// Called by all threads of the block when they have read a stage: afterwards it may be
   /// overwritten.
   static __device__ __forceinline__ void release_stage() { __syncthreads(); }
+
+  /// What a thread computes: a strip of one column. `cols`: of the result, from that one on.
+  static __device__ __forceinline__ void convolve(const float* window,
+                                                  const float (&weights)[kSide][kSide], float* out,
+                                                  std::int64_t pitch, int rows, int /*cols*/) {
+    convolve_strip<kStripRows, kBoxCols>(window, weights, out, pitch, rows);
+  }
 };
 
 template <class C>
@@ -54,8 +62,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   load_filter(filter, weights);
   __syncthreads();  // the barriers are initialised
 
-  const int own_row = static_cast<int>(threadIdx.x) / C::kTileCols * C::kStripRows;
-  const int own_col = static_cast<int>(threadIdx.x) % C::kTileCols;
+  const int own_row = static_cast<int>(threadIdx.x) / C::kThreadCols * C::kStripRows;
+  const int own_col = static_cast<int>(threadIdx.x) % C::kThreadCols * C::kColsPerThread;
   int stage = 0;
   unsigned parity = 0;
 #pragma unroll 1
@@ -64,9 +72,9 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     const int row = static_cast<int>(tile / across) * C::kTileRows + own_row;
     const int col = static_cast<int>(tile % across) * C::kTileCols + own_col;
     if (col < shape.cols) {
-      convolve_strip<C::kStripRows, C::kBoxCols>(
-          &smem.halo[stage][own_row][own_col + C::kMargin - kRadius], weights,
-          out + row * shape.out_pitch + col, shape.out_pitch, shape.rows - row);
+      C::convolve(&smem.halo[stage][own_row][own_col + C::kMargin - kRadius], weights,
+                  out + row * shape.out_pitch + col, shape.out_pitch, shape.rows - row,
+                  shape.cols - col);
     }
     C::release_stage();
     const unsigned next = tile + C::kStages * gridDim.x;

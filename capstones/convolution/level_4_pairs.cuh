@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Level 4: a thread computes two neighbouring columns, with loads and stores of 8 bytes. Tiles are
-// twice as wide.
+// twice as wide. The kernel is level 3's, with another Config.
 #pragma once
 
 #include "common/device/vector.cuh"
@@ -8,7 +8,7 @@
 
 namespace cookbook::convolution {
 
-struct PairsConfig {
+struct PairsConfig : TmaConfig {
   static constexpr int kThreads = 128;
   static constexpr int kTileRows = 32, kTileCols = 128;  // of the result
   static constexpr int kColsPerThread = 2;
@@ -18,7 +18,6 @@ struct PairsConfig {
   static constexpr int kHaloRows = kTileRows + 2 * kRadius;
   static constexpr int kStages = 3;  // the tiles are half as high
   static constexpr int kBlocksPerSm = 3;
-  static constexpr int kMargin = TmaConfig::kMargin;
   static constexpr int kBoxCols = kTileCols + 2 * kMargin;
   static_assert((kMargin - kRadius) % 2 == 0, "windows begin on 8-byte boundaries");
 };
@@ -62,52 +61,15 @@ __device__ __forceinline__ void convolve_pairs(const float* window,
   }
 }
 
-/// As tma_convolution(), of pairs. kAligned: all rows of the result begin on 8-byte boundaries.
-template <class C, bool kAligned>
-__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
-    pairs_convolution(const __grid_constant__ TensorMap map, const float* __restrict__ filter,
-                      float* __restrict__ out, Shape shape, unsigned count) {
-  auto& smem = *dynamic_shared<TmaSmem<C>>();
-  const unsigned across = tiles(shape.cols, C::kTileCols);
-  const auto load = [&](unsigned tile, int stage) {  // called by one thread
-    mbarrier_arrive_expect_tx(&smem.full[stage], sizeof(smem.halo[stage]));
-    tma_load_2d(smem.halo[stage], &map, &smem.full[stage],
-                static_cast<int>(tile % across) * C::kTileCols - C::kMargin,
-                static_cast<int>(tile / across) * C::kTileRows - kRadius);
-  };
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < C::kStages; ++s) mbarrier_init(&smem.full[s], 1);
-    fence_mbarrier_init();
-    for (int s = 0; s < C::kStages; ++s) {
-      const unsigned tile = blockIdx.x + static_cast<unsigned>(s) * gridDim.x;
-      if (tile < count) load(tile, s);
-    }
+/// kAligned: all rows of the result begin on 8-byte boundaries.
+template <bool kAligned>
+struct AlignedPairsConfig : PairsConfig {
+  static __device__ __forceinline__ void convolve(const float* window,
+                                                  const float (&weights)[kSide][kSide], float* out,
+                                                  std::int64_t pitch, int rows, int cols) {
+    convolve_pairs<kStripRows, kBoxCols, kAligned>(window, weights, out, pitch, rows, cols);
   }
-  float weights[kSide][kSide];
-  load_filter(filter, weights);
-  __syncthreads();  // the barriers are initialised
-
-  const int own_row = static_cast<int>(threadIdx.x) / C::kThreadCols * C::kStripRows;
-  const int own_col = static_cast<int>(threadIdx.x) % C::kThreadCols * C::kColsPerThread;
-  int stage = 0;
-  unsigned parity = 0;
-#pragma unroll 1
-  for (unsigned tile = blockIdx.x; tile < count; tile += gridDim.x) {
-    mbarrier_wait(&smem.full[stage], parity);
-    const int row = static_cast<int>(tile / across) * C::kTileRows + own_row;
-    const int col = static_cast<int>(tile % across) * C::kTileCols + own_col;
-    if (col < shape.cols) {
-      const float* window = &smem.halo[stage][own_row][own_col + C::kMargin - kRadius];
-      float* to = out + row * shape.out_pitch + col;
-      convolve_pairs<C::kStripRows, C::kBoxCols, kAligned>(window, weights, to, shape.out_pitch,
-                                                           shape.rows - row, shape.cols - col);
-    }
-    __syncthreads();  // the stage has been read
-    const unsigned next = tile + C::kStages * gridDim.x;
-    if (threadIdx.x == 0 && next < count) load(next, stage);
-    if (++stage == C::kStages) stage = 0, parity ^= 1;
-  }
-}
+};
 
 struct Pairs : Tma {
   using Config = PairsConfig;
@@ -138,15 +100,11 @@ struct Pairs : Tma {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    using C = Config;
     const Shape& shape = plan.problem.shape;
-    const unsigned count = tile_count(shape, C::kTileRows, C::kTileCols);
-    const unsigned resident = C::kBlocksPerSm * static_cast<unsigned>(device_info().sm_count);
     const bool aligned =
         shape.out_pitch % 2 == 0 && reinterpret_cast<std::uintptr_t>(plan.buffers.out) % 8 == 0;
-    launch(aligned ? pairs_convolution<C, true> : pairs_convolution<C, false>,
-           {dim3(std::min(count, resident)), dim3(C::kThreads), sizeof(TmaSmem<C>)}, stream,
-           plan.map, plan.buffers.filter, plan.buffers.out, shape, count);
+    aligned ? run_as<AlignedPairsConfig<true>>(plan, stream)
+            : run_as<AlignedPairsConfig<false>>(plan, stream);
   }
 };
 

@@ -47,6 +47,25 @@ __device__ __forceinline__ void load_fragment4(float* fragment, const float* sha
   fragment[0] = v.x, fragment[1] = v.y, fragment[2] = v.z, fragment[3] = v.w;
 }
 
+/// Stores a thread's groups of 4 x 4 elements of C. The first begins at (row0, col0), the next ones
+/// kStepM rows and kStepN columns further on.
+template <int kStepM, int kStepN, bool kAligned, int kRows, int kCols>
+__device__ __forceinline__ void store_groups(const float (&acc)[kRows][kCols], float* c,
+                                             int64_t ldc, int row0, int col0, int m, int n) {
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    const int row = row0 + i / 4 * kStepM + i % 4;
+#pragma unroll
+    for (int j = 0; j < kCols; j += 4) {
+      const int col = col0 + j / 4 * kStepN;
+      if (row < m) {
+        store_row4<kAligned>(c + row * ldc, col, n,
+                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
+      }
+    }
+  }
+}
+
 template <class C, bool kAligned>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     vectorised_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
@@ -110,19 +129,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     }
     __syncthreads();
   }
-
-#pragma unroll
-  for (int i = 0; i < C::kThreadM; ++i) {
-    const int row = tile_row + i / 4 * kStepM + 4 * ty + i % 4;
-#pragma unroll
-    for (int j = 0; j < C::kThreadN; j += 4) {
-      const int col = tile_col + j / 4 * kStepN + 4 * tx;
-      if (row < m) {
-        store_row4<kAligned>(c + row * ldc, col, n,
-                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
-      }
-    }
-  }
+  store_groups<kStepM, kStepN, kAligned>(acc, c, ldc, tile_row + 4 * ty, tile_col + 4 * tx, m, n);
 }
 
 struct Vectorised : Level {

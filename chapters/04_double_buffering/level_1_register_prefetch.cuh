@@ -85,19 +85,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     buffer ^= 1;
     // [end quote]
   }
-
-#pragma unroll
-  for (int i = 0; i < C::kThreadM; ++i) {
-    const int row = tile_row + i / 4 * kStepM + 4 * ty + i % 4;
-#pragma unroll
-    for (int j = 0; j < C::kThreadN; j += 4) {
-      const int col = tile_col + j / 4 * kStepN + 4 * tx;
-      if (row < m) {
-        store_row4<kAligned>(c + row * ldc, col, n,
-                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
-      }
-    }
-  }
+  store_groups<kStepM, kStepN, kAligned>(acc, c, ldc, tile_row + 4 * ty, tile_col + 4 * tx, m, n);
 }
 
 struct RegisterPrefetchConfig : VectorisedConfig {

@@ -96,19 +96,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     fill = stage;  // free after the next barrier
     stage = stage + 1 < C::kStages ? stage + 1 : 0;
   }
-
-#pragma unroll
-  for (int i = 0; i < C::kThreadM; ++i) {
-    const int row = tile_row + at.row + i / 4 * kStepM + i % 4;
-#pragma unroll
-    for (int j = 0; j < C::kThreadN; j += 4) {
-      const int col = tile_col + at.col + j / 4 * kStepN;
-      if (row < m) {
-        store_row4<kAligned>(c + row * ldc, col, n,
-                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
-      }
-    }
-  }
+  store_groups<kStepM, kStepN, kAligned>(acc, c, ldc, tile_row + at.row, tile_col + at.col, m, n);
 }
 
 struct WarpTile : Level {

@@ -7,20 +7,40 @@
 
 namespace cookbook::sgemm {
 
-struct FragmentPrefetchConfig : WideTileConfig {};
+struct TileIndex {
+  int row, col;
+};
 
-template <class C, bool kAligned>
+struct FragmentPrefetchConfig : WideTileConfig {
+  /// The tile of C that block `index` computes: row by row.
+  template <class C>
+  static __device__ __forceinline__ TileIndex tile(int index, int /*m*/, int n) {
+    const int tiles_n = ceil_div(n, C::kN);
+    return {index / tiles_n, index % tiles_n};
+  }
+  /// Stores a thread's elements of C, the first of them at (row, col).
+  template <class C, bool kAligned>
+  static __device__ __forceinline__ void store(const float (&acc)[C::kThreadM][C::kThreadN],
+                                               float* c, int64_t ldc, int row, int col, int m,
+                                               int n) {
+    store_groups<WarpLayout<C>::kStepM, WarpLayout<C>::kStepN, kAligned>(acc, c, ldc, row, col, m,
+                                                                         n);
+  }
+};
+
+/// `alpha`: what else C::store takes; nothing before level 8.
+template <class C, bool kAligned, class... Alpha>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     fragment_prefetch_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
                              const float* __restrict__ b, int64_t ldb, float* __restrict__ c,
-                             int64_t ldc) {
+                             int64_t ldc, Alpha... alpha) {
   using TileA = float[C::kK][C::kPitchA];  // (k, rows of A)
   using TileB = float[C::kK][C::kN];
   TileA* a_tile = reinterpret_cast<TileA*>(dynamic_shared<float>());  // (stage)
   TileB* b_tile = reinterpret_cast<TileB*>(a_tile + C::kStages);
-  const int tiles_n = ceil_div(n, C::kN);
-  const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
-  const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
+  const TileIndex tile = C::template tile<C>(static_cast<int>(blockIdx.x), m, n);
+  const int tile_row = tile.row * C::kM;
+  const int tile_col = tile.col * C::kN;
 
   constexpr int kStepM = WarpLayout<C>::kStepM, kStepN = WarpLayout<C>::kStepN;
   const WarpLayout<C> at;
@@ -73,19 +93,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     }
     timeline::end(timeline::Kind::multiply);
   }
-
-#pragma unroll
-  for (int i = 0; i < C::kThreadM; ++i) {
-    const int row = tile_row + at.row + i / 4 * kStepM + i % 4;
-#pragma unroll
-    for (int j = 0; j < C::kThreadN; j += 4) {
-      const int col = tile_col + at.col + j / 4 * kStepN;
-      if (row < m) {
-        store_row4<kAligned>(c + row * ldc, col, n,
-                             make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
-      }
-    }
-  }
+  C::template store<C, kAligned>(acc, c, ldc, tile_row + at.row, tile_col + at.col, m, n, alpha...);
 }
 
 struct FragmentPrefetch : Level {

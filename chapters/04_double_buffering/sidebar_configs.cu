@@ -10,7 +10,7 @@ namespace cookbook::sgemm {
 
 template <int kTileM, int kTileN, int kTileK, int kWarpTileM, int kWarpTileN, int kRows, int kCols,
           int kDepth, int kResident, int kGroupRows = 16>
-struct AnyConfig {
+struct AnyConfig : AnyRegisterConfig {
   static constexpr int kM = kTileM, kN = kTileN, kK = kTileK;
   static constexpr int kWarpM = kWarpTileM, kWarpN = kWarpTileN;
   static constexpr int kThreadM = kRows, kThreadN = kCols;
@@ -23,7 +23,7 @@ struct AnyConfig {
 
 template <class C>
 Candidate row(const char* name) {
-  return candidate<C>(name, any_register_kernel<C, true>, stages_bytes<C>(), 1.0f);
+  return candidate<C>(name, fragment_prefetch_kernel<C, true, float>, stages_bytes<C>(), 1.0f);
 }
 
 }  // namespace cookbook::sgemm

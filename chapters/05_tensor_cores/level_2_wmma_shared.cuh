@@ -21,29 +21,29 @@ struct Config {
   static constexpr int kThreads = kWarpsM * kWarpsN * 32;
   static constexpr int kGroup = 8;
   static constexpr std::size_t kSmemBytes = sizeof(T) * (kBlockM + kBlockN) * kBlockK;
+
+  /// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns.
+  template <int kCols>
+  static __device__ __forceinline__ int tile_offset(int row, int chunk) {
+    return row * kCols + chunk * 8;
+  }
 };
 
-/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns.
-template <int kCols>
-__device__ __forceinline__ int tile_offset(int row, int chunk) {
-  return row * kCols + chunk * 8;
-}
-
 /// The block copies the kRows x kCols tile at (row0, col0) of a rows x cols matrix.
-template <int kRows, int kCols, int kThreads, bool kVector, class T>
+template <class C, int kRows, int kCols, bool kVector, class T>
 __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
                                           int cols, int row0, int col0) {
-  constexpr int kChunks = kCols / 8;                // chunks per row
-  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
+  constexpr int kChunks = kCols / 8;                   // chunks per row
+  constexpr int kRowsPerPass = C::kThreads / kChunks;  // rows that the block copies per pass
   const int chunk = static_cast<int>(threadIdx.x % kChunks);
   const int first = static_cast<int>(threadIdx.x / kChunks);
   const int rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
   const T* source = matrix + (row0 + first) * pitch + (col0 + chunk * 8);
 #pragma unroll
   for (int i = 0; i < kRows / kRowsPerPass; ++i) {
-    T* destination = tile + tile_offset<kCols>(first + i * kRowsPerPass, chunk);
+    T* destination = tile + C::template tile_offset<kCols>(first + i * kRowsPerPass, chunk);
     const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
-    store_vector(destination, load_chunk<kVector>(source, valid));
+    store_vector(destination, load_chunk<kVector>(source, valid));  // [fill]
     source += kRowsPerPass * pitch;
   }
 }
@@ -55,11 +55,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
   T* a_tile = dynamic_shared<T>();                         // (kBlockM, kBlockK)
   T* b_tile = a_tile + C::kBlockM * C::kBlockK;            // (kBlockK, kBlockN)
 
-  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
-                                      ceil_div(p.n, C::kBlockN), C::kGroup);
-  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
+  const auto [row0, col0, warp_row, warp_col, warp, lane] = warp_tile<C>(p);
 
   wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc[kM][kN];  // (kWarpM, kWarpN) of C
 #pragma unroll
@@ -69,8 +65,8 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
   }
 
   for (int k0 = 0; k0 < p.k; k0 += C::kBlockK) {
-    load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
-    load_tile<C::kBlockK, C::kBlockN, C::kThreads, kVector>(b_tile, p.b, p.ldb, p.k, p.n, k0, col0);
+    load_tile<C, C::kBlockM, C::kBlockK, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
+    load_tile<C, C::kBlockK, C::kBlockN, kVector>(b_tile, p.b, p.ldb, p.k, p.n, k0, col0);
     __syncthreads();  // the tiles are complete
 #pragma unroll
     for (int k = 0; k < C::kBlockK; k += 16) {

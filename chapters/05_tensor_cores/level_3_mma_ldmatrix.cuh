@@ -2,7 +2,7 @@
 // Level 3: the instructions that WMMA hides: ldmatrix loads fragments, mma.sync multiplies them.
 #pragma once
 
-#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "chapters/05_tensor_cores/level_2_wmma_shared.cuh"
 #include "common/device/cuda.cuh"
 #include "common/device/mma.cuh"
 
@@ -10,42 +10,32 @@ namespace cookbook::gemm {
 
 namespace mma_ldmatrix {
 
-template <class T>
-struct Config {
-  using Element = T;
-  static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 64;
-  static constexpr int kWarpsM = 2, kWarpsN = 4;
-  static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 32
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
-  static constexpr int kThreads = kWarpsM * kWarpsN * 32;
-  static constexpr int kGroup = 8;
-  static constexpr std::size_t kSmemBytes = sizeof(T) * (kBlockM + kBlockN) * kBlockK;
+using wmma_shared::load_tile;
+
+/// A thread's accumulators go to C as they are. Documented layout: it holds two neighbours in row
+/// lane / 4, and two more 8 rows below.
+struct StorePairs {
+  template <class C, bool kVector, class T>
+  static __device__ __forceinline__ void store(const float (&acc)[C::kMmaM][C::kMmaN][4],
+                                               const GemmArgs<T>& p, const WarpTile& at) {
+    const int row = at.row0 + at.row + at.lane / 4, col = at.col0 + at.col + at.lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < C::kMmaM; ++i) {
+#pragma unroll
+      for (int j = 0; j < C::kMmaN; ++j) {
+        store_pair<kVector>(p, row + i * 16, col + j * 8, acc[i][j][0], acc[i][j][1]);
+        store_pair<kVector>(p, row + i * 16 + 8, col + j * 8, acc[i][j][2], acc[i][j][3]);
+      }
+    }
+  }
 };
 
-/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns.
-template <int kCols>
-__device__ __forceinline__ int tile_offset(int row, int chunk) {
-  return row * kCols + chunk * 8;
-}
-
-/// The block copies the kRows x kCols tile at (row0, col0) of a rows x cols matrix.
-template <int kRows, int kCols, int kThreads, bool kVector, class T>
-__device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
-                                          int cols, int row0, int col0) {
-  constexpr int kChunks = kCols / 8;                // chunks per row
-  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
-  const int chunk = static_cast<int>(threadIdx.x % kChunks);
-  const int first = static_cast<int>(threadIdx.x / kChunks);
-  const int rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
-  const T* source = matrix + (row0 + first) * pitch + (col0 + chunk * 8);
-#pragma unroll
-  for (int i = 0; i < kRows / kRowsPerPass; ++i) {
-    T* destination = tile + tile_offset<kCols>(first + i * kRowsPerPass, chunk);
-    const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
-    store_vector(destination, load_chunk<kVector>(source, valid));  // [fill]
-    source += kRowsPerPass * pitch;
-  }
-}
+template <class T>
+struct Config : wmma_shared::Config<T> {
+  using Base = wmma_shared::Config<T>;
+  static constexpr int kMmaM = Base::kWarpM / 16, kMmaN = Base::kWarpN / 8;  // m16n8k16 per warp
+  using Epilogue = StorePairs;
+};
 
 /// The fragments of k step `step` of a warp's rows of A and columns of B. ldmatrix.x4 moves a 16x16
 /// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A is
@@ -54,17 +44,16 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
-                                               const T* b_tile, int warp_row, int warp_col,
-                                               int lane, int step) {
-  const int row = lane % 16, chunk = lane / 16;
+                                               const T* b_tile, const WarpTile& at, int step) {
+  const int row = at.lane % 16, chunk = at.lane / 16;
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
-    const int offset = tile_offset<C::kBlockK>(warp_row + i * 16 + row, step * 2 + chunk);
+    const int offset = C::template tile_offset<C::kBlockK>(at.row + i * 16 + row, step * 2 + chunk);
     ldmatrix_x4(a[i], a_tile + offset);  // [a]
   }
 #pragma unroll
   for (int j = 0; j < C::kMmaN; j += 2) {
-    const int offset = tile_offset<C::kBlockN>(step * 16 + row, warp_col / 8 + j + chunk);
+    const int offset = C::template tile_offset<C::kBlockN>(step * 16 + row, at.col / 8 + j + chunk);
     std::uint32_t pair[4];                     // two neighbouring n8 fragments
     ldmatrix_x4_trans(pair, b_tile + offset);  // [b]
     b[j][0] = pair[0], b[j][1] = pair[1];
@@ -78,23 +67,18 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
   T* a_tile = dynamic_shared<T>();               // (kBlockM, kBlockK)
   T* b_tile = a_tile + C::kBlockM * C::kBlockK;  // (kBlockK, kBlockN)
 
-  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
-                                      ceil_div(p.n, C::kBlockN), C::kGroup);
-  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
-
+  const WarpTile at = warp_tile<C>(p);
   float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   for (int k0 = 0; k0 < p.k; k0 += C::kBlockK) {
-    load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
-    load_tile<C::kBlockK, C::kBlockN, C::kThreads, kVector>(b_tile, p.b, p.ldb, p.k, p.n, k0, col0);
+    load_tile<C, C::kBlockM, C::kBlockK, kVector>(a_tile, p.a, p.lda, p.m, p.k, at.row0, k0);
+    load_tile<C, C::kBlockK, C::kBlockN, kVector>(b_tile, p.b, p.ldb, p.k, p.n, k0, at.col0);
     __syncthreads();  // the tiles are complete
 #pragma unroll
     for (int step = 0; step < C::kBlockK / 16; ++step) {
       std::uint32_t a[C::kMmaM][4], b[C::kMmaN][2];  // (kWarpM, 16) of A, (16, kWarpN) of B
       // [quote mma_ldmatrix]
-      load_fragments<C>(a, b, a_tile, b_tile, warp_row, warp_col, lane, step);
+      load_fragments<C>(a, b, a_tile, b_tile, at, step);
 #pragma unroll
       for (int i = 0; i < C::kMmaM; ++i) {
 #pragma unroll
@@ -104,17 +88,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
     }
     __syncthreads();  // all threads have read them
   }
-
-  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
-  const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
-#pragma unroll
-  for (int i = 0; i < C::kMmaM; ++i) {
-#pragma unroll
-    for (int j = 0; j < C::kMmaN; ++j) {
-      store_pair<kVector>(p, row + i * 16, col + j * 8, acc[i][j][0], acc[i][j][1]);
-      store_pair<kVector>(p, row + i * 16 + 8, col + j * 8, acc[i][j][2], acc[i][j][3]);
-    }
-  }
+  C::Epilogue::template store<C, kVector>(acc, p, at);
 }
 
 }  // namespace mma_ldmatrix

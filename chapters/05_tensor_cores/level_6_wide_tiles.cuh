@@ -10,17 +10,14 @@ namespace cookbook::gemm {
 namespace wide_tiles {
 
 template <class T>
-struct Config {
-  using Element = T;
+struct Config : multistage::Config<T> {
   // [quote wide_tiles]
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
   static constexpr int kWarpsM = 2, kWarpsN = 4;
   static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 64
   // [end quote]
   static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
-  static constexpr int kThreads = kWarpsM * kWarpsN * 32;
-  static constexpr int kGroup = 8;
-  static constexpr int kStages = 4, kBlocks = 1;  // 192 KB: one block on a Hopper SM
+  static constexpr int kStages = 4, kBlocks = 1;                 // 192 KB: one block on a Hopper SM
   static constexpr std::size_t kSmemBytes = kStages * sizeof(T) * (kBlockM + kBlockN) * kBlockK;
 };
 

@@ -2,7 +2,7 @@
 // Level 7: the fragments of the next k step are loaded between the mma.sync of this one.
 #pragma once
 
-#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "chapters/05_tensor_cores/level_6_wide_tiles.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/cuda.cuh"
 #include "common/device/mma.cuh"
@@ -11,34 +11,13 @@ namespace cookbook::gemm {
 
 namespace fragments_ahead {
 
-template <class T>
-struct Config {
-  using Element = T;
-  static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
-  static constexpr int kWarpsM = 2, kWarpsN = 4;
-  static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 64
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
-  static constexpr int kThreads = kWarpsM * kWarpsN * 32;
-  static constexpr int kGroup = 8;
-  static constexpr int kStages = 4;  // 192 KB: one block on a Hopper SM
-  static constexpr std::size_t kSmemBytes = kStages * sizeof(T) * (kBlockM + kBlockN) * kBlockK;
-};
-
-/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns. The
-/// eight rows of an 8x8 matrix store the same chunk at eight different positions, four banks each.
-template <int kCols>
-__device__ __forceinline__ int tile_offset(int row, int chunk) {
-  static_assert(kCols % 64 == 0, "whole lines of 128 bytes: eight chunks");
-  return row * kCols + (chunk ^ (row & 7)) * 8;
-}
-
 /// The block starts to copy portion `portion` of kPortions of the kRows x kCols tile at (row0,
 /// col0) of a rows x cols matrix.
-template <int kRows, int kCols, int kThreads, int kPortions, bool kVector, class T>
+template <class C, int kRows, int kCols, int kPortions, bool kVector, class T>
 __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
                                           int cols, int row0, int col0, int portion) {
-  constexpr int kChunks = kCols / 8;                // chunks per row
-  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
+  constexpr int kChunks = kCols / 8;                   // chunks per row
+  constexpr int kRowsPerPass = C::kThreads / kChunks;  // rows that the block copies per pass
   constexpr int kPasses = kRows / kRowsPerPass;
   const int chunk = static_cast<int>(threadIdx.x % kChunks);
   const int first = static_cast<int>(threadIdx.x / kChunks);
@@ -46,7 +25,7 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
   const T* source = matrix + (row0 + first) * pitch + (col0 + chunk * 8);
 #pragma unroll
   for (int i = kPasses * portion / kPortions; i < kPasses * (portion + 1) / kPortions; ++i) {
-    T* destination = tile + tile_offset<kCols>(first + i * kRowsPerPass, chunk);
+    T* destination = tile + C::template tile_offset<kCols>(first + i * kRowsPerPass, chunk);
     const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
     const T* from = source + i * kRowsPerPass * pitch;
     copy_chunk_async<kVector>(destination, from, valid, matrix);
@@ -60,13 +39,14 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
-                                               const T* b_tile, int warp_row, int warp_col,
-                                               int lane, int step, int i) {
+                                               const T* b_tile, const WarpTile& at, int step,
+                                               int i) {
   static_assert(C::kMmaN == 2 * C::kMmaM, "as many pieces of B as of A: square warp tiles");
-  const int row = lane % 16, chunk = lane / 16;
-  const int a_offset = tile_offset<C::kBlockK>(warp_row + i * 16 + row, step * 2 + chunk);
+  const int row = at.lane % 16, chunk = at.lane / 16;
+  const int a_offset = C::template tile_offset<C::kBlockK>(at.row + i * 16 + row, step * 2 + chunk);
   ldmatrix_x4(a[i], a_tile + a_offset);  // [a]
-  const int b_offset = tile_offset<C::kBlockN>(step * 16 + row, warp_col / 8 + i * 2 + chunk);
+  const int b_offset =
+      C::template tile_offset<C::kBlockN>(step * 16 + row, at.col / 8 + i * 2 + chunk);
   std::uint32_t pair[4];                       // two neighbouring n8 fragments
   ldmatrix_x4_trans(pair, b_tile + b_offset);  // [b]
   b[2 * i][0] = pair[0], b[2 * i][1] = pair[1];
@@ -83,12 +63,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
   T* b_tiles = a_tiles + C::kStages * kATile;  // (kStages, kBlockK, kBlockN)
 
-  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
-                                      ceil_div(p.n, C::kBlockN), C::kGroup);
-  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
-
+  const WarpTile at = warp_tile<C>(p);
   float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   const int tiles = ceil_div(p.k, C::kBlockK);
@@ -96,10 +71,10 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
   // copies zeros, which no thread uses: the count of groups stays right without a branch.
   const auto load_stage = [&](int t, int portion) {
     const int stage = t % C::kStages, k0 = t * C::kBlockK;
-    load_tile<C::kBlockM, C::kBlockK, C::kThreads, kPortions, kVector>(
-        a_tiles + stage * kATile, p.a, p.lda, p.m, p.k, row0, k0, portion);
-    load_tile<C::kBlockK, C::kBlockN, C::kThreads, kPortions, kVector>(
-        b_tiles + stage * kBTile, p.b, p.ldb, p.k, p.n, k0, col0, portion);
+    load_tile<C, C::kBlockM, C::kBlockK, kPortions, kVector>(a_tiles + stage * kATile, p.a, p.lda,
+                                                             p.m, p.k, at.row0, k0, portion);
+    load_tile<C, C::kBlockK, C::kBlockN, kPortions, kVector>(b_tiles + stage * kBTile, p.b, p.ldb,
+                                                             p.k, p.n, k0, at.col0, portion);
   };
   for (int t = 0; t < C::kStages - 1; ++t) {
 #pragma unroll
@@ -114,7 +89,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
   std::uint32_t a[2][C::kMmaM][4], b[2][C::kMmaN][2];
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
-    load_fragments<C>(a[0], b[0], a_tiles, b_tiles, warp_row, warp_col, lane, 0, i);
+    load_fragments<C>(a[0], b[0], a_tiles, b_tiles, at, 0, i);
   }
 
   for (int t = 0; t < tiles; ++t) {
@@ -131,7 +106,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
       for (int i = 0; i < C::kMmaM; ++i) {
         // [quote fragments_ahead]
         load_fragments<C>(a[next], b[next], a_tiles + next_stage * kATile,
-                          b_tiles + next_stage * kBTile, warp_row, warp_col, lane, next_step, i);
+                          b_tiles + next_stage * kBTile, at, next_step, i);
         if (next_step > 0) load_stage(t + C::kStages - 1, step * C::kMmaM + i);  // over tile t - 1
 #pragma unroll
         for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[now][i], b[now][j]);
@@ -139,17 +114,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
       }
     }
   }
-
-  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
-  const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
-#pragma unroll
-  for (int i = 0; i < C::kMmaM; ++i) {
-#pragma unroll
-    for (int j = 0; j < C::kMmaN; ++j) {
-      store_pair<kVector>(p, row + i * 16, col + j * 8, acc[i][j][0], acc[i][j][1]);
-      store_pair<kVector>(p, row + i * 16 + 8, col + j * 8, acc[i][j][2], acc[i][j][3]);
-    }
-  }
+  C::Epilogue::template store<C, kVector>(acc, p, at);
 }
 
 }  // namespace fragments_ahead
@@ -174,10 +139,10 @@ struct FragmentsAhead : NnLevel<T> {
     return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
-    return NnLevel<T>::supports_nn(problem, device, fragments_ahead::Config<T>::kSmemBytes);
+    return NnLevel<T>::supports_nn(problem, device, wide_tiles::Config<T>::kSmemBytes);
   }
   static void run(const Plan& plan, Stream stream) {
-    using C = fragments_ahead::Config<T>;
+    using C = wide_tiles::Config<T>;
     const auto& p = plan.problem;
     launch(vectors_fit(p, plan.buffers) ? fragments_ahead::kernel<C, true>
                                         : fragments_ahead::kernel<C, false>,

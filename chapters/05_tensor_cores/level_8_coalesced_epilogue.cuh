@@ -1,172 +1,55 @@
 // SPDX-License-Identifier: MIT
-// Level 8: C is stored through shared memory, in whole rows of the tile.
+// Level 8: C is stored through shared memory, in whole rows of the tile. The kernel is level 7's,
+// with another Config.
 #pragma once
 
-#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "chapters/05_tensor_cores/level_7_fragments_ahead.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/cuda.cuh"
-#include "common/device/mma.cuh"
 
 namespace cookbook::gemm {
 
 namespace coalesced_epilogue {
 
-template <class T>
-struct Config {
-  using Element = T;
-  static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
-  static constexpr int kWarpsM = 2, kWarpsN = 4;
-  static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 64
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
-  static constexpr int kThreads = kWarpsM * kWarpsN * 32;
-  static constexpr int kGroup = 8;
-  static constexpr int kStages = 4;  // 192 KB: one block on a Hopper SM
-  static constexpr std::size_t kSmemBytes = kStages * sizeof(T) * (kBlockM + kBlockN) * kBlockK;
+/// A block's accumulators go to C through a tile in shared memory, with the swizzle of
+/// C::tile_offset. It is stored 16 bytes per thread: a warp stores 512 contiguous bytes of a row.
+struct StoreRows {
+  template <class C, bool kVector, class T>
+  static __device__ __forceinline__ void store(const float (&acc)[C::kMmaM][C::kMmaN][4],
+                                               const GemmArgs<T>& p, const WarpTile& at) {
+    cp_async_wait<0>();               // no copy is in flight
+    __syncthreads();                  // ... in any thread, and all have read their last fragments
+    T* c_tile = dynamic_shared<T>();  // (kBlockM, kBlockN), in place of the tiles of A and B
+#pragma unroll
+    for (int i = 0; i < C::kMmaM; ++i) {
+#pragma unroll
+      for (int j = 0; j < C::kMmaN; ++j) {
+        const int row = at.row + i * 16 + at.lane / 4, chunk = at.col / 8 + j;
+        // [quote coalesced_epilogue]
+        T* top = c_tile + C::template tile_offset<C::kBlockN>(row, chunk) + at.lane % 4 * 2;
+        T* bottom = c_tile + C::template tile_offset<C::kBlockN>(row + 8, chunk) + at.lane % 4 * 2;
+        store_vector(top, to_pair<T>(acc[i][j][0], acc[i][j][1]));     // [gather]
+        store_vector(bottom, to_pair<T>(acc[i][j][2], acc[i][j][3]));  // [gather]
+        // [end quote]
+      }
+    }
+    __syncthreads();  // the tile of C is complete
+    constexpr int kChunks = C::kBlockN / 8;
+    const int chunk = static_cast<int>(threadIdx.x % kChunks);
+#pragma unroll
+    for (int i = 0; i < C::kBlockM * kChunks / C::kThreads; ++i) {
+      const int row = static_cast<int>(threadIdx.x / kChunks) + i * (C::kThreads / kChunks);
+      const T* from = c_tile + C::template tile_offset<C::kBlockN>(row, chunk);
+      store_chunk<kVector>(p, at.row0 + row, at.col0 + chunk * 8,
+                           load_vector<Pack<T, 8>>(from));  // [leave]
+    }
+  }
 };
 
-/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns. The
-/// eight rows of an 8x8 matrix store the same chunk at eight different positions, four banks each.
-template <int kCols>
-__device__ __forceinline__ int tile_offset(int row, int chunk) {
-  static_assert(kCols % 64 == 0, "whole lines of 128 bytes: eight chunks");
-  return row * kCols + (chunk ^ (row & 7)) * 8;
-}
-
-/// The block starts to copy portion `portion` of kPortions of the kRows x kCols tile at (row0,
-/// col0) of a rows x cols matrix.
-template <int kRows, int kCols, int kThreads, int kPortions, bool kVector, class T>
-__device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
-                                          int cols, int row0, int col0, int portion) {
-  constexpr int kChunks = kCols / 8;                // chunks per row
-  constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
-  constexpr int kPasses = kRows / kRowsPerPass;
-  const int chunk = static_cast<int>(threadIdx.x % kChunks);
-  const int first = static_cast<int>(threadIdx.x / kChunks);
-  const int rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
-  const T* source = matrix + (row0 + first) * pitch + (col0 + chunk * 8);
-#pragma unroll
-  for (int i = kPasses * portion / kPortions; i < kPasses * (portion + 1) / kPortions; ++i) {
-    T* destination = tile + tile_offset<kCols>(first + i * kRowsPerPass, chunk);
-    const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
-    const T* from = source + i * kRowsPerPass * pitch;
-    copy_chunk_async<kVector>(destination, from, valid, matrix);
-  }
-}
-
-/// Piece `i` of the fragments of k step `step` of a warp's rows of A and columns of B: 16 rows of
-/// A, 16 columns of B. ldmatrix.x4 moves a 16x16 piece: lanes 0-15 give its rows' first chunks,
-/// lanes 16-31 the second ones. A is already in the layout of mma.sync. B is stored k by n
-/// and needed n by k, so ldmatrix transposes its 8x8 matrices.
-template <class C, class T>
-__device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
-                                               std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
-                                               const T* b_tile, int warp_row, int warp_col,
-                                               int lane, int step, int i) {
-  static_assert(C::kMmaN == 2 * C::kMmaM, "as many pieces of B as of A: square warp tiles");
-  const int row = lane % 16, chunk = lane / 16;
-  const int a_offset = tile_offset<C::kBlockK>(warp_row + i * 16 + row, step * 2 + chunk);
-  ldmatrix_x4(a[i], a_tile + a_offset);  // [a]
-  const int b_offset = tile_offset<C::kBlockN>(step * 16 + row, warp_col / 8 + i * 2 + chunk);
-  std::uint32_t pair[4];                       // two neighbouring n8 fragments
-  ldmatrix_x4_trans(pair, b_tile + b_offset);  // [b]
-  b[2 * i][0] = pair[0], b[2 * i][1] = pair[1];
-  b[2 * i + 1][0] = pair[2], b[2 * i + 1][1] = pair[3];
-}
-
-template <class C, bool kVector>
-__global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::Element> p) {
-  using T = typename C::Element;
-  constexpr int kSteps = C::kBlockK / 16;
-  static_assert(kSteps % 2 == 0, "every tile begins with fragment set 0");
-  constexpr int kPortions = (kSteps - 1) * C::kMmaM;  // of a tile's copies, between mma.sync
-  constexpr int kATile = C::kBlockM * C::kBlockK, kBTile = C::kBlockK * C::kBlockN;
-  T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
-  T* b_tiles = a_tiles + C::kStages * kATile;  // (kStages, kBlockK, kBlockN)
-
-  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
-                                      ceil_div(p.n, C::kBlockN), C::kGroup);
-  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
-
-  float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
-
-  const int tiles = ceil_div(p.k, C::kBlockK);
-  // Starts the copy of a portion of tile t into stage t % kStages. Past the last tile it
-  // copies zeros, which no thread uses: the count of groups stays right without a branch.
-  const auto load_stage = [&](int t, int portion) {
-    const int stage = t % C::kStages, k0 = t * C::kBlockK;
-    load_tile<C::kBlockM, C::kBlockK, C::kThreads, kPortions, kVector>(
-        a_tiles + stage * kATile, p.a, p.lda, p.m, p.k, row0, k0, portion);
-    load_tile<C::kBlockK, C::kBlockN, C::kThreads, kPortions, kVector>(
-        b_tiles + stage * kBTile, p.b, p.ldb, p.k, p.n, k0, col0, portion);
-  };
-  for (int t = 0; t < C::kStages - 1; ++t) {
-#pragma unroll
-    for (int portion = 0; portion < kPortions; ++portion) load_stage(t, portion);
-    cp_async_commit();
-  }
-  cp_async_wait<C::kStages - 2>();  // this thread's part of tile 0 has arrived
-  __syncthreads();                  // every thread's has
-
-  // Two sets: (kWarpM, 16) of A, (16, kWarpN) of B being multiplied, and the next ones being
-  // loaded.
-  std::uint32_t a[2][C::kMmaM][4], b[2][C::kMmaN][2];
-#pragma unroll
-  for (int i = 0; i < C::kMmaM; ++i) {
-    load_fragments<C>(a[0], b[0], a_tiles, b_tiles, warp_row, warp_col, lane, 0, i);
-  }
-
-  for (int t = 0; t < tiles; ++t) {
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      const int now = step % 2, next = 1 - now, next_step = (step + 1) % kSteps;
-      const int next_stage = (t + (step + 1) / kSteps) % C::kStages;
-      if (next_step == 0) {
-        cp_async_commit();                // tile t + kStages - 1 is in flight
-        cp_async_wait<C::kStages - 2>();  // this thread's part of tile t + 1 has arrived
-        __syncthreads();                  // every thread's has, and all have read tile t
-      }
-#pragma unroll
-      for (int i = 0; i < C::kMmaM; ++i) {
-        load_fragments<C>(a[next], b[next], a_tiles + next_stage * kATile,
-                          b_tiles + next_stage * kBTile, warp_row, warp_col, lane, next_step, i);
-        if (next_step > 0) load_stage(t + C::kStages - 1, step * C::kMmaM + i);  // over tile t - 1
-#pragma unroll
-        for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<T>(acc[i][j], a[now][i], b[now][j]);
-      }
-    }
-  }
-
-  // The tile of C replaces those of A and B, with the same swizzle. It is stored 16 bytes per
-  // thread: a warp stores 512 contiguous bytes of a row.
-  cp_async_wait<0>();   // no copy is in flight
-  __syncthreads();      // ... in any thread, and all have read their last fragments
-  T* c_tile = a_tiles;  // (kBlockM, kBlockN)
-#pragma unroll
-  for (int i = 0; i < C::kMmaM; ++i) {
-#pragma unroll
-    for (int j = 0; j < C::kMmaN; ++j) {
-      const int row = warp_row + i * 16 + lane / 4, chunk = warp_col / 8 + j;
-      // [quote coalesced_epilogue]
-      T* top = c_tile + tile_offset<C::kBlockN>(row, chunk) + lane % 4 * 2;
-      T* bottom = c_tile + tile_offset<C::kBlockN>(row + 8, chunk) + lane % 4 * 2;
-      store_vector(top, to_pair<T>(acc[i][j][0], acc[i][j][1]));     // [gather]
-      store_vector(bottom, to_pair<T>(acc[i][j][2], acc[i][j][3]));  // [gather]
-      // [end quote]
-    }
-  }
-  __syncthreads();  // the tile of C is complete
-  constexpr int kChunks = C::kBlockN / 8;
-  const int chunk = static_cast<int>(threadIdx.x % kChunks);
-#pragma unroll
-  for (int i = 0; i < C::kBlockM * kChunks / C::kThreads; ++i) {
-    const int row = static_cast<int>(threadIdx.x / kChunks) + i * (C::kThreads / kChunks);
-    const T* from = c_tile + tile_offset<C::kBlockN>(row, chunk);
-    store_chunk<kVector>(p, row0 + row, col0 + chunk * 8,
-                         load_vector<Pack<T, 8>>(from));  // [leave]
-  }
-}
+template <class T>
+struct Config : wide_tiles::Config<T> {
+  using Epilogue = StoreRows;
+};
 
 }  // namespace coalesced_epilogue
 
@@ -196,8 +79,8 @@ struct CoalescedEpilogue : NnLevel<T> {
   static void run(const Plan& plan, Stream stream) {
     using C = coalesced_epilogue::Config<T>;
     const auto& p = plan.problem;
-    launch(vectors_fit(p, plan.buffers) ? coalesced_epilogue::kernel<C, true>
-                                        : coalesced_epilogue::kernel<C, false>,
+    launch(vectors_fit(p, plan.buffers) ? fragments_ahead::kernel<C, true>
+                                        : fragments_ahead::kernel<C, false>,
            {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
            stream, gemm_args(p, plan.buffers));
   }

@@ -2,7 +2,7 @@
 // Level 9: addresses are computed once, before the loop; the loop adds constants to them.
 #pragma once
 
-#include "chapters/05_tensor_cores/tile_io.cuh"
+#include "chapters/05_tensor_cores/level_8_coalesced_epilogue.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/cuda.cuh"
 #include "common/device/mma.cuh"
@@ -11,33 +11,12 @@ namespace cookbook::gemm {
 
 namespace hoisted_addresses {
 
-template <class T>
-struct Config {
-  using Element = T;
-  static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
-  static constexpr int kWarpsM = 2, kWarpsN = 4;
-  static constexpr int kWarpM = kBlockM / kWarpsM, kWarpN = kBlockN / kWarpsN;  // 64 x 64
-  static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;  // m16n8k16 per warp and k step
-  static constexpr int kThreads = kWarpsM * kWarpsN * 32;
-  static constexpr int kGroup = 8;
-  static constexpr int kStages = 4;  // 192 KB: one block on a Hopper SM
-  static constexpr std::size_t kSmemBytes = kStages * sizeof(T) * (kBlockM + kBlockN) * kBlockK;
-};
-
-/// Offset of chunk `chunk` (8 elements, 16 bytes) of row `row` in a tile of kCols columns. The
-/// eight rows of an 8x8 matrix store the same chunk at eight different positions, four banks each.
-template <int kCols>
-__device__ __forceinline__ int tile_offset(int row, int chunk) {
-  static_assert(kCols % 64 == 0, "whole lines of 128 bytes: eight chunks");
-  return row * kCols + (chunk ^ (row & 7)) * 8;
-}
-
 /// The chunks of each kRows x kCols tile of a rows x cols matrix that a thread copies: one chunk in
 /// every kRowsPerPass rows. These rows have the same swizzle, so one offset serves all of them.
-template <int kRows, int kCols, int kThreads, class T>
+template <class C, int kRows, int kCols, class T>
 struct TileCopy {
-  static constexpr int kChunks = kCols / 8;                // chunks per row
-  static constexpr int kRowsPerPass = kThreads / kChunks;  // rows that the block copies per pass
+  static constexpr int kChunks = kCols / 8;                   // chunks per row
+  static constexpr int kRowsPerPass = C::kThreads / kChunks;  // rows that the block copies per pass
   static constexpr int kPasses = kRows / kRowsPerPass;
   static_assert(kRowsPerPass % 8 == 0, "the same swizzle in every pass");
 
@@ -54,7 +33,7 @@ struct TileCopy {
     const int first = static_cast<int>(threadIdx.x / kChunks);
     rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
     source = matrix + (row0 + first) * pitch + (col0 + chunk * 8);
-    destination = tile_offset<kCols>(first, chunk);
+    destination = C::template tile_offset<kCols>(first, chunk);
   }
   /// Starts to copy portion `portion` of kPortions of this thread's chunks.
   template <int kPortions, bool kVector>
@@ -94,17 +73,14 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
   T* b_tiles = a_tiles + C::kStages * kATile;  // (kStages, kBlockK, kBlockN)
 
-  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
-                                      ceil_div(p.n, C::kBlockN), C::kGroup);
-  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
+  const WarpTile at = warp_tile<C>(p);
+  const int row0 = at.row0, col0 = at.col0;
 
   float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   const int tiles = ceil_div(p.k, C::kBlockK);
-  TileCopy<C::kBlockM, C::kBlockK, C::kThreads, T> a_copy(p.a, p.lda, p.m, p.k, row0, 0);
-  TileCopy<C::kBlockK, C::kBlockN, C::kThreads, T> b_copy(p.b, p.ldb, p.k, p.n, 0, col0);
+  TileCopy<C, C::kBlockM, C::kBlockK, T> a_copy(p.a, p.lda, p.m, p.k, row0, 0);
+  TileCopy<C, C::kBlockK, C::kBlockN, T> b_copy(p.b, p.ldb, p.k, p.n, 0, col0);
   // Starts the copy of a portion of the next tile into stage `stage`. Past the last tile it
   // copies zeros, which no thread uses: the count of groups stays right without a branch.
   const auto load_stage = [&](int stage, int portion) {
@@ -130,11 +106,13 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
   const T* b_rows[C::kMmaM];  // of k step 0, piece i
 #pragma unroll
   for (int s = 0; s < kSteps; ++s) {
-    a_rows[s] = a_tiles + tile_offset<C::kBlockK>(warp_row + lane % 16, s * 2 + lane / 16);
+    a_rows[s] =
+        a_tiles + C::template tile_offset<C::kBlockK>(at.row + at.lane % 16, s * 2 + at.lane / 16);
   }
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
-    b_rows[i] = b_tiles + tile_offset<C::kBlockN>(lane % 16, warp_col / 8 + i * 2 + lane / 16);
+    b_rows[i] = b_tiles + C::template tile_offset<C::kBlockN>(at.lane % 16,
+                                                              at.col / 8 + i * 2 + at.lane / 16);
   }
   // [quote hoisted_addresses]
   const auto load_piece = [&](auto& a, auto& b, int stage, int step, int i) {
@@ -171,33 +149,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
     next_tile();
     free_stage = stage, stage = next_stage;
   }
-
-  // The tile of C replaces those of A and B, with the same swizzle. It is stored 16 bytes per
-  // thread: a warp stores 512 contiguous bytes of a row.
-  cp_async_wait<0>();   // no copy is in flight
-  __syncthreads();      // ... in any thread, and all have read their last fragments
-  T* c_tile = a_tiles;  // (kBlockM, kBlockN)
-#pragma unroll
-  for (int i = 0; i < C::kMmaM; ++i) {
-#pragma unroll
-    for (int j = 0; j < C::kMmaN; ++j) {
-      const int row = warp_row + i * 16 + lane / 4, chunk = warp_col / 8 + j;
-      T* top = c_tile + tile_offset<C::kBlockN>(row, chunk) + lane % 4 * 2;
-      T* bottom = c_tile + tile_offset<C::kBlockN>(row + 8, chunk) + lane % 4 * 2;
-      store_vector(top, to_pair<T>(acc[i][j][0], acc[i][j][1]));     // [gather]
-      store_vector(bottom, to_pair<T>(acc[i][j][2], acc[i][j][3]));  // [gather]
-    }
-  }
-  __syncthreads();  // the tile of C is complete
-  constexpr int kChunks = C::kBlockN / 8;
-  const int chunk = static_cast<int>(threadIdx.x % kChunks);
-#pragma unroll
-  for (int i = 0; i < C::kBlockM * kChunks / C::kThreads; ++i) {
-    const int row = static_cast<int>(threadIdx.x / kChunks) + i * (C::kThreads / kChunks);
-    const T* from = c_tile + tile_offset<C::kBlockN>(row, chunk);
-    store_chunk<kVector>(p, row0 + row, col0 + chunk * 8,
-                         load_vector<Pack<T, 8>>(from));  // [leave]
-  }
+  C::Epilogue::template store<C, kVector>(acc, p, at);
 }
 
 }  // namespace hoisted_addresses
@@ -223,10 +175,10 @@ struct HoistedAddresses : NnLevel<T> {
     return claims;
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
-    return NnLevel<T>::supports_nn(problem, device, hoisted_addresses::Config<T>::kSmemBytes);
+    return NnLevel<T>::supports_nn(problem, device, coalesced_epilogue::Config<T>::kSmemBytes);
   }
   static void run(const Plan& plan, Stream stream) {
-    using C = hoisted_addresses::Config<T>;
+    using C = coalesced_epilogue::Config<T>;
     const auto& p = plan.problem;
     launch(vectors_fit(p, plan.buffers) ? hoisted_addresses::kernel<C, true>
                                         : hoisted_addresses::kernel<C, false>,

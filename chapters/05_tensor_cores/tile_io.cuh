@@ -140,4 +140,24 @@ __device__ __forceinline__ void store_chunk(const GemmArgs<T>& p, int row, int c
   }
 }
 
+/// Where a warp works: its block's tile of C begins at (row0, col0), its own part of that tile at
+/// (row, col).
+struct WarpTile {
+  int row0, col0, row, col, warp, lane;
+};
+
+/// This thread's, with the raster order, tile and warps of C.
+template <class C>
+__device__ __forceinline__ WarpTile warp_tile(const GemmArgs<typename C::Element>& p) {
+  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
+                                      ceil_div(p.n, C::kBlockN), C::kGroup);
+  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  return {.row0 = tile.m * C::kBlockM,
+          .col0 = tile.n * C::kBlockN,
+          .row = warp / C::kWarpsN * C::kWarpM,
+          .col = warp % C::kWarpsN * C::kWarpN,
+          .warp = warp,
+          .lane = lane};
+}
+
 }  // namespace cookbook::gemm

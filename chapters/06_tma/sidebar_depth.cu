@@ -5,7 +5,7 @@
 // square)
 #include "chapters/06_tma/level_6_two_consumers.cuh"
 #include "chapters/06_tma/level_8_tma_store.cuh"
-#include "chapters/06_tma/sweep.hpp"
+#include "chapters/05_tensor_cores/sweep.hpp"
 #include "common/harness/run/arguments.hpp"
 
 namespace cookbook::gemm {

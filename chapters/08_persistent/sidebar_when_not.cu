@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "chapters/06_tma/sweep.hpp"
+#include "chapters/05_tensor_cores/sweep.hpp"
 #include "chapters/08_persistent/linked_level.hpp"
 #include "common/device/cuda.cuh"
 #include "common/harness/run/arguments.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "chapters/06_tma/sweep.hpp"
+#include "chapters/05_tensor_cores/sweep.hpp"
 #include "common/harness/run/arguments.hpp"
 #include "library/gemm/any_shape.cuh"
 

@@ -13,8 +13,7 @@ namespace cookbook::gemm {
 
 namespace exercise_fragments {
 
-using swizzled::load_tile;
-using swizzled::tile_offset;
+using wmma_shared::load_tile;
 
 /// The fragments of k step `step` of a warp's rows of A and columns of B. ldmatrix.x4 moves a 16x16
 /// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A is
@@ -23,12 +22,12 @@ using swizzled::tile_offset;
 template <class C, class T>
 __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
                                                std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
-                                               [[maybe_unused]] const T* b_tile, int warp_row,
-                                               [[maybe_unused]] int warp_col, int lane, int step) {
-  const int row = lane % 16, chunk = lane / 16;
+                                               [[maybe_unused]] const T* b_tile, const WarpTile& at,
+                                               int step) {
+  const int row = at.lane % 16, chunk = at.lane / 16;
 #pragma unroll
   for (int i = 0; i < C::kMmaM; ++i) {
-    const int offset = tile_offset<C::kBlockK>(warp_row + i * 16 + row, step * 2 + chunk);
+    const int offset = C::template tile_offset<C::kBlockK>(at.row + i * 16 + row, step * 2 + chunk);
     ldmatrix_x4(a[i], a_tile + offset);  // [a]
   }
 #pragma unroll
@@ -46,22 +45,17 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
   T* a_tile = dynamic_shared<T>();               // (kBlockM, kBlockK)
   T* b_tile = a_tile + C::kBlockM * C::kBlockK;  // (kBlockK, kBlockN)
 
-  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
-                                      ceil_div(p.n, C::kBlockN), C::kGroup);
-  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
-
+  const WarpTile at = warp_tile<C>(p);
   float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
   for (int k0 = 0; k0 < p.k; k0 += C::kBlockK) {
-    load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tile, p.a, p.lda, p.m, p.k, row0, k0);
-    load_tile<C::kBlockK, C::kBlockN, C::kThreads, kVector>(b_tile, p.b, p.ldb, p.k, p.n, k0, col0);
+    load_tile<C, C::kBlockM, C::kBlockK, kVector>(a_tile, p.a, p.lda, p.m, p.k, at.row0, k0);
+    load_tile<C, C::kBlockK, C::kBlockN, kVector>(b_tile, p.b, p.ldb, p.k, p.n, k0, at.col0);
     __syncthreads();  // the tiles are complete
 #pragma unroll
     for (int step = 0; step < C::kBlockK / 16; ++step) {
       std::uint32_t a[C::kMmaM][4], b[C::kMmaN][2];  // (kWarpM, 16) of A, (16, kWarpN) of B
-      load_fragments<C>(a, b, a_tile, b_tile, warp_row, warp_col, lane, step);
+      load_fragments<C>(a, b, a_tile, b_tile, at, step);
 #pragma unroll
       for (int i = 0; i < C::kMmaM; ++i) {
 #pragma unroll
@@ -70,17 +64,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
     }
     __syncthreads();  // all threads have read them
   }
-
-  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
-  const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
-#pragma unroll
-  for (int i = 0; i < C::kMmaM; ++i) {
-#pragma unroll
-    for (int j = 0; j < C::kMmaN; ++j) {
-      store_pair<kVector>(p, row + i * 16, col + j * 8, acc[i][j][0], acc[i][j][1]);
-      store_pair<kVector>(p, row + i * 16 + 8, col + j * 8, acc[i][j][2], acc[i][j][3]);
-    }
-  }
+  C::Epilogue::template store<C, kVector>(acc, p, at);
 }
 
 }  // namespace exercise_fragments

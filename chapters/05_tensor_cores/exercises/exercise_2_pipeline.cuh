@@ -14,7 +14,7 @@ namespace cookbook::gemm {
 
 namespace exercise_pipeline {
 
-using multistage::load_fragments;
+using mma_ldmatrix::load_fragments;
 using multistage::load_tile;
 
 template <class C, bool kVector>
@@ -24,11 +24,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
   T* a_tiles = dynamic_shared<T>();            // (kStages, kBlockM, kBlockK)
   T* b_tiles = a_tiles + C::kStages * kATile;  // (kStages, kBlockK, kBlockN)
 
-  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(p.m, C::kBlockM),
-                                      ceil_div(p.n, C::kBlockN), C::kGroup);
-  const int row0 = tile.m * C::kBlockM, col0 = tile.n * C::kBlockN;
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int warp_row = warp / C::kWarpsN * C::kWarpM, warp_col = warp % C::kWarpsN * C::kWarpN;
+  const WarpTile at = warp_tile<C>(p);
 
   float acc[C::kMmaM][C::kMmaN][4] = {};  // (kWarpM, kWarpN) of C, four elements per thread and mma
 
@@ -37,10 +33,10 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
   // thread reads: the count of groups stays right without a branch.
   const auto load_stage = [&](int t) {
     const int stage = t % C::kStages, k0 = t * C::kBlockK;
-    load_tile<C::kBlockM, C::kBlockK, C::kThreads, kVector>(a_tiles + stage * kATile, p.a, p.lda,
-                                                            p.m, p.k, row0, k0);
-    load_tile<C::kBlockK, C::kBlockN, C::kThreads, kVector>(b_tiles + stage * kBTile, p.b, p.ldb,
-                                                            p.k, p.n, k0, col0);
+    load_tile<C, C::kBlockM, C::kBlockK, kVector>(a_tiles + stage * kATile, p.a, p.lda, p.m, p.k,
+                                                  at.row0, k0);
+    load_tile<C, C::kBlockK, C::kBlockN, kVector>(b_tiles + stage * kBTile, p.b, p.ldb, p.k, p.n,
+                                                  k0, at.col0);
     cp_async_commit();
   };
   for (int t = 0; t < C::kStages - 1; ++t) load_stage(t);
@@ -54,7 +50,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
 #pragma unroll
     for (int step = 0; step < C::kBlockK / 16; ++step) {
       std::uint32_t a[C::kMmaM][4], b[C::kMmaN][2];  // (kWarpM, 16) of A, (16, kWarpN) of B
-      load_fragments<C>(a, b, a_tile, b_tile, warp_row, warp_col, lane, step);
+      load_fragments<C>(a, b, a_tile, b_tile, at, step);
 #pragma unroll
       for (int i = 0; i < C::kMmaM; ++i) {
 #pragma unroll
@@ -62,17 +58,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
       }
     }
   }
-
-  // Documented layout: a thread holds two neighbours in row lane / 4, and two more 8 rows below.
-  const int row = row0 + warp_row + lane / 4, col = col0 + warp_col + lane % 4 * 2;
-#pragma unroll
-  for (int i = 0; i < C::kMmaM; ++i) {
-#pragma unroll
-    for (int j = 0; j < C::kMmaN; ++j) {
-      store_pair<kVector>(p, row + i * 16, col + j * 8, acc[i][j][0], acc[i][j][1]);
-      store_pair<kVector>(p, row + i * 16 + 8, col + j * 8, acc[i][j][2], acc[i][j][3]);
-    }
-  }
+  C::Epilogue::template store<C, kVector>(acc, p, at);
 }
 
 }  // namespace exercise_pipeline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Shared by the sidebars of chapters 6 to 8: one GEMM on random operands. Each contender is checked
-// against cuBLAS, timed interleaved with it, and printed as a row of a table. CUDA backend only.
+// Shared by the sidebars of chapters 5 to 8 and of library/gemm: one GEMM on random operands. Each
+// contender is checked against cuBLAS, timed interleaved with it, and printed as a row of a table.
+// CUDA backend only.
 #pragma once
 
 #include <algorithm>
