@@ -22,6 +22,7 @@
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
 #include "tests/folder.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -918,10 +919,9 @@ TEST(CheckReportDeathTest, LaunchesThatFail) {
   EXPECT_EQ(call["line"], 3);
   EXPECT_EQ(call["looked_at"], false);
   const auto message = call["message"].get<std::string>();
-  EXPECT_NE(message.find("50000 bytes of dynamic shared memory; more than 49152 need "
-                         "cudaFuncSetAttribute(kernel, "),
-            std::string::npos)
-      << message;
+  EXPECT_CONTAINS(message,
+                  "50000 bytes of dynamic shared memory; more than 49152 need "
+                  "cudaFuncSetAttribute(kernel, ");
   EXPECT_TRUE(refused.findings().empty());
 
   const Outcome failed = run_program([] {
@@ -938,7 +938,7 @@ TEST(CheckReportDeathTest, LaunchesThatFail) {
                 "argument 1 of "),
             0u)
       << failed.findings()[0];
-  EXPECT_NE(failed.findings()[0].find(" is a pointer to host memory"), std::string::npos);
+  EXPECT_CONTAINS(failed.findings()[0], " is a pointer to host memory");
 }
 
 // Next to a buffer: found where it is not traced too, once for each buffer.

@@ -4,7 +4,6 @@
 // kernels that are right or have one mistake.
 #pragma once
 
-#include <fstream>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -17,7 +16,7 @@
 #include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
-#include "common/harness/run/process.hpp"
+#include "tests/places.hpp"
 
 namespace cookbook {
 namespace {
@@ -99,16 +98,9 @@ TensorMap map_2d(const void* base, int rows, int columns, int box_rows, int box_
   return make_tensor_map(spec);
 }
 
-// "device_units.hpp:N", of the one line of this file that ends in "// [tag]".
+// "device_units.hpp:N", of the line of this file that ends in "// [tag]".
 [[maybe_unused]] std::string place_of(const std::string& tag) {
-  std::ifstream in(source_path("tests/device_units.hpp"));
-  const std::string mark = "// [" + tag + "]";
-  std::string place, line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    if (!line.ends_with(mark)) continue;
-    place = place.empty() ? "device_units.hpp:" + std::to_string(number) : "two lines " + mark;
-  }
-  return place.empty() ? "no line " + mark : place;
+  return cookbook::place_of("tests/device_units.hpp", tag);
 }
 
 enum class Mistake {

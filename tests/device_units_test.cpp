@@ -23,6 +23,7 @@
 #include "common/device/wmma.cuh"
 #include "tests/device_units.hpp"
 #include "tests/error_of.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -47,6 +48,12 @@ void expect_product(const DeviceMemory& d, int m, int n, int k, const A& a, cons
   EXPECT_EQ(wrong, 0);
 }
 
+// What a launch that must fail says; "" if it does not fail.
+template <class... P, class... A>
+std::string launch_error(void (*kernel)(P...), const LaunchConfig& config, A&&... arguments) {
+  return error_of([&] { launch(kernel, config, {}, std::forward<A>(arguments)...); });
+}
+
 void for_all_schedules(const std::function<void()>& body) {
   for (const auto schedule : {AsyncSchedule::late, AsyncSchedule::early}) {
     SCOPED_TRACE(schedule == AsyncSchedule::late ? "late" : "early");
@@ -60,9 +67,6 @@ void for_all_schedules(const std::function<void()>& body) {
   }
   simt::set_async_schedule(AsyncSchedule::late);
 }
-
-#define EXPECT_CONTAINS(text, part) \
-  EXPECT_NE((text).find(part), std::string::npos) << "in: " << (text)
 
 // ---- mma.sync and ldmatrix ---------------------------------------------------------------------
 
@@ -381,9 +385,7 @@ __global__ void cp_async_at(const float* in, int from, int to, int valid_bytes) 
 TEST(CpAsync, RefusesMisalignedAddressesAndWrongSizes) {
   const Matrix<float> in(1, 64, "in", 1);
   const auto error = [&](int from, int to, int valid_bytes) {
-    return error_of([&] {
-      launch(cp_async_at, {1, 1, 512}, {}, in.data(), from, to, valid_bytes);
-    });
+    return launch_error(cp_async_at, {1, 1, 512}, in.data(), from, to, valid_bytes);
   };
   EXPECT_EQ(error(4, 8, 16), "");
   EXPECT_EQ(error(4, 8, 0), "");
@@ -512,9 +514,7 @@ __global__ void prefetch_descriptor(const __grid_constant__ TensorMap map) {
 }
 
 TEST(Tma, APrefetchOfNoDescriptorIsNamed) {
-  EXPECT_CONTAINS(error_of([] {
-                    launch(prefetch_descriptor, {1, 1}, {}, TensorMap{});
-                  }),
+  EXPECT_CONTAINS(launch_error(prefetch_descriptor, {1, 1}, TensorMap{}),
                   "tma_prefetch_descriptor: the tensor map was not made by make_tensor_map");
 }
 
@@ -797,17 +797,11 @@ __global__ void arrive_twice() {
 
 TEST(Cluster, MisuseIsNamed) {
   DeviceMemory out(4, "out");
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(visit_exited, {2, 32, 64, 2}, {}, out.as<int>());
-                  }),
+  EXPECT_CONTAINS(launch_error(visit_exited, {2, 32, 64, 2}, out.as<int>()),
                   "map_shared: block 0 of the cluster has exited, and its shared memory with it");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(wait_twice, {2, 32, 64, 2}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(wait_twice, {2, 32, 64, 2}),
                   "barrier.cluster.wait without an arrive");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(arrive_twice, {2, 32, 64, 2}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(arrive_twice, {2, 32, 64, 2}),
                   "second barrier.cluster.arrive without a wait");
 }
 
@@ -1117,34 +1111,22 @@ __global__ void overwrite_barrier() {
 }
 
 TEST(Mbarrier, MisuseIsNamed) {
-  EXPECT_CONTAINS(error_of([] {
-                    launch(wait_without_init, {1, 1, 64}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(wait_without_init, {1, 1, 64}),
                   "mbarrier_wait: mbarrier at dynamic shared memory + 0 is not initialised");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(arrive_too_often, {1, 32, 64}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(arrive_too_often, {1, 32, 64}),
                   "more arrivals in phase 0 than the 2");
   DeviceMemory in(64, "in");
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(expect_too_little, {1, 1, 256}, {}, in.as<float>());
-                  }),
+  EXPECT_CONTAINS(launch_error(expect_too_little, {1, 1, 256}, in.as<float>()),
                   "transaction bytes exceed expectation: 16 more bytes landed in phase 0");
-  EXPECT_CONTAINS(error_of([] { launch(overwrite_barrier, {1, 1, 64}, {}); }), "was overwritten");
+  EXPECT_CONTAINS(launch_error(overwrite_barrier, {1, 1, 64}), "was overwritten");
   DeviceMemory out(64, "out");
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(send_to_everybody<Slip::no_barrier>, {4, 32, 64, 4}, {}, out.as<int>());
-                  }),
+  EXPECT_CONTAINS(launch_error(send_to_everybody<Slip::no_barrier>, {4, 32, 64, 4}, out.as<int>()),
                   "mbarrier at dynamic shared memory + 0 is not initialised");
   EXPECT_CONTAINS(
-      error_of([&] {
-        launch(send_to_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, {}, out.as<int>());
-      }),
+      launch_error(send_to_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, out.as<int>()),
       "bytes");
   EXPECT_CONTAINS(
-      error_of([&] {
-        launch(send_to_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, {}, out.as<int>());
-      }),
+      launch_error(send_to_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, out.as<int>()),
       "0 of 1 arrivals and 4 bytes pending");
 }
 
@@ -1268,9 +1250,7 @@ TEST(DependentLaunch, MustWaitBeforeItLoads) {
   in.fill(0);
   const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
   LaunchConfig config{3, 64, 1024};
-  const auto error = [&](auto* kernel) {
-    return error_of([&] { launch(kernel, config, {}, map); });
-  };
+  const auto error = [&](auto* kernel) { return launch_error(kernel, config, map); };
   EXPECT_EQ(error(load_in_dependent_launch<Waits::late>), "");  // not dependent
   EXPECT_EQ(error(load_in_dependent_launch<Waits::never>), "");
   config.dependent = true;
@@ -1320,9 +1300,7 @@ __global__ void use_barrier(Use use) {
 }
 
 TEST(Mbarrier, IsInitialisedOnceAndAsTheHardwareTakesIt) {
-  const auto error = [](Use use) {
-    return error_of([&] { launch(use_barrier, {1, 64, 64}, {}, use); });
-  };
+  const auto error = [](Use use) { return launch_error(use_barrier, {1, 64, 64}, use); };
   for (const Use use : {Use::right, Use::most_arrivals, Use::again_after_invalidate,
                         Use::again_after_another_use}) {
     EXPECT_EQ(error(use), "") << static_cast<int>(use);
@@ -1375,34 +1353,17 @@ TEST(FarElements, HaveAsManyBlocksAsRun) {
 }
 
 TEST(Refusals, AreNamed) {
-  EXPECT_CONTAINS(error_of([] {
-                    launch(differing_descriptors, {1, 128, 16384}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(differing_descriptors, {1, 128, 16384}),
                   "wgmma: this thread's wgmma differs");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(one_warp_of_wgmma, {1, 32, 64}, {});
-                  }),
-                  "not in a complete warpgroup");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(operand_past_the_end, {1, 128, 8192}, {});
-                  }),
-                  "wgmma: operand B runs past");
-  EXPECT_EQ(error_of([] { launch(registers_beyond_the_file, {1, 256, 64}, {}); }), "");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(registers_beyond_the_file, {1, 384, 64}, {});
-                  }),
-                  "setmaxnreg");
+  EXPECT_CONTAINS(launch_error(one_warp_of_wgmma, {1, 32, 64}), "not in a complete warpgroup");
+  EXPECT_CONTAINS(launch_error(operand_past_the_end, {1, 128, 8192}), "wgmma: operand B runs past");
+  EXPECT_EQ(launch_error(registers_beyond_the_file, {1, 256, 64}), "");
+  EXPECT_CONTAINS(launch_error(registers_beyond_the_file, {1, 384, 64}), "setmaxnreg");
   // 65,536 fit, and more are an error once all have said so.
-  EXPECT_EQ(error_of([] { launch(registers_of_some<128>, {1, 512}, {}, 512); }), "");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(registers_of_some<136>, {1, 512}, {}, 512);
-                  }),
-                  "want 69632 registers");
-  EXPECT_EQ(error_of([] { launch(registers_of_some<240>, {1, 512}, {}, 384); }), "");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(registers_of_some<40>, {1, 96}, {}, 96);
-                  }),
-                  "not made of whole warpgroups");
+  EXPECT_EQ(launch_error(registers_of_some<128>, {1, 512}, 512), "");
+  EXPECT_CONTAINS(launch_error(registers_of_some<136>, {1, 512}, 512), "want 69632 registers");
+  EXPECT_EQ(launch_error(registers_of_some<240>, {1, 512}, 384), "");
+  EXPECT_CONTAINS(launch_error(registers_of_some<40>, {1, 96}, 96), "not made of whole warpgroups");
   // All threads of a warpgroup come to it, and want the same.
   const auto part = [](unsigned first, unsigned last) {
     return error_of([=] { launch(registers_of_part, {{2, 1}, {256, 1}}, {}, first, last); });
@@ -1430,7 +1391,7 @@ TEST(Refusals, AreNamed) {
   DeviceMemory memory(64, "memory");
   auto* const global = memory.as<float>();
   const auto copy = [&](Where where) {
-    return error_of([&] { launch(cp_async_to, {2, 1, 64, 2}, {}, where, global, global + 4); });
+    return launch_error(cp_async_to, {2, 1, 64, 2}, where, global, global + 4);
   };
   EXPECT_EQ(copy(Where::own), "");
   EXPECT_EQ(copy(Where::fixed), "");
@@ -1438,9 +1399,7 @@ TEST(Refusals, AreNamed) {
                   "cp_async: the address is in another block's shared memory");
   EXPECT_CONTAINS(copy(Where::global), "cp_async: the address is not in shared memory");
   const auto of_rank = [&](Where where, uint32_t rank, int cluster) {
-    return error_of([&] {
-      launch(shared_of_rank, {2, 1, 64, cluster}, {}, where, rank, global, global + 4);
-    });
+    return launch_error(shared_of_rank, {2, 1, 64, cluster}, where, rank, global, global + 4);
   };
   EXPECT_EQ(of_rank(Where::own, 1, 2), "");
   EXPECT_EQ(of_rank(Where::own, 0, 1), "");
@@ -1450,10 +1409,8 @@ TEST(Refusals, AreNamed) {
   EXPECT_CONTAINS(of_rank(Where::fixed, 0, 2), "map_shared: the address is not in dynamic shared");
   EXPECT_CONTAINS(of_rank(Where::global, 0, 1), "map_shared: the address is not in dynamic shared");
   const auto barrier = [](int id, int threads) {
-    return error_of([&] {
-      launch(barrier_of, {1, static_cast<unsigned>(std::clamp(threads, 32, 1024))}, {}, id,
-             threads);
-    });
+    return launch_error(barrier_of, {1, static_cast<unsigned>(std::clamp(threads, 32, 1024))}, id,
+                        threads);
   };
   EXPECT_EQ(barrier(0, 32), "");
   EXPECT_EQ(barrier(15, 1024), "");
@@ -1464,13 +1421,8 @@ TEST(Refusals, AreNamed) {
   }
   DeviceMemory in(1024, "in");
   const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(misaligned_tma, {1, 1, 1024}, {}, map);
-                  }),
-                  "not aligned to 128 bytes");
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(tma_between_boundaries, {1, 1, 1024}, {}, map);
-                  }),
+  EXPECT_CONTAINS(launch_error(misaligned_tma, {1, 1, 1024}, map), "not aligned to 128 bytes");
+  EXPECT_CONTAINS(launch_error(tma_between_boundaries, {1, 1, 1024}, map),
                   "innermost coordinate -2 is -8 bytes into the row: must be a multiple of 16");
 }
 

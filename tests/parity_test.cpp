@@ -15,6 +15,7 @@
 #include "tests/folder.hpp"
 #include "tests/parity/cases.hpp"
 #include "tests/parity/counts.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook::parity {
 namespace {
@@ -192,9 +193,7 @@ TEST(ParityVerdict, WrongTotalFails) {
     golden.cases.at(kCase).totals[what.op].*what.value += 1;
     const Verdict verdict = judge(kCase, simt, golden);
     ASSERT_EQ(verdict.failures.size(), 1u) << what.op;
-    EXPECT_NE(verdict.failures[0].find(fmt::format("{} {} in all", what.op, what.counter)),
-              std::string::npos)
-        << verdict.failures[0];
+    EXPECT_CONTAINS(verdict.failures[0], fmt::format("{} {} in all", what.op, what.counter));
   }
 }
 
@@ -206,10 +205,8 @@ TEST(ParityVerdict, WrongLineFailsThoughTotalsAgree) {
   }
   const Verdict verdict = judge(kCase, simt, golden);
   ASSERT_EQ(verdict.failures.size(), 1u);
-  EXPECT_NE(verdict.failures[0].find("`const float value = tile[x][y];`"), std::string::npos)
-      << verdict.failures[0];
-  EXPECT_NE(verdict.failures[0].find("counts 3968, the hardware 3967"), std::string::npos)
-      << verdict.failures[0];
+  EXPECT_CONTAINS(verdict.failures[0], "`const float value = tile[x][y];`");
+  EXPECT_CONTAINS(verdict.failures[0], "counts 3968, the hardware 3967");
 }
 
 TEST(ParityVerdict, LineThatTheModelDoesNotNameFails) {
@@ -228,7 +225,7 @@ TEST(ParityVerdict, ChangedSourceLeavesTheTotals) {
   Verdict verdict = judge(kCase, simt, golden);
   EXPECT_TRUE(verdict.failures.empty());
   ASSERT_EQ(verdict.notes.size(), 1u);
-  EXPECT_NE(verdict.notes[0].find("kernels.cuh has changed"), std::string::npos);
+  EXPECT_CONTAINS(verdict.notes[0], "kernels.cuh has changed");
   golden.cases.at(kCase).totals["global_load"].sectors += 7;
   EXPECT_EQ(judge(kCase, simt, golden).failures.size(), 1u);
 }
@@ -250,7 +247,7 @@ TEST(ParityVerdict, MissingMeasurementFails) {
   const Golden golden = measured_by_the_model();
   const Verdict verdict = judge("kernels/no_such_case", golden.cases.at(kCase), golden);
   ASSERT_EQ(verdict.failures.size(), 1u);
-  EXPECT_NE(verdict.failures[0].find("has no measurement"), std::string::npos);
+  EXPECT_CONTAINS(verdict.failures[0], "has no measurement");
 }
 
 TEST(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
@@ -263,20 +260,20 @@ TEST(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
   const Verdict verdict = judge(kCase, simt, golden);
   EXPECT_TRUE(verdict.failures.empty());
   ASSERT_EQ(verdict.explained.size(), 1u);
-  EXPECT_NE(verdict.explained[0].find("the compiler fused four loads"), std::string::npos);
+  EXPECT_CONTAINS(verdict.explained[0], "the compiler fused four loads");
 
   golden.exceptions[0].why = "";
   ASSERT_EQ(failures().size(), 1u);
-  EXPECT_NE(failures()[0].find("does not say why"), std::string::npos);
+  EXPECT_CONTAINS(failures()[0], "does not say why");
 
   golden.exceptions[0] = {kCase, "shared_load", "", 4000, 1, "made for another number"};
   ASSERT_EQ(failures().size(), 1u);
-  EXPECT_NE(failures()[0].find("was made for 4000 and 1"), std::string::npos);
+  EXPECT_CONTAINS(failures()[0], "was made for 4000 and 1");
 
   golden.exceptions[0] = {kCase, "shared_load", "", 3968, 1, "the compiler fused four loads"};
   golden.cases.at(kCase).totals["shared_load"].conflicts = 3968;
   ASSERT_EQ(failures().size(), 1u);
-  EXPECT_NE(failures()[0].find("is not needed"), std::string::npos);
+  EXPECT_CONTAINS(failures()[0], "is not needed");
 
   // Another version of g++ may not split the line: any count from the hardware's up is accepted.
   const auto failures_with = [&](int gcc) {

@@ -18,6 +18,7 @@
 #include "common/device/wgmma.cuh"
 #include "tests/error_of.hpp"
 #include "tests/on_device.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -187,8 +188,8 @@ TEST(DeviceTable, AnInstructionThatTheDeviceLacksIsNamed) {
        }) {
     EXPECT_EQ(execute(i.kernel, i.first), "") << i.needs;
     const std::string error = execute(i.kernel, i.without);
-    EXPECT_NE(error.find(i.needs), std::string::npos) << error;
-    EXPECT_NE(error.find("simt_device_table_test.cpp:"), std::string::npos) << error;
+    EXPECT_CONTAINS(error, i.needs);
+    EXPECT_CONTAINS(error, "simt_device_table_test.cpp:");
   }
   EXPECT_EQ(execute(asynchronous_copy, "t4"), "");  // an ordinary copy there
 }
@@ -244,12 +245,10 @@ TEST(DeviceTable, ALevelThatAcceptsTooMuchIsFound) {
     EXPECT_EQ(supported, expect_supported) << level.name << " on " << name;
     return text;
   };
-  EXPECT_NE(complaint(make_level<Greedy<false>>(), "rtx4090", true).find("at most 101376"),
-            std::string::npos);
+  EXPECT_CONTAINS(complaint(make_level<Greedy<false>>(), "rtx4090", true), "at most 101376");
   EXPECT_EQ(complaint(make_level<Greedy<true>>(), "rtx4090", false), "");
   EXPECT_EQ(complaint(make_level<Greedy<true>>(), "a100", true), "");
-  EXPECT_NE(complaint(make_level<Product<false>>(), "t4", true).find("needs sm_80"),
-            std::string::npos);
+  EXPECT_CONTAINS(complaint(make_level<Product<false>>(), "t4", true), "needs sm_80");
   EXPECT_EQ(complaint(make_level<Product<true>>(), "t4", false), "");
   EXPECT_EQ(complaint(make_level<Product<true>>(), "rtx3090", true), "");
 }

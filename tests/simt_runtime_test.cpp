@@ -27,6 +27,7 @@
 #include "common/backend/simt/runtime/sync.hpp"
 #include "common/device/cuda.cuh"
 #include "tests/error_of.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -46,9 +47,6 @@ std::vector<T> download(const DeviceMemory& memory) {
   memory.copy_to_host(values.data(), memory.bytes());
   return values;
 }
-
-#define EXPECT_CONTAINS(text, part) \
-  EXPECT_NE((text).find(part), std::string::npos) << "got: " << (text)
 
 // ---- kernels ----
 

@@ -21,6 +21,7 @@
 #include "common/harness/verdict/check.hpp"
 #include "tests/error_of.hpp"
 #include "tests/folder.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 
@@ -317,7 +318,7 @@ TEST(TimelineJson, NestsAndSaysThatItHasNoTimes) {
   EXPECT_GT(trace.at("traceEvents").size(), 100u);
   const auto& about = trace.at("otherData");
   EXPECT_EQ(about.at("clock"), "order");
-  EXPECT_NE(about.at("note").get<std::string>().find("no time"), std::string::npos);
+  EXPECT_CONTAINS(about.at("note").get<std::string>(), "no time");
   EXPECT_EQ(about.at("level"), "one_in_flight");
   // The check itself: without its last end the trace is wrong.
   trace["traceEvents"].erase(trace["traceEvents"].size() - 1);
@@ -341,7 +342,7 @@ TEST(TimelineJson, ALevelThatMarksNothingSaysSo) {
   const Folder folder;
   const std::string file = folder / "trace.json";
   const std::string said = error_of<UsageError>([&] { record_file(chapter, "silent", file); });
-  EXPECT_NE(said.find("level silent has no marks"), std::string::npos) << said;
+  EXPECT_CONTAINS(said, "level silent has no marks");
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
