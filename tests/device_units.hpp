@@ -103,6 +103,19 @@ TensorMap map_2d(const void* base, int rows, int columns, int box_rows, int box_
   return cookbook::place_of("tests/device_units.hpp", tag);
 }
 
+// A buffer that is overwritten before its store has read it.
+template <bool kWaits>
+__global__ void reuse_store_buffer(float* out) {
+  float* stage = dynamic_shared<float>();
+  if (threadIdx.x != 0) return;
+  for (int i = 0; i < 4; ++i) stage[i] = 1.0f;
+  fence_proxy_async();
+  bulk_store(out, stage, 16);
+  tma_store_commit();
+  if (kWaits) tma_store_wait_read<0>();
+  for (int i = 0; i < 4; ++i) stage[i] = 2.0f;
+}
+
 enum class Mistake {
   none,
   no_wgmma_wait,

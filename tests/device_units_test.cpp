@@ -54,6 +54,15 @@ std::string launch_error(void (*kernel)(P...), const LaunchConfig& config, A&&..
   return error_of([&] { launch(kernel, config, {}, std::forward<A>(arguments)...); });
 }
 
+// Element i of `memory` is `expected(i)`.
+template <class Of>
+void expect_floats(const DeviceMemory& memory, const Of& expected) {
+  const std::vector<float> got = floats(memory);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i], expected(static_cast<int>(i))) << "element " << i;
+  }
+}
+
 void for_all_schedules(const std::function<void()>& body) {
   for (const auto schedule : {AsyncSchedule::late, AsyncSchedule::early}) {
     SCOPED_TRACE(schedule == AsyncSchedule::late ? "late" : "early");
@@ -315,11 +324,7 @@ TEST(CpAsync, CopiesAndFillsWithZeros) {
   DeviceMemory out(128 * 4, "out");
   for_all_schedules([&] {
     launch(copy_with_cp_async<true>, {1, 32, 512}, {}, in.data(), out.as<float>(), 126);
-    const std::vector<float> got = floats(out);
-    for (int i = 0; i < 128; ++i) {
-      const int from = (i + 4) % 128;
-      ASSERT_EQ(got[static_cast<size_t>(i)], from < 126 ? in(0, from) : 0.0f) << i;
-    }
+    expect_floats(out, [&](int i) { return (i + 4) % 128 < 126 ? in(0, (i + 4) % 128) : 0.0f; });
   });
 }
 
@@ -352,8 +357,7 @@ TEST(CpAsync, ArrivesOnBarrier) {
   DeviceMemory out(64 * 4, "out");
   for_all_schedules([&] {
     launch(cp_async_onto_barrier, {1, 64, 512}, {}, in.data(), out.as<float>());
-    const std::vector<float> got = floats(out);
-    for (int i = 0; i < 64; ++i) ASSERT_EQ(got[static_cast<size_t>(i)], in(0, i ^ 33));
+    expect_floats(out, [&](int i) { return in(0, i ^ 33); });
   });
 }
 
@@ -371,8 +375,7 @@ TEST(CpAsync, LandsOnce) {
   DeviceMemory out(64 * 4, "out");
   for_all_schedules([&] {
     launch(cp_async_changed_before_the_wait, {1, 64, 512}, {}, in.data(), out.as<float>());
-    const std::vector<float> got = floats(out);
-    for (int i = 0; i < 64; ++i) ASSERT_EQ(got[static_cast<size_t>(i)], in(0, i) + 1);
+    expect_floats(out, [&](int i) { return in(0, i) + 1; });
   });
 }
 
@@ -475,9 +478,8 @@ void expect_load_at(int row) {
   spec.box.assign(kRank, 1);
   spec.box[0] = 4;
   launch(tma_load_at<kRank>, {1, 1, 256}, {}, make_tensor_map(spec), out.as<float>());
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(floats(out)[static_cast<size_t>(i)], in(row, 4 + i)) << "rank " << kRank;
-  }
+  SCOPED_TRACE("rank " + std::to_string(kRank));
+  expect_floats(out, [&](int i) { return in(row, 4 + i); });
 }
 
 TEST(Tma, EachCoordinateIsOfItsOwnDimension) {
@@ -506,7 +508,7 @@ TEST(Tma, LoadsToStaticSharedMemory) {
   DeviceMemory out(64, "out");
   launch(tma_to_static, {1, 1}, {}, map_2d<float>(in.data(), 4, 4, 4, 4, Swizzle::none),
          out.as<float>());
-  for (int i = 0; i < 16; ++i) EXPECT_EQ(floats(out)[static_cast<size_t>(i)], in(i / 4, i % 4));
+  expect_floats(out, [&](int i) { return in(i / 4, i % 4); });
 }
 
 __global__ void prefetch_descriptor(const __grid_constant__ TensorMap map) {
@@ -537,14 +539,12 @@ TEST(Tma, EverySwizzleRoundTripsAndFillsWithZeros) {
       for (const int x : {-4, 0, 4, 20}) {
         for (const int y : {-5, 0, 30}) {
           launch(tma_copy<2>, {1, 32, 16384 + 64}, {}, from, to, x, y, 16 * columns * 4);
-          const std::vector<float> got = floats(out);
-          for (int r = 0; r < 16; ++r) {
-            for (int c = 0; c < columns; ++c) {
-              const bool inside = y + r >= 0 && y + r < 40 && x + c >= 0 && x + c < 24;
-              ASSERT_EQ(got[static_cast<size_t>(r * columns + c)], inside ? in(y + r, x + c) : 0.0f)
-                  << x << " " << y << " " << r << " " << c;
-            }
-          }
+          SCOPED_TRACE(std::to_string(x) + ", " + std::to_string(y));
+          expect_floats(out, [&](int i) {
+            const int row = y + i / columns, column = x + i % columns;
+            const bool inside = row >= 0 && row < 40 && column >= 0 && column < 24;
+            return inside ? in(row, column) : 0.0f;
+          });
         }
       }
     });
@@ -558,10 +558,7 @@ TEST(Tma, StoresLeaveOutWhatIsOutside) {
   const TensorMap from = map_2d<float>(in.data(), 16, 8, 16, 8, Swizzle::b32);
   const TensorMap to = map_2d<float>(out.data(), 10, 4, 16, 8, Swizzle::b32);
   launch(tma_copy<2>, {1, 32, 16384 + 64}, {}, from, to, 0, 0, 16 * 8 * 4);
-  const std::vector<float> got = floats(out);
-  for (int r = 0; r < 10; ++r) {
-    for (int c = 0; c < 4; ++c) EXPECT_EQ(got[static_cast<size_t>(4 * r + c)], in(r, c));
-  }
+  expect_floats(out, [&](int i) { return in(i / 4, i % 4); });
   EXPECT_TRUE(out.guards_intact());
 }
 
@@ -580,15 +577,10 @@ TEST(Tma, ThreeDimensions) {
   spec.strides_bytes = {32, 128};
   const TensorMap to = make_tensor_map(spec);
   launch(tma_copy<3>, {1, 32, 16384 + 64}, {}, from, to, 4, 6, 8 * 4 * 2 * 4);
-  const std::vector<float> got = floats(out);
-  for (int z = 0; z < 2; ++z) {
-    for (int y = 0; y < 4; ++y) {
-      for (int x = 0; x < 8; ++x) {
-        const float want = 6 + y < 8 ? in((1 + z) * 8 + 6 + y, 4 + x) : 0.0f;
-        ASSERT_EQ(got[static_cast<size_t>((z * 4 + y) * 8 + x)], want);
-      }
-    }
-  }
+  expect_floats(out, [&](int i) {
+    const int x = i % 8, y = i / 8 % 4, z = i / 32;
+    return 6 + y < 8 ? in((1 + z) * 8 + 6 + y, 4 + x) : 0.0f;
+  });
 }
 
 // The hardware's formula, from the book's helper, against where TMA put the elements.
@@ -666,10 +658,7 @@ TEST(Tma, AddsFromSeveralBlocks) {
   for_all_schedules([&] {
     sum.fill(0);
     launch(add_tiles, {6, 32, 1024}, {}, map);
-    const std::vector<float> got = floats(sum);
-    for (int i = 0; i < 256; ++i) {
-      ASSERT_EQ(got[static_cast<size_t>(i)], 6.0f * static_cast<float>(i % 5 + 1));
-    }
+    expect_floats(sum, [](int i) { return 6.0f * static_cast<float>(i % 5 + 1); });
   });
 }
 
@@ -694,19 +683,6 @@ TEST(Tma, BulkCopiesEvenWithoutAFinalWait) {
     launch(bulk_copy, {1, 32, 4096 + 64}, {}, in.data(), out.as<float>(), 4096);
     EXPECT_EQ(floats(out), in.values);
   });
-}
-
-// A buffer that is overwritten before its store has read it.
-template <bool kWaits>
-__global__ void reuse_store_buffer(float* out) {
-  float* stage = dynamic_shared<float>();
-  if (threadIdx.x != 0) return;
-  for (int i = 0; i < 4; ++i) stage[i] = 1.0f;
-  fence_proxy_async();
-  bulk_store(out, stage, 16);
-  tma_store_commit();
-  if (kWaits) tma_store_wait_read<0>();
-  for (int i = 0; i < 4; ++i) stage[i] = 2.0f;
 }
 
 TEST(Tma, StoreReadsAsLateAsItMay) {
@@ -745,8 +721,7 @@ TEST(Cluster, MulticastReachesBothBlocks) {
   for_all_schedules([&] {
     out.fill(0xff);
     launch(multicast, {4, 32, 1024, 2}, {}, map, out.as<float>());
-    const std::vector<float> got = floats(out);
-    for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], in.values[i % 128]);
+    expect_floats(out, [&](int i) { return in.values[static_cast<size_t>(i % 128)]; });
   });
 }
 
@@ -919,18 +894,12 @@ TEST(Wgmma, EverySwizzleAndMajor) {
 }
 
 TEST(Wgmma, EveryWidth) {
-  check_wgmma<8, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<16, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<32, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<96, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<112, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<144, bf16, Swizzle::b128, Major::k, Major::k>();
+  const auto check = []<int... kN>(std::integer_sequence<int, kN...>) {
+    (check_wgmma<kN, bf16, Swizzle::b128, Major::k, Major::k>(), ...);
+  };
+  check(std::integer_sequence<int, 8, 16, 32, 96, 112, 144, 176, 208, 224, 240>());
   check_wgmma<160, half, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<176, bf16, Swizzle::b128, Major::k, Major::k>();
   check_wgmma<192, bf16, Swizzle::b128, Major::k, Major::mn>();
-  check_wgmma<208, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<224, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<240, bf16, Swizzle::b128, Major::k, Major::k>();
   check_wgmma<256, bf16, Swizzle::b128, Major::k, Major::mn>();
 }
 

@@ -714,25 +714,39 @@ TEST(Tuner, RefusesToTimeUnderAProfiler) {
   unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
-// `decide` on a simulated GPU, search included.
+// `decide` on a simulated GPU, search included, for a problem that is worth one.
 struct MadeUpGpu {
-  explicit MadeUpGpu(const Space& space) {
+  explicit MadeUpGpu(const Space& of) : space(of) {
     machine.device = device_info();
     machine.device.name = "a GPU", machine.device.is_simt = false;
     machine.why_not_time = [this] { return profiler; };
-    machine.search = [this, &space](const Space&, const Size& size, const Variant&,
-                                    const TuneOptions&, const Cache& cache) {
+    machine.search = [this](const Space&, const Size& size, const Variant&, const TuneOptions&,
+                            const Cache& cache) {
       ++searches;
       std::vector<double> us;
       for (std::size_t c = 0; c < space.candidates().size(); ++c) us.push_back(c == 2 ? 50 : 100);
       Report report = tuned_on(space, us);
-      const auto problem = space.problem.make_problem(size, {});
-      report.entry.key = make_key(space, *problem, pointers, machine.device);
+      const auto searched = space.problem.make_problem(size, {});
+      report.entry.key = make_key(space, *searched, pointers, machine.device);
       cache.add(report.entry);
       return report;
     };
     pointers.by_name = {{"in", nullptr}, {"out", nullptr}};
   }
+  Decision decided(const Cache& cache) const {
+    return decide(space, *problem, pointers, cache, machine);
+  }
+  /// An entry of the problem in which `winner` is twice as fast as the first configuration.
+  Entry entry_won_by(const std::string& winner) const {
+    Entry entry;
+    entry.key = make_key(space, *problem, pointers, machine.device);
+    entry.default_id = space[0].id();
+    entry.measured[entry.default_id] = {100, 1, 1, 1, 25, ""};
+    entry.measured[winner] = {50, 2, 1.9, 2.1, 25, ""};
+    return entry;
+  }
+  const Space& space;
+  const std::shared_ptr<AnyProblem> problem = space.problem.make_problem({4096, 200}, {});
   Machine machine;
   DevicePointers pointers;
   std::string profiler;
@@ -744,10 +758,7 @@ TEST(Tuner, ASecondRunIsACacheHit) {
   Folder folder;
   const Space space = synthetic_space(4, 1);
   MadeUpGpu gpu(space);
-  const auto problem = space.problem.make_problem({4096, 200}, {});
-  const auto decided = [&](const char* file) {
-    return decide(space, *problem, gpu.pointers, Cache(folder / file), gpu.machine);
-  };
+  const auto decided = [&](const char* file) { return gpu.decided(Cache(folder / file)); };
   EXPECT_EQ(decided("c").candidate, 2u);
   EXPECT_EQ(gpu.searches, 1);
   const Decision again = decided("c");  // as another process would: nothing but the file is shared
@@ -760,7 +771,8 @@ TEST(Tuner, ASecondRunIsACacheHit) {
   const DevicePointers mixed = gpu.pointers;
   gpu.pointers.by_name["out"] = reinterpret_cast<void*>(4);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(decide(space, *problem, mixed, Cache(folder / "mixed"), gpu.machine).candidate, 2u);
+    const Cache cache(folder / "mixed");
+    EXPECT_EQ(decide(space, *gpu.problem, mixed, cache, gpu.machine).candidate, 2u);
     EXPECT_EQ(gpu.searches, 2);
   }
   gpu.pointers.by_name = {{"in", nullptr}, {"out", nullptr}};
@@ -807,23 +819,15 @@ TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
   refused.illegal = "was never compiled";
   space.add(refused);
   MadeUpGpu gpu(space);
-  const auto problem = space.problem.make_problem({4096, 200}, {});
   const auto cached = [&](const std::string& winner, const char* file) {
-    Entry entry;
-    entry.key = make_key(space, *problem, gpu.pointers, gpu.machine.device);
-    entry.default_id = space[0].id();
-    entry.measured[entry.default_id] = {100, 1, 1, 1, 25, ""};
-    entry.measured[winner] = {50, 2, 1.9, 2.1, 25, ""};
+    const Entry entry = gpu.entry_won_by(winner);
     const Cache cache(folder / file);
     cache.add(entry);
     EXPECT_EQ(cache.find(entry.key)->winner(), winner);
     return cache;
   };
-  const auto decided = [&](const Cache& cache) {
-    return decide(space, *problem, gpu.pointers, cache, gpu.machine);
-  };
   gpu.machine.device.smem_per_block_bytes = 232448;
-  const Decision able = decided(cached("tile=512", "able"));
+  const Decision able = gpu.decided(cached("tile=512", "able"));
   EXPECT_EQ(able.candidate, 3u);
   EXPECT_CONTAINS(able.why, "cached");
   EXPECT_EQ(gpu.searches, 0);
@@ -834,12 +838,12 @@ TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
     gpu.machine.device.smem_per_block_bytes = static_cast<std::size_t>(smem);
     const Cache cache = cached(winner, winner);
     setenv("COOKBOOK_AUTOTUNE", "read", 1);
-    const Decision read = decided(cache);
+    const Decision read = gpu.decided(cache);
     EXPECT_EQ(read.candidate, 0u) << winner;
     EXPECT_LACKS(read.why, "cached");
     EXPECT_EQ(gpu.searches, searches);
     unsetenv("COOKBOOK_AUTOTUNE");
-    const Decision searched = decided(cache);
+    const Decision searched = gpu.decided(cache);
     EXPECT_EQ(gpu.searches, ++searches) << winner << " was launched: " << searched.why;
     EXPECT_EQ(searched.candidate, 2u);
   }
@@ -851,22 +855,13 @@ TEST(Tuner, AfterAnEditOfTheSourceTheOldWinnerIsNotUsed) {
   Folder folder;
   Space space = synthetic_space(4, 1);
   MadeUpGpu gpu(space);
-  const auto problem = space.problem.make_problem({4096, 200}, {});
   const Cache cache(folder / "c");
   enter_tokens({{"edit/before.cuh", "1"}, {"edit/after.cuh", "2"}});
   space.source = "edit/before.cuh";
-  Entry entry;
-  entry.key = make_key(space, *problem, gpu.pointers, gpu.machine.device);
-  entry.default_id = space[0].id();
-  entry.measured[space[0].id()] = {100, 1, 1, 1, 25, ""};
-  entry.measured[space[1].id()] = {50, 2, 1.9, 2.1, 25, ""};
-  cache.add(entry);
-  const auto decided = [&] {
-    return decide(space, *problem, gpu.pointers, cache, gpu.machine).candidate;
-  };
-  EXPECT_EQ(decided(), 1u);
+  cache.add(gpu.entry_won_by(space[1].id()));
+  EXPECT_EQ(gpu.decided(cache).candidate, 1u);
   space.source = "edit/after.cuh";
-  EXPECT_EQ(decided(), 0u) << "a stale winner";
+  EXPECT_EQ(gpu.decided(cache).candidate, 0u) << "a stale winner";
   unsetenv("COOKBOOK_AUTOTUNE");
 }
 
@@ -875,18 +870,17 @@ TEST(Tuner, UnderAProfilerTheCacheIsReadAndNothingIsTimed) {
   Folder folder;
   const Space space = synthetic_space(4, 1);
   MadeUpGpu gpu(space);
-  const auto problem = space.problem.make_problem({4096, 200}, {});
   const Cache cache(folder / "c");
   gpu.profiler = "a profiler serialises launches";
-  const Decision decision = decide(space, *problem, gpu.pointers, cache, gpu.machine);
+  const Decision decision = gpu.decided(cache);
   EXPECT_EQ(decision.candidate, 0u);
   EXPECT_CONTAINS(decision.why, gpu.profiler);
   EXPECT_EQ(gpu.searches, 0);
   EXPECT_FALSE(fs::exists(cache.file())) << "remembered what nobody measured";
   gpu.profiler.clear();
-  decide(space, *problem, gpu.pointers, cache, gpu.machine);
+  gpu.decided(cache);
   gpu.profiler = "a profiler serialises launches";
-  EXPECT_EQ(decide(space, *problem, gpu.pointers, cache, gpu.machine).candidate, 2u);
+  EXPECT_EQ(gpu.decided(cache).candidate, 2u);
   EXPECT_EQ(gpu.searches, 1);
 }
 
@@ -2066,11 +2060,10 @@ TEST(TuneCache, AFolderThatCannotBeWrittenCostsTheCacheAndNothingElse) {
   const auto search = gpu.machine.search;
   gpu.machine.search = [&](const Space& a, const Size& b, const Variant& c, const TuneOptions& d,
                            const Cache&) { return search(a, b, c, d, Cache(folder / "other")); };
-  const auto problem = space.problem.make_problem({4096, 200}, {});
-  DevicePointers at = gpu.pointers;
+  const DevicePointers at = gpu.pointers;
   gpu.pointers.by_name["out"] = reinterpret_cast<void*>(4);
   const std::string said = stderr_of(
-      [&] { EXPECT_EQ(decide(space, *problem, at, Cache(file), gpu.machine).candidate, 2u); });
+      [&] { EXPECT_EQ(decide(space, *gpu.problem, at, Cache(file), gpu.machine).candidate, 2u); });
   EXPECT_CONTAINS(said, "what was found is not kept");
 }
 
