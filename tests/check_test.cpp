@@ -1405,6 +1405,7 @@ TEST(Statistics, Verdicts) {
   EXPECT_STREQ(verdict({0.9805, 0.97, 0.99}), "same");
   EXPECT_STREQ(verdict({1.1, 0.999, 1.2}), "same");
   EXPECT_STREQ(verdict({0.9, 0.8, 1.001}), "same");
+  EXPECT_STREQ(verdict({1.015, 1.01, 1.02}), "same");
 }
 
 // ---- roofs -------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@
 #include "common/device/warp.cuh"
 #include "common/device/wmma.cuh"
 #include "tests/device_units.hpp"
-#include "tests/error_of.hpp"
+#include "tests/launch_error.hpp"
 #include "tests/text.hpp"
 
 namespace cookbook {
@@ -46,12 +46,6 @@ void expect_product(const DeviceMemory& d, int m, int n, int k, const A& a, cons
     }
   }
   EXPECT_EQ(wrong, 0);
-}
-
-// What a launch that must fail says; "" if it does not fail.
-template <class... P, class... A>
-std::string launch_error(void (*kernel)(P...), const LaunchConfig& config, A&&... arguments) {
-  return error_of([&] { launch(kernel, config, {}, std::forward<A>(arguments)...); });
 }
 
 // Element i of `memory` is `expected(i)`.

@@ -29,6 +29,7 @@
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 #include "tests/ended.hpp"
+#include "tests/error_of.hpp"
 #include "tests/text.hpp"
 
 namespace cookbook {
@@ -206,13 +207,6 @@ TEST(DeviceBytes, FillingWritesTheElementsAndNothingElse) {
   }
 }
 
-TEST(Verdict, UnderTwoPerCentIsTheSame) {
-  EXPECT_STREQ(verdict({1.5, 1.45, 1.55}), "faster");
-  EXPECT_STREQ(verdict({1.015, 1.01, 1.02}), "same");
-  EXPECT_STREQ(verdict({1.1, 0.98, 1.2}), "same");
-  EXPECT_STREQ(verdict({0.8, 0.79, 0.81}), "slower");
-}
-
 TEST(Claims, SpeedIsOpenUntilMeasuredAndFalseWhenMissed) {
   LevelResult level;
   ClaimResult claim;
@@ -289,17 +283,9 @@ TEST(Tokens, AreKnownByTheLastFolderAndTheNameOfAFile) {
 }
 
 TEST(Process, WhatDoesNotStartOrWritesNothingIsNamed) {
-  const auto why = [](auto&& run) {
-    try {
-      run();
-    } catch (const std::runtime_error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  EXPECT_EQ(why([] { run_program({"/no/such/program"}); }),
+  EXPECT_EQ(error_of<std::runtime_error>([] { run_program({"/no/such/program"}); }),
             "cannot start /no/such/program: No such file or directory");
-  EXPECT_EQ(why([] { run_for_json("/bin/false", {}); }),
+  EXPECT_EQ(error_of<std::runtime_error>([] { run_for_json("/bin/false", {}); }),
             "/bin/false ended with status 1 and wrote no result");
 }
 

@@ -17,6 +17,7 @@
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
 #include "tests/ended.hpp"
+#include "tests/error_of.hpp"
 #include "tests/text.hpp"
 
 namespace cookbook {
@@ -231,13 +232,8 @@ TEST(Isolation, WhatWorkReturnsAndThrowsComesBack) {
                 .fault,
             Fault::none);
   EXPECT_EQ(result.at("x").get<double>(), INFINITY);
-  try {
-    run_isolated(
-        {}, []() -> nlohmann::json { throw std::invalid_argument("why"); }, result);
-    FAIL() << "nothing thrown";
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "why");
-  }
+  const auto throws = []() -> nlohmann::json { throw std::invalid_argument("why"); };
+  EXPECT_EQ(error_of<std::runtime_error>([&] { run_isolated({}, throws, result); }), "why");
   EXPECT_EQ(run_isolated(
                 {}, []() -> nlohmann::json { _exit(0); }, result)
                 .reason,

@@ -12,10 +12,10 @@
 #include "tests/folder.hpp"
 #include "tests/planted/rows.hpp"
 #include "tests/skips.hpp"
+#include "tests/text.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
-#include "tests/text.hpp"
 #endif
 
 namespace cookbook::planted::rows_copy {

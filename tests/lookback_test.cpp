@@ -11,8 +11,10 @@
 #include "common/backend/simt/runtime/crash.hpp"
 #include "common/harness/run/process.hpp"
 #include "tests/planted/lookback.hpp"
+#include "tests/error_of.hpp"
 #include "tests/places.hpp"
 #include "tests/text.hpp"
+#include "tests/traced.hpp"
 
 namespace cookbook::planted {
 namespace {
@@ -40,14 +42,10 @@ Outcome run(Protocol protocol, LookbackBug bug, bool pauses = true) {
   state.fill(0);
   Outcome outcome;
   if (simt::tracing_available()) simt::start_trace();
-  try {
+  outcome.error = error_of<simt::KernelError>([&] {
     lookback_scan(protocol, bug, pauses, in.as<int>(), out.as<int>(), state.as<int>(), kCount);
-  } catch (const simt::KernelError& error) {
-    outcome.error = error.what();
-  }
-  for (const simt::Finding& finding : simt::stop_trace().findings) {
-    outcome.findings += finding.message + "\n";
-  }
+  });
+  outcome.findings = findings_of(simt::stop_trace());
   out.copy_to_host(output.data(), out.bytes());
   outcome.right = true;
   for (int i = 0, sum = 0; i < kCount; ++i) {

@@ -20,9 +20,9 @@
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
 #include "tests/planted/small_types.hpp"
+#include "tests/text.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/launch.hpp"
-#include "tests/text.hpp"
 #endif
 
 namespace cookbook::planted {

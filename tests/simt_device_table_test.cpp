@@ -112,13 +112,11 @@ TEST(DeviceTable, AnUnknownDeviceIsOneLineWithAll) {
 TEST(DeviceTable, ResidentBlocks) {
   const auto refused = [](unsigned blocks, size_t smem_bytes) {
     const RunningBlocks none(simt::RunBlocks::none);
-    try {
-      launch(
-          +[](int) {}, {dim3(blocks), dim3(256), smem_bytes, 1, true}, {}, 0);
-    } catch (const LaunchError&) {
-      return true;
-    }
-    return false;
+    const LaunchConfig config{dim3(blocks), dim3(256), smem_bytes, 1, true};
+    return error_of<LaunchError>([&] {
+             launch(
+                 +[](int) {}, config, {}, 0);
+           }) != "";
   };
   const OnDevice device("rtx3090");  // 82 SMs, of 1,536 threads and 100 KB each
   EXPECT_FALSE(refused(82 * 6, 0));

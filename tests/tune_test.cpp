@@ -1983,25 +1983,12 @@ TEST(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
   EXPECT_EQ(make_key(gone, *problem, at, device).tokens.size(), 16u);
 }
 
-TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {
-  Folder folder;
-  const std::string file = folder / "tune.json";
-  constexpr int kEach = 40;
+// Calls `work` with 0, 1 ... at once, each in a process of its own.
+void in_processes(int count, const std::function<void(int)>& work) {
   std::vector<pid_t> children;
-  for (int process = 0; process < 2; ++process) {
+  for (int i = 0; i < count; ++i) {
     const pid_t child = fork();
-    if (child == 0) {
-      int status = 0;
-      try {
-        for (int i = 0; i < kEach; ++i) {
-          Cache(file).add(entry_of(std::to_string(process) + "." + std::to_string(i)));
-          Cache(file).add(entry_of("shared", "tile=" + std::to_string(100 * (process + 1) + i)));
-        }
-      } catch (...) {
-        status = 1;
-      }
-      _exit(status);
-    }
+    if (child == 0) _exit(error_of([&] { work(i); }).empty() ? 0 : 1);
     children.push_back(child);
   }
   for (const pid_t child : children) {
@@ -2009,6 +1996,18 @@ TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
+}
+
+TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {
+  Folder folder;
+  const std::string file = folder / "tune.json";
+  constexpr int kEach = 40;
+  in_processes(2, [&](int process) {
+    for (int i = 0; i < kEach; ++i) {
+      Cache(file).add(entry_of(std::to_string(process) + "." + std::to_string(i)));
+      Cache(file).add(entry_of("shared", "tile=" + std::to_string(100 * (process + 1) + i)));
+    }
+  });
   const auto entries = Cache(file).entries();
   EXPECT_EQ(entries.size(), 2u * kEach + 1);
   EXPECT_EQ(entries.at(entry_of("shared").key.digest()).measured.size(), 2u * kEach + 1);
@@ -2101,24 +2100,17 @@ TEST(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
   const Space space = synthetic_space();
   const Recording recording = synthetic_recording(space);
   const Size size = {16, 128};
-  std::vector<pid_t> children;
   constexpr int kShards = 3;
-  for (int i = 0; i < kShards; ++i) {  // each in a process of its own
-    const pid_t child = fork();
-    if (child == 0) {
-      TuneOptions options;
-      options.shard = {i, kShards};
-      options.finalists = 2;
-      // A GPU of its own: all measure the default, and no two find the same time.
-      const Recording mine = synthetic_recording(space, 0.003, static_cast<unsigned>(10 + i));
-      Report report = replay(space, mine, size, options);
-      report.entry.key = entry_of("sharded").key;
-      Cache(folder / (std::to_string(i) + ".json")).add(report.entry);
-      _exit(0);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) waitpid(child, nullptr, 0);
+  in_processes(kShards, [&](int i) {
+    TuneOptions options;
+    options.shard = {i, kShards};
+    options.finalists = 2;
+    // A GPU of its own: all measure the default, and no two find the same time.
+    const Recording mine = synthetic_recording(space, 0.003, static_cast<unsigned>(10 + i));
+    Report report = replay(space, mine, size, options);
+    report.entry.key = entry_of("sharded").key;
+    Cache(folder / (std::to_string(i) + ".json")).add(report.entry);
+  });
   std::vector<int> order = {0, 1, 2};
   std::string first;
   do {
