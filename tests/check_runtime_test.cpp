@@ -22,11 +22,15 @@
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
 #include "tests/folder.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
 
 using simt::program::Place;
+
+#define EXPECT_OK(call) EXPECT_EQ(call, cudaSuccess)
+#define ASSERT_OK(call) ASSERT_EQ(call, cudaSuccess)
 
 // ---- kernels, as tools/check/rewrite.py leaves them ----
 
@@ -154,25 +158,23 @@ class CheckRuntime : public ::testing::Test {
  protected:
   void SetUp() override {
     simt::set_workers(1);
-    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_OK(cudaDeviceReset());
   }
-  void TearDown() override { EXPECT_EQ(cudaDeviceReset(), cudaSuccess); }
+  void TearDown() override { EXPECT_OK(cudaDeviceReset()); }
 
   static int* allocate(size_t count) {
     int* x = nullptr;
-    EXPECT_EQ(cudaMalloc(&x, count * sizeof(int)), cudaSuccess);
+    EXPECT_OK(cudaMalloc(&x, count * sizeof(int)));
     return x;
   }
   static int* upload(const std::vector<int>& values) {
     int* x = allocate(values.size());
-    EXPECT_EQ(cudaMemcpy(x, values.data(), values.size() * sizeof(int), cudaMemcpyHostToDevice),
-              cudaSuccess);
+    EXPECT_OK(cudaMemcpy(x, values.data(), values.size() * sizeof(int), cudaMemcpyHostToDevice));
     return x;
   }
   static std::vector<int> download(const void* x, size_t count) {
     std::vector<int> values(count, -1);
-    EXPECT_EQ(cudaMemcpy(values.data(), x, count * sizeof(int), cudaMemcpyDeviceToHost),
-              cudaSuccess);
+    EXPECT_OK(cudaMemcpy(values.data(), x, count * sizeof(int), cudaMemcpyDeviceToHost));
     return values;
   }
   static std::vector<int> counting(size_t count) {
@@ -187,67 +189,67 @@ class CheckRuntime : public ::testing::Test {
 TEST_F(CheckRuntime, AllocatesAndFreesOnce) {
   int* x = allocate(8);
   ASSERT_NE(x, nullptr);
-  EXPECT_EQ(cudaFree(x), cudaSuccess);
+  EXPECT_OK(cudaFree(x));
   EXPECT_EQ(cudaFree(x), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaFree(nullptr), cudaSuccess);
+  EXPECT_OK(cudaFree(nullptr));
   int on_host = 0;
   EXPECT_EQ(cudaFree(&on_host), cudaErrorInvalidValue);
   int* y = allocate(8);
   EXPECT_EQ(cudaFree(y + 1), cudaErrorInvalidValue);  // not where it begins
   EXPECT_EQ(cudaFreeHost(y), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaFreeAsync(y, nullptr), cudaSuccess);
+  EXPECT_OK(cudaFreeAsync(y, nullptr));
 
   int* pinned = nullptr;
-  EXPECT_EQ(cudaMallocHost(&pinned, 64), cudaSuccess);
+  EXPECT_OK(cudaMallocHost(&pinned, 64));
   pinned[15] = 1;
   EXPECT_EQ(cudaFree(pinned), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
-  EXPECT_EQ(cudaHostAlloc(&pinned, 64, cudaHostAllocDefault), cudaSuccess);
-  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+  EXPECT_OK(cudaFreeHost(pinned));
+  EXPECT_OK(cudaHostAlloc(&pinned, 64, cudaHostAllocDefault));
+  EXPECT_OK(cudaFreeHost(pinned));
 
   int* managed = nullptr;
-  EXPECT_EQ(cudaMallocManaged(&managed, 64), cudaSuccess);
+  EXPECT_OK(cudaMallocManaged(&managed, 64));
   managed[15] = 1;
   EXPECT_EQ(cudaFreeHost(managed), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaFree(managed), cudaSuccess);
+  EXPECT_OK(cudaFree(managed));
 }
 
 TEST_F(CheckRuntime, NothingAndNowhere) {
   int* x = reinterpret_cast<int*>(8);
-  EXPECT_EQ(cudaMalloc(&x, 0), cudaSuccess);
+  EXPECT_OK(cudaMalloc(&x, 0));
   EXPECT_EQ(x, nullptr);
   EXPECT_EQ(cudaMalloc(static_cast<void**>(nullptr), 4), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpy(nullptr, nullptr, 0, cudaMemcpyHostToDevice), cudaSuccess);
-  EXPECT_EQ(cudaMemset(nullptr, 0, 0), cudaSuccess);
+  EXPECT_OK(cudaMemcpy(nullptr, nullptr, 0, cudaMemcpyHostToDevice));
+  EXPECT_OK(cudaMemset(nullptr, 0, 0));
 }
 
 TEST_F(CheckRuntime, MemoryIsAsLargeAsTheDevices) {
   const OnDevice device("t4");  // 16 GB
   size_t free_bytes = 0, all = 0;
-  EXPECT_EQ(cudaMemGetInfo(&free_bytes, &all), cudaSuccess);
+  EXPECT_OK(cudaMemGetInfo(&free_bytes, &all));
   EXPECT_EQ(all, device_info().memory_bytes);
   EXPECT_EQ(free_bytes, all);
   int* x = allocate(1000);
-  EXPECT_EQ(cudaMemGetInfo(&free_bytes, &all), cudaSuccess);
+  EXPECT_OK(cudaMemGetInfo(&free_bytes, &all));
   EXPECT_EQ(free_bytes, all - 4000);
   int* y = nullptr;
   EXPECT_EQ(cudaMalloc(&y, all - 4000 + 1), cudaErrorMemoryAllocation);
   EXPECT_EQ(cudaMalloc(&y, ~size_t{0}), cudaErrorMemoryAllocation);
-  EXPECT_EQ(cudaMalloc(&y, all - 4000), cudaSuccess);  // sparse
-  EXPECT_EQ(cudaMemGetInfo(&free_bytes, &all), cudaSuccess);
+  EXPECT_OK(cudaMalloc(&y, all - 4000));  // sparse
+  EXPECT_OK(cudaMemGetInfo(&free_bytes, &all));
   EXPECT_EQ(free_bytes, 0u);
-  EXPECT_EQ(cudaFree(y), cudaSuccess);
-  EXPECT_EQ(cudaFree(x), cudaSuccess);
+  EXPECT_OK(cudaFree(y));
+  EXPECT_OK(cudaFree(x));
 }
 
 // Every pair of places and every kind of copy.
 TEST_F(CheckRuntime, CopiesGoWhereTheirKindSays) {
   int *managed = nullptr, *pinned = nullptr, *device = allocate(4), *freed = allocate(4);
-  ASSERT_EQ(cudaMallocManaged(&managed, 16), cudaSuccess);
-  ASSERT_EQ(cudaMallocHost(&pinned, 16), cudaSuccess);
-  ASSERT_EQ(cudaFree(freed), cudaSuccess);
+  ASSERT_OK(cudaMallocManaged(&managed, 16));
+  ASSERT_OK(cudaMallocHost(&pinned, 16));
+  ASSERT_OK(cudaFree(freed));
   int host[4] = {}, registered[4] = {};
-  ASSERT_EQ(cudaHostRegister(registered, sizeof registered, 0), cudaSuccess);
+  ASSERT_OK(cudaHostRegister(registered, sizeof registered, 0));
   struct Side {
     const char* name;
     int* pointer;
@@ -277,14 +279,14 @@ TEST_F(CheckRuntime, CopiesGoWhereTheirKindSays) {
     EXPECT_EQ(cudaMemcpy(host, host, 4, static_cast<cudaMemcpyKind>(kind)),
               cudaErrorInvalidMemcpyDirection);
   }
-  EXPECT_EQ(cudaHostUnregister(registered), cudaSuccess);
-  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+  EXPECT_OK(cudaHostUnregister(registered));
+  EXPECT_OK(cudaFreeHost(pinned));
 }
 
 TEST_F(CheckRuntime, CopiesEndWhereTheBufferEnds) {
   int* x = upload(counting(8));
   int host[9] = {};
-  EXPECT_EQ(cudaMemcpy(host, x + 3, 5 * sizeof(int), cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_OK(cudaMemcpy(host, x + 3, 5 * sizeof(int), cudaMemcpyDeviceToHost));
   EXPECT_EQ(std::vector<int>(host, host + 6), (std::vector<int>{4, 5, 6, 7, 8, 0}));
   EXPECT_EQ(cudaMemcpy(host, x + 3, 5 * sizeof(int) + 1, cudaMemcpyDeviceToHost),
             cudaErrorInvalidValue);
@@ -292,13 +294,13 @@ TEST_F(CheckRuntime, CopiesEndWhereTheBufferEnds) {
   EXPECT_EQ(cudaMemcpy(host, x + 8, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy(x, host, 33, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy(x, host, 33, cudaMemcpyDefault), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpy(x, host, 32, cudaMemcpyDefault), cudaSuccess);
+  EXPECT_OK(cudaMemcpy(x, host, 32, cudaMemcpyDefault));
   EXPECT_EQ(cudaMemcpyAsync(x, host, 33, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpyAsync(x, host + 1, 4, cudaMemcpyHostToDevice), cudaSuccess);
-  EXPECT_EQ(cudaMemcpyPeer(x + 1, 0, x, 0, 4), cudaSuccess);
+  EXPECT_OK(cudaMemcpyAsync(x, host + 1, 4, cudaMemcpyHostToDevice));
+  EXPECT_OK(cudaMemcpyPeer(x + 1, 0, x, 0, 4));
   EXPECT_EQ(cudaMemcpyPeer(x, 0, host, 0, 4), cudaErrorInvalidValue);  // of host memory
   EXPECT_EQ(download(x, 3), (std::vector<int>{5, 5, 6}));
-  EXPECT_EQ(cudaMemcpy(variable, host, sizeof variable, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_OK(cudaMemcpy(variable, host, sizeof variable, cudaMemcpyHostToDevice));
   EXPECT_EQ(cudaMemcpy(variable + 1, host, sizeof variable, cudaMemcpyHostToDevice),
             cudaErrorInvalidValue);
 }
@@ -308,14 +310,14 @@ TEST_F(CheckRuntime, CopiesOfRows) {
   int* x = upload(values);
   int host[12] = {};
   // Two ints of each of three rows of four; into rows of three.
-  EXPECT_EQ(cudaMemcpy2D(host, 12, x, 16, 8, 3, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_OK(cudaMemcpy2D(host, 12, x, 16, 8, 3, cudaMemcpyDeviceToHost));
   EXPECT_EQ(std::vector<int>(host, host + 9), (std::vector<int>{1, 2, 0, 5, 6, 0, 9, 10, 0}));
-  EXPECT_EQ(cudaMemcpy2DAsync(x, 16, host, 12, 8, 2, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_OK(cudaMemcpy2DAsync(x, 16, host, 12, 8, 2, cudaMemcpyHostToDevice));
   EXPECT_EQ(download(x, 12), values);
-  EXPECT_EQ(cudaMemcpy2DAsync(x + 2, 16, host, 12, 8, 3, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_OK(cudaMemcpy2DAsync(x + 2, 16, host, 12, 8, 3, cudaMemcpyHostToDevice));
   EXPECT_EQ(download(x, 12), (std::vector<int>{1, 2, 1, 2, 5, 6, 5, 6, 9, 10, 9, 10}));
   // The last row ends with the buffer; one int further it does not, on either side.
-  EXPECT_EQ(cudaMemcpy2D(host, 12, x + 2, 16, 8, 3, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_OK(cudaMemcpy2D(host, 12, x + 2, 16, 8, 3, cudaMemcpyDeviceToHost));
   EXPECT_EQ(cudaMemcpy2D(host, 12, x + 3, 16, 8, 3, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy2D(x + 3, 16, host, 12, 8, 3, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy2D(host, 16, x + 5, 12, 8, 3, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
@@ -323,26 +325,26 @@ TEST_F(CheckRuntime, CopiesOfRows) {
   // A pitch is at least a row; with one row it does not matter.
   EXPECT_EQ(cudaMemcpy2D(host, 7, x, 16, 8, 2, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue);
   EXPECT_EQ(cudaMemcpy2D(host, 16, x, 7, 8, 2, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue);
-  EXPECT_EQ(cudaMemcpy2D(host, 8, x, 8, 8, 2, cudaMemcpyDeviceToHost), cudaSuccess);
-  EXPECT_EQ(cudaMemcpy2D(host, 4, x, 4, 8, 1, cudaMemcpyDeviceToHost), cudaSuccess);
-  EXPECT_EQ(cudaMemcpy2D(host, 8, x, 8, 0, 99, cudaMemcpyDeviceToHost), cudaSuccess);
-  EXPECT_EQ(cudaMemcpy2D(host, 8, x, 8, 99, 0, cudaMemcpyDeviceToHost), cudaSuccess);
-  EXPECT_EQ(cudaMemcpy(host, host + 1, 8, cudaMemcpyHostToHost), cudaSuccess);  // they overlap
+  EXPECT_OK(cudaMemcpy2D(host, 8, x, 8, 8, 2, cudaMemcpyDeviceToHost));
+  EXPECT_OK(cudaMemcpy2D(host, 4, x, 4, 8, 1, cudaMemcpyDeviceToHost));
+  EXPECT_OK(cudaMemcpy2D(host, 8, x, 8, 0, 99, cudaMemcpyDeviceToHost));
+  EXPECT_OK(cudaMemcpy2D(host, 8, x, 8, 99, 0, cudaMemcpyDeviceToHost));
+  EXPECT_OK(cudaMemcpy(host, host + 1, 8, cudaMemcpyHostToHost));  // they overlap
 }
 
 TEST_F(CheckRuntime, SetsBytesAndRows) {
   int* x = upload(counting(6));
-  EXPECT_EQ(cudaMemset(x + 1, 1, 8), cudaSuccess);
+  EXPECT_OK(cudaMemset(x + 1, 1, 8));
   EXPECT_EQ(download(x, 4), (std::vector<int>{1, 0x01010101, 0x01010101, 4}));
-  EXPECT_EQ(cudaMemsetAsync(x, 0, 4), cudaSuccess);
-  EXPECT_EQ(cudaMemset2D(x, 12, 0xff, 4, 2), cudaSuccess);
+  EXPECT_OK(cudaMemsetAsync(x, 0, 4));
+  EXPECT_OK(cudaMemset2D(x, 12, 0xff, 4, 2));
   EXPECT_EQ(download(x, 6), (std::vector<int>{-1, 0x01010101, 0x01010101, -1, 5, 6}));
-  EXPECT_EQ(cudaMemset2D(x + 2, 12, 0, 4, 2), cudaSuccess);  // ends with the buffer
+  EXPECT_OK(cudaMemset2D(x + 2, 12, 0, 4, 2));  // ends with the buffer
   EXPECT_EQ(cudaMemset2D(x + 3, 12, 0, 4, 2), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemset2D(x, 12, 0, 4, 3), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemset2D(x, 12, 0, 0, 3), cudaSuccess);
+  EXPECT_OK(cudaMemset2D(x, 12, 0, 0, 3));
   EXPECT_EQ(cudaMemset(x, 0, 25), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemset(x, 0, 24), cudaSuccess);
+  EXPECT_OK(cudaMemset(x, 0, 24));
   int on_host = 5;
   EXPECT_EQ(cudaMemset(&on_host, 0, 4), cudaErrorInvalidValue);
   EXPECT_EQ(on_host, 5);
@@ -353,9 +355,9 @@ TEST_F(CheckRuntime, PitchesAreMultiplesOf512) {
        {std::pair<size_t, size_t>{1, 512}, {512, 512}, {513, 1024}}) {
     char* x = nullptr;
     size_t pitch = 0;
-    EXPECT_EQ(cudaMallocPitch(&x, &pitch, width, 3), cudaSuccess);
+    EXPECT_OK(cudaMallocPitch(&x, &pitch, width, 3));
     EXPECT_EQ(pitch, expected);
-    EXPECT_EQ(cudaMemset(x, 0, 3 * pitch), cudaSuccess);
+    EXPECT_OK(cudaMemset(x, 0, 3 * pitch));
     EXPECT_EQ(cudaMemset(x, 0, 3 * pitch + 1), cudaErrorInvalidValue);
   }
 }
@@ -363,33 +365,32 @@ TEST_F(CheckRuntime, PitchesAreMultiplesOf512) {
 TEST_F(CheckRuntime, CopiesOfSymbols) {
   const int values[4] = {1, 2, 3, 4};
   int got[4] = {};
-  EXPECT_EQ(cudaMemcpyToSymbol(variable, values, 16), cudaSuccess);
-  EXPECT_EQ(cudaMemcpyToSymbol(constant, values, 8, 8), cudaSuccess);
-  EXPECT_EQ(cudaMemcpyFromSymbol(got, variable, 8, 4), cudaSuccess);
+  EXPECT_OK(cudaMemcpyToSymbol(variable, values, 16));
+  EXPECT_OK(cudaMemcpyToSymbol(constant, values, 8, 8));
+  EXPECT_OK(cudaMemcpyFromSymbol(got, variable, 8, 4));
   EXPECT_EQ(std::vector<int>(got, got + 3), (std::vector<int>{2, 3, 0}));
-  EXPECT_EQ(cudaMemcpyFromSymbolAsync(got, constant, 4, 12, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_OK(cudaMemcpyFromSymbolAsync(got, constant, 4, 12, cudaMemcpyDeviceToHost));
   EXPECT_EQ(got[0], 2);
-  EXPECT_EQ(cudaMemcpyToSymbolAsync(variable, values + 3, 4, 12, cudaMemcpyHostToDevice),
-            cudaSuccess);
+  EXPECT_OK(cudaMemcpyToSymbolAsync(variable, values + 3, 4, 12, cudaMemcpyHostToDevice));
   EXPECT_EQ(variable[3], 4);
   EXPECT_EQ(cudaMemcpyToSymbol(variable, values, 17), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpyToSymbol(variable, values, 8, 9), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpyToSymbol(variable, values, 0, 16), cudaSuccess);
+  EXPECT_OK(cudaMemcpyToSymbol(variable, values, 0, 16));
   EXPECT_EQ(cudaMemcpyToSymbol(variable, values, 0, 17), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpyToSymbol(got, values, 16), cudaErrorInvalidSymbol);
   // A buffer has to be on the side that the kind names.
   int* x = upload({9});
   EXPECT_EQ(cudaMemcpyToSymbol(variable, x, 4), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpyToSymbol(variable, x, 4, 4, cudaMemcpyDeviceToDevice), cudaSuccess);
+  EXPECT_OK(cudaMemcpyToSymbol(variable, x, 4, 4, cudaMemcpyDeviceToDevice));
   EXPECT_EQ(variable[1], 9);
   EXPECT_EQ(cudaMemcpyFromSymbol(x, variable, 4), cudaErrorInvalidValue);
   void* address = nullptr;
-  EXPECT_EQ(cudaGetSymbolAddress(&address, variable), cudaSuccess);
+  EXPECT_OK(cudaGetSymbolAddress(&address, variable));
   EXPECT_EQ(address, variable);
   EXPECT_EQ(cudaGetSymbolAddress(&address, got), cudaErrorInvalidSymbol);
   EXPECT_EQ(cudaGetSymbolAddress(&address, variables.not_known), cudaErrorInvalidSymbol);
   size_t bytes = 0;
-  EXPECT_EQ(cudaGetSymbolSize(&bytes, variable), cudaSuccess);
+  EXPECT_OK(cudaGetSymbolSize(&bytes, variable));
   EXPECT_EQ(bytes, 16u);
 }
 
@@ -397,46 +398,46 @@ TEST_F(CheckRuntime, RegisteredMemoryAndPointers) {
   std::vector<int> host(8);
   void* device = nullptr;
   EXPECT_EQ(cudaHostGetDevicePointer(&device, host.data(), 0), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaHostRegister(host.data(), 32, cudaHostRegisterDefault), cudaSuccess);
-  EXPECT_EQ(cudaHostGetDevicePointer(&device, host.data() + 7, 0), cudaSuccess);
+  EXPECT_OK(cudaHostRegister(host.data(), 32, cudaHostRegisterDefault));
+  EXPECT_OK(cudaHostGetDevicePointer(&device, host.data() + 7, 0));
   EXPECT_EQ(device, host.data() + 7);
   EXPECT_EQ(cudaHostGetDevicePointer(&device, host.data() + 8, 0), cudaErrorInvalidValue);
   cudaPointerAttributes attributes;
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, host.data()), cudaSuccess);
+  EXPECT_OK(cudaPointerGetAttributes(&attributes, host.data()));
   EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
   EXPECT_EQ(attributes.devicePointer, host.data());
   EXPECT_EQ(attributes.hostPointer, host.data());
-  EXPECT_EQ(cudaHostUnregister(host.data()), cudaSuccess);
+  EXPECT_OK(cudaHostUnregister(host.data()));
   EXPECT_EQ(cudaHostUnregister(host.data()), cudaErrorHostMemoryNotRegistered);
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, host.data()), cudaSuccess);
+  EXPECT_OK(cudaPointerGetAttributes(&attributes, host.data()));
   EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
   EXPECT_EQ(attributes.devicePointer, nullptr);
 
   int *x = allocate(2), *managed = nullptr;
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, x + 1), cudaSuccess);
+  EXPECT_OK(cudaPointerGetAttributes(&attributes, x + 1));
   EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
   EXPECT_EQ(attributes.devicePointer, x + 1);
   EXPECT_EQ(attributes.hostPointer, nullptr);
   EXPECT_EQ(cudaHostGetDevicePointer(&device, x, 0), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, x + 2), cudaSuccess);
+  EXPECT_OK(cudaPointerGetAttributes(&attributes, x + 2));
   EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
-  EXPECT_EQ(cudaMallocManaged(&managed, 4), cudaSuccess);
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, managed), cudaSuccess);
+  EXPECT_OK(cudaMallocManaged(&managed, 4));
+  EXPECT_OK(cudaPointerGetAttributes(&attributes, managed));
   EXPECT_EQ(attributes.type, cudaMemoryTypeManaged);
   EXPECT_EQ(attributes.hostPointer, managed);
-  EXPECT_EQ(cudaHostGetDevicePointer(&device, managed, 0), cudaSuccess);
+  EXPECT_OK(cudaHostGetDevicePointer(&device, managed, 0));
 }
 
 // ---- errors ----
 
 TEST_F(CheckRuntime, TheLastErrorIsKeptUntilItIsRead) {
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_OK(cudaGetLastError());
   EXPECT_EQ(cudaSetDevice(1), cudaErrorInvalidDevice);
-  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);  // no kernel failed
+  EXPECT_OK(cudaSetDevice(0));
+  EXPECT_OK(cudaDeviceSynchronize());  // no kernel failed
   EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
-  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_OK(cudaPeekAtLastError());
 }
 
 // A value that the enumeration does not name.
@@ -470,9 +471,9 @@ TEST_F(CheckRuntime, ErrorsHaveTheirNamesAndTexts) {
 
 TEST_F(CheckRuntime, OneDevice) {
   int count = 0, device = 7;
-  EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  EXPECT_OK(cudaGetDeviceCount(&count));
   EXPECT_EQ(count, 1);
-  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  EXPECT_OK(cudaGetDevice(&device));
   EXPECT_EQ(device, 0);
   cudaDeviceProp properties;
   EXPECT_EQ(cudaGetDeviceProperties(&properties, 1), cudaErrorInvalidDevice);
@@ -480,14 +481,14 @@ TEST_F(CheckRuntime, OneDevice) {
   EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 1), cudaErrorInvalidDevice);
   EXPECT_EQ(cudaDeviceGetAttribute(&value, no_such<cudaDeviceAttr>(999), 0), cudaErrorInvalidValue);
   size_t bytes = 0;
-  EXPECT_EQ(cudaDeviceGetLimit(&bytes, cudaLimitStackSize), cudaSuccess);
+  EXPECT_OK(cudaDeviceGetLimit(&bytes, cudaLimitStackSize));
   EXPECT_EQ(bytes, simt::kStackBytes);
 }
 
 TEST_F(CheckRuntime, PropertiesAreTheDevices) {
   const OnDevice device("rtx4090");
   cudaDeviceProp p;
-  ASSERT_EQ(cudaGetDeviceProperties(&p, 0), cudaSuccess);
+  ASSERT_OK(cudaGetDeviceProperties(&p, 0));
   EXPECT_STREQ(p.name, "SIMT model of RTX 4090, cc 8.9");
   EXPECT_EQ(p.totalGlobalMem, device_info().memory_bytes);
   EXPECT_EQ(p.memPitch, 0x7fffffffu);
@@ -532,7 +533,7 @@ TEST_F(CheckRuntime, PropertiesAreTheDevices) {
   };
   for (const auto& [attribute, expected] : attributes) {
     int value = -1;
-    EXPECT_EQ(cudaDeviceGetAttribute(&value, attribute, 0), cudaSuccess);
+    EXPECT_OK(cudaDeviceGetAttribute(&value, attribute, 0));
     EXPECT_EQ(value, expected) << "attribute " << attribute;
   }
 }
@@ -540,8 +541,8 @@ TEST_F(CheckRuntime, PropertiesAreTheDevices) {
 TEST_F(CheckRuntime, Occupancy) {
   const auto blocks = [](int threads, size_t shared_bytes) {
     int count = -1;
-    EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, add_one, threads, shared_bytes),
-              cudaSuccess);
+    EXPECT_OK(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, add_one, threads, shared_bytes));
     return count;
   };
   EXPECT_EQ(blocks(256, 0), 8);  // 2,048 threads
@@ -560,14 +561,14 @@ TEST_F(CheckRuntime, Occupancy) {
     EXPECT_EQ(blocks(64, 64 << 10), 1);
   }
   int grid = 0, block = 0;
-  EXPECT_EQ(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_one), cudaSuccess);
+  EXPECT_OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_one));
   EXPECT_EQ(block, 1024);
   EXPECT_EQ(grid, 2 * device_info().sm_count);
-  EXPECT_EQ(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_one, 0, 128), cudaSuccess);
+  EXPECT_OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_one, 0, 128));
   EXPECT_EQ(block, 128);
   EXPECT_EQ(grid, 16 * device_info().sm_count);
   cudaFuncAttributes attributes;
-  EXPECT_EQ(cudaFuncGetAttributes(&attributes, add_one), cudaSuccess);
+  EXPECT_OK(cudaFuncGetAttributes(&attributes, add_one));
   EXPECT_EQ(attributes.maxThreadsPerBlock, 1024);
   EXPECT_EQ(attributes.maxDynamicSharedSizeBytes, 49152);
   EXPECT_EQ(attributes.binaryVersion, 90);
@@ -578,44 +579,44 @@ TEST_F(CheckRuntime, Occupancy) {
 
 TEST_F(CheckRuntime, EventsMeasureWhatIsBetweenThem) {
   cudaStream_t stream = nullptr;
-  EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  EXPECT_OK(cudaStreamCreate(&stream));
   ASSERT_NE(stream, nullptr);
   cudaEvent_t begin = nullptr, end = nullptr;
-  EXPECT_EQ(cudaEventCreate(&begin), cudaSuccess);
-  EXPECT_EQ(cudaEventCreateWithFlags(&end, 0), cudaSuccess);
+  EXPECT_OK(cudaEventCreate(&begin));
+  EXPECT_OK(cudaEventCreateWithFlags(&end, 0));
   float ms = -1;
   EXPECT_EQ(cudaEventElapsedTime(&ms, begin, end), cudaErrorInvalidResourceHandle);
-  EXPECT_EQ(cudaEventRecord(begin, stream), cudaSuccess);
+  EXPECT_OK(cudaEventRecord(begin, stream));
   EXPECT_EQ(cudaEventElapsedTime(&ms, begin, end), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaEventElapsedTime(&ms, end, begin), cudaErrorInvalidResourceHandle);
   usleep(20000);
-  EXPECT_EQ(cudaEventRecord(end, stream), cudaSuccess);
-  EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
-  EXPECT_EQ(cudaEventQuery(end), cudaSuccess);
-  EXPECT_EQ(cudaEventElapsedTime(&ms, begin, end), cudaSuccess);
+  EXPECT_OK(cudaEventRecord(end, stream));
+  EXPECT_OK(cudaEventSynchronize(end));
+  EXPECT_OK(cudaEventQuery(end));
+  EXPECT_OK(cudaEventElapsedTime(&ms, begin, end));
   EXPECT_GE(ms, 20);
   EXPECT_LT(ms, 10000);
   float back = 0;
-  EXPECT_EQ(cudaEventElapsedTime(&back, end, begin), cudaSuccess);
+  EXPECT_OK(cudaEventElapsedTime(&back, end, begin));
   EXPECT_EQ(back, -ms);
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
-  EXPECT_EQ(cudaEventDestroy(begin), cudaSuccess);
-  EXPECT_EQ(cudaEventDestroy(end), cudaSuccess);
-  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_OK(cudaStreamSynchronize(stream));
+  EXPECT_OK(cudaStreamQuery(stream));
+  EXPECT_OK(cudaEventDestroy(begin));
+  EXPECT_OK(cudaEventDestroy(end));
+  EXPECT_OK(cudaStreamDestroy(stream));
 }
 
 TEST_F(CheckRuntime, CallbacksRunAtOnce) {
   int calls = 0;
   const auto count = [](void* data) { ++*static_cast<int*>(data); };
-  EXPECT_EQ(cudaLaunchHostFunc(nullptr, count, &calls), cudaSuccess);
+  EXPECT_OK(cudaLaunchHostFunc(nullptr, count, &calls));
   EXPECT_EQ(calls, 1);
   cudaError_t status = cudaErrorUnknown;
   const auto keep = [](cudaStream_t, cudaError_t error, void* data) {
     *static_cast<cudaError_t*>(data) = error;
   };
-  EXPECT_EQ(cudaStreamAddCallback(nullptr, keep, &status, 0), cudaSuccess);
-  EXPECT_EQ(status, cudaSuccess);
+  EXPECT_OK(cudaStreamAddCallback(nullptr, keep, &status, 0));
+  EXPECT_OK(status);
 }
 
 // ---- launches ----
@@ -623,29 +624,29 @@ TEST_F(CheckRuntime, CallbacksRunAtOnce) {
 TEST_F(CheckRuntime, LaunchesWriteWhatTheyAreGiven) {
   int* x = upload(std::vector<int>(48, 1));
   launch_add_one(x, 40);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_OK(cudaGetLastError());
   std::vector<int> expected(48, 2);
   std::fill(expected.begin() + 40, expected.end(), 1);
   EXPECT_EQ(download(x, 48), expected);
   int n = 48;
   void* arguments[] = {&x, &n};
-  EXPECT_EQ(cudaLaunchKernel(add_one, 2, 32, arguments), cudaSuccess);
+  EXPECT_OK(cudaLaunchKernel(add_one, 2, 32, arguments));
   EXPECT_EQ(download(x, 1)[0], 3);
   cudaLaunchConfig_t config;
   config.gridDim = 2;
   config.blockDim = 32;
-  EXPECT_EQ(cudaLaunchKernelEx(&config, add_one, x, 48), cudaSuccess);
+  EXPECT_OK(cudaLaunchKernelEx(&config, add_one, x, 48));
   EXPECT_EQ(download(x, 1)[0], 4);
   launch_add_one(variable, 4);  // and what a kernel may be given besides
   int* pinned = nullptr;
-  ASSERT_EQ(cudaMallocHost(&pinned, 16), cudaSuccess);
+  ASSERT_OK(cudaMallocHost(&pinned, 16));
   pinned[0] = 8;
   launch_add_one(pinned, 4);
   EXPECT_EQ(pinned[0], 9);
   launch_add_one(x + 48, 0);  // one past the end, unused
   launch_add_one(nullptr, 0);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+  EXPECT_OK(cudaGetLastError());
+  EXPECT_OK(cudaFreeHost(pinned));
 }
 
 TEST_F(CheckRuntime, LaunchesThatAGpuRefuses) {
@@ -657,30 +658,29 @@ TEST_F(CheckRuntime, LaunchesThatAGpuRefuses) {
     EXPECT_EQ(cudaGetLastError(), error);
     return error;
   };
-  EXPECT_EQ(launch(1, 32, 4), cudaSuccess);
+  EXPECT_OK(launch(1, 32, 4));
   EXPECT_EQ(launch(0, 32), cudaErrorInvalidConfiguration);
   EXPECT_EQ(launch(dim3(1, 0), 32), cudaErrorInvalidConfiguration);
   EXPECT_EQ(launch(dim3(1, 1, 0), 32), cudaErrorInvalidConfiguration);
   EXPECT_EQ(launch(1, 0), cudaErrorInvalidConfiguration);
   EXPECT_EQ(launch(1, 1025), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(launch(1, 32, 49152), cudaSuccess);
+  EXPECT_OK(launch(1, 32, 49152));
   EXPECT_EQ(launch(1, 32, 49153), cudaErrorInvalidValue);
   constexpr auto kMost = cudaFuncAttributeMaxDynamicSharedMemorySize;
   EXPECT_EQ(cudaFuncSetAttribute(use_shared, kMost, -1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaFuncSetAttribute(use_shared, kMost, 232449), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
   EXPECT_EQ(launch(1, 32, 49153), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaFuncSetAttribute(add_one, kMost, 232448), cudaSuccess);  // another kernel's
+  EXPECT_OK(cudaFuncSetAttribute(add_one, kMost, 232448));  // another kernel's
   EXPECT_EQ(launch(1, 32, 49153), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaFuncSetAttribute(use_shared, cudaFuncAttributePreferredSharedMemoryCarveout, 100),
-            cudaSuccess);
+  EXPECT_OK(cudaFuncSetAttribute(use_shared, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
   EXPECT_EQ(launch(1, 32, 49153), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaFuncSetAttribute(use_shared, kMost, 232448), cudaSuccess);
+  EXPECT_OK(cudaFuncSetAttribute(use_shared, kMost, 232448));
   n = 232448 / 4 - 1;
-  EXPECT_EQ(launch(1, 32, 232448), cudaSuccess);
+  EXPECT_OK(launch(1, 32, 232448));
   EXPECT_EQ(download(x, 1)[0], 3);
   EXPECT_EQ(launch(1, 32, 232449), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);  // a refused launch ruins nothing
+  EXPECT_OK(cudaDeviceSynchronize());  // a refused launch ruins nothing
 }
 
 TEST_F(CheckRuntime, AfterAFailedKernelEverythingFails) {
@@ -689,12 +689,12 @@ TEST_F(CheckRuntime, AfterAFailedKernelEverythingFails) {
   void* arguments[] = {&x, &reason};
   for (const cudaError_t error : {cudaErrorAssert, cudaErrorIllegalAddress,
                                   cudaErrorMisalignedAddress, cudaErrorLaunchFailure}) {
-    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_OK(cudaDeviceReset());
     x = allocate(32);
     EXPECT_EQ(cudaLaunchKernel(fails, 1, 32, arguments), error);
     ++reason;
   }
-  EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+  EXPECT_OK(cudaDeviceReset());
   x = allocate(32);
   reason = 0;
   EXPECT_EQ(cudaLaunchKernel(fails, 1, 32, arguments), cudaErrorAssert);
@@ -713,20 +713,20 @@ TEST_F(CheckRuntime, AfterAFailedKernelEverythingFails) {
   int one = 1;
   void* others[] = {&x, &one};
   EXPECT_EQ(cudaLaunchKernel(add_one, 1, 32, others), cudaErrorAssert);
-  EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_OK(cudaDeviceReset());
+  EXPECT_OK(cudaGetLastError());
   EXPECT_EQ(cudaFree(x), cudaErrorInvalidValue);  // the reset freed it
-  EXPECT_EQ(cudaMalloc(&y, 4), cudaSuccess);
+  EXPECT_OK(cudaMalloc(&y, 4));
 }
 
 TEST_F(CheckRuntime, ArgumentsThatAreNoDeviceMemory) {
   std::vector<int> host(8);
   launch_add_one(host.data(), 8);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
-  EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+  EXPECT_OK(cudaDeviceReset());
   EXPECT_EQ(host, std::vector<int>(8));
   int* freed = allocate(8);
-  EXPECT_EQ(cudaFree(freed), cudaSuccess);
+  EXPECT_OK(cudaFree(freed));
   launch_add_one(freed, 0);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
 }
@@ -735,15 +735,14 @@ TEST_F(CheckRuntime, CooperativeLaunches) {
   int blocks = 4;
   int* x = upload({10, 20, 30, 40});
   void* arguments[] = {&x};
-  EXPECT_EQ(cudaLaunchCooperativeKernel(pass_on, blocks, 64, arguments), cudaSuccess);
+  EXPECT_OK(cudaLaunchCooperativeKernel(pass_on, blocks, 64, arguments));
   EXPECT_EQ(download(x, 4), (std::vector<int>{43, 13, 23, 33}));
-  EXPECT_EQ(cudaLaunchCooperativeKernel(pass_on, blocks, 64, arguments), cudaSuccess);
+  EXPECT_OK(cudaLaunchCooperativeKernel(pass_on, blocks, 64, arguments));
   EXPECT_EQ(download(x, 4), (std::vector<int>{36, 46, 16, 26}));
   // Two blocks of 1,024 threads per SM are resident.
   int* many = upload(std::vector<int>(2 * device_info().sm_count + 1));
   void* of_many[] = {&many};
-  EXPECT_EQ(cudaLaunchCooperativeKernel(pass_on, 2 * device_info().sm_count, 1024, of_many),
-            cudaSuccess);
+  EXPECT_OK(cudaLaunchCooperativeKernel(pass_on, 2 * device_info().sm_count, 1024, of_many));
   EXPECT_EQ(cudaLaunchCooperativeKernel(pass_on, 2 * device_info().sm_count + 1, 1024, of_many),
             cudaErrorCooperativeLaunchTooLarge);
   EXPECT_EQ(cudaGetLastError(), cudaErrorCooperativeLaunchTooLarge);
@@ -758,18 +757,18 @@ TEST_F(CheckRuntime, AttributesOfALaunch) {
   config.gridDim = 4;
   config.blockDim = 32;
   config.attrs = attributes;
-  EXPECT_EQ(cudaLaunchKernelEx(&config, block_of_cluster, x), cudaSuccess);
+  EXPECT_OK(cudaLaunchKernelEx(&config, block_of_cluster, x));
   EXPECT_EQ(download(x, 4), std::vector<int>(4, 1));
   config.numAttrs = 1;
   attributes[0].id = cudaLaunchAttributeClusterDimension;
   attributes[0].val.clusterDim = {2, 1, 1};
-  EXPECT_EQ(cudaLaunchKernelEx(&config, block_of_cluster, x), cudaSuccess);
+  EXPECT_OK(cudaLaunchKernelEx(&config, block_of_cluster, x));
   EXPECT_EQ(download(x, 4), std::vector<int>(4, 2));
   attributes[0].val.clusterDim = {3, 1, 1};
   EXPECT_EQ(cudaLaunchKernelEx(&config, block_of_cluster, x), cudaErrorInvalidConfiguration);
   attributes[0].id = cudaLaunchAttributeCooperative;
   attributes[0].val.cooperative = 1;
-  EXPECT_EQ(cudaLaunchKernelEx(&config, pass_on, x), cudaSuccess);
+  EXPECT_OK(cudaLaunchKernelEx(&config, pass_on, x));
   attributes[0].val.cooperative = 0;
   EXPECT_EQ(cudaLaunchKernelEx(&config, pass_on, x), cudaErrorLaunchFailure);
 }
@@ -918,10 +917,9 @@ TEST(CheckReportDeathTest, LaunchesThatFail) {
   EXPECT_EQ(call["line"], 3);
   EXPECT_EQ(call["looked_at"], false);
   const auto message = call["message"].get<std::string>();
-  EXPECT_NE(message.find("50000 bytes of dynamic shared memory; more than 49152 need "
-                         "cudaFuncSetAttribute(kernel, "),
-            std::string::npos)
-      << message;
+  EXPECT_CONTAINS(message,
+                  "50000 bytes of dynamic shared memory; more than 49152 need "
+                  "cudaFuncSetAttribute(kernel, ");
   EXPECT_TRUE(refused.findings().empty());
 
   const Outcome failed = run_program([] {
@@ -938,7 +936,7 @@ TEST(CheckReportDeathTest, LaunchesThatFail) {
                 "argument 1 of "),
             0u)
       << failed.findings()[0];
-  EXPECT_NE(failed.findings()[0].find(" is a pointer to host memory"), std::string::npos);
+  EXPECT_CONTAINS(failed.findings()[0], " is a pointer to host memory");
 }
 
 // Next to a buffer: found where it is not traced too, once for each buffer.

@@ -4,7 +4,6 @@
 // kernels that are right or have one mistake.
 #pragma once
 
-#include <fstream>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -17,7 +16,7 @@
 #include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
-#include "common/harness/run/process.hpp"
+#include "tests/places.hpp"
 
 namespace cookbook {
 namespace {
@@ -99,16 +98,22 @@ TensorMap map_2d(const void* base, int rows, int columns, int box_rows, int box_
   return make_tensor_map(spec);
 }
 
-// "device_units.hpp:N", of the one line of this file that ends in "// [tag]".
+// "device_units.hpp:N", of the line of this file that ends in "// [tag]".
 [[maybe_unused]] std::string place_of(const std::string& tag) {
-  std::ifstream in(source_path("tests/device_units.hpp"));
-  const std::string mark = "// [" + tag + "]";
-  std::string place, line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    if (!line.ends_with(mark)) continue;
-    place = place.empty() ? "device_units.hpp:" + std::to_string(number) : "two lines " + mark;
-  }
-  return place.empty() ? "no line " + mark : place;
+  return cookbook::place_of("tests/device_units.hpp", tag);
+}
+
+// A buffer that is overwritten before its store has read it.
+template <bool kWaits>
+__global__ void reuse_store_buffer(float* out) {
+  float* stage = dynamic_shared<float>();
+  if (threadIdx.x != 0) return;
+  for (int i = 0; i < 4; ++i) stage[i] = 1.0f;
+  fence_proxy_async();
+  bulk_store(out, stage, 16);
+  tma_store_commit();
+  if (kWaits) tma_store_wait_read<0>();
+  for (int i = 0; i < 4; ++i) stage[i] = 2.0f;
 }
 
 enum class Mistake {

@@ -22,7 +22,8 @@
 #include "common/device/warp.cuh"
 #include "common/device/wmma.cuh"
 #include "tests/device_units.hpp"
-#include "tests/error_of.hpp"
+#include "tests/launch_error.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -47,6 +48,15 @@ void expect_product(const DeviceMemory& d, int m, int n, int k, const A& a, cons
   EXPECT_EQ(wrong, 0);
 }
 
+// Element i of `memory` is `expected(i)`.
+template <class Of>
+void expect_floats(const DeviceMemory& memory, const Of& expected) {
+  const std::vector<float> got = floats(memory);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i], expected(static_cast<int>(i))) << "element " << i;
+  }
+}
+
 void for_all_schedules(const std::function<void()>& body) {
   for (const auto schedule : {AsyncSchedule::late, AsyncSchedule::early}) {
     SCOPED_TRACE(schedule == AsyncSchedule::late ? "late" : "early");
@@ -60,9 +70,6 @@ void for_all_schedules(const std::function<void()>& body) {
   }
   simt::set_async_schedule(AsyncSchedule::late);
 }
-
-#define EXPECT_CONTAINS(text, part) \
-  EXPECT_NE((text).find(part), std::string::npos) << "in: " << (text)
 
 // ---- mma.sync and ldmatrix ---------------------------------------------------------------------
 
@@ -311,11 +318,7 @@ TEST(CpAsync, CopiesAndFillsWithZeros) {
   DeviceMemory out(128 * 4, "out");
   for_all_schedules([&] {
     launch(copy_with_cp_async<true>, {1, 32, 512}, {}, in.data(), out.as<float>(), 126);
-    const std::vector<float> got = floats(out);
-    for (int i = 0; i < 128; ++i) {
-      const int from = (i + 4) % 128;
-      ASSERT_EQ(got[static_cast<size_t>(i)], from < 126 ? in(0, from) : 0.0f) << i;
-    }
+    expect_floats(out, [&](int i) { return (i + 4) % 128 < 126 ? in(0, (i + 4) % 128) : 0.0f; });
   });
 }
 
@@ -348,8 +351,7 @@ TEST(CpAsync, ArrivesOnBarrier) {
   DeviceMemory out(64 * 4, "out");
   for_all_schedules([&] {
     launch(cp_async_onto_barrier, {1, 64, 512}, {}, in.data(), out.as<float>());
-    const std::vector<float> got = floats(out);
-    for (int i = 0; i < 64; ++i) ASSERT_EQ(got[static_cast<size_t>(i)], in(0, i ^ 33));
+    expect_floats(out, [&](int i) { return in(0, i ^ 33); });
   });
 }
 
@@ -367,8 +369,7 @@ TEST(CpAsync, LandsOnce) {
   DeviceMemory out(64 * 4, "out");
   for_all_schedules([&] {
     launch(cp_async_changed_before_the_wait, {1, 64, 512}, {}, in.data(), out.as<float>());
-    const std::vector<float> got = floats(out);
-    for (int i = 0; i < 64; ++i) ASSERT_EQ(got[static_cast<size_t>(i)], in(0, i) + 1);
+    expect_floats(out, [&](int i) { return in(0, i) + 1; });
   });
 }
 
@@ -381,9 +382,7 @@ __global__ void cp_async_at(const float* in, int from, int to, int valid_bytes) 
 TEST(CpAsync, RefusesMisalignedAddressesAndWrongSizes) {
   const Matrix<float> in(1, 64, "in", 1);
   const auto error = [&](int from, int to, int valid_bytes) {
-    return error_of([&] {
-      launch(cp_async_at, {1, 1, 512}, {}, in.data(), from, to, valid_bytes);
-    });
+    return launch_error(cp_async_at, {1, 1, 512}, in.data(), from, to, valid_bytes);
   };
   EXPECT_EQ(error(4, 8, 16), "");
   EXPECT_EQ(error(4, 8, 0), "");
@@ -473,9 +472,8 @@ void expect_load_at(int row) {
   spec.box.assign(kRank, 1);
   spec.box[0] = 4;
   launch(tma_load_at<kRank>, {1, 1, 256}, {}, make_tensor_map(spec), out.as<float>());
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(floats(out)[static_cast<size_t>(i)], in(row, 4 + i)) << "rank " << kRank;
-  }
+  SCOPED_TRACE("rank " + std::to_string(kRank));
+  expect_floats(out, [&](int i) { return in(row, 4 + i); });
 }
 
 TEST(Tma, EachCoordinateIsOfItsOwnDimension) {
@@ -504,7 +502,7 @@ TEST(Tma, LoadsToStaticSharedMemory) {
   DeviceMemory out(64, "out");
   launch(tma_to_static, {1, 1}, {}, map_2d<float>(in.data(), 4, 4, 4, 4, Swizzle::none),
          out.as<float>());
-  for (int i = 0; i < 16; ++i) EXPECT_EQ(floats(out)[static_cast<size_t>(i)], in(i / 4, i % 4));
+  expect_floats(out, [&](int i) { return in(i / 4, i % 4); });
 }
 
 __global__ void prefetch_descriptor(const __grid_constant__ TensorMap map) {
@@ -512,9 +510,7 @@ __global__ void prefetch_descriptor(const __grid_constant__ TensorMap map) {
 }
 
 TEST(Tma, APrefetchOfNoDescriptorIsNamed) {
-  EXPECT_CONTAINS(error_of([] {
-                    launch(prefetch_descriptor, {1, 1}, {}, TensorMap{});
-                  }),
+  EXPECT_CONTAINS(launch_error(prefetch_descriptor, {1, 1}, TensorMap{}),
                   "tma_prefetch_descriptor: the tensor map was not made by make_tensor_map");
 }
 
@@ -537,14 +533,12 @@ TEST(Tma, EverySwizzleRoundTripsAndFillsWithZeros) {
       for (const int x : {-4, 0, 4, 20}) {
         for (const int y : {-5, 0, 30}) {
           launch(tma_copy<2>, {1, 32, 16384 + 64}, {}, from, to, x, y, 16 * columns * 4);
-          const std::vector<float> got = floats(out);
-          for (int r = 0; r < 16; ++r) {
-            for (int c = 0; c < columns; ++c) {
-              const bool inside = y + r >= 0 && y + r < 40 && x + c >= 0 && x + c < 24;
-              ASSERT_EQ(got[static_cast<size_t>(r * columns + c)], inside ? in(y + r, x + c) : 0.0f)
-                  << x << " " << y << " " << r << " " << c;
-            }
-          }
+          SCOPED_TRACE(std::to_string(x) + ", " + std::to_string(y));
+          expect_floats(out, [&](int i) {
+            const int row = y + i / columns, column = x + i % columns;
+            const bool inside = row >= 0 && row < 40 && column >= 0 && column < 24;
+            return inside ? in(row, column) : 0.0f;
+          });
         }
       }
     });
@@ -558,10 +552,7 @@ TEST(Tma, StoresLeaveOutWhatIsOutside) {
   const TensorMap from = map_2d<float>(in.data(), 16, 8, 16, 8, Swizzle::b32);
   const TensorMap to = map_2d<float>(out.data(), 10, 4, 16, 8, Swizzle::b32);
   launch(tma_copy<2>, {1, 32, 16384 + 64}, {}, from, to, 0, 0, 16 * 8 * 4);
-  const std::vector<float> got = floats(out);
-  for (int r = 0; r < 10; ++r) {
-    for (int c = 0; c < 4; ++c) EXPECT_EQ(got[static_cast<size_t>(4 * r + c)], in(r, c));
-  }
+  expect_floats(out, [&](int i) { return in(i / 4, i % 4); });
   EXPECT_TRUE(out.guards_intact());
 }
 
@@ -580,15 +571,10 @@ TEST(Tma, ThreeDimensions) {
   spec.strides_bytes = {32, 128};
   const TensorMap to = make_tensor_map(spec);
   launch(tma_copy<3>, {1, 32, 16384 + 64}, {}, from, to, 4, 6, 8 * 4 * 2 * 4);
-  const std::vector<float> got = floats(out);
-  for (int z = 0; z < 2; ++z) {
-    for (int y = 0; y < 4; ++y) {
-      for (int x = 0; x < 8; ++x) {
-        const float want = 6 + y < 8 ? in((1 + z) * 8 + 6 + y, 4 + x) : 0.0f;
-        ASSERT_EQ(got[static_cast<size_t>((z * 4 + y) * 8 + x)], want);
-      }
-    }
-  }
+  expect_floats(out, [&](int i) {
+    const int x = i % 8, y = i / 8 % 4, z = i / 32;
+    return 6 + y < 8 ? in((1 + z) * 8 + 6 + y, 4 + x) : 0.0f;
+  });
 }
 
 // The hardware's formula, from the book's helper, against where TMA put the elements.
@@ -666,10 +652,7 @@ TEST(Tma, AddsFromSeveralBlocks) {
   for_all_schedules([&] {
     sum.fill(0);
     launch(add_tiles, {6, 32, 1024}, {}, map);
-    const std::vector<float> got = floats(sum);
-    for (int i = 0; i < 256; ++i) {
-      ASSERT_EQ(got[static_cast<size_t>(i)], 6.0f * static_cast<float>(i % 5 + 1));
-    }
+    expect_floats(sum, [](int i) { return 6.0f * static_cast<float>(i % 5 + 1); });
   });
 }
 
@@ -694,19 +677,6 @@ TEST(Tma, BulkCopiesEvenWithoutAFinalWait) {
     launch(bulk_copy, {1, 32, 4096 + 64}, {}, in.data(), out.as<float>(), 4096);
     EXPECT_EQ(floats(out), in.values);
   });
-}
-
-// A buffer that is overwritten before its store has read it.
-template <bool kWaits>
-__global__ void reuse_store_buffer(float* out) {
-  float* stage = dynamic_shared<float>();
-  if (threadIdx.x != 0) return;
-  for (int i = 0; i < 4; ++i) stage[i] = 1.0f;
-  fence_proxy_async();
-  bulk_store(out, stage, 16);
-  tma_store_commit();
-  if (kWaits) tma_store_wait_read<0>();
-  for (int i = 0; i < 4; ++i) stage[i] = 2.0f;
 }
 
 TEST(Tma, StoreReadsAsLateAsItMay) {
@@ -745,8 +715,7 @@ TEST(Cluster, MulticastReachesBothBlocks) {
   for_all_schedules([&] {
     out.fill(0xff);
     launch(multicast, {4, 32, 1024, 2}, {}, map, out.as<float>());
-    const std::vector<float> got = floats(out);
-    for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], in.values[i % 128]);
+    expect_floats(out, [&](int i) { return in.values[static_cast<size_t>(i % 128)]; });
   });
 }
 
@@ -797,17 +766,11 @@ __global__ void arrive_twice() {
 
 TEST(Cluster, MisuseIsNamed) {
   DeviceMemory out(4, "out");
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(visit_exited, {2, 32, 64, 2}, {}, out.as<int>());
-                  }),
+  EXPECT_CONTAINS(launch_error(visit_exited, {2, 32, 64, 2}, out.as<int>()),
                   "map_shared: block 0 of the cluster has exited, and its shared memory with it");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(wait_twice, {2, 32, 64, 2}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(wait_twice, {2, 32, 64, 2}),
                   "barrier.cluster.wait without an arrive");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(arrive_twice, {2, 32, 64, 2}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(arrive_twice, {2, 32, 64, 2}),
                   "second barrier.cluster.arrive without a wait");
 }
 
@@ -925,18 +888,12 @@ TEST(Wgmma, EverySwizzleAndMajor) {
 }
 
 TEST(Wgmma, EveryWidth) {
-  check_wgmma<8, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<16, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<32, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<96, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<112, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<144, bf16, Swizzle::b128, Major::k, Major::k>();
+  const auto check = []<int... kN>(std::integer_sequence<int, kN...>) {
+    (check_wgmma<kN, bf16, Swizzle::b128, Major::k, Major::k>(), ...);
+  };
+  check(std::integer_sequence<int, 8, 16, 32, 96, 112, 144, 176, 208, 224, 240>());
   check_wgmma<160, half, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<176, bf16, Swizzle::b128, Major::k, Major::k>();
   check_wgmma<192, bf16, Swizzle::b128, Major::k, Major::mn>();
-  check_wgmma<208, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<224, bf16, Swizzle::b128, Major::k, Major::k>();
-  check_wgmma<240, bf16, Swizzle::b128, Major::k, Major::k>();
   check_wgmma<256, bf16, Swizzle::b128, Major::k, Major::mn>();
 }
 
@@ -1117,34 +1074,22 @@ __global__ void overwrite_barrier() {
 }
 
 TEST(Mbarrier, MisuseIsNamed) {
-  EXPECT_CONTAINS(error_of([] {
-                    launch(wait_without_init, {1, 1, 64}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(wait_without_init, {1, 1, 64}),
                   "mbarrier_wait: mbarrier at dynamic shared memory + 0 is not initialised");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(arrive_too_often, {1, 32, 64}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(arrive_too_often, {1, 32, 64}),
                   "more arrivals in phase 0 than the 2");
   DeviceMemory in(64, "in");
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(expect_too_little, {1, 1, 256}, {}, in.as<float>());
-                  }),
+  EXPECT_CONTAINS(launch_error(expect_too_little, {1, 1, 256}, in.as<float>()),
                   "transaction bytes exceed expectation: 16 more bytes landed in phase 0");
-  EXPECT_CONTAINS(error_of([] { launch(overwrite_barrier, {1, 1, 64}, {}); }), "was overwritten");
+  EXPECT_CONTAINS(launch_error(overwrite_barrier, {1, 1, 64}), "was overwritten");
   DeviceMemory out(64, "out");
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(send_to_everybody<Slip::no_barrier>, {4, 32, 64, 4}, {}, out.as<int>());
-                  }),
+  EXPECT_CONTAINS(launch_error(send_to_everybody<Slip::no_barrier>, {4, 32, 64, 4}, out.as<int>()),
                   "mbarrier at dynamic shared memory + 0 is not initialised");
   EXPECT_CONTAINS(
-      error_of([&] {
-        launch(send_to_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, {}, out.as<int>());
-      }),
+      launch_error(send_to_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, out.as<int>()),
       "bytes");
   EXPECT_CONTAINS(
-      error_of([&] {
-        launch(send_to_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, {}, out.as<int>());
-      }),
+      launch_error(send_to_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, out.as<int>()),
       "0 of 1 arrivals and 4 bytes pending");
 }
 
@@ -1268,9 +1213,7 @@ TEST(DependentLaunch, MustWaitBeforeItLoads) {
   in.fill(0);
   const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
   LaunchConfig config{3, 64, 1024};
-  const auto error = [&](auto* kernel) {
-    return error_of([&] { launch(kernel, config, {}, map); });
-  };
+  const auto error = [&](auto* kernel) { return launch_error(kernel, config, map); };
   EXPECT_EQ(error(load_in_dependent_launch<Waits::late>), "");  // not dependent
   EXPECT_EQ(error(load_in_dependent_launch<Waits::never>), "");
   config.dependent = true;
@@ -1320,9 +1263,7 @@ __global__ void use_barrier(Use use) {
 }
 
 TEST(Mbarrier, IsInitialisedOnceAndAsTheHardwareTakesIt) {
-  const auto error = [](Use use) {
-    return error_of([&] { launch(use_barrier, {1, 64, 64}, {}, use); });
-  };
+  const auto error = [](Use use) { return launch_error(use_barrier, {1, 64, 64}, use); };
   for (const Use use : {Use::right, Use::most_arrivals, Use::again_after_invalidate,
                         Use::again_after_another_use}) {
     EXPECT_EQ(error(use), "") << static_cast<int>(use);
@@ -1375,34 +1316,17 @@ TEST(FarElements, HaveAsManyBlocksAsRun) {
 }
 
 TEST(Refusals, AreNamed) {
-  EXPECT_CONTAINS(error_of([] {
-                    launch(differing_descriptors, {1, 128, 16384}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(differing_descriptors, {1, 128, 16384}),
                   "wgmma: this thread's wgmma differs");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(one_warp_of_wgmma, {1, 32, 64}, {});
-                  }),
-                  "not in a complete warpgroup");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(operand_past_the_end, {1, 128, 8192}, {});
-                  }),
-                  "wgmma: operand B runs past");
-  EXPECT_EQ(error_of([] { launch(registers_beyond_the_file, {1, 256, 64}, {}); }), "");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(registers_beyond_the_file, {1, 384, 64}, {});
-                  }),
-                  "setmaxnreg");
+  EXPECT_CONTAINS(launch_error(one_warp_of_wgmma, {1, 32, 64}), "not in a complete warpgroup");
+  EXPECT_CONTAINS(launch_error(operand_past_the_end, {1, 128, 8192}), "wgmma: operand B runs past");
+  EXPECT_EQ(launch_error(registers_beyond_the_file, {1, 256, 64}), "");
+  EXPECT_CONTAINS(launch_error(registers_beyond_the_file, {1, 384, 64}), "setmaxnreg");
   // 65,536 fit, and more are an error once all have said so.
-  EXPECT_EQ(error_of([] { launch(registers_of_some<128>, {1, 512}, {}, 512); }), "");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(registers_of_some<136>, {1, 512}, {}, 512);
-                  }),
-                  "want 69632 registers");
-  EXPECT_EQ(error_of([] { launch(registers_of_some<240>, {1, 512}, {}, 384); }), "");
-  EXPECT_CONTAINS(error_of([] {
-                    launch(registers_of_some<40>, {1, 96}, {}, 96);
-                  }),
-                  "not made of whole warpgroups");
+  EXPECT_EQ(launch_error(registers_of_some<128>, {1, 512}, 512), "");
+  EXPECT_CONTAINS(launch_error(registers_of_some<136>, {1, 512}, 512), "want 69632 registers");
+  EXPECT_EQ(launch_error(registers_of_some<240>, {1, 512}, 384), "");
+  EXPECT_CONTAINS(launch_error(registers_of_some<40>, {1, 96}, 96), "not made of whole warpgroups");
   // All threads of a warpgroup come to it, and want the same.
   const auto part = [](unsigned first, unsigned last) {
     return error_of([=] { launch(registers_of_part, {{2, 1}, {256, 1}}, {}, first, last); });
@@ -1430,7 +1354,7 @@ TEST(Refusals, AreNamed) {
   DeviceMemory memory(64, "memory");
   auto* const global = memory.as<float>();
   const auto copy = [&](Where where) {
-    return error_of([&] { launch(cp_async_to, {2, 1, 64, 2}, {}, where, global, global + 4); });
+    return launch_error(cp_async_to, {2, 1, 64, 2}, where, global, global + 4);
   };
   EXPECT_EQ(copy(Where::own), "");
   EXPECT_EQ(copy(Where::fixed), "");
@@ -1438,9 +1362,7 @@ TEST(Refusals, AreNamed) {
                   "cp_async: the address is in another block's shared memory");
   EXPECT_CONTAINS(copy(Where::global), "cp_async: the address is not in shared memory");
   const auto of_rank = [&](Where where, uint32_t rank, int cluster) {
-    return error_of([&] {
-      launch(shared_of_rank, {2, 1, 64, cluster}, {}, where, rank, global, global + 4);
-    });
+    return launch_error(shared_of_rank, {2, 1, 64, cluster}, where, rank, global, global + 4);
   };
   EXPECT_EQ(of_rank(Where::own, 1, 2), "");
   EXPECT_EQ(of_rank(Where::own, 0, 1), "");
@@ -1450,10 +1372,8 @@ TEST(Refusals, AreNamed) {
   EXPECT_CONTAINS(of_rank(Where::fixed, 0, 2), "map_shared: the address is not in dynamic shared");
   EXPECT_CONTAINS(of_rank(Where::global, 0, 1), "map_shared: the address is not in dynamic shared");
   const auto barrier = [](int id, int threads) {
-    return error_of([&] {
-      launch(barrier_of, {1, static_cast<unsigned>(std::clamp(threads, 32, 1024))}, {}, id,
-             threads);
-    });
+    return launch_error(barrier_of, {1, static_cast<unsigned>(std::clamp(threads, 32, 1024))}, id,
+                        threads);
   };
   EXPECT_EQ(barrier(0, 32), "");
   EXPECT_EQ(barrier(15, 1024), "");
@@ -1464,13 +1384,8 @@ TEST(Refusals, AreNamed) {
   }
   DeviceMemory in(1024, "in");
   const TensorMap map = map_2d<float>(in.data(), 16, 16, 4, 4, Swizzle::none);
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(misaligned_tma, {1, 1, 1024}, {}, map);
-                  }),
-                  "not aligned to 128 bytes");
-  EXPECT_CONTAINS(error_of([&] {
-                    launch(tma_between_boundaries, {1, 1, 1024}, {}, map);
-                  }),
+  EXPECT_CONTAINS(launch_error(misaligned_tma, {1, 1, 1024}, map), "not aligned to 128 bytes");
+  EXPECT_CONTAINS(launch_error(tma_between_boundaries, {1, 1, 1024}, map),
                   "innermost coordinate -2 is -8 bytes into the row: must be a multiple of 16");
 }
 

@@ -15,6 +15,8 @@
 #include "common/device/mma.cuh"
 #include "common/device/vector.cuh"
 #include "tests/device_units.hpp"
+#include "tests/text.hpp"
+#include "tests/traced.hpp"
 
 namespace cookbook {
 namespace {
@@ -23,26 +25,6 @@ using simt::AccessSite;
 using simt::Op;
 using simt::Space;
 using simt::Trace;
-
-// A kernel that must end in an error leaves its message in `message`.
-Trace trace_of(const std::function<void()>& body, std::string* message = nullptr) {
-  simt::start_trace();
-  try {
-    body();
-  } catch (const simt::KernelError& error) {
-    if (message == nullptr) ADD_FAILURE() << error.what();
-    if (message != nullptr) *message = error.what();
-  }
-  return simt::stop_trace();
-}
-
-std::string findings_of(const Trace& trace) {
-  std::string text;
-  for (const simt::Finding& finding : trace.findings) {
-    text += finding.kind + ": " + finding.message + "\n";
-  }
-  return text;
-}
 
 // A finding of this kind whose message has all these parts, in this order.
 bool has_finding(const Trace& trace, const std::string& kind,
@@ -71,7 +53,6 @@ const AccessSite* find_site(const Trace& trace, Space space, Op op) {
 
 #define EXPECT_FINDING(trace, kind, part) \
   EXPECT_TRUE(has_finding(trace, kind, part)) << "findings:\n" << findings_of(trace)
-#define EXPECT_NO_FINDINGS(trace) EXPECT_EQ(findings_of(trace), "")
 
 // ---- counters
 // ---------------------------------------------------------------------------------------
@@ -91,9 +72,7 @@ __global__ void read_tile(uint32_t* out) {
 template <Swizzle kSwizzle>
 uint64_t ldmatrix_wavefronts() {
   DeviceMemory out(128, "out");
-  const Trace trace = trace_of([&] {
-    launch(read_tile<kSwizzle>, {1, 32, 2048}, {}, out.as<uint32_t>());
-  });
+  const Trace trace = trace_launch(read_tile<kSwizzle>, {1, 32, 2048}, out.as<uint32_t>());
   EXPECT_NO_FINDINGS(trace);
   const AccessSite* site = find_site(trace, Space::shared, Op::load);
   if (site == nullptr) {
@@ -114,9 +93,8 @@ TEST(Counters, LdmatrixConflictsUnlessSwizzled) {
 TEST(Counters, CpAsyncIsCountedPerWarp) {
   const Matrix<float> in(1, 128, "in", 1);
   DeviceMemory out(512, "out");
-  const Trace trace = trace_of([&] {
-    launch(copy_with_cp_async<true>, {1, 32, 512}, {}, in.data(), out.as<float>(), 128);
-  });
+  const Trace trace =
+      trace_launch(copy_with_cp_async<true>, {1, 32, 512}, in.data(), out.as<float>(), 128);
   EXPECT_NO_FINDINGS(trace);
   uint64_t requests = 0, sectors = 0;
   for (const AccessSite& site : trace.sites) {
@@ -143,7 +121,7 @@ uint64_t sectors_of_load(int columns) {
   DeviceMemory in(4096, "in");
   in.fill(0);
   const TensorMap map = map_2d<float>(in.data(), 4, columns, 4, 12, Swizzle::none);
-  const Trace trace = trace_of([&] { launch(load_tile, {1, 1, 1040}, {}, map, 192u); });
+  const Trace trace = trace_launch(load_tile, {1, 1, 1040}, map, 192u);
   EXPECT_NO_FINDINGS(trace);
   const AccessSite* site = find_site(trace, Space::global, Op::async_load);
   EXPECT_TRUE(site != nullptr && site->requests == 1 && site->bytes == 192);
@@ -227,7 +205,7 @@ TEST(Mistakes, StageReleasedBeforeWgmmaWait) {
     const Trace trace = gemm.trace<Mistake::released_early>();
     for (const char* load : kLoads) EXPECT_FINDING(trace, "race", read_of_what_comes_next(load));
     // Each read was waited for, if for nothing that lasts: no wait is suspected.
-    EXPECT_EQ(findings_of(trace).find("parity"), std::string::npos) << findings_of(trace);
+    EXPECT_LACKS(findings_of(trace), "parity");
   });
 }
 
@@ -265,10 +243,10 @@ TEST(Mistakes, WrongParity) {
                                   "which nothing has written", hint}));
     // How it ends: the multipliers are one round ahead of the loader.
     if (schedule == simt::AsyncSchedule::late) {
-      EXPECT_NE(error.find("more arrivals in phase 0 than the 1"), std::string::npos) << error;
+      EXPECT_CONTAINS(error, "more arrivals in phase 0 than the 1");
     } else {
-      EXPECT_NE(error.find("deadlock"), std::string::npos) << error;
-      EXPECT_NE(error.find(") at " + place_of("full wait")), std::string::npos) << error;
+      EXPECT_CONTAINS(error, "deadlock");
+      EXPECT_CONTAINS(error, ") at " + place_of("full wait"));
     }
   });
 }
@@ -281,16 +259,15 @@ TEST(Mistakes, MissingFullWait) {
     const Trace trace = gemm.trace<Mistake::no_full_wait>(&error);
     for (const char* load : kLoads) EXPECT_FINDING(trace, "race", read_of_what_comes_next(load));
     EXPECT_FINDING(trace, "uninitialised", "at " + place_of("product"));
-    EXPECT_EQ(findings_of(trace).find("parity"), std::string::npos) << findings_of(trace);
+    EXPECT_LACKS(findings_of(trace), "parity");
   });
 }
 
 TEST(Mistakes, MissingCpAsyncWait) {
   const Matrix<float> in(1, 128, "in", 1);
   DeviceMemory out(512, "out");
-  const Trace trace = trace_of([&] {
-    launch(copy_with_cp_async<false>, {1, 32, 512}, {}, in.data(), out.as<float>(), 128);
-  });
+  const Trace trace =
+      trace_launch(copy_with_cp_async<false>, {1, 32, 512}, in.data(), out.as<float>(), 128);
   EXPECT_FINDING(trace, "race", "device_units.hpp");
 }
 
@@ -312,7 +289,7 @@ template <bool kFence, bool kBarrier>
 Trace trace_store_tile() {
   DeviceMemory out(1024, "out");
   const TensorMap map = map_2d<float>(out.data(), 16, 16, 16, 16, Swizzle::none);
-  return trace_of([&] { launch(store_tile<kFence, kBarrier>, {1, 64, 1024}, {}, map); });
+  return trace_launch(store_tile<kFence, kBarrier>, {1, 64, 1024}, map);
 }
 
 TEST(Mistakes, MissingProxyFence) {
@@ -321,28 +298,11 @@ TEST(Mistakes, MissingProxyFence) {
   EXPECT_FINDING((trace_store_tile<true, false>()), "race", "device_units_traced_test.cpp");
 }
 
-// A buffer that is overwritten before its store has been waited for.
-template <bool kWaits>
-__global__ void reuse_store_buffer(float* out) {
-  float* stage = dynamic_shared<float>();
-  if (threadIdx.x != 0) return;
-  for (int i = 0; i < 4; ++i) stage[i] = 1.0f;
-  fence_proxy_async();
-  bulk_store(out, stage, 16);
-  tma_store_commit();
-  if (kWaits) tma_store_wait_read<0>();
-  for (int i = 0; i < 4; ++i) stage[i] = 2.0f;
-}
-
 TEST(Mistakes, StoreBufferReusedTooSoon) {
   DeviceMemory out(16, "out");
-  EXPECT_NO_FINDINGS(trace_of([&] {
-    launch(reuse_store_buffer<true>, {1, 32, 64}, {}, out.as<float>());
-  }));
-  const Trace trace = trace_of([&] {
-    launch(reuse_store_buffer<false>, {1, 32, 64}, {}, out.as<float>());
-  });
-  EXPECT_FINDING(trace, "race", "device_units_traced_test.cpp");
+  EXPECT_NO_FINDINGS(trace_launch(reuse_store_buffer<true>, {1, 32, 64}, out.as<float>()));
+  const Trace trace = trace_launch(reuse_store_buffer<false>, {1, 32, 64}, out.as<float>());
+  EXPECT_FINDING(trace, "race", "device_units.hpp");
 }
 
 // A TMA load that somebody reads without having waited.
@@ -366,23 +326,16 @@ __global__ void read_loaded(const float* in, float* out) {
 TEST(Mistakes, MissingMbarrierWait) {
   const Matrix<float> in(1, 32, "in", 1);
   DeviceMemory out(128, "out");
-  EXPECT_NO_FINDINGS(trace_of([&] {
-    launch(read_loaded<true>, {1, 32, 512}, {}, in.data(), out.as<float>());
-  }));
-  const Trace trace = trace_of([&] {
-    launch(read_loaded<false>, {1, 32, 512}, {}, in.data(), out.as<float>());
-  });
+  EXPECT_NO_FINDINGS(trace_launch(read_loaded<true>, {1, 32, 512}, in.data(), out.as<float>()));
+  const Trace trace = trace_launch(read_loaded<false>, {1, 32, 512}, in.data(), out.as<float>());
   EXPECT_FINDING(trace, "race", "device_units_traced_test.cpp");
 }
 
 TEST(Mistakes, StAsyncNotWaitedFor) {
   DeviceMemory out(64, "out");
-  EXPECT_NO_FINDINGS(trace_of([&] {
-    launch(send_to_everybody<Slip::none>, {4, 32, 64, 4}, {}, out.as<int>());
-  }));
-  const Trace trace = trace_of([&] {
-    launch(send_to_everybody<Slip::does_not_wait>, {4, 32, 64, 4}, {}, out.as<int>());
-  });
+  EXPECT_NO_FINDINGS(trace_launch(send_to_everybody<Slip::none>, {4, 32, 64, 4}, out.as<int>()));
+  const Trace trace =
+      trace_launch(send_to_everybody<Slip::does_not_wait>, {4, 32, 64, 4}, out.as<int>());
   EXPECT_FINDING(trace, "race", "device_units.hpp");
 }
 
@@ -403,12 +356,8 @@ __global__ void tell_neighbour(int* out) {
 
 TEST(Mistakes, RelaxedArrivalPublishesNothing) {
   DeviceMemory out(8, "out");
-  EXPECT_NO_FINDINGS(trace_of([&] {
-    launch(tell_neighbour<true>, {2, 32, 64, 2}, {}, out.as<int>());
-  }));
-  const Trace trace = trace_of([&] {
-    launch(tell_neighbour<false>, {2, 32, 64, 2}, {}, out.as<int>());
-  });
+  EXPECT_NO_FINDINGS(trace_launch(tell_neighbour<true>, {2, 32, 64, 2}, out.as<int>()));
+  const Trace trace = trace_launch(tell_neighbour<false>, {2, 32, 64, 2}, out.as<int>());
   EXPECT_FINDING(trace, "race", "device_units_traced_test.cpp");
 }
 

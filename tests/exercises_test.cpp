@@ -18,6 +18,8 @@
 #include "common/backend/fault.hpp"
 #include "common/harness/run/process.hpp"
 #include "tests/folder.hpp"
+#include "tests/ended.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -66,9 +68,7 @@ Graded grade(const fs::path& program, int number, const std::vector<std::string>
     arguments.push_back("--size");
     arguments.push_back(size);
   }
-  testing::internal::CaptureStdout();
-  graded.status = run_program(arguments);
-  const std::string out = testing::internal::GetCapturedStdout();
+  const std::string out = stdout_of([&] { graded.status = run_program(arguments); });
   fmt::print("{}", out);
   graded.said =
       out.substr(out.rfind("exercise ") == std::string::npos ? 0 : out.rfind("exercise "));
@@ -183,16 +183,14 @@ TEST(Explain, DoesNotReplaceTheCheck) {
     std::vector<std::string> arguments = {
         build_folder() / "chapter-1", "--ladder", "copy", "--level", "0", "--explain"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    testing::internal::CaptureStdout();
-    EXPECT_EQ(run_program(arguments), 0);
-    return testing::internal::GetCapturedStdout();
+    return stdout_of([&] { EXPECT_EQ(run_program(arguments), 0); });
   };
   const std::string alone = says({}), both = says({"--check"});
   const std::string table = " check  claims\n", report = "basic blocks issued";
-  EXPECT_EQ(alone.find(table), std::string::npos) << alone;
-  EXPECT_NE(alone.find(report), std::string::npos) << alone;
-  EXPECT_NE(both.find(table), std::string::npos) << both;
-  EXPECT_NE(both.find(report), std::string::npos) << both;
+  EXPECT_LACKS(alone, table);
+  EXPECT_CONTAINS(alone, report);
+  EXPECT_CONTAINS(both, table);
+  EXPECT_CONTAINS(both, report);
 }
 
 // Solutions that are wrong, graded as one exercise more than their chapter has.

@@ -28,6 +28,9 @@
 #include "common/harness/verdict/claims_check.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
+#include "tests/ended.hpp"
+#include "tests/error_of.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -204,13 +207,6 @@ TEST(DeviceBytes, FillingWritesTheElementsAndNothingElse) {
   }
 }
 
-TEST(Verdict, UnderTwoPerCentIsTheSame) {
-  EXPECT_STREQ(verdict({1.5, 1.45, 1.55}), "faster");
-  EXPECT_STREQ(verdict({1.015, 1.01, 1.02}), "same");
-  EXPECT_STREQ(verdict({1.1, 0.98, 1.2}), "same");
-  EXPECT_STREQ(verdict({0.8, 0.79, 0.81}), "slower");
-}
-
 TEST(Claims, SpeedIsOpenUntilMeasuredAndFalseWhenMissed) {
   LevelResult level;
   ClaimResult claim;
@@ -287,17 +283,9 @@ TEST(Tokens, AreKnownByTheLastFolderAndTheNameOfAFile) {
 }
 
 TEST(Process, WhatDoesNotStartOrWritesNothingIsNamed) {
-  const auto why = [](auto&& run) {
-    try {
-      run();
-    } catch (const std::runtime_error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  EXPECT_EQ(why([] { run_program({"/no/such/program"}); }),
+  EXPECT_EQ(error_of<std::runtime_error>([] { run_program({"/no/such/program"}); }),
             "cannot start /no/such/program: No such file or directory");
-  EXPECT_EQ(why([] { run_for_json("/bin/false", {}); }),
+  EXPECT_EQ(error_of<std::runtime_error>([] { run_for_json("/bin/false", {}); }),
             "/bin/false ended with status 1 and wrote no result");
 }
 
@@ -319,24 +307,16 @@ TEST(Request, CarriesEveryOption) {
 
 // --- the command line, as a user meets it --------------------------------------------------------
 
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-
-Outcome run_captured(const Chapter& chapter, std::vector<std::string> arguments) {
+Ended run_captured(const Chapter& chapter, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "chapter-99");
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int status = run_chapter(chapter, static_cast<int>(argv.size()), argv.data());
-  const std::string out = testing::internal::GetCapturedStdout();
-  return {status, out, testing::internal::GetCapturedStderr()};
+  return ended_of([&] {
+    return called_with(arguments,
+                       [&](int argc, char** argv) { return run_chapter(chapter, argc, argv); });
+  });
 }
 
 template <Bug kBug = Bug::none>
-Outcome chapter(std::vector<std::string> arguments, std::size_t exercises = 0) {
+Ended chapter(std::vector<std::string> arguments, std::size_t exercises = 0) {
   Chapter chapter;
   chapter.number = 99;
   chapter.title = "reverse";
@@ -345,9 +325,9 @@ Outcome chapter(std::vector<std::string> arguments, std::size_t exercises = 0) {
   return run_captured(chapter, std::move(arguments));
 }
 
-void expect_usage_error(const Outcome& outcome, const std::string& words) {
+void expect_usage_error(const Ended& outcome, const std::string& words) {
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.err.find(words), std::string::npos) << outcome.err;
+  EXPECT_CONTAINS(outcome.err, words);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
 }
 
@@ -379,7 +359,7 @@ TEST(CommandLine, BadUsageIsOneLineAndExit2) {
 
 TEST(CommandLine, AnExerciseThatIsNotThereAndASeedThatIsNone) {
   for (const char* wrong : {"0", "-1", "3", "x", "1x", "99999999999999999999"}) {
-    const Outcome outcome = chapter({"--exercise", wrong}, 2);
+    const Ended outcome = chapter({"--exercise", wrong}, 2);
     expect_usage_error(outcome, std::string("--exercise: takes 1 or 2; got '") + wrong + "'");
     EXPECT_EQ(outcome.out, "");
   }
@@ -389,9 +369,8 @@ TEST(CommandLine, AnExerciseThatIsNotThereAndASeedThatIsNone) {
     expect_usage_error(chapter({"--list", "--seed", wrong}), "--seed: takes a whole number");
   }
   // Decimal, whatever it begins with.
-  EXPECT_NE(
-      chapter({"--size", "4x64", "--no-trace", "--check", "--seed", "010"}).out.find("seed 10"),
-      std::string::npos);
+  EXPECT_CONTAINS(chapter({"--size", "4x64", "--no-trace", "--check", "--seed", "010"}).out,
+                  "seed 10");
   EXPECT_EQ(chapter({"--list", "--seed", "18446744073709551615"}).status, 0);
 }
 
@@ -406,7 +385,7 @@ TEST(CommandLine, AnExerciseGoesWithNoChoiceOfLevels) {
                                                 {"--no-trace"}}) {
     std::vector<std::string> all = {"--exercise", "1"};
     all.insert(all.end(), other.begin(), other.end());
-    const Outcome outcome = chapter(all, 1);
+    const Ended outcome = chapter(all, 1);
     expect_usage_error(outcome, other[0] + " excludes --exercise");
     EXPECT_EQ(outcome.out, "");
   }
@@ -420,14 +399,12 @@ TEST(CommandLine, AGradeThatIsNotCompleteIsNoPass) {
   for (const bool all_sizes : {false, true}) {
     std::vector<std::string> arguments = {"--exercise", "1", "--json", file};
     if (!all_sizes) arguments.insert(arguments.end(), {"--size", "4x64"});
-    const Outcome outcome = chapter(arguments, 1);
+    const Ended outcome = chapter(arguments, 1);
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_NE(outcome.out.find(all_sizes ? "exercise 99.1: right without the tracer; build "
-                                           "chapter-99-traced for the grade\n"
-                                         : "exercise 99.1: right at these sizes; run without "
-                                           "--size for the grade\n"),
-              std::string::npos)
-        << outcome.out;
+    EXPECT_CONTAINS(outcome.out, all_sizes ? "exercise 99.1: right without the tracer; build "
+                                             "chapter-99-traced for the grade\n"
+                                           : "exercise 99.1: right at these sizes; run without "
+                                             "--size for the grade\n");
     const auto json = nlohmann::json::parse(std::ifstream(file));
     EXPECT_EQ(json.at("passed"), false);
     EXPECT_EQ(json.at("complete"), false);
@@ -438,21 +415,21 @@ TEST(CommandLine, AGradeThatIsNotCompleteIsNoPass) {
       EXPECT_TRUE(all_sizes || what.rfind("4x64", 0) == 0) << what << ": was not asked for";
     }
   }
-  const Outcome wrong = chapter<Bug::off_by_one>({"--exercise", "1", "--size", "4x64"}, 1);
+  const Ended wrong = chapter<Bug::off_by_one>({"--exercise", "1", "--size", "4x64"}, 1);
   EXPECT_EQ(wrong.status, 1);
-  EXPECT_NE(wrong.out.find("exercise 99.1: not yet\n"), std::string::npos) << wrong.out;
+  EXPECT_CONTAINS(wrong.out, "exercise 99.1: not yet\n");
 }
 
 TEST(CommandLine, AFileThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
   const std::string nowhere = "/dev/null/x.json";
-  const Outcome graded = chapter({"--exercise", "1", "--json", nowhere}, 1);
+  const Ended graded = chapter({"--exercise", "1", "--json", nowhere}, 1);
   expect_usage_error(graded, "cannot write " + nowhere);
   EXPECT_EQ(graded.out, "");
   // A file that can be opened may still be on a full disk at the end.
   for (const std::size_t exercises : {0, 1}) {
     std::vector<std::string> arguments = {"--check", "--no-trace", "--json", "/dev/full"};
     if (exercises > 0) arguments = {"--exercise", "1", "--json", "/dev/full"};
-    const Outcome full = chapter(arguments, exercises);
+    const Ended full = chapter(arguments, exercises);
     EXPECT_EQ(full.status, 1);
     EXPECT_EQ(full.err, "chapter-99: could not write all of /dev/full\n");
   }
@@ -497,11 +474,10 @@ TEST(Plan, EveryRunKnowsTheRoofsThatAllLaddersNeed) {
 TEST(CommandLine, NumbersArriveWhole) {
   Chapter one;
   one.ladders = {planted::reverse_ladder<Bug::none>()};
-  std::string arguments[] = {"reverse", "--time-limit", "7", "--seed", "18446744073709551615"};
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
   Options options;
-  EXPECT_EQ(parse_options(one, static_cast<int>(argv.size()), argv.data(), options), std::nullopt);
+  const auto parse = [&](int argc, char** argv) { return parse_options(one, argc, argv, options); };
+  EXPECT_EQ(called_with({"reverse", "--time-limit", "7", "--seed", "18446744073709551615"}, parse),
+            std::nullopt);
   EXPECT_EQ(options.time_limit, 7u);
   EXPECT_EQ(options.seed, 18446744073709551615u);
   const Folder folder;
@@ -549,21 +525,14 @@ TEST(Console, FiguresHaveAUnitASizeAndALegend) {
   wrong.holds = false;
   level.claims = {open, wrong};
   result.levels = {level};
-  testing::internal::CaptureStdout();
-  print_ladder(result);
-  const std::string out = testing::internal::GetCapturedStdout();
-  EXPECT_NE(out.find("Counters model the source as written, at 256x192, not at 64x64;"),
-            std::string::npos)
-      << out;
-  EXPECT_NE(out.find("0/1 +1?"), std::string::npos);
-  EXPECT_NE(out.find("+1?: one that this run cannot check"), std::string::npos);
-  EXPECT_NE(out.find("shared: wavefronts of shared memory over the fewest possible"),
-            std::string::npos);
-  EXPECT_NE(out.find("no roof was measured"), std::string::npos);
+  const std::string out = stdout_of([&] { print_ladder(result); });
+  EXPECT_CONTAINS(out, "Counters model the source as written, at 256x192, not at 64x64;");
+  EXPECT_CONTAINS(out, "0/1 +1?");
+  EXPECT_CONTAINS(out, "+1?: one that this run cannot check");
+  EXPECT_CONTAINS(out, "shared: wavefronts of shared memory over the fewest possible");
+  EXPECT_CONTAINS(out, "no roof was measured");
   result.levels[0].claims = {wrong};
-  testing::internal::CaptureStdout();
-  print_ladder(result);
-  EXPECT_EQ(testing::internal::GetCapturedStdout().find("+1?"), std::string::npos);
+  EXPECT_LACKS(stdout_of([&] { print_ladder(result); }), "+1?");
 }
 
 // A ladder with every kind of row, whose texts are longer than a line.
@@ -617,9 +586,7 @@ LadderResult long_ladder(const std::string& backend, const std::string& name) {
 }
 
 std::string printed(void (*print)(const LadderResult&), const LadderResult& result) {
-  testing::internal::CaptureStdout();
-  print(result);
-  return testing::internal::GetCapturedStdout();
+  return stdout_of([&] { print(result); });
 }
 
 // Without line breaks and margins.
@@ -650,10 +617,10 @@ TEST(Console, NoLineIsOver100Columns) {
               "faster than its roof: the roof or the byte count is wrong",
               "claim is false: global loads of `in`: bytes = 5,242,880 (measured 5,242,881 bytes, "
               "checked by simt)"}) {
-          EXPECT_NE(unwrapped(text).find(said), std::string::npos) << said << "\n" << text;
+          EXPECT_CONTAINS(unwrapped(text), said);
         }
         if (print == print_summary || result.backend == "cuda") {  // libraries run on a GPU only
-          EXPECT_NE(unwrapped(text).find("wrong: out[12345]"), std::string::npos) << text;
+          EXPECT_CONTAINS(unwrapped(text), "wrong: out[12345]");
         }
       }
     }
@@ -693,24 +660,22 @@ TEST(Console, ProgressIsErasedOnce) {
 }
 
 TEST(Console, ABarIsDrawnWhereThereIsRoomForIt) {
-  EXPECT_NE(printed(print_ladder, long_ladder("cuda", "short")).find("███"), std::string::npos);
+  EXPECT_CONTAINS(printed(print_ladder, long_ladder("cuda", "short")), "███");
   const std::string narrow = printed(print_ladder, long_ladder("cuda", std::string(33, 'n')));
-  EXPECT_EQ(narrow.find("█"), std::string::npos) << narrow;
+  EXPECT_LACKS(narrow, "█");
 }
 
 TEST(Console, ALineSaysWhetherALadderIsRight) {
   LadderResult result = long_ladder("cuda", "level");
-  EXPECT_NE(printed(print_summary, result)
-                .find(" 6 levels  FAIL, 1 skipped, best 4043.5 GB/s (94.2 %)\n"),
-            std::string::npos)
-      << printed(print_summary, result);
+  EXPECT_CONTAINS(printed(print_summary, result),
+                  " 6 levels  FAIL, 1 skipped, best 4043.5 GB/s (94.2 %)\n");
   result.levels.resize(1);
   result.levels[0].cold.reset();  // as without a GPU
   result.references.clear();
   EXPECT_EQ(unwrapped(printed(print_summary, result)), "rows 2x16x16x123456x123456x128 1 level ok");
   result.levels[0].roof_fraction = 1.04;  // wrong, as for the exit status
   EXPECT_EQ(result.exit_status(), 1);
-  EXPECT_NE(printed(print_summary, result).find("FAIL"), std::string::npos);
+  EXPECT_CONTAINS(printed(print_summary, result), "FAIL");
 }
 
 #if COOKBOOK_SIMT
@@ -729,7 +694,7 @@ TEST(Claims, AFalseOneShowsTheDigitsInWhichItDiffers) {
   const ClaimResult ratio =
       check_on_trace(global_loads().sectors_per_request(10000000.5 / 3), trace);
   EXPECT_EQ(ratio.holds, false);
-  EXPECT_NE(ratio.claim.text.find("3.33333e+06"), std::string::npos) << ratio.claim.text;
+  EXPECT_CONTAINS(ratio.claim.text, "3.33333e+06");
   EXPECT_EQ(ratio.measured, "3333333.33333");
 }
 #endif
@@ -745,7 +710,7 @@ TEST(CommandLine, ARefusedCommandLeavesItsFileAsItWas) {
     std::vector<std::string> all = arguments;
     all.insert(all.end(), {"--json", file});
     std::filesystem::remove(file);
-    const Outcome outcome = chapter(all, 1);
+    const Ended outcome = chapter(all, 1);
     EXPECT_EQ(outcome.status, 2) << outcome.err;
     EXPECT_EQ(outcome.out, "");
     EXPECT_FALSE(std::filesystem::exists(file)) << arguments[0];
@@ -775,9 +740,9 @@ TEST(CommandLine, ABadEnvironmentIsNoFaultOfAKernel) {
     const std::string before = old ? old : "";
     for (const char* value : values) {
       setenv(name, value, 1);
-      const Outcome outcome = chapter({"--check", "--no-trace"});
+      const Ended outcome = chapter({"--check", "--no-trace"});
       expect_usage_error(outcome, std::string("chapter-99: ") + name + " takes ");
-      EXPECT_NE(outcome.err.find(std::string("; got '") + value + "'"), std::string::npos);
+      EXPECT_CONTAINS(outcome.err, std::string("; got '") + value + "'");
       EXPECT_EQ(outcome.out, "");
     }
     setenv(name, before.c_str(), 1);  // empty is as good as unset
@@ -792,23 +757,19 @@ TEST(CommandLine, ABadEnvironmentIsNoFaultOfAKernel) {
 
 // --- the command lines of sidebar programs -------------------------------------------------------
 
-Outcome sidebar(const std::string& name, std::vector<std::string> arguments) {
+Ended sidebar(const std::string& name, std::vector<std::string> arguments) {
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
   arguments.insert(arguments.begin(), self.parent_path() / name);
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int status = run_program(arguments);
-  const std::string out = testing::internal::GetCapturedStdout();
-  return {status, out, testing::internal::GetCapturedStderr()};
+  return ended_of([&] { return run_program(arguments); });
 }
 
 TEST(Sidebars, RefuseWhatTheyDoNotUnderstand) {
   std::istringstream names(COOKBOOK_SIDEBARS);
   int count = 0;
   for (std::string name; names >> name; ++count) {
-    const Outcome outcome = sidebar(name, {"--nosuch"});
+    const Ended outcome = sidebar(name, {"--nosuch"});
     expect_usage_error(outcome, name + ": takes ");
-    EXPECT_NE(outcome.err.find("got '--nosuch'"), std::string::npos) << outcome.err;
+    EXPECT_CONTAINS(outcome.err, "got '--nosuch'");
     EXPECT_EQ(outcome.out, "");
   }
   EXPECT_GE(count, 6);
@@ -822,10 +783,10 @@ TEST(Sidebars, RefuseWhatTheyDoNotUnderstand) {
     expect_usage_error(sidebar("chapter-7-waves", arguments), "takes [M N K]...; got '512");
     expect_usage_error(sidebar("chapter-8-fp8", arguments), "takes [M N K]; got '512");
   }
-  const Outcome waves = sidebar("chapter-7-waves", {"512", "256", "64", "256", "512", "64"});
+  const Ended waves = sidebar("chapter-7-waves", {"512", "256", "64", "256", "512", "64"});
   EXPECT_EQ(waves.status, 0);
-  EXPECT_NE(waves.out.find("512 x 256 x 64"), std::string::npos) << waves.out;
-  EXPECT_NE(waves.out.find("256 x 512 x 64"), std::string::npos) << waves.out;
+  EXPECT_CONTAINS(waves.out, "512 x 256 x 64");
+  EXPECT_CONTAINS(waves.out, "256 x 512 x 64");
 }
 
 // Those that need a GPU share the functions tried here.
@@ -834,9 +795,9 @@ TEST(Sidebars, SizesOfOneWord) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto sizes = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "chapter-2-registers");
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    return joined_sizes(static_cast<int>(argv.size()), argv.data(), {{1, 2, 3}});
+    return called_with(arguments, [](int argc, char** argv) {
+      return joined_sizes(argc, argv, {{1, 2, 3}});
+    });
   };
   EXPECT_EQ(sizes({}), (std::vector<Size>{{1, 2, 3}}));
   EXPECT_EQ(sizes({"64", "5x6x7"}), (std::vector<Size>{{64, 64, 64}, {5, 6, 7}}));
@@ -849,15 +810,15 @@ TEST(Sidebars, SizesOfOneWord) {
 }
 
 TEST(CommandLine, ListNamesEveryLevel) {
-  const Outcome outcome = chapter({"--list"});
+  const Ended outcome = chapter({"--list"});
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_NE(outcome.out.find("one planted bug"), std::string::npos) << outcome.out;
+  EXPECT_CONTAINS(outcome.out, "one planted bug");
 }
 
 TEST(CommandLine, RightIsExit0AndJsonHasTheKeys) {
   const Folder folder;
   const std::string file = folder / "reverse.json";
-  const Outcome outcome = chapter({"--check", "--no-trace", "--json", file});
+  const Ended outcome = chapter({"--check", "--no-trace", "--json", file});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const auto json = nlohmann::json::parse(std::ifstream(file));
   EXPECT_EQ(json.at("schema"), 1);
@@ -875,15 +836,14 @@ TEST(CommandLine, RightIsExit0AndJsonHasTheKeys) {
 }
 
 TEST(CommandLine, AMismatchIsExit1AndNamed) {
-  const Outcome outcome = chapter<Bug::off_by_one>({"--check", "--no-trace"});
+  const Ended outcome = chapter<Bug::off_by_one>({"--check", "--no-trace"});
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.err.find("Chapter 99: level reverse: out[0][0]: got "), std::string::npos)
-      << outcome.err;
+  EXPECT_CONTAINS(outcome.err, "Chapter 99: level reverse: out[0][0]: got ");
 }
 
 // A chapter of a ladder that is right and, with a bug, one that is not.
 template <Bug kBug>
-Outcome two_ladders(std::vector<std::string> arguments) {
+Ended two_ladders(std::vector<std::string> arguments) {
   Chapter chapter;
   chapter.number = 99;
   chapter.title = "reverse";
@@ -895,7 +855,7 @@ Outcome two_ladders(std::vector<std::string> arguments) {
 TEST(CommandLine, OnlyTheFirstLadderIsATable) {
   const Folder folder;
   const std::string file = folder / "both.json";
-  const auto tables = [](const Outcome& outcome) {
+  const auto tables = [](const Ended& outcome) {
     int count = 0;
     for (std::size_t at = 0; (at = outcome.out.find("check  claims", at)) != std::string::npos;
          ++at)
@@ -907,35 +867,32 @@ TEST(CommandLine, OnlyTheFirstLadderIsATable) {
     more.insert(more.end(), check.begin(), check.end());
     return more;
   };
-  const Outcome usual = two_ladders<Bug::off_by_one>(check);
+  const Ended usual = two_ladders<Bug::off_by_one>(check);
   EXPECT_EQ(tables(usual), 1) << usual.out;
   EXPECT_EQ(usual.status, 1);  // the second is checked all the same
-  EXPECT_NE(usual.out.find("second            4x64                   1 level   FAIL\n    reverse\n"
-                           "      out[0][0]: got "),
-            std::string::npos)
-      << usual.out;
-  EXPECT_NE(usual.err.find("Chapter 99: level reverse: out[0][0]: got "), std::string::npos);
+  EXPECT_CONTAINS(usual.out,
+                  "second            4x64                   1 level   FAIL\n    reverse\n"
+                  "      out[0][0]: got ");
+  EXPECT_CONTAINS(usual.err, "Chapter 99: level reverse: out[0][0]: got ");
   const auto runs = nlohmann::json::parse(std::ifstream(file)).at("runs");
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_EQ(runs.at(1).at("levels").at(0).at("status"), "mismatch");
 
-  const Outcome all = two_ladders<Bug::off_by_one>(with({"--all"}));
+  const Ended all = two_ladders<Bug::off_by_one>(with({"--all"}));
   EXPECT_EQ(tables(all), 2) << all.out;
   EXPECT_EQ(all.status, 1);
   EXPECT_EQ(nlohmann::json::parse(std::ifstream(file)).at("runs").size(), 2u);
-  const Outcome one = two_ladders<Bug::off_by_one>(with({"--ladder", "second"}));
+  const Ended one = two_ladders<Bug::off_by_one>(with({"--ladder", "second"}));
   EXPECT_EQ(tables(one), 1);
-  EXPECT_NE(one.out.find("Chapter 99 · second · "), std::string::npos) << one.out;
-  const Outcome sizes = two_ladders<Bug::none>(with({"--size", "4x64", "--size", "3x33"}));
+  EXPECT_CONTAINS(one.out, "Chapter 99 · second · ");
+  const Ended sizes = two_ladders<Bug::none>(with({"--size", "4x64", "--size", "3x33"}));
   EXPECT_EQ(tables(sizes), 2) << "the first ladder at both sizes";
-  EXPECT_NE(sizes.out.find("second            3x33                   1 level   ok"),
-            std::string::npos)
-      << sizes.out;
+  EXPECT_CONTAINS(sizes.out, "second            3x33                   1 level   ok");
   EXPECT_EQ(sizes.status, 0) << sizes.err;
 }
 
 TEST(CommandLine, NoColourWhenNotATerminal) {
-  EXPECT_EQ(chapter({"--check", "--no-trace"}).out.find('\033'), std::string::npos);
+  EXPECT_LACKS(chapter({"--check", "--no-trace"}).out, "\033");
 }
 
 }  // namespace

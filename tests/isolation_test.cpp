@@ -16,6 +16,9 @@
 #include "common/harness/verdict/isolate.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
+#include "tests/ended.hpp"
+#include "tests/error_of.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -103,9 +106,7 @@ Chapter chapter_of(const std::vector<std::string>& names) {
   return chapter;
 }
 
-struct Ended {
-  int status;
-  std::string out, err;
+struct EndedRun : Ended {
   nlohmann::json json;
 
   nlohmann::json level(const std::string& name) const {
@@ -116,41 +117,39 @@ struct Ended {
   }
 };
 
-Ended run(const Chapter& chapter, std::vector<std::string> arguments) {
+EndedRun run(const Chapter& chapter, std::vector<std::string> arguments) {
   const Folder folder;
   const std::string file = folder / "new/folder/out.json";
   arguments.insert(arguments.begin(), "chapter-99");
   arguments.insert(arguments.end(), {"--json", file});
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Ended ended;
-  ended.status = run_chapter(chapter, static_cast<int>(argv.size()), argv.data());
-  ended.out = testing::internal::GetCapturedStdout();
-  ended.err = testing::internal::GetCapturedStderr();
+  EndedRun ended{ended_of([&] {
+                   return called_with(arguments, [&](int argc, char** argv) {
+                     return run_chapter(chapter, argc, argv);
+                   });
+                 }),
+                 {}};
   if (std::ifstream in{file}) ended.json = nlohmann::json::parse(in);
   return ended;
 }
 
-void expect_level(const Ended& ended, const std::string& name, const std::string& status,
+void expect_level(const EndedRun& ended, const std::string& name, const std::string& status,
                   const std::vector<std::string>& words) {
   const auto level = ended.level(name);
   EXPECT_EQ(level.at("status"), status) << name;
   const std::string reason = level.at("reason").is_null() ? "" : level.at("reason");
   for (const std::string& part : words) {
-    EXPECT_NE(reason.find(part), std::string::npos) << name << ": '" << part << "' in " << reason;
+    EXPECT_CONTAINS(reason, part) << name;
   }
   if (status == "ok") return;
 #if !COOKBOOK_TRACED  // which leaves this to the program that started it
-  EXPECT_NE(ended.err.find("Chapter 99: level " + name + ": "), std::string::npos) << ended.err;
+  EXPECT_CONTAINS(ended.err, "Chapter 99: level " + name + ": ");
 #endif
 }
 
 constexpr const char* kHere = "isolation_test.cpp:";
 
 TEST(Isolation, ALevelThatCrashesIsNamedAndTheOthersRun) {
-  const Ended ended =
+  const EndedRun ended =
       run(chapter_of<Hazard::none, Hazard::wild_store, Hazard::recursion, Hazard::abort_called,
                      Hazard::exit_called, Hazard::host_exception, Hazard::host_crash,
                      Hazard::heap_overrun, Hazard::mismatch, Hazard::none>(
@@ -177,9 +176,9 @@ TEST(Isolation, ALevelThatCrashesIsNamedAndTheOthersRun) {
 
 // Each within the time limit, which is a second here.
 TEST(Isolation, ALevelThatHangsIsNamedAndTheOthersRun) {
-  const Ended ended = run(chapter_of<Hazard::endless_loop, Hazard::endless_spin, Hazard::none>(
-                              {"loop", "spin", "last"}),
-                          {"--check", "--no-trace", "--time-limit", "1"});
+  const EndedRun ended = run(chapter_of<Hazard::endless_loop, Hazard::endless_spin, Hazard::none>(
+                                 {"loop", "spin", "last"}),
+                             {"--check", "--no-trace", "--time-limit", "1"});
   EXPECT_EQ(ended.status, 3);
   for (const char* name : {"loop", "spin"}) {
     // Which blocks are under way depends on the number of workers; traced, lanes take turns.
@@ -200,12 +199,12 @@ TEST(Isolation, ALevelThatHungIsNotTraced) {
   const Folder folder;
   std::ofstream(program) << "#!/bin/sh\necho \"$@\" > " << (folder / "called") << "\nexit 1\n";
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const Ended ended = run(chapter, {"--check", "--time-limit", "1"});
+  const EndedRun ended = run(chapter, {"--check", "--time-limit", "1"});
   std::filesystem::remove(program);
   EXPECT_EQ(ended.level("loop").at("status"), "hung");
   std::string called;
   std::getline(std::ifstream(folder / "called"), called);
-  EXPECT_NE(called.find("\"levels\":[\"last\"]"), std::string::npos) << called;
+  EXPECT_CONTAINS(called, "\"levels\":[\"last\"]");
 }
 
 TEST(Isolation, HostCodeThatHangsIsEndedToo) {
@@ -233,13 +232,8 @@ TEST(Isolation, WhatWorkReturnsAndThrowsComesBack) {
                 .fault,
             Fault::none);
   EXPECT_EQ(result.at("x").get<double>(), INFINITY);
-  try {
-    run_isolated(
-        {}, []() -> nlohmann::json { throw std::invalid_argument("why"); }, result);
-    FAIL() << "nothing thrown";
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "why");
-  }
+  const auto throws = []() -> nlohmann::json { throw std::invalid_argument("why"); };
+  EXPECT_EQ(error_of<std::runtime_error>([&] { run_isolated({}, throws, result); }), "why");
   EXPECT_EQ(run_isolated(
                 {}, []() -> nlohmann::json { _exit(0); }, result)
                 .reason,
@@ -262,24 +256,22 @@ TEST(Isolation, InProcessIsThisProcess) {
 TEST(Isolation, AnExerciseThatCrashesOrHangsHasNotPassed) {
   const Chapter chapter =
       chapter_of<Hazard::wild_store, Hazard::endless_loop>({"wild_store", "loop"});
-  const Ended crashed = run(chapter, {"--exercise", "1"});
+  const EndedRun crashed = run(chapter, {"--exercise", "1"});
   EXPECT_EQ(crashed.status, 1);
-  EXPECT_NE(crashed.out.find("FAIL  4x64: crashed: access to an address"), std::string::npos)
-      << crashed.out;
+  EXPECT_CONTAINS(crashed.out, "FAIL  4x64: crashed: access to an address");
   EXPECT_EQ(crashed.json.at("passed"), false);
-  const Ended hung = run(chapter, {"--exercise", "2", "--time-limit", "1"});
+  const EndedRun hung = run(chapter, {"--exercise", "2", "--time-limit", "1"});
   EXPECT_EQ(hung.status, 1);
   EXPECT_EQ(hung.json.at("checks").size(), 1u) << "each further try would take the time limit";
-  EXPECT_NE(hung.out.find("not yet"), std::string::npos);
+  EXPECT_CONTAINS(hung.out, "not yet");
 }
 #else
 // A wrong level without a race: the reason is below its report.
 TEST(Isolation, ExplainNamesAMismatch) {
-  const Ended ended = run(chapter_of<Hazard::mismatch>({"wrong"}), {"--explain"});
+  const EndedRun ended = run(chapter_of<Hazard::mismatch>({"wrong"}), {"--explain"});
   EXPECT_EQ(ended.status, 1);
-  EXPECT_NE(ended.out.find("      out[0][0]: got "), std::string::npos) << ended.out;
-  EXPECT_NE(ended.err.find("Chapter 99: level wrong: out[0][0]: got "), std::string::npos)
-      << ended.err;
+  EXPECT_CONTAINS(ended.out, "      out[0][0]: got ");
+  EXPECT_CONTAINS(ended.err, "Chapter 99: level wrong: out[0][0]: got ");
 }
 #endif
 

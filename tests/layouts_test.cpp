@@ -12,6 +12,7 @@
 #include "tests/folder.hpp"
 #include "tests/planted/rows.hpp"
 #include "tests/skips.hpp"
+#include "tests/text.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 void expect_caught(const CheckResult& result, const std::string& words) {
   EXPECT_EQ(result.status, CheckResult::Status::mismatch);
-  EXPECT_NE(result.reason.find(words), std::string::npos) << result.reason;
+  EXPECT_CONTAINS(result.reason, words);
 }
 
 // What is wrong in the first case of layout_cases() that fails, or nothing.
@@ -77,12 +78,12 @@ TEST(PlantedLayouts, CopyWithoutBoundsCheck) {
 }
 TEST(PlantedLayouts, TailOfTheVectorPath) {
   EXPECT_EQ(check<Bug::short_tail>({3, 63}).status, CheckResult::Status::ok);  // no vectors there
-  EXPECT_NE(first_wrong<Bug::short_tail>().find("was never written"), std::string::npos);
+  EXPECT_CONTAINS(first_wrong<Bug::short_tail>(), "was never written");
 }
 #if COOKBOOK_SIMT
 TEST(PlantedLayouts, WorkLostAtOtherNumbersOfSms) {
   EXPECT_EQ(check<Bug::remainder_of_sms>({12, 40}).status, CheckResult::Status::ok);
-  EXPECT_NE(first_wrong<Bug::remainder_of_sms>().find("7 SMs"), std::string::npos);
+  EXPECT_CONTAINS(first_wrong<Bug::remainder_of_sms>(), "7 SMs");
 }
 #endif
 
@@ -197,7 +198,7 @@ TEST(PlantedLayouts, RefusesAnOddPitch) {
   list.set("copy_rows/copy_rows", "layouts", skipped(rows_copy::ladder<Bug::none>()));
   const std::string difference = list.difference(
       "copy_rows/copy_rows", "layouts", skipped(rows_copy::ladder<Bug::refuses_odd_pitch>()));
-  EXPECT_NE(difference.find("which it ran before: odd pitch"), std::string::npos) << difference;
+  EXPECT_CONTAINS(difference, "which it ran before: odd pitch");
 }
 
 }  // namespace

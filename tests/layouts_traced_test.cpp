@@ -5,6 +5,7 @@
 #include "common/harness/run/traced.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/planted/rows.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook::planted::rows_copy {
 namespace {
@@ -28,7 +29,7 @@ std::string all_findings() {
 template <Bug kBug>
 void expect_found(const std::string& words) {
   const std::string found = all_findings<kBug>();
-  EXPECT_NE(found.find(words), std::string::npos) << found;
+  EXPECT_CONTAINS(found, words);
 }
 
 TEST(PlantedTracedLayouts, TheRightKernelHasNoFinding) { EXPECT_EQ(all_findings<Bug::none>(), ""); }

@@ -261,29 +261,25 @@ class OtherKernelsTest : public testing::Test {
   }
 };
 
+/// Adds a test of type T for a level.
+template <class T>
+void add_test(const Ladder& ladder, std::size_t i, const char* suffix) {
+  const LevelEntry& level = ladder.levels[i];
+  testing::RegisterTest(fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),
+                        fmt::format("{}_{}{}", i, level.name, suffix).c_str(), nullptr, nullptr,
+                        __FILE__, __LINE__,
+                        [&ladder, &level]() -> testing::Test* { return new T(ladder, level); });
+}
+
 const bool kRegistered = [] {
   testing::RegisterTest(fmt::format("traced_{}_others", tested_prefix()).c_str(), "kernels",
                         nullptr, nullptr, __FILE__, __LINE__,
                         []() -> testing::Test* { return new OtherKernelsTest; });
-  const Chapter& chapter = tested_chapter();
-  for (const Ladder& ladder : chapter.ladders) {
+  for (const Ladder& ladder : tested_chapter().ladders) {
     for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
-      const LevelEntry& level = ladder.levels[i];
-      testing::RegisterTest(
-          fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),
-          fmt::format("{}_{}", i, level.name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
-          [&ladder, &level]() -> testing::Test* { return new TracedLevelTest(ladder, level); });
-      if (!more_traced_sizes(ladder).empty()) {
-        testing::RegisterTest(
-            fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),
-            fmt::format("{}_{}_sizes", i, level.name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
-            [&ladder, &level]() -> testing::Test* { return new TracedSizesTest(ladder, level); });
-      }
-      if (!has_all_layouts()) continue;
-      testing::RegisterTest(
-          fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),
-          fmt::format("{}_{}_layouts", i, level.name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
-          [&ladder, &level]() -> testing::Test* { return new TracedLayoutsTest(ladder, level); });
+      add_test<TracedLevelTest>(ladder, i, "");
+      if (!more_traced_sizes(ladder).empty()) add_test<TracedSizesTest>(ladder, i, "_sizes");
+      if (has_all_layouts()) add_test<TracedLayoutsTest>(ladder, i, "_layouts");
     }
   }
   return true;

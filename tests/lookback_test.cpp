@@ -11,6 +11,10 @@
 #include "common/backend/simt/runtime/crash.hpp"
 #include "common/harness/run/process.hpp"
 #include "tests/planted/lookback.hpp"
+#include "tests/error_of.hpp"
+#include "tests/places.hpp"
+#include "tests/text.hpp"
+#include "tests/traced.hpp"
 
 namespace cookbook::planted {
 namespace {
@@ -38,14 +42,10 @@ Outcome run(Protocol protocol, LookbackBug bug, bool pauses = true) {
   state.fill(0);
   Outcome outcome;
   if (simt::tracing_available()) simt::start_trace();
-  try {
+  outcome.error = error_of<simt::KernelError>([&] {
     lookback_scan(protocol, bug, pauses, in.as<int>(), out.as<int>(), state.as<int>(), kCount);
-  } catch (const simt::KernelError& error) {
-    outcome.error = error.what();
-  }
-  for (const simt::Finding& finding : simt::stop_trace().findings) {
-    outcome.findings += finding.message + "\n";
-  }
+  });
+  outcome.findings = findings_of(simt::stop_trace());
   out.copy_to_host(output.data(), out.bytes());
   outcome.right = true;
   for (int i = 0, sum = 0; i < kCount; ++i) {
@@ -55,18 +55,8 @@ Outcome run(Protocol protocol, LookbackBug bug, bool pauses = true) {
   return outcome;
 }
 
-std::string line_of(const std::string& tag) {
-  std::ifstream in(source_path("tests/planted/lookback.cu"));
-  int line = 0;
-  for (std::string text; std::getline(in, text);) {
-    ++line;
-    if (text.find("[" + tag + "]") != std::string::npos) return fmt::format("lookback.cu:{}", line);
-  }
-  return "no such line";
-}
-
 bool names(const std::string& text, const std::string& tag) {
-  return text.find(line_of(tag)) != std::string::npos;
+  return text.find(place_of("tests/planted/lookback.cu", tag)) != std::string::npos;
 }
 
 constexpr Protocol kProtocols[] = {Protocol::released, Protocol::atomics, Protocol::volatiles};
@@ -103,16 +93,16 @@ TEST_F(LookBack, WithoutATicketItHangsUnlessBlocksStartInOrder) {
   for (const StartOrder order : {StartOrder::reverse, StartOrder::random}) {
     simt::set_start_order(order, 3);
     const Outcome outcome = run(Protocol::released, LookbackBug::no_ticket);
-    EXPECT_NE(outcome.error.find("no progress"), std::string::npos) << outcome.error;
+    EXPECT_CONTAINS(outcome.error, "no progress");
     EXPECT_TRUE(names(outcome.error, "spin")) << outcome.error;
-    EXPECT_NE(outcome.error.find("have not started"), std::string::npos) << outcome.error;
+    EXPECT_CONTAINS(outcome.error, "have not started");
   }
 }
 
 TEST_F(LookBack, AnUnpublishedPrefixHangsAndTheSpinIsNamed) {
   for (const Protocol protocol : kProtocols) {
     const Outcome outcome = run(protocol, LookbackBug::never_published);
-    EXPECT_NE(outcome.error.find("no progress"), std::string::npos) << outcome.error;
+    EXPECT_CONTAINS(outcome.error, "no progress");
     EXPECT_TRUE(names(outcome.error, "spin")) << outcome.error;
   }
 }
@@ -134,10 +124,10 @@ TEST_F(LookBack, MissingFencesAndWrongOrdersAreRaces) {
       simt::set_start_order(order);
       for (const Protocol protocol : kProtocols) {
         Outcome outcome = run(protocol, LookbackBug::missing_fence);
-        EXPECT_NE(outcome.findings.find("race"), std::string::npos);
+        EXPECT_CONTAINS(outcome.findings, "race");
         EXPECT_TRUE(names(outcome.findings, "value")) << outcome.findings;
         EXPECT_TRUE(names(outcome.findings, "look back")) << outcome.findings;
-        EXPECT_NE(outcome.findings.find("store_release()"), std::string::npos);
+        EXPECT_CONTAINS(outcome.findings, "store_release()");
         outcome = run(protocol, LookbackBug::flag_first);
         EXPECT_TRUE(names(outcome.findings, "late value")) << outcome.findings;
         EXPECT_TRUE(names(outcome.findings, "look back")) << outcome.findings;

@@ -15,6 +15,7 @@
 #include "tests/folder.hpp"
 #include "tests/parity/cases.hpp"
 #include "tests/parity/counts.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook::parity {
 namespace {
@@ -171,10 +172,17 @@ Golden measured_by_the_model() {
   return golden;
 }
 
-TEST(ParityVerdict, EqualNumbersPass) {
-  const Golden golden = measured_by_the_model();
-  const CaseCounts& simt = golden.cases.at(kCase);
-  const Verdict verdict = judge(kCase, simt, golden);
+class ParityVerdict : public testing::Test {
+ protected:
+  Golden golden = measured_by_the_model();
+  CaseCounts& measured = golden.cases.at(kCase);
+  CaseCounts simt = measured;
+
+  Verdict judged() const { return judge(kCase, simt, golden); }
+};
+
+TEST_F(ParityVerdict, EqualNumbersPass) {
+  const Verdict verdict = judged();
   EXPECT_TRUE(verdict.failures.empty());
   EXPECT_TRUE(verdict.explained.empty());
   EXPECT_TRUE(verdict.notes.empty());
@@ -185,98 +193,83 @@ TEST(ParityVerdict, EqualNumbersPass) {
   EXPECT_EQ(simt.totals.at("shared_store").conflicts, 0u);
 }
 
-TEST(ParityVerdict, WrongTotalFails) {
+TEST_F(ParityVerdict, WrongTotalFails) {
   for (const Compared& what : compared()) {
-    Golden golden = measured_by_the_model();
-    const CaseCounts simt = golden.cases.at(kCase);
-    golden.cases.at(kCase).totals[what.op].*what.value += 1;
-    const Verdict verdict = judge(kCase, simt, golden);
+    measured = simt;
+    measured.totals[what.op].*what.value += 1;
+    const Verdict verdict = judged();
     ASSERT_EQ(verdict.failures.size(), 1u) << what.op;
-    EXPECT_NE(verdict.failures[0].find(fmt::format("{} {} in all", what.op, what.counter)),
-              std::string::npos)
-        << verdict.failures[0];
+    EXPECT_CONTAINS(verdict.failures[0], fmt::format("{} {} in all", what.op, what.counter));
   }
 }
 
-TEST(ParityVerdict, WrongLineFailsThoughTotalsAgree) {
-  Golden golden = measured_by_the_model();
-  const CaseCounts simt = golden.cases.at(kCase);
-  for (LineCounts& line : golden.cases.at(kCase).lines) {
+TEST_F(ParityVerdict, WrongLineFailsThoughTotalsAgree) {
+  for (LineCounts& line : measured.lines) {
     if (line.op == "shared_load") line.counts.conflicts -= 1;
   }
-  const Verdict verdict = judge(kCase, simt, golden);
+  const Verdict verdict = judged();
   ASSERT_EQ(verdict.failures.size(), 1u);
-  EXPECT_NE(verdict.failures[0].find("`const float value = tile[x][y];`"), std::string::npos)
-      << verdict.failures[0];
-  EXPECT_NE(verdict.failures[0].find("counts 3968, the hardware 3967"), std::string::npos)
-      << verdict.failures[0];
+  EXPECT_CONTAINS(verdict.failures[0], "`const float value = tile[x][y];`");
+  EXPECT_CONTAINS(verdict.failures[0], "counts 3968, the hardware 3967");
 }
 
-TEST(ParityVerdict, LineThatTheModelDoesNotNameFails) {
-  Golden golden = measured_by_the_model();
-  CaseCounts simt = golden.cases.at(kCase);
+TEST_F(ParityVerdict, LineThatTheModelDoesNotNameFails) {
   simt.lines.clear();
-  EXPECT_EQ(judge(kCase, simt, golden).failures.size(), 3u);  // conflict-free stores: 0 both ways
+  EXPECT_EQ(judged().failures.size(), 3u);  // conflict-free stores: 0 both ways
 }
 
-TEST(ParityVerdict, ChangedSourceLeavesTheTotals) {
-  Golden golden = measured_by_the_model();
-  const CaseCounts simt = golden.cases.at(kCase);
-  LineCounts& line = golden.cases.at(kCase).lines.front();
+TEST_F(ParityVerdict, ChangedSourceLeavesTheTotals) {
+  LineCounts& line = measured.lines.front();
   line.text = "a line that the file no longer has";
   line.counts.sectors += 7;
-  Verdict verdict = judge(kCase, simt, golden);
+  Verdict verdict = judged();
   EXPECT_TRUE(verdict.failures.empty());
   ASSERT_EQ(verdict.notes.size(), 1u);
-  EXPECT_NE(verdict.notes[0].find("kernels.cuh has changed"), std::string::npos);
-  golden.cases.at(kCase).totals["global_load"].sectors += 7;
-  EXPECT_EQ(judge(kCase, simt, golden).failures.size(), 1u);
+  EXPECT_CONTAINS(verdict.notes[0], "kernels.cuh has changed");
+  measured.totals["global_load"].sectors += 7;
+  EXPECT_EQ(judged().failures.size(), 1u);
 }
 
-TEST(ParityVerdict, LinesThatAreNotComparedAreCounted) {
-  Golden golden = measured_by_the_model();
+TEST_F(ParityVerdict, LinesThatAreNotComparedAreCounted) {
   const MeasuredLines whole = measured_lines(golden);
   EXPECT_EQ(whole.in_all, 4);  // a load and a store of each memory
   EXPECT_EQ(whole.compared, 4);
   EXPECT_TRUE(whole.changed_files.empty());
-  golden.cases.at(kCase).lines.front().text = "a line that the file no longer has";
+  measured.lines.front().text = "a line that the file no longer has";
   const MeasuredLines changed = measured_lines(golden);
   EXPECT_EQ(changed.in_all, 4);
   EXPECT_EQ(changed.compared, 0);
   EXPECT_EQ(changed.changed_files, (std::set<std::string>{"tests/parity/kernels.cuh"}));
 }
 
-TEST(ParityVerdict, MissingMeasurementFails) {
-  const Golden golden = measured_by_the_model();
-  const Verdict verdict = judge("kernels/no_such_case", golden.cases.at(kCase), golden);
+TEST_F(ParityVerdict, MissingMeasurementFails) {
+  const Verdict verdict = judge("kernels/no_such_case", simt, golden);
   ASSERT_EQ(verdict.failures.size(), 1u);
-  EXPECT_NE(verdict.failures[0].find("has no measurement"), std::string::npos);
+  EXPECT_CONTAINS(verdict.failures[0], "has no measurement");
 }
 
-TEST(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
-  Golden golden = measured_by_the_model();
-  const CaseCounts simt = golden.cases.at(kCase);
-  golden.cases.at(kCase).totals["shared_load"].conflicts = 1;
-  const auto failures = [&] { return judge(kCase, simt, golden).failures; };
+TEST_F(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
+  measured.totals["shared_load"].conflicts = 1;
+  const auto failures = [&] { return judged().failures; };
 
   golden.exceptions = {{kCase, "shared_load", "", 3968, 1, "the compiler fused four loads"}};
-  const Verdict verdict = judge(kCase, simt, golden);
+  const Verdict verdict = judged();
   EXPECT_TRUE(verdict.failures.empty());
   ASSERT_EQ(verdict.explained.size(), 1u);
-  EXPECT_NE(verdict.explained[0].find("the compiler fused four loads"), std::string::npos);
+  EXPECT_CONTAINS(verdict.explained[0], "the compiler fused four loads");
 
   golden.exceptions[0].why = "";
   ASSERT_EQ(failures().size(), 1u);
-  EXPECT_NE(failures()[0].find("does not say why"), std::string::npos);
+  EXPECT_CONTAINS(failures()[0], "does not say why");
 
   golden.exceptions[0] = {kCase, "shared_load", "", 4000, 1, "made for another number"};
   ASSERT_EQ(failures().size(), 1u);
-  EXPECT_NE(failures()[0].find("was made for 4000 and 1"), std::string::npos);
+  EXPECT_CONTAINS(failures()[0], "was made for 4000 and 1");
 
   golden.exceptions[0] = {kCase, "shared_load", "", 3968, 1, "the compiler fused four loads"};
-  golden.cases.at(kCase).totals["shared_load"].conflicts = 3968;
+  measured.totals["shared_load"].conflicts = 3968;
   ASSERT_EQ(failures().size(), 1u);
-  EXPECT_NE(failures()[0].find("is not needed"), std::string::npos);
+  EXPECT_CONTAINS(failures()[0], "is not needed");
 
   // Another version of g++ may not split the line: any count from the hardware's up is accepted.
   const auto failures_with = [&](int gcc) {
@@ -284,12 +277,12 @@ TEST(ParityVerdict, ExceptionExplainsExactlyOneNumber) {
   };
   golden.exceptions[0] = {kCase, "shared_load", "", 3900, 3968, "g++ splits the load", true};
   EXPECT_EQ(failures_with(13), 0u);
-  golden.exceptions[0].hardware = golden.cases.at(kCase).totals["shared_load"].conflicts = 3000;
+  golden.exceptions[0].hardware = measured.totals["shared_load"].conflicts = 3000;
   EXPECT_EQ(failures_with(13), 0u);
   EXPECT_EQ(failures_with(12), 1u);  // it is pinned there
   golden.exceptions[0].simt = 3968;
   EXPECT_EQ(failures_with(12), 0u);
-  golden.exceptions[0].hardware = golden.cases.at(kCase).totals["shared_load"].conflicts = 4000;
+  golden.exceptions[0].hardware = measured.totals["shared_load"].conflicts = 4000;
   EXPECT_EQ(failures_with(13), 1u);  // fewer than the hardware
   golden.exceptions[0].hardware = 3000;
   EXPECT_EQ(failures_with(13), 1u);  // made for another number of the hardware's

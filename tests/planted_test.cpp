@@ -20,6 +20,7 @@
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
 #include "tests/planted/small_types.hpp"
+#include "tests/text.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/launch.hpp"
 #endif
@@ -37,7 +38,7 @@ CheckResult check(const Size& size = {4, 64}, const Variant& variant = {},
 
 void expect_caught(const CheckResult& result, const std::string& words) {
   EXPECT_EQ(result.status, CheckResult::Status::mismatch);
-  EXPECT_NE(result.reason.find(words), std::string::npos) << result.reason;
+  EXPECT_CONTAINS(result.reason, words);
 }
 
 TEST(Planted, TheRightKernelPasses) {
@@ -89,7 +90,7 @@ TEST(Planted, StaleOutput) {
 }
 TEST(Planted, NanProduced) {
   expect_caught(check<Bug::nan_produced>(), "out[0][7]: got ");
-  EXPECT_NE(check<Bug::nan_produced>().reason.find("nan"), std::string::npos);
+  EXPECT_CONTAINS(check<Bug::nan_produced>().reason, "nan");
 }
 TEST(Planted, ReversedIndexAtOneOddSize) {
   EXPECT_EQ(check<Bug::wrong_at_one_size>({4, 32}).status, CheckResult::Status::ok);
@@ -177,7 +178,7 @@ TEST(Planted, NanMustStayWhereItIs) {
   const CheckResult spread = check<Bug::nan_spread>({4, kCols}, {}, InputKind::one_nan);
   expect_caught(spread,
                 fmt::format("out[{}][{}]: got nan, expected ", place.first, place.second - 1));
-  EXPECT_EQ(spread.reason.find("expected nan"), std::string::npos) << spread.reason;
+  EXPECT_LACKS(spread.reason, "expected nan");
 }
 
 // ---- the grader of exercises -------------------------------------------------------------------
@@ -208,7 +209,7 @@ TEST(PlantedExercise, IsGradedUnderEverySchedule) {
     if (what.find("asynchronous copies late") == std::string::npos) continue;
     ++late;
     EXPECT_EQ(check.at("passed"), false);
-    EXPECT_NE(check.at("reason").get<std::string>().find("c[0][0]: got "), std::string::npos);
+    EXPECT_CONTAINS(check.at("reason").get<std::string>(), "c[0][0]: got ");
   }
   EXPECT_EQ(late, 1);
 }

@@ -11,6 +11,7 @@
 #include "common/backend/simt/runtime/trace.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/sync.cuh"
+#include "tests/traced.hpp"
 
 namespace cookbook {
 namespace {
@@ -164,11 +165,7 @@ __global__ void overwrite(Memory* m) {
 std::string findings(const std::function<void(Memory*)>& run) {
   DeviceMemory memory(sizeof(Memory), "memory");
   memory.fill(0);
-  simt::start_trace();
-  run(memory.as<Memory>());
-  std::string text;
-  for (const simt::Finding& finding : simt::stop_trace().findings) text += finding.message + "\n";
-  return text;
+  return findings_of(trace_of([&] { run(memory.as<Memory>()); }));
 }
 
 std::string run(void (*kernel)(Memory*), int blocks) {

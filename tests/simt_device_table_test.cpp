@@ -18,6 +18,7 @@
 #include "common/device/wgmma.cuh"
 #include "tests/error_of.hpp"
 #include "tests/on_device.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -111,13 +112,11 @@ TEST(DeviceTable, AnUnknownDeviceIsOneLineWithAll) {
 TEST(DeviceTable, ResidentBlocks) {
   const auto refused = [](unsigned blocks, size_t smem_bytes) {
     const RunningBlocks none(simt::RunBlocks::none);
-    try {
-      launch(
-          +[](int) {}, {dim3(blocks), dim3(256), smem_bytes, 1, true}, {}, 0);
-    } catch (const LaunchError&) {
-      return true;
-    }
-    return false;
+    const LaunchConfig config{dim3(blocks), dim3(256), smem_bytes, 1, true};
+    return error_of<LaunchError>([&] {
+             launch(
+                 +[](int) {}, config, {}, 0);
+           }) != "";
   };
   const OnDevice device("rtx3090");  // 82 SMs, of 1,536 threads and 100 KB each
   EXPECT_FALSE(refused(82 * 6, 0));
@@ -187,8 +186,8 @@ TEST(DeviceTable, AnInstructionThatTheDeviceLacksIsNamed) {
        }) {
     EXPECT_EQ(execute(i.kernel, i.first), "") << i.needs;
     const std::string error = execute(i.kernel, i.without);
-    EXPECT_NE(error.find(i.needs), std::string::npos) << error;
-    EXPECT_NE(error.find("simt_device_table_test.cpp:"), std::string::npos) << error;
+    EXPECT_CONTAINS(error, i.needs);
+    EXPECT_CONTAINS(error, "simt_device_table_test.cpp:");
   }
   EXPECT_EQ(execute(asynchronous_copy, "t4"), "");  // an ordinary copy there
 }
@@ -244,12 +243,10 @@ TEST(DeviceTable, ALevelThatAcceptsTooMuchIsFound) {
     EXPECT_EQ(supported, expect_supported) << level.name << " on " << name;
     return text;
   };
-  EXPECT_NE(complaint(make_level<Greedy<false>>(), "rtx4090", true).find("at most 101376"),
-            std::string::npos);
+  EXPECT_CONTAINS(complaint(make_level<Greedy<false>>(), "rtx4090", true), "at most 101376");
   EXPECT_EQ(complaint(make_level<Greedy<true>>(), "rtx4090", false), "");
   EXPECT_EQ(complaint(make_level<Greedy<true>>(), "a100", true), "");
-  EXPECT_NE(complaint(make_level<Product<false>>(), "t4", true).find("needs sm_80"),
-            std::string::npos);
+  EXPECT_CONTAINS(complaint(make_level<Product<false>>(), "t4", true), "needs sm_80");
   EXPECT_EQ(complaint(make_level<Product<true>>(), "t4", false), "");
   EXPECT_EQ(complaint(make_level<Product<true>>(), "rtx3090", true), "");
 }

@@ -10,6 +10,8 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
 #include "tests/parity/kernels.cuh"
+#include "tests/text.hpp"
+#include "tests/traced.hpp"
 
 namespace cookbook {
 namespace {
@@ -35,16 +37,14 @@ void expect_requests(void (*kernel)(const volatile float*, volatile float*, int)
   constexpr int kElements = 2 * 32 * kWarps;
   DeviceMemory in(kElements * sizeof(float), "in"), out(kElements * sizeof(float), "out");
   in.fill(0);
-  simt::start_trace();
-  launch(kernel, {dim3(2), dim3(32 * kWarps / 2)}, {}, in.as<const volatile float>(),
-         out.as<volatile float>(), kElements);
-  const simt::Trace trace = simt::stop_trace();
-  EXPECT_TRUE(trace.findings.empty()) << trace.findings[0].message;
+  const simt::Trace trace =
+      trace_launch(kernel, {2, 32 * kWarps / 2}, in.as<float>(), out.as<float>(), kElements);
+  EXPECT_NO_FINDINGS(trace);
   ASSERT_EQ(trace.sites.size(), expected.size()) << simt::explain(trace);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const simt::AccessSite& site = trace.sites[i];
-    EXPECT_NE(source_line(site.file, site.line).find(expected[i].text), std::string::npos)
-        << site.file << ":" << site.line << " has no " << expected[i].text;
+    EXPECT_CONTAINS(source_line(site.file, site.line), expected[i].text)
+        << site.file << ":" << site.line;
     EXPECT_EQ(site.op, expected[i].op) << expected[i].text;
     EXPECT_EQ(site.requests, expected[i].requests) << expected[i].text;
     EXPECT_EQ(site.lanes, expected[i].lanes) << expected[i].text;

@@ -26,7 +26,8 @@
 #include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/runtime/sync.hpp"
 #include "common/device/cuda.cuh"
-#include "tests/error_of.hpp"
+#include "tests/launch_error.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 namespace {
@@ -46,9 +47,6 @@ std::vector<T> download(const DeviceMemory& memory) {
   memory.copy_to_host(values.data(), memory.bytes());
   return values;
 }
-
-#define EXPECT_CONTAINS(text, part) \
-  EXPECT_NE((text).find(part), std::string::npos) << "got: " << (text)
 
 // ---- kernels ----
 
@@ -481,9 +479,7 @@ TEST(SimtRuntime, SharedMemoryFitsItsWindow) {
 
 TEST(SimtRuntime, DeadlockNamesWhoWaitsWhere) {
   DeviceMemory out(256 * sizeof(int), "out");
-  const std::string text = error_of<simt::KernelError>([&] {
-    launch(deadlock, {dim3(1), dim3(128)}, {}, out.as<int>());
-  });
+  const std::string text = launch_error(deadlock, {dim3(1), dim3(128)}, out.as<int>());
   EXPECT_CONTAINS(text, "deadlock in block (0,0,0): threads 0..63 wait in __syncthreads at ");
   EXPECT_CONTAINS(text, "simt_runtime_test.cpp:");
   EXPECT_CONTAINS(text, "threads 64..95 wait in bar.sync");
@@ -494,30 +490,21 @@ TEST(SimtRuntime, DeadlockNamesWhoWaitsWhere) {
 }
 
 TEST(SimtRuntime, WarpMisuse) {
-  const std::string mask = error_of<simt::KernelError>([] {
-    launch(not_in_mask, {dim3(1), dim3(32)}, {});
-  });
+  const std::string mask = launch_error(not_in_mask, {dim3(1), dim3(32)});
   EXPECT_CONTAINS(mask, "lane 3 is not in its own mask 0x00000001");
   EXPECT_CONTAINS(mask, "thread (3,0,0)");
-  EXPECT_CONTAINS(error_of<simt::KernelError>([] {
-                    launch(different_operations, {dim3(1), dim3(32)}, {});
-                  }),
-                  "different operations");
+  EXPECT_CONTAINS(launch_error(different_operations, {dim3(1), dim3(32)}), "different operations");
 }
 
 TEST(SimtRuntime, SharedMemoryOverrun) {
-  EXPECT_CONTAINS(error_of<simt::KernelError>([] {
-                    launch(overrun_shared, {dim3(1), dim3(1), 100}, {});
-                  }),
+  EXPECT_CONTAINS(launch_error(overrun_shared, {dim3(1), dim3(1), 100}),
                   "100 bytes of dynamic shared memory, at offset 100");
 }
 
 TEST(SimtRuntime, FirstFailingBlockIsReported) {
   for (int workers : {1, 2, 4}) {
     simt::set_workers(workers);
-    EXPECT_CONTAINS(error_of<simt::KernelError>([] {
-                      launch(fail_in_block, {dim3(50), dim3(32)}, {}, 20u);
-                    }),
+    EXPECT_CONTAINS(launch_error(fail_in_block, {dim3(50), dim3(32)}, 20u),
                     "block (20,0,0), thread (9,0,0)");
   }
   simt::set_workers(2);
@@ -526,9 +513,7 @@ TEST(SimtRuntime, FirstFailingBlockIsReported) {
 TEST(SimtRuntime, EndlessSpinIsAnError) {
   DeviceMemory flag = upload(std::vector<int>{0}, "flag");
   setenv("COOKBOOK_SIMT_SPIN_SECONDS", "1", 1);
-  EXPECT_CONTAINS(error_of<simt::KernelError>([&] {
-                    launch(spin_forever, {dim3(3), dim3(32)}, {}, flag.as<int>());
-                  }),
+  EXPECT_CONTAINS(launch_error(spin_forever, {dim3(3), dim3(32)}, flag.as<int>()),
                   "only spins: block (0,0,0): threads 0..31 spin at simt_runtime_test.cpp:");
 }
 

@@ -6,7 +6,6 @@
 // tracing.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,6 +23,9 @@
 #include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
+#include "tests/places.hpp"
+#include "tests/text.hpp"
+#include "tests/traced.hpp"
 
 namespace cookbook {
 namespace {
@@ -32,32 +34,13 @@ using simt::AsyncSchedule;
 
 // ---- helpers ----------------------------------------------------------------------------------
 
-/// "simt_sync_test.cpp:N", of the first line of this file that contains "// [tag]".
-std::string at(const std::string& tag) {
-  std::ifstream in(__FILE__);
-  const std::string mark = std::string("// [") + tag + "]";
-  int number = 1;
-  for (std::string line; std::getline(in, line); ++number) {
-    if (line.find(mark) != std::string::npos) {
-      return "simt_sync_test.cpp:" + std::to_string(number);
-    }
-  }
-  ADD_FAILURE() << "no line marked " << mark;
-  return "";
-}
+std::string at(const std::string& tag) { return place_of("tests/simt_sync_test.cpp", tag); }
 
-/// The findings of a run, one a line, and the error that ended it, if one did.
+/// The findings of a run, "kind: message" a line, and the error that ended it, if one did.
 std::string report_of(const std::function<void()>& run) {
   std::string error;
-  simt::start_trace();
-  try {
-    run();
-  } catch (const simt::KernelError& failure) {
-    error = std::string("error: ") + failure.what() + "\n";
-  }
-  std::string text;
-  for (const simt::Finding& finding : simt::stop_trace().findings) text += finding.message + "\n";
-  return text + error;
+  const std::string findings = findings_of(trace_of(run, &error));
+  return findings + (error.empty() ? "" : "error: " + error + "\n");
 }
 
 /// Runs it under every schedule. `parts`: what a line of each report must contain, in this order;
@@ -619,7 +602,7 @@ void expect_two_places(void (*kernel)(int*), const std::string& operation, const
   const std::string report = report_of(run);
   for (const std::string& part : {"executes " + operation + " at ", at(tag + " 1"), at(tag + " 2"),
                                   std::string("where both must execute the same one")}) {
-    EXPECT_NE(report.find(part), std::string::npos) << part << " is not in:\n" << report;
+    EXPECT_CONTAINS(report, part);
   }
   expect_report(run, {"divergence: thread"});
 }

@@ -21,6 +21,10 @@
 #include "common/device/mma.cuh"
 #include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
+#include "tests/ended.hpp"
+#include "tests/places.hpp"
+#include "tests/text.hpp"
+#include "tests/traced.hpp"
 
 namespace cookbook {
 namespace {
@@ -468,21 +472,9 @@ __global__ void static_in_cluster(float* out) {
 
 // ---- helpers ----------------------------------------------------------------------------------
 
-/// The number of the first line of this file that contains "// [tag]".
-int line_of(const std::string& tag) {
-  std::ifstream in(__FILE__);
-  const std::string mark = std::string("// [") + tag + "]";
-  int number = 1;
-  for (std::string line; std::getline(in, line); ++number) {
-    if (line.find(mark) != std::string::npos) return number;
-  }
-  ADD_FAILURE() << "no line marked " << mark;
-  return 0;
-}
-
-std::string place_of(const std::string& tag) {
-  return "simt_trace_test.cpp:" + std::to_string(line_of(tag));
-}
+constexpr const char* kThisFile = "tests/simt_trace_test.cpp";
+int line_of(const std::string& tag) { return cookbook::line_of(kThisFile, tag); }
+std::string place_of(const std::string& tag) { return cookbook::place_of(kThisFile, tag); }
 
 DeviceMemory ramp(size_t n, const char* name) {
   std::vector<float> values(n);
@@ -492,32 +484,6 @@ DeviceMemory ramp(size_t n, const char* name) {
   DeviceMemory memory(n * sizeof(float), name);
   memory.copy_from_host(values.data(), n * sizeof(float));
   return memory;
-}
-
-template <class F>
-Trace traced(F&& run) {
-  simt::start_trace();
-  try {
-    run();
-  } catch (const std::exception& error) {
-    simt::stop_trace();
-    ADD_FAILURE() << error.what();
-    return {};
-  }
-  return simt::stop_trace();
-}
-
-/// Traces a launch that must fail; the message of the error comes back too.
-template <class F>
-std::pair<Trace, std::string> traced_failure(F&& run) {
-  simt::start_trace();
-  std::string message;
-  try {
-    run();
-  } catch (const simt::KernelError& error) {
-    message = error.what();
-  }
-  return {simt::stop_trace(), message};
 }
 
 struct Sum {
@@ -545,12 +511,6 @@ uint64_t copy_wavefronts(const Trace& trace) {
   return total;
 }
 
-std::string messages(const Trace& trace) {
-  std::string text;
-  for (const auto& finding : trace.findings) text += finding.message + "\n";
-  return text;
-}
-
 bool has(const Trace& trace, const std::string& kind, const std::vector<std::string>& parts = {}) {
   for (const auto& finding : trace.findings) {
     if (finding.kind != kind) continue;
@@ -563,17 +523,15 @@ bool has(const Trace& trace, const std::string& kind, const std::vector<std::str
   return false;
 }
 
-#define EXPECT_CLEAN(trace) EXPECT_TRUE((trace).findings.empty()) << messages(trace)
+#define EXPECT_FINDING(trace, ...) EXPECT_TRUE(has(trace, __VA_ARGS__)) << findings_of(trace)
 
 // ---- counters ---------------------------------------------------------------------------------
 
 TEST(Counters, Copies) {
   const int n = 1 << 14;
   DeviceMemory in = ramp(n, "in"), out = ramp(n, "out");
-  Trace trace = traced([&] {
-    launch(copy, {n / 256, 256}, {}, in.as<float>(), out.as<float>(), n);
-  });
-  EXPECT_CLEAN(trace);
+  Trace trace = trace_launch(copy, {n / 256, 256}, in.as<float>(), out.as<float>(), n);
+  EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 2048, 2048}));
   EXPECT_EQ(sum(trace, Space::global, Op::store), (Sum{512, 2048, 2048}));
   ASSERT_EQ(trace.kernels.size(), 1u);
@@ -588,17 +546,13 @@ TEST(Counters, Copies) {
     EXPECT_EQ(site.bytes_per_lane, 4);
     EXPECT_EQ(site.lanes, 512u * 32);
     EXPECT_EQ(site.bytes, static_cast<uint64_t>(n) * 4);
-    EXPECT_NE(site.kernel.find("copy"), std::string::npos);
+    EXPECT_CONTAINS(site.kernel, "copy");
   }
 
-  trace = traced([&] {
-    launch(copy_strided, {n / 256, 256}, {}, in.as<float>(), out.as<float>(), n, 32);
-  });
+  trace = trace_launch(copy_strided, {n / 256, 256}, in.as<float>(), out.as<float>(), n, 32);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 16384, 2048}));
 
-  trace = traced([&] {
-    launch(copy_float4, {n / 1024, 256}, {}, in.as<float>(), out.as<float>(), n);
-  });
+  trace = trace_launch(copy_float4, {n / 1024, 256}, in.as<float>(), out.as<float>(), n);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{128, 2048, 2048}));
   EXPECT_EQ(sum(trace, Space::global, Op::store), (Sum{128, 2048, 2048}));
 }
@@ -608,11 +562,11 @@ TEST(Counters, Products) {
   DeviceMemory a = ramp(n * n, "a"), b = ramp(n * n, "b"), c = ramp(n * n, "c");
   const LaunchConfig config{dim3(2, 2), dim3(32, 32)};
   const auto run = [&](auto kernel) {
-    return traced(
+    return trace_of(
         [&] { launch(kernel, config, {}, a.as<float>(), b.as<float>(), c.as<float>(), n); });
   };
   Trace trace = run(sgemm<true>);
-  EXPECT_CLEAN(trace);
+  EXPECT_NO_FINDINGS(trace);
   Sum loads = sum(trace, Space::global, Op::load);
   EXPECT_EQ(loads.requests, 16384u);
   EXPECT_EQ(loads.units, 270336u);
@@ -623,7 +577,7 @@ TEST(Counters, Products) {
   EXPECT_EQ(loads.units, 40960u);
 
   trace = run(sgemm_tiled);
-  EXPECT_CLEAN(trace);
+  EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 2048, 2048}));
   EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{16384, 16384, 16384}));
   EXPECT_EQ(sum(trace, Space::shared, Op::store), (Sum{512, 512, 512}));
@@ -633,31 +587,28 @@ TEST(Counters, TransposeConflicts) {
   const int n = 64;
   DeviceMemory in = ramp(n * n, "in"), out = ramp(n * n, "out");
   const LaunchConfig config{dim3(2, 2), dim3(32, 8)};
-  Trace trace =
-      traced([&] { launch(transpose<0>, config, {}, in.as<float>(), out.as<float>(), n); });
-  EXPECT_CLEAN(trace);
+  Trace trace = trace_launch(transpose<0>, config, in.as<float>(), out.as<float>(), n);
+  EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{128, 512, 512}));
   EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{128, 4096, 128}));
-  trace = traced([&] { launch(transpose<1>, config, {}, in.as<float>(), out.as<float>(), n); });
-  EXPECT_CLEAN(trace);
+  trace = trace_launch(transpose<1>, config, in.as<float>(), out.as<float>(), n);
+  EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{128, 128, 128}));
 }
 
 TEST(Counters, ReductionAndDivergence) {
   const int n = 10000;
   DeviceMemory in = ramp(n, "in"), out = ramp(1, "out");
-  Trace trace = traced([&] { launch(reduce, {4, 256}, {}, in.as<float>(), out.as<float>(), n); });
-  EXPECT_CLEAN(trace);
+  Trace trace = trace_launch(reduce, {4, 256}, in.as<float>(), out.as<float>(), n);
+  EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{313, 1250, 1250}));
   EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{4, 4, 4}));
   EXPECT_EQ(sum(trace, Space::global, Op::atomic), (Sum{4, 4, 4}));
 
   const int rows = 8, cols = 1000;
   DeviceMemory x = ramp(rows * cols, "x"), y = ramp(rows * cols, "y");
-  trace = traced([&] {
-    launch(online_softmax, {2, 128}, {}, x.as<float>(), y.as<float>(), rows, cols);
-  });
-  EXPECT_CLEAN(trace);
+  trace = trace_launch(online_softmax, {2, 128}, x.as<float>(), y.as<float>(), rows, cols);
+  EXPECT_NO_FINDINGS(trace);
   const Sum loads = sum(trace, Space::global, Op::load);
   EXPECT_EQ(loads.requests, 512u);
   EXPECT_EQ(loads.units, 2000u);
@@ -666,8 +617,8 @@ TEST(Counters, ReductionAndDivergence) {
 TEST(Counters, WideSharedLoads) {
   DeviceMemory out = ramp(32, "out");
   const auto wavefronts = [&](auto kernel, int stride) {
-    const Trace trace = traced([&] { launch(kernel, {1, 32, 4096}, {}, out.as<float>(), stride); });
-    EXPECT_CLEAN(trace);
+    const Trace trace = trace_launch(kernel, {1, 32, 4096}, out.as<float>(), stride);
+    EXPECT_NO_FINDINGS(trace);
     return sum(trace, Space::shared, Op::load, line_of("wide load"));
   };
   EXPECT_EQ(wavefronts(shared_wide<float2>, 1), (Sum{1, 2, 2}));
@@ -682,11 +633,9 @@ TEST(Counters, DoNotDependOnWorkers) {
   DeviceMemory a = ramp(n * n, "a"), b = ramp(n * n, "b"), c = ramp(n * n, "c");
   const auto run = [&](int workers) {
     simt::set_workers(workers);
-    const Trace trace = traced([&] {
-      launch(sgemm_tiled, {dim3(2, 2), dim3(32, 32)}, {}, a.as<float>(), b.as<float>(),
-             c.as<float>(), n);
-    });
-    EXPECT_CLEAN(trace);
+    const Trace trace = trace_launch(sgemm_tiled, {dim3(2, 2), dim3(32, 32)}, a.as<float>(),
+                                     b.as<float>(), c.as<float>(), n);
+    EXPECT_NO_FINDINGS(trace);
     return simt::explain(trace);
   };
   const std::string one = run(1);
@@ -697,129 +646,117 @@ TEST(Counters, DoNotDependOnWorkers) {
 
 TEST(Counters, LinesOfInlinedFunctions) {
   DeviceMemory in = ramp(32, "in"), out = ramp(32, "out");
-  const Trace trace = traced([&] {
-    launch(through_helper, {1, 32}, {}, in.as<float>(), out.as<float>());
-  });
+  const Trace trace = trace_launch(through_helper, {1, 32}, in.as<float>(), out.as<float>());
   EXPECT_EQ(sum(trace, Space::global, Op::load, line_of("inlined load")), (Sum{1, 4, 4}));
   const std::string text = simt::explain(trace);
-  EXPECT_NE(text.find("model of the source as written"), std::string::npos);
-  EXPECT_NE(text.find(place_of("inlined load")), std::string::npos) << text;
+  EXPECT_CONTAINS(text, "model of the source as written");
+  EXPECT_CONTAINS(text, place_of("inlined load"));
 }
 
 // ---- races ------------------------------------------------------------------------------------
 
 TEST(Races, MissingBarrier) {
   DeviceMemory x = ramp(256, "x");
-  Trace trace = traced([&] { launch(reverse<false>, {1, 256}, {}, x.as<float>()); });
-  EXPECT_TRUE(has(trace, "race", {place_of("reverse store"), place_of("reverse load")}))
-      << messages(trace);
-  trace = traced([&] { launch(reverse<true>, {1, 256}, {}, x.as<float>()); });
-  EXPECT_CLEAN(trace);
+  Trace trace = trace_launch(reverse<false>, {1, 256}, x.as<float>());
+  EXPECT_FINDING(trace, "race", {place_of("reverse store"), place_of("reverse load")});
+  trace = trace_launch(reverse<true>, {1, 256}, x.as<float>());
+  EXPECT_NO_FINDINGS(trace);
 }
 
 TEST(Races, MissingSecondBarrier) {
   DeviceMemory in = ramp(32 * 128, "in"), out = ramp(1024, "out");
   const LaunchConfig config{1, dim3(32, 32)};
-  Trace trace =
-      traced([&] { launch(column_sums<false>, config, {}, in.as<float>(), out.as<float>(), 128); });
+  Trace trace = trace_launch(column_sums<false>, config, in.as<float>(), out.as<float>(), 128);
   EXPECT_TRUE(
       has(trace, "race", {"write after read", place_of("tile load"), place_of("tile store")}) ||
       has(trace, "race", {"read after write", place_of("tile load"), place_of("tile store")}))
-      << messages(trace);
-  trace =
-      traced([&] { launch(column_sums<true>, config, {}, in.as<float>(), out.as<float>(), 128); });
-  EXPECT_CLEAN(trace);
+      << findings_of(trace);
+  trace = trace_launch(column_sums<true>, config, in.as<float>(), out.as<float>(), 128);
+  EXPECT_NO_FINDINGS(trace);
 }
 
 TEST(Races, WithinAWarp) {
   DeviceMemory x = ramp(32, "x");
-  Trace trace = traced([&] { launch(exchange_in_warp<0>, {1, 32, 128}, {}, x.as<float>()); });
-  EXPECT_TRUE(has(trace, "race", {"read after write"})) << messages(trace);
-  trace = traced([&] { launch(exchange_in_warp<2>, {1, 32, 128}, {}, x.as<float>()); });
-  EXPECT_TRUE(has(trace, "race", {"read after write"})) << messages(trace);
-  trace = traced([&] { launch(exchange_in_warp<1>, {1, 32, 128}, {}, x.as<float>()); });
-  EXPECT_CLEAN(trace);
+  Trace trace = trace_launch(exchange_in_warp<0>, {1, 32, 128}, x.as<float>());
+  EXPECT_FINDING(trace, "race", {"read after write"});
+  trace = trace_launch(exchange_in_warp<2>, {1, 32, 128}, x.as<float>());
+  EXPECT_FINDING(trace, "race", {"read after write"});
+  trace = trace_launch(exchange_in_warp<1>, {1, 32, 128}, x.as<float>());
+  EXPECT_NO_FINDINGS(trace);
 }
 
 TEST(Races, WriteAfterReadsOfManyWarps) {
   DeviceMemory x = ramp(256, "x");
-  Trace trace = traced([&] {
-    launch(broadcast_then_overwrite<false>, {1, 256, 16}, {}, x.as<float>());
-  });
-  EXPECT_TRUE(has(trace, "race", {"write after read"})) << messages(trace);
-  trace = traced([&] { launch(broadcast_then_overwrite<true>, {1, 256, 16}, {}, x.as<float>()); });
-  EXPECT_CLEAN(trace);
+  Trace trace = trace_launch(broadcast_then_overwrite<false>, {1, 256, 16}, x.as<float>());
+  EXPECT_FINDING(trace, "race", {"write after read"});
+  trace = trace_launch(broadcast_then_overwrite<true>, {1, 256, 16}, x.as<float>());
+  EXPECT_NO_FINDINGS(trace);
 }
 
 TEST(Races, BytesOfAWordAreApart) {
   DeviceMemory x = ramp(64, "x");
-  EXPECT_CLEAN(traced([&] { launch(halves_of_a_word, {1, 64, 128}, {}, x.as<unsigned short>()); }));
+  EXPECT_NO_FINDINGS(trace_launch(halves_of_a_word, {1, 64, 128}, x.as<unsigned short>()));
 }
 
 TEST(Races, AtomicsDoNotRace) {
   DeviceMemory in = ramp(128, "in"), out = ramp(8, "out");
-  Trace trace = traced([&] { launch(histogram<true>, {1, 128}, {}, in.as<int>(), out.as<int>()); });
-  EXPECT_CLEAN(trace);
+  Trace trace = trace_launch(histogram<true>, {1, 128}, in.as<int>(), out.as<int>());
+  EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::shared, Op::atomic).requests, 4u);
-  trace = traced([&] { launch(histogram<false>, {1, 128}, {}, in.as<int>(), out.as<int>()); });
-  EXPECT_TRUE(has(trace, "race"));
+  trace = trace_launch(histogram<false>, {1, 128}, in.as<int>(), out.as<int>());
+  EXPECT_FINDING(trace, "race");
 }
 
 TEST(Races, BetweenBlocks) {
   DeviceMemory x = ramp(16, "x"), counter(4, "counter"), out = ramp(1, "out");
-  Trace trace = traced([&] { launch(same_cell<true>, {8, 32}, {}, x.as<int>()); });
-  EXPECT_TRUE(has(trace, "race", {"'x'", place_of("same cell")})) << messages(trace);
-  EXPECT_CLEAN(traced([&] { launch(same_cell<false>, {8, 32}, {}, x.as<int>()); }));
+  Trace trace = trace_launch(same_cell<true>, {8, 32}, x.as<int>());
+  EXPECT_FINDING(trace, "race", {"'x'", place_of("same cell")});
+  EXPECT_NO_FINDINGS(trace_launch(same_cell<false>, {8, 32}, x.as<int>()));
   counter.fill(0);
-  EXPECT_CLEAN(traced([&] {
-    launch(last_block_sums, {16, 32}, {}, x.as<int>(), counter.as<unsigned>(), out.as<int>());
-  }));
+  EXPECT_NO_FINDINGS(
+      trace_launch(last_block_sums, {16, 32}, x.as<int>(), counter.as<unsigned>(), out.as<int>()));
 }
 
 TEST(Races, OnGlobalMemoryWithinABlock) {
   DeviceMemory x = ramp(64, "x"), y = ramp(64, "y");
   const auto run = [&](auto kernel, unsigned threads) {
-    return traced([&] { launch(kernel, {1, threads}, {}, x.as<int>(), y.as<int>()); });
+    return trace_launch(kernel, {1, threads}, x.as<int>(), y.as<int>());
   };
   // Run one after the other, the lanes lose nothing: the result is right here and not on a GPU.
   y.fill(0);
   Trace trace = run(in_one_block<InBlock::lost_update>, 32);
-  EXPECT_TRUE(has(trace, "race",
-                  {"'y'", "thread (0,0,0)", "thread (1,0,0)", place_of("lost update"),
-                   "with no barrier between"}))
-      << messages(trace);
-  EXPECT_TRUE(has(run(in_one_block<InBlock::lost_update>, 2), "race", {"'y'"}));
+  EXPECT_FINDING(trace, "race",
+                 {"'y'", "thread (0,0,0)", "thread (1,0,0)", place_of("lost update"),
+                  "with no barrier between"});
+  EXPECT_FINDING(run(in_one_block<InBlock::lost_update>, 2), "race", {"'y'"});
   trace = run(in_one_block<InBlock::late_update>, 32);
-  EXPECT_TRUE(has(trace, "race", {"'y'", "thread (5,0,0)", "thread (6,0,0)"})) << messages(trace);
-  EXPECT_CLEAN(run(in_one_block<InBlock::lost_update>, 1));
-  EXPECT_CLEAN(run(in_one_block<InBlock::atomic_update>, 64));
-  EXPECT_CLEAN(run(in_one_block<InBlock::same_value>, 64));
+  EXPECT_FINDING(trace, "race", {"'y'", "thread (5,0,0)", "thread (6,0,0)"});
+  EXPECT_NO_FINDINGS(run(in_one_block<InBlock::lost_update>, 1));
+  EXPECT_NO_FINDINGS(run(in_one_block<InBlock::atomic_update>, 64));
+  EXPECT_NO_FINDINGS(run(in_one_block<InBlock::same_value>, 64));
   trace = run(in_one_block<InBlock::shift>, 32);
-  EXPECT_TRUE(
-      has(trace, "race",
-          {"'x'", " read ", place_of("shift reads"), " writes it at ", place_of("shift writes")}))
-      << messages(trace);
-  EXPECT_CLEAN(run(in_one_block<InBlock::shift_in_step>, 32));
+  EXPECT_FINDING(
+      trace, "race",
+      {"'x'", " read ", place_of("shift reads"), " writes it at ", place_of("shift writes")});
+  EXPECT_NO_FINDINGS(run(in_one_block<InBlock::shift_in_step>, 32));
   trace = run(in_one_block<InBlock::handed>, 64);
-  EXPECT_TRUE(
-      has(trace, "race",
-          {"'x'", " wrote ", place_of("handed writes"), " reads it at ", place_of("handed reads")}))
-      << messages(trace);
-  EXPECT_CLEAN(run(in_one_block<InBlock::in_step>, 64));
+  EXPECT_FINDING(
+      trace, "race",
+      {"'x'", " wrote ", place_of("handed writes"), " reads it at ", place_of("handed reads")});
+  EXPECT_NO_FINDINGS(run(in_one_block<InBlock::in_step>, 64));
 }
 
 // The tracer has 20 bits for a block's number. It must not name a wrong block, and must say so.
 TEST(Races, BetweenMoreBlocksThanHaveNames) {
   const unsigned blocks = (1u << 20) + 2;
   DeviceMemory x(4, "x");
-  testing::internal::CaptureStderr();
-  const Trace trace = traced([&] {
-    launch(same_cell_from, {blocks, 1}, {}, x.as<unsigned>(), blocks - 2);
+  Trace trace;
+  const std::string notice = stderr_of([&] {
+    trace = trace_launch(same_cell_from, {blocks, 1}, x.as<unsigned>(), blocks - 2);
   });
-  const std::string notice = testing::internal::GetCapturedStderr();
-  EXPECT_CLEAN(trace);
-  EXPECT_NE(notice.find("same_cell_from runs 1048578 blocks"), std::string::npos) << notice;
-  EXPECT_NE(notice.find("among the first 1048575"), std::string::npos) << notice;
+  EXPECT_NO_FINDINGS(trace);
+  EXPECT_CONTAINS(notice, "same_cell_from runs 1048578 blocks");
+  EXPECT_CONTAINS(notice, "among the first 1048575");
 }
 
 // Threads beyond number 16,383, which the threads of a cluster do not reach.
@@ -829,7 +766,7 @@ TEST(Races, InACooperativeGridOfManyThreads) {
   const auto run = [&](auto kernel, unsigned first) {
     value.fill(0);
     flag.fill(0);
-    return traced(
+    return trace_of(
         [&] { launch(kernel, config, {}, value.as<int>(), flag.as<unsigned>(), first, 3); });
   };
   simt::set_sm_count(9);
@@ -838,10 +775,9 @@ TEST(Races, InACooperativeGridOfManyThreads) {
   value.copy_to_host(&sum, 4);
   const Trace at_once = run(add_in_turn<false>, 16);
   simt::set_sm_count(0);
-  EXPECT_CLEAN(in_turn);
+  EXPECT_NO_FINDINGS(in_turn);
   EXPECT_EQ(sum, 18 * 3);
-  EXPECT_TRUE(has(at_once, "race", {"'value'", "from block (16,0,0)", "(block (17,0,0))"}))
-      << messages(at_once);
+  EXPECT_FINDING(at_once, "race", {"'value'", "from block (16,0,0)", "(block (17,0,0))"});
 }
 
 // The clock of a thread that has set a flag 140,000 times does not fit the 16 bits that are kept.
@@ -850,18 +786,15 @@ TEST(Races, InMoreTurnsThanAClockHas) {
   value.fill(0);
   flag.fill(0);
   const LaunchConfig config{.grid = 2, .block = 32, .cooperative = true};
-  EXPECT_CLEAN(traced([&] {
-    launch(add_in_turn<true>, config, {}, value.as<int>(), flag.as<unsigned>(), 0u, 140000u);
-  }));
+  EXPECT_NO_FINDINGS(
+      trace_launch(add_in_turn<true>, config, value.as<int>(), flag.as<unsigned>(), 0u, 140000u));
 }
 
 TEST(Races, FlagsBetweenBlocks) {
   DeviceMemory value(4, "value"), flag(4, "flag");
   value.fill(0);
   flag.fill(0);
-  EXPECT_CLEAN(traced([&] {
-    launch(flag_chain, {6, 32}, {}, value.as<int>(), flag.as<unsigned>());
-  }));
+  EXPECT_NO_FINDINGS(trace_launch(flag_chain, {6, 32}, value.as<int>(), flag.as<unsigned>()));
   int result = 0;
   value.copy_to_host(&result, 4);
   EXPECT_EQ(result, 6);
@@ -869,14 +802,10 @@ TEST(Races, FlagsBetweenBlocks) {
 
 TEST(Races, NamedBarriers) {
   DeviceMemory in = ramp(32 * 8, "in"), out = ramp(32 * 8, "out");
-  Trace trace = traced([&] {
-    launch(ping_pong<true>, {1, 64, 128}, {}, in.as<float>(), out.as<float>(), 8);
-  });
-  EXPECT_CLEAN(trace);
-  trace = traced([&] {
-    launch(ping_pong<false>, {1, 64, 128}, {}, in.as<float>(), out.as<float>(), 2);
-  });
-  EXPECT_TRUE(has(trace, "race", {place_of("produce"), place_of("consume")})) << messages(trace);
+  Trace trace = trace_launch(ping_pong<true>, {1, 64, 128}, in.as<float>(), out.as<float>(), 8);
+  EXPECT_NO_FINDINGS(trace);
+  trace = trace_launch(ping_pong<false>, {1, 64, 128}, in.as<float>(), out.as<float>(), 2);
+  EXPECT_FINDING(trace, "race", {place_of("produce"), place_of("consume")});
 }
 
 // ---- asynchronous units -----------------------------------------------------------------------
@@ -885,19 +814,14 @@ TEST(Async, CopiesOfThreads) {
   DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
   for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early}) {
     simt::set_async_schedule(schedule);
-    Trace trace = traced([&] {
-      launch(staged_copy<true>, {1, 64, 1024}, {}, in.as<float>(), out.as<float>());
-    });
-    EXPECT_CLEAN(trace);
+    Trace trace = trace_launch(staged_copy<true>, {1, 64, 1024}, in.as<float>(), out.as<float>());
+    EXPECT_NO_FINDINGS(trace);
     EXPECT_EQ(sum(trace, Space::global, Op::async_load, line_of("cp_async")), (Sum{2, 32, 32}));
     EXPECT_EQ(sum(trace, Space::shared, Op::async_store, line_of("cp_async")), (Sum{2, 8, 8}));
     EXPECT_EQ(copy_wavefronts(trace), 8u);
-    trace = traced([&] {
-      launch(staged_copy<false>, {1, 64, 1024}, {}, in.as<float>(), out.as<float>());
-    });
-    EXPECT_TRUE(
-        has(trace, "race", {"read after write", place_of("cp_async"), place_of("staged load")}))
-        << messages(trace);
+    trace = trace_launch(staged_copy<false>, {1, 64, 1024}, in.as<float>(), out.as<float>());
+    EXPECT_FINDING(trace, "race",
+                   {"read after write", place_of("cp_async"), place_of("staged load")});
   }
   simt::set_async_schedule(simt::AsyncSchedule::late);
 }
@@ -906,11 +830,9 @@ TEST(Async, CopiesPassAsOftenAsTheirSlowerSide) {
   DeviceMemory in = ramp(1024, "in");
   const auto passes = [&](int offset, int per_row, int pitch, int stride, int readers,
                           int rounds = 1) {
-    const Trace trace = traced([&] {
-      launch(copy_words, {1, 32, 1024}, {}, in.as<float>() + offset, per_row, pitch, stride,
-             readers, rounds);
-    });
-    EXPECT_CLEAN(trace);
+    const Trace trace = trace_launch(copy_words, {1, 32, 1024}, in.as<float>() + offset, per_row,
+                                     pitch, stride, readers, rounds);
+    EXPECT_NO_FINDINGS(trace);
     // The banks of shared memory alone, which claims use.
     EXPECT_EQ(sum(trace, Space::shared, Op::async_store, line_of("word")),
               (Sum{uint64_t(rounds), uint64_t(rounds * stride), uint64_t(rounds)}));
@@ -933,10 +855,8 @@ TEST(Async, CopiesPassAsOftenAsTheirSlowerSide) {
 TEST(Async, MatrixLoads) {
   DeviceMemory out = ramp(32, "out");
   const auto wavefronts = [&](int pitch) {
-    const Trace trace = traced([&] {
-      launch(load_matrices, {1, 32, 8192}, {}, out.as<float>(), pitch);
-    });
-    EXPECT_CLEAN(trace);
+    const Trace trace = trace_launch(load_matrices, {1, 32, 8192}, out.as<float>(), pitch);
+    EXPECT_NO_FINDINGS(trace);
     return sum(trace, Space::shared, Op::load, line_of("ldmatrix"));
   };
   EXPECT_EQ(wavefronts(16), (Sum{1, 4, 4}));
@@ -948,16 +868,11 @@ TEST(Async, BulkLoads) {
   DeviceMemory in = ramp(128, "in"), out = ramp(128, "out");
   for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early}) {
     simt::set_async_schedule(schedule);
-    Trace trace = traced([&] {
-      launch(bulk_copy_in<true>, {1, 128, 1024}, {}, in.as<float>(), out.as<float>());
-    });
-    EXPECT_CLEAN(trace);
+    Trace trace = trace_launch(bulk_copy_in<true>, {1, 128, 1024}, in.as<float>(), out.as<float>());
+    EXPECT_NO_FINDINGS(trace);
     EXPECT_EQ(sum(trace, Space::global, Op::async_load, line_of("bulk load")), (Sum{1, 16, 16}));
-    trace = traced([&] {
-      launch(bulk_copy_in<false>, {1, 128, 1024}, {}, in.as<float>(), out.as<float>());
-    });
-    EXPECT_TRUE(has(trace, "race", {place_of("bulk load"), place_of("bulk use")}))
-        << messages(trace);
+    trace = trace_launch(bulk_copy_in<false>, {1, 128, 1024}, in.as<float>(), out.as<float>());
+    EXPECT_FINDING(trace, "race", {place_of("bulk load"), place_of("bulk use")});
   }
   simt::set_async_schedule(simt::AsyncSchedule::late);
 }
@@ -966,9 +881,8 @@ TEST(Async, BulkLoads) {
 // many requests as there are blocks.
 TEST(Async, BulkLoadsOfBlocksAreCountedApart) {
   const DeviceMemory in(512, "in"), out(512, "out");
-  const Trace trace = traced([&] {
-    launch(bulk_copy_in<true>, {6, 128, 1024}, {}, in.as<float>(), out.as<float>());
-  });
+  const Trace trace =
+      trace_launch(bulk_copy_in<true>, {6, 128, 1024}, in.as<float>(), out.as<float>());
   EXPECT_EQ(sum(trace, Space::global, Op::async_load).requests, 6u);
   EXPECT_EQ(sum(trace, Space::shared, Op::async_store).requests, 6u);
 }
@@ -986,60 +900,55 @@ TensorMap map_of(const DeviceMemory& memory) {
 TEST(Async, ProxyFences) {
   DeviceMemory out = ramp(128, "out");
   const TensorMap map = map_of(out);
-  const auto run = [&](auto kernel) {
-    return traced([&] { launch(kernel, {1, 128, 1024}, {}, map); });
-  };
-  EXPECT_CLEAN(run(tma_copy_out<1>));
+  const auto run = [&](auto kernel) { return trace_launch(kernel, {1, 128, 1024}, map); };
+  EXPECT_NO_FINDINGS(run(tma_copy_out<1>));
   for (const Trace& trace :
        {run(tma_copy_out<0>), run(tma_copy_out<2>), run(tma_copy_out<3>), run(tma_copy_out<4>)}) {
-    EXPECT_TRUE(has(trace, "proxy",
-                    {place_of("ordinary store"), place_of("tma store"), "fence_proxy_async()"}))
-        << messages(trace);
-    EXPECT_FALSE(has(trace, "race")) << messages(trace);
+    EXPECT_FINDING(trace, "proxy",
+                   {place_of("ordinary store"), place_of("tma store"), "fence_proxy_async()"});
+    EXPECT_FALSE(has(trace, "race")) << findings_of(trace);
   }
 }
 
 TEST(Async, OverwritingWhatIsStored) {
   DeviceMemory out = ramp(128, "out");
   const TensorMap map = map_of(out);
-  EXPECT_CLEAN(traced([&] { launch(overwrite_stored<true>, {1, 128, 1024}, {}, map); }));
-  const Trace trace = traced([&] { launch(overwrite_stored<false>, {1, 128, 1024}, {}, map); });
-  EXPECT_TRUE(
-      has(trace, "race", {"write after read", place_of("tma store 2"), place_of("overwrite")}))
-      << messages(trace);
+  EXPECT_NO_FINDINGS(trace_launch(overwrite_stored<true>, {1, 128, 1024}, map));
+  const Trace trace = trace_launch(overwrite_stored<false>, {1, 128, 1024}, map);
+  EXPECT_FINDING(trace, "race",
+                 {"write after read", place_of("tma store 2"), place_of("overwrite")});
 }
 
 TEST(Clusters, DistributedSharedMemory) {
   DeviceMemory out = ramp(4 * 32, "out");
   LaunchConfig config{4, 32, 128};
   config.cluster = 2;
-  EXPECT_CLEAN(traced([&] { launch(neighbour_sum<true>, config, {}, out.as<float>()); }));
-  const Trace trace = traced([&] { launch(neighbour_sum<false>, config, {}, out.as<float>()); });
+  EXPECT_NO_FINDINGS(trace_launch(neighbour_sum<true>, config, out.as<float>()));
+  const Trace trace = trace_launch(neighbour_sum<false>, config, out.as<float>());
   EXPECT_TRUE(has(trace, "race", {place_of("own store"), place_of("remote load"), "from block"}) ||
               has(trace, "uninitialised", {place_of("remote load")}))
-      << messages(trace);
+      << findings_of(trace);
 }
 
 TEST(Clusters, StaticSharedMemory) {
   DeviceMemory out = ramp(4 * 32, "out");
   LaunchConfig config{4, 32};
-  EXPECT_CLEAN(traced([&] { launch(static_in_cluster, config, {}, out.as<float>()); }));
+  EXPECT_NO_FINDINGS(trace_launch(static_in_cluster, config, out.as<float>()));
   config.cluster = 2;
-  const Trace trace = traced([&] { launch(static_in_cluster, config, {}, out.as<float>()); });
-  EXPECT_TRUE(has(trace, "static-shared", {place_of("static store")})) << messages(trace);
+  const Trace trace = trace_launch(static_in_cluster, config, out.as<float>());
+  EXPECT_FINDING(trace, "static-shared", {place_of("static store")});
 }
 
 // ---- addresses --------------------------------------------------------------------------------
 
 TEST(Addresses, Uninitialised) {
   DeviceMemory x = ramp(64, "x");
-  Trace trace = traced([&] { launch(partly_filled<false>, {1, 64, 256}, {}, x.as<float>()); });
-  EXPECT_TRUE(
-      has(trace, "uninitialised",
-          {"thread (6,0,0)", "dynamic shared memory + 28 bytes", place_of("uninitialised load")}))
-      << messages(trace);
-  trace = traced([&] { launch(partly_filled<true>, {1, 64, 256}, {}, x.as<float>()); });
-  EXPECT_CLEAN(trace);
+  Trace trace = trace_launch(partly_filled<false>, {1, 64, 256}, x.as<float>());
+  EXPECT_FINDING(
+      trace, "uninitialised",
+      {"thread (6,0,0)", "dynamic shared memory + 28 bytes", place_of("uninitialised load")});
+  trace = trace_launch(partly_filled<true>, {1, 64, 256}, x.as<float>());
+  EXPECT_NO_FINDINGS(trace);
 }
 
 TEST(Addresses, OutOfBounds) {
@@ -1049,24 +958,25 @@ TEST(Addresses, OutOfBounds) {
       launch(shifted_copy, {1, 256}, {}, in.as<float>(), out.as<float>(), shift);
     };
   };
-  EXPECT_CLEAN(traced(run(0)));
+  EXPECT_NO_FINDINGS(trace_of(run(0)));
   for (const int shift : {1, -1}) {
-    const Trace trace = traced(run(shift));
+    const Trace trace = trace_of(run(shift));
     ASSERT_EQ(trace.findings.size(), 1u);
-    EXPECT_TRUE(has(trace, "out-of-bounds", {"'in'", place_of("shifted load")})) << messages(trace);
+    EXPECT_FINDING(trace, "out-of-bounds", {"'in'", place_of("shifted load")});
     EXPECT_EQ(trace.findings[0].count, 1u);
   }
-  const auto [trace, message] = traced_failure(run(1 << 28));
-  EXPECT_NE(message.find("out of bounds"), std::string::npos) << message;
-  EXPECT_NE(message.find(place_of("shifted load")), std::string::npos) << message;
-  EXPECT_TRUE(has(trace, "out-of-bounds"));
+  std::string message;
+  const Trace trace = trace_of(run(1 << 28), &message);
+  EXPECT_CONTAINS(message, "out of bounds");
+  EXPECT_CONTAINS(message, place_of("shifted load"));
+  EXPECT_FINDING(trace, "out-of-bounds");
 }
 
 TEST(Addresses, DynamicSharedSize) {
   DeviceMemory x = ramp(32, "x");
-  EXPECT_CLEAN(traced([&] { launch(shared_index, {1, 32, 128}, {}, x.as<float>(), 0); }));
-  const Trace trace = traced([&] { launch(shared_index, {1, 32, 128}, {}, x.as<float>(), 32); });
-  EXPECT_TRUE(has(trace, "out-of-bounds", {"dynamic shared memory"})) << messages(trace);
+  EXPECT_NO_FINDINGS(trace_launch(shared_index, {1, 32, 128}, x.as<float>(), 0));
+  const Trace trace = trace_launch(shared_index, {1, 32, 128}, x.as<float>(), 32);
+  EXPECT_FINDING(trace, "out-of-bounds", {"dynamic shared memory"});
 }
 
 // There is a gap between the arrays of a kernel: an access beyond one is not in another.
@@ -1093,34 +1003,28 @@ __global__ void store_beyond(const float* in, float* out, int shift) {
 TEST(Addresses, StaticSharedSize) {
   DeviceMemory in = ramp(128, "in"), out = ramp(128, "out");
   const auto read = [&](int shift) {
-    return traced([&] {
-      launch(beyond<float>, {1, 64}, {}, in.as<float>(), out.as<float>(), shift);
-    });
+    return trace_launch(beyond<float>, {1, 64}, in.as<float>(), out.as<float>(), shift);
   };
   const auto write = [&](int shift) {
-    return traced([&] {
-      launch(store_beyond, {1, 128}, {}, in.as<float>(), out.as<float>(), shift);
-    });
+    return trace_launch(store_beyond, {1, 128}, in.as<float>(), out.as<float>(), shift);
   };
-  EXPECT_CLEAN(read(0));
-  EXPECT_CLEAN(write(0));
+  EXPECT_NO_FINDINGS(read(0));
+  EXPECT_NO_FINDINGS(write(0));
   for (const int shift : {1, -1}) {
     const Trace trace = read(shift);
-    ASSERT_EQ(trace.findings.size(), 1u) << messages(trace);
+    ASSERT_EQ(trace.findings.size(), 1u) << findings_of(trace);
     EXPECT_EQ(trace.findings[0].count, 1u);
-    EXPECT_TRUE(
-        has(trace, "out-of-bounds",
-            {shift > 0 ? "reads 4 bytes at byte offset 256 of the __shared__ variable 'first'"
-                       : "reads 4 bytes at byte offset -4 of the __shared__ variable 'first'",
-             "which has 256 bytes", place_of("beyond load")}))
-        << messages(trace);
+    EXPECT_FINDING(
+        trace, "out-of-bounds",
+        {shift > 0 ? "reads 4 bytes at byte offset 256 of the __shared__ variable 'first'"
+                   : "reads 4 bytes at byte offset -4 of the __shared__ variable 'first'",
+         "which has 256 bytes", place_of("beyond load")});
     const Trace rows = write(shift);
-    EXPECT_TRUE(
-        has(rows, "out-of-bounds",
-            {shift > 0 ? "writes 4 bytes at byte offset 512 of the __shared__ variable 'rows'"
-                       : "writes 4 bytes at byte offset -64 of the __shared__ variable 'rows'",
-             place_of("beyond store")}))
-        << messages(rows);
+    EXPECT_FINDING(
+        rows, "out-of-bounds",
+        {shift > 0 ? "writes 4 bytes at byte offset 512 of the __shared__ variable 'rows'"
+                   : "writes 4 bytes at byte offset -64 of the __shared__ variable 'rows'",
+         place_of("beyond store")});
     EXPECT_EQ(rows.findings[0].count, 16u);
   }
 }
@@ -1137,11 +1041,9 @@ __global__ void racing_rows(const float* in, float* out) {
 
 TEST(Addresses, RacesNameTheVariable) {
   DeviceMemory in = ramp(64, "in"), out = ramp(64, "out");
-  const Trace trace = traced([&] {
-    launch(racing_rows, {1, 64}, {}, in.as<float>(), out.as<float>());
-  });
-  EXPECT_TRUE(has(trace, "race", {"on 'rows' + "})) << messages(trace);
-  EXPECT_TRUE(has(trace, "race", {"on 'unused_one' + "})) << messages(trace);
+  const Trace trace = trace_launch(racing_rows, {1, 64}, in.as<float>(), out.as<float>());
+  EXPECT_FINDING(trace, "race", {"on 'rows' + "});
+  EXPECT_FINDING(trace, "race", {"on 'unused_one' + "});
 }
 
 // ---- signed arithmetic --------------------------------------------------------------------------
@@ -1165,48 +1067,42 @@ TEST(Arithmetic, SignedOverflow) {
   const std::vector<int> values(32, 65536);
   rows.copy_from_host(values.data(), 32 * sizeof(int));
   const auto index = [&](int stride) {
-    return traced([&] {
-      launch(last_index, {1, 32}, {}, rows.as<int>(), out.as<long long>(), stride);
-    });
+    return trace_launch(last_index, {1, 32}, rows.as<int>(), out.as<long long>(), stride);
   };
-  EXPECT_CLEAN(index(32767));
+  EXPECT_NO_FINDINGS(index(32767));
   Trace trace = index(32768);
-  EXPECT_TRUE(has(trace, "overflow",
-                  {"65536 * 32768, which does not fit in 'int'", place_of("overflowing product")}))
-      << messages(trace);
+  EXPECT_FINDING(trace, "overflow",
+                 {"65536 * 32768, which does not fit in 'int'", place_of("overflowing product")});
   ASSERT_EQ(trace.findings.size(), 1u);
   EXPECT_EQ(trace.findings[0].count, 32u);
 
   const auto loop = [&](int n) {
-    return traced([&] { launch(grid_stride, {1, 32}, {}, out.as<long long>(), n, n - 64); });
+    return trace_launch(grid_stride, {1, 32}, out.as<long long>(), n, n - 64);
   };
-  EXPECT_CLEAN(loop(1 << 30));
+  EXPECT_NO_FINDINGS(loop(1 << 30));
   trace = loop(2147483647);
-  EXPECT_TRUE(has(trace, "overflow", {" + 1048576, which does not fit", place_of("int index")}))
-      << messages(trace);
+  EXPECT_FINDING(trace, "overflow", {" + 1048576, which does not fit", place_of("int index")});
 
-  EXPECT_CLEAN(traced([&] {
-    launch(unsigned_wraps, {1, 32}, {}, out.as<unsigned>(), 0xffffffffu);
-  }));
+  EXPECT_NO_FINDINGS(trace_launch(unsigned_wraps, {1, 32}, out.as<unsigned>(), 0xffffffffu));
 }
 
 TEST(Addresses, Misaligned) {
   DeviceMemory in = ramp(256, "in"), out = ramp(32, "out");
-  EXPECT_CLEAN(traced([&] {
-    launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 4);
-  }));
-  const auto [trace, message] = traced_failure([&] {
-    launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 1);
-  });
-  EXPECT_NE(message.find("misaligned"), std::string::npos) << message;
-  EXPECT_TRUE(has(trace, "misaligned", {place_of("vector load")})) << messages(trace);
+  EXPECT_NO_FINDINGS(trace_launch(load_float4_at, {1, 32}, in.as<float>(), out.as<float>(), 4));
+  std::string message;
+  const Trace trace = trace_of(
+      [&] {
+        launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 1);
+      },
+      &message);
+  EXPECT_CONTAINS(message, "misaligned");
+  EXPECT_FINDING(trace, "misaligned", {place_of("vector load")});
 }
 
 TEST(Addresses, DivergentBarrier) {
   DeviceMemory x = ramp(128, "x");
-  const auto [trace, message] = traced_failure([&] {
-    launch(divergent_barrier, {1, 128}, {}, x.as<float>());
-  });
+  std::string message;
+  trace_of([&] { launch(divergent_barrier, {1, 128}, {}, x.as<float>()); }, &message);
   EXPECT_NE(message, "");
 }
 
@@ -1214,15 +1110,12 @@ TEST(Tracing, NothingIsRecordedOutside) {
   DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
   EXPECT_TRUE(simt::tracing_available());
   launch(copy, {1, 256}, {}, in.as<float>(), out.as<float>(), 256);
-  EXPECT_TRUE(traced([] {}).sites.empty());
+  EXPECT_TRUE(trace_of([] {}).sites.empty());
 }
 
 TEST(Tracer, HiddenGuardVariablesOfSharedArraysAreNotReported) {
   const DeviceMemory in(128, "in"), out(128, "out");
-  simt::start_trace();
-  launch(reverse_narrow<bf16>, {dim3(1), dim3(64)}, Stream{}, in.as<const bf16>(), out.as<bf16>());
-  const Trace trace = simt::stop_trace();
-  for (const simt::Finding& finding : trace.findings) ADD_FAILURE() << finding.message;
+  EXPECT_NO_FINDINGS(trace_launch(reverse_narrow<bf16>, {1, 64}, in.as<bf16>(), out.as<bf16>()));
 }
 
 }  // namespace

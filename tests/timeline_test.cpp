@@ -21,6 +21,7 @@
 #include "common/harness/verdict/check.hpp"
 #include "tests/error_of.hpp"
 #include "tests/folder.hpp"
+#include "tests/text.hpp"
 
 namespace cookbook {
 
@@ -240,38 +241,36 @@ TEST(Timeline, ABarrierThatExpectsBytesIsAFullOne) {
   EXPECT_EQ(names, (std::vector<std::string>{"wait full", "wait barrier"}));
 }
 
+struct Marks {
+  const char* why;
+  std::uint64_t clocks[4], nanoseconds[4];  // of two spans; 0: has not read the timer
+  double us[4];                             // what they are drawn at
+};
+
 TEST(Timeline, TimesComeFromTheSmsClockAtTheGlobalTimersRate) {
   using enum timeline::Kind;
   using enum timeline::Edge;
-  // Three clocks take two units of the global timer, which ticks more rarely than the clock.
-  std::vector<timeline::Event> events = {event(10000, multiply, begin), event(10300, multiply, end),
-                                         event(11500, store, begin), event(13000, store, end)};
-  const std::uint64_t nanoseconds[] = {500000, 500000, 501000, 502000};
-  for (std::size_t i = 0; i < events.size(); ++i) events[i].nanoseconds = nanoseconds[i];
-  const Tracks tracks = make_timeline(events, true);
-  ASSERT_EQ(tracks.size(), 1u);
-  const Spans& spans = tracks[0].spans;
-  EXPECT_DOUBLE_EQ(spans[0].begin, 0);
-  EXPECT_DOUBLE_EQ(spans[0].end, 0.2);
-  EXPECT_DOUBLE_EQ(spans[1].begin, 1);
-  EXPECT_DOUBLE_EQ(spans[1].end, 2);
-}
-
-TEST(Timeline, MarksWithoutAReadingOfTheGlobalTimerHaveTimesToo) {
-  using enum timeline::Kind;
-  using enum timeline::Edge;
-  // The oldest marks are lost, so the first that is left has not read the timer.
-  std::vector<timeline::Event> events = {event(7000, multiply, begin), event(10000, multiply, end),
-                                         event(11500, store, begin), event(13000, store, end)};
-  const std::uint64_t nanoseconds[] = {0, 500000, 0, 502000};
-  for (std::size_t i = 0; i < events.size(); ++i) events[i].nanoseconds = nanoseconds[i];
-  const Tracks tracks = make_timeline(events, true);
-  ASSERT_EQ(tracks.size(), 1u);
-  const Spans& spans = tracks[0].spans;
-  EXPECT_DOUBLE_EQ(spans[0].begin, 0);
-  EXPECT_DOUBLE_EQ(spans[0].end, 2);
-  EXPECT_DOUBLE_EQ(spans[1].begin, 3);
-  EXPECT_DOUBLE_EQ(spans[1].end, 4);
+  for (const Marks& marks :
+       {Marks{"three clocks take two units of the timer, which ticks more rarely than the clock",
+              {10000, 10300, 11500, 13000},
+              {500000, 500000, 501000, 502000},
+              {0, 0.2, 1, 2}},
+        {"the oldest marks are lost, so the first that is left has not read the timer",
+         {7000, 10000, 11500, 13000},
+         {0, 500000, 0, 502000},
+         {0, 2, 3, 4}}}) {
+    SCOPED_TRACE(marks.why);
+    std::vector<timeline::Event> events = {
+        event(marks.clocks[0], multiply, begin), event(marks.clocks[1], multiply, end),
+        event(marks.clocks[2], store, begin), event(marks.clocks[3], store, end)};
+    for (std::size_t i = 0; i < 4; ++i) events[i].nanoseconds = marks.nanoseconds[i];
+    const Tracks tracks = make_timeline(events, true);
+    ASSERT_EQ(tracks.size(), 1u);
+    for (std::size_t i = 0; i < 4; ++i) {
+      const TimelineSpan& span = tracks[0].spans[i / 2];
+      EXPECT_DOUBLE_EQ(i % 2 == 0 ? span.begin : span.end, marks.us[i]) << i;
+    }
+  }
 }
 
 // ---- the trace ----
@@ -317,7 +316,7 @@ TEST(TimelineJson, NestsAndSaysThatItHasNoTimes) {
   EXPECT_GT(trace.at("traceEvents").size(), 100u);
   const auto& about = trace.at("otherData");
   EXPECT_EQ(about.at("clock"), "order");
-  EXPECT_NE(about.at("note").get<std::string>().find("no time"), std::string::npos);
+  EXPECT_CONTAINS(about.at("note").get<std::string>(), "no time");
   EXPECT_EQ(about.at("level"), "one_in_flight");
   // The check itself: without its last end the trace is wrong.
   trace["traceEvents"].erase(trace["traceEvents"].size() - 1);
@@ -341,7 +340,7 @@ TEST(TimelineJson, ALevelThatMarksNothingSaysSo) {
   const Folder folder;
   const std::string file = folder / "trace.json";
   const std::string said = error_of<UsageError>([&] { record_file(chapter, "silent", file); });
-  EXPECT_NE(said.find("level silent has no marks"), std::string::npos) << said;
+  EXPECT_CONTAINS(said, "level silent has no marks");
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 

@@ -33,6 +33,8 @@
 #include "tests/error_of.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
+#include "tests/ended.hpp"
+#include "tests/text.hpp"
 
 // A disk that takes a few bytes at a time, and is full after some.
 static std::size_t bytes_per_write = SIZE_MAX, bytes_until_full = SIZE_MAX;
@@ -115,6 +117,11 @@ Recording synthetic_recording(const Space& space, double noise = 0.003, unsigned
   return recording;
 }
 
+std::optional<int> run_command(const Space& space, std::vector<std::string> words) {
+  words.insert(words.begin(), "chapter-11");
+  return called_with(words, [&](int argc, char** argv) { return command({&space}, argc, argv); });
+}
+
 std::vector<std::string> ids_of(const Space& space) {
   std::vector<std::string> ids;
   for (const Candidate& each : space.candidates()) ids.push_back(each.id());
@@ -125,6 +132,24 @@ Survivors everyone(const Space& space) {
   Survivors all{std::vector<std::size_t>(space.candidates().size()), "all", std::nullopt};
   std::iota(all.indices.begin(), all.indices.end(), 0);
   return all;
+}
+
+/// A recording of one shape in which configuration c always takes us[c].
+RecordedProblem constant_times(const Space& space, const std::vector<double>& us, int rounds,
+                               const Size& size = {4, 64}) {
+  RecordedProblem problem;
+  problem.size = size;
+  for (std::size_t c = 0; c < us.size(); ++c) {
+    problem.configurations[space[c].id()].us.assign(static_cast<std::size_t>(rounds), us[c]);
+  }
+  return problem;
+}
+
+/// A search among all configurations of a space.
+Report search(const Space& space, const Size& size, Timer& timer, Verifier* verifier = nullptr,
+              const TuneOptions& options = {}) {
+  const auto problem = space.problem.make_problem(size, {});
+  return tune(space, size, *problem, device_info(), everyone(space), timer, verifier, options);
 }
 
 Report replay(const Space& space, const Recording& recording, const Size& size,
@@ -138,14 +163,9 @@ Report replay(const Space& space, const Recording& recording, const Size& size,
 
 // What a search finds when configuration c always takes us[c].
 Report tuned_on(const Space& space, const std::vector<double>& us) {
-  RecordedProblem problem;
-  problem.size = {4, 64};
-  for (std::size_t c = 0; c < us.size(); ++c) {
-    problem.configurations[space[c].id()].us.assign(20, us[c]);
-  }
+  const RecordedProblem problem = constant_times(space, us, 20);
   ReplayTimer timer(problem, ids_of(space));
-  const auto any = space.problem.make_problem(problem.size, {});
-  return tune(space, problem.size, *any, device_info(), everyone(space), timer, nullptr, {});
+  return search(space, problem.size, timer);
 }
 
 std::size_t truly_best(const Space& space, const Size& size) {
@@ -189,7 +209,7 @@ TEST(Space, ACompileBlowUpIsRefused) {
   Candidate more;
   more.parameters = {{"tile", 1}};
   const std::string said = error_of<SpaceError>([&] { space.add(more); });
-  EXPECT_NE(said.find("more than 30"), std::string::npos) << said;
+  EXPECT_CONTAINS(said, "more than 30");
   Space twice = synthetic_space(1, 1);
   EXPECT_THROW(twice.add(twice[0]), SpaceError);
 }
@@ -292,12 +312,10 @@ TEST(Space, AnEmptyOneSaysWhy) {
   EXPECT_FALSE(support.ok);
   EXPECT_EQ(support.reason, "shared memory 245,760 > 232,448 bytes");
   const std::string said = error_of<std::invalid_argument>([&] { decide(space, *problem, {}); });
-  EXPECT_NE(said.find("1,022,976 > 232,448"), std::string::npos) << said;
+  EXPECT_CONTAINS(said, "1,022,976 > 232,448");
   RecordedProblem nothing;
   ReplayTimer timer(nothing, ids_of(space));
-  const Report report =
-      tune(space, {4, 64}, *problem, device_info(), everyone(space), timer, nullptr, {});
-  EXPECT_NE(report.problem.find("no configuration"), std::string::npos);
+  EXPECT_CONTAINS(search(space, {4, 64}, timer).problem, "no configuration");
 }
 
 TEST(Space, TheChaptersSpacesKeepTheirBudgetAndTheirDefault) {
@@ -385,50 +403,45 @@ TEST(Space, AttentionKeepsBothKernelsAndTwoValuesOfEveryDimension) {
     for (const char* name : {"queries", "keys", "stages", "cluster"}) {
       row += " " + std::to_string(value_of(each.parameters, name)) + " |";
     }
-    EXPECT_NE(notes.find(row + " " + each.illegal + " |"), std::string::npos)
-        << row << " " << each.illegal;
+    EXPECT_CONTAINS(notes, row + " " + each.illegal + " |");
   }
 }
 
 // --- verification --------------------------------------------------------------------------------
 
+/// Configurations bug=0, bug=1 ... of these kernels.
+template <Bug... kBugs>
+Space planted_space() {
+  Space space = synthetic_space(0, 0);
+  int bug = 0;
+  for (const LevelEntry& level : {make_level<planted::Reverse<kBugs>>()...}) {
+    Candidate each;
+    each.parameters = {{"bug", bug++}};
+    each.level = each.search = level;
+    space.add(each);
+  }
+  return space;
+}
+
 // Configurations that are wrong or do not launch, and would be the fastest.
 TEST(Tuner, AFastConfigurationThatIsWrongIsListedAndNotChosen) {
-  Space space = synthetic_space(0, 0);
-  auto add = [&](int bug, LevelEntry level) {
-    Candidate each;
-    each.parameters = {{"bug", bug}};
-    each.level = each.search = std::move(level);
-    space.add(std::move(each));
-  };
-  add(0, make_level<planted::Reverse<Bug::none>>());
-  add(1, make_level<planted::Reverse<Bug::unwritten_tail>>());
-  add(2, make_level<planted::Reverse<Bug::too_many_threads>>());
-  add(3, make_level<planted::Reverse<Bug::nan_produced>>());
+  const Space space =
+      planted_space<Bug::none, Bug::unwritten_tail, Bug::too_many_threads, Bug::nan_produced>();
   const Size size = {3, 50};
-  RecordedProblem fast;
-  for (const Candidate& each : space.candidates()) {
-    fast.configurations[each.id()].us.assign(
-        10, 10.0 - static_cast<double>(value_of(each.parameters, "bug")));
-  }
+  const RecordedProblem fast = constant_times(space, {10, 9, 8, 7}, 10);
   Instance instance(space.problem, size, InputKind::normal, 1);
   DeviceVerifier verifier(space, instance, size);
   ReplayTimer timer(fast, ids_of(space));
-  const Report report =
-      tune(space, size, instance.problem(), device_info(), everyone(space), timer, &verifier, {});
+  const Report report = search(space, size, timer, &verifier);
   EXPECT_EQ(report.entry.winner(), "bug=0");
   for (int bug : {1, 2, 3}) {
     EXPECT_EQ(report.fates[bug].stage, Stage::failed) << bug;
     EXPECT_FALSE(report.fates[bug].reason.empty());
   }
-  EXPECT_NE(report.fates[1].reason.find("never written"), std::string::npos)
-      << report.fates[1].reason;
+  EXPECT_CONTAINS(report.fates[1].reason, "never written");
   // Without the verifier the tuner would have chosen it.
   ReplayTimer again(fast, ids_of(space));
-  EXPECT_EQ(
-      tune(space, size, instance.problem(), device_info(), everyone(space), again, nullptr, {})
-          .entry.winner(),
-      "bug=3");
+  EXPECT_EQ(search(space, size, again).entry.winner(), "bug=3");
 }
 
 // A tolerance for fp32 on an output in bf16: right kernels "fail".
@@ -457,9 +470,8 @@ TEST(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
   DeviceVerifier verifier(space, instance, {4, 64});
   RecordedProblem none;
   ReplayTimer timer(none, ids_of(space));
-  const Report report = tune(space, {4, 64}, instance.problem(), device_info(), everyone(space),
-                             timer, &verifier, {});
-  EXPECT_NE(report.problem.find("too tight for the type"), std::string::npos) << report.problem;
+  const Report report = search(space, {4, 64}, timer, &verifier);
+  EXPECT_CONTAINS(report.problem, "too tight for the type");
   const Instance fine(right.problem, {4, 64}, InputKind::normal, 1);
   EXPECT_EQ(tolerance_too_tight(fine.problem(), fine.tensors()), "");
 }
@@ -467,15 +479,7 @@ TEST(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
 // A large problem is checked small, and its winner once more at full size.
 TEST(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
   EXPECT_EQ(small_size({4095, 8192, 640}), (Size{512 + 127, 512, 640}));
-  Space space = synthetic_space(0, 0);
-  auto add = [&](int bug, LevelEntry level) {
-    Candidate each;
-    each.parameters = {{"bug", bug}};
-    each.level = each.search = std::move(level);
-    space.add(std::move(each));
-  };
-  add(0, make_level<planted::Reverse<Bug::none>>());
-  add(1, make_level<planted::Reverse<Bug::wrong_at_one_size>>());
+  const Space space = planted_space<Bug::none, Bug::wrong_at_one_size>();
   class AtFullSizeOnly : public Verifier {
    public:
     AtFullSizeOnly(const Space& space, Instance& full) : space_(space), full_(full) {}
@@ -489,14 +493,11 @@ TEST(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
     Instance& full_;
   };
   const Size size = {3, 33};
-  RecordedProblem times;
-  times.configurations["bug=0"].us.assign(10, 10);
-  times.configurations["bug=1"].us.assign(10, 5);
+  const RecordedProblem times = constant_times(space, {10, 5}, 10);
   Instance instance(space.problem, size, InputKind::normal, 1);
   AtFullSizeOnly verifier(space, instance);
   ReplayTimer timer(times, ids_of(space));
-  const Report report =
-      tune(space, size, instance.problem(), device_info(), everyone(space), timer, &verifier, {});
+  const Report report = search(space, size, timer, &verifier);
   EXPECT_EQ(report.entry.winner(), "bug=0");
   EXPECT_EQ(report.fates[1].stage, Stage::failed);
   const Measured& wrong = report.entry.measured.at("bug=1");
@@ -536,21 +537,20 @@ class RunningTimer : public Timer {
 TEST(Tuner, AnInPlaceKernelIsSearchedOnSplitBuffers) {
   const Space& space = autotuning::rope_space();
   const Size size = {5, 2, 32};
-  const auto problem = space.problem.make_problem(size, {});
   TuneOptions few;
   few.search_rounds = 2;
   // Without it: a search on the user's buffer turns x again and again.
   Instance in_place(space.problem, size, InputKind::normal, 1);
   const std::uint64_t before = in_place.output_hash();
   RunningTimer naive(space, in_place, false);
-  tune(space, size, *problem, device_info(), everyone(space), naive, nullptr, few);
+  search(space, size, naive, nullptr, few);
   EXPECT_NE(in_place.output_hash(), before);
   EXPECT_FALSE(in_place.compare().ok) << "many turns look like one";
   // With it: `in` is what it was, and `out` is right after any number of runs.
   ASSERT_TRUE(space.search_problem.has_value());
   Instance split(space.searched(), size, InputKind::normal, 1);
   RunningTimer careful(space, split, true);
-  tune(space, size, *problem, device_info(), everyone(space), careful, nullptr, few);
+  search(space, size, careful, nullptr, few);
   const Instance::Comparison after = split.compare();
   EXPECT_TRUE(after.ok) << after.message;
   // No tensor that a search runs on may be both input and output, in any space of the chapter.
@@ -585,16 +585,11 @@ class ColdTimer : public ReplayTimer {
 
 TEST(Tuner, TheFirstConfigurationIsNotTimedCold) {
   Space space = synthetic_space(4, 1);
-  RecordedProblem problem;
-  problem.size = {4, 64};
-  for (std::size_t c = 0; c < 4; ++c) {  // the first, the default, is the fastest by 5 %
-    problem.configurations[space[c].id()].us.assign(10, c == 0 ? 100.0 : 105.0);
-  }
-  const auto any = space.problem.make_problem(problem.size, {});
+  // The first, the default, is the fastest by 5 %.
+  const RecordedProblem problem = constant_times(space, {100, 105, 105, 105}, 10);
   const auto winner = [&](bool can_be_warmed) {
     ColdTimer timer(problem, ids_of(space), can_be_warmed);
-    return tune(space, problem.size, *any, device_info(), everyone(space), timer, nullptr, {})
-        .entry.winner();
+    return search(space, problem.size, timer).entry.winner();
   };
   EXPECT_EQ(winner(true), space[0].id()) << "the search did not warm the GPU up";
   // Planted: without an effective warm-up the search chooses wrongly.
@@ -618,20 +613,13 @@ TEST(Tuner, ConfigurationsAreTimedInterleaved) {
    private:
     double slower_ = 1;
   };
-  RecordedProblem problem;
-  problem.size = {4, 64};
-  for (std::size_t c = 0; c < 4; ++c) {  // the last is the fastest
-    problem.configurations[space[c].id()].us.assign(10, 110.0 - 3 * double(c));
-  }
+  const RecordedProblem problem = constant_times(space, {110, 107, 104, 101}, 10);
   SinkingClocks one_after_another(problem, ids_of(space));
   const double first = median(one_after_another.time({0}, 25)[0].us);
   const double last = median(one_after_another.time({3}, 25)[0].us);
   EXPECT_LT(first, last) << "the planted drift does not show";
   SinkingClocks timer(problem, ids_of(space));
-  const auto any = space.problem.make_problem(problem.size, {});
-  const Report report =
-      tune(space, problem.size, *any, device_info(), everyone(space), timer, nullptr, {});
-  EXPECT_EQ(report.entry.winner(), space[3].id());
+  EXPECT_EQ(search(space, problem.size, timer).entry.winner(), space[3].id());
 }
 
 // A GPU that a search drives to its power limit: other times while it looks, launch after launch,
@@ -653,12 +641,8 @@ struct HotAndCool {
   Space space = synthetic_space(4, 1);
   Report search(const std::vector<double>& hot_us, const std::vector<double>& ladder_us,
                 std::optional<std::size_t> fixed = std::nullopt) const {
-    RecordedProblem hot, as_ladder;
-    hot.size = as_ladder.size = {4, 64};
-    for (std::size_t c = 0; c < hot_us.size(); ++c) {
-      hot.configurations[space[c].id()].us.assign(10, hot_us[c]);
-      as_ladder.configurations[space[c].id()].us.assign(10, ladder_us[c]);
-    }
+    const RecordedProblem hot = constant_times(space, hot_us, 10);
+    const RecordedProblem as_ladder = constant_times(space, ladder_us, 10);
     PowerLimitedGpu timer(hot, as_ladder, ids_of(space));
     Survivors all = everyone(space);
     all.fixed = fixed;
@@ -666,9 +650,7 @@ struct HotAndCool {
     return tune(space, hot.size, *any, device_info(), all, timer, nullptr, {});
   }
   std::string printed(const Report& report) const {
-    testing::internal::CaptureStdout();
-    print(report, space);
-    return testing::internal::GetCapturedStdout();
+    return stdout_of([&] { print(report, space); });
   }
 };
 
@@ -680,27 +662,23 @@ TEST(Tuner, WhatWinsOnlyWhileTheSearchKeepsTheGpuHotIsNotKept) {
   EXPECT_EQ(report.entry.winner(), gpu.space[0].id());
   EXPECT_NEAR(report.entry.measured.at(leader).ratio, 617.0 / 630, 1e-9);
   const std::string text = gpu.printed(report);
-  EXPECT_NE(text.find("The default stays"), std::string::npos) << text;
+  EXPECT_CONTAINS(text, "The default stays");
   // The table has what was measured, the fastest first.
   const auto first = text.find(" 617.00 "), second = text.find(" 630.00 ");
   EXPECT_NE(second, std::string::npos) << text;
   EXPECT_LT(first, second) << text;
-  EXPECT_NE(text.find("Not confirmed after the search: " + leader +
-                      " (1.039x the default in the search, 0.979x timed as a ladder)"),
-            std::string::npos)
-      << text;
+  EXPECT_CONTAINS(text, "Not confirmed after the search: " + leader +
+                            " (1.039x the default in the search, 0.979x timed as a ladder)");
   // If finalists were timed as hot as in the search, it would choose wrongly.
   const Report wrong = gpu.search(hot, hot);
   EXPECT_EQ(wrong.entry.winner(), leader) << "the planted heat does not show";
   const std::string sets = differences(gpu.space[0].parameters, gpu.space[1].parameters);
   const std::string chosen = gpu.printed(wrong);
-  EXPECT_NE(chosen.find("Chosen: " + leader + ", 1.039x the default; it sets " + sets),
-            std::string::npos)
-      << chosen;
+  EXPECT_CONTAINS(chosen, "Chosen: " + leader + ", 1.039x the default; it sets " + sets);
   // The best fixed configuration is timed in the same way.
   const Report fixed = gpu.search(hot, {617, 630, 590, 700}, 2);
   EXPECT_EQ(fixed.entry.winner(), gpu.space[2].id());
-  EXPECT_NE(fixed.unconfirmed.find(leader), std::string::npos) << fixed.unconfirmed;
+  EXPECT_CONTAINS(fixed.unconfirmed, leader);
 }
 
 TEST(Tuner, AWinnerIsConfirmedAsALadderWouldTimeIt) {
@@ -711,7 +689,7 @@ TEST(Tuner, AWinnerIsConfirmedAsALadderWouldTimeIt) {
   EXPECT_NEAR(report.entry.measured.at(gpu.space[1].id()).ratio, 617.0 / 590, 1e-9);
   EXPECT_NEAR(report.entry.measured.at(gpu.space[0].id()).us, 617, 1e-9);
   EXPECT_EQ(report.unconfirmed, "");
-  EXPECT_EQ(gpu.printed(report).find("Not confirmed"), std::string::npos);
+  EXPECT_LACKS(gpu.printed(report), "Not confirmed");
 }
 
 TEST(Tuner, RefusesToTimeUnderAProfiler) {
@@ -722,7 +700,7 @@ TEST(Tuner, RefusesToTimeUnderAProfiler) {
     const auto planted = [name](const char* asked) -> const char* {
       return std::string(asked) == name ? "x" : nullptr;
     };
-    EXPECT_NE(why_not_time(planted, "").find(name), std::string::npos);
+    EXPECT_CONTAINS(why_not_time(planted, ""), name);
   }
   EXPECT_NE(why_not_time(nothing, "7f00 /opt/nvidia/nsight-compute/libcuda-injection.so"), "");
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
@@ -731,30 +709,44 @@ TEST(Tuner, RefusesToTimeUnderAProfiler) {
   const std::string said = error_of<std::runtime_error>([&] {
     tune_on_device(autotuning::rmsnorm_space(), {64, 64}, {}, {}, Cache(folder / "c"));
   });
-  EXPECT_NE(said.find("CUDA_LAUNCH_BLOCKING"), std::string::npos) << said;
+  EXPECT_CONTAINS(said, "CUDA_LAUNCH_BLOCKING");
   EXPECT_FALSE(fs::exists(folder / "c"));
   unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
-// `decide` on a simulated GPU, search included.
+// `decide` on a simulated GPU, search included, for a problem that is worth one.
 struct MadeUpGpu {
-  explicit MadeUpGpu(const Space& space) {
+  explicit MadeUpGpu(const Space& of) : space(of) {
     machine.device = device_info();
     machine.device.name = "a GPU", machine.device.is_simt = false;
     machine.why_not_time = [this] { return profiler; };
-    machine.search = [this, &space](const Space&, const Size& size, const Variant&,
-                                    const TuneOptions&, const Cache& cache) {
+    machine.search = [this](const Space&, const Size& size, const Variant&, const TuneOptions&,
+                            const Cache& cache) {
       ++searches;
       std::vector<double> us;
       for (std::size_t c = 0; c < space.candidates().size(); ++c) us.push_back(c == 2 ? 50 : 100);
       Report report = tuned_on(space, us);
-      const auto problem = space.problem.make_problem(size, {});
-      report.entry.key = make_key(space, *problem, pointers, machine.device);
+      const auto searched = space.problem.make_problem(size, {});
+      report.entry.key = make_key(space, *searched, pointers, machine.device);
       cache.add(report.entry);
       return report;
     };
     pointers.by_name = {{"in", nullptr}, {"out", nullptr}};
   }
+  Decision decided(const Cache& cache) const {
+    return decide(space, *problem, pointers, cache, machine);
+  }
+  /// An entry of the problem in which `winner` is twice as fast as the first configuration.
+  Entry entry_won_by(const std::string& winner) const {
+    Entry entry;
+    entry.key = make_key(space, *problem, pointers, machine.device);
+    entry.default_id = space[0].id();
+    entry.measured[entry.default_id] = {100, 1, 1, 1, 25, ""};
+    entry.measured[winner] = {50, 2, 1.9, 2.1, 25, ""};
+    return entry;
+  }
+  const Space& space;
+  const std::shared_ptr<AnyProblem> problem = space.problem.make_problem({4096, 200}, {});
   Machine machine;
   DevicePointers pointers;
   std::string profiler;
@@ -766,15 +758,12 @@ TEST(Tuner, ASecondRunIsACacheHit) {
   Folder folder;
   const Space space = synthetic_space(4, 1);
   MadeUpGpu gpu(space);
-  const auto problem = space.problem.make_problem({4096, 200}, {});
-  const auto decided = [&](const char* file) {
-    return decide(space, *problem, gpu.pointers, Cache(folder / file), gpu.machine);
-  };
+  const auto decided = [&](const char* file) { return gpu.decided(Cache(folder / file)); };
   EXPECT_EQ(decided("c").candidate, 2u);
   EXPECT_EQ(gpu.searches, 1);
   const Decision again = decided("c");  // as another process would: nothing but the file is shared
   EXPECT_EQ(again.candidate, 2u);
-  EXPECT_NE(again.why.find("cached"), std::string::npos) << again.why;
+  EXPECT_CONTAINS(again.why, "cached");
   EXPECT_EQ(gpu.searches, 1) << "searched again for what the cache holds";
   // One base off its boundary and the other not: no layout that a search tries is like that, and
   // still there is one search.
@@ -782,7 +771,8 @@ TEST(Tuner, ASecondRunIsACacheHit) {
   const DevicePointers mixed = gpu.pointers;
   gpu.pointers.by_name["out"] = reinterpret_cast<void*>(4);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(decide(space, *problem, mixed, Cache(folder / "mixed"), gpu.machine).candidate, 2u);
+    const Cache cache(folder / "mixed");
+    EXPECT_EQ(decide(space, *gpu.problem, mixed, cache, gpu.machine).candidate, 2u);
     EXPECT_EQ(gpu.searches, 2);
   }
   gpu.pointers.by_name = {{"in", nullptr}, {"out", nullptr}};
@@ -829,25 +819,17 @@ TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
   refused.illegal = "was never compiled";
   space.add(refused);
   MadeUpGpu gpu(space);
-  const auto problem = space.problem.make_problem({4096, 200}, {});
   const auto cached = [&](const std::string& winner, const char* file) {
-    Entry entry;
-    entry.key = make_key(space, *problem, gpu.pointers, gpu.machine.device);
-    entry.default_id = space[0].id();
-    entry.measured[entry.default_id] = {100, 1, 1, 1, 25, ""};
-    entry.measured[winner] = {50, 2, 1.9, 2.1, 25, ""};
+    const Entry entry = gpu.entry_won_by(winner);
     const Cache cache(folder / file);
     cache.add(entry);
     EXPECT_EQ(cache.find(entry.key)->winner(), winner);
     return cache;
   };
-  const auto decided = [&](const Cache& cache) {
-    return decide(space, *problem, gpu.pointers, cache, gpu.machine);
-  };
   gpu.machine.device.smem_per_block_bytes = 232448;
-  const Decision able = decided(cached("tile=512", "able"));
+  const Decision able = gpu.decided(cached("tile=512", "able"));
   EXPECT_EQ(able.candidate, 3u);
-  EXPECT_NE(able.why.find("cached"), std::string::npos) << able.why;
+  EXPECT_CONTAINS(able.why, "cached");
   EXPECT_EQ(gpu.searches, 0);
   // The same entry on a GPU with less shared memory; an unsupported one; one that is gone.
   int searches = 0;
@@ -856,12 +838,12 @@ TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
     gpu.machine.device.smem_per_block_bytes = static_cast<std::size_t>(smem);
     const Cache cache = cached(winner, winner);
     setenv("COOKBOOK_AUTOTUNE", "read", 1);
-    const Decision read = decided(cache);
+    const Decision read = gpu.decided(cache);
     EXPECT_EQ(read.candidate, 0u) << winner;
-    EXPECT_EQ(read.why.find("cached"), std::string::npos) << read.why;
+    EXPECT_LACKS(read.why, "cached");
     EXPECT_EQ(gpu.searches, searches);
     unsetenv("COOKBOOK_AUTOTUNE");
-    const Decision searched = decided(cache);
+    const Decision searched = gpu.decided(cache);
     EXPECT_EQ(gpu.searches, ++searches) << winner << " was launched: " << searched.why;
     EXPECT_EQ(searched.candidate, 2u);
   }
@@ -873,22 +855,13 @@ TEST(Tuner, AfterAnEditOfTheSourceTheOldWinnerIsNotUsed) {
   Folder folder;
   Space space = synthetic_space(4, 1);
   MadeUpGpu gpu(space);
-  const auto problem = space.problem.make_problem({4096, 200}, {});
   const Cache cache(folder / "c");
   enter_tokens({{"edit/before.cuh", "1"}, {"edit/after.cuh", "2"}});
   space.source = "edit/before.cuh";
-  Entry entry;
-  entry.key = make_key(space, *problem, gpu.pointers, gpu.machine.device);
-  entry.default_id = space[0].id();
-  entry.measured[space[0].id()] = {100, 1, 1, 1, 25, ""};
-  entry.measured[space[1].id()] = {50, 2, 1.9, 2.1, 25, ""};
-  cache.add(entry);
-  const auto decided = [&] {
-    return decide(space, *problem, gpu.pointers, cache, gpu.machine).candidate;
-  };
-  EXPECT_EQ(decided(), 1u);
+  cache.add(gpu.entry_won_by(space[1].id()));
+  EXPECT_EQ(gpu.decided(cache).candidate, 1u);
   space.source = "edit/after.cuh";
-  EXPECT_EQ(decided(), 0u) << "a stale winner";
+  EXPECT_EQ(gpu.decided(cache).candidate, 0u) << "a stale winner";
   unsetenv("COOKBOOK_AUTOTUNE");
 }
 
@@ -897,18 +870,17 @@ TEST(Tuner, UnderAProfilerTheCacheIsReadAndNothingIsTimed) {
   Folder folder;
   const Space space = synthetic_space(4, 1);
   MadeUpGpu gpu(space);
-  const auto problem = space.problem.make_problem({4096, 200}, {});
   const Cache cache(folder / "c");
   gpu.profiler = "a profiler serialises launches";
-  const Decision decision = decide(space, *problem, gpu.pointers, cache, gpu.machine);
+  const Decision decision = gpu.decided(cache);
   EXPECT_EQ(decision.candidate, 0u);
-  EXPECT_NE(decision.why.find(gpu.profiler), std::string::npos) << decision.why;
+  EXPECT_CONTAINS(decision.why, gpu.profiler);
   EXPECT_EQ(gpu.searches, 0);
   EXPECT_FALSE(fs::exists(cache.file())) << "remembered what nobody measured";
   gpu.profiler.clear();
-  decide(space, *problem, gpu.pointers, cache, gpu.machine);
+  gpu.decided(cache);
   gpu.profiler = "a profiler serialises launches";
-  EXPECT_EQ(decide(space, *problem, gpu.pointers, cache, gpu.machine).candidate, 2u);
+  EXPECT_EQ(gpu.decided(cache).candidate, 2u);
   EXPECT_EQ(gpu.searches, 1);
 }
 
@@ -1068,7 +1040,7 @@ TEST(Device, ARecordingHoldsEveryConfigurationAndLibraryOnEveryShape) {
     EXPECT_EQ(us(1), std::vector<double>(11, 90));
     EXPECT_EQ(problem.configurations.at(space[2].id()).failure, "an illegal address");
     EXPECT_EQ(problem.configurations.at(space[3].id()).failure, "was never compiled");
-    EXPECT_NE(problem.configurations.at(space[4].id()).failure.find("nan"), std::string::npos);
+    EXPECT_CONTAINS(problem.configurations.at(space[4].id()).failure, "nan");
     for (const std::size_t c : {2, 3, 4}) EXPECT_TRUE(us(c).empty()) << c;
     ASSERT_EQ(problem.libraries.size(), 2u);
     EXPECT_EQ(problem.libraries.at("library").us, std::vector<double>(11, 70));
@@ -1156,9 +1128,7 @@ TEST(Tuner, WithinNoiseTheDefaultStays) {
       for (int r = 0; r < 60; ++r) problem.configurations[each.id()].us.push_back(noise(random));
     }
     ReplayTimer timer(problem, ids_of(space));
-    const auto any = space.problem.make_problem(problem.size, {});
-    const Report report =
-        tune(space, problem.size, *any, device_info(), everyone(space), timer, nullptr, {});
+    const Report report = search(space, problem.size, timer);
     changed += report.entry.winner() != report.entry.default_id;
     // Now and then an interval excludes 1 by chance; then what is won is tiny and nothing is lost.
     EXPECT_LT(report.entry.measured.at(report.entry.winner()).ratio, 1.03);
@@ -1174,7 +1144,7 @@ TEST(Tuner, UnderTwoPercentIsTheSame) {
   const Report same = tuned_on(space, {100, 99, 98.5, 110});  // 1.010 and 1.015
   EXPECT_EQ(same.entry.winner(), space[0].id());
   EXPECT_GT(same.entry.measured.at(space[2].id()).low, 1);
-  EXPECT_NE(same.tie.find(space[2].id()), std::string::npos) << same.tie;
+  EXPECT_CONTAINS(same.tie, space[2].id());
   EXPECT_EQ(tuned_on(space, {100, 99, 97.5, 110}).entry.winner(), space[2].id());  // 1.026
 }
 
@@ -1478,11 +1448,10 @@ struct ByHand {
   }
 
   void add(const Size& size, bool held_out, const std::vector<double>& us, double library) {
-    RecordedProblem problem;
-    problem.size = size, problem.held_out = held_out;
-    for (std::size_t c = 0; c < us.size(); ++c) {
-      recording.parameters[space[c].id()] = space[c].parameters;
-      problem.configurations[space[c].id()].us.assign(20, us[c]);
+    RecordedProblem problem = constant_times(space, us, 20, size);
+    problem.held_out = held_out;
+    for (const Candidate& each : space.candidates()) {
+      recording.parameters[each.id()] = each.parameters;
     }
     if (library > 0) problem.libraries["cuLib"].us.assign(20, library);
     recording.problems.push_back(problem);
@@ -1522,21 +1491,18 @@ TEST(Recordings, TheExhaustiveSearchByHand) {
 TEST(Recordings, AReplaySaysWhatItFound) {
   ByHand hand;
   hand.space.add(candidate<Hungry<300>, HungryLevel>());
-  testing::internal::CaptureStdout();
-  print_replay(hand.space, hand.recording);
-  const std::string text = testing::internal::GetCapturedStdout();
-  const auto says = [&](const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << "\n--- is not in:\n" << text;
-  };
-  says("synthetic: replayed from " + device_info().name + " (today, driver 570, toolkit 13.0)");
-  says("gives way only to what is 2 % faster");
-  says(
-      "    tile=16 stages=2  (the default)\n"
-      "    tile=64 stages=2  (the best one for all shapes)\n"
-      "    tile=32 stages=2\n"
-      "    kilobytes=300  illegal: ");
-  says("  4 configurations in the code, 3 survive on cc ");
-  says(
+  const std::string text = stdout_of([&] { print_replay(hand.space, hand.recording); });
+  EXPECT_CONTAINS(text, "synthetic: replayed from " + device_info().name +
+                            " (today, driver 570, toolkit 13.0)");
+  EXPECT_CONTAINS(text, "gives way only to what is 2 % faster");
+  EXPECT_CONTAINS(text,
+                  "    tile=16 stages=2  (the default)\n"
+                  "    tile=64 stages=2  (the best one for all shapes)\n"
+                  "    tile=32 stages=2\n"
+                  "    kilobytes=300  illegal: ");
+  EXPECT_CONTAINS(text, "  4 configurations in the code, 3 survive on cc ");
+  EXPECT_CONTAINS(
+      text,
       "  size            us    default best fixed    model's      cuLib   what it sets differently "
       "from the default\n"
       "  1x16         50.00     2.000x     2.000x     2.000x     1.200x   tile 16 -> 32\n"
@@ -1544,7 +1510,8 @@ TEST(Recordings, AReplaySaysWhatItFound) {
       "  16x128       80.00     1.250x     1.125x     1.250x              tile 16 -> 32\n"
       "  2x200 *      50.00     2.000x     1.000x     2.000x     1.500x   tile 16 -> 64\n"
       "  8x100 *      50.00     2.000x     2.000x     2.000x     4.000x   tile 16 -> 32\n");
-  says(
+  EXPECT_CONTAINS(
+      text,
       "    over the best fixed configuration: 1.310 (worst 1.000), held out 1.414 (worst 1.000)\n"
       "    over the default: 1.904; over the library: 1.948\n"
       "    the model alone, over the best fixed configuration: 0.710\n");
@@ -1566,14 +1533,7 @@ TEST(Tuner, AReportSaysWhatBecameOfEveryConfiguration) {
   report.entry.measured[id(7)] = {20, 1.5, 1.4, 1.6, 25, ""};
   report.entry.measured[id(5)] = {10, 3, 3, 3, 25, "wrong"};
   report.looks = 12, report.seconds = 3.5;
-  const auto printed = [&] {
-    testing::internal::CaptureStdout();
-    print(report, space);
-    return testing::internal::GetCapturedStdout();
-  };
-  const auto says = [](const std::string& all, const std::string& part) {
-    EXPECT_NE(all.find(part), std::string::npos) << part << "\n--- is not in:\n" << all;
-  };
+  const auto printed = [&] { return stdout_of([&] { print(report, space); }); };
   // The fastest first; what has no time, or has failed, keeps its order.
   EXPECT_EQ(
       printed(),
@@ -1596,14 +1556,15 @@ TEST(Tuner, AReportSaysWhatBecameOfEveryConfiguration) {
   report.entry.measured[id(6)] = {29.9, 1.003, 0.99, 1.02, 25, ""};
   report.tie = "a tie";
   const std::string stays = printed();
-  says(stays,
-       "  The default stays: nothing is faster beyond noise and by 2 %; the best of the others is "
-       "1.007x.\n");
-  says(stays, "  As fast, within noise or 2 %: a tie.\n");
+  EXPECT_CONTAINS(
+      stays,
+      "  The default stays: nothing is faster beyond noise and by 2 %; the best of the others is "
+      "1.007x.\n");
+  EXPECT_CONTAINS(stays, "  As fast, within noise or 2 %: a tie.\n");
   report.problem = "nothing can run";
   const std::string nothing = printed();
-  says(nothing, "  nothing can run\n");
-  EXPECT_EQ(nothing.find("fate"), std::string::npos);
+  EXPECT_CONTAINS(nothing, "  nothing can run\n");
+  EXPECT_LACKS(nothing, "fate");
 }
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -1775,12 +1736,9 @@ TEST(Committed, ASpaceThatIsNotRecordedYetSaysSoAndGoesByItsModel) {
       EXPECT_EQ(decision.candidate, legal(space, *problem, device_info()).front());
       EXPECT_EQ(decision.why, "the default: this size was never recorded");
     }
-    std::string words[] = {"chapter-11", "replay", "--json", empty / "s.json"};
-    char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data()};
-    testing::internal::CaptureStdout();
-    const auto status = command({&space}, 4, argv);
-    const std::string said = testing::internal::GetCapturedStdout();
-    EXPECT_EQ(status, 0);
+    const std::string said = stdout_of([&] {
+      EXPECT_EQ(run_command(space, {"replay", "--json", empty / "s.json"}), 0);
+    });
     EXPECT_EQ(said.find("\n" + space.kernel + ": not recorded yet"), 0u) << said;
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;
     EXPECT_FALSE(fs::exists(empty / "s.json")) << "a figure of nothing";
@@ -1847,11 +1805,7 @@ TEST(Proofs, AreTablesOfWhatWasTimed) {
                 {{64, 64, 64}, true, 4, 3, 3, 0, {1, 0.9, 1.1}, {}}};
   proof.over_fixed = 1.414, proof.worst_over_fixed = 1;
   proof.over_untuned = 2.309, proof.worst_over_untuned = 1.333, proof.over_library = 0.5;
-  const auto printed = [&] {
-    testing::internal::CaptureStdout();
-    print(proof);
-    return testing::internal::GetCapturedStdout();
-  };
+  const auto printed = [&] { return stdout_of([&] { print(proof); }); };
   const std::string table =
       "\ngemm: was it worth it? Timed after the searches, all of a size interleaved\n"
       "  size           untuned us best fixed us  tuned us  cuBLAS us   tuned over best fixed   "
@@ -1869,11 +1823,11 @@ TEST(Proofs, AreTablesOfWhatWasTimed) {
       "untuned: ";
   EXPECT_EQ(printed(), table + promise + "kept.\n");
   proof.worst_over_untuned = 0.97;
-  EXPECT_NE(printed().find(promise + "broken.\n"), std::string::npos);
+  EXPECT_CONTAINS(printed(), promise + "broken.\n");
   proof.complete = false;  // not all sizes
-  EXPECT_EQ(printed().find("Held"), std::string::npos);
+  EXPECT_LACKS(printed(), "Held");
   proof.complete = true, proof.ladder = "rope";  // promises nothing
-  EXPECT_EQ(printed().find("Held"), std::string::npos);
+  EXPECT_LACKS(printed(), "Held");
 }
 
 TEST(Proofs, APromiseIsKeptFromItsBoundsOn) {
@@ -2029,25 +1983,12 @@ TEST(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
   EXPECT_EQ(make_key(gone, *problem, at, device).tokens.size(), 16u);
 }
 
-TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {
-  Folder folder;
-  const std::string file = folder / "tune.json";
-  constexpr int kEach = 40;
+// Calls `work` with 0, 1 ... at once, each in a process of its own.
+void in_processes(int count, const std::function<void(int)>& work) {
   std::vector<pid_t> children;
-  for (int process = 0; process < 2; ++process) {
+  for (int i = 0; i < count; ++i) {
     const pid_t child = fork();
-    if (child == 0) {
-      int status = 0;
-      try {
-        for (int i = 0; i < kEach; ++i) {
-          Cache(file).add(entry_of(std::to_string(process) + "." + std::to_string(i)));
-          Cache(file).add(entry_of("shared", "tile=" + std::to_string(100 * (process + 1) + i)));
-        }
-      } catch (...) {
-        status = 1;
-      }
-      _exit(status);
-    }
+    if (child == 0) _exit(error_of([&] { work(i); }).empty() ? 0 : 1);
     children.push_back(child);
   }
   for (const pid_t child : children) {
@@ -2055,6 +1996,18 @@ TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
+}
+
+TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {
+  Folder folder;
+  const std::string file = folder / "tune.json";
+  constexpr int kEach = 40;
+  in_processes(2, [&](int process) {
+    for (int i = 0; i < kEach; ++i) {
+      Cache(file).add(entry_of(std::to_string(process) + "." + std::to_string(i)));
+      Cache(file).add(entry_of("shared", "tile=" + std::to_string(100 * (process + 1) + i)));
+    }
+  });
   const auto entries = Cache(file).entries();
   EXPECT_EQ(entries.size(), 2u * kEach + 1);
   EXPECT_EQ(entries.at(entry_of("shared").key.digest()).measured.size(), 2u * kEach + 1);
@@ -2094,9 +2047,7 @@ TEST(TuneCache, AFolderThatCannotBeWrittenCostsTheCacheAndNothingElse) {
   const std::string file = folder / "c.json";
   std::ofstream(file) << "not a cache";
   fs::create_directory(file + ".lock");  // so that nobody gets the lock, root neither
-  testing::internal::CaptureStderr();
-  EXPECT_FALSE(Cache(file).find(entry_of("1").key).has_value());
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(stderr_of([&] { EXPECT_FALSE(Cache(file).find(entry_of("1").key).has_value()); }),
             "autotune: cannot lock " + file + ".lock; going on without the cache\n");
   EXPECT_EQ(Cache(file).try_add(entry_of("1")), "cannot lock " + file + ".lock");
   EXPECT_EQ(contents(file), "not a cache");
@@ -2108,13 +2059,11 @@ TEST(TuneCache, AFolderThatCannotBeWrittenCostsTheCacheAndNothingElse) {
   const auto search = gpu.machine.search;
   gpu.machine.search = [&](const Space& a, const Size& b, const Variant& c, const TuneOptions& d,
                            const Cache&) { return search(a, b, c, d, Cache(folder / "other")); };
-  const auto problem = space.problem.make_problem({4096, 200}, {});
-  DevicePointers at = gpu.pointers;
+  const DevicePointers at = gpu.pointers;
   gpu.pointers.by_name["out"] = reinterpret_cast<void*>(4);
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(decide(space, *problem, at, Cache(file), gpu.machine).candidate, 2u);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("what was found is not kept"),
-            std::string::npos);
+  const std::string said = stderr_of(
+      [&] { EXPECT_EQ(decide(space, *gpu.problem, at, Cache(file), gpu.machine).candidate, 2u); });
+  EXPECT_CONTAINS(said, "what was found is not kept");
 }
 
 TEST(TuneCache, IsWrittenPieceByPieceAndAsAWholeOrNotAtAll) {
@@ -2151,24 +2100,17 @@ TEST(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
   const Space space = synthetic_space();
   const Recording recording = synthetic_recording(space);
   const Size size = {16, 128};
-  std::vector<pid_t> children;
   constexpr int kShards = 3;
-  for (int i = 0; i < kShards; ++i) {  // each in a process of its own
-    const pid_t child = fork();
-    if (child == 0) {
-      TuneOptions options;
-      options.shard = {i, kShards};
-      options.finalists = 2;
-      // A GPU of its own: all measure the default, and no two find the same time.
-      const Recording mine = synthetic_recording(space, 0.003, static_cast<unsigned>(10 + i));
-      Report report = replay(space, mine, size, options);
-      report.entry.key = entry_of("sharded").key;
-      Cache(folder / (std::to_string(i) + ".json")).add(report.entry);
-      _exit(0);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) waitpid(child, nullptr, 0);
+  in_processes(kShards, [&](int i) {
+    TuneOptions options;
+    options.shard = {i, kShards};
+    options.finalists = 2;
+    // A GPU of its own: all measure the default, and no two find the same time.
+    const Recording mine = synthetic_recording(space, 0.003, static_cast<unsigned>(10 + i));
+    Report report = replay(space, mine, size, options);
+    report.entry.key = entry_of("sharded").key;
+    Cache(folder / (std::to_string(i) + ".json")).add(report.entry);
+  });
   std::vector<int> order = {0, 1, 2};
   std::string first;
   do {
@@ -2205,46 +2147,20 @@ TEST(Tuner, TimesAsManyFinalistsAsItIsAskedToBesideTheDefaultAndTheBestFixed) {
   }
 }
 
-TEST(Statistics, MedianAndPairedRatio) {
-  const double nan = std::nan("");
-  EXPECT_EQ(median({3, nan, 1, 2}), 2);
-  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
-  EXPECT_EQ(median({nan}), std::numeric_limits<double>::infinity());
-  EXPECT_EQ(quantile({1, 2, 3, 4, 5}, 0.25), 2);
-  // Rounds pair: a drift that hits both leaves the ratio alone, and a round that lacks one counts
-  // for nothing.
-  const Ratio ratio = paired_ratio({2, 4, nan, 8, 16}, {1, 2, 1, 4, 8});
-  EXPECT_EQ(ratio.ratio, 2);
-  EXPECT_EQ(ratio.low, 2);
-  EXPECT_EQ(ratio.high, 2);
-  const Ratio noisy = paired_ratio({1, 2, 3, 4, 5}, {1, 1, 1, 1, 1});
-  EXPECT_EQ(noisy.ratio, 3);
-  EXPECT_LT(noisy.low, 3);
-  EXPECT_GT(noisy.high, 3);
-  EXPECT_EQ(paired_ratio({nan}, {1}).ratio, 0);
-}
-
 TEST(CommandLine, MergesReplaysAndRefuses) {
   Folder folder;
   Space space = synthetic_space();
   write_recording(synthetic_recording(space), folder / "r.json");
   Cache(folder / "a.json").add(entry_of("1"));
   Cache(folder / "b.json").add(entry_of("2"));
-  auto run = [&](std::vector<std::string> words) {
-    words.insert(words.begin(), "chapter-11");
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    return command({&space}, static_cast<int>(argv.size()), argv.data());
-  };
+  const auto run = [&](const std::vector<std::string>& words) { return run_command(space, words); };
   EXPECT_EQ(run({"merge", folder / "out.json", folder / "a.json", folder / "b.json"}), 0);
   EXPECT_EQ(Cache(folder / "out.json").entries().size(), 2u);
   EXPECT_EQ(run({"replay", "--recording", folder / "r.json", "--json", folder / "s.json"}), 0);
-  EXPECT_NE(contents(folder / "s.json").find("median_looks"), std::string::npos);
-  const auto refused = [&](std::vector<std::string> words, const std::string& part) {
-    testing::internal::CaptureStderr();
-    EXPECT_EQ(run(std::move(words)), 2);
-    const std::string line = testing::internal::GetCapturedStderr();
-    EXPECT_NE(line.find(part), std::string::npos) << line;
+  EXPECT_CONTAINS(contents(folder / "s.json"), "median_looks");
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& part) {
+    const std::string line = stderr_of([&] { EXPECT_EQ(run(words), 2); });
+    EXPECT_CONTAINS(line, part);
     EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << line;
   };
   refused({"replay", "--kernel", "nobody"}, "replay: no kernel `nobody`; there are: synthetic");
@@ -2257,9 +2173,7 @@ TEST(CommandLine, MergesReplaysAndRefuses) {
   refused({"record"}, "record: FOLDER is required");
   refused({"record", folder / "new", "nobody"}, "record: no kernel `nobody`; there are: synthetic");
   refused({"record", folder / "r.json"}, "record: cannot write");
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(run({"tune", "--help"}), 0);
-  EXPECT_NE(testing::internal::GetCapturedStdout().find("--shard"), std::string::npos);
+  EXPECT_CONTAINS(stdout_of([&] { EXPECT_EQ(run({"tune", "--help"}), 0); }), "--shard");
   EXPECT_EQ(run({"merge", folder / "out.json", folder / "r.json"}), 1);
   EXPECT_EQ(run({"--list"}), std::nullopt);
 }

@@ -13,12 +13,14 @@ import ast
 import re
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/identity"))
+from tokens import sources  # noqa: E402
+
 SOURCES = ("*.hpp", "*.cpp", "*.c", "*.cu", "*.cuh", "*.cmake", "CMakeLists.txt", "*.py", "*.sh", "run",
            ".ci/run", "Makefile", "docs/*.css", "docs/*.js", "docs/Doxyfile", "Containerfile",
            "common/cmake/suites.cmake.in", "tests/mutate")
@@ -35,7 +37,7 @@ SPEED = re.compile(
     rf"|(?!1\.0){NUMBER}\s*(?:x|×|times)\s+as\s+(?:fast|slow)\b", re.IGNORECASE)
 # A comment, or a string in which a // is not one.
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+OF_A_LIBRARY = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.MULTILINE)
 BY_INDEX = re.compile(r"\blevels\s*(?:\[|\.(?:at|front|back)\b)[^;=]*")  # in a ladder.hpp
 # Compiled through nvcc they have failed with one host compiler and not with another.
 HOST_LIBRARIES = ("fmt/", "gtest/", "gmock/", "CLI/", "nlohmann/json.hpp")
@@ -54,29 +56,10 @@ def is_compiled_by_nvcc(path):
     return path.suffix == ".cuh" or path.name == "ladder.hpp" or path.suffix == ".cu" and path.name not in HOST_SOURCES
 
 
-@cache
-def includes(file):
-    return INCLUDE.findall(file.read_text(encoding="utf-8"))
-
-
 def host_libraries(path, root=ROOT):
     """Each of HOST_LIBRARIES that a file includes, with the file of ours that says so."""
-    seen, found = set(), []
-
-    def visit(file):
-        seen.add(file)
-        for kind, name in includes(file):
-            if kind == "<" and name.startswith(HOST_LIBRARIES):
-                found.append((name, file))
-            beside, below = file.parent / name, root / name
-            for ours in (below, beside) if kind == '"' else ():
-                if ours.is_file():
-                    if ours not in seen:
-                        visit(ours)
-                    break
-
-    visit(path)
-    return found
+    return [(name, file) for file in sources(path, root) for name in OF_A_LIBRARY.findall(file.read_text())
+            if name.startswith(HOST_LIBRARIES)]
 
 
 def speed_figures(text):

@@ -7,12 +7,13 @@
 
 The level's own file does not count, nor do common/ and library/.
 """
-import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+sys.path.insert(0, str(ROOT / "tools/identity"))
+from tokens import sources  # noqa: E402
+
 CHAPTERS = range(6, 11)
 FILES, OTHERS = 12, 2
 # Levels above the bound: (files, other chapters). Neither number may grow; a smaller one must be written here.
@@ -22,28 +23,15 @@ EXCEPTIONS = {
 }
 
 
-def closure(root, name):
-    """The files that a file includes, directly or not, by their paths from the root."""
-    found, todo = set(), [name]
-    while todo:
-        file = todo.pop()
-        for target in INCLUDE.findall((root / file).read_text()):
-            beside = Path(file).parent / target
-            path = target if (root / target).is_file() else beside.as_posix()
-            if (root / path).is_file() and path not in found:
-                found.add(path)
-                todo.append(path)
-    return found - {name}
-
-
 def counts(root=ROOT):
     """{level: (files of chapters, other chapters)} of what each level includes."""
     result = {}
     for number in CHAPTERS:
         for level in sorted(root.glob(f"chapters/{number:02}_*/*level_*.cuh")):
             name = level.relative_to(root).as_posix()
-            files = [path for path in closure(root, name) if path.startswith("chapters/")]
-            result[name] = len(files), len({path.split("/")[1] for path in files} - {level.parent.name})
+            included = [path.relative_to(root.resolve()) for path in sources(level, root)[1:]]
+            files = [path for path in included if path.parts[0] == "chapters"]
+            result[name] = len(files), len({path.parts[1] for path in files} - {level.parent.name})
     return result
 
 

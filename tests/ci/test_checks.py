@@ -16,6 +16,8 @@ import check_ptxas
 import check_site
 import check_sources
 import make_pages
+from tokens import forget_sources
+from tree import Tree
 
 KERNEL = "_ZN8cookbook6vectorINS_6ConfigEEEvPf"  # void cookbook::vector<cookbook::Config>(float*)
 NAME = "::vector<"
@@ -93,13 +95,9 @@ class Ptxas(unittest.TestCase):
         self.assertTrue(problems(report(frame=16, extra=called)))
 
 
-class Sources(unittest.TestCase):
+class Sources(Tree):
     def check(self, text, name="kernel.cuh"):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            return list(check_sources.problems(path, name))
+        return list(check_sources.problems(self.write(name, text), name))
 
     LICENCE = "// SPDX-License-Identifier: MIT\n"
 
@@ -209,12 +207,11 @@ class Sources(unittest.TestCase):
         self.assertEqual(self.check(self.LICENCE + 'auto s = "http://x 5 GB/s";\n'), [])
 
 
-class Site(unittest.TestCase):
+class Site(Tree):
     def check(self, body):
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "other.html").write_text('<h1 id="here">Other</h1>')
-            (Path(folder) / "index.html").write_text(body)
-            return check_site.check(Path(folder))[1]
+        self.write("other.html", '<h1 id="here">Other</h1>')
+        self.write("index.html", body)
+        return check_site.check(self.root)[1]
 
     def test_links_that_lead_somewhere_pass(self):
         self.assertEqual(self.check('<a href="other.html#here">a</a> <a href="https://example.org">b</a>'), [])
@@ -228,15 +225,13 @@ class Site(unittest.TestCase):
         self.assertEqual(len(self.check('<script src="https://example.org/x.js"></script>')), 1)
 
 
-class HostLibraries(unittest.TestCase):
+class HostLibraries(Tree):
     """What nvcc compiles includes no library that its host pass can stumble over."""
     def found(self, files, name):
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder)
-            for file, text in files.items():
-                (root / file).parent.mkdir(parents=True, exist_ok=True)
-                (root / file).write_text(text)
-            return [(library, file.name) for library, file in check_sources.host_libraries(root / name, root)]
+        forget_sources()
+        for file, text in files.items():
+            self.write(file, text)
+        return [(library, file.name) for library, file in check_sources.host_libraries(self.root / name, self.root)]
 
     def test_one_that_is_included_by_a_header_is_found(self):
         files = {"a/levels.cu": '#include <string>\n#include "b/x.hpp"\n', "b/x.hpp": '#include "b/y.hpp"\n',
@@ -246,12 +241,10 @@ class HostLibraries(unittest.TestCase):
         self.assertEqual(self.found(files, "a/levels.cu"), [])
 
     def test_a_file_that_nvcc_compiles_fails_and_one_of_the_host_compiler_does_not(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for name, problems in (("levels.cu", 1), ("level_1_tile.cuh", 1), ("ladder.hpp", 1), ("main.cu", 0),
-                                   ("main.cpp", 0), ("a_test.cpp", 0)):
-                path = Path(folder) / name
-                path.write_text("// SPDX-License-Identifier: MIT\n#include <gtest/gtest.h>\n")
-                self.assertEqual(len(list(check_sources.problems(path, name))), problems, name)
+        for name, problems in (("levels.cu", 1), ("level_1_tile.cuh", 1), ("ladder.hpp", 1), ("main.cu", 0),
+                               ("main.cpp", 0), ("a_test.cpp", 0)):
+            path = self.write(name, "// SPDX-License-Identifier: MIT\n#include <gtest/gtest.h>\n")
+            self.assertEqual(len(list(check_sources.problems(path, name))), problems, name)
 
 
 class Pages(unittest.TestCase):

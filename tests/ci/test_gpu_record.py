@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -15,17 +14,16 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import gpu_record
 import recompile
+from tree import Tree
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 
 
-class Folder(unittest.TestCase):
+class Folder(Tree):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name) / "book"
-        self.bin = Path(folder.name) / "bin"
-        self.seen = Path(folder.name) / "seen"
+        super().setUp()
+        self.bin, self.seen = self.root / "bin", self.root / "seen"
+        self.root /= "book"
         (self.root / "tests").mkdir(parents=True)
         self.bin.mkdir()
         shutil.copy(STAND_INS / "run.sh", self.root / "run")
@@ -35,11 +33,6 @@ class Folder(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
         os.environ.pop("COOKBOOK_COMMIT", None)
-
-    @staticmethod
-    def script(path, text):
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
 
     def git(self, *arguments):
         return subprocess.run(["git", *arguments], cwd=self.root, check=True, capture_output=True, text=True).stdout
@@ -120,9 +113,7 @@ class Record(Folder):
 
     def test_parity_fails_where_a_count_differs_or_none_was_measured(self):
         cases = {"cases": {"a": {"size": [4], "totals": {"load": {"wavefronts": 8}}}}}
-        golden = self.root / "tests/parity/golden/h200.json"
-        golden.parent.mkdir(parents=True)
-        golden.write_text(json.dumps(cases))
+        golden = self.write("tests/parity/golden/h200.json", json.dumps(cases))
         self.script(self.root / "run", 'echo "$BACKEND $*" >"$SEEN"')
         self.script(golden.parents[1] / "run_ncu.sh", 'mkdir -p "$1"; cp measured.json "$1/h200.json"; true')
         found = []
@@ -211,9 +202,7 @@ class Parity(Folder):
         def judge(measured):
             (out := self.root / "out").mkdir(exist_ok=True)
             (out / "h200.json").write_text(json.dumps(measured))
-            committed = self.root / "tests/parity/golden/h200.json"
-            committed.parent.mkdir(parents=True, exist_ok=True)
-            committed.write_text(json.dumps(golden()))
+            self.write("tests/parity/golden/h200.json", json.dumps(golden()))
             return gpu_record.parity_counts(self.root, out)
 
         self.assertEqual(judge(golden(pipe_conflicts=2)), {"measured": 1, "differ": []})
@@ -236,11 +225,10 @@ class Recompile(Folder):
         self.entries = []
 
     def add(self, name, command, text=""):
-        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / name).write_text(text)
-        self.entries.append({"file": str(self.root / name), "directory": str(self.root),
-                             "command": f"/usr/bin/ccache {command} -o {name}.o -c {self.root / name}"})
-        (self.root / "compile_commands.json").write_text(json.dumps(self.entries))
+        file = self.write(name, text)
+        self.entries.append({"file": str(file), "directory": str(self.root),
+                             "command": f"/usr/bin/ccache {command} -o {name}.o -c {file}"})
+        self.write("compile_commands.json", json.dumps(self.entries))
 
     def recompile(self, *arguments):
         out = io.StringIO()

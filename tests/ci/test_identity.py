@@ -5,7 +5,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import identity  # noqa: E402
 import main_path  # noqa: E402
 from machine_code import Unreadable, machine_code  # noqa: E402
 from tokens import forget_sources, sources, token_hash  # noqa: E402
+from tree import Tree  # noqa: E402
 
 NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 LEVEL = """// SPDX-License-Identifier: MIT
@@ -47,21 +47,13 @@ __global__ void look_up(const int* in, float* out) { out[threadIdx.x] = table[in
 SCALE = "#pragma once\\nnamespace cookbook {\\n__device__ inline float scale() { return 3.0f; }\\n}\\n".replace("\\n", "\n")
 
 
-class Source(unittest.TestCase):
+class Source(Tree):
     """A level with a header, in a tree of its own."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         self.level = self.write("chapters/01_copy/level_0.cuh", LEVEL)
         self.scale = self.write("chapters/01_copy/scale.cuh", SCALE)
-
-    def write(self, name, text):
-        file = self.root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-        return file
 
     def edited(self, old, new, text=LEVEL):
         self.assertIn(old, text)
@@ -269,28 +261,25 @@ class MainPath(unittest.TestCase):
         self.assertGreater(len(levels), 200)
 
 
-class CommandLine(unittest.TestCase):
+class CommandLine(Tree):
     def call(self, *arguments):
         done = subprocess.run([sys.executable, "-B", ROOT / "tools/identity/identity.py", *arguments], capture_output=True,
                               text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
     def test_bad_input_is_one_line_and_2(self):
-        with tempfile.TemporaryDirectory() as folder:
-            text = Path(folder) / "text.json"
-            text.write_text("{")
-            for arguments in (["kernels", text], ["kernels", text.with_name("none")], ["enter", text, text],
-                              ["lock", "--simt", folder]):
-                status, said = self.call(*arguments)
-                self.assertEqual((status, len(said.splitlines())), (2, 1), said)
+        text = self.write("text.json", "{")
+        for arguments in (["kernels", text], ["kernels", text.with_name("none")], ["enter", text, text],
+                          ["lock", "--simt", self.root]):
+            status, said = self.call(*arguments)
+            self.assertEqual((status, len(said.splitlines())), (2, 1), said)
 
     def test_the_table_holds_what_a_file_includes(self):
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder) / "tokens.cpp"
-            self.assertEqual(self.call("table", out, ROOT / "chapters/01_coalescing/level_0_strided.cuh")[0], 0)
-            self.assertIn('{"01_coalescing/level_0_strided.cuh", "', out.read_text())
-            self.assertIn('{"01_coalescing/problem.hpp", "', out.read_text())
-            self.assertIn("common/device/cuda.cuh", out.with_suffix(".d").read_text())
+        out = self.root / "tokens.cpp"
+        self.assertEqual(self.call("table", out, ROOT / "chapters/01_coalescing/level_0_strided.cuh")[0], 0)
+        self.assertIn('{"01_coalescing/level_0_strided.cuh", "', out.read_text())
+        self.assertIn('{"01_coalescing/problem.hpp", "', out.read_text())
+        self.assertIn("common/device/cuda.cuh", out.with_suffix(".d").read_text())
 
 
 if __name__ == "__main__":

@@ -1,34 +1,27 @@
 # SPDX-License-Identifier: MIT
 """The bound on what a level includes: kept in this tree, and broken by planted includes."""
-import tempfile
 import unittest
-from pathlib import Path
 
 import include_bound
+from tree import Tree
 
 
-class Tree(unittest.TestCase):
+class Levels(unittest.TestCase):
     def test_every_level_keeps_the_bound_or_its_exception(self):
         self.assertGreater(len(include_bound.counts()), 50)
         self.assertEqual(include_bound.problems(), [])
 
 
-class Planted(unittest.TestCase):
+class Planted(Tree):
     LEVEL = "chapters/08_b/level_1_x.cuh"
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         for i in range(12):  # a chain of twelve files in two other chapters
             after = f'#include "chapters/0{6 + (i + 1) % 2}_a/f{i + 1}.hpp"\n' if i < 11 else ""
             self.write(f"chapters/0{6 + i % 2}_a/f{i}.hpp", after)
         self.write("common/c.hpp", "")
         self.includes("chapters/06_a/f0.hpp", "common/c.hpp")
-
-    def write(self, name, text):
-        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / name).write_text(text)
 
     def includes(self, *names):
         self.write(self.LEVEL, "".join(f'#include "{name}"\n' for name in names))

@@ -2,11 +2,11 @@
 """The map of the rooms: true of this tree, and false of one with a planted include."""
 import json
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
 import rooms
+from tree import Tree
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,11 +21,9 @@ class Map(unittest.TestCase):
         self.assertEqual(rooms.with_map(page, rooms.map_text(read, found, lived_in)), page)
 
 
-class Planted(unittest.TestCase):
+class Planted(Tree):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
         self.rooms = [{"room": "top", "holds": "", "includes": ["common/a", "common/a/b"]},
                       {"room": "common/a", "holds": "", "includes": ["common/a/b"]},
@@ -35,10 +33,6 @@ class Planted(unittest.TestCase):
         self.write("common/a/mid.hpp", '#include "common/a/b/low.hpp"\n')
         self.write("top/main.cpp", '#include "common/a/mid.hpp"\n#include "beside.hpp"\n#include "common/a/b/low.hpp"\n')
         self.write("top/beside.hpp", "")
-
-    def write(self, name, text):
-        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / name).write_text(text)
 
     def problems(self):
         self.write("docs/rooms.json", json.dumps({"rooms": self.rooms}))

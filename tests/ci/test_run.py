@@ -6,21 +6,20 @@ import os
 import pty
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 import unittest
 from pathlib import Path
 
+from tree import Tree
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Scripts(unittest.TestCase):
+class Scripts(Tree):
     """A folder with the repository's scripts and with stand-ins for what they call."""
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         shutil.copy(ROOT / "run", self.root / "run")
         shutil.copytree(ROOT / "tools/command", self.root / "tools/command")
         for tool in ("ninja", "addr2line"):  # nothing is missing, and nothing is built
@@ -41,12 +40,6 @@ class Scripts(unittest.TestCase):
         self.script("bin/nvcc", f'echo "Copyright (c) 2005-2025"; echo "Cuda compilation tools, {nvcc}"')
         self.script("build/cuda/chapter-11", 'echo "11 on the GPU: $*"')
         (self.root / "build/cuda/CMakeCache.txt").touch()
-
-    def script(self, name, text):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
 
     def compiler(self, version, name="g++"):
         self.script(f"bin/{name}", f'[ "$*" != -dumpfullversion ] || echo {version}')

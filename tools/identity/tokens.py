@@ -78,17 +78,23 @@ def declarations(text):
 
 
 @cache
-def read(path, root):
-    """(hashes of the declarations of a file, the project's headers that it includes)."""
-    text = path.read_text(errors="replace")
-    beside = [(path.parent / name, root / name) for name in INCLUDE.findall(text)]
-    return (frozenset(short_hash(*(token.encode() for token in each)) for each in declarations(text)),
-            [file.resolve() for files in beside if (file := next(filter(Path.is_file, files), None))])
+def hashes(path):
+    """Of the declarations of a file."""
+    return frozenset(short_hash(*(token.encode() for token in each))
+                     for each in declarations(path.read_text(errors="replace")))
+
+
+@cache
+def headers(path, root):
+    """The project's headers that a file includes."""
+    beside = [(path.parent / name, root / name) for name in INCLUDE.findall(path.read_text(errors="replace"))]
+    return [file.resolve() for files in beside if (file := next(filter(Path.is_file, files), None))]
 
 
 def forget_sources():
     """A process reads each source once; after this, once more."""
-    read.cache_clear()
+    hashes.cache_clear()
+    headers.cache_clear()
 
 
 def sources(file, root=ROOT):
@@ -98,7 +104,7 @@ def sources(file, root=ROOT):
         path = waiting.pop()
         if path not in seen:
             seen[path] = True
-            waiting += read(path, root)[1]
+            waiting += headers(path, root)
     return list(seen)
 
 
@@ -108,5 +114,5 @@ def token_hash(file, root=ROOT):
     said = set()
     for path in sources(file, root):
         if not str(path).startswith(rooms):
-            said |= read(path, root)[0]
+            said |= hashes(path)
     return short_hash(*(each.encode() for each in sorted(said)))

@@ -26,6 +26,28 @@ constexpr Narrow kBfloat{16, 7, -126, 3.3895313892515355e38};
 constexpr Narrow kE4m3{8, 3, -6, 448.0, false, true};
 constexpr Narrow kE5m2{8, 2, -14, 57344.0, true, true};
 
+struct Traits {
+  const char* name;
+  std::size_t bytes;
+  double unit_roundoff;  // 0: whole numbers
+  double largest;
+  bool saturates = false;
+};
+constexpr Traits kTraits[] = {
+    // in the order of DType
+    {"f32", 4, 0x1p-24, std::numeric_limits<float>::max()},
+    {"f16", 2, 0x1p-11, kHalf.largest},
+    {"bf16", 2, 0x1p-8, kBfloat.largest},
+    {"i32", 4, 0, std::numeric_limits<std::int32_t>::max()},
+    {"f64", 8, 0x1p-53, std::numeric_limits<double>::max()},
+    {"u32", 4, 0, std::numeric_limits<std::uint32_t>::max()},
+    {"i64", 8, 0, 0x1p63},
+    {"i8", 1, 0, std::numeric_limits<std::int8_t>::max(), true},
+    {"e4m3", 1, 0x1p-4, kE4m3.largest, true},
+    {"e5m2", 1, 0x1p-3, kE5m2.largest, true},
+};
+const Traits& traits_of(DType dtype) { return kTraits[static_cast<std::size_t>(dtype)]; }
+
 // 2^exponent for the exponent of a normal double. As bits: ldexp and ilogb are calls, and
 // references take most of their time to decode the same operands again for every row.
 double power_of_two(int exponent) {
@@ -117,61 +139,12 @@ T load(const std::byte* from) {
 
 }  // namespace
 
-std::size_t dtype_bytes(DType dtype) {
-  switch (dtype) {
-    case DType::i8:
-    case DType::e4m3:
-    case DType::e5m2: return 1;
-    case DType::f16:
-    case DType::bf16: return 2;
-    case DType::f32:
-    case DType::i32:
-    case DType::u32: return 4;
-    case DType::f64:
-    case DType::i64: return 8;
-  }
-  return 0;
-}
-
-bool is_integer(DType dtype) {
-  return dtype == DType::i8 || dtype == DType::i32 || dtype == DType::u32 || dtype == DType::i64;
-}
-
-bool saturates(DType dtype) {
-  return dtype == DType::i8 || dtype == DType::e4m3 || dtype == DType::e5m2;
-}
-
-const char* dtype_name(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return "f32";
-    case DType::f16: return "f16";
-    case DType::bf16: return "bf16";
-    case DType::i32: return "i32";
-    case DType::f64: return "f64";
-    case DType::u32: return "u32";
-    case DType::i64: return "i64";
-    case DType::i8: return "i8";
-    case DType::e4m3: return "e4m3";
-    case DType::e5m2: return "e5m2";
-  }
-  return "?";
-}
-
-double unit_roundoff(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return std::ldexp(1.0, -24);
-    case DType::f16: return std::ldexp(1.0, -11);
-    case DType::bf16: return std::ldexp(1.0, -8);
-    case DType::f64: return std::ldexp(1.0, -53);
-    case DType::e4m3: return std::ldexp(1.0, -4);
-    case DType::e5m2: return std::ldexp(1.0, -3);
-    case DType::i8:
-    case DType::i32:
-    case DType::u32:
-    case DType::i64: return 0;
-  }
-  return 0;
-}
+std::size_t dtype_bytes(DType dtype) { return traits_of(dtype).bytes; }
+bool is_integer(DType dtype) { return traits_of(dtype).unit_roundoff == 0; }
+bool saturates(DType dtype) { return traits_of(dtype).saturates; }
+const char* dtype_name(DType dtype) { return traits_of(dtype).name; }
+double unit_roundoff(DType dtype) { return traits_of(dtype).unit_roundoff; }
+double largest(DType dtype) { return traits_of(dtype).largest; }
 
 double half_ulp(DType dtype, double value) {
   if (!std::isfinite(value)) return 0;
@@ -184,28 +157,8 @@ double half_ulp(DType dtype, double value) {
                       std::numeric_limits<double>::denorm_min());
     case DType::e4m3: return 0.5 * spacing(kE4m3, value);
     case DType::e5m2: return 0.5 * spacing(kE5m2, value);
-    case DType::i8:
-    case DType::i32:
-    case DType::u32:
-    case DType::i64: return 0;
+    default: return 0;  // whole numbers
   }
-  return 0;
-}
-
-double largest(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return std::numeric_limits<float>::max();
-    case DType::f16: return kHalf.largest;
-    case DType::bf16: return kBfloat.largest;
-    case DType::i32: return std::numeric_limits<std::int32_t>::max();
-    case DType::f64: return std::numeric_limits<double>::max();
-    case DType::u32: return std::numeric_limits<std::uint32_t>::max();
-    case DType::i64: return static_cast<double>(std::numeric_limits<std::int64_t>::max());
-    case DType::i8: return std::numeric_limits<std::int8_t>::max();
-    case DType::e4m3: return kE4m3.largest;
-    case DType::e5m2: return kE5m2.largest;
-  }
-  return 0;
 }
 
 double rounded(DType dtype, double value) {

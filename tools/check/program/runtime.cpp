@@ -832,29 +832,27 @@ struct ErrorText {
   cudaError_t error;
   const char *name, *text;
 };
+#define ERROR_TEXT(error, text) \
+  { error, #error, text }
 constexpr ErrorText kErrors[] = {
-    {cudaSuccess, "cudaSuccess", "no error"},
-    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
-    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
-    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
-     "invalid configuration argument"},
-    {cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
-    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
-    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
-     "invalid copy direction for memcpy"},
-    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
-    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
-    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
-    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
-     "an illegal memory access was encountered"},
-    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
-    {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
-     "pointer does not correspond to a registered memory region"},
-    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
-    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
-    {cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge",
-     "too many blocks in cooperative launch"},
-    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    ERROR_TEXT(cudaSuccess, "no error"),
+    ERROR_TEXT(cudaErrorInvalidValue, "invalid argument"),
+    ERROR_TEXT(cudaErrorMemoryAllocation, "out of memory"),
+    ERROR_TEXT(cudaErrorInvalidConfiguration, "invalid configuration argument"),
+    ERROR_TEXT(cudaErrorInvalidPitchValue, "invalid pitch argument"),
+    ERROR_TEXT(cudaErrorInvalidSymbol, "invalid device symbol"),
+    ERROR_TEXT(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
+    ERROR_TEXT(cudaErrorInvalidDevice, "invalid device ordinal"),
+    ERROR_TEXT(cudaErrorInvalidResourceHandle, "invalid resource handle"),
+    ERROR_TEXT(cudaErrorNotReady, "device not ready"),
+    ERROR_TEXT(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
+    ERROR_TEXT(cudaErrorAssert, "device-side assert triggered"),
+    ERROR_TEXT(cudaErrorHostMemoryNotRegistered,
+               "pointer does not correspond to a registered memory region"),
+    ERROR_TEXT(cudaErrorMisalignedAddress, "misaligned address"),
+    ERROR_TEXT(cudaErrorLaunchFailure, "unspecified launch failure"),
+    ERROR_TEXT(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
+    ERROR_TEXT(cudaErrorNotSupported, "operation not supported"),
 };
 const ErrorText& text_of(cudaError_t error) {
   static constexpr ErrorText unknown{cudaErrorUnknown, "cudaErrorUnknown", "unknown error"};
