@@ -22,8 +22,6 @@ EXCEPTIONS = {
     "chapters/08_persistent/level_3_hidden_epilogue.cuh": (13, 3),
     "chapters/08_persistent/level_4_ping_pong.cuh": (13, 3),
     "chapters/08_persistent/level_5_stream_k.cuh": (15, 3),
-    "chapters/10_flash_attention/level_14_last_wave.cuh": (15, 1),
-    "chapters/10_flash_attention/level_15_max_of_bits.cuh": (16, 1),
 }
 
 
