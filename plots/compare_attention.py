@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch), FlashAttention-3, Triton and cuTile.
+"""library/attention and the levels of chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch), FlashAttention-3, Triton and cuTile.
 
-`./run compare attention` times the last level. On its own, this times any levels over many sizes: one
+`./run compare attention` times the library. On its own, this times any levels over many sizes: one
 process, one set of tensors, the contestants interleaved: every round times each of them once, in a
 random order, and ratios are formed within a round. Writes one JSON file and prints a table.
 
@@ -28,8 +28,8 @@ from contestants.timing import Budget, quartiles, time_all
 
 CHAPTER = 10
 NEEDS = ["attention"]
-LEVELS = {"max_of_bits": "chapters/10_flash_attention/level_15_max_of_bits.cuh"}
-DECODE = ["block_per_head", "split", "gqa_packed", "one_launch", "wide_tile", "eight_warps"]
+LEVELS = {"attention": "library/attention/attention.cuh"}
+DECODE = ["block_per_head", "split", "gqa_packed", "one_launch", "wide_tile", "attention"]
 
 # (batch, heads_q, heads_kv, seq_q, seq_k, head_dim), causal
 MORE = [((4, 64, 8, 4096, 4096, 128), True), ((1, 16, 16, 32768, 32768, 128), False),
@@ -38,7 +38,8 @@ MORE = [((4, 64, 8, 4096, 4096, 128), True), ((1, 16, 16, 32768, 32768, 128), Fa
 
 def source_of(level):
     """The file that defines a level, by the name in it; None: there is none."""
-    files = sorted((contestants.book.ROOT / "chapters/10_flash_attention").glob("*.cuh"))
+    root = contestants.book.ROOT
+    files = sorted(file for folder in ("chapters/10_flash_attention", "library/attention") for file in (root / folder).glob("*.cuh"))
     return next((file for file in files if f'.name = "{level}",' in file.read_text()), None)
 
 
@@ -315,7 +316,7 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats, with_tri
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", help="default: build/compare/libcookbook_attention.so")
-    parser.add_argument("--levels", default="lazy_rescale,persistent,seam,free_running,mask_once,last_wave,max_of_bits,multicast",
+    parser.add_argument("--levels", default="lazy_rescale,persistent,cross_tile,split_softmax,max_of_bits,attention,multicast",
                         help="comma-separated, or all")
     parser.add_argument("--dims", default="128,64")
     parser.add_argument("--sizes", default="2048,4096,8192,16384")

@@ -20,7 +20,7 @@ backend=simt folder=plots/figures/simt
 if [ $# -gt 0 ]; then
   backend=cuda folder=$1
   figure 8 4608x2816x1024 static ping_pong                       # three tiles per SM
-  figure 10 1x11x11x3072x1056x128 specialised ping_pong free_running  # two tiles per SM
+  figure 10 1x11x11x3072x1056x128 specialised ping_pong split_softmax  # two tiles per SM
   exit
 fi
 

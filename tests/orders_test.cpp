@@ -16,6 +16,7 @@
 #include <queue>
 #include <set>
 #include <sstream>
+#include <variant>
 
 #include "capstones/gemv/level_4_split_k.cuh"
 #include "capstones/histogram/lane_copies.cuh"
@@ -24,9 +25,7 @@
 #include "chapters/07_swizzle/level_7_multicast.cuh"
 #include "chapters/08_persistent/level_5_stream_k.cuh"
 #include "chapters/09_online_softmax/rms_level_2_held_weights.cuh"
-#include "chapters/10_flash_attention/decode_level_4_wide_tile.cuh"
-#include "chapters/10_flash_attention/last_wave.hpp"
-#include "chapters/10_flash_attention/level_10_persistent.cuh"
+#include "chapters/10_flash_attention/level_8_persistent.cuh"
 #include "chapters/11_autotuning/attention.cuh"
 #include "chapters/11_autotuning/gemm.cuh"
 #include "chapters/11_autotuning/rmsnorm.cuh"
@@ -35,6 +34,9 @@
 #include "common/harness/report/statistics.hpp"
 #include "common/harness/run/process.hpp"
 #include "library/attention/choose.hpp"
+#include "library/attention/decode.cuh"
+#include "library/attention/key_chunks.hpp"
+#include "library/attention/prefill.cuh"
 #include "library/gemm/any_shape.cuh"
 #include "library/gemm/skinny.cuh"
 
@@ -1116,45 +1118,45 @@ TEST(Schedule, TilesThatThePersistentLevelsTake) {
   EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 64}, true)), Pair(192, 128));
   EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 128}, true)), Pair(128, 128));
   EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 128}, false)), Pair(128, 176));
-  const auto free_running = [](const Size& size, bool causal) {
-    return attention::free_running_tile(attention_of(size, causal));
+  const auto split_softmax = [](const Size& size, bool causal) {
+    return attention::split_softmax_tile(attention_of(size, causal));
   };
-  EXPECT_EQ(free_running({1, 1, 1, 8192, 8192, 64}, true), Pair(192, 128));
-  EXPECT_EQ(free_running({1, 1, 1, 8192, 8191, 128}, true), Pair(128, 128));
-  EXPECT_EQ(free_running({1, 1, 1, 1, 8192, 128}, true), Pair(128, 176));
-  EXPECT_EQ(free_running({1, 1, 1, 1, 1, 128}, false), Pair(128, 176));
-  const auto mask_once = [](const Size& size, bool causal) {
-    return attention::mask_once_tile(attention_of(size, causal));
+  EXPECT_EQ(split_softmax({1, 1, 1, 8192, 8192, 64}, true), Pair(192, 128));
+  EXPECT_EQ(split_softmax({1, 1, 1, 8192, 8191, 128}, true), Pair(128, 128));
+  EXPECT_EQ(split_softmax({1, 1, 1, 1, 8192, 128}, true), Pair(128, 176));
+  EXPECT_EQ(split_softmax({1, 1, 1, 1, 1, 128}, false), Pair(128, 176));
+  const auto prefill = [](const Size& size, bool causal) {
+    return attention::prefill_tile(attention_of(size, causal));
   };
-  EXPECT_EQ(mask_once({1, 1, 1, 8192, 8192, 64}, false), Pair(192, 128));
-  EXPECT_EQ(mask_once({1, 1, 1, 1, 777, 128}, false), Pair(128, 160));   // 800 keys, not 880
-  EXPECT_EQ(mask_once({1, 1, 1, 1, 2048, 128}, false), Pair(128, 176));  // 2,112, not 2,080
-  EXPECT_EQ(mask_once({1, 1, 1, 1, 777, 128}, true), Pair(128, 128));
+  EXPECT_EQ(prefill({1, 1, 1, 8192, 8192, 64}, false), Pair(192, 128));
+  EXPECT_EQ(prefill({1, 1, 1, 1, 777, 128}, false), Pair(128, 160));   // 800 keys, not 880
+  EXPECT_EQ(prefill({1, 1, 1, 1, 2048, 128}, false), Pair(128, 176));  // 2,112, not 2,080
+  EXPECT_EQ(prefill({1, 1, 1, 1, 777, 128}, true), Pair(128, 128));
 }
 
-// The longest that a block computes pieces, in key tiles.
-int longest_pieces(const attention::Division& division) {
+// The longest that a block computes chunks, in key tiles.
+int longest_chunks(const attention::Division& division) {
   int longest = 0;
   for (size_t b = 0; b + 1 < division.begin.size(); ++b) {
     int sum = 0;
     for (int i = division.begin[b]; i < division.begin[b + 1]; ++i) {
-      sum += division.pieces[static_cast<size_t>(i)].key_tiles + attention::kPieceCost;
+      sum += division.chunks[static_cast<size_t>(i)].key_tiles + attention::kChunkCost;
     }
     longest = std::max(longest, sum);
   }
   return longest;
 }
 
-TEST(LastWave, PiecesAreEveryTileOfKeysOfTheLastWaveOnce) {
+TEST(LastWave, ChunksAreEveryTileOfKeysOfTheLastWaveOnce) {
   int divided = 0;
   for (const int blocks : {1, 2, 4, 7, 132}) {
     for (const int tiles : {1, 2, 3, 5, 13, 68, 131, 132, 133, 200, 2048}) {
       for (const int key_tiles : {1, 2, 5, 6, 12, 24, 47, 200}) {
         const auto division = attention::divide_last_wave(tiles, key_tiles, blocks);
-        const auto& [whole, begin, pieces] = division;
+        const auto& [whole, begin, chunks] = division;
         if (begin.empty()) {
           EXPECT_EQ(whole, tiles);
-          EXPECT_TRUE(pieces.empty());
+          EXPECT_TRUE(chunks.empty());
           continue;
         }
         ++divided;
@@ -1162,23 +1164,23 @@ TEST(LastWave, PiecesAreEveryTileOfKeysOfTheLastWaveOnce) {
         ASSERT_EQ(begin.size(), static_cast<size_t>(blocks) + 1);
         EXPECT_TRUE(std::is_sorted(begin.begin(), begin.end()));
         EXPECT_EQ(begin.front(), 0);
-        EXPECT_EQ(begin.back(), static_cast<int>(pieces.size()));
+        EXPECT_EQ(begin.back(), static_cast<int>(chunks.size()));
         size_t i = 0;
         for (int tile = whole; tile < tiles; ++tile) {
           const size_t first = i;
-          for (int at = 0; at < key_tiles; at += pieces[i++].key_tiles) {
-            ASSERT_LT(i, pieces.size());
-            EXPECT_EQ(pieces[i].tile, tile);
-            EXPECT_EQ(pieces[i].first_key_tile, at);
-            EXPECT_GT(pieces[i].key_tiles, 0);
-            EXPECT_LE(at + pieces[i].key_tiles, key_tiles);
-            EXPECT_EQ(pieces[i].first, static_cast<int>(first));
+          for (int at = 0; at < key_tiles; at += chunks[i++].key_tiles) {
+            ASSERT_LT(i, chunks.size());
+            EXPECT_EQ(chunks[i].tile, tile);
+            EXPECT_EQ(chunks[i].first_key_tile, at);
+            EXPECT_GT(chunks[i].key_tiles, 0);
+            EXPECT_LE(at + chunks[i].key_tiles, key_tiles);
+            EXPECT_EQ(chunks[i].first, static_cast<int>(first));
           }
           for (size_t n = first; n < i; ++n)
-            EXPECT_EQ(pieces[n].count, static_cast<int>(i - first));
+            EXPECT_EQ(chunks[n].count, static_cast<int>(i - first));
         }
-        EXPECT_EQ(i, pieces.size());
-        EXPECT_LT(longest_pieces(division), key_tiles);  // else it does not pay
+        EXPECT_EQ(i, chunks.size());
+        EXPECT_LT(longest_chunks(division), key_tiles);  // else it does not pay
       }
     }
   }
@@ -1187,16 +1189,16 @@ TEST(LastWave, PiecesAreEveryTileOfKeysOfTheLastWaveOnce) {
 
 TEST(LastWave, DividedWhereItPays) {
   const auto longest = [](int tiles, int key_tiles) {
-    return longest_pieces(attention::divide_last_wave(tiles, key_tiles, 132));
+    return longest_chunks(attention::divide_last_wave(tiles, key_tiles, 132));
   };
   // 68 of 2,048 tiles are left over. Each block computes up to 15 of 24 key tiles, in one or two
-  // pieces.
+  // chunks.
   EXPECT_EQ(longest(2048, 24), 19);
   EXPECT_EQ(longest(2048, 94), 55);
   EXPECT_EQ(longest(32, 94), 28);   // fewer tiles than blocks
   EXPECT_EQ(longest(2112, 24), 0);  // 16 full waves
   EXPECT_EQ(longest(2111, 24), 0);  // 131 of 132 blocks busy
-  EXPECT_EQ(longest(2048, 12), 0);  // the pieces cost as much as they save
+  EXPECT_EQ(longest(2048, 12), 0);  // the chunks cost as much as they save
   EXPECT_EQ(longest(0, 24), 0);
 }
 
@@ -1205,12 +1207,12 @@ TEST(Attention, TheFirstKernelOfEachShape) {
     return attention::ranked(attention_of(size, causal), 132)[0].candidate->kernel;
   };
   using attention::Kernel;
-  EXPECT_EQ(first({2, 16, 16, 8192, 8192, 128}, false), Kernel::max_of_bits);
-  EXPECT_EQ(first({2, 16, 16, 8192, 8192, 64}, true), Kernel::max_of_bits);
-  EXPECT_EQ(first({16, 16, 16, 1024, 1024, 128}, true), Kernel::max_of_bits);
-  EXPECT_EQ(first({1, 64, 8, 1, 8192, 128}, false), Kernel::eight_warps);
-  EXPECT_EQ(first({64, 64, 8, 4, 8192, 128}, true), Kernel::eight_warps);
-  EXPECT_EQ(first({1, 8, 8, 1, 512, 64}, false), Kernel::eight_warps);
+  EXPECT_EQ(first({2, 16, 16, 8192, 8192, 128}, false), Kernel::prefill);
+  EXPECT_EQ(first({2, 16, 16, 8192, 8192, 64}, true), Kernel::prefill);
+  EXPECT_EQ(first({16, 16, 16, 1024, 1024, 128}, true), Kernel::prefill);
+  EXPECT_EQ(first({1, 64, 8, 1, 8192, 128}, false), Kernel::decode);
+  EXPECT_EQ(first({64, 64, 8, 4, 8192, 128}, true), Kernel::decode);
+  EXPECT_EQ(first({1, 8, 8, 1, 512, 64}, false), Kernel::decode);
   // Where the two need wgmma and rows of 16 bytes: mma.sync before the FMA units.
   for (const bool causal : {false, true}) {
     const auto order = attention::ranked(attention_of({2, 16, 16, 8192, 8192, 128}, causal), 132);
@@ -1309,7 +1311,7 @@ TEST(Decode, SharesHoldAllKeysAndFillTheGpu) {
     }
   }
   const attention::SharedOut out(attention_of({1, 8, 1, 1, 8192, 128}, false), 8, 528, 32);
-  EXPECT_EQ(out.keys_per_share, 128);  // 66 wanted: 256 pieces of 32 keys, four to a share
+  EXPECT_EQ(out.keys_per_share, 128);  // 66 wanted: 256 times 32 keys, four to a share
   EXPECT_EQ(out.shares, 64);
   EXPECT_EQ(attention::SharedOut(attention_of({1, 8, 1, 1, 0, 128}, false), 8, 528, 32).shares, 1);
 }
@@ -1327,12 +1329,17 @@ TEST(Decode, OneLaunchFillsTheGpuOnce) {
   EXPECT_EQ(plan_of(64, 1).out.shares, 1);
   EXPECT_EQ(plan_of(8, 4).row_tiles, 2);  // 32 rows
   EXPECT_EQ(plan_of(8, 4).out.shares, 2);
-  const attention::Problem wide = attention_of({8, 64, 8, 4, 8192, 128}, false);
-  EXPECT_EQ(attention::WideTile::prepare(wide, none).wide->row_tiles, 1);
-  EXPECT_EQ(attention::WideTile::prepare(wide, none).wide->out.shares, 4);
-  const attention::Problem narrow = attention_of({8, 64, 8, 2, 8192, 128}, false);
-  EXPECT_FALSE(attention::WideTile::prepare(narrow, none).wide);  // 16 rows
-  EXPECT_TRUE(attention::WideTile::prepare(narrow, none).narrow);
+  // The library: 32 rows where there are more than 16, else eight warps while keys are split.
+  const auto chosen = [&](int batch, int queries) {
+    return attention::Decode::prepare(attention_of({batch, 64, 8, queries, 8192, 128}, false), none)
+        .chosen;
+  };
+  const auto wide = chosen(8, 4);
+  ASSERT_TRUE(std::holds_alternative<attention::OneLaunchPlan<2>>(wide));
+  EXPECT_EQ(std::get<attention::OneLaunchPlan<2>>(wide).row_tiles, 1);
+  EXPECT_EQ(std::get<attention::OneLaunchPlan<2>>(wide).out.shares, 4);
+  EXPECT_TRUE((std::holds_alternative<attention::OneLaunchPlan<1, 8>>(chosen(8, 2))));
+  EXPECT_TRUE(std::holds_alternative<attention::OneLaunchPlan<1>>(chosen(64, 2)));
 }
 
 TEST(Decode, TheLevelsShareForFourBlocksPerSm) {

@@ -89,8 +89,8 @@ struct SharedOut {
       : rows(p.q_rows()) {
     const int most = std::max(1, ceil_div(p.shape.seq_k, least_keys));
     const int64_t want = ceil_div(wanted, std::max<int64_t>(blocks_per_share, 1));
-    const int pieces = static_cast<int>(std::clamp<int64_t>(want, 1, most));
-    keys_per_share = least_keys * ceil_div(most, pieces);
+    const int blocks_per_query = static_cast<int>(std::clamp<int64_t>(want, 1, most));
+    keys_per_share = least_keys * ceil_div(most, blocks_per_query);
     shares = std::max(1, ceil_div(p.shape.seq_k, keys_per_share));
     memory = DeviceMemory(sizeof(float) * static_cast<size_t>(shares * rows * (p.head_dim + 2)),
                           "shares");

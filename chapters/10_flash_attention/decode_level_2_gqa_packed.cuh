@@ -6,7 +6,7 @@
 #pragma once
 
 #include "chapters/10_flash_attention/decode_level_1_split.cuh"
-#include "chapters/10_flash_attention/level_3_tensor_cores.cuh"  // group
+#include "chapters/10_flash_attention/level_2_tensor_cores.cuh"  // group
 #include "chapters/10_flash_attention/tile.cuh"
 
 namespace cookbook::attention {
@@ -255,19 +255,26 @@ struct GqaPacked : Level {
   }
   static Plan prepare(const Problem& p, const Buffers& buffers) {
     const Shape& s = p.shape;
-    const int row_tiles =
-        static_cast<int>(ceil_div(int64_t{s.seq_q} * (s.heads_q / s.heads_kv), 16));
+    const int row_tiles = static_cast<int>(ceil_div(rows_of(p), 16));
     const int64_t blocks = int64_t{row_tiles} * s.heads_kv * s.batch;
     return {p, buffers, row_tiles, SharedOut(p, blocks, 4 * device_info().sm_count, 256)};
   }
+  /// Query rows of a KV head.
+  static int64_t rows_of(const Problem& p) {
+    return int64_t{p.shape.seq_q} * (p.shape.heads_q / p.shape.heads_kv);
+  }
+  /// K and V are read once per tile of `rows` query rows, 16 bytes per lane.
+  static Claims byte_claims(const Problem& p, int rows) {
+    const double bytes =
+        2.0 * p.head_dim * static_cast<double>(p.k_rows() * ceil_div(rows_of(p), rows));
+    const Accesses k("global", "async_load", "k"), v("global", "async_load", "v");
+    return {k.bytes(bytes, Relation::at_most), v.bytes(bytes, Relation::at_most),
+            k.sectors_per_request(16), v.sectors_per_request(16)};
+  }
   static Claims claims(const Problem& p) {
-    const double once = 2.0 * p.head_dim * static_cast<double>(p.k_rows());
-    const int tiles = static_cast<int>(
-        ceil_div(int64_t{p.shape.seq_q} * (p.shape.heads_q / p.shape.heads_kv), 16));
-    return {Accesses("global", "async_load", "k").bytes(once * tiles, Relation::at_most),
-            Accesses("global", "async_load", "v").bytes(once * tiles, Relation::at_most),
-            Accesses("global", "async_load", "k").sectors_per_request(16),  // 16 bytes per lane
-            Accesses("global", "async_load", "v").sectors_per_request(16), faster_than_previous(2)};
+    Claims claims = byte_claims(p, 16);
+    claims.push_back(faster_than_previous(2));
+    return claims;
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;

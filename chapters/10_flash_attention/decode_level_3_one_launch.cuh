@@ -114,7 +114,8 @@ void with_warps(const F& f) {
   }
 }
 
-/// The host side of levels 3 to 5. kTiles: tiles of 16 query rows per block; kWarps: per block.
+/// The host side of this level and of those that follow. kTiles: tiles of 16 query rows per block;
+/// kWarps: per block.
 template <int kTiles, int kWarps = 4>
 struct OneLaunchPlan {
   Problem problem;
@@ -126,8 +127,7 @@ struct OneLaunchPlan {
 
   static OneLaunchPlan make(const Problem& p, const Buffers& buffers) {
     const Shape& s = p.shape;
-    const int row_tiles =
-        static_cast<int>(ceil_div(int64_t{s.seq_q} * (s.heads_q / s.heads_kv), 16 * kTiles));
+    const int row_tiles = static_cast<int>(ceil_div(GqaPacked::rows_of(p), 16 * kTiles));
     const int64_t blocks = int64_t{row_tiles} * s.heads_kv * s.batch;
     // As many blocks as run at a time: a second wave would begin with empty pipelines.
     const int64_t resident = 8 / kWarps * device_info().sm_count;
@@ -169,14 +169,7 @@ struct OneLaunch : GqaPacked {
       .cost = "a counter per tile of rows, and a block that works on alone",
   };
   static Plan prepare(const Problem& p, const Buffers& buffers) { return Plan::make(p, buffers); }
-  static Claims claims(const Problem& p) {
-    const double once = 2.0 * p.head_dim * static_cast<double>(p.k_rows());
-    const int tiles = static_cast<int>(
-        ceil_div(int64_t{p.shape.seq_q} * (p.shape.heads_q / p.shape.heads_kv), 16));
-    return {Accesses("global", "async_load", "k").bytes(once * tiles, Relation::at_most),
-            Accesses("global", "async_load", "v").bytes(once * tiles, Relation::at_most),
-            Accesses("global", "async_load", "k").sectors_per_request(16)};
-  }
+  static Claims claims(const Problem& p) { return byte_claims(p, 16); }
   static void run(const Plan& plan, Stream stream) { plan.start(stream); }
 };
 

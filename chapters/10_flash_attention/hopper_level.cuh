@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared by levels 4 to 15: the barriers of the stages, the producer's step, the turns of the
+// Shared by levels 3 to 11: the barriers of the stages, the producer's step, the turns of the
 // consumers, and the host side. The README explains each at the first level that needs it.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace cookbook::attention {
 
-/// Initialises the barriers of the stages of K and V (from level 5 on). One thread calls; a barrier
+/// Initialises the barriers of the stages of K and V (from level 4 on). One thread calls; a barrier
 /// of the block must follow. A stage is empty when `readers` warps have read it.
 template <int kStages, class Smem>
 __device__ __forceinline__ void init_stage_barriers(Smem& smem, int readers) {
@@ -32,7 +32,7 @@ __device__ __forceinline__ void init_barriers(Smem& smem, int readers) {
   init_stage_barriers<kStages>(smem, readers);
 }
 
-/// The producer's step (from level 5 on): waits until the ring's stage is empty, then starts the
+/// The producer's step (from level 4 on): waits until the ring's stage is empty, then starts the
 /// copy of tile n of one head's keys or values into it. Called by one thread.
 template <class C>
 __device__ __forceinline__ void load_next(unsigned char (&stages)[C::kStages][C::kTileBytes],
@@ -68,7 +68,7 @@ __device__ __forceinline__ void finish_and_store(T* o, float* lse, const Shape& 
   timeline::end(timeline::Kind::store);
 }
 
-/// As above, in pieces of 16 bytes (from level 11 on).
+/// As above, 16 bytes at a time (from level 9 on).
 template <class T, int kCount>
 __device__ __forceinline__ void finish_and_store_wide(T* o, float* lse, const Shape& shape,
                                                       int batch, int head, int warp_query,
@@ -104,7 +104,7 @@ struct Turns {
   }
 };
 
-/// Host side of levels 4 to 9: one block per query tile. ConfigOf: the level's configuration by
+/// Host side of levels 3 to 7: one block per query tile. ConfigOf: the level's configuration by
 /// element type and head dimension; all of them have the same tiles.
 template <template <class> class ConfigOf>
 struct HopperLevel : Level {
@@ -123,9 +123,10 @@ struct HopperLevel : Level {
             sequence_map(p, at.k, s.heads_kv, s.seq_k, Config::kBlockN),
             sequence_map(p, at.v, s.heads_kv, s.seq_k, Config::kBlockN)};
   }
-  /// Bytes per launch that TMA must read of the keys, and as many of the values.
-  static double key_bytes(const Problem& p) {
-    return p.key_tile_bytes(Config::kBlockM, Config::kBlockN);
+  /// TMA reads the keys, and the values, once per query tile. And the claim `faster`.
+  static Claims key_claims(const Problem& p, const Claim& faster) {
+    const double bytes = p.key_tile_bytes(Config::kBlockM, Config::kBlockN);
+    return {tma_loads("k").bytes(bytes), tma_loads("v").bytes(bytes), faster};
   }
   /// kernel_of(ConfigOf<...>{}): the kernel for the problem's types.
   template <class F>

@@ -65,23 +65,11 @@ void with_persistent_config(CaseT, bool causal, F&& f) {
   }
 }
 
-/// As above, for level 12. A long sequence has many key tiles per diagonal tile, so that large
+/// As above, from level 10 on. A long sequence has many key tiles per diagonal tile, so that large
 /// tiles pay under a causal mask, too.
 template <class CaseT, class F>
-void with_free_running_config(CaseT c, const Shape& shape, F&& f) {
+void with_split_softmax_config(CaseT c, const Shape& shape, F&& f) {
   with_persistent_config(c, shape.causal && shape.seq_k < 8192, f);
-}
-
-/// As above, from level 13 on. Every key tile costs more than its keys, so the padding must shrink
-/// by a twentieth of all keys before tiles of 160 keys pay. Without a mask and at head dimension
-/// 128 only.
-template <class CaseT, class F>
-void with_mask_once_config(CaseT c, const Shape& shape, F&& f) {
-  if constexpr (CaseT::kHeadDim == 128) {
-    const int few = 160 * ceil_div(shape.seq_k, 160), many = 176 * ceil_div(shape.seq_k, 176);
-    if (!shape.causal && many - few > many / 20) return f(PersistentConfig<CaseT, 2, 160>{});
-  }
-  with_free_running_config(c, shape, f);
 }
 
 /// The schedule for tiles of block_m queries on a device with `l2_bytes` of L2.
@@ -112,15 +100,12 @@ std::pair<int, int> tile_of(const Problem& p, F&& with_config) {
   }
   return tile;
 }
-/// {queries, keys} of the tiles of levels 10 and 11, of level 12, and of levels 13 to 15.
+/// {queries, keys} of the tiles of levels 8 and 9, and of levels 10 and 11.
 inline std::pair<int, int> persistent_tile(const Problem& p) {
   return tile_of(p, [&](auto c, auto f) { with_persistent_config(c, p.shape.causal, f); });
 }
-inline std::pair<int, int> free_running_tile(const Problem& p) {
-  return tile_of(p, [&](auto c, auto f) { with_free_running_config(c, p.shape, f); });
-}
-inline std::pair<int, int> mask_once_tile(const Problem& p) {
-  return tile_of(p, [&](auto c, auto f) { with_mask_once_config(c, p.shape, f); });
+inline std::pair<int, int> split_softmax_tile(const Problem& p) {
+  return tile_of(p, [&](auto c, auto f) { with_split_softmax_config(c, p.shape, f); });
 }
 
 }  // namespace cookbook::attention

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "chapters/10_flash_attention/level_10_persistent.cuh"
+#include "chapters/10_flash_attention/level_8_persistent.cuh"
 #include "chapters/10_flash_attention/sidebar_multicast.cuh"
 #include "common/harness/run/arguments.hpp"
 

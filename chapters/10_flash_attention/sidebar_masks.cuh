@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Sidebar: variable lengths, block-sparse masks and index lists. The kernel is level 3's, with a
+// Sidebar: variable lengths, block-sparse masks and index lists. The kernel is level 2's, with a
 // policy that says which keys a query tile visits. Nothing else changes, because an online softmax
 // works for any set of keys in any order.
 #pragma once
 
-#include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
+#include "chapters/10_flash_attention/level_2_tensor_cores.cuh"
 #include "chapters/10_flash_attention/sidebar_masks.hpp"
 
 namespace cookbook::attention {

@@ -108,7 +108,7 @@ __device__ __forceinline__ void transpose_quad(uint32_t (&words)[4], int lane) {
   exchange(lane & 2, 1, 2);
 }
 
-/// As store_rows, in pieces of 16 bytes. A quad holds 32 columns of a row as words of two columns.
+/// As store_rows, 16 bytes at a time. A quad holds 32 columns of a row as words of two columns.
 /// After the transpose each lane holds four neighbouring words. kCount is a multiple of 16.
 template <class T, int kCount>
 __device__ __forceinline__ void store_rows_wide(T* o, float* lse, const Shape& shape, int batch,

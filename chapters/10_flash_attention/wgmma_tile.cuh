@@ -40,49 +40,18 @@ __device__ __forceinline__ void issue_scores(float (&s)[kBlockN / 2], const unsi
   }
 }
 
-/// The descriptor of V as the B operand. V is stored [key][d]: d (n) is contiguous, and k = key
-/// runs down the rows (Major::mn). Strides: 1,024 bytes per eight keys, one panel per 64 columns.
-template <int kBlockN>
-__device__ __forceinline__ uint64_t value_descriptor(const unsigned char* v) {
-  return wgmma_descriptor<Swizzle::b128>(v, kBlockN * 128, 1024);
-}
-
-/// o += P V with P in registers: 64 queries x kHeadDim. Only issues the wgmma.
+/// o += P V with P in registers: 64 queries x kHeadDim. Only issues the wgmma. V is stored
+/// [key][d]: d (n) is contiguous, and k = key runs down the rows (Major::mn). Strides of its
+/// descriptor: 1,024 bytes per eight keys, one panel per 64 columns.
 template <class T, int kHeadDim, int kBlockN>
 __device__ __forceinline__ void issue_output(float (&o)[kHeadDim / 2],
                                              const uint32_t (&p)[kBlockN / 16][4],
                                              const unsigned char* v) {
-  const uint64_t v_desc = value_descriptor<kBlockN>(v);
+  const uint64_t v_desc = wgmma_descriptor<Swizzle::b128>(v, kBlockN * 128, 1024);
 #pragma unroll
   for (int j = 0; j < kBlockN / 16; ++j) {
     wgmma_m64k16<kHeadDim, T, Major::k, Major::mn>(
         o, p[j], wgmma_descriptor_advance(v_desc, j * 16 * 128), true);
-  }
-}
-
-/// o += P V with P in shared memory: a tile of 64 queries x kBlockN keys in panels of 64 keys.
-template <class T, int kHeadDim, int kBlockN>
-__device__ __forceinline__ void issue_output(float (&o)[kHeadDim / 2], const unsigned char* p,
-                                             const unsigned char* v) {
-  const uint64_t p_desc = wgmma_descriptor<Swizzle::b128>(p, 0, 1024);
-  const uint64_t v_desc = value_descriptor<kBlockN>(v);
-#pragma unroll
-  for (int j = 0; j < kBlockN / 16; ++j) {
-    const uint32_t panel = 16 * j / kPanel, within = 16 * j % kPanel * 2;
-    wgmma_m64k16<kHeadDim, T, Major::k, Major::mn>(
-        o, wgmma_descriptor_advance(p_desc, panel * 64 * 128 + within),
-        wgmma_descriptor_advance(v_desc, j * 16 * 128), true);
-  }
-}
-
-/// Writes the weights of the warpgroup's 64 queries to shared memory, rounded, for wgmma to read.
-template <class T, int kBlockN>
-__device__ __forceinline__ void store_weights(unsigned char* p, const float (&s)[kBlockN / 2]) {
-  const int lane = lane_idx(), row = warp_idx() % 4 * 16 + lane / 4;
-#pragma unroll
-  for (int i = 0; i < kBlockN / 2; i += 2) {
-    const uint32_t offset = tile_offset<64>(row + 8 * row_of(i), key_of(i) + 2 * (lane % 4));
-    store_vector(p + offset, pack_pair<T>(s[i], s[i + 1]));  // [weights]
   }
 }
 
@@ -96,10 +65,10 @@ __device__ __forceinline__ void start_scores(float (&s)[kBlockN / 2], const unsi
   wgmma_commit();
 }
 
-/// One batch: o += P V, issued and committed; the caller waits for it. P: packed in registers, or a
-/// tile in shared memory.
-template <class T, int kHeadDim, int kBlockN, class Weights>
-__device__ __forceinline__ void start_output(float (&o)[kHeadDim / 2], const Weights& p,
+/// One batch: o += P V, issued and committed; the caller waits for it.
+template <class T, int kHeadDim, int kBlockN>
+__device__ __forceinline__ void start_output(float (&o)[kHeadDim / 2],
+                                             const uint32_t (&p)[kBlockN / 16][4],
                                              const unsigned char* v) {
   wgmma_fence_operand(o);
   wgmma_fence();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "chapters/10_flash_attention/level_10_persistent.cuh"
+#include "chapters/10_flash_attention/level_8_persistent.cuh"
 #include "chapters/10_flash_attention/sidebar_multicast.cuh"
 #include "chapters/11_autotuning/attention_problem.hpp"
 #include "chapters/11_autotuning/tuner/space.hpp"

@@ -3,19 +3,19 @@
 // support them.
 #pragma once
 
-#include "chapters/10_flash_attention/decode_level_5_eight_warps.cuh"
-#include "chapters/10_flash_attention/level_15_max_of_bits.cuh"
-#include "chapters/10_flash_attention/level_2_tiled.cuh"
-#include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
+#include "chapters/10_flash_attention/level_1_tiled.cuh"
+#include "chapters/10_flash_attention/level_2_tensor_cores.cuh"
 #include "common/harness/contract/c_interface.hpp"
 #include "library/attention/choose.hpp"
+#include "library/attention/decode.cuh"
+#include "library/attention/prefill.cuh"
 
 namespace cookbook::attention {
 
 struct Attention : Level {
   static constexpr LevelText text{
       .name = "attention",
-      .changed = "max_of_bits, eight_warps, tensor_cores or tiled, by shape, layout and GPU",
+      .changed = "prefill, decode, tensor_cores or tiled, by shape, layout and GPU",
       .expect = "the fastest of them",
       .cost = "an estimate on the host per plan",
   };
@@ -32,11 +32,11 @@ struct Attention : Level {
     };
     for (const auto& estimate : ranked(p, device.sm_count)) {
       switch (estimate.candidate->kernel) {
-        case Kernel::max_of_bits:
-          if (take(MaxOfBits{})) return true;
+        case Kernel::prefill:
+          if (take(Prefill{})) return true;
           break;
-        case Kernel::eight_warps:
-          if (take(EightWarps{})) return true;
+        case Kernel::decode:
+          if (take(Decode{})) return true;
           break;
         case Kernel::tensor_cores:
           if (take(TensorCores{})) return true;
@@ -55,6 +55,11 @@ struct Attention : Level {
     choose(p, device_info(),
            [&](auto level) { plan.run = prepare_level<decltype(level), Problem, Buffers>(p, at); });
     return plan;
+  }
+  static Claims claims(const Problem& p) {
+    Claims claims;
+    choose(p, device_info(), [&](auto level) { claims = mechanism(decltype(level)::claims(p)); });
+    return claims;
   }
   static void run(const Plan& plan, Stream stream) { plan.run(stream); }
 };

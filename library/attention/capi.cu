@@ -9,27 +9,11 @@
 #include <vector>
 
 #include "chapters/10_flash_attention/decode_level_0_block_per_head.cuh"
-#include "chapters/10_flash_attention/decode_level_1_split.cuh"
-#include "chapters/10_flash_attention/decode_level_2_gqa_packed.cuh"
-#include "chapters/10_flash_attention/decode_level_3_one_launch.cuh"
-#include "chapters/10_flash_attention/decode_level_4_wide_tile.cuh"
-#include "chapters/10_flash_attention/decode_level_5_eight_warps.cuh"
 #include "chapters/10_flash_attention/level_0_unfused.cuh"
-#include "chapters/10_flash_attention/level_10_persistent.cuh"
-#include "chapters/10_flash_attention/level_11_seam.cuh"
-#include "chapters/10_flash_attention/level_12_free_running.cuh"
-#include "chapters/10_flash_attention/level_13_mask_once.cuh"
-#include "chapters/10_flash_attention/level_14_last_wave.cuh"
-#include "chapters/10_flash_attention/level_15_max_of_bits.cuh"
-#include "chapters/10_flash_attention/level_1_fused.cuh"
-#include "chapters/10_flash_attention/level_2_tiled.cuh"
-#include "chapters/10_flash_attention/level_3_tensor_cores.cuh"
-#include "chapters/10_flash_attention/level_4_wgmma.cuh"
-#include "chapters/10_flash_attention/level_5_specialised.cuh"
-#include "chapters/10_flash_attention/level_6_registers_p.cuh"
-#include "chapters/10_flash_attention/level_7_ping_pong.cuh"
-#include "chapters/10_flash_attention/level_8_overlapped.cuh"
-#include "chapters/10_flash_attention/level_9_lazy_rescale.cuh"
+#include "chapters/10_flash_attention/level_3_wgmma.cuh"
+#include "chapters/10_flash_attention/level_4_specialised.cuh"
+#include "chapters/10_flash_attention/level_5_ping_pong.cuh"
+#include "chapters/10_flash_attention/level_7_lazy_rescale.cuh"
 #include "chapters/10_flash_attention/sidebar_multicast.cuh"
 #include "common/harness/contract/c_interface.hpp"
 #include "library/attention/attention.cuh"
@@ -59,10 +43,9 @@ std::vector<NamedLevel> named_levels() {
 
 const std::vector<NamedLevel>& all_levels() {
   static const auto levels =
-      named_levels<Attention, Unfused, Fused, Tiled, TensorCores, Wgmma, Specialised, RegistersP,
-                   PingPong, Overlapped, Lazy, Persistent, Seam, FreeRunning, MaskOnce, LastWave,
-                   MaxOfBits, Multicast, BlockPerHead, Split, GqaPacked, OneLaunch, WideTile,
-                   EightWarps>();
+      named_levels<Attention, Prefill, Decode, Unfused, Tiled, TensorCores, Wgmma, Specialised,
+                   PingPong, Overlapped, Lazy, Persistent, CrossTile, SplitSoftmax, MaxOfBits,
+                   Multicast, BlockPerHead, Split, GqaPacked, OneLaunch, WideTile>();
   return levels;
 }
 

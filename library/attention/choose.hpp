@@ -11,17 +11,17 @@
 
 namespace cookbook::attention {
 
-enum class Kernel { max_of_bits, eight_warps, tensor_cores, tiled };
+enum class Kernel { prefill, decode, tensor_cores, tiled };
 
 struct Candidate {
   Kernel kernel;
   const char* name;
-  int queries;           // that share what a block loads; eight_warps: 16 or 32 rows
+  int queries;           // that share what a block loads; decode: 16 or 32 rows
   double fma_per_clock;  // of one SM, in the main loop
 };
 inline constexpr std::array<Candidate, 4> kCandidates{
-    {{Kernel::max_of_bits, "max_of_bits", 128, 1640},   // wgmma at 0.8 of its peak
-     {Kernel::eight_warps, "eight_warps", 0, 512},      // mma.sync between loads
+    {{Kernel::prefill, "prefill", 128, 1640},           // wgmma at 0.8 of its peak
+     {Kernel::decode, "decode", 0, 512},                // mma.sync between loads
      {Kernel::tensor_cores, "tensor_cores", 128, 640},  // mma.sync
      {Kernel::tiled, "tiled", 64, 70}}};                // FMA units
 
@@ -33,7 +33,7 @@ inline library::Shape shape_of(const Problem& p) {
 }
 
 /// Microseconds on a Hopper GPU with `sms` SMs. What memory needs: q, k, v and o once. What the SMs
-/// need: two GEMMs of d FMAs per query and visible key, on at least one SM per block. eight_warps
+/// need: two GEMMs of d FMAs per query and visible key, on at least one SM per block. Decode
 /// divides the keys among all SMs, computes 16 or 32 rows whatever their number, and reads K and V
 /// again, from L2 at twice the rate, for each tile of rows.
 inline double predict(const Candidate& candidate, const library::Shape& shape, int sms) {
@@ -42,7 +42,7 @@ inline double predict(const Candidate& candidate, const library::Shape& shape, i
   const double queries = of(3), keys = of(4), d = of(5), heads = of(0) * of(1);
   const double kv_bytes = 4 * d * of(0) * of(2) * keys;
   double bytes = kv_bytes + 4 * d * heads * queries, fmas = 0;  // FMAs of the busiest SM
-  if (candidate.kernel == Kernel::eight_warps) {
+  if (candidate.kernel == Kernel::decode) {
     const double rows = queries * of(1) / of(2), tile = rows > 16 ? 32 : 16;
     const double passes = std::ceil(rows / tile);
     bytes += std::max(0.0, passes - 1) * kv_bytes / 2;

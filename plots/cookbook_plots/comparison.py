@@ -103,7 +103,7 @@ def attention(results):
     for comparison in filter(None, (of_compare(results.comparison, book.identities()),
                                     of_attention(results.attention, book.identities()))):
         mine = [p for p in comparison.points if p.chapter == ATTENTION and p.ladder == "attention" and p.dtype == "bf16"
-                and p.size[3] == p.size[4] and (not p.ours or p.name in last) and not p.name.endswith("as shipped")]
+                and p.size[3] == p.size[4] and (not p.ours or p.name in (*last, p.ladder)) and not p.name.endswith("as shipped")]
         lengths = len({p.size[3] for p in mine})
         if any(p.ours for p in mine) and any(not p.ours for p in mine):
             found.append((lengths, Comparison(comparison.file, comparison.date, comparison.commit, mine)))
@@ -134,12 +134,13 @@ def beside(results, runs):
 
 
 def against_library(results, run):
-    """(the point of the run's last level, all such points) of ./run compare, for a ladder without a library of its own:
+    """(the point of the run's last level, or of what chooses among the levels: library/ has it under the ladder's name; all
+    such points) of ./run compare, for a ladder without a library of its own:
     the compared problem nearest to the ladder's; of equally near ones, the one where the book is slowest. Or None."""
     comparison = of_compare(results.comparison, book.identities())
     ladder, variant = SAME_PROBLEM.get((run.chapter, run.ladder), (run.ladder, None))
     mine = [p for p in comparison.points if p.chapter == run.chapter and p.ladder == ladder and p.ratio
-            and p.name == run.timed[-1].name and len(p.size) == len(run.size)] if comparison else []
+            and p.name in (run.timed[-1].name, ladder) and len(p.size) == len(run.size)] if comparison else []
     same = [p for p in mine if variant in (None, p.variant) and p.dtype == run.json["problem"]["dtype"]]
     if not same:
         return None

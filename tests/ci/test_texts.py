@@ -136,7 +136,7 @@ class LevelFiles(unittest.TestCase):
     def test_another_name_is_found(self):
         self.assertIsNone(misnamed("level_5_grouped", ["grouped_4", "grouped_8"]))
         self.assertIsNone(misnamed("decode_level_1_split", ["split"]))
-        for stem, names in (("level_3_swizzled", ["swizzle_128"]), ("level_6_registers_p", ["registers p"]),
+        for stem, names in (("level_3_swizzled", ["swizzle_128"]), ("level_2_tensor_cores", ["tensor cores"]),
                             ("level_5_grouped", ["grouped_4", "hilbert"]), ("level_1_tile", []),
                             ("level-1-tile", ["tile"]), ("tile_1", ["tile_1"])):
             with self.subTest(stem):

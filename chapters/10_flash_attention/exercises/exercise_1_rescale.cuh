@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Exercise 10.1, a kernel with a hole: level 1 without its online softmax. As it stands the weights
-// are exp2(s) with no maximum subtracted. That is right for small scores, but gives inf and NaN for
-// large ones ("wide" inputs). Two passes over the keys would repair it too, but fail the claim that
-// K is read once.
+// Exercise 10.1, a kernel with a hole: one warp per query, without its online softmax. As it stands
+// the weights are exp2(s) with no maximum subtracted. That is right for small scores, but gives inf
+// and NaN for large ones ("wide" inputs). Two passes over the keys would repair it too, but fail
+// the claim that K is read once.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -78,7 +78,7 @@ struct Rescale : Level {
   static constexpr LevelText text{
       .name = "rescale",
       .changed = "exercise: the online softmax, by you",
-      .expect = "the counters of level 1: K is read once per query",
+      .expect = "K is read once per query",
   };
 
   static Claims claims(const Problem& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exercise 10.2, a kernel with a planted bug: level 6 with one line moved to give the producer a
+// Exercise 10.2, a kernel with a planted bug: level 4 with one line moved to give the producer a
 // head start. It may well give the right result every time you run it. The tracer still finds the
 // bug: `./run exercise 10.2` names two lines. Which copy may overwrite memory that is still being
 // read, and what exactly does wgmma_commit() guarantee?

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: MIT
-// Level 11: no seam between query tiles. The first scores of a block's next query tile are computed
-// together with the last P V of the current one. The output is stored in pieces of 16 bytes, and
-// each warpgroup's queries are loaded as soon as it is done with its previous ones.
+// Level 9: the pipeline crosses the boundary between two query tiles. The first scores of a block's
+// next query tile are computed together with the last P V of the current one. The output is stored
+// 16 bytes at a time, and each warpgroup's queries are loaded as soon as it is done with its
+// previous ones.
 #pragma once
 
-#include "chapters/10_flash_attention/level_10_persistent.cuh"
-#include "chapters/10_flash_attention/seam.cuh"
+#include "chapters/10_flash_attention/cross_tile.cuh"
+#include "chapters/10_flash_attention/level_8_persistent.cuh"
 
 namespace cookbook::attention {
 
-template <class C>
+template <class C, class... More>
 __global__ void __launch_bounds__(C::kThreads, 1)
-    seam_kernel(const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
-                const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
-                Shape shape, Schedule schedule, TileCounters* counters) {
+    cross_tile_kernel(const __grid_constant__ TensorMap q_map,
+                      const __grid_constant__ TensorMap k_map,
+                      const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
+                      Shape shape, Schedule schedule, TileCounters* counters, More... more) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int warp = warp_idx_uniform();
 
-  if (threadIdx.x == 0) init_seam<C>(smem);
+  if (threadIdx.x == 0) init_cross_tile<C>(smem);
   __syncthreads();
 
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one()) {
-      produce_tiles<C>(smem, &q_map, &k_map, &v_map, shape, schedule, counters);
+      produce_tiles<C>(smem, &q_map, &k_map, &v_map, shape, schedule, counters, more...);
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    SeamConsumer<C> consumer(smem, warp);
+    typename C::Consumer consumer(smem, warp);
     const unsigned char* q_tile = smem.q + consumer.index * 64 * 128;  // this warpgroup's rows
     const Turns<C::kConsumers> turns{consumer.index};
     float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
@@ -51,47 +53,48 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     };
 
     turns.open();
-    for (int tiles = consumer.wait_for_tile(consumer.slot); tiles >= 0;) {
+    for (int tiles = consumer.wait_for_tile(consumer.entry); tiles >= 0;) {
       if (tiles == 0) {  // no key is visible
         rows = RowStates{};
-        consumer.store(o, lse, shape, acc, rows);
-        tiles = consumer.wait_for_tile(consumer.slot);
+        consumer.store(o, lse, shape, acc, rows, more...);
+        tiles = consumer.wait_for_tile(consumer.entry);
         continue;
       }
       // Step 1: the first scores and softmax of a run of tiles, with nothing to overlap.
-      consumer.wait_for_queries();
+      consumer.begin_tile(consumer.entry, shape);
       mbarrier_wait(&smem.k_full[consumer.k_ring.stage], consumer.k_ring.phase);
       start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[consumer.k_ring.stage]);
       wait_for_batch<0>(s);
       consumer.scores_done(tiles - 1);
-      mask_tile<kBlockN>(s, shape, consumer.first_row(consumer.slot), (tiles - 1) * kBlockN);
+      consumer.mask(s, shape, consumer.entry, tiles - 1);
       rows = RowStates{};
       lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
       pack_weights<T>(p, s);
       for (;;) {
-        // Step 2: the other key tiles, as in level 10.
+        // Step 2: the other key tiles, as in level 8.
         for (int n = tiles - 2; n >= 0; --n) {
           turn(n);
-          mask_tile<kBlockN>(s, shape, consumer.first_row(consumer.slot), n * kBlockN);
+          consumer.mask(s, shape, consumer.entry, n);
           const bool moved = lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
           finish_softmax_before_wait(rows);
           consumer.output_done(acc);
           if (moved) scale_rows(acc, rescale);
           pack_weights<T>(p, s);
         }
-        // Step 3: the seam. A turn with the next query tile's first scores and this one's last P V.
-        auto next = consumer.slot;
+        // Step 3: across the boundary. A turn with the next query tile's first scores and this
+        // one's last P V.
+        auto next = consumer.entry;
         next.advance();
         tiles = consumer.wait_for_tile(next);
         if (tiles <= 0) break;
-        consumer.wait_for_queries();
+        consumer.begin_tile(next, shape);
         turn(tiles - 1);
-        mask_tile<kBlockN>(s, shape, consumer.first_row(next), (tiles - 1) * kBlockN);
+        consumer.mask(s, shape, next, tiles - 1);
         RowStates fresh;
         lazy_softmax<C::kSlack>(s, fresh, rescale, shape.scale_log2);
         finish_softmax_before_wait(fresh);
         consumer.output_done(acc);
-        consumer.store(o, lse, shape, acc, rows);
+        consumer.store(o, lse, shape, acc, rows, more...);
         rows = fresh;
         pack_weights<T>(p, s);
       }
@@ -99,44 +102,54 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       mbarrier_wait(&smem.v_full[consumer.v_ring.stage], consumer.v_ring.phase);
       start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[consumer.v_ring.stage]);
       consumer.output_done(acc);
-      consumer.store(o, lse, shape, acc, rows);
+      consumer.store(o, lse, shape, acc, rows, more...);
     }
     turns.close();
   }
 }
 
-struct Seam : Persistent {
+struct CrossTile : Persistent {
   static constexpr LevelText text{
-      .name = "seam",
+      .name = "cross_tile",
       .changed = "a query tile's last P V runs with the next one's first scores; 16-byte stores",
       .expect = "tensor cores no longer idle between query tiles: most with short sequences",
       .cost = "more state between producer and consumers; exchanges between lanes before stores",
   };
 
   static Plan prepare(const Problem& p, const Buffers& at) {
-    Plan plan = Persistent::prepare(p, at);
-    plan.q_map = sequence_map(p, at.q, p.shape.heads_q, p.shape.seq_q, 64);  // per warpgroup
-    return plan;
+    return prepare_tiles(p, at, persistent_tile(p), 64);  // a warpgroup's queries per copy
   }
-  static Claims claims(const Problem& p) {
-    const auto [block_m, block_n] = persistent_tile(p);
-    return {tma_loads("k").bytes(p.key_tile_bytes(block_m, block_n)),
-            tma_loads("v").bytes(p.key_tile_bytes(block_m, block_n)),
-            global_stores("o").on("store").coalesced(),
-            at_least_previous(0.98, "it pays with short sequences; these are long")};
+  static Claims claims(const Problem& p) { return cross_tile_claims(p, persistent_tile(p)); }
+  static Claims cross_tile_claims(const Problem& p, std::pair<int, int> tile) {
+    Claims claims = key_claims(p, tile);
+    claims.push_back(global_stores("o").on("store").coalesced());
+    claims.push_back(p.shape.seq_k <= 2048
+                         ? faster_than_previous(1.04)
+                         : at_least_previous(0.98, "it pays with short sequences"));
+    return claims;
   }
-  static void run(const Plan& plan, Stream stream) {
+  /// Calls f(C{}, start) with C = ConfigOf<...> for the tiles that rule(case, shape, f) chooses.
+  /// start(kernel, more...) launches the kernel; `more`: its parameters after the counters.
+  template <template <class> class ConfigOf, class Rule, class F>
+  static void with_launch(const Plan& plan, Stream stream, const Rule& rule, const F& f) {
     const Shape& s = plan.problem.shape;
     dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      with_persistent_config(c, s.causal, [&](auto config) {
-        using C = SeamConfig<decltype(config)>;
-        const dim3 grid(
-            static_cast<unsigned>(std::min(device_info().sm_count, plan.schedule.tiles)));
-        launch(seam_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream, plan.q_map,
-               plan.k_map, plan.v_map, o, plan.buffers.lse, s, plan.schedule,
-               plan.counters.template as<TileCounters>());
+      rule(c, s, [&](auto config) {
+        using C = ConfigOf<decltype(config)>;
+        f(C{}, [&](auto kernel, auto... more) {
+          launch(kernel,
+                 {static_cast<unsigned>(plan.blocks), C::kThreads, sizeof(typename C::Smem)},
+                 stream, plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, plan.schedule,
+                 plan.counters.template as<TileCounters>(), more...);
+        });
       });
     });
+  }
+  static void run(const Plan& plan, Stream stream) {
+    with_launch<CrossTileConfig>(
+        plan, stream,
+        [](auto c, const Shape& s, auto f) { with_persistent_config(c, s.causal, f); },
+        [](auto config, auto start) { start(cross_tile_kernel<decltype(config)>); });
   }
 };
 

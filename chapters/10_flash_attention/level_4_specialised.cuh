@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 5: warp specialisation. One warp only starts copies, up to two tiles ahead; two warpgroups
+// Level 4: warp specialisation. One warp only starts copies, up to two tiles ahead; two warpgroups
 // only multiply and exponentiate. Barriers per tile replace the block-wide ones, so the warpgroups
 // drift apart: one's softmax runs during the other's wgmma.
 #pragma once
@@ -8,6 +8,7 @@
 
 namespace cookbook::attention {
 
+/// Levels 5 to 7 have the same.
 template <class CaseT>
 struct SpecialisedConfig : CaseT {
   static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
@@ -21,7 +22,6 @@ struct SpecialisedConfig : CaseT {
     alignas(1024) unsigned char q[kBlockM * CaseT::kHeadDim * 2];
     alignas(1024) unsigned char k[kStages][kTileBytes];
     alignas(1024) unsigned char v[kStages][kTileBytes];
-    alignas(1024) unsigned char p[kConsumers][64 * kBlockN * 2];
     uint64_t q_full, k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
   };
 };
@@ -75,18 +75,17 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       wait_for_batch<0>(s);
       if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[ring.stage]);
 
-      // Step 2: online softmax; the weights go to shared memory, rounded.
+      // Step 2: online softmax; the weights stay in registers, rounded and packed in pairs.
       mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
       float rescale[2];
       online_softmax(s, rows, rescale, shape.scale_log2);
       scale_rows(acc, rescale);
-      store_weights<T, kBlockN>(smem.p[consumer], s);
-      fence_proxy_async();                           // wgmma reads them through the async proxy
-      named_barrier_sync(1 + consumer, kWarpgroup);  // all four warps have written
+      uint32_t p[kBlockN / 16][4];  // (64 queries, keys) as A operands of 16 keys
+      pack_weights<T>(p, s);
 
       // Step 3: add P V to the output.
       mbarrier_wait(&smem.v_full[ring.stage], ring.phase);
-      start_output<T, kHeadDim, kBlockN>(acc, smem.p[consumer], smem.v[ring.stage]);
+      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[ring.stage]);
       wait_for_batch<0>(acc);
       if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[ring.stage]);
     }
@@ -105,10 +104,7 @@ struct Specialised : HopperLevel<SpecialisedConfig> {
       .cost = "one more warpgroup for the producer; registers 24 / 240",
   };
 
-  static Claims claims(const Problem& p) {
-    return {tma_loads("k").bytes(key_bytes(p)), shared_stores().on("weights").conflict_free(),
-            faster_than_previous(1.05)};
-  }
+  static Claims claims(const Problem& p) { return key_claims(p, faster_than_previous(1.05)); }
   static void run(const Plan& plan, Stream stream) {
     launch_tiles(plan, stream, [](auto config) { return specialised_kernel<decltype(config)>; });
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Level 15: the maximum of a row is taken of the scores' bits, as integers. Hopper has a maximum of
+// Level 11: the maximum of a row is taken of the scores' bits, as integers. Hopper has a maximum of
 // three integers, and none of three floats, so this takes half as many instructions. Where tiles
-// have more than 128 keys, at head dimension 128; elsewhere it is level 14.
+// have more than 128 keys, at head dimension 128; elsewhere it is level 10.
 #pragma once
 
-#include "chapters/10_flash_attention/level_14_last_wave.cuh"
+#include "chapters/10_flash_attention/level_10_split_softmax.cuh"
 
 namespace cookbook::attention {
 
@@ -74,12 +74,12 @@ __device__ __forceinline__ SoftmaxState begin_softmax_of_bits(float (&s)[kCount]
   return state;
 }
 
-template <class C>
+template <class C, class... More>
 __global__ void __launch_bounds__(C::kThreads, 1)
     max_of_bits_kernel(const __grid_constant__ TensorMap q_map,
                        const __grid_constant__ TensorMap k_map,
                        const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
-                       Shape shape, Schedule schedule, TileCounters* counters, Pieces pieces,
+                       Shape shape, Schedule schedule, TileCounters* counters, More... more,
                        float minus_infinity) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
@@ -87,17 +87,17 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int warp = warp_idx_uniform();
 
-  if (threadIdx.x == 0) init_seam<C>(smem);
+  if (threadIdx.x == 0) init_cross_tile<C>(smem);
   __syncthreads();
 
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one()) {
-      produce_pieces<C>(smem, &q_map, &k_map, &v_map, shape, schedule, pieces, counters);
+      produce_tiles<C>(smem, &q_map, &k_map, &v_map, shape, schedule, counters, more...);
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    PieceConsumer<C> consumer(smem, warp);
+    typename C::Consumer consumer(smem, warp);
     const unsigned char* q_tile = smem.q + consumer.index * 64 * 128;  // this warpgroup's rows
     float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
     float s[kBlockN / 2];          // (64 queries, keys) per warpgroup
@@ -105,17 +105,6 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     float rescale[2];
     RowStates rows;
     bool positive = false;  // the maximum of bits is right for all rows of the warp
-    int clear =
-        0;  // key tiles 0 .. clear - 1 need no mask: the warp's first query sees all of them
-    const auto count_clear_tiles = [&](const auto& slot) {
-      const int visible = shape.visible_keys(consumer.first_row(slot));
-      clear = __shfl_sync(kFullWarp, visible / kBlockN - consumer.first_key_tile(slot), 0);
-    };
-    const auto mask = [&](const auto& slot, int n) {
-      if (n >= clear)
-        mask_tile<kBlockN>(s, shape, consumer.first_row(slot),
-                           (consumer.first_key_tile(slot) + n) * kBlockN);
-    };
     // Starts the scores of key tile n, and P V of the key tile before it. Returns when the scores
     // are complete.
     const auto start_tile = [&](int n) {
@@ -127,21 +116,20 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       consumer.scores_done(n);
     };
 
-    for (int tiles = consumer.wait_for_tile(consumer.slot); tiles >= 0;) {
+    for (int tiles = consumer.wait_for_tile(consumer.entry); tiles >= 0;) {
       if (tiles == 0) {  // no key is visible
         rows = RowStates{};
-        consumer.store_piece(o, lse, shape, pieces, acc, rows);
-        tiles = consumer.wait_for_tile(consumer.slot);
+        consumer.store(o, lse, shape, acc, rows, more...);
+        tiles = consumer.wait_for_tile(consumer.entry);
         continue;
       }
       // Step 1: the first scores and softmax of a run of tiles, with nothing to overlap.
-      count_clear_tiles(consumer.slot);
-      consumer.wait_for_queries();
+      consumer.begin_tile(consumer.entry, shape);
       mbarrier_wait(&smem.k_full[consumer.k_ring.stage], consumer.k_ring.phase);
       start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[consumer.k_ring.stage]);
       wait_for_batch<0>(s);
       consumer.scores_done(tiles - 1);
-      mask(consumer.slot, tiles - 1);
+      consumer.mask(s, shape, consumer.entry, tiles - 1);
       rows = RowStates{};
       lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
       positive = bits_suffice<C::kSlack>(rows, shape.scale_log2);
@@ -150,7 +138,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         // Step 2: the other key tiles, with the maximum of bits.
         for (int n = tiles - 2; n >= 0; --n) {
           start_tile(n);
-          mask(consumer.slot, n);
+          consumer.mask(s, shape, consumer.entry, n);
           const SoftmaxState state = begin_softmax_of_bits<C::kSlack, kHead>(
               s, rows, rescale, shape.scale_log2, minus_infinity, positive);
           finish_softmax_before_wait(rows);
@@ -162,20 +150,19 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           end_softmax<kHead>(s, rows, state, shape.scale_log2);
           pack_weights<T>(p, s);
         }
-        // Step 3: the seam: the next query tile's first scores and this one's last P V.
-        auto next = consumer.slot;
+        // Step 3: across the boundary: the next query tile's first scores and this one's last P V.
+        auto next = consumer.entry;
         next.advance();
         tiles = consumer.wait_for_tile(next);
         if (tiles <= 0) break;
-        count_clear_tiles(next);
-        consumer.wait_for_queries();
+        consumer.begin_tile(next, shape);
         start_tile(tiles - 1);
-        mask(next, tiles - 1);
+        consumer.mask(s, shape, next, tiles - 1);
         RowStates fresh;
         lazy_softmax<C::kSlack>(s, fresh, rescale, shape.scale_log2);
         finish_softmax_before_wait(fresh);
         consumer.output_done(acc);
-        consumer.store_piece(o, lse, shape, pieces, acc, rows);
+        consumer.store(o, lse, shape, acc, rows, more...);
         rows = fresh;
         positive = bits_suffice<C::kSlack>(rows, shape.scale_log2);
         pack_weights<T>(p, s);
@@ -184,12 +171,25 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       mbarrier_wait(&smem.v_full[consumer.v_ring.stage], consumer.v_ring.phase);
       start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[consumer.v_ring.stage]);
       consumer.output_done(acc);
-      consumer.store_piece(o, lse, shape, pieces, acc, rows);
+      consumer.store(o, lse, shape, acc, rows, more...);
     }
   }
 }
 
-struct MaxOfBits : LastWave {
+/// Launches the kernel that is fastest with the tiles of configuration C: start(kernel, ...). more:
+/// what follows the counters in its parameters.
+template <class C, class Start, class... More>
+void start_fastest(C, const Start& start, const More&... more) {
+  if constexpr (C::kHeadDim == 64) {
+    start(cross_tile_kernel<C, More...>, more...);
+  } else if constexpr (C::kBlockN <= 128) {
+    start(split_softmax_kernel<C, More...>, more..., kMinusInfinity);
+  } else {
+    start(max_of_bits_kernel<C, More...>, more..., kMinusInfinity);
+  }
+}
+
+struct MaxOfBits : SplitSoftmax {
   static constexpr LevelText text{
       .name = "max_of_bits",
       .changed = "the maximum of a row is one of integers: the scores' bits, three at a time",
@@ -198,23 +198,18 @@ struct MaxOfBits : LastWave {
           "at d = 128 without a mask, and a loss at d = 64 and with tiles of 128 keys",
       .cost =
           "a second maximum, of floats, for rows whose maximum is negative; and where it loses, "
-          "level 14's kernel stays",
+          "level 10's kernel stays",
   };
   static Claims claims(const Problem& p) {
-    Claims claims = LastWave::claims(p);
+    Claims claims = SplitSoftmax::claims(p);
     claims.back() = p.shape.causal ? at_least_previous(0.98, "its tiles may have 128 keys only")
                                    : faster_than_previous(1.01);
     return claims;
   }
   static void run(const Plan& plan, Stream stream) {
-    start(plan, stream, [](auto config) {
-      using C = decltype(config);
-      if constexpr (C::kHeadDim == 128 && C::kBlockN > 128) {
-        return max_of_bits_kernel<C>;
-      } else {
-        return last_wave_kernel<C>;
-      }
-    });
+    with_launch<CrossTileConfig>(
+        plan, stream, [](auto c, const Shape& s, auto f) { with_split_softmax_config(c, s, f); },
+        [](auto config, auto start) { start_fastest(config, start); });
   }
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Level 12: at head dimension 128 the warpgroups no longer take turns, and the softmax is split. A
+// Level 10: at head dimension 128 the warpgroups no longer take turns, and the softmax is split. A
 // quarter of the exponentials, and the conversion of the weights, wait until P V is complete, so
 // the first three quarters use fewer registers. Without a named barrier the two warpgroups settle
 // apart by themselves.
 #pragma once
 
-#include "chapters/10_flash_attention/level_11_seam.cuh"
+#include "chapters/10_flash_attention/level_9_cross_tile.cuh"
 
 namespace cookbook::attention {
 
@@ -72,30 +72,30 @@ __device__ __forceinline__ void end_softmax(float (&s)[kCount], RowStates& rows,
   timeline::end(timeline::Kind::softmax);
 }
 
-template <class C>
+template <class C, class... More>
 __global__ void __launch_bounds__(C::kThreads, 1)
-    free_running_kernel(const __grid_constant__ TensorMap q_map,
-                        const __grid_constant__ TensorMap k_map,
-                        const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
-                        Shape shape, Schedule schedule, TileCounters* counters,
-                        float minus_infinity) {
+    split_softmax_kernel(const __grid_constant__ TensorMap q_map,
+                         const __grid_constant__ TensorMap k_map,
+                         const __grid_constant__ TensorMap v_map, typename C::Element* o,
+                         float* lse, Shape shape, Schedule schedule, TileCounters* counters,
+                         More... more, float minus_infinity) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   constexpr int kHead = kBlockN / 8;  // half of the second row
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int warp = warp_idx_uniform();
 
-  if (threadIdx.x == 0) init_seam<C>(smem);
+  if (threadIdx.x == 0) init_cross_tile<C>(smem);
   __syncthreads();
 
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one()) {
-      produce_tiles<C>(smem, &q_map, &k_map, &v_map, shape, schedule, counters);
+      produce_tiles<C>(smem, &q_map, &k_map, &v_map, shape, schedule, counters, more...);
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
-    SeamConsumer<C> consumer(smem, warp);
+    typename C::Consumer consumer(smem, warp);
     const unsigned char* q_tile = smem.q + consumer.index * 64 * 128;  // this warpgroup's rows
     float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
     float s[kBlockN / 2];          // (64 queries, keys) per warpgroup
@@ -113,20 +113,20 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       consumer.scores_done(n);
     };
 
-    for (int tiles = consumer.wait_for_tile(consumer.slot); tiles >= 0;) {
+    for (int tiles = consumer.wait_for_tile(consumer.entry); tiles >= 0;) {
       if (tiles == 0) {  // no key is visible
         rows = RowStates{};
-        consumer.store(o, lse, shape, acc, rows);
-        tiles = consumer.wait_for_tile(consumer.slot);
+        consumer.store(o, lse, shape, acc, rows, more...);
+        tiles = consumer.wait_for_tile(consumer.entry);
         continue;
       }
       // Step 1: the first scores and softmax of a run of tiles, with nothing to overlap.
-      consumer.wait_for_queries();
+      consumer.begin_tile(consumer.entry, shape);
       mbarrier_wait(&smem.k_full[consumer.k_ring.stage], consumer.k_ring.phase);
       start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[consumer.k_ring.stage]);
       wait_for_batch<0>(s);
       consumer.scores_done(tiles - 1);
-      mask_tile<kBlockN>(s, shape, consumer.first_row(consumer.slot), (tiles - 1) * kBlockN);
+      consumer.mask(s, shape, consumer.entry, tiles - 1);
       rows = RowStates{};
       lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
       pack_weights<T>(p, s);
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         // Step 2: the other key tiles, with a split softmax.
         for (int n = tiles - 2; n >= 0; --n) {
           start_tile(n);
-          mask_tile<kBlockN>(s, shape, consumer.first_row(consumer.slot), n * kBlockN);
+          consumer.mask(s, shape, consumer.entry, n);
           const SoftmaxState state =
               begin_softmax<C::kSlack, kHead>(s, rows, rescale, shape.scale_log2, minus_infinity);
           finish_softmax_before_wait(rows);
@@ -143,19 +143,19 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           end_softmax<kHead>(s, rows, state, shape.scale_log2);
           pack_weights<T>(p, s);
         }
-        // Step 3: the seam: the next query tile's first scores and this one's last P V.
-        auto next = consumer.slot;
+        // Step 3: across the boundary: the next query tile's first scores and this one's last P V.
+        auto next = consumer.entry;
         next.advance();
         tiles = consumer.wait_for_tile(next);
         if (tiles <= 0) break;
-        consumer.wait_for_queries();
+        consumer.begin_tile(next, shape);
         start_tile(tiles - 1);
-        mask_tile<kBlockN>(s, shape, consumer.first_row(next), (tiles - 1) * kBlockN);
+        consumer.mask(s, shape, next, tiles - 1);
         RowStates fresh;
         lazy_softmax<C::kSlack>(s, fresh, rescale, shape.scale_log2);
         finish_softmax_before_wait(fresh);
         consumer.output_done(acc);
-        consumer.store(o, lse, shape, acc, rows);
+        consumer.store(o, lse, shape, acc, rows, more...);
         rows = fresh;
         pack_weights<T>(p, s);
       }
@@ -163,51 +163,39 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       mbarrier_wait(&smem.v_full[consumer.v_ring.stage], consumer.v_ring.phase);
       start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[consumer.v_ring.stage]);
       consumer.output_done(acc);
-      consumer.store(o, lse, shape, acc, rows);
+      consumer.store(o, lse, shape, acc, rows, more...);
     }
   }
 }
 
-struct FreeRunning : Seam {
+struct SplitSoftmax : CrossTile {
   static constexpr LevelText text{
-      .name = "free_running",
+      .name = "split_softmax",
       .changed =
           "d 128: no turns, a split softmax, and tiles of 176 keys for long causal sequences",
       .expect = "no warpgroup waits for the other's turn, and more of the softmax overlaps",
-      .cost = "the overlap of the two warpgroups is no longer enforced; level 11's kernel at d 64",
+      .cost = "the overlap of the two warpgroups is no longer enforced; level 9's kernel at d 64",
   };
 
   static Plan prepare(const Problem& p, const Buffers& at) {
-    Plan plan = Seam::prepare(p, at);
-    const int block_n = free_running_tile(p).second;
-    plan.k_map = sequence_map(p, at.k, p.shape.heads_kv, p.shape.seq_k, block_n);
-    plan.v_map = sequence_map(p, at.v, p.shape.heads_kv, p.shape.seq_k, block_n);
-    return plan;
+    return prepare_tiles(p, at, split_softmax_tile(p), 64);
   }
   static Claims claims(const Problem& p) {
-    const auto [block_m, block_n] = free_running_tile(p);
-    return {tma_loads("k").bytes(p.key_tile_bytes(block_m, block_n)),
-            tma_loads("v").bytes(p.key_tile_bytes(block_m, block_n)),
-            global_stores("o").on("store").coalesced(), faster_than_previous(1.01)};
+    Claims claims = cross_tile_claims(p, split_softmax_tile(p));
+    claims.back() = faster_than_previous(1.01);
+    return claims;
   }
   static void run(const Plan& plan, Stream stream) {
-    const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      with_free_running_config(c, s, [&](auto config) {
-        using C = SeamConfig<decltype(config)>;
-        const dim3 grid(
-            static_cast<unsigned>(std::min(device_info().sm_count, plan.schedule.tiles)));
-        const LaunchConfig at{grid, C::kThreads, sizeof(typename C::Smem)};
-        auto* counters = plan.counters.template as<TileCounters>();
-        if constexpr (C::kHeadDim == 64) {
-          launch(seam_kernel<C>, at, stream, plan.q_map, plan.k_map, plan.v_map, o,
-                 plan.buffers.lse, s, plan.schedule, counters);
-        } else {
-          launch(free_running_kernel<C>, at, stream, plan.q_map, plan.k_map, plan.v_map, o,
-                 plan.buffers.lse, s, plan.schedule, counters, kMinusInfinity);
-        }
-      });
-    });
+    with_launch<CrossTileConfig>(
+        plan, stream, [](auto c, const Shape& s, auto f) { with_split_softmax_config(c, s, f); },
+        [](auto config, auto start) {
+          using C = decltype(config);
+          if constexpr (C::kHeadDim == 64) {
+            start(cross_tile_kernel<C>);
+          } else {
+            start(split_softmax_kernel<C>, kMinusInfinity);
+          }
+        });
   }
 };
 

@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Level 7: ping-pong. Named barriers give the warpgroups turns on the tensor cores: a turn is P V
+// Level 5: ping-pong. Named barriers give the warpgroups turns on the tensor cores: a turn is P V
 // of one tile and the scores S of the next. The softmax runs in the other warpgroup's turn. In
-// level 6 this order may happen by chance; here it is enforced.
+// level 4 this order may happen by chance; here it is enforced.
 //
 //     consumer 0   | PV S | softmax | PV S | softmax |
 //     consumer 1          | PV S | softmax | PV S | softmax |
 #pragma once
 
-#include "chapters/10_flash_attention/hopper_level.cuh"
+#include "chapters/10_flash_attention/level_4_specialised.cuh"
 
 namespace cookbook::attention {
-
-template <class CaseT>
-struct PingPongConfig : CaseT {
-  static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
-  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
-  static constexpr int kBlockN = 128;                             // keys per tile
-  static constexpr int kStages = 2;                               // tiles of K, and of V
-  static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
-  static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
-  struct Smem {
-    alignas(1024) unsigned char q[kBlockM * CaseT::kHeadDim * 2];
-    alignas(1024) unsigned char k[kStages][kTileBytes];
-    alignas(1024) unsigned char v[kStages][kTileBytes];
-    uint64_t q_full, k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
-  };
-};
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
@@ -103,7 +86,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-struct PingPong : HopperLevel<PingPongConfig> {
+struct PingPong : HopperLevel<SpecialisedConfig> {
   static constexpr LevelText text{
       .name = "ping_pong",
       .changed = "named barriers: one warpgroup's softmax runs during the other's wgmma",
@@ -113,10 +96,7 @@ struct PingPong : HopperLevel<PingPongConfig> {
       .cost = "two named-barrier operations per tile and warpgroup",
   };
 
-  static Claims claims(const Problem& p) {
-    return {tma_loads("k").bytes(key_bytes(p)), tma_loads("v").bytes(key_bytes(p)),
-            faster_than_previous(1.03)};
-  }
+  static Claims claims(const Problem& p) { return key_claims(p, faster_than_previous(1.03)); }
   static void run(const Plan& plan, Stream stream) {
     launch_tiles(plan, stream, [](auto config) { return ping_pong_kernel<decltype(config)>; });
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 3: both matrix multiplications on tensor cores (mma.sync), as in FlashAttention-2. The
+// Level 2: both matrix multiplications on tensor cores (mma.sync), as in FlashAttention-2. The
 // tiles are 16-bit and loaded by cp.async. The weights go directly from the accumulators of the
 // first multiplication to the A operand of the second. Key tiles are visited from right to left:
 // only the first ones need masks.

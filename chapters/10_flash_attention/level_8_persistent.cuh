@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 10: a persistent grid, one block per SM, with a schedule. A block fetches the indices of
+// Level 8: a persistent grid, one block per SM, with a schedule. A block fetches the indices of
 // its query tiles from a counter. The longest tiles come first, and heads come in groups whose keys
 // and values fit into L2 together. Copies for the next tile start while the previous tile's output
 // is written. Tile sizes and the division of the registers are tuned.
@@ -23,9 +23,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
   if (threadIdx.x == 0) {
     mbarrier_init(&smem.q_empty, 4 * C::kConsumers);  // readers: the consumers' warps
-    for (int slot = 0; slot < 2; ++slot) {
-      mbarrier_init(&smem.tile_full[slot], 1);
-      mbarrier_init(&smem.tile_empty[slot], 4 * C::kConsumers);
+    for (int entry = 0; entry < 2; ++entry) {
+      mbarrier_init(&smem.tile_full[entry], 1);
+      mbarrier_init(&smem.tile_empty[entry], 4 * C::kConsumers);
     }
     init_barriers<C::kStages>(smem, 4 * C::kConsumers);
   }
@@ -35,16 +35,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     register_dealloc<C::kProducerRegisters>();
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> k_ring, v_ring;
-      StageCursor<2> slot;
+      StageCursor<2> entry;
       StageCursor<1> q_ring;
       int next = blockIdx.x;
       for (;;) {
         // Step 1: tell the consumers which tile comes next.
         const int tile = next;
-        mbarrier_wait(&smem.tile_empty[slot.stage], slot.phase ^ 1);
-        smem.tile[slot.stage] = tile;
-        mbarrier_arrive(&smem.tile_full[slot.stage]);
-        slot.advance();
+        mbarrier_wait(&smem.tile_empty[entry.stage], entry.phase ^ 1);
+        smem.tile[entry.stage] = tile;
+        mbarrier_arrive(&smem.tile_full[entry.stage]);
+        entry.advance();
         if (tile >= schedule.tiles) break;
         const auto [first_query, head, batch] = schedule.at(tile, kBlockM, shape.heads_q);
         const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
@@ -86,15 +86,15 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       if (lane == 0) mbarrier_arrive(empty);
     };
     StageCursor<C::kStages> k_ring, v_ring;
-    StageCursor<2> slot;
+    StageCursor<2> entry;
     StageCursor<1> q_ring;
     const Turns<C::kConsumers> turns{consumer};
     turns.open();
     for (;;) {
-      mbarrier_wait(&smem.tile_full[slot.stage], slot.phase);
-      const int tile = __shfl_sync(kFullWarp, smem.tile[slot.stage], 0);
-      release(&smem.tile_empty[slot.stage]);
-      slot.advance();
+      mbarrier_wait(&smem.tile_full[entry.stage], entry.phase);
+      const int tile = __shfl_sync(kFullWarp, smem.tile[entry.stage], 0);
+      release(&smem.tile_empty[entry.stage]);
+      entry.advance();
       if (tile >= schedule.tiles) break;
       const auto [first_query, head, batch] = schedule.at(tile, kBlockM, shape.heads_q);
       const int tiles = key_tiles<kBlockM, kBlockN>(shape, first_query);
@@ -174,35 +174,45 @@ struct Persistent : Level {
     Buffers buffers;
     TensorMap q_map, k_map, v_map;
     Schedule schedule;
+    int blocks;
     DeviceMemory counters;
   };
   static Support supports(const Problem& p, const DeviceInfo& device) {
     return supports_hopper(p, device);
   }
-  static Plan prepare(const Problem& p, const Buffers& at) {
+  /// `tile`: {queries, keys}. One copy has q_rows queries.
+  static Plan prepare_tiles(const Problem& p, const Buffers& at, std::pair<int, int> tile,
+                            int q_rows) {
     const Shape& s = p.shape;
-    int block_m = 0, block_n = 0;
-    dispatch(p, at, [&](auto c, auto*...) {
-      with_persistent_config(
-          c, s.causal, [&](auto config) { block_m = config.kBlockM, block_n = config.kBlockN; });
-    });
+    const auto [block_m, block_n] = tile;
+    const Schedule schedule = make_schedule(p, block_m, device_info().l2_bytes);
     Plan plan{p,
               at,
-              sequence_map(p, at.q, s.heads_q, s.seq_q, block_m),
+              sequence_map(p, at.q, s.heads_q, s.seq_q, q_rows),
               sequence_map(p, at.k, s.heads_kv, s.seq_k, block_n),
               sequence_map(p, at.v, s.heads_kv, s.seq_k, block_n),
-              make_schedule(p, block_m, device_info().l2_bytes),
+              schedule,
+              std::min(device_info().sm_count, schedule.tiles),
               DeviceMemory(sizeof(TileCounters), "counters")};
     plan.counters.fill(0);
     return plan;
   }
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    const std::pair<int, int> tile = persistent_tile(p);
+    return prepare_tiles(p, at, tile, tile.first);
+  }
+  /// K and V are read once per query tile.
+  static Claims key_claims(const Problem& p, std::pair<int, int> tile) {
+    const double bytes = p.key_tile_bytes(tile.first, tile.second);
+    return {tma_loads("k").bytes(bytes), tma_loads("v").bytes(bytes)};
+  }
   static Claims claims(const Problem& p) {
-    const auto [block_m, block_n] = persistent_tile(p);
-    return {tma_loads("k").bytes(p.key_tile_bytes(block_m, block_n)),
-            tma_loads("v").bytes(p.key_tile_bytes(block_m, block_n)),
-            p.shape.causal ? faster_than_previous(1.02)
-                           : at_least_previous(
-                                 0.98, "all tiles are equal, so only the epilogue can be hidden")};
+    Claims claims = key_claims(p, persistent_tile(p));
+    claims.push_back(
+        p.shape.causal
+            ? faster_than_previous(1.02)
+            : at_least_previous(0.98, "all tiles are equal, so only the epilogue can be hidden"));
+    return claims;
   }
   // A template, so that a file that includes this level for something else compiles no kernel.
   template <class = void>
@@ -211,9 +221,8 @@ struct Persistent : Level {
     dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
       with_persistent_config(c, s.causal, [&](auto config) {
         using C = decltype(config);
-        const dim3 grid(
-            static_cast<unsigned>(std::min(device_info().sm_count, plan.schedule.tiles)));
-        launch(persistent_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream,
+        launch(persistent_kernel<C>,
+               {static_cast<unsigned>(plan.blocks), C::kThreads, sizeof(typename C::Smem)}, stream,
                plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, plan.schedule,
                plan.counters.template as<TileCounters>());
       });
