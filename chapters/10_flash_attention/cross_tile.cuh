@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The pipeline across query tiles (levels 9 to 11): shared memory, barriers, the producer, and what
 // a consumer does between its GEMMs. The first keys of the next query tile are loaded before the
-// last values of the current one. What is computed in one step of the queue is a policy: here whole
-// query tiles, in library/attention also a part of a tile's keys.
+// last values of the current one. library/attention has another Config for the same kernels, with a
+// producer and a consumer that compute a part of a query tile's keys; `More` are their parameters.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chapters/10_flash_attention/ladders.hpp"
+#include "common/harness/contract/claiming.hpp"
 #include "generated/chapter_10_levels.hpp"
 
 namespace cookbook {
@@ -45,7 +46,12 @@ inline Chapter chapter_10() {
   auto brief = attention_ladder<DType::bf16, true>("prefill_short",
                                                    "attention, bf16, causal mask, short sequences");
   brief.gpu_size = {16, 16, 16, 1024, 1024, 128};
-  brief.levels = rows<Lazy, Persistent, CrossTile, SplitSoftmax>();
+  brief.levels = {claiming(make_level<Lazy>(), {}),
+                  claiming(make_level<Persistent>(), {faster_than_previous(1.05)}),
+                  claiming(make_level<CrossTile>(), {faster_than_previous(1.05)}),
+                  claiming(make_level<SplitSoftmax>(),
+                           {at_least_previous(
+                               0.98, "tiles of 128 keys, and a first tile's softmax is whole")})};
 
   auto lengths = mask_ladder<MaskKind::variable_lengths>(
       "variable_lengths", "sidebar: packed sequences of different lengths");

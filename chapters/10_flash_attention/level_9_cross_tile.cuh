@@ -123,9 +123,7 @@ struct CrossTile : Persistent {
   static Claims cross_tile_claims(const Problem& p, std::pair<int, int> tile) {
     Claims claims = key_claims(p, tile);
     claims.push_back(global_stores("o").on("store").coalesced());
-    claims.push_back(p.shape.seq_k <= 2048
-                         ? faster_than_previous(1.04)
-                         : at_least_previous(0.98, "it pays with short sequences"));
+    claims.push_back(at_least_previous(0.98, "it pays with short sequences: prefill_short"));
     return claims;
   }
   /// Calls f(C{}, start) with C = ConfigOf<...> for the tiles that rule(case, shape, f) chooses.

@@ -4,7 +4,8 @@
 // from L2. All pairs take nearly the same time, so a static round-robin schedule suffices.
 #pragma once
 
-#include "chapters/10_flash_attention/level_8_persistent.cuh"
+#include "chapters/10_flash_attention/hopper_level.cuh"
+#include "chapters/10_flash_attention/schedule.cuh"
 #include "common/device/cluster.cuh"
 
 namespace cookbook::attention {
@@ -47,9 +48,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int rank = static_cast<int>(cluster_block_rank());
 
   if (threadIdx.x == 0) {
+    mbarrier_init(&smem.q_full, 1);
     mbarrier_init(&smem.q_empty, 4 * C::kConsumers);
-    // Both blocks fill a stage, so it must be empty in both. One arrival per consumer warp.
-    init_barriers<C::kStages>(smem, 4 * C::kConsumers * kCluster);
+    for (int stage = 0; stage < C::kStages; ++stage) {
+      mbarrier_init(&smem.k_full[stage], 1);
+      mbarrier_init(&smem.v_full[stage], 1);
+      // Both blocks fill a stage, so it must be empty in both. One arrival per consumer warp.
+      mbarrier_init(&smem.k_empty[stage], 4 * C::kConsumers * kCluster);
+      mbarrier_init(&smem.v_empty[stage], 4 * C::kConsumers * kCluster);
+    }
+    fence_mbarrier_init();
   }
   cluster_sync();  // no block may arrive at the other's barriers before they are initialised
 
@@ -65,24 +73,28 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         const int tiles =
             key_tiles<kPairM, kBlockN>(shape, first_query);  // the same in both blocks
         const int kv_head = shape.kv_head(head);
-        const auto load = [&, batch = batch](auto& stages, uint64_t* full, uint64_t* empty,
-                                             auto& ring, const TensorMap* map, int n) {
-          mbarrier_wait(&empty[ring.stage], ring.phase ^ 1);
-          mbarrier_arrive_expect_tx(&full[ring.stage], C::kTileBytes);
-          load_tile_shared<kHeadDim, kBlockN>(stages[ring.stage], map, &full[ring.stage], kv_head,
+        const auto load_k = [&, batch = batch](int n) {
+          uint64_t* full = &smem.k_full[k_ring.stage];
+          mbarrier_wait(&smem.k_empty[k_ring.stage], k_ring.phase ^ 1);
+          mbarrier_arrive_expect_tx(full, C::kTileBytes);
+          load_tile_shared<kHeadDim, kBlockN>(smem.k[k_ring.stage], &k_map, full, kv_head,
                                               n * kBlockN, batch, rank);
-          ring.advance();
+          k_ring.advance();
         };
-        const auto load_k = [&](int n) {
-          load(smem.k, smem.k_full, smem.k_empty, k_ring, &k_map, n);
-        };
-        const auto load_v = [&](int n) {
-          load(smem.v, smem.v_full, smem.v_empty, v_ring, &v_map, n);
+        const auto load_v = [&, batch = batch](int n) {
+          uint64_t* full = &smem.v_full[v_ring.stage];
+          mbarrier_wait(&smem.v_empty[v_ring.stage], v_ring.phase ^ 1);
+          mbarrier_arrive_expect_tx(full, C::kTileBytes);
+          load_tile_shared<kHeadDim, kBlockN>(smem.v[v_ring.stage], &v_map, full, kv_head,
+                                              n * kBlockN, batch, rank);
+          v_ring.advance();
         };
         if (tiles > 0) {
           load_k(tiles - 1);
           mbarrier_wait(&smem.q_empty, q_ring.phase ^ 1);
-          load_queries<C>(smem, &q_map, head, first_query + rank * kBlockM, batch);
+          mbarrier_arrive_expect_tx(&smem.q_full, kBlockM * kHeadDim * 2);
+          load_tile<kHeadDim, kBlockM>(smem.q, &q_map, &smem.q_full, head,
+                                       first_query + rank * kBlockM, batch);
           q_ring.advance();
           for (int n = tiles - 2; n >= 0; --n) {
             load_k(n);
@@ -120,8 +132,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         mbarrier_wait(&smem.q_full, q_ring.phase);
         q_ring.advance();
         mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
-        start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
-        wait_for_batch<0>(s);
+        wgmma_fence_operand(s);
+        wgmma_fence();
+        issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+        wgmma_commit();
+        wgmma_wait<0>();
+        wgmma_fence_operand(s);
         release(&smem.k_empty[k_ring.stage]);
         k_ring.advance();
         if (tiles == 1) release_q();
@@ -133,13 +149,20 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           // Step 2: start this tile's scores, then P V of the previous tile.
           mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
           turns.begin();
-          start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+          wgmma_fence_operand(s);
+          wgmma_fence_operand(acc);
+          wgmma_fence();
+          issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+          wgmma_commit();
           mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
-          start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+          wgmma_fence();
+          issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+          wgmma_commit();
           turns.end();
 
           // Step 3: softmax as soon as the scores are complete, while P V runs.
-          wait_for_batch<1>(s);
+          wgmma_wait<1>();
+          wgmma_fence_operand(s);
           release(&smem.k_empty[k_ring.stage]);
           k_ring.advance();
           if (n == 0) release_q();  // the next tile's queries may be loaded
@@ -148,7 +171,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           finish_softmax_before_wait(rows);
 
           // Step 4: P V is complete: only now may the output and P's registers change.
-          wait_for_batch<0>(acc);
+          wgmma_wait<0>();
+          wgmma_fence_operand(acc);
           release(&smem.v_empty[v_ring.stage]);
           v_ring.advance();
           if (moved) scale_rows(acc, rescale);
@@ -157,20 +181,26 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
         // Step 5: P V of the last tile.
         mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
-        start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
-        wait_for_batch<0>(acc);
+        wgmma_fence_operand(acc);
+        wgmma_fence();
+        issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+        wgmma_commit();
+        wgmma_wait<0>();
+        wgmma_fence_operand(acc);
         release(&smem.v_empty[v_ring.stage]);
         v_ring.advance();
       }
 
-      finish_and_store(o, lse, shape, batch, head, warp_query, acc, rows);
+      float inverse[2], row_lse[2];
+      finish_rows(rows, shape.scale_log2, inverse, row_lse);
+      store_rows(o, lse, shape, batch, head, warp_query, acc, inverse, row_lse);
     }
     turns.close();
   }
   cluster_sync();  // a block must not exit while the other arrives at its barriers
 }
 
-struct Multicast : Persistent {
+struct Multicast : Level {
   static constexpr LevelText text{
       .name = "multicast",
       .changed = "clusters of two blocks share every tile of K and V",
@@ -181,17 +211,30 @@ struct Multicast : Persistent {
           "blocks of a pair advance together; under a causal mask the shorter one idles for a tile",
   };
 
-  // The schedule is of pairs.
+  struct Plan {
+    Problem problem;
+    Buffers buffers;
+    TensorMap q_map, k_map, v_map;
+    Schedule schedule;  // of pairs
+  };
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    return supports_hopper(p, device);
+  }
   static Plan prepare(const Problem& p, const Buffers& at) {
+    const Shape& s = p.shape;
     const auto [block_m, block_n] = persistent_tile(p);
-    return prepare_tiles(p, at, {kCluster * block_m, block_n / kCluster}, block_m);
+    return {p,
+            at,
+            sequence_map(p, at.q, s.heads_q, s.seq_q, block_m),
+            sequence_map(p, at.k, s.heads_kv, s.seq_k, block_n / kCluster),
+            sequence_map(p, at.v, s.heads_kv, s.seq_k, block_n / kCluster),
+            make_schedule(p, kCluster * block_m, device_info().l2_bytes)};
   }
   static Claims claims(const Problem& p) {
     const auto [block_m, block_n] = persistent_tile(p);
-    Claims claims = key_claims(p, {kCluster * block_m, block_n});
-    claims.push_back(
-        at_least_previous(0.9, "L2 was not the limit, and two blocks in step are less free"));
-    return claims;
+    return {tma_loads("k").bytes(p.key_tile_bytes(kCluster * block_m, block_n)),
+            tma_loads("v").bytes(p.key_tile_bytes(kCluster * block_m, block_n)),
+            at_least_previous(0.9, "L2 was not the limit, and two blocks in step are less free")};
   }
   // A template, so that a file that includes it for something else compiles no kernel.
   template <class = void>

@@ -33,7 +33,8 @@ struct ChunkConfig : CrossTileConfig<PersistentC> {
   };
 };
 
-/// As the chapter's, but the block's chunks come first.
+/// As the chapter's produce_tiles, which the kernels call without `chunks`; the block's chunks come
+/// first.
 template <class C>
 __device__ __forceinline__ void produce_tiles(typename C::Smem& smem, const TensorMap* q_map,
                                               const TensorMap* k_map, const TensorMap* v_map,

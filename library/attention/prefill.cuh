@@ -41,7 +41,10 @@ struct Prefill : MaxOfBits {
   static Plan prepare(const Problem& p, const Buffers& at) {
     const Shape& s = p.shape;
     const auto [block_m, block_n] = prefill_tile(p);
-    Plan plan{prepare_tiles(p, at, {block_m, block_n}, 64), {}, {}, {}, {}};
+    Plan plan{Persistent::prepare(p, at), {}, {}, {}, {}};
+    plan.q_map = sequence_map(p, at.q, s.heads_q, s.seq_q, 64);  // per warpgroup
+    plan.k_map = sequence_map(p, at.k, s.heads_kv, s.seq_k, block_n);
+    plan.v_map = sequence_map(p, at.v, s.heads_kv, s.seq_k, block_n);
     // Under a mask query tiles take different times, and the short ones fill the last wave.
     if (s.causal || plan.schedule.tiles == 0 || s.seq_k == 0) return plan;
     const Division division =

@@ -237,6 +237,12 @@ class Level(unittest.TestCase):
         self.assertTrue(has("code", "later", edited))
         self.assertFalse(current.has({"name": "tiled", "source_sha256": "0"}, device, "chapter-1", "copy", (8, 8)))
 
+    def test_the_librarys_choice_is_found_among_the_levels_of_a_chapter(self):
+        entry = {"tokens": "now", "code": {"8x8": "code"}}
+        current = identity.Identities(["now"], {"levels": {"capstone-attention/prefill/attention": entry}})
+        self.assertEqual(current.code("chapter-10", "prefill", "attention", (8, 8)), "code")
+        self.assertIsNone(current.code("chapter-10", "prefill", "tiled", (8, 8)))
+
     def test_what_differs_is_said(self):
         old = {"toolkit": "13.0", "levels": {"a": {"tokens": "1", "code": {"8": "x"}}, "b": {"tokens": "1", "code": {}}}}
         new = {"levels": {"a": {"tokens": "1", "code": {"8": "y"}}, "c": {"tokens": "1", "code": {}}}}
