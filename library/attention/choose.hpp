@@ -66,7 +66,7 @@ inline auto ranked(const Problem& p, int sms) {
   const auto on_sms = [sms](const Candidate& candidate, const library::Shape& shape) {
     return predict(candidate, shape, sms);
   };
-  return library::ranked(kCandidates, shape_of(p), on_sms, nullptr, 0);
+  return library::ranked(kCandidates, shape_of(p), on_sms, nullptr, 1);
 }
 
 }  // namespace cookbook::attention
