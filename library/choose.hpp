@@ -102,8 +102,8 @@ struct Estimate {
 
 /// The candidates, fastest first. A candidate has a `name`. query: a Shape, or a struct derived
 /// from it that says more. predict(candidate, query), predict(candidate, shape of the recording):
-/// microseconds by arithmetic. recording: of this GPU, or null. counts > 0: the arithmetic counts as
-/// much as so many measurements of this very shape. An operator takes the number with which its
+/// microseconds by arithmetic. recording: of this GPU, or null. counts > 0: the arithmetic counts
+/// as much as so many measurements of this very shape. An operator takes the number with which its
 /// recorded shapes, each left out of the recording, are chosen best.
 template <class Candidates, class Query, class Predict>
 auto ranked(const Candidates& candidates, const Query& query, const Predict& predict,
