@@ -3,7 +3,7 @@
 """A level of chapters 6 to 10 can be read: the files of chapters that it includes are few.
 
     include_bound.py    names every level that includes, directly or not, more than 12 files of chapters, or files of
-                        more than 2 other chapters; and every exception below that is no longer needed as it stands
+                        more than 2 other chapters
 
 The level's own file does not count, nor do common/ and library/.
 """
@@ -16,8 +16,6 @@ from tokens import sources  # noqa: E402
 
 CHAPTERS = range(6, 11)
 FILES, OTHERS = 12, 2
-# Levels above the bound: (files, other chapters). Neither number may grow; a smaller one must be written here.
-EXCEPTIONS = {}
 
 
 def counts(root=ROOT):
@@ -32,26 +30,14 @@ def counts(root=ROOT):
     return result
 
 
-def problems(root=ROOT, exceptions=EXCEPTIONS):
-    found = counts(root)
-    out = [f"{name}: an exception for a level that is not there" for name in exceptions if name not in found]
-    for name, count in found.items():
-        above = count[0] > FILES or count[1] > OTHERS
-        said = exceptions.get(name)
-        says = f"{name}: includes {count[0]} files of chapters, of {count[1]} others"
-        if above and said is None:
-            out.append(f"{says}; at most {FILES} of {OTHERS}")
-        elif said is not None and not above:
-            out.append(f"{says}: needs no exception any more")
-        elif said is not None and count != said:
-            grown = count[0] > said[0] or count[1] > said[1]
-            out.append(f"{says}; its exception allows {said[0]} of {said[1]}" + ("" if grown else ": lower it"))
-    return out
+def problems(root=ROOT):
+    return [f"{name}: includes {files} files of chapters, of {others} others; at most {FILES} of {OTHERS}"
+            for name, (files, others) in counts(root).items() if files > FILES or others > OTHERS]
 
 
 def main():
     found = problems()
-    print("\n".join(found) or f"{len(counts())} levels, {len(EXCEPTIONS)} above the bound")
+    print("\n".join(found) or f"{len(counts())} levels, none above the bound")
     return 1 if found else 0
 
 

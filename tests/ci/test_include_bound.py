@@ -7,7 +7,7 @@ from tree import Tree
 
 
 class Levels(unittest.TestCase):
-    def test_every_level_keeps_the_bound_or_its_exception(self):
+    def test_every_level_keeps_the_bound(self):
         self.assertGreater(len(include_bound.counts()), 45)
         self.assertEqual(include_bound.problems(), [])
 
@@ -26,32 +26,21 @@ class Planted(Tree):
     def includes(self, *names):
         self.write(self.LEVEL, "".join(f'#include "{name}"\n' for name in names))
 
-    def problems(self, **exceptions):
-        return include_bound.problems(self.root, exceptions)
-
     def test_twelve_files_of_two_chapters(self):
         self.assertEqual(include_bound.counts(self.root), {self.LEVEL: (12, 2)})
-        self.assertEqual(self.problems(), [])
+        self.assertEqual(include_bound.problems(self.root), [])
 
     def test_a_thirteenth_file(self):
         self.write("chapters/08_b/own.cuh", "")
         self.includes("chapters/06_a/f0.hpp", "own.cuh")  # beside it
-        says = f"{self.LEVEL}: includes 13 files of chapters, of 2 others"
-        self.assertEqual(self.problems(), [f"{says}; at most 12 of 2"])
-        self.assertEqual(self.problems(**{self.LEVEL: (13, 2)}), [])
-        self.assertEqual(self.problems(**{self.LEVEL: (12, 2)}), [f"{says}; its exception allows 12 of 2"])
-        self.assertEqual(self.problems(**{self.LEVEL: (14, 2)}), [f"{says}; its exception allows 14 of 2: lower it"])
+        self.assertEqual(include_bound.problems(self.root),
+                         [f"{self.LEVEL}: includes 13 files of chapters, of 2 others; at most 12 of 2"])
 
     def test_a_third_chapter(self):
         self.write("chapters/05_c/p.hpp", "")
         self.write("chapters/06_a/g.hpp", '#include "chapters/05_c/p.hpp"\n#include "chapters/07_a/f11.hpp"\n')
         self.includes("chapters/06_a/g.hpp")
-        self.assertEqual(self.problems(), [f"{self.LEVEL}: includes 3 files of chapters, of 3 others; at most 12 of 2"])
-
-    def test_an_exception_that_nothing_needs(self):
-        self.assertEqual(self.problems(**{self.LEVEL: (13, 2)}),
-                         [f"{self.LEVEL}: includes 12 files of chapters, of 2 others: needs no exception any more"])
-        self.assertEqual(self.problems(gone=(13, 2)), ["gone: an exception for a level that is not there"])
+        self.assertEqual(include_bound.problems(self.root), [f"{self.LEVEL}: includes 3 files of chapters, of 3 others; at most 12 of 2"])
 
 
 if __name__ == "__main__":
