@@ -35,7 +35,6 @@
 #include "common/harness/run/process.hpp"
 #include "library/attention/choose.hpp"
 #include "library/attention/decode.cuh"
-#include "library/attention/key_chunks.hpp"
 #include "library/attention/prefill.cuh"
 #include "library/gemm/any_shape.cuh"
 #include "library/gemm/skinny.cuh"
@@ -1114,24 +1113,24 @@ TEST(Schedule, TheLastGroupOfHeadsIsAsLargeAsTheOthers) {
 
 TEST(Schedule, TilesThatThePersistentLevelsTake) {
   using Pair = std::pair<int, int>;
-  EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 64}, false)), Pair(192, 128));
-  EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 64}, true)), Pair(192, 128));
-  EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 128}, true)), Pair(128, 128));
-  EXPECT_EQ(attention::persistent_tile(attention_of({1, 1, 1, 1, 1, 128}, false)), Pair(128, 176));
-  const auto split_softmax = [](const Size& size, bool causal) {
-    return attention::split_softmax_tile(attention_of(size, causal));
+  const auto tile = [](const auto& rule, const Size& size, bool causal) {
+    return attention::tile_of(attention_of(size, causal), rule);
   };
-  EXPECT_EQ(split_softmax({1, 1, 1, 8192, 8192, 64}, true), Pair(192, 128));
-  EXPECT_EQ(split_softmax({1, 1, 1, 8192, 8191, 128}, true), Pair(128, 128));
-  EXPECT_EQ(split_softmax({1, 1, 1, 1, 8192, 128}, true), Pair(128, 176));
-  EXPECT_EQ(split_softmax({1, 1, 1, 1, 1, 128}, false), Pair(128, 176));
-  const auto prefill = [](const Size& size, bool causal) {
-    return attention::prefill_tile(attention_of(size, causal));
-  };
-  EXPECT_EQ(prefill({1, 1, 1, 8192, 8192, 64}, false), Pair(192, 128));
-  EXPECT_EQ(prefill({1, 1, 1, 1, 777, 128}, false), Pair(128, 160));   // 800 keys, not 880
-  EXPECT_EQ(prefill({1, 1, 1, 1, 2048, 128}, false), Pair(128, 176));  // 2,112, not 2,080
-  EXPECT_EQ(prefill({1, 1, 1, 1, 777, 128}, true), Pair(128, 128));
+  using attention::kPersistentTiles, attention::kSplitSoftmaxTiles, attention::kPrefillTiles;
+  EXPECT_EQ(tile(kPersistentTiles, {1, 1, 1, 1, 1, 64}, false), Pair(192, 128));
+  EXPECT_EQ(tile(kPersistentTiles, {1, 1, 1, 1, 1, 64}, true), Pair(192, 128));
+  EXPECT_EQ(tile(kPersistentTiles, {1, 1, 1, 1, 1, 128}, true), Pair(128, 128));
+  EXPECT_EQ(tile(kPersistentTiles, {1, 1, 1, 1, 1, 128}, false), Pair(128, 176));
+  EXPECT_EQ(tile(kSplitSoftmaxTiles, {1, 1, 1, 8192, 8192, 64}, true), Pair(192, 128));
+  EXPECT_EQ(tile(kSplitSoftmaxTiles, {1, 1, 1, 8192, 8191, 128}, true), Pair(128, 128));
+  EXPECT_EQ(tile(kSplitSoftmaxTiles, {1, 1, 1, 1, 8192, 128}, true), Pair(128, 176));
+  EXPECT_EQ(tile(kSplitSoftmaxTiles, {1, 1, 1, 1, 1, 128}, false), Pair(128, 176));
+  EXPECT_EQ(tile(kPrefillTiles, {1, 1, 1, 8192, 8192, 64}, false), Pair(192, 128));
+  EXPECT_EQ(tile(kPrefillTiles, {1, 1, 1, 1, 777, 128}, false),
+            Pair(128, 160));  // 800 keys, not 880
+  EXPECT_EQ(tile(kPrefillTiles, {1, 1, 1, 1, 2048, 128}, false),
+            Pair(128, 176));  // 2,112, not 2,080
+  EXPECT_EQ(tile(kPrefillTiles, {1, 1, 1, 1, 777, 128}, true), Pair(128, 128));
 }
 
 // The longest that a block computes chunks, in key tiles.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The pipeline across query tiles (levels 9 to 11): shared memory, barriers, the producer, and what
+// The pipeline across query tiles (levels 9 to 12): shared memory, barriers, the producer, and what
 // a consumer does between its GEMMs. The first keys of the next query tile are loaded before the
-// last values of the current one. library/attention has another Config for the same kernels, with a
-// producer and a consumer that compute a part of a query tile's keys; `More` are their parameters.
+// last values of the current one. Level 12 has another Config for the same kernel, with a producer
+// and a consumer that compute a part of a query tile's keys; `More` are their parameters.
 #pragma once
 
 #include "chapters/10_flash_attention/hopper_level.cuh"
@@ -60,15 +60,6 @@ __device__ __forceinline__ void load_queries_apart(typename C::Smem& smem, const
                                            tile.first_query + c * 64, tile.batch);
   }
   ring.advance();
-}
-
-/// The last block to call resets the counters for the next launch. One thread calls.
-__device__ __forceinline__ void reset_counters(TileCounters* counters) {
-  __threadfence();
-  if (atomicAdd(&counters->done, 1) == static_cast<int>(gridDim.x) - 1) {
-    atomicExch(&counters->next, 0);
-    atomicExch(&counters->done, 0);
-  }
 }
 
 /// The producer: one thread announces the block's query tiles and loads what they need.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared by levels 3 to 11: the barriers of the stages, the producer's step, the turns of the
+// Shared by levels 3 to 12: the barriers of the stages, the producer's step, the turns of the
 // consumers, and the host side. The README explains each at the first level that needs it.
 #pragma once
 

@@ -34,9 +34,13 @@ inline Chapter chapter_10() {
   using namespace attention;
   Chapter chapter;
   auto [full, causal, f16, decode, decode_causal] = common_ladders();
-  full.levels = rows<Unfused, Tiled, TensorCores, Wgmma, Specialised, PingPong, Overlapped, Lazy,
-                     Persistent, CrossTile, SplitSoftmax, MaxOfBits>();
-  causal.levels = full.levels;
+  auto fusion =
+      attention_ladder<DType::bf16, false>("fusion", "attention, bf16: one kernel, not three");
+  fusion.levels = rows<Unfused, Tiled>();
+  full.levels = rows<Tiled, TensorCores, Wgmma, Specialised, PingPong, Overlapped, Lazy, Persistent,
+                     CrossTile, SplitSoftmax, MaxOfBits, LastWave>();
+  causal.levels = rows<Unfused, Tiled, TensorCores, Wgmma, Specialised, PingPong, Overlapped, Lazy,
+                       Persistent, CrossTile, SplitSoftmax, MaxOfBits>();
   f16.levels = rows<Tiled, TensorCores, Wgmma, Specialised, Overlapped, Lazy, Persistent, CrossTile,
                     SplitSoftmax, MaxOfBits>();
   decode.levels = rows<BlockPerHead, Split, GqaPacked, OneLaunch>();
@@ -53,6 +57,13 @@ inline Chapter chapter_10() {
                            {at_least_previous(
                                0.98, "tiles of 128 keys, and a first tile's softmax is whole")})};
 
+  // Where level 12 pays: 160 query tiles are a wave of 132 and a rest of 28.
+  auto last_wave = attention_ladder<DType::bf16, false>(
+      "last_wave", "attention, bf16, a last wave of 28 tiles on 132 SMs");
+  last_wave.gpu_size = {1, 5, 5, 4096, 4096, 128};
+  last_wave.levels = {claiming(make_level<MaxOfBits>(), {}),
+                      claiming(make_level<LastWave>(), {faster_than_previous(1.1)})};
+
   auto lengths = mask_ladder<MaskKind::variable_lengths>(
       "variable_lengths", "sidebar: packed sequences of different lengths");
   lengths.levels = rows<VariableLengths>();
@@ -66,8 +77,8 @@ inline Chapter chapter_10() {
       "multicast", "sidebar: two blocks share every tile of K and V");
   multicast.levels = rows<Persistent, Multicast>();
 
-  chapter.ladders = {full,          causal,  f16,    brief, decode,
-                     decode_causal, lengths, sparse, list,  multicast};
+  chapter.ladders = {full,   fusion,        causal,  f16,    brief, last_wave,
+                     decode, decode_causal, lengths, sparse, list,  multicast};
   chapter.exercises = rows<Rescale, EarlyRelease>();
   return chapter;
 }

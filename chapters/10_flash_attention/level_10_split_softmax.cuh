@@ -18,23 +18,29 @@ struct SoftmaxState {
 /// Accumulator k of row r (0: g, 1: g + 8) of a thread; see softmax.cuh.
 __device__ constexpr int element_of(int r, int k) { return 4 * (k / 2) + 2 * r + k % 2; }
 
+/// The maximum of `floor` and of the scores of row r.
+template <int kCount>
+__device__ __forceinline__ float max_of_floats(const float (&s)[kCount], int r, float floor) {
+  float part[2] = {floor, floor};
+#pragma unroll
+  for (int k = 0; k < kCount / 2; ++k) part[k % 2] = fmaxf(part[k % 2], s[element_of(r, k)]);
+  return fmaxf(part[0], part[1]);
+}
+
 /// lazy_softmax up to the exponential kHead of the second row. `minus_infinity` is a kernel
 /// parameter, because ptxas must not know it: it makes the second row's maximum depend on the
 /// first's, so that it is computed during the first row's exponentials.
-template <int kSlack, int kHead, int kCount>
+template <int kSlack, int kHead, int kCount, class MaxOf>
 __device__ __forceinline__ SoftmaxState begin_softmax(float (&s)[kCount], RowStates& rows,
                                                       float (&rescale)[2], float scale_log2,
-                                                      float minus_infinity) {
+                                                      float minus_infinity, const MaxOf& max_of) {
   timeline::begin(timeline::Kind::softmax);
   SoftmaxState state{};
   bool any_moved = false;
   float after = minus_infinity;  // of the previous row
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    float part[2] = {fmaxf(s[element_of(r, 0)], after), fmaxf(s[element_of(r, 1)], after)};
-#pragma unroll
-    for (int k = 2; k < kCount / 2; ++k) part[k % 2] = fmaxf(part[k % 2], s[element_of(r, k)]);
-    float max = warp_max<4>(fmaxf(part[0], part[1]));
+    float max = warp_max<4>(max_of(s, r, after));
     after = fminf(max, minus_infinity);
     const bool moved = (max - rows.max[r]) * scale_log2 > kSlack;  // false for -inf - -inf
     max = moved ? max : rows.max[r];
@@ -72,99 +78,58 @@ __device__ __forceinline__ void end_softmax(float (&s)[kCount], RowStates& rows,
   timeline::end(timeline::Kind::softmax);
 }
 
-template <class C, class... More>
-__global__ void __launch_bounds__(C::kThreads, 1)
-    split_softmax_kernel(const __grid_constant__ TensorMap q_map,
-                         const __grid_constant__ TensorMap k_map,
-                         const __grid_constant__ TensorMap v_map, typename C::Element* o,
-                         float* lse, Shape shape, Schedule schedule, TileCounters* counters,
-                         More... more, float minus_infinity) {
-  using T = typename C::Element;
-  constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
-  constexpr int kHead = kBlockN / 8;  // half of the second row
-  auto& smem = *dynamic_shared<typename C::Smem>();
-  const int warp = warp_idx_uniform();
+/// The warpgroups' order is left to chance.
+template <int kConsumers>
+struct NoTurns {
+  int consumer;
+  __device__ __forceinline__ void begin() const {}
+  __device__ __forceinline__ void end() const {}
+  __device__ __forceinline__ void open() const {}
+  __device__ __forceinline__ void close() const {}
+};
 
-  if (threadIdx.x == 0) init_cross_tile<C>(smem);
-  __syncthreads();
+/// The exponentials of the first row, and kBlockN / kShare of the second one's kBlockN / 4, come
+/// before P V is complete, the others after it.
+template <int kShare = 8>
+struct SoftmaxInTwoParts {
+  using Parameters = float;  // minus infinity
+  template <int kConsumers>
+  using Order = NoTurns<kConsumers>;
 
-  if (warp < 4) {
-    register_dealloc<C::kProducerRegisters>();
-    if (warp == 0 && elect_one()) {
-      produce_tiles<C>(smem, &q_map, &k_map, &v_map, shape, schedule, counters, more...);
-    }
+  float minus_infinity;
+  SoftmaxState state{};
+
+  __device__ __forceinline__ explicit SoftmaxInTwoParts(float minus_infinity)
+      : minus_infinity(minus_infinity) {}
+
+  template <class C, int kCount>
+  __device__ __forceinline__ bool begin(float (&s)[kCount], RowStates& rows, float (&rescale)[2],
+                                        float scale_log2) {
+    return begin_with<C>(s, rows, rescale, scale_log2, max_of_floats<kCount>);
+  }
+  template <class C, int kCount, class MaxOf>
+  __device__ __forceinline__ bool begin_with(float (&s)[kCount], RowStates& rows,
+                                             float (&rescale)[2], float scale_log2,
+                                             const MaxOf& max_of) {
+    state = begin_softmax<C::kSlack, C::kBlockN / kShare>(s, rows, rescale, scale_log2,
+                                                          minus_infinity, max_of);
+    return state.moved;
+  }
+  template <class C, int kCount>
+  __device__ __forceinline__ void end(float (&s)[kCount], RowStates& rows, float scale_log2) {
+    end_softmax<C::kBlockN / kShare>(s, rows, state, scale_log2);
+  }
+  template <class C>
+  __device__ __forceinline__ void maxima_changed(const RowStates&, float) {}
+};
+
+/// start(kernel, more...): the kernel for configuration C. more: its parameters after the counters.
+template <class C, class Start, class... More>
+void start_split_softmax(C, const Start& start, const More&... more) {
+  if constexpr (C::kHeadDim == 64) {
+    start(cross_tile_kernel<C, WholeSoftmax, More...>, more..., WholeSoftmax::Parameters{});
   } else {
-    register_alloc<C::kConsumerRegisters>();
-    typename C::Consumer consumer(smem, warp);
-    const unsigned char* q_tile = smem.q + consumer.index * 64 * 128;  // this warpgroup's rows
-    float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
-    float s[kBlockN / 2];          // (64 queries, keys) per warpgroup
-    uint32_t p[kBlockN / 16][4];   // (64 queries, keys) as A operands of 16 keys
-    float rescale[2];
-    RowStates rows;
-    // Starts the scores of key tile n, and P V of the key tile before it. Returns when the scores
-    // are complete.
-    const auto start_tile = [&](int n) {
-      mbarrier_wait(&smem.k_full[consumer.k_ring.stage], consumer.k_ring.phase);
-      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[consumer.k_ring.stage]);
-      mbarrier_wait(&smem.v_full[consumer.v_ring.stage], consumer.v_ring.phase);
-      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[consumer.v_ring.stage]);
-      wait_for_batch<1>(s);
-      consumer.scores_done(n);
-    };
-
-    for (int tiles = consumer.wait_for_tile(consumer.entry); tiles >= 0;) {
-      if (tiles == 0) {  // no key is visible
-        rows = RowStates{};
-        consumer.store(o, lse, shape, acc, rows, more...);
-        tiles = consumer.wait_for_tile(consumer.entry);
-        continue;
-      }
-      // Step 1: the first scores and softmax of a run of tiles, with nothing to overlap.
-      consumer.begin_tile(consumer.entry, shape);
-      mbarrier_wait(&smem.k_full[consumer.k_ring.stage], consumer.k_ring.phase);
-      start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[consumer.k_ring.stage]);
-      wait_for_batch<0>(s);
-      consumer.scores_done(tiles - 1);
-      consumer.mask(s, shape, consumer.entry, tiles - 1);
-      rows = RowStates{};
-      lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
-      pack_weights<T>(p, s);
-      for (;;) {
-        // Step 2: the other key tiles, with a split softmax.
-        for (int n = tiles - 2; n >= 0; --n) {
-          start_tile(n);
-          consumer.mask(s, shape, consumer.entry, n);
-          const SoftmaxState state =
-              begin_softmax<C::kSlack, kHead>(s, rows, rescale, shape.scale_log2, minus_infinity);
-          finish_softmax_before_wait(rows);
-          consumer.output_done(acc);
-          if (state.moved) scale_rows(acc, rescale);
-          end_softmax<kHead>(s, rows, state, shape.scale_log2);
-          pack_weights<T>(p, s);
-        }
-        // Step 3: across the boundary: the next query tile's first scores and this one's last P V.
-        auto next = consumer.entry;
-        next.advance();
-        tiles = consumer.wait_for_tile(next);
-        if (tiles <= 0) break;
-        consumer.begin_tile(next, shape);
-        start_tile(tiles - 1);
-        consumer.mask(s, shape, next, tiles - 1);
-        RowStates fresh;
-        lazy_softmax<C::kSlack>(s, fresh, rescale, shape.scale_log2);
-        finish_softmax_before_wait(fresh);
-        consumer.output_done(acc);
-        consumer.store(o, lse, shape, acc, rows, more...);
-        rows = fresh;
-        pack_weights<T>(p, s);
-      }
-      // Step 4: the last P V of a run, with nothing to overlap.
-      mbarrier_wait(&smem.v_full[consumer.v_ring.stage], consumer.v_ring.phase);
-      start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[consumer.v_ring.stage]);
-      consumer.output_done(acc);
-      consumer.store(o, lse, shape, acc, rows, more...);
-    }
+    start(cross_tile_kernel<C, SoftmaxInTwoParts<>, More...>, more..., kMinusInfinity);
   }
 }
 
@@ -178,24 +143,17 @@ struct SplitSoftmax : CrossTile {
   };
 
   static Plan prepare(const Problem& p, const Buffers& at) {
-    return prepare_tiles(p, at, split_softmax_tile(p), 64);
+    return prepare_tiles(p, at, tile_of(p, kSplitSoftmaxTiles), 64);
   }
   static Claims claims(const Problem& p) {
-    Claims claims = cross_tile_claims(p, split_softmax_tile(p));
+    Claims claims = cross_tile_claims(p, tile_of(p, kSplitSoftmaxTiles));
     claims.back() = faster_than_previous(1.01);
     return claims;
   }
   static void run(const Plan& plan, Stream stream) {
-    with_launch<CrossTileConfig>(
-        plan, stream, [](auto c, const Shape& s, auto f) { with_split_softmax_config(c, s, f); },
-        [](auto config, auto start) {
-          using C = decltype(config);
-          if constexpr (C::kHeadDim == 64) {
-            start(cross_tile_kernel<C>);
-          } else {
-            start(split_softmax_kernel<C>, kMinusInfinity);
-          }
-        });
+    with_launch<CrossTileConfig>(plan, stream, kSplitSoftmaxTiles, [](auto config, auto start) {
+      start_split_softmax(config, start);
+    });
   }
 };
 

@@ -33,6 +33,17 @@ __device__ __forceinline__ void load_tiles_ahead(Smem& smem, const TensorMap* k_
   load_v(0);
 }
 
+template <class CaseT>
+struct OverlappedConfig : SpecialisedConfig<CaseT> {
+  /// Scores to weights. Returns whether the output must be rescaled: always.
+  template <int kCount>
+  __device__ __forceinline__ static bool softmax(float (&s)[kCount], RowStates& rows,
+                                                 float (&rescale)[2], float scale_log2) {
+    online_softmax(s, rows, rescale, scale_log2);
+    return true;
+  }
+};
+
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     overlapped_kernel(const __grid_constant__ TensorMap q_map,
@@ -81,7 +92,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[k_ring.stage]);
       k_ring.advance();
       mask_tile<kBlockN>(s, shape, warp_query, (tiles - 1) * kBlockN);
-      online_softmax(s, rows, rescale, shape.scale_log2);
+      C::softmax(s, rows, rescale, shape.scale_log2);
       pack_weights<T>(p, s);
 
       for (int n = tiles - 2; n >= 0; --n) {
@@ -100,14 +111,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         if (lane_idx() == 0) mbarrier_arrive(&smem.k_empty[k_ring.stage]);
         k_ring.advance();
         mask_tile<kBlockN>(s, shape, warp_query, n * kBlockN);
-        online_softmax(s, rows, rescale, shape.scale_log2);
+        const bool moved = C::softmax(s, rows, rescale, shape.scale_log2);
         finish_softmax_before_wait(rows);
 
         // Step 4: P V is complete: only now may the output and P's registers change.
         wait_for_batch<0>(acc);
         if (lane_idx() == 0) mbarrier_arrive(&smem.v_empty[v_ring.stage]);
         v_ring.advance();
-        scale_rows(acc, rescale);
+        if (moved) scale_rows(acc, rescale);
         pack_weights<T>(p, s);
       }
 
@@ -122,7 +133,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-struct Overlapped : HopperLevel<SpecialisedConfig> {
+struct Overlapped : HopperLevel<OverlappedConfig> {
   static constexpr LevelText text{
       .name = "overlapped",
       .changed = "softmax of the next tile during P V of this one",

@@ -72,11 +72,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         if (tiles > 0) load_v(0);
       }
       // Step 3: the last block resets the counters for the next launch.
-      __threadfence();
-      if (atomicAdd(&counters->done, 1) == static_cast<int>(gridDim.x) - 1) {
-        atomicExch(&counters->next, 0);
-        atomicExch(&counters->done, 0);
-      }
+      reset_counters(counters);
     }
   } else {
     register_alloc<C::kConsumerRegisters>();
@@ -158,7 +154,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-struct Persistent : Level {
+struct Persistent : PersistentLevel {
   static constexpr LevelText text{
       .name = "persistent",
       .changed = "one block per SM; a counter assigns tiles, longest first; tuned tile sizes",
@@ -169,45 +165,12 @@ struct Persistent : Level {
       .cost = "8 bytes of counters; the raster order differs from run to run",
   };
 
-  struct Plan {
-    Problem problem;
-    Buffers buffers;
-    TensorMap q_map, k_map, v_map;
-    Schedule schedule;
-    int blocks;
-    DeviceMemory counters;
-  };
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return supports_hopper(p, device);
-  }
-  /// `tile`: {queries, keys}. One copy has q_rows queries.
-  static Plan prepare_tiles(const Problem& p, const Buffers& at, std::pair<int, int> tile,
-                            int q_rows) {
-    const Shape& s = p.shape;
-    const auto [block_m, block_n] = tile;
-    const Schedule schedule = make_schedule(p, block_m, device_info().l2_bytes);
-    Plan plan{p,
-              at,
-              sequence_map(p, at.q, s.heads_q, s.seq_q, q_rows),
-              sequence_map(p, at.k, s.heads_kv, s.seq_k, block_n),
-              sequence_map(p, at.v, s.heads_kv, s.seq_k, block_n),
-              schedule,
-              std::min(device_info().sm_count, schedule.tiles),
-              DeviceMemory(sizeof(TileCounters), "counters")};
-    plan.counters.fill(0);
-    return plan;
-  }
   static Plan prepare(const Problem& p, const Buffers& at) {
-    const std::pair<int, int> tile = persistent_tile(p);
+    const std::pair<int, int> tile = tile_of(p, kPersistentTiles);
     return prepare_tiles(p, at, tile, tile.first);
   }
-  /// K and V are read once per query tile.
-  static Claims key_claims(const Problem& p, std::pair<int, int> tile) {
-    const double bytes = p.key_tile_bytes(tile.first, tile.second);
-    return {tma_loads("k").bytes(bytes), tma_loads("v").bytes(bytes)};
-  }
   static Claims claims(const Problem& p) {
-    Claims claims = key_claims(p, persistent_tile(p));
+    Claims claims = key_claims(p, tile_of(p, kPersistentTiles));
     claims.push_back(
         p.shape.causal
             ? faster_than_previous(1.02)
@@ -217,15 +180,8 @@ struct Persistent : Level {
   // A template, so that a file that includes this level for something else compiles no kernel.
   template <class = void>
   static void run(const Plan& plan, Stream stream) {
-    const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      with_persistent_config(c, s.causal, [&](auto config) {
-        using C = decltype(config);
-        launch(persistent_kernel<C>,
-               {static_cast<unsigned>(plan.blocks), C::kThreads, sizeof(typename C::Smem)}, stream,
-               plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, plan.schedule,
-               plan.counters.template as<TileCounters>());
-      });
+    with_launch<std::type_identity_t>(plan, stream, kPersistentTiles, [](auto config, auto start) {
+      start(persistent_kernel<decltype(config)>);
     });
   }
 };

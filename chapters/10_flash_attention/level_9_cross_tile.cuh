@@ -6,16 +6,39 @@
 #pragma once
 
 #include "chapters/10_flash_attention/cross_tile.cuh"
-#include "chapters/10_flash_attention/level_8_persistent.cuh"
 
 namespace cookbook::attention {
 
-template <class C, class... More>
+/// How a consumer computes the weights of a key tile, and whether it takes turns. Levels 10 and 11
+/// have others.
+struct WholeSoftmax {
+  struct Parameters {};  // of the kernel
+  template <int kConsumers>
+  using Order = Turns<kConsumers>;
+
+  __device__ __forceinline__ explicit WholeSoftmax(Parameters) {}
+  /// Scores to weights, before P V of the previous key tile is complete. Returns whether that
+  /// output must be rescaled.
+  template <class C, int kCount>
+  __device__ __forceinline__ bool begin(float (&s)[kCount], RowStates& rows, float (&rescale)[2],
+                                        float scale_log2) {
+    return lazy_softmax<C::kSlack>(s, rows, rescale, scale_log2);
+  }
+  /// What is left for the time after it.
+  template <class C, int kCount>
+  __device__ __forceinline__ void end(float (&)[kCount], RowStates&, float) {}
+  /// The maxima of `rows` have changed.
+  template <class C>
+  __device__ __forceinline__ void maxima_changed(const RowStates&, float) {}
+};
+
+template <class C, class Softmax, class... More>
 __global__ void __launch_bounds__(C::kThreads, 1)
     cross_tile_kernel(const __grid_constant__ TensorMap q_map,
                       const __grid_constant__ TensorMap k_map,
                       const __grid_constant__ TensorMap v_map, typename C::Element* o, float* lse,
-                      Shape shape, Schedule schedule, TileCounters* counters, More... more) {
+                      Shape shape, Schedule schedule, TileCounters* counters, More... more,
+                      typename Softmax::Parameters parameters) {
   using T = typename C::Element;
   constexpr int kHeadDim = C::kHeadDim, kBlockM = C::kBlockM, kBlockN = C::kBlockN;
   auto& smem = *dynamic_shared<typename C::Smem>();
@@ -33,12 +56,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     register_alloc<C::kConsumerRegisters>();
     typename C::Consumer consumer(smem, warp);
     const unsigned char* q_tile = smem.q + consumer.index * 64 * 128;  // this warpgroup's rows
-    const Turns<C::kConsumers> turns{consumer.index};
+    const typename Softmax::template Order<C::kConsumers> turns{consumer.index};
     float acc[kHeadDim / 2] = {};  // (64 queries, d) per warpgroup
     float s[kBlockN / 2];          // (64 queries, keys) per warpgroup
     uint32_t p[kBlockN / 16][4];   // (64 queries, keys) as A operands of 16 keys
     float rescale[2];
     RowStates rows;
+    Softmax softmax(parameters);
     // One turn: starts the scores of key tile n, and P V of the key tile before it. Returns when
     // the scores are complete.
     const auto turn = [&](int n) {
@@ -69,16 +93,21 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       consumer.mask(s, shape, consumer.entry, tiles - 1);
       rows = RowStates{};
       lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
+      softmax.template maxima_changed<C>(rows, shape.scale_log2);
       pack_weights<T>(p, s);
       for (;;) {
         // Step 2: the other key tiles, as in level 8.
         for (int n = tiles - 2; n >= 0; --n) {
           turn(n);
           consumer.mask(s, shape, consumer.entry, n);
-          const bool moved = lazy_softmax<C::kSlack>(s, rows, rescale, shape.scale_log2);
+          const bool moved = softmax.template begin<C>(s, rows, rescale, shape.scale_log2);
           finish_softmax_before_wait(rows);
           consumer.output_done(acc);
-          if (moved) scale_rows(acc, rescale);
+          if (moved) {
+            scale_rows(acc, rescale);
+            softmax.template maxima_changed<C>(rows, shape.scale_log2);
+          }
+          softmax.template end<C>(s, rows, shape.scale_log2);
           pack_weights<T>(p, s);
         }
         // Step 3: across the boundary. A turn with the next query tile's first scores and this
@@ -96,6 +125,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         consumer.output_done(acc);
         consumer.store(o, lse, shape, acc, rows, more...);
         rows = fresh;
+        softmax.template maxima_changed<C>(rows, shape.scale_log2);
         pack_weights<T>(p, s);
       }
       // Step 4: the last P V of a run, with nothing to overlap.
@@ -108,7 +138,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-struct CrossTile : Persistent {
+struct CrossTile : PersistentLevel {
   static constexpr LevelText text{
       .name = "cross_tile",
       .changed = "a query tile's last P V runs with the next one's first scores; 16-byte stores",
@@ -117,37 +147,22 @@ struct CrossTile : Persistent {
   };
 
   static Plan prepare(const Problem& p, const Buffers& at) {
-    return prepare_tiles(p, at, persistent_tile(p), 64);  // a warpgroup's queries per copy
+    return prepare_tiles(p, at, tile_of(p, kPersistentTiles),
+                         64);  // a warpgroup's queries per copy
   }
-  static Claims claims(const Problem& p) { return cross_tile_claims(p, persistent_tile(p)); }
+  static Claims claims(const Problem& p) {
+    return cross_tile_claims(p, tile_of(p, kPersistentTiles));
+  }
   static Claims cross_tile_claims(const Problem& p, std::pair<int, int> tile) {
     Claims claims = key_claims(p, tile);
     claims.push_back(global_stores("o").on("store").coalesced());
     claims.push_back(at_least_previous(0.98, "it pays with short sequences: prefill_short"));
     return claims;
   }
-  /// Calls f(C{}, start) with C = ConfigOf<...> for the tiles that rule(case, shape, f) chooses.
-  /// start(kernel, more...) launches the kernel; `more`: its parameters after the counters.
-  template <template <class> class ConfigOf, class Rule, class F>
-  static void with_launch(const Plan& plan, Stream stream, const Rule& rule, const F& f) {
-    const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      rule(c, s, [&](auto config) {
-        using C = ConfigOf<decltype(config)>;
-        f(C{}, [&](auto kernel, auto... more) {
-          launch(kernel,
-                 {static_cast<unsigned>(plan.blocks), C::kThreads, sizeof(typename C::Smem)},
-                 stream, plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, plan.schedule,
-                 plan.counters.template as<TileCounters>(), more...);
-        });
-      });
-    });
-  }
   static void run(const Plan& plan, Stream stream) {
-    with_launch<CrossTileConfig>(
-        plan, stream,
-        [](auto c, const Shape& s, auto f) { with_persistent_config(c, s.causal, f); },
-        [](auto config, auto start) { start(cross_tile_kernel<decltype(config)>); });
+    with_launch<CrossTileConfig>(plan, stream, kPersistentTiles, [](auto config, auto start) {
+      start(cross_tile_kernel<decltype(config), WholeSoftmax>, WholeSoftmax::Parameters{});
+    });
   }
 };
 

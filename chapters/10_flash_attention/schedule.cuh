@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by the persistent levels: tile sizes, and the order in which query tiles are computed.
+// Shared by the persistent levels: tile sizes, the order in which query tiles are computed, and the
+// host side.
 #pragma once
 
 #include "chapters/10_flash_attention/problem.hpp"
@@ -51,26 +52,35 @@ struct TileCounters {
   int next, done;
 };
 
-/// Calls f with the configuration for the problem. Tiles have as many keys as the registers allow,
-/// but fewer under a causal mask, because half of each diagonal tile is wasted. At head dimension
-/// 64 there are three warpgroups.
-template <class CaseT, class F>
-void with_persistent_config(CaseT, bool causal, F&& f) {
+/// The last block to call resets the counters for the next launch. One thread calls.
+__device__ __forceinline__ void reset_counters(TileCounters* counters) {
+  __threadfence();
+  if (atomicAdd(&counters->done, 1) == static_cast<int>(gridDim.x) - 1) {
+    atomicExch(&counters->next, 0);
+    atomicExch(&counters->done, 0);
+  }
+}
+
+/// A rule for tiles: calls f with the configuration for a Case and a Shape. Tiles have as many keys
+/// as the registers allow, but fewer under a causal mask, because half of each diagonal tile is
+/// wasted. At head dimension 64 there are three warpgroups. Levels 8 and 9.
+inline constexpr auto kPersistentTiles = [](auto c, const Shape& shape, auto&& f) {
+  using CaseT = decltype(c);
   if constexpr (CaseT::kHeadDim == 64) {
     f(PersistentConfig<CaseT, 3, 128>{});
-  } else if (causal) {
+  } else if (shape.causal) {
     f(PersistentConfig<CaseT, 2, 128>{});
   } else {
     f(PersistentConfig<CaseT, 2, 176>{});
   }
-}
+};
 
 /// As above, from level 10 on. A long sequence has many key tiles per diagonal tile, so that large
 /// tiles pay under a causal mask, too.
-template <class CaseT, class F>
-void with_split_softmax_config(CaseT c, const Shape& shape, F&& f) {
-  with_persistent_config(c, shape.causal && shape.seq_k < 8192, f);
-}
+inline constexpr auto kSplitSoftmaxTiles = [](auto c, Shape shape, auto&& f) {
+  shape.causal = shape.causal && shape.seq_k < 8192;
+  kPersistentTiles(c, shape, f);
+};
 
 /// The schedule for tiles of block_m queries on a device with `l2_bytes` of L2.
 inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
@@ -88,24 +98,71 @@ inline Schedule make_schedule(const Problem& p, int block_m, size_t l2_bytes) {
   return {query_tiles * heads, query_tiles, heads, group, s.causal};
 }
 
-/// {queries, keys} of the tiles that with_config(case, f) picks for the problem's head dimension.
-template <class F>
-std::pair<int, int> tile_of(const Problem& p, F&& with_config) {
+/// {queries, keys} of the tiles that a rule picks.
+template <class Rule>
+std::pair<int, int> tile_of(const Problem& p, const Rule& rule) {
   std::pair<int, int> tile;
   const auto take = [&](auto config) { tile = {config.kBlockM, config.kBlockN}; };
   if (p.head_dim == 64) {
-    with_config(Case<bf16, 64>{}, take);
+    rule(Case<bf16, 64>{}, p.shape, take);
   } else {
-    with_config(Case<bf16, 128>{}, take);
+    rule(Case<bf16, 128>{}, p.shape, take);
   }
   return tile;
 }
-/// {queries, keys} of the tiles of levels 8 and 9, and of levels 10 and 11.
-inline std::pair<int, int> persistent_tile(const Problem& p) {
-  return tile_of(p, [&](auto c, auto f) { with_persistent_config(c, p.shape.causal, f); });
-}
-inline std::pair<int, int> split_softmax_tile(const Problem& p) {
-  return tile_of(p, [&](auto c, auto f) { with_split_softmax_config(c, p.shape, f); });
-}
+
+/// Host side of the persistent levels: one block per SM.
+struct PersistentLevel : Level {
+  struct Plan {
+    Problem problem;
+    Buffers buffers;
+    TensorMap q_map, k_map, v_map;
+    Schedule schedule;
+    int blocks;
+    DeviceMemory counters;
+  };
+  static Support supports(const Problem& p, const DeviceInfo& device) {
+    return supports_hopper(p, device);
+  }
+  /// `tile`: {queries, keys}. One copy has q_rows queries.
+  static Plan prepare_tiles(const Problem& p, const Buffers& at, std::pair<int, int> tile,
+                            int q_rows) {
+    const Shape& s = p.shape;
+    const auto [block_m, block_n] = tile;
+    const Schedule schedule = make_schedule(p, block_m, device_info().l2_bytes);
+    Plan plan{p,
+              at,
+              sequence_map(p, at.q, s.heads_q, s.seq_q, q_rows),
+              sequence_map(p, at.k, s.heads_kv, s.seq_k, block_n),
+              sequence_map(p, at.v, s.heads_kv, s.seq_k, block_n),
+              schedule,
+              std::min(device_info().sm_count, schedule.tiles),
+              DeviceMemory(sizeof(TileCounters), "counters")};
+    plan.counters.fill(0);
+    return plan;
+  }
+  /// K and V are read once per query tile.
+  static Claims key_claims(const Problem& p, std::pair<int, int> tile) {
+    const double bytes = p.key_tile_bytes(tile.first, tile.second);
+    return {tma_loads("k").bytes(bytes), tma_loads("v").bytes(bytes)};
+  }
+  /// Calls f(C{}, start) with C = ConfigOf<...> for the tiles that the rule picks. start(kernel,
+  /// more...) launches the kernel; `more`: its parameters after the counters.
+  template <template <class> class ConfigOf, class Rule, class F>
+  static void with_launch(const Plan& plan, Stream stream, const Rule& rule, const F& f) {
+    const Shape& s = plan.problem.shape;
+    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
+      rule(c, s, [&](auto config) {
+        using C = ConfigOf<decltype(config)>;
+        f(C{}, [&](auto kernel, auto... more) {
+          launch(kernel,
+                 {static_cast<unsigned>(plan.blocks), C::kThreads, sizeof(typename C::Smem)},
+                 stream, plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, plan.schedule,
+                 plan.counters.template as<TileCounters>(), more...);
+        });
+      });
+    });
+  }
+};
 
 }  // namespace cookbook::attention

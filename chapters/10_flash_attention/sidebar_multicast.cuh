@@ -132,12 +132,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         mbarrier_wait(&smem.q_full, q_ring.phase);
         q_ring.advance();
         mbarrier_wait(&smem.k_full[k_ring.stage], k_ring.phase);
-        wgmma_fence_operand(s);
-        wgmma_fence();
-        issue_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
-        wgmma_commit();
-        wgmma_wait<0>();
-        wgmma_fence_operand(s);
+        start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[k_ring.stage]);
+        wait_for_batch<0>(s);
         release(&smem.k_empty[k_ring.stage]);
         k_ring.advance();
         if (tiles == 1) release_q();
@@ -161,8 +157,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           turns.end();
 
           // Step 3: softmax as soon as the scores are complete, while P V runs.
-          wgmma_wait<1>();
-          wgmma_fence_operand(s);
+          wait_for_batch<1>(s);
           release(&smem.k_empty[k_ring.stage]);
           k_ring.advance();
           if (n == 0) release_q();  // the next tile's queries may be loaded
@@ -171,8 +166,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           finish_softmax_before_wait(rows);
 
           // Step 4: P V is complete: only now may the output and P's registers change.
-          wgmma_wait<0>();
-          wgmma_fence_operand(acc);
+          wait_for_batch<0>(acc);
           release(&smem.v_empty[v_ring.stage]);
           v_ring.advance();
           if (moved) scale_rows(acc, rescale);
@@ -181,12 +175,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
         // Step 5: P V of the last tile.
         mbarrier_wait(&smem.v_full[v_ring.stage], v_ring.phase);
-        wgmma_fence_operand(acc);
-        wgmma_fence();
-        issue_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
-        wgmma_commit();
-        wgmma_wait<0>();
-        wgmma_fence_operand(acc);
+        start_output<T, kHeadDim, kBlockN>(acc, p, smem.v[v_ring.stage]);
+        wait_for_batch<0>(acc);
         release(&smem.v_empty[v_ring.stage]);
         v_ring.advance();
       }
@@ -222,7 +212,7 @@ struct Multicast : Level {
   }
   static Plan prepare(const Problem& p, const Buffers& at) {
     const Shape& s = p.shape;
-    const auto [block_m, block_n] = persistent_tile(p);
+    const auto [block_m, block_n] = tile_of(p, kPersistentTiles);
     return {p,
             at,
             sequence_map(p, at.q, s.heads_q, s.seq_q, block_m),
@@ -231,7 +221,7 @@ struct Multicast : Level {
             make_schedule(p, kCluster * block_m, device_info().l2_bytes)};
   }
   static Claims claims(const Problem& p) {
-    const auto [block_m, block_n] = persistent_tile(p);
+    const auto [block_m, block_n] = tile_of(p, kPersistentTiles);
     return {tma_loads("k").bytes(p.key_tile_bytes(kCluster * block_m, block_n)),
             tma_loads("v").bytes(p.key_tile_bytes(kCluster * block_m, block_n)),
             at_least_previous(0.9, "L2 was not the limit, and two blocks in step are less free")};
@@ -241,7 +231,7 @@ struct Multicast : Level {
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
     dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      with_persistent_config(c, s.causal, [&](auto config) {
+      kPersistentTiles(c, s, [&](auto config) {
         using C = MulticastConfig<decltype(config)>;
         const int clusters =
             std::min(std::max(1, device_info().sm_count / kCluster), plan.schedule.tiles);

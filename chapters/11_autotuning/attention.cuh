@@ -16,7 +16,7 @@ namespace cookbook::attention::tuned {
 using Case128 = Case<bf16, 128>;  // what is compiled
 
 /// As the number of keys: 176, or 128 under a causal mask, where half of each diagonal tile is
-/// wasted. It is with_persistent_config's rule. Making a rule a configuration costs nothing,
+/// wasted. It is kPersistentTiles. Making a rule a configuration costs nothing,
 /// because its kernels are compiled anyway.
 inline constexpr int kByMask = 0;
 
@@ -63,9 +63,9 @@ struct Config {
 
   /// Calls f with the tile for a problem with this mask.
   template <class F>
-  static void with_tile([[maybe_unused]] bool causal, F&& f) {
+  static void with_tile([[maybe_unused]] const Shape& shape, F&& f) {
     if constexpr (kKeys == kByMask) {
-      with_persistent_config(Case128{}, causal, f);
+      kPersistentTiles(Case128{}, shape, f);
     } else {
       f(Tile<kKeys>{});
     }
@@ -134,7 +134,7 @@ struct Tuned : LevelOf<Problem, Buffers> {
     const Shape& s = plan.problem.shape;
     auto* o = static_cast<bf16*>(plan.buffers.o);
     const dim3 grid(static_cast<unsigned>(plan.blocks));
-    C::with_tile(s.causal, [&](auto tile) {
+    C::with_tile(s, [&](auto tile) {
       using Tile = decltype(tile);
       constexpr size_t kSmem = sizeof(typename Tile::Smem);
       if constexpr (kShares) {
@@ -153,7 +153,7 @@ struct Tuned : LevelOf<Problem, Buffers> {
   // {queries, keys}
   static std::pair<int, int> tile_of(const Problem& p) {
     std::pair<int, int> size;
-    C::with_tile(p.shape.causal, [&](auto tile) { size = {tile.kBlockM, tile.kBlockN}; });
+    C::with_tile(p.shape, [&](auto tile) { size = {tile.kBlockM, tile.kBlockN}; });
     return size;
   }
 };

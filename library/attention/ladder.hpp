@@ -13,16 +13,12 @@ inline Chapter capstone() {
   Chapter chapter;
   chapter.title = "library/attention: the kernel that suits the shape";
   auto [full, causal, f16, decode, decode_causal] = common_ladders();
-  full.levels = rows<MaxOfBits, Prefill, Attention>();
+  full.levels = rows<LastWave, Prefill, Attention>();
   causal.levels = full.levels;
   f16.levels = full.levels;
-  auto last_wave = attention_ladder<DType::bf16, false>(
-      "last_wave", "attention, bf16, a last wave of 28 tiles on 132 SMs");
-  last_wave.gpu_size = {1, 5, 5, 4096, 4096, 128};
-  last_wave.levels = rows<MaxOfBits, Prefill>();
   decode.levels = rows<OneLaunch, Decode, Attention>();
   decode_causal.levels = decode.levels;
-  chapter.ladders = {full, causal, f16, last_wave, decode, decode_causal};
+  chapter.ladders = {full, causal, f16, decode, decode_causal};
   return chapter;
 }
 

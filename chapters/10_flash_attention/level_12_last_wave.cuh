@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What chapter 10's pipeline across query tiles does differently here. The query tiles that do not
-// fill a wave are divided: each block computes chunks of their keys, and the block that ends last
-// for a tile merges its chunks. And which key tiles need a mask is computed once per query tile.
+// Level 12: the last wave is divided. The query tiles that do not fill a wave are split by keys, so
+// that every SM gets an equal part. Each block computes chunks of their keys, before its whole
+// tiles, and the block that ends last for a tile merges its chunks. The kernel is level 11's, with
+// another producer and another consumer.
 #pragma once
 
-#include "chapters/10_flash_attention/cross_tile.cuh"
-#include "library/attention/key_chunks.hpp"
+#include "chapters/10_flash_attention/key_chunks.hpp"
+#include "chapters/10_flash_attention/level_11_max_of_bits.cuh"
 
 namespace cookbook::attention {
 
@@ -33,8 +34,8 @@ struct ChunkConfig : CrossTileConfig<PersistentC> {
   };
 };
 
-/// As the chapter's produce_tiles, which the kernels call without `chunks`; the block's chunks come
-/// first.
+/// As produce_tiles of cross_tile.cuh, which the kernel calls without `chunks`; the block's chunks
+/// come first.
 template <class C>
 __device__ __forceinline__ void produce_tiles(typename C::Smem& smem, const TensorMap* q_map,
                                               const TensorMap* k_map, const TensorMap* v_map,
@@ -93,7 +94,7 @@ __device__ __forceinline__ void produce_tiles(typename C::Smem& smem, const Tens
   reset_counters(counters);
 }
 
-/// As TileConsumer, for chunks.
+/// As TileConsumer, for chunks. Which key tiles need a mask is computed once per chunk.
 template <class C>
 struct ChunkConsumer : TileConsumer<C> {
   using Base = TileConsumer<C>;
@@ -181,6 +182,65 @@ struct ChunkConsumer : TileConsumer<C> {
     Shape stored = shape;
     if (at.count > 1 && !merge(at, chunks, shape.scale_log2, acc, rows)) stored.seq_q = 0;
     Base::store(o, lse, stored, acc, rows);
+  }
+};
+
+struct LastWave : MaxOfBits {
+  static constexpr LevelText text{
+      .name = "last_wave",
+      .changed = "the query tiles of a partly filled last wave are divided among all SMs, by keys",
+      .expect =
+          "2,048 query tiles on 132 SMs are 15.5 waves and took the time of 16: 3 % less, minus "
+          "the merging; a third where 160 tiles took the time of two waves",
+      .cost = "a list of chunks, and partial outputs in device memory, written and read once",
+  };
+
+  struct Plan : MaxOfBits::Plan {
+    DeviceMemory begin, list, partials, arrived;
+    KeyChunks chunks{};
+  };
+  static Plan prepare(const Problem& p, const Buffers& at) {
+    return prepare_chunks(p, at, tile_of(p, kSplitSoftmaxTiles));
+  }
+  /// tile: {queries, keys}.
+  static Plan prepare_chunks(const Problem& p, const Buffers& at, std::pair<int, int> tile) {
+    const Shape& s = p.shape;
+    const auto [block_m, block_n] = tile;
+    Plan plan{prepare_tiles(p, at, tile, 64), {}, {}, {}, {}};
+    // Under a mask query tiles take different times, and the short ones fill the last wave.
+    if (s.causal || plan.schedule.tiles == 0 || s.seq_k == 0) return plan;
+    const Division division =
+        divide_last_wave(plan.schedule.tiles, ceil_div(s.seq_k, block_n), device_info().sm_count);
+    if (division.begin.empty()) return plan;
+    plan.schedule.tiles = division.whole_tiles;
+    plan.blocks = device_info().sm_count;
+    const auto upload = [](const auto& list, const char* name) {
+      const size_t bytes = list.size() * sizeof list[0];
+      DeviceMemory memory(bytes, name);
+      memory.copy_from_host(list.data(), bytes);
+      return memory;
+    };
+    plan.begin = upload(division.begin, "first chunks");
+    plan.list = upload(division.chunks, "chunks");
+    const size_t warps = division.chunks.size() * static_cast<size_t>(block_m / 16);
+    plan.partials = DeviceMemory(warps * (p.head_dim / 8 + 1) * 32 * sizeof(float4), "partials");
+    plan.arrived = DeviceMemory(warps * sizeof(unsigned), "arrived");
+    plan.arrived.fill(0);
+    plan.chunks = {plan.begin.template as<int>(), plan.list.template as<KeyChunk>(),
+                   plan.partials.template as<float4>(), plan.arrived.template as<unsigned>()};
+    return plan;
+  }
+  static Claims claims(const Problem& p) {
+    Claims claims = cross_tile_claims(p, tile_of(p, kSplitSoftmaxTiles));
+    claims.back() = faster_than_previous(1.005);
+    return claims;
+  }
+  static void run(const Plan& plan, Stream stream) { run_chunks(plan, stream, kSplitSoftmaxTiles); }
+  template <class Rule>
+  static void run_chunks(const Plan& plan, Stream stream, const Rule& rule) {
+    with_launch<ChunkConfig>(plan, stream, rule, [&](auto config, auto start) {
+      start_max_of_bits(config, start, plan.chunks);
+    });
   }
 };
 
