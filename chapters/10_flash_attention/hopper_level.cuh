@@ -123,10 +123,10 @@ struct HopperLevel : Level {
             sequence_map(p, at.k, s.heads_kv, s.seq_k, Config::kBlockN),
             sequence_map(p, at.v, s.heads_kv, s.seq_k, Config::kBlockN)};
   }
-  /// TMA reads the keys, and the values, once per query tile. And the claim `faster`.
-  static Claims key_claims(const Problem& p, const Claim& faster) {
+  /// TMA reads the keys, and the values, once per query tile. And the claims `more`.
+  static Claims key_claims(const Problem& p, const auto&... more) {
     const double bytes = p.key_tile_bytes(Config::kBlockM, Config::kBlockN);
-    return {tma_loads("k").bytes(bytes), tma_loads("v").bytes(bytes), faster};
+    return {tma_loads("k").bytes(bytes), tma_loads("v").bytes(bytes), more...};
   }
   /// kernel_of(ConfigOf<...>{}): the kernel for the problem's types.
   template <class F>

@@ -62,7 +62,7 @@ inline Chapter chapter_10() {
       "last_wave", "attention, bf16, a last wave of 28 tiles on 132 SMs");
   last_wave.gpu_size = {1, 5, 5, 4096, 4096, 128};
   last_wave.levels = {claiming(make_level<MaxOfBits>(), {}),
-                      claiming(make_level<LastWave>(), {faster_than_previous(1.1)})};
+                      claiming(make_level<LastWave>(), {faster_than_previous(1.2)})};
 
   auto lengths = mask_ladder<MaskKind::variable_lengths>(
       "variable_lengths", "sidebar: packed sequences of different lengths");

@@ -5,26 +5,9 @@
 // read, and what exactly does wgmma_commit() guarantee?
 #pragma once
 
-#include "chapters/10_flash_attention/hopper_level.cuh"
+#include "chapters/10_flash_attention/level_4_specialised.cuh"
 
 namespace cookbook::attention {
-
-template <class CaseT>
-struct EarlyReleaseConfig : CaseT {
-  static constexpr int kConsumers = 2;                            // warpgroups, 64 queries each
-  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;  // + the producer
-  static constexpr int kBlockM = 64 * kConsumers;                 // queries per block
-  static constexpr int kBlockN = 128;                             // keys per tile
-  static constexpr int kStages = 2;                               // tiles of K, and of V
-  static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
-  static constexpr int kTileBytes = kBlockN * CaseT::kHeadDim * 2;
-  struct Smem {
-    alignas(1024) unsigned char q[kBlockM * CaseT::kHeadDim * 2];
-    alignas(1024) unsigned char k[kStages][kTileBytes];
-    alignas(1024) unsigned char v[kStages][kTileBytes];
-    uint64_t q_full, k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
-  };
-};
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
@@ -92,42 +75,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-struct EarlyRelease : Level {
+struct EarlyRelease : HopperLevel<SpecialisedConfig> {
   static constexpr LevelText text{
       .name = "early_release",
       .changed = "exercise: find the release that comes too early",
       .expect = "right under every schedule of the asynchronous units",
   };
 
-  struct Plan {
-    Problem problem;
-    Buffers buffers;
-    TensorMap q_map, k_map, v_map;
-  };
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return supports_hopper(p, device);
-  }
-  static Plan prepare(const Problem& p, const Buffers& at) {
-    using C = EarlyReleaseConfig<Case<bf16, 128>>;
-    const Shape& s = p.shape;
-    return {p, at, sequence_map(p, at.q, s.heads_q, s.seq_q, C::kBlockM),
-            sequence_map(p, at.k, s.heads_kv, s.seq_k, C::kBlockN),
-            sequence_map(p, at.v, s.heads_kv, s.seq_k, C::kBlockN)};
-  }
-  static Claims claims(const Problem& p) {
-    using C = EarlyReleaseConfig<Case<bf16, 128>>;
-    return {tma_loads("k").bytes(p.key_tile_bytes(C::kBlockM, C::kBlockN)),
-            tma_loads("v").bytes(p.key_tile_bytes(C::kBlockM, C::kBlockN))};
-  }
+  static Claims claims(const Problem& p) { return key_claims(p); }
   static void run(const Plan& plan, Stream stream) {
-    const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
-      using C = EarlyReleaseConfig<decltype(c)>;
-      const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
-      const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
-      launch(early_release_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream,
-             plan.q_map, plan.k_map, plan.v_map, o, plan.buffers.lse, s, query_tiles);
-    });
+    launch_tiles(plan, stream, [](auto config) { return early_release_kernel<decltype(config)>; });
   }
 };
 
