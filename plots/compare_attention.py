@@ -316,7 +316,7 @@ def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats, with_tri
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", help="default: build/compare/libcookbook_attention.so")
-    parser.add_argument("--levels", default="lazy_rescale,persistent,cross_tile,split_softmax,max_of_bits,attention,multicast",
+    parser.add_argument("--levels", default="lazy_rescale,persistent,cross_tile,split_softmax,max_of_bits,last_wave,attention,multicast",
                         help="comma-separated, or all")
     parser.add_argument("--dims", default="128,64")
     parser.add_argument("--sizes", default="2048,4096,8192,16384")

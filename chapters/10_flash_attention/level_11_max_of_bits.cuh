@@ -78,6 +78,7 @@ struct MaxOfBits : SplitSoftmax {
                                    : faster_than_previous(1.01);
     return claims;
   }
+  template <class = void>  // as in level 8
   static void run(const Plan& plan, Stream stream) {
     with_launch<CrossTileConfig>(plan, stream, kSplitSoftmaxTiles,
                                  [](auto config, auto start) { start_max_of_bits(config, start); });

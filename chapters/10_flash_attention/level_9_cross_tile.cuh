@@ -159,6 +159,7 @@ struct CrossTile : PersistentLevel {
     claims.push_back(at_least_previous(0.98, "it pays with short sequences: prefill_short"));
     return claims;
   }
+  template <class = void>  // as in level 8
   static void run(const Plan& plan, Stream stream) {
     with_launch<CrossTileConfig>(plan, stream, kPersistentTiles, [](auto config, auto start) {
       start(cross_tile_kernel<decltype(config), WholeSoftmax>, WholeSoftmax::Parameters{});

@@ -14,7 +14,7 @@ TRITON = "plots/contestants/triton_kernels.py"
 # Softmax: the level whose kernel computes the rows below; the last ones are for short rows.
 LEVELS = {"gemm": "library/gemm/any_shape.cuh",
           "softmax": "chapters/09_online_softmax/level_8_in_shared.cuh",
-          "attention": "chapters/10_flash_attention/level_11_max_of_bits.cuh"}
+          "attention": "chapters/10_flash_attention/level_12_last_wave.cuh"}
 TRITON_FUNCTIONS = {"gemm": {"tile_of", "product_tiles"}, "softmax": {"softmax_rows"},
                     "attention": {"attend", "attention_rows"}}
 # Counted by python_lines() and cpp_lines(): language -> problem -> (lines, of what).
