@@ -37,7 +37,7 @@ void require_rows(const void* smem_row, int matrices, bool is_write, const char*
                   void* pc) {
   if (current_thread->lane >= 8u * static_cast<unsigned>(matrices)) return;
   if (reinterpret_cast<uintptr_t>(smem_row) % 16 != 0) {
-    fail(std::string(operation) + ": the row's address is not aligned to 16 bytes", pc);
+    fail_at(pc, "{}: the row's address is not aligned to 16 bytes", operation);
   }
   require_own_shared(smem_row, operation, pc);
   if (access_tracer != nullptr) access_tracer->unit_access(smem_row, 16, is_write, pc);
