@@ -61,54 +61,45 @@ void expect_floats(const DeviceMemory& memory, const Of& expected) {
 // Fragments by the layout tables of the PTX ISA, element by element.
 template <class T>
 __global__ void mma_by_table(const T* a, const T* b, float* d) {
+  constexpr bool kTf32 = std::is_same_v<T, float>;
+  constexpr int kPerRegister = kTf32 ? 1 : 2, kDepth = 8 * kPerRegister;
   const int g = threadIdx.x / 4, t = threadIdx.x % 4;
-  const auto pair = [](T low, T high) {
-    uint16_t bits[2];
-    __builtin_memcpy(&bits[0], &low, 2);
-    __builtin_memcpy(&bits[1], &high, 2);
-    return static_cast<uint32_t>(bits[0]) | static_cast<uint32_t>(bits[1]) << 16;
+  const auto pack = [](const T* from, int stride) {  // the elements of one register
+    if constexpr (kTf32) {
+      return to_tf32(*from);
+    } else {
+      uint16_t bits[2];
+      for (int i = 0; i < 2; ++i) __builtin_memcpy(&bits[i], from + i * stride, 2);
+      return static_cast<uint32_t>(bits[0]) | static_cast<uint32_t>(bits[1]) << 16;
+    }
   };
   uint32_t fa[4], fb[2];
   for (int r = 0; r < 4; ++r) {
-    const T* row = a + (g + 8 * (r % 2)) * 16 + 2 * t + 8 * (r / 2);
-    fa[r] = pair(row[0], row[1]);
+    const int k = kPerRegister * (t + 4 * (r / 2));
+    fa[r] = pack(a + (g + 8 * (r % 2)) * kDepth + k, 1);
   }
-  for (int r = 0; r < 2; ++r) {
-    const int k = 2 * t + 8 * r;
-    fb[r] = pair(b[k * 8 + g], b[(k + 1) * 8 + g]);
-  }
+  for (int r = 0; r < 2; ++r) fb[r] = pack(b + kPerRegister * (t + 4 * r) * 8 + g, 8);
   float fd[4] = {};
-  mma_m16n8k16<T>(fd, fa, fb);
+  if constexpr (kTf32) {
+    mma_m16n8k8_tf32(fd, fa, fb);
+  } else {
+    mma_m16n8k16<T>(fd, fa, fb);
+  }
   for (int i = 0; i < 4; ++i) d[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = fd[i];
 }
 
 template <class T>
 void check_mma_by_table() {
-  const Matrix<T> a(16, 16, "a", 1), b(16, 8, "b", 2);
+  constexpr int kDepth = std::is_same_v<T, float> ? 8 : 16;
+  const Matrix<T> a(16, kDepth, "a", 1), b(kDepth, 8, "b", 2);
   DeviceMemory d(16 * 8 * 4, "d");
   run_kernel(mma_by_table<T>, {1, 32}, a, b, d);
-  expect_product(d, 16, 8, 16, a, b);
+  expect_product(d, 16, 8, kDepth, a, b);
 }
 
 TEST(Mma, Bf16Fragments) { check_mma_by_table<bf16>(); }
 TEST(Mma, HalfFragments) { check_mma_by_table<half>(); }
-
-__global__ void mma_tf32(const float* a, const float* b, float* d) {
-  const int g = threadIdx.x / 4, t = threadIdx.x % 4;
-  uint32_t fa[4], fb[2];
-  for (int r = 0; r < 4; ++r) fa[r] = to_tf32(a[(g + 8 * (r % 2)) * 8 + t + 4 * (r / 2)]);
-  for (int r = 0; r < 2; ++r) fb[r] = to_tf32(b[(t + 4 * r) * 8 + g]);
-  float fd[4] = {};
-  mma_m16n8k8_tf32(fd, fa, fb);
-  for (int i = 0; i < 4; ++i) d[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = fd[i];
-}
-
-TEST(Mma, Tf32Fragments) {
-  const Matrix<float> a(16, 8, "a", 1), b(8, 8, "b", 2);
-  DeviceMemory d(16 * 8 * 4, "d");
-  run_kernel(mma_tf32, {1, 32}, a, b, d);
-  expect_product(d, 16, 8, 8, a, b);
-}
+TEST(Mma, Tf32Fragments) { check_mma_by_table<float>(); }
 
 // Row-major A and B staged in shared memory; B is transposed on its way into registers.
 __global__ void mma_with_ldmatrix(const bf16* a, const bf16* b, float* d, bf16* copy,
@@ -530,25 +521,21 @@ __global__ void read_swizzled_tile(const __grid_constant__ TensorMap map, bf16* 
   __syncthreads();
   mbarrier_wait(bar, 0);
   const int lane = threadIdx.x;
-  for (int k = 0; k < kColumns / 8; k += 2) {
-    if (kColumns == 8) {
-      uint32_t r[2];
-      ldmatrix_x2(r, tile + swizzle_address<kSwizzle>((lane % 16) * 16));
-      for (int i = 0; i < 4; ++i) {
-        bf16 pair[2];
-        __builtin_memcpy(static_cast<void*>(pair), &r[i / 2], 4);
-        out[(lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2] = pair[i % 2];
-      }
+  constexpr int kChunks = kColumns == 8 ? 1 : 2;  // of eight columns, per ldmatrix
+  for (int k = 0; k < kColumns / 8; k += kChunks) {
+    uint32_t r[2 * kChunks];
+    const int row = lane % 16, chunk = k + lane / 16 % kChunks;
+    const char* from = tile + swizzle_address<kSwizzle>(row * kColumns * 2 + chunk * 16);
+    if constexpr (kChunks == 1) {
+      ldmatrix_x2(r, from);
     } else {
-      uint32_t r[4];
-      const int row = lane % 16, chunk = k + lane / 16;
-      ldmatrix_x4(r, tile + swizzle_address<kSwizzle>(row * kColumns * 2 + chunk * 16));
-      for (int i = 0; i < 8; ++i) {
-        bf16 pair[2];
-        __builtin_memcpy(static_cast<void*>(pair), &r[i / 2], 4);
-        out[(lane / 4 + 8 * (i / 2 % 2)) * kColumns + (k + i / 4) * 8 + 2 * (lane % 4) + i % 2] =
-            pair[i % 2];
-      }
+      ldmatrix_x4(r, from);
+    }
+    for (int i = 0; i < 4 * kChunks; ++i) {
+      bf16 pair[2];
+      __builtin_memcpy(static_cast<void*>(pair), &r[i / 2], 4);
+      out[(lane / 4 + 8 * (i / 2 % 2)) * kColumns + (k + i / 4) * 8 + 2 * (lane % 4) + i % 2] =
+          pair[i % 2];
     }
   }
 }

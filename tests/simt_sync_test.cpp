@@ -433,6 +433,15 @@ enum class Joins {
   others,          ///< the other warpgroup
 };
 
+// A named barrier of 128 threads, at which this thread waits or only arrives.
+__device__ void meet_at(int id, bool waits) {
+  if (waits) {
+    named_barrier_sync(id, 128);
+  } else {
+    named_barrier_arrive(id, 128);
+  }
+}
+
 __global__ void registers_twice(Joins joins, unsigned last) {
   auto* bar = dynamic_shared<uint64_t>();
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -450,29 +459,13 @@ __global__ void registers_twice(Joins joins, unsigned last) {
     if (lane == 5) mbarrier_arrive(bar);
     if (lane == 5 || joins == Joins::elected) mbarrier_wait(bar, 0);
   }
-  if (joins == Joins::through_one || joins == Joins::one_way) {
-    if (warp == 3) {
-      named_barrier_sync(1, 128);
-    } else {
-      named_barrier_arrive(1, 128);
-    }
-  }
-  if (joins == Joins::through_one) {
-    if (warp == 3) {
-      named_barrier_arrive(2, 128);
-    } else {
-      named_barrier_sync(2, 128);
-    }
-  }
+  if (joins == Joins::through_one || joins == Joins::one_way) meet_at(1, warp == 3);
+  if (joins == Joins::through_one) meet_at(2, warp != 3);
   if (joins == Joins::three_warps && warp < 3) named_barrier_sync(1, 96);
   if (joins == Joins::pairs) named_barrier_sync(static_cast<int>(1 + warp / 2), 64);
   if (joins == Joins::all_but_one) {
-    if (warp == last) {
-      named_barrier_sync(1, 128);
-    } else {
-      named_barrier_arrive(1, 128);
-      named_barrier_sync(2, 96);
-    }
+    meet_at(1, warp == last);
+    if (warp != last) named_barrier_sync(2, 96);
   }
   if (joins == Joins::arrived_before) mbarrier_wait(bar, 0);
   __syncwarp();

@@ -335,13 +335,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   block.warp_count = warps;
   block.shared = storage.shared.get();
   block.shared_bytes = launch.shared_bytes;
-  for (NamedBarrier& barrier : block.barriers) {
-    barrier.arrived = barrier.expected = barrier.vote_count = 0;
-    barrier.has_arrivals = false;
-    barrier.places.clear();
-    barrier.waiting.clear();
-    barrier.participants.clear();
-  }
+  for (NamedBarrier& barrier : block.barriers) barrier.begin_phase();
   for (uint32_t w = 0; w < warps; ++w) {
     Warp& warp = block.warps[w];
     const uint32_t lanes = std::min(threads - w * kWarpSize, kWarpSize);

@@ -48,13 +48,8 @@ void complete(Block& block, NamedBarrier& barrier) {
   for (uint16_t id : barrier.waiting) {
     if (id != self) make_ready(&block.threads[id]);
   }
-  barrier.arrived = barrier.expected = 0;
-  barrier.has_arrivals = false;
   barrier.vote_result = barrier.vote_count;
-  barrier.vote_count = 0;
-  barrier.places.clear();
-  barrier.waiting.clear();
-  barrier.participants.clear();
+  barrier.begin_phase();
 }
 
 // All threads of a block execute the same __syncthreads; those of a warp the same named barrier.
