@@ -8,15 +8,16 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/backend/backend.hpp"
-#include "common/backend/tensor_map.hpp"
+#include "common/backend/simt/units/numbers.hpp"
 #include "common/device/cluster_async.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/mbarrier.cuh"
 #include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
+#include "tests/kernel_runs.hpp"
 #include "tests/places.hpp"
+#include "tests/tensor_maps.hpp"
 
 namespace cookbook {
 namespace {
@@ -30,6 +31,10 @@ T number(float value) {
     return __float2bfloat16_rn(value);
   } else if constexpr (std::is_same_v<T, half>) {
     return __float2half_rn(value);
+  } else if constexpr (std::is_same_v<T, uint8_t>) {  // e4m3
+    uint8_t code = 0;
+    while (simt::e4m3_bits_to_float(code) != value) ++code;
+    return code;
   } else {
     return static_cast<T>(value);
   }
@@ -42,28 +47,19 @@ struct Matrix {
   std::vector<float> values;
 
   Matrix(int rows_, int columns_, const char* name, uint32_t seed)
-      : rows(rows_),
-        columns(columns_),
-        memory(sizeof(T) * static_cast<size_t>(rows_ * columns_), name),
-        values(static_cast<size_t>(rows_ * columns_)) {
-    std::vector<T> data(values.size());
-    for (size_t i = 0; i < data.size(); ++i) {
-      values[i] = static_cast<float>(small(static_cast<uint32_t>(i) + seed * 7919));
-      data[i] = number<T>(values[i]);
+      : rows(rows_), columns(columns_) {
+    std::vector<T> data;
+    for (uint32_t i = 0; i < static_cast<uint32_t>(rows * columns); ++i) {
+      values.push_back(static_cast<float>(small(i + seed * 7919)));
+      data.push_back(number<T>(values.back()));
     }
-    memory.copy_from_host(data.data(), data.size() * sizeof(T));
+    memory = upload(data, name);
   }
   float operator()(int row, int column) const {
     return values[static_cast<size_t>(row * columns + column)];
   }
-  const T* data() const { return memory.as<T>(); }
+  operator const T*() const { return memory.as<T>(); }
 };
-
-[[maybe_unused]] std::vector<float> floats(const DeviceMemory& memory) {
-  std::vector<float> values(memory.bytes() / 4);
-  memory.copy_to_host(values.data(), memory.bytes());
-  return values;
-}
 
 template <bool kWaits>
 __global__ void copy_with_cp_async(const float* in, float* out, int n) {
@@ -75,27 +71,6 @@ __global__ void copy_with_cp_async(const float* in, float* out, int n) {
   if (kWaits) cp_async_wait<0>();
   __syncthreads();
   for (int j = 0; j < 4; ++j) out[i + j] = stage[(i + 4 + j) % (4 * blockDim.x)];
-}
-
-template <class T>
-TensorType tensor_type() {
-  if (std::is_same_v<T, bf16>) return TensorType::bf16;
-  if (std::is_same_v<T, half>) return TensorType::f16;
-  if (std::is_same_v<T, float>) return TensorType::f32;
-  return TensorType::u8;
-}
-
-template <class T>
-TensorMap map_2d(const void* base, int rows, int columns, int box_rows, int box_columns,
-                 Swizzle swizzle) {
-  TensorMapSpec spec;
-  spec.dtype = tensor_type<T>();
-  spec.base = base;
-  spec.extents = {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows)};
-  spec.strides_bytes = {columns * sizeof(T)};
-  spec.box = {static_cast<uint32_t>(box_columns), static_cast<uint32_t>(box_rows)};
-  spec.swizzle = swizzle;
-  return make_tensor_map(spec);
 }
 
 // "device_units.hpp:N", of the line of this file that ends in "// [tag]".
@@ -190,17 +165,17 @@ struct Gemm {
   int m = 128, n = 64, k = 320;
   Matrix<bf16> a{m, k, "a", 31}, b{n, k, "b", 32};
   DeviceMemory d{static_cast<size_t>(m * n * 4), "d"};
-  TensorMap map_a = map_2d<bf16>(a.data(), m, k, 64, 64, Swizzle::b128);
-  TensorMap map_b = map_2d<bf16>(b.data(), n, k, 64, 64, Swizzle::b128);
+  TensorMap map_a = map_2d<bf16>(a, m, k, 64, 64, Swizzle::b128);
+  TensorMap map_b = map_2d<bf16>(b, n, k, 64, 64, Swizzle::b128);
 
   template <Mistake kMistake>
   void run() {
     d.fill(0);
     const dim3 grid(static_cast<unsigned>(n / 64), static_cast<unsigned>(m / 64));
-    launch(gemm<kMistake>, {grid, 160, 4 * 8192 + 64}, {}, map_a, map_b, d.as<float>(), n, k);
+    run_kernel(gemm<kMistake>, {grid, 160, 4 * 8192 + 64}, map_a, map_b, d, n, k);
   }
   bool right() const {
-    const std::vector<float> got = floats(d);
+    const auto got = download<float>(d);
     for (int i = 0; i < m; ++i) {
       for (int j = 0; j < n; ++j) {
         float want = 0.0f;

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "capstones/histogram/lane_copies.cuh"
 #include "capstones/scan/tile_scan.cuh"
-#include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/math.cuh"
@@ -22,7 +22,6 @@
 #include "common/device/warp.cuh"
 #include "common/device/wmma.cuh"
 #include "tests/device_units.hpp"
-#include "tests/launch_error.hpp"
 #include "tests/text.hpp"
 
 namespace cookbook {
@@ -33,7 +32,7 @@ using simt::AsyncSchedule;
 // Element (m, n) of A B, given how to read A and B.
 template <class A, class B>
 void expect_product(const DeviceMemory& d, int m, int n, int k, const A& a, const B& b) {
-  const std::vector<float> got = floats(d);
+  const auto got = download<float>(d);
   int wrong = 0;
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
@@ -51,24 +50,10 @@ void expect_product(const DeviceMemory& d, int m, int n, int k, const A& a, cons
 // Element i of `memory` is `expected(i)`.
 template <class Of>
 void expect_floats(const DeviceMemory& memory, const Of& expected) {
-  const std::vector<float> got = floats(memory);
+  const auto got = download<float>(memory);
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(got[i], expected(static_cast<int>(i))) << "element " << i;
   }
-}
-
-void for_all_schedules(const std::function<void()>& body) {
-  for (const auto schedule : {AsyncSchedule::late, AsyncSchedule::early}) {
-    SCOPED_TRACE(schedule == AsyncSchedule::late ? "late" : "early");
-    simt::set_async_schedule(schedule);
-    body();
-  }
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
-    SCOPED_TRACE("random " + std::to_string(seed));
-    simt::set_async_schedule(AsyncSchedule::random, seed);
-    body();
-  }
-  simt::set_async_schedule(AsyncSchedule::late);
 }
 
 // ---- mma.sync and ldmatrix ---------------------------------------------------------------------
@@ -76,82 +61,45 @@ void for_all_schedules(const std::function<void()>& body) {
 // Fragments by the layout tables of the PTX ISA, element by element.
 template <class T>
 __global__ void mma_by_table(const T* a, const T* b, float* d) {
+  constexpr bool kTf32 = std::is_same_v<T, float>;
+  constexpr int kPerRegister = kTf32 ? 1 : 2, kDepth = 8 * kPerRegister;
   const int g = threadIdx.x / 4, t = threadIdx.x % 4;
-  const auto pair = [](T low, T high) {
-    uint16_t bits[2];
-    __builtin_memcpy(&bits[0], &low, 2);
-    __builtin_memcpy(&bits[1], &high, 2);
-    return static_cast<uint32_t>(bits[0]) | static_cast<uint32_t>(bits[1]) << 16;
+  const auto pack = [](const T* from, int stride) {  // the elements of one register
+    if constexpr (kTf32) {
+      return to_tf32(*from);
+    } else {
+      uint16_t bits[2];
+      for (int i = 0; i < 2; ++i) __builtin_memcpy(&bits[i], from + i * stride, 2);
+      return static_cast<uint32_t>(bits[0]) | static_cast<uint32_t>(bits[1]) << 16;
+    }
   };
   uint32_t fa[4], fb[2];
   for (int r = 0; r < 4; ++r) {
-    const T* row = a + (g + 8 * (r % 2)) * 16 + 2 * t + 8 * (r / 2);
-    fa[r] = pair(row[0], row[1]);
+    const int k = kPerRegister * (t + 4 * (r / 2));
+    fa[r] = pack(a + (g + 8 * (r % 2)) * kDepth + k, 1);
   }
-  for (int r = 0; r < 2; ++r) {
-    const int k = 2 * t + 8 * r;
-    fb[r] = pair(b[k * 8 + g], b[(k + 1) * 8 + g]);
-  }
+  for (int r = 0; r < 2; ++r) fb[r] = pack(b + kPerRegister * (t + 4 * r) * 8 + g, 8);
   float fd[4] = {};
-  mma_m16n8k16<T>(fd, fa, fb);
+  if constexpr (kTf32) {
+    mma_m16n8k8_tf32(fd, fa, fb);
+  } else {
+    mma_m16n8k16<T>(fd, fa, fb);
+  }
   for (int i = 0; i < 4; ++i) d[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = fd[i];
 }
 
 template <class T>
 void check_mma_by_table() {
-  const Matrix<T> a(16, 16, "a", 1), b(16, 8, "b", 2);
+  constexpr int kDepth = std::is_same_v<T, float> ? 8 : 16;
+  const Matrix<T> a(16, kDepth, "a", 1), b(kDepth, 8, "b", 2);
   DeviceMemory d(16 * 8 * 4, "d");
-  launch(mma_by_table<T>, {1, 32}, {}, a.data(), b.data(), d.as<float>());
-  expect_product(d, 16, 8, 16, a, b);
+  run_kernel(mma_by_table<T>, {1, 32}, a, b, d);
+  expect_product(d, 16, 8, kDepth, a, b);
 }
 
 TEST(Mma, Bf16Fragments) { check_mma_by_table<bf16>(); }
 TEST(Mma, HalfFragments) { check_mma_by_table<half>(); }
-
-__global__ void mma_tf32(const float* a, const float* b, float* d) {
-  const int g = threadIdx.x / 4, t = threadIdx.x % 4;
-  uint32_t fa[4], fb[2];
-  for (int r = 0; r < 4; ++r) fa[r] = to_tf32(a[(g + 8 * (r % 2)) * 8 + t + 4 * (r / 2)]);
-  for (int r = 0; r < 2; ++r) fb[r] = to_tf32(b[(t + 4 * r) * 8 + g]);
-  float fd[4] = {};
-  mma_m16n8k8_tf32(fd, fa, fb);
-  for (int i = 0; i < 4; ++i) d[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = fd[i];
-}
-
-TEST(Mma, Tf32Fragments) {
-  const Matrix<float> a(16, 8, "a", 1), b(8, 8, "b", 2);
-  DeviceMemory d(16 * 8 * 4, "d");
-  launch(mma_tf32, {1, 32}, {}, a.data(), b.data(), d.as<float>());
-  expect_product(d, 16, 8, 8, a, b);
-}
-
-// The e4m3 code of a small integer.
-uint8_t e4m3_of(int value) {
-  for (int code = 0; code < 256; ++code) {
-    if (simt::e4m3_bits_to_float(static_cast<uint8_t>(code)) == static_cast<float>(value)) {
-      return static_cast<uint8_t>(code);
-    }
-  }
-  return 0;
-}
-
-struct Fp8Matrix {
-  int columns;
-  DeviceMemory memory;
-  std::vector<int> values;
-  Fp8Matrix(int rows, int columns_, const char* name, uint32_t seed)
-      : columns(columns_), memory(static_cast<size_t>(rows * columns_), name) {
-    std::vector<uint8_t> codes;
-    for (uint32_t i = 0; i < static_cast<uint32_t>(rows * columns); ++i) {
-      values.push_back(small(i + seed * 101));
-      codes.push_back(e4m3_of(values.back()));
-    }
-    memory.copy_from_host(codes.data(), codes.size());
-  }
-  float operator()(int row, int column) const {
-    return static_cast<float>(values[static_cast<size_t>(row * columns + column)]);
-  }
-};
+TEST(Mma, Tf32Fragments) { check_mma_by_table<float>(); }
 
 // Row-major A and B staged in shared memory; B is transposed on its way into registers.
 __global__ void mma_with_ldmatrix(const bf16* a, const bf16* b, float* d, bf16* copy,
@@ -185,14 +133,10 @@ __global__ void mma_with_ldmatrix(const bf16* a, const bf16* b, float* d, bf16* 
 TEST(Mma, LdmatrixAndStmatrix) {
   const Matrix<bf16> a(16, 16, "a", 3), b(16, 8, "b", 4);
   DeviceMemory d(16 * 8 * 4, "d"), copy(256 * 2, "copy"), transpose(256 * 2, "transpose");
-  launch(mma_with_ldmatrix, {1, 32, 2048}, {}, a.data(), b.data(), d.as<float>(), copy.as<bf16>(),
-         transpose.as<bf16>());
+  run_kernel(mma_with_ldmatrix, {1, 32, 2048}, a, b, d, copy, transpose);
   expect_product(d, 16, 8, 16, a, b);
-  std::vector<uint16_t> got(256), want(256);
-  copy.copy_to_host(got.data(), 512);
-  a.memory.copy_to_host(want.data(), 512);
-  EXPECT_EQ(got, want);
-  transpose.copy_to_host(got.data(), 512);
+  const auto want = download<uint16_t>(a.memory), got = download<uint16_t>(transpose);
+  EXPECT_EQ(download<uint16_t>(copy), want);
   for (size_t i = 0; i < 256; ++i) EXPECT_EQ(got[i], want[i % 16 * 16 + i / 16]);
 }
 
@@ -249,17 +193,7 @@ TEST(Math, TheLargestOfThreeAndPairs) {
   EXPECT_EQ(to_float(from_float<half>(65504.0f)), 65504.0f);
 }
 
-TEST(Numbers, SixteenBitFormatsRoundTrip) {
-  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const auto code = static_cast<uint16_t>(bits);
-    const float h = simt::half_bits_to_float(code), b = simt::bf16_bits_to_float(code);
-    if (h == h) {
-      ASSERT_EQ(simt::float_to_half_bits(h), code);
-    }
-    if (b == b) {
-      ASSERT_EQ(simt::float_to_bf16_bits(b), code);
-    }
-  }
+TEST(Numbers, E4m3) {
   EXPECT_EQ(simt::e4m3_bits_to_float(0x7e), 448.0f);
   EXPECT_EQ(simt::e4m3_bits_to_float(0x01), 0x1p-9f);
   EXPECT_TRUE(std::isnan(simt::e4m3_bits_to_float(0xff)));
@@ -289,8 +223,7 @@ void check_wmma() {
   const Matrix<T> a(kRowsA ? kM : kK, kRowsA ? kK : kM, "a", 5);
   const Matrix<T> b(kRowsB ? kK : kN, kRowsB ? kN : kK, "b", 6);
   DeviceMemory d(kM * kN * 4, "d");
-  launch(wmma_product<kM, kN, kK, T, LayoutA, LayoutB>, {1, 32}, {}, a.data(), b.data(),
-         d.as<float>());
+  run_kernel(wmma_product<kM, kN, kK, T, LayoutA, LayoutB>, {1, 32}, a, b, d);
   expect_product(
       d, kM, kN, kK, [&](int m, int k) { return 2.0f * (kRowsA ? a(m, k) : a(k, m)); },
       [&](int k, int n) { return kRowsB ? b(k, n) : b(n, k); });
@@ -311,13 +244,12 @@ TEST(Wmma, ShapesTypesAndLayouts) {
 }
 
 // ---- cp.async
-// -------------------------------------------------------------------------------------
 
 TEST(CpAsync, CopiesAndFillsWithZeros) {
   const Matrix<float> in(1, 126, "in", 1);
   DeviceMemory out(128 * 4, "out");
   for_all_schedules([&] {
-    launch(copy_with_cp_async<true>, {1, 32, 512}, {}, in.data(), out.as<float>(), 126);
+    run_kernel(copy_with_cp_async<true>, {1, 32, 512}, in, out, 126);
     expect_floats(out, [&](int i) { return (i + 4) % 128 < 126 ? in(0, (i + 4) % 128) : 0.0f; });
   });
 }
@@ -325,8 +257,9 @@ TEST(CpAsync, CopiesAndFillsWithZeros) {
 TEST(CpAsync, MissingWaitReadsOldData) {
   const Matrix<float> in(1, 128, "in", 1);
   DeviceMemory out(128 * 4, "out");
-  launch(copy_with_cp_async<false>, {1, 32, 512}, {}, in.data(), out.as<float>(), 128);
-  EXPECT_TRUE(std::isnan(floats(out)[0]));  // what shared memory is filled with before the kernel
+  run_kernel(copy_with_cp_async<false>, {1, 32, 512}, in, out, 128);
+  EXPECT_TRUE(
+      std::isnan(download<float>(out)[0]));  // what shared memory is filled with before the kernel
 }
 
 // Copies a float per thread to shared memory. An mbarrier says that all of them are there.
@@ -350,7 +283,7 @@ TEST(CpAsync, ArrivesOnBarrier) {
   const Matrix<float> in(1, 64, "in", 1);
   DeviceMemory out(64 * 4, "out");
   for_all_schedules([&] {
-    launch(cp_async_onto_barrier, {1, 64, 512}, {}, in.data(), out.as<float>());
+    run_kernel(cp_async_onto_barrier, {1, 64, 512}, in, out);
     expect_floats(out, [&](int i) { return in(0, i ^ 33); });
   });
 }
@@ -368,7 +301,7 @@ TEST(CpAsync, LandsOnce) {
   const Matrix<float> in(1, 64, "in", 1);
   DeviceMemory out(64 * 4, "out");
   for_all_schedules([&] {
-    launch(cp_async_changed_before_the_wait, {1, 64, 512}, {}, in.data(), out.as<float>());
+    run_kernel(cp_async_changed_before_the_wait, {1, 64, 512}, in, out);
     expect_floats(out, [&](int i) { return in(0, i) + 1; });
   });
 }
@@ -382,7 +315,7 @@ __global__ void cp_async_at(const float* in, int from, int to, int valid_bytes) 
 TEST(CpAsync, RefusesMisalignedAddressesAndWrongSizes) {
   const Matrix<float> in(1, 64, "in", 1);
   const auto error = [&](int from, int to, int valid_bytes) {
-    return launch_error(cp_async_at, {1, 1, 512}, in.data(), from, to, valid_bytes);
+    return launch_error(cp_async_at, {1, 1, 512}, in, from, to, valid_bytes);
   };
   EXPECT_EQ(error(4, 8, 16), "");
   EXPECT_EQ(error(4, 8, 0), "");
@@ -393,7 +326,6 @@ TEST(CpAsync, RefusesMisalignedAddressesAndWrongSizes) {
 }
 
 // ---- tensor maps
-// ----------------------------------------------------------------------------------
 
 TEST(TensorMaps, RefusedSpecsNameTheRule) {
   alignas(16) static char memory[64];
@@ -419,7 +351,13 @@ TEST(TensorMaps, RefusedSpecsNameTheRule) {
 }
 
 // ---- TMA
-// ------------------------------------------------------------------------------------------
+
+// Initialises a barrier for one arrival, which comes with the expectation of these bytes.
+__device__ void expect_on(uint64_t* bar, int bytes) {
+  mbarrier_init(bar, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(bar, static_cast<uint32_t>(bytes));
+}
 
 // One box in, the same box out elsewhere, by TMA alone.
 template <int kRank>
@@ -428,9 +366,7 @@ __global__ void tma_copy(const __grid_constant__ TensorMap from,
   char* tile = dynamic_shared<char>();
   auto* bar = reinterpret_cast<uint64_t*>(tile + 16384);
   if (threadIdx.x == 0) {
-    mbarrier_init(bar, 1);
-    fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(bar, static_cast<uint32_t>(bytes));
+    expect_on(bar, bytes);
     if (kRank == 2) tma_load_2d(tile, &from, bar, x, y);
     if (kRank == 3) tma_load_3d(tile, &from, bar, x, y, 1);
     mbarrier_wait(bar, 0);
@@ -447,9 +383,7 @@ template <int kRank>
 __global__ void tma_load_at(const __grid_constant__ TensorMap map, float* out) {
   float* tile = dynamic_shared<float>();
   auto* bar = reinterpret_cast<uint64_t*>(tile + 32);
-  mbarrier_init(bar, 1);
-  fence_mbarrier_init();
-  mbarrier_arrive_expect_tx(bar, 16);
+  expect_on(bar, 16);
   if (kRank == 1) tma_load_1d(tile, &map, bar, 4);
   if (kRank == 2) tma_load_2d(tile, &map, bar, 4, 2);
   if (kRank == 3) tma_load_3d(tile, &map, bar, 4, 2, 1);
@@ -466,12 +400,12 @@ void expect_load_at(int row) {
   const std::vector<uint64_t> extents = {8, 3, 4, 5, 6}, strides = {32, 96, 384, 1920};
   TensorMapSpec spec;
   spec.dtype = tensor_type<float>();
-  spec.base = in.data();
+  spec.base = in;
   spec.extents.assign(extents.begin(), extents.begin() + kRank);
   spec.strides_bytes.assign(strides.begin(), strides.begin() + kRank - 1);
   spec.box.assign(kRank, 1);
   spec.box[0] = 4;
-  launch(tma_load_at<kRank>, {1, 1, 256}, {}, make_tensor_map(spec), out.as<float>());
+  run_kernel(tma_load_at<kRank>, {1, 1, 256}, make_tensor_map(spec), out);
   SCOPED_TRACE("rank " + std::to_string(kRank));
   expect_floats(out, [&](int i) { return in(row, 4 + i); });
 }
@@ -489,9 +423,7 @@ __global__ void tma_to_static(const __grid_constant__ TensorMap from, float* out
   alignas(128) __shared__ float tile[16];
   __shared__ uint64_t bar;
   tma_prefetch_descriptor(&from);
-  mbarrier_init(&bar, 1);
-  fence_mbarrier_init();
-  mbarrier_arrive_expect_tx(&bar, 64);
+  expect_on(&bar, 64);
   tma_load_2d(tile, &from, &bar, 0, 0);
   mbarrier_wait(&bar, 0);
   for (int i = 0; i < 16; ++i) out[i] = tile[i];
@@ -500,8 +432,7 @@ __global__ void tma_to_static(const __grid_constant__ TensorMap from, float* out
 TEST(Tma, LoadsToStaticSharedMemory) {
   const Matrix<float> in(4, 4, "in", 4);
   DeviceMemory out(64, "out");
-  launch(tma_to_static, {1, 1}, {}, map_2d<float>(in.data(), 4, 4, 4, 4, Swizzle::none),
-         out.as<float>());
+  run_kernel(tma_to_static, {1, 1}, map_2d<float>(in, 4, 4, 4, 4, Swizzle::none), out);
   expect_floats(out, [&](int i) { return in(i / 4, i % 4); });
 }
 
@@ -527,12 +458,12 @@ TEST(Tma, EverySwizzleRoundTripsAndFillsWithZeros) {
     const int columns = static_cast<int>(swizzle_span_bytes(swizzle)) / 4;
     const Matrix<float> in(40, 24, "in", 8);
     DeviceMemory out(static_cast<size_t>(16 * columns * 4), "out");
-    const TensorMap from = map_2d<float>(in.data(), 40, 24, 16, columns, swizzle);
+    const TensorMap from = map_2d<float>(in, 40, 24, 16, columns, swizzle);
     const TensorMap to = map_2d<float>(out.data(), 16, columns, 16, columns, swizzle);
     for_all_schedules([&] {
       for (const int x : {-4, 0, 4, 20}) {
         for (const int y : {-5, 0, 30}) {
-          launch(tma_copy<2>, {1, 32, 16384 + 64}, {}, from, to, x, y, 16 * columns * 4);
+          run_kernel(tma_copy<2>, {1, 32, 16384 + 64}, from, to, x, y, 16 * columns * 4);
           SCOPED_TRACE(std::to_string(x) + ", " + std::to_string(y));
           expect_floats(out, [&](int i) {
             const int row = y + i / columns, column = x + i % columns;
@@ -549,9 +480,9 @@ TEST(Tma, StoresLeaveOutWhatIsOutside) {
   const Matrix<float> in(16, 8, "in", 8);
   DeviceMemory out(10 * 4 * 4, "out");
   out.fill(0);
-  const TensorMap from = map_2d<float>(in.data(), 16, 8, 16, 8, Swizzle::b32);
+  const TensorMap from = map_2d<float>(in, 16, 8, 16, 8, Swizzle::b32);
   const TensorMap to = map_2d<float>(out.data(), 10, 4, 16, 8, Swizzle::b32);
-  launch(tma_copy<2>, {1, 32, 16384 + 64}, {}, from, to, 0, 0, 16 * 8 * 4);
+  run_kernel(tma_copy<2>, {1, 32, 16384 + 64}, from, to, 0, 0, 16 * 8 * 4);
   expect_floats(out, [&](int i) { return in(i / 4, i % 4); });
   EXPECT_TRUE(out.guards_intact());
 }
@@ -561,7 +492,7 @@ TEST(Tma, ThreeDimensions) {
   DeviceMemory out(2 * 4 * 8 * 4, "out");
   TensorMapSpec spec;
   spec.dtype = TensorType::f32;
-  spec.base = in.data();
+  spec.base = in;
   spec.extents = {16, 8, 3};
   spec.strides_bytes = {64, 512};
   spec.box = {8, 4, 2};
@@ -570,7 +501,7 @@ TEST(Tma, ThreeDimensions) {
   spec.extents = {8, 4, 2};
   spec.strides_bytes = {32, 128};
   const TensorMap to = make_tensor_map(spec);
-  launch(tma_copy<3>, {1, 32, 16384 + 64}, {}, from, to, 4, 6, 8 * 4 * 2 * 4);
+  run_kernel(tma_copy<3>, {1, 32, 16384 + 64}, from, to, 4, 6, 8 * 4 * 2 * 4);
   expect_floats(out, [&](int i) {
     const int x = i % 8, y = i / 8 % 4, z = i / 32;
     return 6 + y < 8 ? in((1 + z) * 8 + 6 + y, 4 + x) : 0.0f;
@@ -584,32 +515,27 @@ __global__ void read_swizzled_tile(const __grid_constant__ TensorMap map, bf16* 
   char* tile = dynamic_shared<char>();
   auto* bar = reinterpret_cast<uint64_t*>(tile + 8192);
   if (threadIdx.x == 0) {
-    mbarrier_init(bar, 1);
-    mbarrier_arrive_expect_tx(bar, 16 * kColumns * 2);
+    expect_on(bar, 16 * kColumns * 2);
     tma_load_2d(tile, &map, bar, 0, 0);
   }
   __syncthreads();
   mbarrier_wait(bar, 0);
   const int lane = threadIdx.x;
-  for (int k = 0; k < kColumns / 8; k += 2) {
-    if (kColumns == 8) {
-      uint32_t r[2];
-      ldmatrix_x2(r, tile + swizzle_address<kSwizzle>((lane % 16) * 16));
-      for (int i = 0; i < 4; ++i) {
-        bf16 pair[2];
-        __builtin_memcpy(static_cast<void*>(pair), &r[i / 2], 4);
-        out[(lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2] = pair[i % 2];
-      }
+  constexpr int kChunks = kColumns == 8 ? 1 : 2;  // of eight columns, per ldmatrix
+  for (int k = 0; k < kColumns / 8; k += kChunks) {
+    uint32_t r[2 * kChunks];
+    const int row = lane % 16, chunk = k + lane / 16 % kChunks;
+    const char* from = tile + swizzle_address<kSwizzle>(row * kColumns * 2 + chunk * 16);
+    if constexpr (kChunks == 1) {
+      ldmatrix_x2(r, from);
     } else {
-      uint32_t r[4];
-      const int row = lane % 16, chunk = k + lane / 16;
-      ldmatrix_x4(r, tile + swizzle_address<kSwizzle>(row * kColumns * 2 + chunk * 16));
-      for (int i = 0; i < 8; ++i) {
-        bf16 pair[2];
-        __builtin_memcpy(static_cast<void*>(pair), &r[i / 2], 4);
-        out[(lane / 4 + 8 * (i / 2 % 2)) * kColumns + (k + i / 4) * 8 + 2 * (lane % 4) + i % 2] =
-            pair[i % 2];
-      }
+      ldmatrix_x4(r, from);
+    }
+    for (int i = 0; i < 4 * kChunks; ++i) {
+      bf16 pair[2];
+      __builtin_memcpy(static_cast<void*>(pair), &r[i / 2], 4);
+      out[(lane / 4 + 8 * (i / 2 % 2)) * kColumns + (k + i / 4) * 8 + 2 * (lane % 4) + i % 2] =
+          pair[i % 2];
     }
   }
 }
@@ -619,12 +545,9 @@ void check_tma_to_ldmatrix() {
   constexpr int kColumns = static_cast<int>(swizzle_span_bytes(kSwizzle)) / 2;
   const Matrix<bf16> in(16, kColumns, "in", 3);
   DeviceMemory out(16 * kColumns * 2, "out");
-  const TensorMap map = map_2d<bf16>(in.data(), 16, kColumns, 16, kColumns, kSwizzle);
-  launch(read_swizzled_tile<kSwizzle>, {1, 32, 8192 + 64}, {}, map, out.as<bf16>());
-  std::vector<uint16_t> got(16 * kColumns), want(got.size());
-  out.copy_to_host(got.data(), got.size() * 2);
-  in.memory.copy_to_host(want.data(), want.size() * 2);
-  EXPECT_EQ(got, want);
+  const TensorMap map = map_2d<bf16>(in, 16, kColumns, 16, kColumns, kSwizzle);
+  run_kernel(read_swizzled_tile<kSwizzle>, {1, 32, 8192 + 64}, map, out);
+  EXPECT_EQ(download<uint16_t>(out), download<uint16_t>(in.memory));
 }
 
 TEST(Tma, EverySwizzleIsReadByLdmatrix) {
@@ -651,7 +574,7 @@ TEST(Tma, AddsFromSeveralBlocks) {
   const TensorMap map = map_2d<float>(sum.data(), 16, 16, 16, 16, Swizzle::none);
   for_all_schedules([&] {
     sum.fill(0);
-    launch(add_tiles, {6, 32, 1024}, {}, map);
+    run_kernel(add_tiles, {6, 32, 1024}, map);
     expect_floats(sum, [](int i) { return 6.0f * static_cast<float>(i % 5 + 1); });
   });
 }
@@ -660,8 +583,7 @@ __global__ void bulk_copy(const float* in, float* out, int bytes) {
   float* stage = dynamic_shared<float>();
   auto* bar = reinterpret_cast<uint64_t*>(stage + 1024);
   if (threadIdx.x != 0) return;
-  mbarrier_init(bar, 1);
-  mbarrier_arrive_expect_tx(bar, static_cast<uint32_t>(bytes));
+  expect_on(bar, bytes);
   bulk_load(stage, in, static_cast<uint32_t>(bytes), bar);
   while (!mbarrier_try_wait(bar, 0)) {
   }
@@ -674,19 +596,19 @@ TEST(Tma, BulkCopiesEvenWithoutAFinalWait) {
   DeviceMemory out(4096, "out");
   for_all_schedules([&] {
     out.fill(0);
-    launch(bulk_copy, {1, 32, 4096 + 64}, {}, in.data(), out.as<float>(), 4096);
-    EXPECT_EQ(floats(out), in.values);
+    run_kernel(bulk_copy, {1, 32, 4096 + 64}, in, out, 4096);
+    EXPECT_EQ(download<float>(out), in.values);
   });
 }
 
 TEST(Tma, StoreReadsAsLateAsItMay) {
   DeviceMemory out(16, "out");
   for_all_schedules([&] {
-    launch(reuse_store_buffer<true>, {1, 32, 64}, {}, out.as<float>());
-    EXPECT_EQ(floats(out)[0], 1.0f);
+    run_kernel(reuse_store_buffer<true>, {1, 32, 64}, out);
+    EXPECT_EQ(download<float>(out)[0], 1.0f);
   });
-  launch(reuse_store_buffer<false>, {1, 32, 64}, {}, out.as<float>());
-  EXPECT_EQ(floats(out)[0], 2.0f);
+  run_kernel(reuse_store_buffer<false>, {1, 32, 64}, out);
+  EXPECT_EQ(download<float>(out)[0], 2.0f);
 }
 
 // Each of two blocks loads half of a tile for both.
@@ -711,10 +633,10 @@ __global__ void multicast(const __grid_constant__ TensorMap map, float* out) {
 TEST(Cluster, MulticastReachesBothBlocks) {
   const Matrix<float> in(16, 8, "in", 2);
   DeviceMemory out(4 * 128 * 4, "out");
-  const TensorMap map = map_2d<float>(in.data(), 16, 8, 8, 8, Swizzle::none);
+  const TensorMap map = map_2d<float>(in, 16, 8, 8, 8, Swizzle::none);
   for_all_schedules([&] {
     out.fill(0xff);
-    launch(multicast, {4, 32, 1024, 2}, {}, map, out.as<float>());
+    run_kernel(multicast, {4, 32, 1024, 2}, map, out);
     expect_floats(out, [&](int i) { return in.values[static_cast<size_t>(i % 128)]; });
   });
 }
@@ -739,9 +661,8 @@ __global__ void cluster_exchange(int* out) {
 
 TEST(Cluster, DistributedSharedMemoryAndRemoteArrivals) {
   DeviceMemory out(8 * 4, "out");
-  launch(cluster_exchange, {8, 32, 64, 4}, {}, out.as<int>());
-  int got[8];
-  out.copy_to_host(got, 32);
+  run_kernel(cluster_exchange, {8, 32, 64, 4}, out);
+  const auto got = download<int>(out);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(got[i], 100 + (i + 1) % 4);
 }
 
@@ -766,7 +687,7 @@ __global__ void arrive_twice() {
 
 TEST(Cluster, MisuseIsNamed) {
   DeviceMemory out(4, "out");
-  EXPECT_CONTAINS(launch_error(visit_exited, {2, 32, 64, 2}, out.as<int>()),
+  EXPECT_CONTAINS(launch_error(visit_exited, {2, 32, 64, 2}, out),
                   "map_shared: block 0 of the cluster has exited, and its shared memory with it");
   EXPECT_CONTAINS(launch_error(wait_twice, {2, 32, 64, 2}),
                   "barrier.cluster.wait without an arrive");
@@ -778,15 +699,13 @@ TEST(Cluster, StAsyncSignalsItsOwnArrival) {
   DeviceMemory out(4 * 4 * 4 * 2, "out");  // 2 clusters of 4 blocks hear 4 values each
   for_all_schedules([&] {
     out.fill(0xff);
-    launch(send_to_everybody<Slip::none>, {8, 32, 64, 4}, {}, out.as<int>());
-    int got[32];
-    out.copy_to_host(got, sizeof got);
+    run_kernel(send_to_everybody<Slip::none>, {8, 32, 64, 4}, out);
+    const auto got = download<int>(out);
     for (int i = 0; i < 32; ++i) ASSERT_EQ(got[i], 100 + i % 4);
   });
 }
 
 // ---- wgmma
-// ----------------------------------------------------------------------------------------
 
 template <int kN>
 __device__ __forceinline__ void store_accumulators(float* out, const float (&d)[kN / 2]) {
@@ -807,9 +726,7 @@ __global__ void wgmma_product(const __grid_constant__ TensorMap map_a,
   char* b_tile = a_tile + 64 * kK * 2;
   auto* bar = reinterpret_cast<uint64_t*>(b_tile + kN * kK * 2);
   if (threadIdx.x == 0) {
-    mbarrier_init(bar, 1);
-    fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(bar, (64 + kN) * kK * 2);
+    expect_on(bar, (64 + kN) * kK * 2);
     const auto load = [&](char* tile, const TensorMap* map, int rows, bool k_major) {
       const int spans = (k_major ? kK : rows) / kSpan;
       for (int s = 0; s < spans; ++s) {
@@ -860,11 +777,10 @@ void check_wgmma() {
   const Matrix<T> a(64, 64, "a", 11);
   const Matrix<T> b(kKb ? kN : 64, kKb ? 64 : kN, "b", 12);
   DeviceMemory d(64 * kN * 4, "d");
-  const TensorMap map_a = map_2d<T>(a.data(), 64, 64, 64, kSpan, kSwizzle);
-  const TensorMap map_b = map_2d<T>(b.data(), b.rows, b.columns, kKb ? kN : 64, kSpan, kSwizzle);
+  const TensorMap map_a = map_2d<T>(a, 64, 64, 64, kSpan, kSwizzle);
+  const TensorMap map_b = map_2d<T>(b, b.rows, b.columns, kKb ? kN : 64, kSpan, kSwizzle);
   const size_t bytes = (64 + kN) * 64 * 2 + 64;
-  launch(wgmma_product<kN, T, kSwizzle, kMajorA, kMajorB>, {1, 128, bytes}, {}, map_a, map_b,
-         d.as<float>());
+  run_kernel(wgmma_product<kN, T, kSwizzle, kMajorA, kMajorB>, {1, 128, bytes}, map_a, map_b, d);
   expect_product(
       d, 64, kN, 64, [&](int m, int k) { return kKa ? a(m, k) : a(k, m); },
       [&](int k, int n) { return kKb ? b(n, k) : b(k, n); });
@@ -929,7 +845,7 @@ template <class T, Major kMajorB>
 void check_wgmma_from_registers() {
   const Matrix<T> a(64, 16, "a", 21), b(16, 64, "b", 22);
   DeviceMemory d(64 * 64 * 4, "d");
-  launch(wgmma_from_registers<T, kMajorB>, {1, 128, 4096}, {}, a.data(), b.data(), d.as<float>());
+  run_kernel(wgmma_from_registers<T, kMajorB>, {1, 128, 4096}, a, b, d);
   expect_product(d, 64, 64, 16, a, b);
 }
 
@@ -946,8 +862,7 @@ __global__ void wgmma_fp8(const __grid_constant__ TensorMap map_a,
   char* b_tile = a_tile + 8192;           // (64, 128) bytes
   auto* bar = reinterpret_cast<uint64_t*>(b_tile + 8192);
   if (threadIdx.x == 0) {
-    mbarrier_init(bar, 1);
-    mbarrier_arrive_expect_tx(bar, 16384);
+    expect_on(bar, 16384);
     tma_load_2d(a_tile, &map_a, bar, 0, 0);
     tma_load_2d(b_tile, &map_b, bar, 0, 0);
   }
@@ -966,16 +881,15 @@ __global__ void wgmma_fp8(const __grid_constant__ TensorMap map_a,
 }
 
 TEST(Wgmma, E4m3) {
-  const Fp8Matrix a(64, 128, "a", 1), b(64, 128, "b", 2);
+  const Matrix<uint8_t> a(64, 128, "a", 1), b(64, 128, "b", 2);
   DeviceMemory d(64 * 64 * 4, "d");
-  const TensorMap map_a = map_2d<uint8_t>(a.memory.data(), 64, 128, 64, 128, Swizzle::b128);
-  const TensorMap map_b = map_2d<uint8_t>(b.memory.data(), 64, 128, 64, 128, Swizzle::b128);
-  launch(wgmma_fp8, {1, 128, 16384 + 64}, {}, map_a, map_b, d.as<float>());
+  const TensorMap map_a = map_2d<uint8_t>(a, 64, 128, 64, 128, Swizzle::b128);
+  const TensorMap map_b = map_2d<uint8_t>(b, 64, 128, 64, 128, Swizzle::b128);
+  run_kernel(wgmma_fp8, {1, 128, 16384 + 64}, map_a, map_b, d);
   expect_product(d, 64, 64, 128, a, [&](int k, int n) { return b(n, k); });
 }
 
 // ---- a warp-specialised GEMM, right and wrong
-// -------------------------------------------------------
 
 TEST(Pipeline, TwoStagesUnderAllSchedules) {
   Gemm gemm;
@@ -1044,7 +958,6 @@ TEST(Pipeline, TooFewExpectedBytesAreNamed) {
 }
 
 // ---- refusals
-// ---------------------------------------------------------------------------------------
 
 __global__ void wait_without_init() { mbarrier_wait(dynamic_shared<uint64_t>(), 0); }
 
@@ -1079,18 +992,16 @@ TEST(Mbarrier, MisuseIsNamed) {
   EXPECT_CONTAINS(launch_error(arrive_too_often, {1, 32, 64}),
                   "more arrivals in phase 0 than the 2");
   DeviceMemory in(64, "in");
-  EXPECT_CONTAINS(launch_error(expect_too_little, {1, 1, 256}, in.as<float>()),
+  EXPECT_CONTAINS(launch_error(expect_too_little, {1, 1, 256}, in),
                   "transaction bytes exceed expectation: 16 more bytes landed in phase 0");
   EXPECT_CONTAINS(launch_error(overwrite_barrier, {1, 1, 64}), "was overwritten");
   DeviceMemory out(64, "out");
-  EXPECT_CONTAINS(launch_error(send_to_everybody<Slip::no_barrier>, {4, 32, 64, 4}, out.as<int>()),
+  EXPECT_CONTAINS(launch_error(send_to_everybody<Slip::no_barrier>, {4, 32, 64, 4}, out),
                   "mbarrier at dynamic shared memory + 0 is not initialised");
-  EXPECT_CONTAINS(
-      launch_error(send_to_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, out.as<int>()),
-      "bytes");
-  EXPECT_CONTAINS(
-      launch_error(send_to_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, out.as<int>()),
-      "0 of 1 arrivals and 4 bytes pending");
+  EXPECT_CONTAINS(launch_error(send_to_everybody<Slip::expects_too_little>, {4, 32, 64, 4}, out),
+                  "bytes");
+  EXPECT_CONTAINS(launch_error(send_to_everybody<Slip::expects_too_much>, {4, 32, 64, 4}, out),
+                  "0 of 1 arrivals and 4 bytes pending");
 }
 
 __global__ void differing_descriptors() {
@@ -1291,16 +1202,14 @@ __global__ void move_tile(const float* in, float* out, std::int64_t begin, std::
 TEST(FarElements, AreLoadedAndStoredByAScan) {
   constexpr std::int64_t kBegin = (std::int64_t{3} << 31) - 64, kN = kBegin + ScanTile::kTile - 5;
   std::vector<float> values(ScanTile::kTile);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-  const size_t bytes = values.size() * sizeof(float);
-  DeviceMemory in(bytes, "in"), out(bytes, "out");
-  in.copy_from_host(values.data(), bytes);
-  out.fill(0);
+  const DeviceMemory out = upload(values, "out");
+  std::iota(values.begin(), values.end(), 0.0f);
+  const DeviceMemory in = upload(values, "in");
   const auto first = [](const DeviceMemory& memory) {  // where element 0 would be
     return reinterpret_cast<float*>(reinterpret_cast<std::intptr_t>(memory.data()) - 4 * kBegin);
   };
-  launch(move_tile, {1, ScanTile::kThreads}, {}, first(in), first(out), kBegin, kN);
-  const std::vector<float> got = floats(out);
+  run_kernel(move_tile, {1, ScanTile::kThreads}, first(in), first(out), kBegin, kN);
+  const auto got = download<float>(out);
   for (size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(got[i], i + 5 < got.size() ? values[i] + 0.5f : 0.0f) << i;
   }
@@ -1329,10 +1238,10 @@ TEST(Refusals, AreNamed) {
   EXPECT_CONTAINS(launch_error(registers_of_some<40>, {1, 96}, 96), "not made of whole warpgroups");
   // All threads of a warpgroup come to it, and want the same.
   const auto part = [](unsigned first, unsigned last) {
-    return error_of([=] { launch(registers_of_part, {{2, 1}, {256, 1}}, {}, first, last); });
+    return error_of([=] { run_kernel(registers_of_part, {{2, 1}, {256, 1}}, first, last); });
   };
   const auto differ = [](unsigned first, unsigned last) {
-    return error_of([=] { launch(registers_that_differ, {1, 384}, {}, first, last); });
+    return error_of([=] { run_kernel(registers_that_differ, {1, 384}, first, last); });
   };
   const auto without = [](int thread) {
     return "thread (" + std::to_string(thread) + ",0,0) of block (0,0,0) ended without the one";
@@ -1390,7 +1299,6 @@ TEST(Refusals, AreNamed) {
 }
 
 // ---- flags, named barriers, reductions
-// ----------------------------------------------------------------
 
 // The last block begins: without the wait the first would, which runs first here.
 __global__ void chain(uint32_t* flags, int* value) {
@@ -1404,15 +1312,10 @@ __global__ void chain(uint32_t* flags, int* value) {
 }
 
 TEST(Sync, FlagsPassFromBlockToBlock) {
-  DeviceMemory flags(8 * 4, "flags"), value(4, "value");
-  flags.fill(0);
-  value.fill(0);
-  LaunchConfig config{4, 32};
-  config.cooperative = true;
-  launch(chain, config, {}, flags.as<uint32_t>(), value.as<int>());
-  int got;
-  value.copy_to_host(&got, 4);
-  EXPECT_EQ(got, ((0 * 3 + 1) * 3 + 2) * 3 + 3);
+  const DeviceMemory flags = upload(std::vector<int>(8), "flags"),
+                     value = upload<int>({0}, "value");
+  run_kernel(chain, {.grid = 4, .block = 32, .cooperative = true}, flags, value);
+  EXPECT_EQ(download<int>(value)[0], ((0 * 3 + 1) * 3 + 2) * 3 + 3);
 }
 
 __global__ void hand_over(int* out) {
@@ -1428,9 +1331,8 @@ __global__ void hand_over(int* out) {
 
 TEST(Sync, NamedBarrierHandsOver) {
   DeviceMemory out(32 * 4, "out");
-  launch(hand_over, {1, 64, 128}, {}, out.as<int>());
-  int got[32];
-  out.copy_to_host(got, 128);
+  run_kernel(hand_over, {1, 64, 128}, out);
+  const auto got = download<int>(out);
   for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i + 1);
 }
 
@@ -1438,9 +1340,8 @@ TEST(Sync, NamedBarrierHandsOver) {
 TEST(Sync, NamedBarrierCountsAPartialWarpAsAWhole) {
   DeviceMemory out(32 * 4, "out");
   out.fill(0);
-  launch(hand_over, {1, 48, 128}, {}, out.as<int>());
-  int got[32];
-  out.copy_to_host(got, 128);
+  run_kernel(hand_over, {1, 48, 128}, out);
+  const auto got = download<int>(out);
   for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i < 16 ? i + 1 : 0);
 }
 
@@ -1456,8 +1357,8 @@ __global__ void reduce_block(float* out) {
 
 TEST(Warp, Reductions) {
   DeviceMemory out(3 * 96 * 4, "out");
-  launch(reduce_block, {1, 96, 64}, {}, out.as<float>());
-  const std::vector<float> got = floats(out);
+  run_kernel(reduce_block, {1, 96, 64}, out);
+  const auto got = download<float>(out);
   for (int i = 0; i < 96; ++i) {
     const auto quad = static_cast<float>(4 * (i / 4 * 4) + 6);
     const auto most = static_cast<float>(32 * (i / 32) + 31);

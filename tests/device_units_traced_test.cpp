@@ -26,36 +26,17 @@ using simt::Op;
 using simt::Space;
 using simt::Trace;
 
-// A finding of this kind whose message has all these parts, in this order.
-bool has_finding(const Trace& trace, const std::string& kind,
-                 const std::vector<std::string>& parts) {
-  for (const simt::Finding& finding : trace.findings) {
-    size_t at = 0;
-    for (const std::string& part : parts) {
-      if (at != std::string::npos) at = finding.message.find(part, at);
-      if (at != std::string::npos) at += part.size();
-    }
-    if (finding.kind == kind && at != std::string::npos) return true;
-  }
-  return false;
-}
-
-bool has_finding(const Trace& trace, const std::string& kind, const std::string& part) {
-  return has_finding(trace, kind, std::vector<std::string>{part});
-}
-
-const AccessSite* find_site(const Trace& trace, Space space, Op op) {
+/// The one site of such accesses.
+AccessSite site_of(const Trace& trace, Space space, Op op) {
+  std::vector<AccessSite> found;
   for (const AccessSite& site : trace.sites) {
-    if (site.space == space && site.op == op) return &site;
+    if (site.space == space && site.op == op) found.push_back(site);
   }
-  return nullptr;
+  EXPECT_EQ(found.size(), 1u);
+  return found.empty() ? AccessSite() : found[0];
 }
-
-#define EXPECT_FINDING(trace, kind, part) \
-  EXPECT_TRUE(has_finding(trace, kind, part)) << "findings:\n" << findings_of(trace)
 
 // ---- counters
-// ---------------------------------------------------------------------------------------
 
 // One ldmatrix_x4 from a tile with rows of 128 bytes.
 template <Swizzle kSwizzle>
@@ -72,17 +53,13 @@ __global__ void read_tile(uint32_t* out) {
 template <Swizzle kSwizzle>
 uint64_t ldmatrix_wavefronts() {
   DeviceMemory out(128, "out");
-  const Trace trace = trace_launch(read_tile<kSwizzle>, {1, 32, 2048}, out.as<uint32_t>());
+  const Trace trace = trace_launch(read_tile<kSwizzle>, {1, 32, 2048}, out);
   EXPECT_NO_FINDINGS(trace);
-  const AccessSite* site = find_site(trace, Space::shared, Op::load);
-  if (site == nullptr) {
-    ADD_FAILURE() << "no shared load";
-    return 0;
-  }
-  EXPECT_EQ(site->requests, 1u);
-  EXPECT_EQ(site->bytes_per_lane, 16);
-  EXPECT_EQ(site->ideal_wavefronts, 4u);
-  return site->wavefronts;
+  const AccessSite site = site_of(trace, Space::shared, Op::load);
+  EXPECT_EQ(site.requests, 1u);
+  EXPECT_EQ(site.bytes_per_lane, 16);
+  EXPECT_EQ(site.ideal_wavefronts, 4u);
+  return site.wavefronts;
 }
 
 TEST(Counters, LdmatrixConflictsUnlessSwizzled) {
@@ -93,17 +70,12 @@ TEST(Counters, LdmatrixConflictsUnlessSwizzled) {
 TEST(Counters, CpAsyncIsCountedPerWarp) {
   const Matrix<float> in(1, 128, "in", 1);
   DeviceMemory out(512, "out");
-  const Trace trace =
-      trace_launch(copy_with_cp_async<true>, {1, 32, 512}, in.data(), out.as<float>(), 128);
+  const Trace trace = trace_launch(copy_with_cp_async<true>, {1, 32, 512}, in, out, 128);
   EXPECT_NO_FINDINGS(trace);
-  uint64_t requests = 0, sectors = 0;
-  for (const AccessSite& site : trace.sites) {
-    if (site.buffer != "in") continue;
-    requests += site.requests;
-    sectors += site.sectors;
-  }
-  EXPECT_EQ(requests, 1u);
-  EXPECT_EQ(sectors, 16u);
+  const AccessSite site = site_of(trace, Space::global, Op::async_load);
+  EXPECT_EQ(site.buffer, "in");
+  EXPECT_EQ(site.requests, 1u);
+  EXPECT_EQ(site.sectors, 16u);
 }
 
 __global__ void load_tile(const __grid_constant__ TensorMap map, uint32_t bytes) {
@@ -118,14 +90,13 @@ __global__ void load_tile(const __grid_constant__ TensorMap map, uint32_t bytes)
 
 /// Sectors of one box of four rows of 48 bytes.
 uint64_t sectors_of_load(int columns) {
-  DeviceMemory in(4096, "in");
-  in.fill(0);
-  const TensorMap map = map_2d<float>(in.data(), 4, columns, 4, 12, Swizzle::none);
+  const Matrix<float> in(4, columns, "in", 1);
+  const TensorMap map = map_2d<float>(in, 4, columns, 4, 12);
   const Trace trace = trace_launch(load_tile, {1, 1, 1040}, map, 192u);
   EXPECT_NO_FINDINGS(trace);
-  const AccessSite* site = find_site(trace, Space::global, Op::async_load);
-  EXPECT_TRUE(site != nullptr && site->requests == 1 && site->bytes == 192);
-  return site == nullptr ? 0 : site->sectors;
+  const AccessSite site = site_of(trace, Space::global, Op::async_load);
+  EXPECT_TRUE(site.requests == 1 && site.bytes == 192);
+  return site.sectors;
 }
 
 TEST(Counters, RowsOfABoxShareASector) {
@@ -134,47 +105,27 @@ TEST(Counters, RowsOfABoxShareASector) {
 }
 
 // ---- correct kernels
-// --------------------------------------------------------------------------------
 
-struct TracedGemm {
-  int m = 64, n = 64, k = 320;
-  Matrix<bf16> a{m, k, "a", 31}, b{n, k, "b", 32};
-  DeviceMemory d{static_cast<size_t>(m * n * 4), "d"};
-  TensorMap map_a = map_2d<bf16>(a.data(), m, k, 64, 64, Swizzle::b128);
-  TensorMap map_b = map_2d<bf16>(b.data(), n, k, 64, 64, Swizzle::b128);
-
-  template <Mistake kMistake>
-  Trace trace(std::string* message = nullptr) {
-    return trace_of(
-        [&] {
-          launch(gemm<kMistake>, {1, 160, 4 * 8192 + 64}, {}, map_a, map_b, d.as<float>(), n, k);
-        },
-        message);
-  }
-};
+/// Calls `check` with a trace of the pipeline, and the error that ended it, under each schedule.
+template <Mistake kMistake>
+void for_all_traces(const std::function<void(const Trace&, const std::string&)>& check) {
+  Gemm gemm{64};
+  const auto trace = [&] {
+    std::string error;
+    const Trace trace = trace_of([&] { gemm.run<kMistake>(); }, &error);
+    check(trace, error);
+  };
+  for_all_schedules(trace, {7});
+}
 
 TEST(Correct, PipelineHasNoFindingsUnderAnySchedule) {
-  TracedGemm gemm;
-  for (const auto schedule :
-       {simt::AsyncSchedule::late, simt::AsyncSchedule::early, simt::AsyncSchedule::random}) {
-    simt::set_async_schedule(schedule, 7);
-    EXPECT_NO_FINDINGS(gemm.trace<Mistake::none>());
-  }
-  simt::set_async_schedule(simt::AsyncSchedule::late);
+  for_all_traces<Mistake::none>([](const Trace& trace, const std::string& error) {
+    EXPECT_NO_FINDINGS(trace);
+    EXPECT_EQ(error, "");
+  });
 }
 
 // ---- mistakes
-// ---------------------------------------------------------------------------------------
-
-void for_all_schedules(const std::function<void(simt::AsyncSchedule)>& body) {
-  for (const auto schedule :
-       {simt::AsyncSchedule::late, simt::AsyncSchedule::early, simt::AsyncSchedule::random}) {
-    SCOPED_TRACE("schedule " + std::to_string(static_cast<int>(schedule)));
-    simt::set_async_schedule(schedule, 7);
-    body(schedule);
-  }
-  simt::set_async_schedule(simt::AsyncSchedule::late);
-}
 
 // The loader's thread is (128,0,0); the threads before it issue wgmma.
 const std::vector<const char*> kLoads{"load a", "load b"};
@@ -200,9 +151,8 @@ std::vector<std::string> overwritten_under_the_product(const char* load) {
 
 // Released before it is read: a late wgmma meets the next round's load.
 TEST(Mistakes, StageReleasedBeforeWgmmaWait) {
-  TracedGemm gemm;
-  for_all_schedules([&](simt::AsyncSchedule) {
-    const Trace trace = gemm.trace<Mistake::released_early>();
+  for_all_traces<Mistake::released_early>([](const Trace& trace, const std::string& error) {
+    EXPECT_EQ(error, "");
     for (const char* load : kLoads) EXPECT_FINDING(trace, "race", read_of_what_comes_next(load));
     // Each read was waited for, if for nothing that lasts: no wait is suspected.
     EXPECT_LACKS(findings_of(trace), "parity");
@@ -212,14 +162,13 @@ TEST(Mistakes, StageReleasedBeforeWgmmaWait) {
 // Released after the wgmma was issued: it never races with an earlier load, but the next load is
 // not ordered after its end.
 TEST(Mistakes, MissingWgmmaWait) {
-  TracedGemm gemm;
-  for_all_schedules([&](simt::AsyncSchedule) {
-    const Trace trace = gemm.trace<Mistake::no_wgmma_wait>();
+  for_all_traces<Mistake::no_wgmma_wait>([](const Trace& trace, const std::string& error) {
+    EXPECT_EQ(error, "");
     EXPECT_EQ(trace.findings.size(), 3u) << findings_of(trace);
     for (const char* load : kLoads) {
       EXPECT_FINDING(trace, "race", overwritten_under_the_product(load));
     }
-    EXPECT_FINDING(trace, "exit", "issued at " + place_of("product"));
+    EXPECT_FINDING(trace, "exit", {"issued at " + place_of("product")});
   });
 }
 
@@ -228,21 +177,17 @@ TEST(Mistakes, WrongParity) {
   const std::string hint = "; the mbarrier wait before the read, at " + place_of("full wait") +
                            ", returned at once with no phase complete: its parity, 1, was that of "
                            "the phase before the first";
-  TracedGemm gemm;
-  for_all_schedules([&](simt::AsyncSchedule schedule) {
-    std::string error;
-    const Trace trace = gemm.trace<Mistake::wrong_parity>(&error);
+  for_all_traces<Mistake::wrong_parity>([&](const Trace& trace, const std::string& error) {
     for (const char* load : kLoads) {
       std::vector<std::string> parts = read_of_what_comes_next(load);
       parts.push_back(hint);
       EXPECT_FINDING(trace, "race", parts);
     }
-    EXPECT_FINDING(
-        trace, "uninitialised",
-        (std::vector<std::string>{"reads dynamic shared memory", "at " + place_of("product"),
-                                  "which nothing has written", hint}));
+    EXPECT_FINDING(trace, "uninitialised",
+                   {"reads dynamic shared memory", "at " + place_of("product"),
+                    "which nothing has written", hint});
     // How it ends: the multipliers are one round ahead of the loader.
-    if (schedule == simt::AsyncSchedule::late) {
+    if (simt::async_schedule() == simt::AsyncSchedule::late) {
       EXPECT_CONTAINS(error, "more arrivals in phase 0 than the 1");
     } else {
       EXPECT_CONTAINS(error, "deadlock");
@@ -253,12 +198,10 @@ TEST(Mistakes, WrongParity) {
 
 // Without any wait there is none to name.
 TEST(Mistakes, MissingFullWait) {
-  TracedGemm gemm;
-  for_all_schedules([&](simt::AsyncSchedule) {
-    std::string error;  // the loads may overtake each other
-    const Trace trace = gemm.trace<Mistake::no_full_wait>(&error);
+  // The loads may overtake each other, which is an error.
+  for_all_traces<Mistake::no_full_wait>([](const Trace& trace, const std::string&) {
     for (const char* load : kLoads) EXPECT_FINDING(trace, "race", read_of_what_comes_next(load));
-    EXPECT_FINDING(trace, "uninitialised", "at " + place_of("product"));
+    EXPECT_FINDING(trace, "uninitialised", {"at " + place_of("product")});
     EXPECT_LACKS(findings_of(trace), "parity");
   });
 }
@@ -266,77 +209,22 @@ TEST(Mistakes, MissingFullWait) {
 TEST(Mistakes, MissingCpAsyncWait) {
   const Matrix<float> in(1, 128, "in", 1);
   DeviceMemory out(512, "out");
-  const Trace trace =
-      trace_launch(copy_with_cp_async<false>, {1, 32, 512}, in.data(), out.as<float>(), 128);
-  EXPECT_FINDING(trace, "race", "device_units.hpp");
-}
-
-// Plain stores, then a TMA store of the same bytes.
-template <bool kFence, bool kBarrier>
-__global__ void store_tile(const __grid_constant__ TensorMap map) {
-  float* tile = dynamic_shared<float>();
-  for (int i = threadIdx.x; i < 256; i += 64) tile[i] = static_cast<float>(i);
-  if (kFence) fence_proxy_async();
-  if (kBarrier) __syncthreads();
-  if (threadIdx.x == 0) {
-    tma_store_2d(&map, tile, 0, 0);
-    tma_store_commit();
-    tma_store_wait_read<0>();
-  }
-}
-
-template <bool kFence, bool kBarrier>
-Trace trace_store_tile() {
-  DeviceMemory out(1024, "out");
-  const TensorMap map = map_2d<float>(out.data(), 16, 16, 16, 16, Swizzle::none);
-  return trace_launch(store_tile<kFence, kBarrier>, {1, 64, 1024}, map);
-}
-
-TEST(Mistakes, MissingProxyFence) {
-  EXPECT_NO_FINDINGS((trace_store_tile<true, true>()));
-  EXPECT_FINDING((trace_store_tile<false, true>()), "proxy", "device_units_traced_test.cpp");
-  EXPECT_FINDING((trace_store_tile<true, false>()), "race", "device_units_traced_test.cpp");
+  EXPECT_FINDING(trace_launch(copy_with_cp_async<false>, {1, 32, 512}, in, out, 128), "race",
+                 {"device_units.hpp"});
 }
 
 TEST(Mistakes, StoreBufferReusedTooSoon) {
   DeviceMemory out(16, "out");
-  EXPECT_NO_FINDINGS(trace_launch(reuse_store_buffer<true>, {1, 32, 64}, out.as<float>()));
-  const Trace trace = trace_launch(reuse_store_buffer<false>, {1, 32, 64}, out.as<float>());
-  EXPECT_FINDING(trace, "race", "device_units.hpp");
-}
-
-// A TMA load that somebody reads without having waited.
-template <bool kWaits>
-__global__ void read_loaded(const float* in, float* out) {
-  float* stage = dynamic_shared<float>();
-  auto* bar = reinterpret_cast<uint64_t*>(stage + 64);
-  if (threadIdx.x == 0) {
-    mbarrier_init(bar, 1);
-    fence_mbarrier_init();
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    mbarrier_arrive_expect_tx(bar, 128);
-    bulk_load(stage, in, 128, bar);
-  }
-  if (kWaits || threadIdx.x == 0) mbarrier_wait(bar, 0);
-  out[threadIdx.x] = stage[threadIdx.x];
-}
-
-TEST(Mistakes, MissingMbarrierWait) {
-  const Matrix<float> in(1, 32, "in", 1);
-  DeviceMemory out(128, "out");
-  EXPECT_NO_FINDINGS(trace_launch(read_loaded<true>, {1, 32, 512}, in.data(), out.as<float>()));
-  const Trace trace = trace_launch(read_loaded<false>, {1, 32, 512}, in.data(), out.as<float>());
-  EXPECT_FINDING(trace, "race", "device_units_traced_test.cpp");
+  EXPECT_NO_FINDINGS(trace_launch(reuse_store_buffer<true>, {1, 32, 64}, out));
+  EXPECT_FINDING(trace_launch(reuse_store_buffer<false>, {1, 32, 64}, out), "race",
+                 {"device_units.hpp"});
 }
 
 TEST(Mistakes, StAsyncNotWaitedFor) {
   DeviceMemory out(64, "out");
-  EXPECT_NO_FINDINGS(trace_launch(send_to_everybody<Slip::none>, {4, 32, 64, 4}, out.as<int>()));
-  const Trace trace =
-      trace_launch(send_to_everybody<Slip::does_not_wait>, {4, 32, 64, 4}, out.as<int>());
-  EXPECT_FINDING(trace, "race", "device_units.hpp");
+  EXPECT_NO_FINDINGS(trace_launch(send_to_everybody<Slip::none>, {4, 32, 64, 4}, out));
+  EXPECT_FINDING(trace_launch(send_to_everybody<Slip::does_not_wait>, {4, 32, 64, 4}, out), "race",
+                 {"device_units.hpp"});
 }
 
 // A value in a neighbour's shared memory, published by the cluster barrier or not at all.
@@ -356,9 +244,9 @@ __global__ void tell_neighbour(int* out) {
 
 TEST(Mistakes, RelaxedArrivalPublishesNothing) {
   DeviceMemory out(8, "out");
-  EXPECT_NO_FINDINGS(trace_launch(tell_neighbour<true>, {2, 32, 64, 2}, out.as<int>()));
-  const Trace trace = trace_launch(tell_neighbour<false>, {2, 32, 64, 2}, out.as<int>());
-  EXPECT_FINDING(trace, "race", "device_units_traced_test.cpp");
+  EXPECT_NO_FINDINGS(trace_launch(tell_neighbour<true>, {2, 32, 64, 2}, out));
+  EXPECT_FINDING(trace_launch(tell_neighbour<false>, {2, 32, 64, 2}, out), "race",
+                 {"device_units_traced_test.cpp"});
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ std::string run(void (*kernel)(Memory*), int blocks) {
   for (const int workers : {1, 2}) {
     simt::set_workers(workers);
     const std::string found = findings([&](Memory* memory) {
-      launch(kernel, {dim3(static_cast<unsigned>(blocks)), dim3(kThreads)}, {}, memory);
+      run_kernel(kernel, {dim3(static_cast<unsigned>(blocks)), dim3(kThreads)}, memory);
     });
     EXPECT_TRUE(workers == 1 || found.empty() == all.empty()) << found << "one worker: " << all;
     all += found;
@@ -228,10 +228,7 @@ TEST(BlockOrder, AFenceOrdersOnlyWhatCameBefore) {
 TEST(BlockOrder, OneWordNeedsNoFence) {
   DeviceMemory words(8 * sizeof(unsigned long long), "words");
   words.fill(0);
-  EXPECT_EQ(findings([&](Memory*) {
-              launch(one_word, {dim3(8), dim3(32)}, {}, words.as<unsigned long long>());
-            }),
-            "");
+  EXPECT_EQ(findings([&](Memory*) { run_kernel(one_word, {dim3(8), dim3(32)}, words); }), "");
 }
 
 TEST(BlockOrder, ReadsAreOrderedToo) {

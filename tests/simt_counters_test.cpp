@@ -19,6 +19,15 @@ LaneRequest request_of(uint32_t active, uintptr_t (*address)(int lane)) {
   return request;
 }
 
+// The active ones of lanes [first, first + count).
+std::vector<int> active_lanes(const LaneRequest& request, int first = 0, int count = kLanes) {
+  std::vector<int> lanes;
+  for (int lane = first; lane < first + count; ++lane) {
+    if ((request.active >> lane & 1) != 0) lanes.push_back(lane);
+  }
+  return lanes;
+}
+
 // Requests of every width: at random, in strides, and of lanes that share addresses in pairs.
 std::vector<std::pair<LaneRequest, int>> requests() {
   std::mt19937 random(3);
@@ -51,8 +60,7 @@ std::vector<std::pair<LaneRequest, int>> requests() {
 TEST(RequestCost, SectorsAreCountedOnce) {
   for (const auto& [request, bytes] : requests()) {
     std::set<uintptr_t> sectors, addresses;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if ((request.active >> lane & 1) == 0) continue;
+    for (const int lane : active_lanes(request)) {
       addresses.insert(request.address[lane]);
       for (int i = 0; i < bytes; ++i) sectors.insert((request.address[lane] + i) / 32);
     }
@@ -66,8 +74,7 @@ TEST(RequestCost, SectorsAreCountedOnce) {
 // Of lanes [first, first + count): the most words that one of the 32 banks serves.
 uint32_t wavefronts(const LaneRequest& request, int first, int count, int bytes, bool atomic) {
   std::map<uintptr_t, std::multiset<uintptr_t>> by_bank;
-  for (int lane = first; lane < first + count; ++lane) {
-    if ((request.active >> lane & 1) == 0) continue;
+  for (const int lane : active_lanes(request, first, count)) {
     std::set<uintptr_t> words;
     for (int i = 0; i < bytes; ++i) words.insert((request.address[lane] + i) / 4);
     for (const uintptr_t word : words) {
@@ -79,17 +86,10 @@ uint32_t wavefronts(const LaneRequest& request, int first, int count, int bytes,
   return static_cast<uint32_t>(most);
 }
 
-bool any_active(const LaneRequest& request, int first, int count) {
-  for (int lane = first; lane < first + count; ++lane) {
-    if ((request.active >> lane & 1) != 0) return true;
-  }
-  return false;
-}
-
 bool all_as(const LaneRequest& request, int first, int count, int distance) {
-  for (int lane = first; lane < first + count; ++lane) {
+  for (const int lane : active_lanes(request, first, count)) {
     const int other = lane ^ distance;
-    const bool both = (request.active >> lane & 1) != 0 && (request.active >> other & 1) != 0;
+    const bool both = (request.active >> other & 1) != 0;
     if (both && request.address[lane] != request.address[other]) return false;
   }
   return true;
@@ -106,7 +106,7 @@ TEST(RequestCost, BanksServeOneWordAtATime) {
             rule == SharedRule::load_store && phase < 32 && first % (2 * phase) == 0 &&
             (all_as(request, first, 2 * phase, 1) || all_as(request, first, 2 * phase, 2));
         const int lanes = merges ? 2 * phase : phase;
-        if (any_active(request, first, lanes)) ++ideal;
+        if (!active_lanes(request, first, lanes).empty()) ++ideal;
         units += wavefronts(request, first, lanes, bytes, rule == SharedRule::atomic);
         if (merges) first += phase;
       }
@@ -121,8 +121,7 @@ TEST(RequestCost, ACopyTakesOneLanePerColumnAtATime) {
   for (const auto& [request, bytes] : requests()) {
     std::map<uintptr_t, uint32_t> lanes;
     uint32_t most = 0;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if ((request.active >> lane & 1) == 0) continue;
+    for (const int lane : active_lanes(request)) {
       most = std::max(most, ++lanes[request.address[lane] % 128 / 4]);
     }
     ASSERT_EQ(source_wavefronts(request), most);

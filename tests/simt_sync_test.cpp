@@ -10,10 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
-#include "common/backend/simt/runtime/trace.hpp"
-#include "common/backend/tensor_map.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/cluster_async.cuh"
 #include "common/device/cp_async.cuh"
@@ -24,6 +21,7 @@
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
 #include "tests/places.hpp"
+#include "tests/tensor_maps.hpp"
 #include "tests/text.hpp"
 #include "tests/traced.hpp"
 
@@ -63,6 +61,19 @@ void expect_report(const std::function<void()>& run, const std::vector<std::stri
 }
 
 void expect_clean(const std::function<void()>& run) { expect_report(run, {}); }
+
+struct Zeros : DeviceMemory {
+  Zeros() : DeviceMemory(2048, "data") { fill(0); }
+};
+
+/// A launch in which each of the kernel's pointers points to zeros of its own.
+template <class... T>
+std::function<void()> on_zeros(void (*kernel)(T*...), const LaunchConfig& config) {
+  return [=] { run_kernel(kernel, config, Zeros().as<T>()...); };
+}
+
+const LaunchConfig kPair{2, 32, 64, 2};  // a cluster of two blocks
+const LaunchConfig kWarp{1, 32, 512}, kTwoWarps{1, 64, 512};
 
 /// Lets every other thread of the group run for a while, so that what comes next is late.
 __device__ __forceinline__ void dawdle() {
@@ -106,15 +117,9 @@ __global__ void signal_neighbour(int* out) {
   cluster_sync();
 }
 
-template <Handshake kHandshake>
-void run_signal() {
-  DeviceMemory out(256, "out");
-  launch(signal_neighbour<kHandshake>, {2, 32, 64, 2}, {}, out.as<int>());
-}
-
 TEST(Barriers, OfAnotherBlockNeedAClusterBarrier) {
-  expect_clean(run_signal<Handshake::cluster>);
-  expect_report(run_signal<Handshake::block>,
+  expect_clean(on_zeros(signal_neighbour<Handshake::cluster>, kPair));
+  expect_report(on_zeros(signal_neighbour<Handshake::block>, kPair),
                 {"race: thread (0,0,0) of block",
                  "uses the mbarrier at dynamic shared memory + 0 bytes at ", at("neighbour arrive"),
                  "nothing orders that after its initialisation", at("neighbour init")});
@@ -122,9 +127,9 @@ TEST(Barriers, OfAnotherBlockNeedAClusterBarrier) {
 
 // The fence is what a relaxed arrival publishes; one that releases publishes everything.
 TEST(Barriers, RelaxedHandshakeNeedsTheFence) {
-  expect_clean(run_signal<Handshake::relaxed_after_fence>);
-  expect_clean(run_signal<Handshake::cluster_no_fence>);
-  expect_report(run_signal<Handshake::relaxed_before_fence>,
+  expect_clean(on_zeros(signal_neighbour<Handshake::relaxed_after_fence>, kPair));
+  expect_clean(on_zeros(signal_neighbour<Handshake::cluster_no_fence>, kPair));
+  expect_report(on_zeros(signal_neighbour<Handshake::relaxed_before_fence>, kPair),
                 {"race: thread (0,0,0) of block", at("neighbour arrive"), at("neighbour init")});
 }
 
@@ -150,23 +155,17 @@ __global__ void load_by_another(const float* in, float* out) {
   if (threadIdx.x < 32) out[threadIdx.x] = stage[threadIdx.x];
 }
 
-template <bool kBarrier, int kFence>
-void run_load() {
-  DeviceMemory in(128, "in"), out(128, "out");
-  in.fill(0);
-  launch(load_by_another<kBarrier, kFence>, {1, 64, 512}, {}, in.as<float>(), out.as<float>());
-}
-
 TEST(Barriers, NeedABarrierBehindTheirInitialisation) {
-  expect_clean((run_load<true, 1>));
-  expect_report((run_load<false, 1>), {"race: thread (32,0,0) of block (0,0,0) uses the mbarrier",
-                                       at("expect"), at("init")});
+  expect_clean(on_zeros(load_by_another<true, 1>, kTwoWarps));
+  expect_report(
+      on_zeros(load_by_another<false, 1>, kTwoWarps),
+      {"race: thread (32,0,0) of block (0,0,0) uses the mbarrier", at("expect"), at("init")});
 }
 
 TEST(Barriers, NeedAFenceBeforeTma) {
-  expect_clean((run_load<true, 2>));
-  expect_clean((run_load<true, 3>));
-  expect_report((run_load<true, 0>),
+  expect_clean(on_zeros(load_by_another<true, 2>, kTwoWarps));
+  expect_clean(on_zeros(load_by_another<true, 3>, kTwoWarps));
+  expect_report(on_zeros(load_by_another<true, 0>, kTwoWarps),
                 {"proxy: an asynchronous operation of thread (32,0,0) of block (0,0,0) uses the "
                  "mbarrier at dynamic shared memory + 128 bytes at " +
                      at("load"),
@@ -199,16 +198,9 @@ __global__ void load_for_both(const __grid_constant__ TensorMap map, float* out)
 
 template <bool kCluster, bool kFence>
 void run_multicast() {
-  DeviceMemory in(256, "in"), out(256, "out");
-  in.fill(0);
-  TensorMapSpec spec;
-  spec.dtype = TensorType::f32;
-  spec.base = in.data();
-  spec.extents = {32, 2};
-  spec.strides_bytes = {128};
-  spec.box = {32, 1};
-  const TensorMap map = make_tensor_map(spec);
-  launch(load_for_both<kCluster, kFence>, {2, 32, 512, 2}, {}, map, out.as<float>());
+  const Zeros in, out;
+  const TensorMap map = map_2d<float>(in.data(), 2, 32, 1, 32);
+  run_kernel(load_for_both<kCluster, kFence>, {2, 32, 512, 2}, map, out);
 }
 
 TEST(Barriers, OfAMulticast) {
@@ -249,33 +241,32 @@ __global__ void touch_neighbour(int* out) {
   if (kBehind) cluster_sync();
 }
 
-template <Use kUse, bool kBefore, bool kBehind>
-void run_touch() {
-  DeviceMemory out(8, "out");
-  launch(touch_neighbour<kUse, kBefore, kBehind>, {2, 2, 64, 2}, {}, out.as<int>());
-}
+const LaunchConfig kPairOfTwoThreads{2, 2, 64, 2};
 
 TEST(Clusters, BlocksMustHaveStarted) {
-  expect_clean((run_touch<Use::load, true, true>));
-  expect_clean((run_touch<Use::store, true, true>));
+  expect_clean(on_zeros(touch_neighbour<Use::load, true, true>, kPairOfTwoThreads));
+  expect_clean(on_zeros(touch_neighbour<Use::store, true, true>, kPairOfTwoThreads));
   expect_report(
-      (run_touch<Use::store, false, true>),
+      on_zeros(touch_neighbour<Use::store, false, true>, kPairOfTwoThreads),
       {"race: thread (0,0,0) of block", "writes dynamic shared memory + 4 bytes of another block",
        at("remote store"), "which may not have started"});
   expect_report(
-      (run_touch<Use::load, false, true>),
+      on_zeros(touch_neighbour<Use::load, false, true>, kPairOfTwoThreads),
       {"race: thread (0,0,0) of block", "reads dynamic shared memory + 0 bytes of another block",
        at("remote load"), "which may not have started"});
 }
 
 // The access need not be late: it is enough that nothing orders it before the end.
 TEST(Clusters, BlocksMustNotHaveEnded) {
-  expect_clean((run_touch<Use::arrive, true, true>));
+  expect_clean(on_zeros(touch_neighbour<Use::arrive, true, true>, kPairOfTwoThreads));
   const std::string ended = "may have ended when thread (0,0,0) of block";
-  expect_report((run_touch<Use::load, true, false>), {"exit: block", ended, at("remote load")});
-  expect_report((run_touch<Use::store, true, false>), {"exit: block", ended, at("remote store")});
+  expect_report(on_zeros(touch_neighbour<Use::load, true, false>, kPairOfTwoThreads),
+                {"exit: block", ended, at("remote load")});
+  expect_report(on_zeros(touch_neighbour<Use::store, true, false>, kPairOfTwoThreads),
+                {"exit: block", ended, at("remote store")});
   // Which of the two comes first is the schedule's: the arrival may meet a block that has exited.
-  expect_report((run_touch<Use::arrive, true, false>), {"exit", at("remote arrive")});
+  expect_report(on_zeros(touch_neighbour<Use::arrive, true, false>, kPairOfTwoThreads),
+                {"exit", at("remote arrive")});
 }
 
 enum class Leftover { none, cp_async, bulk_load, bulk_store };
@@ -302,23 +293,16 @@ __global__ void leave(const float* in, float* out) {
   if (kLeftover != Leftover::bulk_store) tma_store_wait_read<0>();
 }
 
-template <Leftover kLeftover>
-void run_leave() {
-  DeviceMemory in(16, "in"), out(16, "out");
-  in.fill(0);
-  launch(leave<kLeftover>, {1, 32, 512}, {}, in.as<float>(), out.as<float>());
-}
-
 TEST(Exits, WithWorkLeft) {
-  expect_clean(run_leave<Leftover::none>);
+  expect_clean(on_zeros(leave<Leftover::none>, kWarp));
   const std::string begin =
       "exit: block (0,0,0) may end before an asynchronous operation that thread (0,0,0) issued at ";
   const std::string end = "nothing waits for it";
-  expect_report(run_leave<Leftover::cp_async>,
+  expect_report(on_zeros(leave<Leftover::cp_async>, kWarp),
                 {begin + at("leftover cp_async"), "dynamic shared memory + 128 bytes", end});
-  expect_report(run_leave<Leftover::bulk_load>,
+  expect_report(on_zeros(leave<Leftover::bulk_load>, kWarp),
                 {begin + at("leftover load"), "dynamic shared memory + 256 bytes", end});
-  expect_report(run_leave<Leftover::bulk_store>,
+  expect_report(on_zeros(leave<Leftover::bulk_store>, kWarp),
                 {begin + at("leftover store"), "dynamic shared memory + 0 bytes", end});
 }
 
@@ -371,40 +355,35 @@ __global__ void __launch_bounds__(128) split(float* out) {
 }
 
 template <Aligned kAligned, Alone kAlone, Between kBetween>
-void run_split() {
-  DeviceMemory out(512, "out");
-  launch(split<kAligned, kAlone, kBetween>, {1, 128, 8448}, {}, out.as<float>());
-}
+const auto run_split = on_zeros(split<kAligned, kAlone, kBetween>, {1, 128, 8448});
 
 TEST(Warps, MustBeWholeAfterAWaitAlone) {
-  expect_clean((run_split<Aligned::ldmatrix, Alone::nothing, Between::nothing>));
-  expect_clean((run_split<Aligned::ldmatrix, Alone::waits, Between::syncwarp>));
-  expect_clean((run_split<Aligned::wgmma, Alone::waits, Between::syncwarp>));
-  expect_clean((run_split<Aligned::setmaxnreg, Alone::waits, Between::barrier>));
-  const std::string waited = "divergence: thread (0,0,0) waited alone at " + at("waits alone") +
-                             ", and its warp comes to ";
-  const std::string end = " with no __syncwarp() between";
-  expect_report((run_split<Aligned::ldmatrix, Alone::waits, Between::nothing>),
-                {waited + "ldmatrix at " + at("ldmatrix") + end});
-  expect_report((run_split<Aligned::wgmma, Alone::waits, Between::nothing>),
-                {waited + "wgmma at " + at("wgmma") + end});
-  expect_report((run_split<Aligned::setmaxnreg, Alone::waits, Between::nothing>),
-                {waited + "setmaxnreg at " + at("setmaxnreg") + end});
-  expect_report((run_split<Aligned::wgmma, Alone::waits, Between::wait>),
-                {waited + "wgmma at " + at("wgmma") + end});
+  expect_clean(run_split<Aligned::ldmatrix, Alone::nothing, Between::nothing>);
+  expect_clean(run_split<Aligned::ldmatrix, Alone::waits, Between::syncwarp>);
+  expect_clean(run_split<Aligned::wgmma, Alone::waits, Between::syncwarp>);
+  expect_clean(run_split<Aligned::setmaxnreg, Alone::waits, Between::barrier>);
+  const auto comes_to = [](const std::string& what) {
+    return std::vector<std::string>{"divergence: thread (0,0,0) waited alone at " +
+                                    at("waits alone") + ", and its warp comes to " + what + " at " +
+                                    at(what) + " with no __syncwarp() between"};
+  };
+  expect_report(run_split<Aligned::ldmatrix, Alone::waits, Between::nothing>, comes_to("ldmatrix"));
+  expect_report(run_split<Aligned::wgmma, Alone::waits, Between::nothing>, comes_to("wgmma"));
+  expect_report(run_split<Aligned::setmaxnreg, Alone::waits, Between::nothing>,
+                comes_to("setmaxnreg"));
+  expect_report(run_split<Aligned::wgmma, Alone::waits, Between::wait>, comes_to("wgmma"));
 }
 
 // Acting alone takes no time: a wait of the whole warp is enough.
 TEST(Warps, MustBeWholeAfterActingAlone) {
-  expect_clean((run_split<Aligned::wgmma, Alone::acts, Between::syncwarp>));
-  expect_clean((run_split<Aligned::wgmma, Alone::acts, Between::wait>));
-  expect_report((run_split<Aligned::wgmma, Alone::acts, Between::nothing>),
-                {"divergence: thread (0,0,0) acted alone at " + at("acts alone"), at("wgmma")});
+  expect_clean(run_split<Aligned::wgmma, Alone::acts, Between::syncwarp>);
+  expect_clean(run_split<Aligned::wgmma, Alone::acts, Between::wait>);
+  const std::string acted = "divergence: thread (0,0,0) acted alone at " + at("acts alone");
+  expect_report(run_split<Aligned::wgmma, Alone::acts, Between::nothing>, {acted, at("wgmma")});
   // Lanes come to setmaxnreg one by one, and the one that was alone first of all.
-  expect_report(
-      (run_split<Aligned::setmaxnreg, Alone::acts, Between::nothing>),
-      {"divergence: thread (0,0,0) acted alone at " + at("acts alone"), at("setmaxnreg")});
-  expect_clean((run_split<Aligned::setmaxnreg, Alone::acts, Between::barrier>));
+  expect_report(run_split<Aligned::setmaxnreg, Alone::acts, Between::nothing>,
+                {acted, at("setmaxnreg")});
+  expect_clean(run_split<Aligned::setmaxnreg, Alone::acts, Between::barrier>);
 }
 
 /// Warps that state their registers twice. Between the two, lane `lane` of the first acts alone, or
@@ -423,7 +402,7 @@ __global__ void alone_between_two(unsigned lane, bool others) {
 
 TEST(Warps, MustBeWholeAtEverySetmaxnreg) {
   const auto run = [](unsigned lane, bool others) {
-    return [=] { launch(alone_between_two, {1, 128, 64}, {}, lane, others); };
+    return [=] { run_kernel(alone_between_two, {1, 128, 64}, lane, others); };
   };
   const auto report = [](unsigned lane) {
     return std::vector<std::string>{"divergence: thread (" + std::to_string(lane) +
@@ -454,6 +433,15 @@ enum class Joins {
   others,          ///< the other warpgroup
 };
 
+// A named barrier of 128 threads, at which this thread waits or only arrives.
+__device__ void meet_at(int id, bool waits) {
+  if (waits) {
+    named_barrier_sync(id, 128);
+  } else {
+    named_barrier_arrive(id, 128);
+  }
+}
+
 __global__ void registers_twice(Joins joins, unsigned last) {
   auto* bar = dynamic_shared<uint64_t>();
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -471,29 +459,13 @@ __global__ void registers_twice(Joins joins, unsigned last) {
     if (lane == 5) mbarrier_arrive(bar);
     if (lane == 5 || joins == Joins::elected) mbarrier_wait(bar, 0);
   }
-  if (joins == Joins::through_one || joins == Joins::one_way) {
-    if (warp == 3) {
-      named_barrier_sync(1, 128);
-    } else {
-      named_barrier_arrive(1, 128);
-    }
-  }
-  if (joins == Joins::through_one) {
-    if (warp == 3) {
-      named_barrier_arrive(2, 128);
-    } else {
-      named_barrier_sync(2, 128);
-    }
-  }
+  if (joins == Joins::through_one || joins == Joins::one_way) meet_at(1, warp == 3);
+  if (joins == Joins::through_one) meet_at(2, warp != 3);
   if (joins == Joins::three_warps && warp < 3) named_barrier_sync(1, 96);
   if (joins == Joins::pairs) named_barrier_sync(static_cast<int>(1 + warp / 2), 64);
   if (joins == Joins::all_but_one) {
-    if (warp == last) {
-      named_barrier_sync(1, 128);
-    } else {
-      named_barrier_arrive(1, 128);
-      named_barrier_sync(2, 96);
-    }
+    meet_at(1, warp == last);
+    if (warp != last) named_barrier_sync(2, 96);
   }
   if (joins == Joins::arrived_before) mbarrier_wait(bar, 0);
   __syncwarp();
@@ -502,7 +474,7 @@ __global__ void registers_twice(Joins joins, unsigned last) {
 
 TEST(Setmaxnreg, NeedsABarrierOfItsWarpgroupBetweenTwo) {
   const auto run = [](Joins joins, unsigned last = 0) {
-    return [=] { launch(registers_twice, {1, 256, 64}, {}, joins, last); };
+    return [=] { run_kernel(registers_twice, {1, 256, 64}, joins, last); };
   };
   const std::string thread = "divergence: thread (";
   const std::string comes =
@@ -535,7 +507,7 @@ __global__ void registers_three_times(bool again) {
 
 TEST(Setmaxnreg, NeedsABarrierBeforeTheThirdToo) {
   const auto run = [](bool again) {
-    return [=] { launch(registers_three_times, {1, 128}, {}, again); };
+    return [=] { run_kernel(registers_three_times, {1, 128}, again); };
   };
   expect_clean(run(true));
   expect_report(run(false), {"comes to setmaxnreg at " + at("third of three"),
@@ -591,14 +563,9 @@ __global__ void two_meetings(int* out) {
   out[threadIdx.x] += got;
 }
 
-void run_places(void (*kernel)(int*)) {
-  DeviceMemory out(256, "out");
-  launch(kernel, {1, 64, 0}, {}, out.as<int>());
-}
-
 /// In either order.
 void expect_two_places(void (*kernel)(int*), const std::string& operation, const std::string& tag) {
-  const auto run = [&] { run_places(kernel); };
+  const auto run = on_zeros(kernel, kTwoWarps);
   const std::string report = report_of(run);
   for (const std::string& part : {"executes " + operation + " at ", at(tag + " 1"), at(tag + " 2"),
                                   std::string("where both must execute the same one")}) {
@@ -608,20 +575,20 @@ void expect_two_places(void (*kernel)(int*), const std::string& operation, const
 }
 
 TEST(Places, BarrierOfABlock) {
-  expect_clean([] { run_places(two_barriers<Place::same>); });
+  expect_clean(on_zeros(two_barriers<Place::same>, kTwoWarps));
   expect_two_places(two_barriers<Place::other_warp>, "__syncthreads", "barrier");
   expect_two_places(two_barriers<Place::same_warp>, "__syncthreads", "barrier");
 }
 
 // Warps may come to a named barrier from different places: producers and consumers do.
 TEST(Places, NamedBarrier) {
-  expect_clean([] { run_places(two_named_barriers<Place::other_warp>); });
+  expect_clean(on_zeros(two_named_barriers<Place::other_warp>, kTwoWarps));
   expect_two_places(two_named_barriers<Place::same_warp>, "a named barrier", "named");
 }
 
 // bar.warp.sync counts the lanes, wherever they come from.
 TEST(Places, MeetingsOfAWarp) {
-  expect_clean([] { run_places(two_meetings<Meeting::sync>); });
+  expect_clean(on_zeros(two_meetings<Meeting::sync>, kTwoWarps));
   expect_two_places(two_meetings<Meeting::shuffle>, "__shfl_sync", "shuffle");
   expect_two_places(two_meetings<Meeting::vote>, "warp vote", "vote");
 }
@@ -657,19 +624,13 @@ __global__ void pass_value(int* out) {
   cluster_sync();
 }
 
-template <bool kReleases, bool kAcquires>
-void run_pass() {
-  DeviceMemory out(4, "out");
-  launch(pass_value<kReleases, kAcquires>, {2, 32, 64, 2}, {}, out.as<int>());
-}
-
 TEST(Scopes, BothSidesMustNameTheCluster) {
-  expect_clean((run_pass<true, true>));
+  expect_clean(on_zeros(pass_value<true, true>, kPair));
   const std::vector<std::string> race = {
       "race: read after write", "(0,0,0) wrote at " + at("passed"), "reads at " + at("received")};
-  expect_report((run_pass<false, true>), race);
-  expect_report((run_pass<true, false>), race);
-  expect_report((run_pass<false, false>), race);
+  expect_report(on_zeros(pass_value<false, true>, kPair), race);
+  expect_report(on_zeros(pass_value<true, false>, kPair), race);
+  expect_report(on_zeros(pass_value<false, false>, kPair), race);
 }
 
 /// Block 1 has read its value and signals this; block 0 then overwrites it. The scope of the block
@@ -695,15 +656,9 @@ __global__ void give_back(int* out) {
   cluster_sync();
 }
 
-template <bool kWaits>
-void run_give_back() {
-  DeviceMemory out(4, "out");
-  launch(give_back<kWaits>, {2, 32, 64, 2}, {}, out.as<int>());
-}
-
 TEST(Scopes, AnyScopeTellsThatReadsAreOver) {
-  expect_clean(run_give_back<true>);
-  expect_report(run_give_back<false>,
+  expect_clean(on_zeros(give_back<true>, kPair));
+  expect_report(on_zeros(give_back<false>, kPair),
                 {"race: ", "dynamic shared memory + 8 bytes", at("overwritten")});
 }
 
@@ -727,16 +682,12 @@ __global__ void send(int* out) {
   cluster_sync();
 }
 
-template <bool kOfCluster, int kBlocksPerCluster = 2>
-void run_send() {
-  DeviceMemory out(8, "out");
-  launch(send<kOfCluster>, {2, 1, 64, kBlocksPerCluster}, {}, out.as<int>());
-}
-
 TEST(Scopes, OfStAsync) {
-  expect_clean(run_send<true>);
-  expect_report(run_send<false>, {"race: read after write", at("sent"), at("arrived")});
-  expect_report(run_send<true, 1>, {"store_async_cluster: the launch has clusters of one block"});
+  expect_clean(on_zeros(send<true>, {2, 1, 64, 2}));
+  expect_report(on_zeros(send<false>, {2, 1, 64, 2}),
+                {"race: read after write", at("sent"), at("arrived")});
+  expect_report(on_zeros(send<true>, {2, 1, 64, 1}),
+                {"store_async_cluster: the launch has clusters of one block"});
 }
 
 /// Thread 0 copies; all threads read the copy. Its completion is known by the mbarrier alone.
@@ -758,16 +709,9 @@ __global__ void copy_for_others(const float* in, float* out) {
   }
 }
 
-template <bool kWaits>
-void run_copy_for_others() {
-  DeviceMemory in(4, "in"), out(256, "out");
-  in.fill(0);
-  launch(copy_for_others<kWaits>, {1, 64, 64}, {}, in.as<float>(), out.as<float>());
-}
-
 TEST(Barriers, OrderTheCopiesThatArriveOnThem) {
-  expect_clean(run_copy_for_others<true>);
-  expect_report(run_copy_for_others<false>,
+  expect_clean(on_zeros(copy_for_others<true>, kTwoWarps));
+  expect_report(on_zeros(copy_for_others<false>, kTwoWarps),
                 {"race: ", at("copied for others"), at("read by others")});
 }
 
@@ -813,13 +757,9 @@ __global__ void use_in_dependent_launch(unsigned* data) {
 }
 
 template <GlobalUse kUse, bool kBlock1Waits, bool kDependent>
-void run_use() {
-  DeviceMemory data(2 * 256 * sizeof(unsigned), "data");
-  data.fill(0);
-  LaunchConfig config{2, 64, 1040};
-  config.dependent = kDependent;
-  launch(use_in_dependent_launch<kUse, kBlock1Waits>, config, {}, data.as<unsigned>());
-}
+const auto run_use =
+    on_zeros(use_in_dependent_launch<kUse, kBlock1Waits>,
+             {.grid = 2, .block = 64, .smem_bytes = 1040, .dependent = kDependent});
 
 /// Before the wait it is an error that names the place; after it, or in another launch, it is none.
 template <GlobalUse kUse>

@@ -13,7 +13,6 @@
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
-#include "common/backend/tensor_map.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/cuda.cuh"
@@ -22,7 +21,9 @@
 #include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
 #include "tests/ended.hpp"
+#include "tests/parity/kernels.cuh"
 #include "tests/places.hpp"
+#include "tests/tensor_maps.hpp"
 #include "tests/text.hpp"
 #include "tests/traced.hpp"
 
@@ -34,101 +35,7 @@ using simt::Op;
 using simt::Space;
 using simt::Trace;
 
-// ---- kernels whose counters are compared with a GPU's -----------------------------------------
-
-__global__ void copy(const float* in, float* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = in[i];
-}
-
-__global__ void copy_strided(const float* in, float* out, int n, int stride) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  const int j = (i * stride) % n + (i * stride) / n;
-  if (i < n) out[j] = in[j];
-}
-
-__global__ void copy_float4(const float* in, float* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (4 * i < n) {
-    float4 v = reinterpret_cast<const float4*>(in)[i];
-    v.x += 1.0f;
-    v.w += 1.0f;
-    reinterpret_cast<float4*>(out)[i] = v;
-  }
-}
-
-template <bool kRowFromX>
-__global__ void sgemm(const float* a, const float* b, float* c, int n) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x;
-  const int y = blockIdx.y * blockDim.y + threadIdx.y;
-  const int row = kRowFromX ? x : y;
-  const int col = kRowFromX ? y : x;
-  float sum = 0.0f;
-  for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + col];
-  c[row * n + col] = sum;
-}
-
-__global__ void sgemm_tiled(const float* a, const float* b, float* c, int n) {
-  __shared__ float a_tile[32][32];
-  __shared__ float b_tile[32][32];
-  const int tx = threadIdx.x, ty = threadIdx.y;
-  const int row = blockIdx.y * 32 + ty, col = blockIdx.x * 32 + tx;
-  float sum = 0.0f;
-  for (int t = 0; t < n; t += 32) {
-    a_tile[ty][tx] = a[row * n + t + tx];
-    b_tile[ty][tx] = b[(t + ty) * n + col];
-    __syncthreads();
-    for (int k = 0; k < 32; ++k) sum += a_tile[ty][k] * b_tile[k][tx];
-    __syncthreads();
-  }
-  c[row * n + col] = sum;
-}
-
-template <int kPad>
-__global__ void transpose(const float* in, float* out, int n) {
-  __shared__ float tile[32][32 + kPad];
-  int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
-  for (int j = 0; j < 32; j += 8) tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * n + x];
-  __syncthreads();
-  x = blockIdx.y * 32 + threadIdx.x;
-  y = blockIdx.x * 32 + threadIdx.y;
-  for (int j = 0; j < 32; j += 8) out[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];
-}
-
-__global__ void reduce(const float* in, float* out, int n) {
-  __shared__ float part[32];
-  float sum = 0.0f;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-    sum += in[i];
-  }
-  for (int o = 16; o > 0; o >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, o);
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = sum;
-  __syncthreads();
-  if (threadIdx.x < 32) {
-    sum = threadIdx.x < blockDim.x / 32 ? part[threadIdx.x] : 0.0f;
-    for (int o = 16; o > 0; o >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, o);
-    if (threadIdx.x == 0) atomicAdd(out, sum);
-  }
-}
-
-__global__ void online_softmax(const float* in, float* out, int rows, int cols) {
-  const int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (row >= rows) return;
-  float m = -INFINITY, d = 0.0f;
-  for (int c = lane; c < cols; c += 32) {
-    const float x = in[row * cols + c], next = fmaxf(m, x);
-    d = d * expf(m - next) + expf(x - next);
-    m = next;
-  }
-  for (int o = 16; o > 0; o >>= 1) {
-    const float other_m = __shfl_xor_sync(0xffffffffu, m, o);
-    const float other_d = __shfl_xor_sync(0xffffffffu, d, o);
-    const float next = fmaxf(m, other_m);
-    d = d * expf(m - next) + other_d * expf(other_m - next);
-    m = next;
-  }
-  for (int c = lane; c < cols; c += 32) out[row * cols + c] = expf(in[row * cols + c] - m) / d;
-}
+// ---- kernels whose counters are known: parity/kernels.cuh has more ----------------------------
 
 /// Shared loads and stores of 8 or 16 bytes; `stride` in elements between neighbouring lanes.
 template <class T>
@@ -395,8 +302,10 @@ __global__ void load_matrices(float* out, int pitch) {
   out[threadIdx.x] = static_cast<float>(r[0] + r[1] + r[2] + r[3]);
 }
 
+enum class Waits { nobody, one, all };
+
 /// A bulk load into shared memory, which every thread then reads.
-template <bool kWait>
+template <Waits kWaits>
 __global__ void bulk_copy_in(const float* in, float* out) {
   float* s = dynamic_shared<float>();
   __shared__ uint64_t bar;
@@ -409,7 +318,7 @@ __global__ void bulk_copy_in(const float* in, float* out) {
     mbarrier_arrive_expect_tx(&bar, 512);
     bulk_load(s, in, 512, &bar);  // [bulk load]
   }
-  if (kWait) mbarrier_wait(&bar, 0);
+  if (kWaits == Waits::all || (kWaits == Waits::one && threadIdx.x == 0)) mbarrier_wait(&bar, 0);
   out[threadIdx.x] = s[threadIdx.x];  // [bulk use]
   __syncthreads();
   mbarrier_wait(&bar, 0);
@@ -417,14 +326,14 @@ __global__ void bulk_copy_in(const float* in, float* out) {
 
 /// Ordinary stores, then a TMA store of them. Where the fence stands: 0 nowhere, 1 in the writing
 /// threads, 2 in the issuing thread only, 3 in the writing threads but after the barrier. 4: where
-/// it belongs, but the fence of global memory.
+/// it belongs, but the fence of global memory. 5: where it belongs, but there is no barrier.
 template <int kFence>
 __global__ void tma_copy_out(const __grid_constant__ TensorMap map) {
   float* s = dynamic_shared<float>();
   s[threadIdx.x] = static_cast<float>(threadIdx.x);  // [ordinary store]
-  if (kFence == 1) fence_proxy_async();
+  if (kFence == 1 || kFence == 5) fence_proxy_async();
   if (kFence == 4) fence_proxy_async_global();
-  __syncthreads();
+  if (kFence != 5) __syncthreads();
   if (kFence == 3) fence_proxy_async();
   if (threadIdx.x == 0) {
     if (kFence == 2) fence_proxy_async();
@@ -481,10 +390,10 @@ DeviceMemory ramp(size_t n, const char* name) {
   for (size_t i = 0; i < n; ++i) {
     values[i] = static_cast<float>(i * 2654435761u % 1000) / 1000.0f - 0.5f;
   }
-  DeviceMemory memory(n * sizeof(float), name);
-  memory.copy_from_host(values.data(), n * sizeof(float));
-  return memory;
+  return upload(values, name);
 }
+
+DeviceMemory zeros(size_t n, const char* name) { return upload(std::vector<int>(n), name); }
 
 struct Sum {
   uint64_t requests = 0, units = 0, ideal = 0;
@@ -511,26 +420,12 @@ uint64_t copy_wavefronts(const Trace& trace) {
   return total;
 }
 
-bool has(const Trace& trace, const std::string& kind, const std::vector<std::string>& parts = {}) {
-  for (const auto& finding : trace.findings) {
-    if (finding.kind != kind) continue;
-    bool all = true;
-    for (const std::string& part : parts) {
-      all = all && finding.message.find(part) != std::string::npos;
-    }
-    if (all) return true;
-  }
-  return false;
-}
-
-#define EXPECT_FINDING(trace, ...) EXPECT_TRUE(has(trace, __VA_ARGS__)) << findings_of(trace)
-
 // ---- counters ---------------------------------------------------------------------------------
 
 TEST(Counters, Copies) {
   const int n = 1 << 14;
   DeviceMemory in = ramp(n, "in"), out = ramp(n, "out");
-  Trace trace = trace_launch(copy, {n / 256, 256}, in.as<float>(), out.as<float>(), n);
+  Trace trace = trace_launch(parity::copy_coalesced<float>, {n / 256, 256}, in, out, n);
   EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 2048, 2048}));
   EXPECT_EQ(sum(trace, Space::global, Op::store), (Sum{512, 2048, 2048}));
@@ -549,10 +444,11 @@ TEST(Counters, Copies) {
     EXPECT_CONTAINS(site.kernel, "copy");
   }
 
-  trace = trace_launch(copy_strided, {n / 256, 256}, in.as<float>(), out.as<float>(), n, 32);
-  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 16384, 2048}));
+  EXPECT_EQ(sum(trace_launch(parity::copy_strided<float>, {n / 256, 256}, in, out, n, 32),
+                Space::global, Op::load),
+            (Sum{512, 16384, 2048}));
 
-  trace = trace_launch(copy_float4, {n / 1024, 256}, in.as<float>(), out.as<float>(), n);
+  trace = trace_launch(parity::copy_coalesced<float4>, {n / 1024, 256}, in, out, n / 4);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{128, 2048, 2048}));
   EXPECT_EQ(sum(trace, Space::global, Op::store), (Sum{128, 2048, 2048}));
 }
@@ -561,22 +457,12 @@ TEST(Counters, Products) {
   const int n = 64;
   DeviceMemory a = ramp(n * n, "a"), b = ramp(n * n, "b"), c = ramp(n * n, "c");
   const LaunchConfig config{dim3(2, 2), dim3(32, 32)};
-  const auto run = [&](auto kernel) {
-    return trace_of(
-        [&] { launch(kernel, config, {}, a.as<float>(), b.as<float>(), c.as<float>(), n); });
-  };
-  Trace trace = run(sgemm<true>);
+  Trace trace = trace_launch(parity::sgemm<true>, config, a, b, c, n);
   EXPECT_NO_FINDINGS(trace);
-  Sum loads = sum(trace, Space::global, Op::load);
-  EXPECT_EQ(loads.requests, 16384u);
-  EXPECT_EQ(loads.units, 270336u);
-
-  trace = run(sgemm<false>);
-  loads = sum(trace, Space::global, Op::load);
-  EXPECT_EQ(loads.requests, 16384u);
-  EXPECT_EQ(loads.units, 40960u);
-
-  trace = run(sgemm_tiled);
+  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{16384, 270336, 40960}));
+  trace = trace_launch(parity::sgemm<false>, config, a, b, c, n);
+  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{16384, 40960, 40960}));
+  trace = trace_launch(parity::sgemm_tiled<32>, config, a, b, c, n);
   EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 2048, 2048}));
   EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{16384, 16384, 16384}));
@@ -587,11 +473,11 @@ TEST(Counters, TransposeConflicts) {
   const int n = 64;
   DeviceMemory in = ramp(n * n, "in"), out = ramp(n * n, "out");
   const LaunchConfig config{dim3(2, 2), dim3(32, 8)};
-  Trace trace = trace_launch(transpose<0>, config, in.as<float>(), out.as<float>(), n);
+  Trace trace = trace_launch(parity::transpose<0>, config, in, out, n);
   EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{128, 512, 512}));
   EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{128, 4096, 128}));
-  trace = trace_launch(transpose<1>, config, in.as<float>(), out.as<float>(), n);
+  trace = trace_launch(parity::transpose<1>, config, in, out, n);
   EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{128, 128, 128}));
 }
@@ -599,7 +485,7 @@ TEST(Counters, TransposeConflicts) {
 TEST(Counters, ReductionAndDivergence) {
   const int n = 10000;
   DeviceMemory in = ramp(n, "in"), out = ramp(1, "out");
-  Trace trace = trace_launch(reduce, {4, 256}, in.as<float>(), out.as<float>(), n);
+  Trace trace = trace_launch(parity::reduce<8>, {4, 256}, in, out, n);
   EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{313, 1250, 1250}));
   EXPECT_EQ(sum(trace, Space::shared, Op::load), (Sum{4, 4, 4}));
@@ -607,17 +493,15 @@ TEST(Counters, ReductionAndDivergence) {
 
   const int rows = 8, cols = 1000;
   DeviceMemory x = ramp(rows * cols, "x"), y = ramp(rows * cols, "y");
-  trace = trace_launch(online_softmax, {2, 128}, x.as<float>(), y.as<float>(), rows, cols);
+  trace = trace_launch(parity::softmax_online<float>, {2, 128}, x, y, rows, cols);
   EXPECT_NO_FINDINGS(trace);
-  const Sum loads = sum(trace, Space::global, Op::load);
-  EXPECT_EQ(loads.requests, 512u);
-  EXPECT_EQ(loads.units, 2000u);
+  EXPECT_EQ(sum(trace, Space::global, Op::load), (Sum{512, 2000, 2000}));
 }
 
 TEST(Counters, WideSharedLoads) {
   DeviceMemory out = ramp(32, "out");
   const auto wavefronts = [&](auto kernel, int stride) {
-    const Trace trace = trace_launch(kernel, {1, 32, 4096}, out.as<float>(), stride);
+    const Trace trace = trace_launch(kernel, {1, 32, 4096}, out, stride);
     EXPECT_NO_FINDINGS(trace);
     return sum(trace, Space::shared, Op::load, line_of("wide load"));
   };
@@ -633,8 +517,8 @@ TEST(Counters, DoNotDependOnWorkers) {
   DeviceMemory a = ramp(n * n, "a"), b = ramp(n * n, "b"), c = ramp(n * n, "c");
   const auto run = [&](int workers) {
     simt::set_workers(workers);
-    const Trace trace = trace_launch(sgemm_tiled, {dim3(2, 2), dim3(32, 32)}, a.as<float>(),
-                                     b.as<float>(), c.as<float>(), n);
+    const Trace trace =
+        trace_launch(parity::sgemm_tiled<32>, {dim3(2, 2), dim3(32, 32)}, a, b, c, n);
     EXPECT_NO_FINDINGS(trace);
     return simt::explain(trace);
   };
@@ -646,103 +530,181 @@ TEST(Counters, DoNotDependOnWorkers) {
 
 TEST(Counters, LinesOfInlinedFunctions) {
   DeviceMemory in = ramp(32, "in"), out = ramp(32, "out");
-  const Trace trace = trace_launch(through_helper, {1, 32}, in.as<float>(), out.as<float>());
+  const Trace trace = trace_launch(through_helper, {1, 32}, in, out);
   EXPECT_EQ(sum(trace, Space::global, Op::load, line_of("inlined load")), (Sum{1, 4, 4}));
   const std::string text = simt::explain(trace);
   EXPECT_CONTAINS(text, "model of the source as written");
   EXPECT_CONTAINS(text, place_of("inlined load"));
 }
 
+// ---- reconvergence ----------------------------------------------------------------------------
+// The lanes of a warp diverge and must meet again as soon as they can: the requests and lanes of
+// each line, counted by hand.
+
+struct Expected {
+  const char* text;  ///< part of the line
+  Op op;
+  uint64_t requests, lanes;  ///< of one warp, where the kernel does the same in every warp
+};
+
+std::string source_line(const std::string& file, int number) {
+  std::ifstream in(file);
+  std::string line;
+  for (int i = 0; i < number; ++i) std::getline(in, line);
+  return line;
+}
+
+constexpr uint64_t kWarps = 8;  // in two blocks
+
+// The sites of `kernel`, per warp, in the order of the lines; loads before stores.
+void expect_requests(void (*kernel)(const volatile float*, volatile float*, int),
+                     const std::vector<Expected>& expected) {
+  constexpr int kElements = 2 * 32 * kWarps;
+  const DeviceMemory in = ramp(kElements, "in"), out = ramp(kElements, "out");
+  const Trace trace = trace_launch(kernel, {2, 32 * kWarps / 2}, in, out, kElements);
+  EXPECT_NO_FINDINGS(trace);
+  ASSERT_EQ(trace.sites.size(), expected.size()) << simt::explain(trace);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const AccessSite& site = trace.sites[i];
+    EXPECT_CONTAINS(source_line(site.file, site.line), expected[i].text)
+        << site.file << ":" << site.line;
+    EXPECT_EQ(site.op, expected[i].op) << expected[i].text;
+    EXPECT_EQ(site.requests, expected[i].requests) << expected[i].text;
+    EXPECT_EQ(site.lanes, expected[i].lanes) << expected[i].text;
+  }
+}
+
+constexpr auto kLoad = Op::load, kStore = Op::store;
+
+TEST(Reconvergence, OneLaneAhead) {
+  expect_requests(parity::one_lane_ahead,
+                  {{"if (threadIdx.x == 0)", kStore, 2, 2},  // in the first warp of each block
+                   {"sum += in[i]", kLoad, 4 * kWarps, 4 * 32 * kWarps},
+                   {"out[n / 2 + i] = sum", kStore, 4 * kWarps, 4 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, BothSides) {
+  expect_requests(parity::both_sides, {{"value = in[i]", kLoad, kWarps, 16 * kWarps},
+                                       {"in[n / 2 + i]", kLoad, kWarps, 16 * kWarps},
+                                       {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, TripCounts) {
+  // 24 lanes make a first step, 16 a second, 8 a third.
+  expect_requests(parity::trip_counts, {{"sum += in", kLoad, 3 * kWarps, 48 * kWarps},
+                                        {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, Nested) {
+  expect_requests(parity::nested, {{"value += in[i]", kLoad, kWarps, 8 * kWarps},
+                                   {"value *= in[n / 2 + i]", kLoad, kWarps, 16 * kWarps},
+                                   {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, ReturnsAndContinues) {
+  // Three of every four lanes; in each step those of one half of the groups of four.
+  expect_requests(parity::returns_and_continues,
+                  {{"sum += in[i]", kLoad, 4 * kWarps, 4 * 12 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 24 * kWarps}});
+}
+
+TEST(Reconvergence, Breaks) {
+  // Step s has the lanes with l % 8 > s: 28, 24 ... 4, and none in the last.
+  expect_requests(parity::breaks, {{"sum += in[i]", kLoad, 7 * kWarps, 112 * kWarps},
+                                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, InlinedReturns) {
+  expect_requests(parity::inlined_returns, {{"first = in[i]", kLoad, kWarps, 28 * kWarps},
+                                            {"in[n / 2 + i]", kLoad, kWarps, 16 * kWarps},
+                                            {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, FourCases) {
+  expect_requests(parity::four_cases, {{"case 0", kLoad, kWarps, 8 * kWarps},
+                                       {"case 1", kLoad, kWarps, 8 * kWarps},
+                                       {"case 2", kStore, kWarps, 8 * kWarps},
+                                       {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
 // ---- races ------------------------------------------------------------------------------------
 
 TEST(Races, MissingBarrier) {
   DeviceMemory x = ramp(256, "x");
-  Trace trace = trace_launch(reverse<false>, {1, 256}, x.as<float>());
-  EXPECT_FINDING(trace, "race", {place_of("reverse store"), place_of("reverse load")});
-  trace = trace_launch(reverse<true>, {1, 256}, x.as<float>());
-  EXPECT_NO_FINDINGS(trace);
+  EXPECT_FINDING(trace_launch(reverse<false>, {1, 256}, x), "race",
+                 {place_of("reverse store"), place_of("reverse load")});
+  EXPECT_NO_FINDINGS(trace_launch(reverse<true>, {1, 256}, x));
 }
 
 TEST(Races, MissingSecondBarrier) {
   DeviceMemory in = ramp(32 * 128, "in"), out = ramp(1024, "out");
   const LaunchConfig config{1, dim3(32, 32)};
-  Trace trace = trace_launch(column_sums<false>, config, in.as<float>(), out.as<float>(), 128);
-  EXPECT_TRUE(
-      has(trace, "race", {"write after read", place_of("tile load"), place_of("tile store")}) ||
-      has(trace, "race", {"read after write", place_of("tile load"), place_of("tile store")}))
+  const Trace trace = trace_launch(column_sums<false>, config, in, out, 128);
+  const std::string store = place_of("tile store"), load = place_of("tile load");
+  EXPECT_TRUE(has_finding(trace, "race", {"write after read", load, store}) ||
+              has_finding(trace, "race", {"read after write", store, load}))
       << findings_of(trace);
-  trace = trace_launch(column_sums<true>, config, in.as<float>(), out.as<float>(), 128);
-  EXPECT_NO_FINDINGS(trace);
+  EXPECT_NO_FINDINGS(trace_launch(column_sums<true>, config, in, out, 128));
 }
 
 TEST(Races, WithinAWarp) {
   DeviceMemory x = ramp(32, "x");
-  Trace trace = trace_launch(exchange_in_warp<0>, {1, 32, 128}, x.as<float>());
-  EXPECT_FINDING(trace, "race", {"read after write"});
-  trace = trace_launch(exchange_in_warp<2>, {1, 32, 128}, x.as<float>());
-  EXPECT_FINDING(trace, "race", {"read after write"});
-  trace = trace_launch(exchange_in_warp<1>, {1, 32, 128}, x.as<float>());
-  EXPECT_NO_FINDINGS(trace);
+  EXPECT_FINDING(trace_launch(exchange_in_warp<0>, {1, 32, 128}, x), "race", {"read after write"});
+  EXPECT_FINDING(trace_launch(exchange_in_warp<2>, {1, 32, 128}, x), "race", {"read after write"});
+  EXPECT_NO_FINDINGS(trace_launch(exchange_in_warp<1>, {1, 32, 128}, x));
 }
 
 TEST(Races, WriteAfterReadsOfManyWarps) {
   DeviceMemory x = ramp(256, "x");
-  Trace trace = trace_launch(broadcast_then_overwrite<false>, {1, 256, 16}, x.as<float>());
-  EXPECT_FINDING(trace, "race", {"write after read"});
-  trace = trace_launch(broadcast_then_overwrite<true>, {1, 256, 16}, x.as<float>());
-  EXPECT_NO_FINDINGS(trace);
+  EXPECT_FINDING(trace_launch(broadcast_then_overwrite<false>, {1, 256, 16}, x), "race",
+                 {"write after read"});
+  EXPECT_NO_FINDINGS(trace_launch(broadcast_then_overwrite<true>, {1, 256, 16}, x));
 }
 
 TEST(Races, BytesOfAWordAreApart) {
   DeviceMemory x = ramp(64, "x");
-  EXPECT_NO_FINDINGS(trace_launch(halves_of_a_word, {1, 64, 128}, x.as<unsigned short>()));
+  EXPECT_NO_FINDINGS(trace_launch(halves_of_a_word, {1, 64, 128}, x));
 }
 
 TEST(Races, AtomicsDoNotRace) {
   DeviceMemory in = ramp(128, "in"), out = ramp(8, "out");
-  Trace trace = trace_launch(histogram<true>, {1, 128}, in.as<int>(), out.as<int>());
+  Trace trace = trace_launch(histogram<true>, {1, 128}, in, out);
   EXPECT_NO_FINDINGS(trace);
   EXPECT_EQ(sum(trace, Space::shared, Op::atomic).requests, 4u);
-  trace = trace_launch(histogram<false>, {1, 128}, in.as<int>(), out.as<int>());
-  EXPECT_FINDING(trace, "race");
+  EXPECT_FINDING(trace_launch(histogram<false>, {1, 128}, in, out), "race");
 }
 
 TEST(Races, BetweenBlocks) {
-  DeviceMemory x = ramp(16, "x"), counter(4, "counter"), out = ramp(1, "out");
-  Trace trace = trace_launch(same_cell<true>, {8, 32}, x.as<int>());
-  EXPECT_FINDING(trace, "race", {"'x'", place_of("same cell")});
-  EXPECT_NO_FINDINGS(trace_launch(same_cell<false>, {8, 32}, x.as<int>()));
-  counter.fill(0);
-  EXPECT_NO_FINDINGS(
-      trace_launch(last_block_sums, {16, 32}, x.as<int>(), counter.as<unsigned>(), out.as<int>()));
+  DeviceMemory x = ramp(16, "x"), counter = zeros(1, "counter"), out = ramp(1, "out");
+  EXPECT_FINDING(trace_launch(same_cell<true>, {8, 32}, x), "race", {"'x'", place_of("same cell")});
+  EXPECT_NO_FINDINGS(trace_launch(same_cell<false>, {8, 32}, x));
+  EXPECT_NO_FINDINGS(trace_launch(last_block_sums, {16, 32}, x, counter, out));
 }
 
 TEST(Races, OnGlobalMemoryWithinABlock) {
   DeviceMemory x = ramp(64, "x"), y = ramp(64, "y");
   const auto run = [&](auto kernel, unsigned threads) {
-    return trace_launch(kernel, {1, threads}, x.as<int>(), y.as<int>());
+    return trace_launch(kernel, {1, threads}, x, y);
   };
   // Run one after the other, the lanes lose nothing: the result is right here and not on a GPU.
   y.fill(0);
-  Trace trace = run(in_one_block<InBlock::lost_update>, 32);
-  EXPECT_FINDING(trace, "race",
-                 {"'y'", "thread (0,0,0)", "thread (1,0,0)", place_of("lost update"),
+  EXPECT_FINDING(run(in_one_block<InBlock::lost_update>, 32), "race",
+                 {"thread (0,0,0)", "'y'", place_of("lost update"), "thread (1,0,0)",
                   "with no barrier between"});
   EXPECT_FINDING(run(in_one_block<InBlock::lost_update>, 2), "race", {"'y'"});
-  trace = run(in_one_block<InBlock::late_update>, 32);
-  EXPECT_FINDING(trace, "race", {"'y'", "thread (5,0,0)", "thread (6,0,0)"});
+  EXPECT_FINDING(run(in_one_block<InBlock::late_update>, 32), "race",
+                 {"thread (5,0,0)", "'y'", "thread (6,0,0)"});
   EXPECT_NO_FINDINGS(run(in_one_block<InBlock::lost_update>, 1));
   EXPECT_NO_FINDINGS(run(in_one_block<InBlock::atomic_update>, 64));
   EXPECT_NO_FINDINGS(run(in_one_block<InBlock::same_value>, 64));
-  trace = run(in_one_block<InBlock::shift>, 32);
   EXPECT_FINDING(
-      trace, "race",
-      {"'x'", " read ", place_of("shift reads"), " writes it at ", place_of("shift writes")});
+      run(in_one_block<InBlock::shift>, 32), "race",
+      {" read ", "'x'", place_of("shift reads"), " writes it at ", place_of("shift writes")});
   EXPECT_NO_FINDINGS(run(in_one_block<InBlock::shift_in_step>, 32));
-  trace = run(in_one_block<InBlock::handed>, 64);
   EXPECT_FINDING(
-      trace, "race",
-      {"'x'", " wrote ", place_of("handed writes"), " reads it at ", place_of("handed reads")});
+      run(in_one_block<InBlock::handed>, 64), "race",
+      {" wrote ", "'x'", place_of("handed writes"), " reads it at ", place_of("handed reads")});
   EXPECT_NO_FINDINGS(run(in_one_block<InBlock::in_step>, 64));
 }
 
@@ -750,11 +712,9 @@ TEST(Races, OnGlobalMemoryWithinABlock) {
 TEST(Races, BetweenMoreBlocksThanHaveNames) {
   const unsigned blocks = (1u << 20) + 2;
   DeviceMemory x(4, "x");
-  Trace trace;
   const std::string notice = stderr_of([&] {
-    trace = trace_launch(same_cell_from, {blocks, 1}, x.as<unsigned>(), blocks - 2);
+    EXPECT_NO_FINDINGS(trace_launch(same_cell_from, {blocks, 1}, x, blocks - 2));
   });
-  EXPECT_NO_FINDINGS(trace);
   EXPECT_CONTAINS(notice, "same_cell_from runs 1048578 blocks");
   EXPECT_CONTAINS(notice, "among the first 1048575");
 }
@@ -766,64 +726,51 @@ TEST(Races, InACooperativeGridOfManyThreads) {
   const auto run = [&](auto kernel, unsigned first) {
     value.fill(0);
     flag.fill(0);
-    return trace_of(
-        [&] { launch(kernel, config, {}, value.as<int>(), flag.as<unsigned>(), first, 3); });
+    return trace_launch(kernel, config, value, flag, first, 3);
   };
   simt::set_sm_count(9);
   const Trace in_turn = run(add_in_turn<true>, 0);
-  int sum = 0;
-  value.copy_to_host(&sum, 4);
+  EXPECT_EQ(download<int>(value)[0], 18 * 3);
   const Trace at_once = run(add_in_turn<false>, 16);
   simt::set_sm_count(0);
   EXPECT_NO_FINDINGS(in_turn);
-  EXPECT_EQ(sum, 18 * 3);
   EXPECT_FINDING(at_once, "race", {"'value'", "from block (16,0,0)", "(block (17,0,0))"});
 }
 
 // The clock of a thread that has set a flag 140,000 times does not fit the 16 bits that are kept.
 TEST(Races, InMoreTurnsThanAClockHas) {
-  DeviceMemory value(4, "value"), flag(4, "flag");
-  value.fill(0);
-  flag.fill(0);
+  const DeviceMemory value = zeros(1, "value"), flag = zeros(1, "flag");
   const LaunchConfig config{.grid = 2, .block = 32, .cooperative = true};
-  EXPECT_NO_FINDINGS(
-      trace_launch(add_in_turn<true>, config, value.as<int>(), flag.as<unsigned>(), 0u, 140000u));
+  EXPECT_NO_FINDINGS(trace_launch(add_in_turn<true>, config, value, flag, 0u, 140000u));
 }
 
 TEST(Races, FlagsBetweenBlocks) {
-  DeviceMemory value(4, "value"), flag(4, "flag");
-  value.fill(0);
-  flag.fill(0);
-  EXPECT_NO_FINDINGS(trace_launch(flag_chain, {6, 32}, value.as<int>(), flag.as<unsigned>()));
-  int result = 0;
-  value.copy_to_host(&result, 4);
-  EXPECT_EQ(result, 6);
+  const DeviceMemory value = zeros(1, "value"), flag = zeros(1, "flag");
+  EXPECT_NO_FINDINGS(trace_launch(flag_chain, {6, 32}, value, flag));
+  EXPECT_EQ(download<int>(value)[0], 6);
 }
 
 TEST(Races, NamedBarriers) {
   DeviceMemory in = ramp(32 * 8, "in"), out = ramp(32 * 8, "out");
-  Trace trace = trace_launch(ping_pong<true>, {1, 64, 128}, in.as<float>(), out.as<float>(), 8);
-  EXPECT_NO_FINDINGS(trace);
-  trace = trace_launch(ping_pong<false>, {1, 64, 128}, in.as<float>(), out.as<float>(), 2);
-  EXPECT_FINDING(trace, "race", {place_of("produce"), place_of("consume")});
+  EXPECT_NO_FINDINGS(trace_launch(ping_pong<true>, {1, 64, 128}, in, out, 8));
+  EXPECT_FINDING(trace_launch(ping_pong<false>, {1, 64, 128}, in, out, 2), "race",
+                 {place_of("produce"), place_of("consume")});
 }
 
 // ---- asynchronous units -----------------------------------------------------------------------
 
 TEST(Async, CopiesOfThreads) {
   DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
-  for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early}) {
-    simt::set_async_schedule(schedule);
-    Trace trace = trace_launch(staged_copy<true>, {1, 64, 1024}, in.as<float>(), out.as<float>());
+  const auto check = [&] {
+    const Trace trace = trace_launch(staged_copy<true>, {1, 64, 1024}, in, out);
     EXPECT_NO_FINDINGS(trace);
     EXPECT_EQ(sum(trace, Space::global, Op::async_load, line_of("cp_async")), (Sum{2, 32, 32}));
     EXPECT_EQ(sum(trace, Space::shared, Op::async_store, line_of("cp_async")), (Sum{2, 8, 8}));
     EXPECT_EQ(copy_wavefronts(trace), 8u);
-    trace = trace_launch(staged_copy<false>, {1, 64, 1024}, in.as<float>(), out.as<float>());
-    EXPECT_FINDING(trace, "race",
+    EXPECT_FINDING(trace_launch(staged_copy<false>, {1, 64, 1024}, in, out), "race",
                    {"read after write", place_of("cp_async"), place_of("staged load")});
-  }
-  simt::set_async_schedule(simt::AsyncSchedule::late);
+  };
+  for_all_schedules(check, {});  // late and early
 }
 
 TEST(Async, CopiesPassAsOftenAsTheirSlowerSide) {
@@ -855,7 +802,7 @@ TEST(Async, CopiesPassAsOftenAsTheirSlowerSide) {
 TEST(Async, MatrixLoads) {
   DeviceMemory out = ramp(32, "out");
   const auto wavefronts = [&](int pitch) {
-    const Trace trace = trace_launch(load_matrices, {1, 32, 8192}, out.as<float>(), pitch);
+    const Trace trace = trace_launch(load_matrices, {1, 32, 8192}, out, pitch);
     EXPECT_NO_FINDINGS(trace);
     return sum(trace, Space::shared, Op::load, line_of("ldmatrix"));
   };
@@ -866,97 +813,81 @@ TEST(Async, MatrixLoads) {
 
 TEST(Async, BulkLoads) {
   DeviceMemory in = ramp(128, "in"), out = ramp(128, "out");
-  for (const auto schedule : {simt::AsyncSchedule::late, simt::AsyncSchedule::early}) {
-    simt::set_async_schedule(schedule);
-    Trace trace = trace_launch(bulk_copy_in<true>, {1, 128, 1024}, in.as<float>(), out.as<float>());
+  const auto check = [&] {
+    const Trace trace = trace_launch(bulk_copy_in<Waits::all>, {1, 128, 1024}, in, out);
     EXPECT_NO_FINDINGS(trace);
     EXPECT_EQ(sum(trace, Space::global, Op::async_load, line_of("bulk load")), (Sum{1, 16, 16}));
-    trace = trace_launch(bulk_copy_in<false>, {1, 128, 1024}, in.as<float>(), out.as<float>());
-    EXPECT_FINDING(trace, "race", {place_of("bulk load"), place_of("bulk use")});
-  }
-  simt::set_async_schedule(simt::AsyncSchedule::late);
+    const std::string load = place_of("bulk load"), use = place_of("bulk use");
+    const auto wrong = [&](auto kernel) { return trace_launch(kernel, {1, 128, 1024}, in, out); };
+    EXPECT_FINDING(wrong(bulk_copy_in<Waits::nobody>), "race", {load, use});
+    EXPECT_FINDING(wrong(bulk_copy_in<Waits::one>), "race", {use, load});
+  };
+  for_all_schedules(check, {});  // late and early
 }
 
 // The operations of a block are numbered from the same one: one operation per block is still as
 // many requests as there are blocks.
 TEST(Async, BulkLoadsOfBlocksAreCountedApart) {
   const DeviceMemory in(512, "in"), out(512, "out");
-  const Trace trace =
-      trace_launch(bulk_copy_in<true>, {6, 128, 1024}, in.as<float>(), out.as<float>());
+  const Trace trace = trace_launch(bulk_copy_in<Waits::all>, {6, 128, 1024}, in, out);
   EXPECT_EQ(sum(trace, Space::global, Op::async_load).requests, 6u);
   EXPECT_EQ(sum(trace, Space::shared, Op::async_store).requests, 6u);
 }
 
-TensorMap map_of(const DeviceMemory& memory) {
-  TensorMapSpec spec;
-  spec.dtype = TensorType::f32;
-  spec.base = memory.data();
-  spec.extents = {32, 4};
-  spec.strides_bytes = {128};
-  spec.box = {32, 4};
-  return make_tensor_map(spec);
-}
-
 TEST(Async, ProxyFences) {
   DeviceMemory out = ramp(128, "out");
-  const TensorMap map = map_of(out);
+  const TensorMap map = map_2d<float>(out.data(), 4, 32, 4, 32);
   const auto run = [&](auto kernel) { return trace_launch(kernel, {1, 128, 1024}, map); };
   EXPECT_NO_FINDINGS(run(tma_copy_out<1>));
   for (const Trace& trace :
        {run(tma_copy_out<0>), run(tma_copy_out<2>), run(tma_copy_out<3>), run(tma_copy_out<4>)}) {
     EXPECT_FINDING(trace, "proxy",
                    {place_of("ordinary store"), place_of("tma store"), "fence_proxy_async()"});
-    EXPECT_FALSE(has(trace, "race")) << findings_of(trace);
+    EXPECT_FALSE(has_finding(trace, "race")) << findings_of(trace);
   }
+  EXPECT_FINDING(run(tma_copy_out<5>), "race", {place_of("ordinary store"), place_of("tma store")});
 }
 
 TEST(Async, OverwritingWhatIsStored) {
   DeviceMemory out = ramp(128, "out");
-  const TensorMap map = map_of(out);
+  const TensorMap map = map_2d<float>(out.data(), 4, 32, 4, 32);
   EXPECT_NO_FINDINGS(trace_launch(overwrite_stored<true>, {1, 128, 1024}, map));
-  const Trace trace = trace_launch(overwrite_stored<false>, {1, 128, 1024}, map);
-  EXPECT_FINDING(trace, "race",
+  EXPECT_FINDING(trace_launch(overwrite_stored<false>, {1, 128, 1024}, map), "race",
                  {"write after read", place_of("tma store 2"), place_of("overwrite")});
 }
 
 TEST(Clusters, DistributedSharedMemory) {
   DeviceMemory out = ramp(4 * 32, "out");
-  LaunchConfig config{4, 32, 128};
-  config.cluster = 2;
-  EXPECT_NO_FINDINGS(trace_launch(neighbour_sum<true>, config, out.as<float>()));
-  const Trace trace = trace_launch(neighbour_sum<false>, config, out.as<float>());
-  EXPECT_TRUE(has(trace, "race", {place_of("own store"), place_of("remote load"), "from block"}) ||
-              has(trace, "uninitialised", {place_of("remote load")}))
+  const LaunchConfig config{4, 32, 128, 2};
+  EXPECT_NO_FINDINGS(trace_launch(neighbour_sum<true>, config, out));
+  const Trace trace = trace_launch(neighbour_sum<false>, config, out);
+  const std::string load = place_of("remote load");
+  EXPECT_TRUE(has_finding(trace, "race", {place_of("own store"), "from block", load}) ||
+              has_finding(trace, "uninitialised", {load}))
       << findings_of(trace);
 }
 
 TEST(Clusters, StaticSharedMemory) {
   DeviceMemory out = ramp(4 * 32, "out");
-  LaunchConfig config{4, 32};
-  EXPECT_NO_FINDINGS(trace_launch(static_in_cluster, config, out.as<float>()));
-  config.cluster = 2;
-  const Trace trace = trace_launch(static_in_cluster, config, out.as<float>());
-  EXPECT_FINDING(trace, "static-shared", {place_of("static store")});
+  EXPECT_NO_FINDINGS(trace_launch(static_in_cluster, {4, 32}, out));
+  EXPECT_FINDING(trace_launch(static_in_cluster, {4, 32, 0, 2}, out), "static-shared",
+                 {place_of("static store")});
 }
 
 // ---- addresses --------------------------------------------------------------------------------
 
 TEST(Addresses, Uninitialised) {
   DeviceMemory x = ramp(64, "x");
-  Trace trace = trace_launch(partly_filled<false>, {1, 64, 256}, x.as<float>());
   EXPECT_FINDING(
-      trace, "uninitialised",
+      trace_launch(partly_filled<false>, {1, 64, 256}, x), "uninitialised",
       {"thread (6,0,0)", "dynamic shared memory + 28 bytes", place_of("uninitialised load")});
-  trace = trace_launch(partly_filled<true>, {1, 64, 256}, x.as<float>());
-  EXPECT_NO_FINDINGS(trace);
+  EXPECT_NO_FINDINGS(trace_launch(partly_filled<true>, {1, 64, 256}, x));
 }
 
 TEST(Addresses, OutOfBounds) {
   DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
   const auto run = [&](int shift) {
-    return [&, shift] {
-      launch(shifted_copy, {1, 256}, {}, in.as<float>(), out.as<float>(), shift);
-    };
+    return [&, shift] { run_kernel(shifted_copy, {1, 256}, in, out, shift); };
   };
   EXPECT_NO_FINDINGS(trace_of(run(0)));
   for (const int shift : {1, -1}) {
@@ -966,17 +897,16 @@ TEST(Addresses, OutOfBounds) {
     EXPECT_EQ(trace.findings[0].count, 1u);
   }
   std::string message;
-  const Trace trace = trace_of(run(1 << 28), &message);
+  EXPECT_FINDING(trace_of(run(1 << 28), &message), "out-of-bounds");
   EXPECT_CONTAINS(message, "out of bounds");
   EXPECT_CONTAINS(message, place_of("shifted load"));
-  EXPECT_FINDING(trace, "out-of-bounds");
 }
 
 TEST(Addresses, DynamicSharedSize) {
   DeviceMemory x = ramp(32, "x");
-  EXPECT_NO_FINDINGS(trace_launch(shared_index, {1, 32, 128}, x.as<float>(), 0));
-  const Trace trace = trace_launch(shared_index, {1, 32, 128}, x.as<float>(), 32);
-  EXPECT_FINDING(trace, "out-of-bounds", {"dynamic shared memory"});
+  EXPECT_NO_FINDINGS(trace_launch(shared_index, {1, 32, 128}, x, 0));
+  EXPECT_FINDING(trace_launch(shared_index, {1, 32, 128}, x, 32), "out-of-bounds",
+                 {"dynamic shared memory"});
 }
 
 // There is a gap between the arrays of a kernel: an access beyond one is not in another.
@@ -1002,11 +932,9 @@ __global__ void store_beyond(const float* in, float* out, int shift) {
 
 TEST(Addresses, StaticSharedSize) {
   DeviceMemory in = ramp(128, "in"), out = ramp(128, "out");
-  const auto read = [&](int shift) {
-    return trace_launch(beyond<float>, {1, 64}, in.as<float>(), out.as<float>(), shift);
-  };
+  const auto read = [&](int shift) { return trace_launch(beyond<float>, {1, 64}, in, out, shift); };
   const auto write = [&](int shift) {
-    return trace_launch(store_beyond, {1, 128}, in.as<float>(), out.as<float>(), shift);
+    return trace_launch(store_beyond, {1, 128}, in, out, shift);
   };
   EXPECT_NO_FINDINGS(read(0));
   EXPECT_NO_FINDINGS(write(0));
@@ -1041,7 +969,7 @@ __global__ void racing_rows(const float* in, float* out) {
 
 TEST(Addresses, RacesNameTheVariable) {
   DeviceMemory in = ramp(64, "in"), out = ramp(64, "out");
-  const Trace trace = trace_launch(racing_rows, {1, 64}, in.as<float>(), out.as<float>());
+  const Trace trace = trace_launch(racing_rows, {1, 64}, in, out);
   EXPECT_FINDING(trace, "race", {"on 'rows' + "});
   EXPECT_FINDING(trace, "race", {"on 'unused_one' + "});
 }
@@ -1063,59 +991,51 @@ __global__ void unsigned_wraps(unsigned* out, unsigned factor) {
 }
 
 TEST(Arithmetic, SignedOverflow) {
-  DeviceMemory rows(32 * sizeof(int), "rows"), out(32 * sizeof(long long), "out");
-  const std::vector<int> values(32, 65536);
-  rows.copy_from_host(values.data(), 32 * sizeof(int));
+  const DeviceMemory rows = upload(std::vector<int>(32, 65536), "rows"), out(32 * 8, "out");
   const auto index = [&](int stride) {
-    return trace_launch(last_index, {1, 32}, rows.as<int>(), out.as<long long>(), stride);
+    return trace_launch(last_index, {1, 32}, rows, out, stride);
   };
   EXPECT_NO_FINDINGS(index(32767));
-  Trace trace = index(32768);
+  const Trace trace = index(32768);
   EXPECT_FINDING(trace, "overflow",
                  {"65536 * 32768, which does not fit in 'int'", place_of("overflowing product")});
   ASSERT_EQ(trace.findings.size(), 1u);
   EXPECT_EQ(trace.findings[0].count, 32u);
 
-  const auto loop = [&](int n) {
-    return trace_launch(grid_stride, {1, 32}, out.as<long long>(), n, n - 64);
-  };
+  const auto loop = [&](int n) { return trace_launch(grid_stride, {1, 32}, out, n, n - 64); };
   EXPECT_NO_FINDINGS(loop(1 << 30));
-  trace = loop(2147483647);
-  EXPECT_FINDING(trace, "overflow", {" + 1048576, which does not fit", place_of("int index")});
+  EXPECT_FINDING(loop(2147483647), "overflow",
+                 {" + 1048576, which does not fit", place_of("int index")});
 
-  EXPECT_NO_FINDINGS(trace_launch(unsigned_wraps, {1, 32}, out.as<unsigned>(), 0xffffffffu));
+  EXPECT_NO_FINDINGS(trace_launch(unsigned_wraps, {1, 32}, out, 0xffffffffu));
 }
 
 TEST(Addresses, Misaligned) {
   DeviceMemory in = ramp(256, "in"), out = ramp(32, "out");
-  EXPECT_NO_FINDINGS(trace_launch(load_float4_at, {1, 32}, in.as<float>(), out.as<float>(), 4));
+  EXPECT_NO_FINDINGS(trace_launch(load_float4_at, {1, 32}, in, out, 4));
   std::string message;
-  const Trace trace = trace_of(
-      [&] {
-        launch(load_float4_at, {1, 32}, {}, in.as<float>(), out.as<float>(), 1);
-      },
-      &message);
+  const auto run = [&] { run_kernel(load_float4_at, {1, 32}, in, out, 1); };
+  EXPECT_FINDING(trace_of(run, &message), "misaligned", {place_of("vector load")});
   EXPECT_CONTAINS(message, "misaligned");
-  EXPECT_FINDING(trace, "misaligned", {place_of("vector load")});
 }
 
 TEST(Addresses, DivergentBarrier) {
   DeviceMemory x = ramp(128, "x");
   std::string message;
-  trace_of([&] { launch(divergent_barrier, {1, 128}, {}, x.as<float>()); }, &message);
+  trace_of([&] { run_kernel(divergent_barrier, {1, 128}, x); }, &message);
   EXPECT_NE(message, "");
 }
 
 TEST(Tracing, NothingIsRecordedOutside) {
   DeviceMemory in = ramp(256, "in"), out = ramp(256, "out");
   EXPECT_TRUE(simt::tracing_available());
-  launch(copy, {1, 256}, {}, in.as<float>(), out.as<float>(), 256);
+  run_kernel(parity::copy_coalesced<float>, {1, 256}, in, out, 256);
   EXPECT_TRUE(trace_of([] {}).sites.empty());
 }
 
 TEST(Tracer, HiddenGuardVariablesOfSharedArraysAreNotReported) {
   const DeviceMemory in(128, "in"), out(128, "out");
-  EXPECT_NO_FINDINGS(trace_launch(reverse_narrow<bf16>, {1, 64}, in.as<bf16>(), out.as<bf16>()));
+  EXPECT_NO_FINDINGS(trace_launch(reverse_narrow<bf16>, {1, 64}, in, out));
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "common/backend/backend.hpp"
-#include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
+#include "tests/kernel_runs.hpp"
 
 namespace cookbook {
 
@@ -30,7 +30,7 @@ inline simt::Trace trace_of(const std::function<void()>& run, std::string* error
 /// The trace of one launch.
 template <class... P, class... A>
 simt::Trace trace_launch(void (*kernel)(P...), const LaunchConfig& config, A&&... arguments) {
-  return trace_of([&] { launch(kernel, config, {}, std::forward<A>(arguments)...); });
+  return trace_of([&] { run_kernel(kernel, config, std::forward<A>(arguments)...); });
 }
 
 /// "kind: message" of every finding, one a line.
@@ -42,6 +42,21 @@ inline std::string findings_of(const simt::Trace& trace) {
   return text;
 }
 
+/// A finding of this kind whose message has all these parts, in this order.
+inline testing::AssertionResult has_finding(const simt::Trace& trace, const std::string& kind,
+                                            const std::vector<std::string>& parts = {}) {
+  for (const simt::Finding& finding : trace.findings) {
+    size_t at = finding.kind == kind ? 0 : std::string::npos;
+    for (const std::string& part : parts) {
+      if (at != std::string::npos) at = finding.message.find(part, at);
+      if (at != std::string::npos) at += part.size();
+    }
+    if (at != std::string::npos) return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure() << "the findings are:\n" << findings_of(trace);
+}
+
+#define EXPECT_FINDING(trace, ...) EXPECT_TRUE(::cookbook::has_finding(trace, __VA_ARGS__))
 #define EXPECT_NO_FINDINGS(trace) EXPECT_EQ(::cookbook::findings_of(trace), "")
 
 }  // namespace cookbook

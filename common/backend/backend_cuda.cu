@@ -144,22 +144,18 @@ void detail::launch_kernel(const void* kernel, const LaunchConfig& config, Strea
   launch.dynamicSmemBytes = config.smem_bytes;
   launch.stream = stream.handle;
   launch.attrs = list;
+  const auto attribute = [&](cudaLaunchAttributeID id) -> cudaLaunchAttributeValue& {
+    list[launch.numAttrs].id = id;
+    return list[launch.numAttrs++].val;
+  };
   if (config.cluster > 1) {
-    cudaLaunchAttribute& attribute = list[launch.numAttrs++];
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = static_cast<unsigned>(config.cluster);
-    attribute.val.clusterDim.y = 1;
-    attribute.val.clusterDim.z = 1;
+    attribute(cudaLaunchAttributeClusterDimension).clusterDim = {
+        static_cast<unsigned>(config.cluster), 1, 1};
   }
-  if (config.cooperative) {
-    cudaLaunchAttribute& attribute = list[launch.numAttrs++];
-    attribute.id = cudaLaunchAttributeCooperative;
-    attribute.val.cooperative = 1;
-  }
+  if (config.cooperative) attribute(cudaLaunchAttributeCooperative).cooperative = 1;
   if (config.dependent) {
-    cudaLaunchAttribute& attribute = list[launch.numAttrs++];
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
+    attribute(cudaLaunchAttributeProgrammaticStreamSerialization)
+        .programmaticStreamSerializationAllowed = 1;
   }
   const cudaError_t status = cudaLaunchKernelExC(&launch, kernel, arguments);
   if (status != cudaSuccess) {

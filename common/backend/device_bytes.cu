@@ -41,16 +41,16 @@ LaunchConfig config(std::size_t count) {
 }  // namespace
 
 void fill_elements(void* data, std::size_t count, std::size_t width, std::uint32_t bits) {
+  const auto fill = [data](std::size_t words, auto value) {
+    launch(fill_words<decltype(value)>, config(words), Stream{},
+           static_cast<decltype(value)*>(data), words, value);
+  };
   if (width == 1) {
-    launch(fill_words<std::uint8_t>, config(count), Stream{}, static_cast<std::uint8_t*>(data),
-           count, static_cast<std::uint8_t>(bits));
+    fill(count, static_cast<std::uint8_t>(bits));
   } else if (width == 2) {
-    launch(fill_words<std::uint16_t>, config(count), Stream{}, static_cast<std::uint16_t*>(data),
-           count, static_cast<std::uint16_t>(bits));
+    fill(count, static_cast<std::uint16_t>(bits));
   } else {
-    const std::size_t words = count * (width / 4);
-    launch(fill_words<std::uint32_t>, config(words), Stream{}, static_cast<std::uint32_t*>(data),
-           words, bits);
+    fill(count * (width / 4), bits);
   }
 }
 

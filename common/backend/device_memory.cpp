@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The parts of DeviceMemory that both backends use.
+#include <fmt/format.h>
+
 #include <cstdint>
 
 #include "common/backend/backend.hpp"
@@ -9,9 +11,8 @@ namespace cookbook {
 
 void DeviceMemory::check_range(size_t bytes, size_t offset) const {
   if (offset > bytes_ || bytes > bytes_ - offset) {
-    throw std::out_of_range("copy of " + std::to_string(bytes) + " bytes at offset " +
-                            std::to_string(offset) + " of buffer " + name_ + ", which has " +
-                            std::to_string(bytes_));
+    throw std::out_of_range(fmt::format("copy of {} bytes at offset {} of buffer {}, which has {}",
+                                        bytes, offset, name_, bytes_));
   }
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "common/backend/tensor_map.hpp"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
-#include <string>
+#include <utility>
 
 #include "common/backend/observe.hpp"
 
@@ -27,52 +29,46 @@ size_t tensor_type_bytes(TensorType type) {
 namespace detail {
 namespace {
 
-void require(bool holds, const std::string& rule) {
-  if (!holds) throw std::invalid_argument("tensor map: " + rule);
+template <class... A>
+void require(bool holds, fmt::format_string<A...> rule, A&&... values) {
+  if (!holds)
+    throw std::invalid_argument("tensor map: " + fmt::format(rule, std::forward<A>(values)...));
 }
-
-std::string got(uint64_t value) { return ", got " + std::to_string(value); }
-
-std::string dimension(size_t i) { return " of dimension " + std::to_string(i); }
 
 }  // namespace
 
 void check_tensor_map_spec(const TensorMapSpec& spec) {
   const size_t rank = spec.extents.size();
   const uint64_t element_bytes = tensor_type_bytes(spec.dtype);
-  require(rank >= 1 && rank <= 5, "1 to 5 dimensions" + got(rank));
-  require(spec.box.size() == rank,
-          "as many box sizes as extents (" + std::to_string(rank) + ")" + got(spec.box.size()));
+  require(rank >= 1 && rank <= 5, "1 to 5 dimensions, got {}", rank);
+  require(spec.box.size() == rank, "as many box sizes as extents ({}), got {}", rank,
+          spec.box.size());
   require(spec.strides_bytes.size() == rank - 1,
-          "one stride for each dimension but the innermost (" + std::to_string(rank - 1) + ")" +
-              got(spec.strides_bytes.size()));
+          "one stride for each dimension but the innermost ({}), got {}", rank - 1,
+          spec.strides_bytes.size());
   require(spec.base != nullptr, "the base address must not be null");
   const uint64_t base = reinterpret_cast<uintptr_t>(spec.base);
   require(base % 16 == 0,
-          "the base address must be a multiple of 16 bytes, got one with remainder " +
-              std::to_string(base % 16));
+          "the base address must be a multiple of 16 bytes, got one with remainder {}", base % 16);
   for (size_t i = 0; i < rank; ++i) {
     require(spec.extents[i] >= 1 && spec.extents[i] <= (uint64_t{1} << 32),
-            "the extent" + dimension(i) + " must be 1 to 2^32 elements" + got(spec.extents[i]));
+            "the extent of dimension {} must be 1 to 2^32 elements, got {}", i, spec.extents[i]);
     require(spec.box[i] >= 1 && spec.box[i] <= 256,
-            "the box" + dimension(i) + " must be 1 to 256 elements" + got(spec.box[i]));
+            "the box of dimension {} must be 1 to 256 elements, got {}", i, spec.box[i]);
   }
   for (size_t i = 0; i + 1 < rank; ++i) {
-    require(spec.strides_bytes[i] % 16 == 0, "the stride" + dimension(i + 1) +
-                                                 " must be a multiple of 16 bytes" +
-                                                 got(spec.strides_bytes[i]));
-    require(
-        spec.strides_bytes[i] < (uint64_t{1} << 40),
-        "the stride" + dimension(i + 1) + " must be below 2^40 bytes" + got(spec.strides_bytes[i]));
+    const uint64_t stride = spec.strides_bytes[i];
+    require(stride % 16 == 0, "the stride of dimension {} must be a multiple of 16 bytes, got {}",
+            i + 1, stride);
+    require(stride < (uint64_t{1} << 40),
+            "the stride of dimension {} must be below 2^40 bytes, got {}", i + 1, stride);
   }
   const uint64_t inner_bytes = spec.box[0] * element_bytes;
-  require(inner_bytes % 16 == 0,
-          "the innermost box must be a multiple of 16 bytes" + got(inner_bytes));
-  if (spec.swizzle != Swizzle::none) {
-    const uint64_t span = swizzle_span_bytes(spec.swizzle);
-    require(inner_bytes <= span, "the innermost box must fit the swizzle's span of " +
-                                     std::to_string(span) + " bytes" + got(inner_bytes));
-  }
+  require(inner_bytes % 16 == 0, "the innermost box must be a multiple of 16 bytes, got {}",
+          inner_bytes);
+  const uint64_t span = swizzle_span_bytes(spec.swizzle);
+  require(spec.swizzle == Swizzle::none || inner_bytes <= span,
+          "the innermost box must fit the swizzle's span of {} bytes, got {}", span, inner_bytes);
 }
 
 }  // namespace detail

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "tests/parity/cases.hpp"
 
+#include <array>
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "common/harness/verdict/check.hpp"
 #include "library/transpose/transpose.cuh"
@@ -30,7 +32,10 @@ struct Operands {
     memory.copy_from_host(values.data(), bytes(n));
   }
   static std::size_t bytes(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
-  float* data() const { return memory.as<float>(); }
+  template <class T>
+  explicit operator T*() const {
+    return memory.as<T>();
+  }
   DeviceMemory memory;
 };
 
@@ -41,104 +46,74 @@ unsigned blocks_for(std::int64_t work, std::int64_t per_block) {
 constexpr int kThreads = 256;
 constexpr unsigned kRows = 8;  // threadIdx.y of a transposing block
 
-// in (n floats) -> out (n floats)
-template <class Run>
-Case vector_case(const char* name, Size size, Run run) {
-  return {std::string("kernels/") + name, kNoChapter, std::move(size), [run](const Size& size) {
-            std::int64_t n = 1;
-            for (const std::int64_t extent : size) n *= extent;
-            auto in = std::make_shared<Operands>(n, "in");
-            auto out = std::make_shared<Operands>(n, "out");
-            return Launches([run, in, out, size](Stream stream) {
-              run(size, in->data(), out->data(), stream);
-            });
-          }};
-}
-
-// a, b, c (n x n floats each)
-template <class Run>
-Case product_case(const char* name, std::int64_t n, Run run) {
-  return {std::string("kernels/") + name, kNoChapter, {n}, [run](const Size& size) {
-            const std::int64_t n = size.at(0);
-            auto a = std::make_shared<Operands>(n * n, "a");
-            auto b = std::make_shared<Operands>(n * n, "b");
-            auto c = std::make_shared<Operands>(n * n, "c");
-            return Launches([run, a, b, c, n](Stream stream) {
-              run(static_cast<int>(n), a->data(), b->data(), c->data(), stream);
-            });
+/// Launches `kernel` on buffers of these names. plan(size): floats per buffer, extents of the
+/// launch, the kernel's other arguments.
+template <class Plan, class... P, class... Name>
+Case small_case(const char* name, Size size, void (*kernel)(P...), Plan plan, Name... buffers) {
+  return {std::string("kernels/") + name, kNoChapter, std::move(size), [=](const Size& size) {
+            return std::apply(
+                [=](std::int64_t floats, const LaunchConfig& config, auto... arguments) {
+                  const auto memory = std::make_shared<std::array<Operands, sizeof...(buffers)>>(
+                      std::array<Operands, sizeof...(buffers)>{Operands(floats, buffers)...});
+                  return Launches([=](Stream stream) {
+                    std::apply(
+                        [&](const auto&... buffer) {
+                          launch(kernel, config, stream, buffer..., arguments...);
+                        },
+                        *memory);
+                  });
+                },
+                plan(size));
           }};
 }
 
 void add_small_kernels(std::vector<Case>& cases) {
-  cases.push_back(vector_case(
-      "copy_coalesced", {16384}, [](const Size& size, const float* in, float* out, Stream stream) {
-        const int n = static_cast<int>(size[0]);
-        launch(copy_coalesced<float>, {dim3(blocks_for(n, kThreads)), dim3(kThreads)}, stream, in,
-               out, n);
-      }));
-  cases.push_back(vector_case(
-      "copy_stride_32", {16384}, [](const Size& size, const float* in, float* out, Stream stream) {
-        const int n = static_cast<int>(size[0]);
-        launch(copy_strided<float>, {dim3(blocks_for(n, kThreads)), dim3(kThreads)}, stream, in,
-               out, n, 32);
-      }));
-  cases.push_back(vector_case(
-      "copy_float4", {16384}, [](const Size& size, const float* in, float* out, Stream stream) {
-        const int n = static_cast<int>(size[0] / 4);
-        launch(copy_coalesced<float4>, {dim3(blocks_for(n, kThreads)), dim3(kThreads)}, stream,
-               reinterpret_cast<const float4*>(in), reinterpret_cast<float4*>(out), n);
-      }));
-  const auto add_sgemm = [&](const char* name, auto kernel) {
-    cases.push_back(product_case(
-        name, 64, [kernel](int n, const float* a, const float* b, float* c, Stream stream) {
-          const unsigned tiles = blocks_for(n, kTile);
-          launch(kernel, {dim3(tiles, tiles), dim3(kTile, kTile)}, stream, a, b, c, n);
-        }));
+  const auto add = [&](const char* name, const Size& size, auto kernel, auto plan) {
+    cases.push_back(small_case(name, size, kernel, plan, "in", "out"));
   };
-  add_sgemm("sgemm_x_to_row", sgemm<true>);
-  add_sgemm("sgemm_x_to_column", sgemm<false>);
-  add_sgemm("sgemm_tiled", sgemm_tiled<kTile>);
-  const auto add_transpose = [&](const char* name, auto kernel) {
-    cases.push_back(vector_case(
-        name, {64, 64}, [kernel](const Size& size, const float* in, float* out, Stream stream) {
-          const int n = static_cast<int>(size[0]);
-          const unsigned tiles = blocks_for(n, kTile);
-          launch(kernel, {dim3(tiles, tiles), dim3(kTile, kRows)}, stream, in, out, n);
-        }));
+  const auto threads = [](std::int64_t n) {
+    return LaunchConfig{dim3(blocks_for(n, kThreads)), dim3(kThreads)};
   };
-  add_transpose("transpose_32x32", transpose<0>);
-  add_transpose("transpose_32x33", transpose<1>);
-  cases.push_back(vector_case("reduce_shuffles", {10000},
-                              [](const Size& size, const float* in, float* out, Stream stream) {
-                                launch(reduce<kThreads / 32>, {dim3(4), dim3(kThreads)}, stream, in,
-                                       out, static_cast<int>(size[0]));
-                              }));
-  cases.push_back(
-      vector_case("softmax_online", {8, 1000},
-                  [](const Size& size, const float* in, float* out, Stream stream) {
-                    const int rows = static_cast<int>(size[0]), cols = static_cast<int>(size[1]);
-                    launch(softmax_online<float>, {dim3(blocks_for(rows, 4)), dim3(4 * 32)}, stream,
-                           in, out, rows, cols);
-                  }));
-}
-
-/// Where lanes part and meet again.
-void add_divergence(std::vector<Case>& cases) {
-  const auto add = [&](const char* name, auto kernel) {
-    cases.push_back(vector_case(
-        name, {4096}, [kernel](const Size& size, const float* in, float* out, Stream stream) {
-          const int n = static_cast<int>(size[0]);
-          launch(kernel, {dim3(blocks_for(n / 2, kThreads)), dim3(kThreads)}, stream, in, out, n);
-        }));
+  const auto tiles = [](std::int64_t n, unsigned rows) {
+    const unsigned count = blocks_for(n, kTile);
+    return LaunchConfig{dim3(count, count), dim3(kTile, rows)};
   };
-  add("one_lane_ahead", one_lane_ahead);
-  add("both_sides", both_sides);
-  add("trip_counts", trip_counts);
-  add("nested", nested);
-  add("returns_and_continues", returns_and_continues);
-  add("breaks", breaks);
-  add("inlined_returns", inlined_returns);
-  add("four_cases", four_cases);
+  add("copy_coalesced", {16384}, copy_coalesced<float>,
+      [=](const Size& size) { return std::tuple(size[0], threads(size[0]), size[0]); });
+  add("copy_stride_32", {16384}, copy_strided<float>,
+      [=](const Size& size) { return std::tuple(size[0], threads(size[0]), size[0], 32); });
+  add("copy_float4", {16384}, copy_coalesced<float4>,
+      [=](const Size& size) { return std::tuple(size[0], threads(size[0] / 4), size[0] / 4); });
+  const auto square = [=](const Size& size) {
+    return std::tuple(size[0] * size[0], tiles(size[0], kTile), size[0]);
+  };
+  cases.push_back(small_case("sgemm_x_to_row", {64}, sgemm<true>, square, "a", "b", "c"));
+  cases.push_back(small_case("sgemm_x_to_column", {64}, sgemm<false>, square, "a", "b", "c"));
+  cases.push_back(small_case("sgemm_tiled", {64}, sgemm_tiled<kTile>, square, "a", "b", "c"));
+  const auto transposed = [=](const Size& size) {
+    return std::tuple(size[0] * size[1], tiles(size[0], kRows), size[0]);
+  };
+  add("transpose_32x32", {64, 64}, transpose<0>, transposed);
+  add("transpose_32x33", {64, 64}, transpose<1>, transposed);
+  add("reduce_shuffles", {10000}, reduce<kThreads / 32>, [](const Size& size) {
+    return std::tuple(size[0], LaunchConfig{4, kThreads}, size[0]);
+  });
+  add("softmax_online", {8, 1000}, softmax_online<float>, [](const Size& size) {
+    return std::tuple(size[0] * size[1], LaunchConfig{blocks_for(size[0], 4), 4 * 32}, size[0],
+                      size[1]);
+  });
+  // Where lanes part and meet again.
+  const auto half = [=](const Size& size) {
+    return std::tuple(size[0], threads(size[0] / 2), size[0]);
+  };
+  add("one_lane_ahead", {4096}, one_lane_ahead, half);
+  add("both_sides", {4096}, both_sides, half);
+  add("trip_counts", {4096}, trip_counts, half);
+  add("nested", {4096}, nested, half);
+  add("returns_and_continues", {4096}, returns_and_continues, half);
+  add("breaks", {4096}, breaks, half);
+  add("inlined_returns", {4096}, inlined_returns, half);
+  add("four_cases", {4096}, four_cases, half);
 }
 
 void add_levels(std::vector<Case>& cases, int chapter, const Ladder& ladder,
@@ -202,7 +177,6 @@ const std::vector<Case>& all_cases() {
   static const std::vector<Case> cases = [] {
     std::vector<Case> list;
     add_small_kernels(list);
-    add_divergence(list);
 #define COOKBOOK_CHAPTER(number) add_chapter(list, chapter_##number##_entry());
 #include "parity_chapter_list.inc"
 #undef COOKBOOK_CHAPTER

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <stdexcept>
 #include <tuple>
@@ -63,37 +64,31 @@ Json counts_json(const Counts& counts, bool shared) {
 }
 
 Counts counts_from(const Json& json) {
-  Counts counts;
-  counts.requests = json.value("requests", std::uint64_t{0});
-  counts.sectors = json.value("sectors", std::uint64_t{0});
-  counts.conflicts = json.value("conflicts", std::uint64_t{0});
-  counts.wavefronts = json.value("wavefronts", std::uint64_t{0});
-  return counts;
+  const auto value = [&](const char* name) { return json.value(name, std::uint64_t{0}); };
+  return {value("requests"), value("sectors"), value("conflicts"), value("wavefronts")};
 }
 
 /// "global_load" ...; empty for what goes past the counters. Of asynchronous operations only
 /// cp.async meets them, on both of its sides: 4 to 16 bytes per lane, where a piece of TMA is
 /// wider.
 std::string op_of(const simt::AccessSite& site) {
+  using simt::Op, simt::Space;
   constexpr int kWidestCpAsync = 16;
-  if (site.op == simt::Op::load || site.op == simt::Op::store) {
+  if (site.op == Op::load || site.op == Op::store) {
     return fmt::format("{}_{}", to_string(site.space), to_string(site.op));
   }
   if (site.bytes_per_lane > kWidestCpAsync) return "";
-  if (site.op == simt::Op::async_load && site.space == simt::Space::global) {
-    return "global_async_load";
-  }
-  if (site.op == simt::Op::async_store && site.space == simt::Space::shared) {
-    return "shared_async_store";
-  }
+  if (site.op == Op::async_load && site.space == Space::global) return "global_async_load";
+  if (site.op == Op::async_store && site.space == Space::shared) return "shared_async_store";
   return "";
 }
 
-Json parse(const std::string& file) {
+/// Calls `use` with the file's content, if there is a file.
+void read(const std::string& file, const std::function<void(const Json&)>& use) {
   std::ifstream in(file);
-  if (!in) return nullptr;
+  if (!in) return;
   try {
-    return Json::parse(in);
+    use(Json::parse(in));
   } catch (const Json::exception& error) {
     throw std::runtime_error(file + ": " + error.what());
   }
@@ -171,9 +166,7 @@ std::string Golden::default_exceptions_file() {
 
 Golden Golden::load(const std::string& file, const std::string& exceptions_file) {
   Golden golden;
-  const Json json = parse(file);
-  if (json.is_null()) return golden;
-  try {
+  read(file, [&](const Json& json) {
     golden.device = json.at("device").at("name").get<std::string>();
     golden.sm_count = json.at("device").at("sm_count").get<int>();
     for (const auto& [name, entry] : json.at("cases").items()) {
@@ -188,21 +181,16 @@ Golden Golden::load(const std::string& file, const std::string& exceptions_file)
                              line.at("bytes").get<int>(), counts_from(line)});
       }
     }
-  } catch (const Json::exception& error) {
-    throw std::runtime_error(file + ": " + error.what());
-  }
-  const Json exceptions = parse(exceptions_file);
-  try {
-    for (const Json& entry : exceptions.is_null() ? Json::array() : exceptions) {
+  });
+  read(exceptions_file, [&](const Json& json) {
+    for (const Json& entry : json) {
       golden.exceptions.push_back(
           {entry.at("case").get<std::string>(), entry.at("op").get<std::string>(),
            entry.value("text", std::string()), entry.at("simt").get<std::uint64_t>(),
            entry.at("hardware").get<std::uint64_t>(), entry.at("why").get<std::string>(),
            entry.value("by_compiler", false)});
     }
-  } catch (const Json::exception& error) {
-    throw std::runtime_error(exceptions_file + ": " + error.what());
-  }
+  });
   return golden;
 }
 

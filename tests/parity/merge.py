@@ -20,6 +20,7 @@ import csv
 import io
 import json
 import pathlib
+import posixpath
 import re
 import sys
 
@@ -134,13 +135,7 @@ def parse_disassembly(text):
 
 def relative(path, source_dir):
     """`path` below the repository, or None."""
-    parts = []
-    for part in path.split("/"):
-        if part == "..":
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    path, source_dir = "/".join(parts), source_dir.rstrip("/") + "/"
+    path, source_dir = posixpath.normpath(path), source_dir.rstrip("/") + "/"
     return path[len(source_dir):] if path.startswith(source_dir) else None
 
 

@@ -16,7 +16,7 @@ cookbook_json(plain ${COOKBOOK_KERNEL_OPTIONS})
 cookbook_json(traced ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS} -DCOOKBOOK_TRACED=1)
 set(whole -Wl,--whole-archive)
 set(parts -Wl,--no-whole-archive)
-set(rest $<TARGET_FILE:cookbook_backend> -pthread -l${CMAKE_DL_LIBS})
+set(rest $<TARGET_FILE:cookbook_backend> $<TARGET_FILE:fmt::fmt> -pthread -l${CMAKE_DL_LIBS})
 cookbook_json(link_plain ${whole} $<TARGET_FILE:cookbook_program> ${parts} ${rest})
 cookbook_json(link_traced ${whole} $<TARGET_FILE:cookbook_program>
   $<TARGET_FILE:cookbook_program_tracing> ${parts} ${rest})

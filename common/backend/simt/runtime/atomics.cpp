@@ -3,6 +3,7 @@
 // is shared by the worker threads, so these are atomic for the CPU too.
 #include <chrono>
 #include <cstring>
+#include <type_traits>
 
 #include "common/backend/simt/language/language.hpp"
 #include "common/backend/simt/runtime/access_tracer.hpp"
@@ -12,24 +13,13 @@ namespace cookbook::simt {
 namespace {
 
 template <size_t kBytes>
-struct WordOf;
-template <>
-struct WordOf<2> {
-  using type = uint16_t;
-};
-template <>
-struct WordOf<4> {
-  using type = uint32_t;
-};
-template <>
-struct WordOf<8> {
-  using type = uint64_t;
-};
+using WordOf =
+    std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>;
 
 // Replaces *address by update(*address) and returns the old value.
 template <class T, class Update>
 T modify(T* address, void* pc, Update update) {
-  using Word = typename WordOf<sizeof(T)>::type;
+  using Word = WordOf<sizeof(T)>;
   if (access_tracer) access_tracer->atomic_access(address, sizeof(T), pc);
   auto* word = reinterpret_cast<Word*>(address);
   Word old_bits = __atomic_load_n(word, __ATOMIC_RELAXED);

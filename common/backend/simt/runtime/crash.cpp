@@ -4,6 +4,7 @@
 // keeps the record.
 #include "common/backend/simt/runtime/crash.hpp"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -49,6 +50,13 @@ std::string first_line(const void* kernel) {
   return describe_line(symbolize({const_cast<char*>(static_cast<const char*>(kernel)) + 1})[0]);
 }
 
+void note_thread(CrashRecord& crash) {
+  if (!crash.in_kernel || !current_worker || !current_thread) return;
+  crash.block = current_thread->block->block_idx;
+  crash.thread = current_thread->thread_idx;
+  crash.has_thread = true;
+}
+
 // Steps that need a less damaged process come later: if one fails, the parent has what was stored
 // before.
 void record_crash(int signal, const siginfo_t* info, const void* context) {
@@ -66,13 +74,9 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
   crash.frames[0] = reinterpret_cast<void*>(pc + 1);  // as a return address, which is one behind
   crash.frame_count = 1;
   crash.end = End::crashed;
-  if (crash.in_kernel && current_worker && current_thread) {
-    crash.block = current_thread->block->block_idx;
-    crash.thread = current_thread->thread_idx;
-    crash.has_thread = true;
-    crash.stack_overflow =
-        (signal == SIGSEGV || signal == SIGBUS) && current_worker->stacks.in_guard(info->si_addr);
-  }
+  note_thread(crash);
+  crash.stack_overflow = crash.has_thread && (signal == SIGSEGV || signal == SIGBUS) &&
+                         current_worker->stacks.in_guard(info->si_addr);
   void* frames[CrashRecord::kMaxFrames];
   const int count = walk_stack(frames, CrashRecord::kMaxFrames, true);
   if (count > 1) {
@@ -109,11 +113,7 @@ void handle(int signal, siginfo_t* info, void* context) {
 void exit_was_called() {
   if (record->end == End::none) {
     record->end = End::exited;
-    if (record->in_kernel && current_thread) {
-      record->block = current_thread->block->block_idx;
-      record->thread = current_thread->thread_idx;
-      record->has_thread = true;
-    }
+    note_thread(*record);
     record->frame_count = walk_stack(record->frames, CrashRecord::kMaxFrames, false);
   }
   _exit(kCrashStatus);
@@ -182,7 +182,7 @@ std::string describe(const CrashRecord& crash) {
   std::string text = crash.end == End::exited ? "exit() was called" : describe_signal(crash);
   text += crash.in_kernel ? " in a kernel" : " in host code";
   if (crash.has_thread) {
-    text += ", block " + triple(crash.block) + ", thread " + triple(crash.thread);
+    text += fmt::format(", block {}, thread {}", triple(crash.block), triple(crash.thread));
   }
   if (crash.end == End::crashed && crash.signal != SIGABRT) {
     char address[32];
@@ -192,7 +192,7 @@ std::string describe(const CrashRecord& crash) {
   const void* kernel = crash.kernel;
   const std::string line = describe_stack(crash.frames, crash.frame_count);
   if (kernel && crash.in_kernel && !line.empty()) {
-    return text + ", kernel " + kernel_name(kernel) + " at " + line;
+    return fmt::format("{}, kernel {} at {}", text, kernel_name(kernel), line);
   }
   if (!line.empty()) text += " at " + line;
   if (kernel) text += (crash.in_kernel ? ", " : ", after ") + describe_kernel(kernel);

@@ -11,7 +11,7 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
 
 namespace cookbook {
@@ -52,12 +52,11 @@ const Device& find_device(const std::string& name) {
   std::string wanted = name;
   std::transform(wanted.begin(), wanted.end(), wanted.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  std::string all;
   for (const Device& device : kDevices) {
     if (wanted == device.name) return device;
-    all += std::string(all.empty() ? "" : ", ") + device.name;
   }
-  throw std::runtime_error("COOKBOOK_SIMT_DEVICE takes " + all + "; got '" + name + "'");
+  throw std::runtime_error(fmt::format("COOKBOOK_SIMT_DEVICE takes {}; got '{}'",
+                                       fmt::join(device_names(), ", "), name));
 }
 
 std::string device_from_environment() {
@@ -82,10 +81,8 @@ Model make_model(const std::string& name) {
       environment_number("COOKBOOK_SIMT_CC", static_cast<uint64_t>(device.cc), 30, 999));
   info.cc_major = cc / 10;
   info.cc_minor = cc % 10;
-  const std::string capability = "cc " + std::to_string(info.cc_major) + "." +
-                                 std::to_string(info.cc_minor) + (cc == 90 ? "a" : "");
-  info.name = "SIMT model of " +
-              (name.empty() ? capability : std::string(device.product) + ", " + capability);
+  info.name = fmt::format("SIMT model of {}{}cc {}.{}{}", device.product, name.empty() ? "" : ", ",
+                          info.cc_major, info.cc_minor, cc == 90 ? "a" : "");
   info.sm_count = static_cast<int>(
       environment_number("COOKBOOK_SIMT_SMS", static_cast<uint64_t>(device.sms), 1, 65536));
   info.l2_bytes = environment_number("COOKBOOK_SIMT_L2_BYTES",
@@ -145,16 +142,12 @@ void set_sm_count(int count) {
 // Only in kernels: the host may call the same functions.
 void require_capability(int needed, const char* what, void* pc) {
   if (device_info().cc() >= needed || !current_worker) return;
-  fail(std::string(what) + " needs sm_" + std::to_string(needed) + "; this is the " +
-           device_info().name,
-       pc);
+  fail_at(pc, "{} needs sm_{}; this is the {}", what, needed, device_info().name);
 }
 
 void require_sm_90a(const char* what, void* pc) {
   if (device_info().cc() == 90) return;
-  fail(
-      std::string(what) + " needs sm_90a, which only cc 9.0 has; this is the " + device_info().name,
-      pc);
+  fail_at(pc, "{} needs sm_90a, which only cc 9.0 has; this is the {}", what, device_info().name);
 }
 
 }  // namespace simt

@@ -3,6 +3,7 @@
 // errors.
 #include "common/backend/simt/runtime/launch.hpp"
 
+#include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,13 +32,6 @@
 #include "common/backend/whole_number.hpp"
 
 namespace cookbook {
-namespace {
-
-std::string extents(const dim3& v) {
-  return std::to_string(v.x) + " x " + std::to_string(v.y) + " x " + std::to_string(v.z);
-}
-
-}  // namespace
 
 void synchronize(Stream) {}  // launches are synchronous
 
@@ -85,9 +79,8 @@ struct Settings {
       *seed = number.value_or(1);
     }
     if (!right) {
-      throw std::runtime_error(std::string(variable) + " takes " + std::string(names[0]) + ", " +
-                               std::string(names[1]) + " or " + std::string(names[2]) +
-                               "[:seed]; got '" + std::string(value) + "'");
+      throw std::runtime_error(fmt::format("{} takes {}, {} or {}[:seed]; got '{}'", variable,
+                                           names[0], names[1], names[2], value));
     }
     return static_cast<size_t>(found - names.begin());
   }
@@ -265,33 +258,31 @@ constexpr int kMaxCluster = 16;
 
 void check_launch(const LaunchConfig& config, const std::string& kernel) {
   const auto refuse = [&kernel](const std::string& why, Fault fault = Fault::launch_refused) {
-    throw LaunchError("launch of " + kernel + " refused: " + why, fault);
+    throw LaunchError(fmt::format("launch of {} refused: {}", kernel, why), fault);
   };
   const dim3 &grid = config.grid, &block = config.block;
   const uint64_t block_threads = static_cast<uint64_t>(block.x) * block.y * block.z;
   if (block_threads == 0 || block_threads > kMaxBlockThreads || block.z > kMaxBlockZ) {
-    refuse("a block of " + extents(block) + " threads; a block has 1 to " +
-           std::to_string(kMaxBlockThreads) + " threads, z at most " + std::to_string(kMaxBlockZ));
+    refuse(fmt::format("a block of {} x {} x {} threads; a block has 1 to {} threads, z at most {}",
+                       block.x, block.y, block.z, kMaxBlockThreads, kMaxBlockZ));
   }
   if (grid.x > kMaxGridX || grid.y > kMaxGridYZ || grid.z > kMaxGridYZ) {
-    refuse("a grid of " + extents(grid) + " blocks; at most " + std::to_string(kMaxGridX) + " x " +
-           std::to_string(kMaxGridYZ) + " x " + std::to_string(kMaxGridYZ));
+    refuse(fmt::format("a grid of {} x {} x {} blocks; at most {} x {} x {}", grid.x, grid.y,
+                       grid.z, kMaxGridX, kMaxGridYZ, kMaxGridYZ));
   }
   const DeviceInfo& device = device_info();
   if (config.smem_bytes > device.smem_per_block_bytes) {
-    refuse(std::to_string(config.smem_bytes) +
-               " bytes of dynamic shared memory per block; at most " +
-               std::to_string(device.smem_per_block_bytes),
+    refuse(fmt::format("{} bytes of dynamic shared memory per block; at most {}", config.smem_bytes,
+                       device.smem_per_block_bytes),
            Fault::shared_memory_refused);
   }
   if (config.cluster < 1 || config.cluster > kMaxCluster) {
-    refuse("a cluster of " + std::to_string(config.cluster) + " blocks; 1 to " +
-           std::to_string(kMaxCluster));
+    refuse(fmt::format("a cluster of {} blocks; 1 to {}", config.cluster, kMaxCluster));
   }
   if (config.cluster > 1 && device.cc_major < 9) refuse("clusters need cc 9.0");
   if (grid.x % static_cast<unsigned>(config.cluster) != 0) {
-    refuse("grid.x = " + std::to_string(grid.x) + " is not a multiple of the cluster's " +
-           std::to_string(config.cluster) + " blocks");
+    refuse(fmt::format("grid.x = {} is not a multiple of the cluster's {} blocks", grid.x,
+                       config.cluster));
   }
   if (config.cooperative) {
     if (config.cluster > 1) {
@@ -302,9 +293,8 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
         static_cast<uint64_t>(device.sm_count) *
         resident_blocks_per_sm(config.smem_bytes, static_cast<unsigned>(block_threads));
     if (blocks > resident) {
-      refuse("a cooperative grid of " + std::to_string(blocks) + " blocks; " +
-                 std::to_string(resident) + " are resident at once on " +
-                 std::to_string(device.sm_count) + " SMs",
+      refuse(fmt::format("a cooperative grid of {} blocks; {} are resident at once on {} SMs",
+                         blocks, resident, device.sm_count),
              Fault::residency_refused);
     }
   }
@@ -317,9 +307,8 @@ uint64_t environment_number(const char* name, uint64_t otherwise, uint64_t least
   if (!text || !*text) return otherwise;
   const auto value = whole_number<uint64_t>(text);
   if (!value || *value < least || *value > most) {
-    throw std::runtime_error(std::string(name) + " takes a whole number from " +
-                             std::to_string(least) + " to " + std::to_string(most) + "; got '" +
-                             text + "'");
+    throw std::runtime_error(
+        fmt::format("{} takes a whole number from {} to {}; got '{}'", name, least, most, text));
   }
   return *value;
 }

@@ -2,6 +2,7 @@
 // Runs the fibers of a group.
 #include "common/backend/simt/runtime/scheduler.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -46,16 +47,16 @@ struct Abandoned {};
 // ---- error reports ----
 
 std::string thread_range(uint32_t first, uint32_t last) {
-  if (first == last) return "thread " + std::to_string(first);
-  return "threads " + std::to_string(first) + ".." + std::to_string(last);
+  if (first == last) return fmt::format("thread {}", first);
+  return fmt::format("threads {}..{}", first, last);
 }
 
 // What a thread does, as far as a report tells it.
 struct Activity {
-  bool exited, runs, spins;
-  const char* waits_in;
-  const Waitable* waits_for;
-  void* pc;
+  bool exited = false, runs = false, spins = false;
+  const char* waits_in = nullptr;
+  const Waitable* waits_for = nullptr;
+  void* pc = nullptr;
   bool operator==(const Activity&) const = default;
 };
 
@@ -65,14 +66,14 @@ Activity activity_of(const Thread& thread, const RunningThread* running) {
   const auto waits_in = static_cast<const char* const volatile&>(thread.waits_in);
   const auto waits_for = static_cast<const Waitable* const volatile&>(thread.waits_for);
   const auto pc = static_cast<void* const volatile&>(thread.wait_pc);
-  if (state == ThreadState::exited) return {true, false, false, nullptr, nullptr, nullptr};
-  if (running && running->thread == &thread) return {false, true, false, nullptr, nullptr, nullptr};
+  if (state == ThreadState::exited) return {.exited = true};
+  if (running && running->thread == &thread) return {.runs = true};
   const bool spins = thread.spinning && state != ThreadState::blocked;
-  if (spins) return {false, false, true, nullptr, nullptr, pc};
-  if (waits_in) return {false, false, false, waits_in, waits_for, pc};
+  if (spins) return {.spins = true, .pc = pc};
+  if (waits_in) return {.waits_in = waits_in, .waits_for = waits_for, .pc = pc};
   // A lane that waits for others of its warp is on its way to this basic block.
   const auto block = static_cast<const volatile uintptr_t&>(thread.basic_block);
-  return {false, false, false, nullptr, nullptr, reinterpret_cast<void*>(block)};
+  return {.pc = reinterpret_cast<void*>(block)};
 }
 
 // "threads 0..31 wait in __syncthreads at sgemm.cuh:40; threads 32..63 exited"
@@ -89,7 +90,7 @@ std::string describe_threads(const Block& block, const RunningThread* running) {
     if (ranges++ == kMaxRanges) return text + "; ...";
     if (!text.empty()) text += "; ";
     text += thread_range(first, last);
-    const bool one = first == last;
+    const std::string s = first == last ? "s" : "";
     std::string line = head.pc ? " at " + describe_pc(head.pc) : "";
     if (head.exited) {
       text += " exited";
@@ -97,12 +98,12 @@ std::string describe_threads(const Block& block, const RunningThread* running) {
       text += " runs";
       if (!running->line.empty()) line = " at " + running->line;
     } else if (head.spins) {
-      text += one ? " spins" : " spin";
+      text += " spin" + s;
     } else if (head.waits_in) {
-      text += std::string(one ? " waits in " : " wait in ") + head.waits_in;
+      text += fmt::format(" wait{} in {}", s, head.waits_in);
       if (head.waits_for) text += " " + head.waits_for->describe();
     } else {
-      text += one ? " is ready" : " are ready";
+      text += first == last ? " is ready" : " are ready";
     }
     text += line;
     first = last + 1;
@@ -142,22 +143,25 @@ std::string describe_waiting_blocks(const LaunchState& state) {
   const uint64_t started = state.next_group.load();
   if (started >= state.group_total) return "";
   const uint64_t blocks = (state.group_total - started) * state.launch->blocks_per_group;
-  return "; " + std::to_string(blocks) + (blocks == 1 ? " block has" : " blocks have") +
-         " not started, and none will before another ends: a block may wait only for blocks that "
-         "started before it";
+  return fmt::format(
+      "; {} {} not started, and none will before another ends: a block may wait only for blocks "
+      "that started before it",
+      blocks, blocks == 1 ? "block has" : "blocks have");
 }
 
 namespace {
 
 [[noreturn]] void report_deadlock(Worker& worker) {
-  abandon(Fault::deadlock, kernel_name(worker.group.launch->kernel) + ": deadlock in " +
-                               describe_group(worker.group));
+  abandon(Fault::deadlock,
+          fmt::format("{}: deadlock in {}", kernel_name(worker.group.launch->kernel),
+                      describe_group(worker.group)));
 }
 
 [[noreturn]] void report_livelock(Worker& worker) {
   abandon(Fault::no_progress,
-          kernel_name(worker.group.launch->kernel) + ": no progress, every thread only spins: " +
-              describe_group(worker.group) + describe_waiting_blocks(*worker.state));
+          fmt::format("{}: no progress, every thread only spins: {}{}",
+                      kernel_name(worker.group.launch->kernel), describe_group(worker.group),
+                      describe_waiting_blocks(*worker.state)));
 }
 
 // ---- switching ----
@@ -331,13 +335,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   block.warp_count = warps;
   block.shared = storage.shared.get();
   block.shared_bytes = launch.shared_bytes;
-  for (NamedBarrier& barrier : block.barriers) {
-    barrier.arrived = barrier.expected = barrier.vote_count = 0;
-    barrier.has_arrivals = false;
-    barrier.places.clear();
-    barrier.waiting.clear();
-    barrier.participants.clear();
-  }
+  for (NamedBarrier& barrier : block.barriers) barrier.begin_phase();
   for (uint32_t w = 0; w < warps; ++w) {
     Warp& warp = block.warps[w];
     const uint32_t lanes = std::min(threads - w * kWarpSize, kWarpSize);
@@ -421,9 +419,10 @@ void check_shared_pad(const Block& block) {
   for (size_t i = block.shared_bytes; i < end; ++i) {
     if (static_cast<unsigned char>(block.shared[i]) != 0xff) {
       abandon(Fault::out_of_bounds,
-              kernel_name(block.group->launch->kernel) + ": block " + triple(block.block_idx) +
-                  " wrote behind its " + std::to_string(block.shared_bytes) +
-                  " bytes of dynamic shared memory, at offset " + std::to_string(i));
+              fmt::format("{}: block {} wrote behind its {} bytes of dynamic shared memory, at "
+                          "offset {}",
+                          kernel_name(block.group->launch->kernel), triple(block.block_idx),
+                          block.shared_bytes, i));
     }
   }
 }
@@ -560,9 +559,7 @@ void bb_park(void* pc) {
   schedule<cookbook_simt_switch_parked>();
 }
 
-std::string triple(uint3 v) {
-  return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
-}
+std::string triple(uint3 v) { return fmt::format("({},{},{})", v.x, v.y, v.z); }
 
 void fail(const std::string& message, void* pc) { fail(Fault::kernel_failed, message, pc); }
 
@@ -572,8 +569,8 @@ void fail(Fault fault, const std::string& message, void* pc) {
   std::string text = kernel_name(worker->group.launch->kernel) + ": " + message;
   if (pc) text += " at " + describe_pc(pc);
   if (current_thread && !worker->running_pending) {
-    text += " in block " + triple(current_thread->block->block_idx) + ", thread " +
-            triple(current_thread->thread_idx);
+    text += fmt::format(" in block {}, thread {}", triple(current_thread->block->block_idx),
+                        triple(current_thread->thread_idx));
   }
   abandon(fault, std::move(text));
 }

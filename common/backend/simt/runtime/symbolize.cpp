@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -43,16 +45,11 @@ int match_module(dl_phdr_info* info, size_t, void* data) {
   return 0;
 }
 
-std::string own_executable() {
-  char path[4096];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
-}
-
 Module find_module(uintptr_t address) {
   ModuleQuery query{address, {}};
   if (dl_iterate_phdr(&match_module, &query) && query.module.path.empty()) {
-    query.module.path = own_executable();
+    std::error_code ignored;
+    query.module.path = std::filesystem::read_symlink("/proc/self/exe", ignored);
   }
   return query.module;
 }
@@ -85,11 +82,7 @@ SourceLocation parse_location(const std::string& function, const std::string& po
 std::vector<Frames> run_addr2line(const Module& module, const std::vector<uintptr_t>& addresses) {
   std::vector<Frames> result(addresses.size());
   std::string command = "addr2line -a -i -f -C -e " + shell_quote(module.path);
-  char number[32];
-  for (uintptr_t address : addresses) {
-    std::snprintf(number, sizeof(number), " %#zx", static_cast<size_t>(address - module.base));
-    command += number;
-  }
+  for (uintptr_t address : addresses) command += fmt::format(" {:#x}", address - module.base);
   command += " 2>/dev/null";
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return result;
@@ -230,9 +223,7 @@ std::string describe_stack(void* const* frames, int count) {
 std::string describe_pc(void* pc) {
   const std::string line = describe_line(symbolize({pc})[0]);
   if (!line.empty()) return line;
-  char text[32];
-  std::snprintf(text, sizeof(text), "pc %p", pc);
-  return text;
+  return fmt::format("pc {}", fmt::ptr(pc));
 }
 
 std::string kernel_name(const void* kernel) {
@@ -244,9 +235,7 @@ std::string kernel_name(const void* kernel) {
   if (!frames.empty() && !frames.back().function.empty()) {
     return short_function_name(frames.back().function);
   }
-  char text[48];
-  std::snprintf(text, sizeof(text), "kernel at %p", kernel);
-  return text;
+  return fmt::format("kernel at {}", fmt::ptr(kernel));
 }
 
 void for_each_symbol(const void* address, const std::function<void(const Symbol&)>& visit) {

@@ -2,7 +2,6 @@
 #include "common/backend/simt/runtime/sync.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -11,7 +10,7 @@
 #include "common/backend/simt/runtime/convergence.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch_tracer.hpp"
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/worker.hpp"
 
@@ -49,13 +48,8 @@ void complete(Block& block, NamedBarrier& barrier) {
   for (uint16_t id : barrier.waiting) {
     if (id != self) make_ready(&block.threads[id]);
   }
-  barrier.arrived = barrier.expected = 0;
-  barrier.has_arrivals = false;
   barrier.vote_result = barrier.vote_count;
-  barrier.vote_count = 0;
-  barrier.places.clear();
-  barrier.waiting.clear();
-  barrier.participants.clear();
+  barrier.begin_phase();
 }
 
 // All threads of a block execute the same __syncthreads; those of a warp the same named barrier.
@@ -73,22 +67,16 @@ void check_place(const Block& block, NamedBarrier& barrier, unsigned id, void* p
 
 NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, void* pc) {
   if (id >= kNamedBarriers) {
-    fail("named barrier " + std::to_string(id) + " does not exist: ids are 0.." +
-             std::to_string(kNamedBarriers - 1),
-         pc);
+    fail_at(pc, "named barrier {} does not exist: ids are 0..{}", id, kNamedBarriers - 1);
   }
   if (threads % kWarpSize != 0 || threads > block.warp_count * kWarpSize) {
-    fail("named barrier " + std::to_string(id) + " for " + std::to_string(threads) +
-             " threads: must be a multiple of 32, at most the block's " +
-             std::to_string(block.thread_count),
-         pc);
+    fail_at(pc, "named barrier {} for {} threads: must be a multiple of 32, at most the block's {}",
+            id, threads, block.thread_count);
   }
   NamedBarrier& barrier = block.barriers[id];
   if (barrier.arrived != 0 && barrier.expected != threads) {
-    fail("named barrier " + std::to_string(id) + ": this thread expects " +
-             std::to_string(threads) + " threads, an earlier one " +
-             std::to_string(barrier.expected) + " (0 means all)",
-         pc);
+    fail_at(pc, "named barrier {}: this thread expects {} threads, an earlier one {} (0 means all)",
+            id, threads, barrier.expected);
   }
   barrier.expected = threads;
   ++barrier.arrived;
@@ -173,6 +161,15 @@ class Meeting {
   ~Meeting() { finish_meeting(meeting_); }
   uint32_t participants() const { return meeting_.participants; }
   uint64_t value(uint32_t lane) const { return meeting_.value[lane]; }
+  // The participants that came with this value.
+  uint32_t lanes_with(uint64_t value) const {
+    uint32_t lanes = 0;
+    for (uint32_t rest = participants(); rest != 0; rest &= rest - 1) {
+      const int lane = __builtin_ctz(rest);
+      if (meeting_.value[lane] == value) lanes |= 1u << lane;
+    }
+    return lanes;
+  }
 
  private:
   Rendezvous& meeting_;
@@ -236,10 +233,7 @@ Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind
   Thread& self = *current_thread;
   Warp& warp = *self.warp;
   if (!(mask >> self.lane & 1)) {
-    char text[64];
-    std::snprintf(text, sizeof(text), "%s: lane %u is not in its own mask 0x%08x", operation,
-                  self.lane, mask);
-    fail(text, pc);
+    fail_at(pc, "{}: lane {} is not in its own mask 0x{:08x}", operation, self.lane, mask);
   }
   Rendezvous& meeting = find_rendezvous(warp, mask);
   if (meeting.arrived == 0) {
@@ -249,9 +243,8 @@ Rendezvous& meet(uint32_t mask, uint64_t value, const char* operation, Meet kind
     meeting.pc = pc;
     ++warp.rendezvous_open;
   } else if (meeting.operation != operation && std::strcmp(meeting.operation, operation) != 0) {
-    fail(std::string("lanes of a warp meet in different operations: ") + operation + " here, " +
-             meeting.operation + " elsewhere",
-         pc);
+    fail_at(pc, "lanes of a warp meet in different operations: {} here, {} elsewhere", operation,
+            meeting.operation);
   }
   if (sync_tracer && meeting.arrived != 0) {
     const Thread& first = warp.threads[meeting.first];
@@ -303,29 +296,33 @@ void release_after_exit(Thread& thread) {
   }
 }
 
+namespace {
+
+// How many threads of the block came with `counts`.
+uint32_t vote_of_block(bool counts, const char* operation, void* pc) {
+  NamedBarrier& barrier = current_thread->block->barriers[0];
+  barrier.vote_count += counts;
+  barrier_sync(0, 0, operation, pc);
+  return barrier.vote_result;
+}
+
+}  // namespace
+
 // ---- what kernels call (language.hpp) ----
 
 void sync_threads() { barrier_sync(0, 0, "__syncthreads", __builtin_return_address(0)); }
 
 int sync_threads_count(bool predicate) {
-  NamedBarrier& barrier = current_thread->block->barriers[0];
-  barrier.vote_count += predicate;
-  barrier_sync(0, 0, "__syncthreads_count", __builtin_return_address(0));
-  return static_cast<int>(barrier.vote_result);
+  return static_cast<int>(
+      vote_of_block(predicate, "__syncthreads_count", __builtin_return_address(0)));
 }
 
 bool sync_threads_and(bool predicate) {
-  NamedBarrier& barrier = current_thread->block->barriers[0];
-  barrier.vote_count += !predicate;
-  barrier_sync(0, 0, "__syncthreads_and", __builtin_return_address(0));
-  return barrier.vote_result == 0;
+  return vote_of_block(!predicate, "__syncthreads_and", __builtin_return_address(0)) == 0;
 }
 
 bool sync_threads_or(bool predicate) {
-  NamedBarrier& barrier = current_thread->block->barriers[0];
-  barrier.vote_count += predicate;
-  barrier_sync(0, 0, "__syncthreads_or", __builtin_return_address(0));
-  return barrier.vote_result != 0;
+  return vote_of_block(predicate, "__syncthreads_or", __builtin_return_address(0)) != 0;
 }
 
 void sync_warp(uint32_t mask) {
@@ -339,30 +336,17 @@ uint64_t shuffle(uint32_t mask, uint64_t value, uint32_t source) {
 
 Vote vote(uint32_t mask, bool predicate) {
   const Meeting meeting(mask, predicate, "warp vote", __builtin_return_address(0));
-  Vote result{0, meeting.participants()};
-  for (uint32_t rest = result.participants; rest != 0; rest &= rest - 1) {
-    const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
-    result.ballot |= static_cast<uint32_t>(meeting.value(lane)) << lane;
-  }
-  return result;
+  return {meeting.lanes_with(1), meeting.participants()};
 }
 
 uint32_t match_any(uint32_t mask, uint64_t value) {
   const Meeting meeting(mask, value, "__match_any_sync", __builtin_return_address(0));
-  uint32_t equal = 0;
-  for (uint32_t rest = meeting.participants(); rest != 0; rest &= rest - 1) {
-    const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
-    if (meeting.value(lane) == value) equal |= 1u << lane;
-  }
-  return equal;
+  return meeting.lanes_with(value);
 }
 
 uint32_t match_all(uint32_t mask, uint64_t value, int* all_equal) {
   const Meeting meeting(mask, value, "__match_all_sync", __builtin_return_address(0));
-  *all_equal = 1;
-  for (uint32_t rest = meeting.participants(); rest != 0; rest &= rest - 1) {
-    if (meeting.value(static_cast<uint32_t>(__builtin_ctz(rest))) != value) *all_equal = 0;
-  }
+  *all_equal = meeting.lanes_with(value) == meeting.participants();
   return *all_equal ? meeting.participants() : 0;
 }
 

@@ -132,6 +132,14 @@ struct NamedBarrier {
   std::vector<uint16_t> waiting;             // thread ids to wake
   std::vector<uint16_t> participants;        // thread ids that arrived or wait
   uint32_t vote_count = 0, vote_result = 0;  // for __syncthreads_count / _and / _or
+
+  void begin_phase() {
+    arrived = expected = vote_count = 0;
+    has_arrivals = false;
+    places.clear();
+    waiting.clear();
+    participants.clear();
+  }
 };
 
 struct Block {

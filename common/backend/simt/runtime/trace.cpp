@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "common/backend/simt/runtime/trace.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -61,29 +63,12 @@ class SourceText {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-std::string base_name(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
-std::string format(const char* pattern, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, pattern, value);
-  return text;
-}
-
-std::string with_commas(uint64_t value) {
-  std::string text = std::to_string(value);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
-  return text;
-}
-
 /// "4.00 (4.00)": per request, and in brackets the ideal; empty where nothing is counted.
 std::string per_request(uint64_t units, uint64_t ideal, uint64_t requests) {
   if (requests == 0 || units == 0) return "";
   const double scale = 1.0 / static_cast<double>(requests);
-  return format("%.2f", static_cast<double>(units) * scale) +
-         format(" (%.2f)", static_cast<double>(ideal) * scale);
+  return fmt::format("{:.2f} ({:.2f})", static_cast<double>(units) * scale,
+                     static_cast<double>(ideal) * scale);
 }
 
 void append_table(std::string& out, const std::vector<std::vector<std::string>>& rows,
@@ -109,15 +94,17 @@ std::string explain(const Trace& trace) {
   std::string out;
   SourceText source;
   for (const KernelTotals& kernel : trace.kernels) {
-    out += kernel.kernel + "  - model of the source as written\n";
-    out += "  " + with_commas(kernel.blocks) + " blocks" +
-           (kernel.traced_blocks < kernel.blocks
-                ? " (" + with_commas(kernel.traced_blocks) + " traced)"
-                : "") +
-           ", " + with_commas(kernel.basic_blocks) + " basic blocks issued, " +
-           format("%.1f", kernel.mean_active_lanes) +
-           " lanes active on average; global memory: " + with_commas(kernel.bytes_requested) +
-           " bytes asked for, " + with_commas(kernel.distinct_bytes) + " distinct\n";
+    using fmt::group_digits;
+    out += fmt::format("{}  - model of the source as written\n  {} blocks", kernel.kernel,
+                       group_digits(kernel.blocks));
+    if (kernel.traced_blocks < kernel.blocks) {
+      out += fmt::format(" ({} traced)", group_digits(kernel.traced_blocks));
+    }
+    out += fmt::format(
+        ", {} basic blocks issued, {:.1f} lanes active on average; global memory: {} bytes asked "
+        "for, {} distinct\n",
+        group_digits(kernel.basic_blocks), kernel.mean_active_lanes,
+        group_digits(kernel.bytes_requested), group_digits(kernel.distinct_bytes));
     std::vector<std::vector<std::string>> rows = {{"line", "memory", "op", "bytes", "buffer",
                                                    "requests", "sectors/req (ideal)",
                                                    "wavefronts/req (ideal)", "lanes", "source"}};
@@ -125,13 +112,15 @@ std::string explain(const Trace& trace) {
       if (site.kernel != kernel.kernel) continue;
       const bool bulk = site.bytes_per_lane > 16;
       rows.push_back(
-          {base_name(site.file) + ":" + std::to_string(site.line), to_string(site.space),
-           to_string(site.op), std::to_string(site.bytes_per_lane), site.buffer,
-           with_commas(site.requests), per_request(site.sectors, site.ideal_sectors, site.requests),
+          {fmt::format("{}:{}", std::filesystem::path(site.file).filename().string(), site.line),
+           to_string(site.space), to_string(site.op), std::to_string(site.bytes_per_lane),
+           site.buffer, fmt::to_string(group_digits(site.requests)),
+           per_request(site.sectors, site.ideal_sectors, site.requests),
            per_request(site.wavefronts, site.ideal_wavefronts, site.requests),
-           bulk || site.requests == 0 ? std::string("-")
-                                      : format("%.1f", static_cast<double>(site.lanes) /
-                                                           static_cast<double>(site.requests)),
+           bulk || site.requests == 0
+               ? "-"
+               : fmt::format("{:.1f}",
+                             static_cast<double>(site.lanes) / static_cast<double>(site.requests)),
            source.line(site.file, site.line)});
     }
     append_table(out, rows, {false, false, false, true, false, true, true, true, true, false});
@@ -142,7 +131,7 @@ std::string explain(const Trace& trace) {
   }
   for (const Finding& finding : trace.findings) {
     out += finding.message;
-    if (finding.count > 1) out += " [" + with_commas(finding.count) + " times]";
+    if (finding.count > 1) out += fmt::format(" [{} times]", fmt::group_digits(finding.count));
     out += "\n";
   }
   return out;

@@ -4,6 +4,7 @@
 // signal handler, and the watchdog names the lines, since a worker may have been stopped anywhere.
 #include "common/backend/simt/runtime/watchdog.hpp"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -71,10 +72,9 @@ std::string describe_worker(LaunchState::Slot& slot) {
     if (!text.empty() && !group.empty()) text += "; ";
     text += group;
   }
-  end_hung_process(kernel_name(state.launch->kernel) + ": no thread has finished for " +
-                   std::to_string(seconds) +
-                   " s (COOKBOOK_TIME_LIMIT or --time-limit sets this): " + text +
-                   describe_waiting_blocks(state));
+  end_hung_process(fmt::format(
+      "{}: no thread has finished for {} s (COOKBOOK_TIME_LIMIT or --time-limit sets this): {}{}",
+      kernel_name(state.launch->kernel), seconds, text, describe_waiting_blocks(state)));
 }
 
 // The CPU time of a thread of this process. 0: there is no such thread.
@@ -89,7 +89,7 @@ uint64_t cpu_nanoseconds(int os_thread) {
 
 // Whether a thread of this process could run: it runs, or waits for a CPU.
 bool is_runnable(int os_thread) {
-  const std::string path = "/proc/self/task/" + std::to_string(os_thread) + "/stat";
+  const std::string path = fmt::format("/proc/self/task/{}/stat", os_thread);
   std::FILE* const file = std::fopen(path.c_str(), "re");
   if (!file) return false;
   char state = 0;

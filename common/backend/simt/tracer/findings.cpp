@@ -4,21 +4,11 @@
 
 namespace cookbook::simt::tracing {
 
-void WorkerTracer::different_places(const char* operation, const Thread& first, void* first_pc,
-                                    void* pc) {
-  Occurrence& found =
-      note(Kind::different_places, token_of(first_pc), pc, *current_thread, Op::load);
+void WorkerTracer::note_pair(Kind kind, const Thread& earlier, void* earlier_pc,
+                             const char* operation, void* pc) {
+  Occurrence& found = note(kind, token_of(earlier_pc), pc, *current_thread, Op::load);
   if (found.count != 1) return;
-  found.earlier_thread = first.thread_idx;
-  found.detail = operation;
-}
-
-void WorkerTracer::diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
-                            void* pc) {
-  const Kind kind = waited ? Kind::waited_alone : Kind::acted_alone;
-  Occurrence& found = note(kind, token_of(alone_pc), pc, *current_thread, Op::load);
-  if (found.count != 1) return;
-  found.earlier_thread = alone.thread_idx;
+  found.earlier_thread = earlier.thread_idx;
   found.detail = operation;
 }
 
@@ -46,23 +36,19 @@ void WorkerTracer::take_hazards() {
   for (const auto& [hazard_key, hazard] : detector_.hazards()) {
     Occurrence& found =
         findings_[{launch_->kernel, hazard.kind, hazard.earlier_pc, hazard.later_pc}];
-    if (found.count == 0) {
+    const uint64_t before = found.count;
+    if (before == 0) {
+      static_cast<HazardFacts&>(found) = hazard;
       found.group = group_id_;
       found.block = blocks_[hazard.later_thread / threads_per_block_];
       found.earlier_block = blocks_[hazard.earlier_thread / threads_per_block_];
       found.later_thread = thread_index(hazard.later_thread);
       found.earlier_thread = thread_index(hazard.earlier_thread);
-      found.earlier_async = hazard.earlier_async;
-      found.later_async = hazard.later_async;
-      found.earlier_atomic = hazard.earlier_atomic;
-      found.later_atomic = hazard.later_atomic;
-      found.idle_wait = hazard.idle_wait_pc;
-      found.write = hazard.write;
       found.is_static = hazard.offset >= static_offset_;
       found.offset = found.is_static || shared_stride_ == 0 ? hazard.offset - static_offset_
                                                             : hazard.offset % shared_stride_;
     }
-    found.count += hazard.count;
+    found.count = before + hazard.count;
   }
   detector_.clear_hazards();
 }

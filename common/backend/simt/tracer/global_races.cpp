@@ -47,6 +47,11 @@ uint32_t WorkerTracer::place_of(Site& site, FlagUse use) {
   return site.number;
 }
 
+Shared::Place WorkerTracer::place_at(uint32_t number) const {
+  const std::lock_guard<std::mutex> lock(shared().mutex);
+  return shared().places[number];
+}
+
 void WorkerTracer::check_global(Buffer& buffer, size_t site, Thread& thread, const Access& access) {
   const uintptr_t address = access.address;
   const size_t bytes = access.bytes;
@@ -113,12 +118,7 @@ void WorkerTracer::check_in_group(Kind kind, const GlobalAccess& earlier, Thread
   if (kind == Kind::global_write_write || !is_plain(op)) return;
   if (earlier.thread == static_cast<uint32_t>(thread.actor)) return;
   if (detector_.known(thread.actor, earlier.thread) >= earlier.clock) return;
-  Shared& state = shared();
-  Shared::Place place;
-  {
-    const std::lock_guard<std::mutex> lock(state.mutex);
-    place = state.places[earlier.place];
-  }
+  const Shared::Place place = place_at(earlier.place);
   if (place.use != FlagUse::none || !is_plain(place.op)) return;
   Occurrence& found = note(kind, place.token, pc_of(sites_[site].key.pc), thread, op);
   if (found.count != 1) return;
@@ -132,12 +132,7 @@ void WorkerTracer::check_in_group(Kind kind, const GlobalAccess& earlier, Thread
 void WorkerTracer::report_global(Kind kind, const GlobalAccess& earlier, FlagUse use,
                                  Thread& thread, Op op, const Buffer& buffer, size_t cell,
                                  size_t site) {
-  Shared& state = shared();
-  Shared::Place place;
-  {
-    const std::lock_guard<std::mutex> lock(state.mutex);
-    place = state.places[earlier.place];
-  }
+  const Shared::Place place = place_at(earlier.place);
   if (use != FlagUse::none && place.use != FlagUse::none) return;
   // A block that was the last to count may reset the counter by a plain store. A block that has
   // never looked at it cannot know that it is the last.

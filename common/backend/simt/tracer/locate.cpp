@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which memory an address is in, and whether it may be accessed.
 #include <algorithm>
-#include <cstdio>
 
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
@@ -60,9 +59,9 @@ WorkerTracer::Location WorkerTracer::in_dynamic_shared(const Block& block, size_
   if (at + access.bytes > launch_->shared_bytes) {
     Occurrence& found = note(Kind::shared_out_of_bounds, 0, access.pc, thread, access.op);
     if (found.count == 1) {
-      found.detail = std::to_string(access.bytes) + " bytes at byte offset " + std::to_string(at) +
-                     " of the dynamic shared memory, which has " +
-                     std::to_string(launch_->shared_bytes) + " bytes";
+      found.detail =
+          fmt::format("{} bytes at byte offset {} of the dynamic shared memory, which has {} bytes",
+                      access.bytes, at, launch_->shared_bytes);
     }
     return {};
   }
@@ -101,8 +100,8 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
   if (found.count == 1) found.detail = describe_overrun(address, bytes, near);
   if (!mapped) {
     fail(Fault::out_of_bounds,
-         std::string("out of bounds: ") + (access.op == Op::load ? "reads " : "writes ") +
-             found.detail,
+         fmt::format("out of bounds: {} {}", access.op == Op::load ? "reads" : "writes",
+                     found.detail),
          access.pc);
   }
   return {};
@@ -110,40 +109,33 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
 
 std::string WorkerTracer::describe_static_overrun(uintptr_t at, size_t bytes) {
   const SharedVariable& near = *nearest_shared_variable(at);
-  return std::to_string(bytes) + " bytes at byte offset " +
-         std::to_string(static_cast<int64_t>(at - near.begin)) + " of the __shared__ variable '" +
-         near.name + "', which has " + std::to_string(near.end - near.begin) + " bytes";
+  return fmt::format(
+      "{} bytes at byte offset {} of the __shared__ variable '{}', which has {} bytes", bytes,
+      static_cast<int64_t>(at - near.begin), near.name, near.end - near.begin);
 }
 
 std::string WorkerTracer::describe_overrun(uintptr_t address, size_t bytes,
                                            const Allocation* near) {
-  std::string text = std::to_string(bytes) + " bytes ";
-  if (near == nullptr) {
-    char hex[32];
-    std::snprintf(hex, sizeof hex, "%#zx", static_cast<size_t>(address));
-    return text + "at " + hex + ", which is in no buffer";
-  }
-  const auto distance = static_cast<int64_t>(address - near->begin);
-  return text + "at byte offset " + std::to_string(distance) + " of '" + near->name +
-         "', which has " + std::to_string(near->bytes) + " bytes";
+  if (near == nullptr)
+    return fmt::format("{} bytes at {:#x}, which is in no buffer", bytes, address);
+  return fmt::format("{} bytes at byte offset {} of '{}', which has {} bytes", bytes,
+                     static_cast<int64_t>(address - near->begin), near->name, near->bytes);
 }
 
 void WorkerTracer::require_previous_ended(const Buffer& buffer, const Thread& thread,
                                           const Access& access) {
   if (thread.block->previous_ended) return;
   const bool reads = access.op == Op::load || access.op == Op::async_load;
-  fail(std::string(reads ? "reads '" : "writes '") + buffer.name +
-           "' in a dependent launch before wait_for_previous_launch()",
-       access.pc);
+  fail_at(access.pc, "{} '{}' in a dependent launch before wait_for_previous_launch()",
+          reads ? "reads" : "writes", buffer.name);
 }
 
 void WorkerTracer::report_misaligned(Thread& thread, const Access& access) {
   Occurrence& found = note(Kind::misaligned, 0, access.pc, thread, access.op);
-  found.detail = std::to_string(access.bytes) + " bytes at an address that is " +
-                 std::to_string(access.address & (access.bytes - 1)) + " past a multiple of " +
-                 std::to_string(access.bytes);
+  found.detail = fmt::format("{0} bytes at an address that is {1} past a multiple of {0}",
+                             access.bytes, access.address & (access.bytes - 1));
   fail(Fault::misaligned,
-       std::string("misaligned: ") + (access.op == Op::load ? "reads " : "writes ") + found.detail,
+       fmt::format("misaligned: {} {}", access.op == Op::load ? "reads" : "writes", found.detail),
        access.pc);
 }
 

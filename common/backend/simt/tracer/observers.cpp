@@ -29,13 +29,10 @@ void WorkerTracer::join(Block& block, const uint16_t* thread_ids, int count) {
 
 void WorkerTracer::atomic_access(const void* address, int bytes, void* pc) {
   if (!group_->traced) return;
-  lane_access(current_thread->actor, {.address = address_of(address),
-                                      .pc = pc,
-                                      .bytes = static_cast<uint32_t>(bytes),
-                                      .op = Op::atomic,
-                                      .natural = true,
-                                      .use = FlagUse::atomic,
-                                      .rule = SharedRule::atomic});
+  Access access = natural_access(address, static_cast<size_t>(bytes), Op::atomic, pc);
+  access.use = FlagUse::atomic;
+  access.rule = SharedRule::atomic;
+  lane_access(current_thread->actor, access);
 }
 
 void WorkerTracer::atomic_done(const void* address) {
@@ -46,34 +43,26 @@ void WorkerTracer::atomic_done(const void* address) {
 // Blocks of one group agree through the detector, others through the flags of the launch.
 void WorkerTracer::load_acquire(const void* address, int bytes, void* pc) {
   const Actor self = current_thread->actor;
-  lane_access(self, {.address = address_of(address),
-                     .pc = pc,
-                     .bytes = static_cast<uint32_t>(bytes),
-                     .natural = true,
-                     .use = FlagUse::atomic_load});
+  Access access = natural_access(address, static_cast<size_t>(bytes), Op::load, pc);
+  access.use = FlagUse::atomic_load;
+  lane_access(self, access);
   detector_.acquire(address, self);
   flag_acquire(address_of(address));
 }
 
 void WorkerTracer::store_release(const void* address, int bytes, void* pc) {
   const Actor self = current_thread->actor;
-  lane_access(self, {.address = address_of(address),
-                     .pc = pc,
-                     .bytes = static_cast<uint32_t>(bytes),
-                     .op = Op::store,
-                     .natural = true,
-                     .use = FlagUse::atomic,
-                     .fenced = true});
+  Access access = natural_access(address, static_cast<size_t>(bytes), Op::store, pc);
+  access.use = FlagUse::atomic;
+  access.fenced = true;
+  lane_access(self, access);
   detector_.release(address, self, Knowledge::all);
 }
 
 void WorkerTracer::unit_access(const void* address, int bytes, bool is_write, void* pc) {
   if (!group_->traced) return;
-  lane_access(current_thread->actor, {.address = address_of(address),
-                                      .pc = pc,
-                                      .bytes = static_cast<uint32_t>(bytes),
-                                      .op = is_write ? Op::store : Op::load,
-                                      .natural = true});
+  lane_access(current_thread->actor, natural_access(address, static_cast<size_t>(bytes),
+                                                    is_write ? Op::store : Op::load, pc));
 }
 
 // ---- asynchronous operations ------------------------------------------------------------------
@@ -81,30 +70,22 @@ void WorkerTracer::unit_access(const void* address, int bytes, bool is_write, vo
 void WorkerTracer::async_copy(void* smem, const void* gmem, unsigned bytes, unsigned valid_bytes,
                               void* pc, Actor operation) {
   if (valid_bytes > 0) {
-    lane_access(operation, {.address = address_of(gmem),
-                            .pc = pc,
-                            .bytes = valid_bytes,
-                            .op = Op::async_load,
-                            .natural = std::has_single_bit(valid_bytes),
-                            .rule = SharedRule::matrix_rows});
+    Access read = natural_access(gmem, valid_bytes, Op::async_load, pc);
+    read.natural = std::has_single_bit(valid_bytes);
+    read.rule = SharedRule::matrix_rows;
+    lane_access(operation, read);
   }
-  lane_access(operation, {.address = address_of(smem),
-                          .pc = pc,
-                          .bytes = bytes,
-                          .op = Op::async_store,
-                          .natural = true,
-                          .may_outlive = valid_bytes == 0,
-                          .rule = SharedRule::matrix_rows,
-                          .source = valid_bytes > 0 ? address_of(gmem) : 0});
+  Access write = natural_access(smem, bytes, Op::async_store, pc);
+  write.may_outlive = valid_bytes == 0;
+  write.rule = SharedRule::matrix_rows;
+  write.source = valid_bytes > 0 ? address_of(gmem) : 0;
+  lane_access(operation, write);
 }
 
 void WorkerTracer::async_store(void* address, unsigned bytes, void* pc, Actor operation) {
-  lane_access(operation, {.address = address_of(address),
-                          .pc = pc,
-                          .bytes = bytes,
-                          .op = Op::async_store,
-                          .natural = true,
-                          .rule = SharedRule::matrix_rows});
+  Access access = natural_access(address, bytes, Op::async_store, pc);
+  access.rule = SharedRule::matrix_rows;
+  lane_access(operation, access);
 }
 
 void WorkerTracer::async_bulk(const void* address, size_t bytes, bool is_write, void* pc,

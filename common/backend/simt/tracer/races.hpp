@@ -54,22 +54,24 @@ enum class Kind : uint8_t {
   global_uninitialised,
 };
 
-/// One kind of mistake at one pair of program counters, with the first occurrence described.
-struct SharedHazard {
+/// Of a mistake: its first occurrence, and how often it was seen.
+struct HazardFacts {
+  bool earlier_async = false, later_async = false;
+  bool earlier_atomic = false, later_atomic = false;
+  bool write = false;         ///< The later access is one.
+  size_t offset = 0;          ///< Of the first byte, in the detector's shared memory or the buffer.
+  uint32_t idle_wait_pc = 0;  ///< See idle_wait(); of the later thread, if it reads.
+  uint64_t count = 0;
+};
+
+/// One kind of mistake at one pair of program counters.
+struct SharedHazard : HazardFacts {
   using Kind = simt::Kind;
   Kind kind;
   uint32_t earlier_pc = 0;  ///< Tokens that the caller chose; 0 for uninitialised.
   uint32_t later_pc = 0;
   uint32_t earlier_thread = 0;  ///< Linear in the group: the thread, or the operation's issuer.
   uint32_t later_thread = 0;    ///< exit_async, exit_remote: of the block that ends.
-  bool earlier_async = false;
-  bool later_async = false;
-  bool earlier_atomic = false;
-  bool later_atomic = false;
-  bool write = false;         ///< The later access is one.
-  size_t offset = 0;          ///< Of the first byte, in the detector's shared memory.
-  uint32_t idle_wait_pc = 0;  ///< See idle_wait(); of the later thread, if it reads.
-  uint64_t count = 0;
 };
 
 class RaceDetector {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The recording of a trace: what begins and ends it, each launch and each group.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 
 #include "common/backend/simt/runtime/launch_tracer.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
@@ -41,12 +42,10 @@ class Recording final : public LaunchTracer {
                                             : std::max<uint64_t>(budget_.threads / per_group, 4);
     if (traced_groups_ < launch.group_count) mark_all_written();  // by whom, nobody sees
     if (launch.group_count > kComparedGroups) {
-      std::fprintf(stderr,
-                   "note: %s runs %llu blocks; races between them are looked for among the first "
-                   "%llu\n",
-                   kernel_name(launch.kernel).c_str(),
-                   static_cast<unsigned long long>(launch.group_count * launch.blocks_per_group),
-                   static_cast<unsigned long long>(kComparedGroups * launch.blocks_per_group));
+      fmt::print(stderr,
+                 "note: {} runs {} blocks; races between them are looked for among the first {}\n",
+                 kernel_name(launch.kernel), launch.group_count * launch.blocks_per_group,
+                 kComparedGroups * launch.blocks_per_group);
     }
   }
 

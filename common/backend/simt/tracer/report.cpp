@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sums as sites and findings with source lines.
+#include <fmt/format.h>
+
 #include <map>
 
 #include "common/backend/simt/runtime/scheduler.hpp"
@@ -11,11 +13,11 @@ namespace cookbook::simt::tracing {
 
 namespace {
 
-/// "tile + 1284 bytes"
+/// "'tile' + 1284 bytes"
 std::string name_static(size_t offset) {
   const SharedVariable* variable = find_shared_variable(offset, 1);
-  if (variable == nullptr) return "static shared memory + " + std::to_string(offset) + " bytes";
-  return "'" + variable->name + "' + " + std::to_string(offset - variable->begin) + " bytes";
+  if (variable == nullptr) return fmt::format("static shared memory + {} bytes", offset);
+  return fmt::format("'{}' + {} bytes", variable->name, offset - variable->begin);
 }
 
 const char* kind_name(Kind kind) {
@@ -44,118 +46,121 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
                      const std::string& later_line, const std::string& wait_line) {
   const bool reads_later = kind == Kind::read_after_write || kind == Kind::global_write_read;
   const bool read_earlier = kind == Kind::write_after_read || kind == Kind::global_read_write;
-  const auto actor = [](const uint3& thread, bool is_async) {
-    return is_async ? "an asynchronous operation of thread " + triple(thread)
-                    : "thread " + triple(thread);
-  };
   const char* did = found.earlier_atomic ? "updated" : read_earlier ? "read" : "wrote";
   const char* does = found.later_atomic ? "updates" : reads_later ? "reads" : "writes";
   const char* op = found.op == Op::load || found.op == Op::async_load ? "reads" : "writes";
+  std::string in_block = fmt::format(" (block {})", triple(found.block));
   // Where a read races although its thread waited, the parity it waited for is the first suspect.
-  const std::string in_block =
-      " (block " + triple(found.block) + ")" +
-      (found.idle_wait == 0 ? ""
-                            : "; the mbarrier wait before the read, at " + wait_line +
-                                  ", returned at once with no phase complete: its parity, 1, was "
-                                  "that of the phase before the first");
-  const std::string memory =
-      found.is_static ? name_static(found.offset)
-                      : "dynamic shared memory + " + std::to_string(found.offset) + " bytes";
+  if (found.idle_wait_pc != 0) {
+    in_block += fmt::format(
+        "; the mbarrier wait before the read, at {}, returned at once with no phase complete: its "
+        "parity, 1, was that of the phase before the first",
+        wait_line);
+  }
+  const std::string memory = found.is_static
+                                 ? name_static(found.offset)
+                                 : fmt::format("dynamic shared memory + {} bytes", found.offset);
+  const auto actor = [](const uint3& thread, bool is_async) {
+    return (is_async ? "an asynchronous operation of thread " : "thread ") + triple(thread);
+  };
+  const std::string earlier = actor(found.earlier_thread, found.earlier_async);
   const std::string later = actor(found.later_thread, found.later_async);
-  const std::string from_block = " of block " + triple(found.block);
-  const bool one_block = found.block.x == found.earlier_block.x &&
-                         found.block.y == found.earlier_block.y &&
-                         found.block.z == found.earlier_block.z;
-  const std::string text = std::string(kind_name(kind)) + ": ";
+  const std::string earlier_thread = "thread " + triple(found.earlier_thread);
+  const std::string later_thread = "thread " + triple(found.later_thread);
+  const std::string block = triple(found.block), earlier_block = triple(found.earlier_block);
+  const std::string from_block = block == earlier_block ? "" : " from block " + earlier_block;
   switch (kind) {
     case Kind::write_after_write:
     case Kind::read_after_write:
-    case Kind::write_after_read: {
-      const char* order = kind == Kind::read_after_write    ? "read after write"
-                          : kind == Kind::write_after_write ? "write after write"
-                                                            : "write after read";
-      const char* missing =
-          found.earlier_async ? " without waiting for it" : " with no barrier between";
-      return text + order + " on " + memory + ": " +
-             actor(found.earlier_thread, found.earlier_async) + " " + did + " at " + earlier_line +
-             (one_block ? "" : " from block " + triple(found.earlier_block)) + ", " + later + " " +
-             does + " at " + later_line + missing + in_block;
-    }
+    case Kind::write_after_read:
+      return fmt::format(
+          "{} on {}: {} {} at {}{}, {} {} at {}{}{}",
+          kind == Kind::read_after_write    ? "read after write"
+          : kind == Kind::write_after_write ? "write after write"
+                                            : "write after read",
+          memory, earlier, did, earlier_line, from_block, later, does, later_line,
+          found.earlier_async ? " without waiting for it" : " with no barrier between", in_block);
     case Kind::uninitialised:
-      return text + later + " reads " + memory + " at " + later_line +
-             ", which nothing has written" + in_block;
+      return fmt::format("{} reads {} at {}, which nothing has written{}", later, memory,
+                         later_line, in_block);
     case Kind::global_uninitialised:
-      return text + later + " reads byte offset " + std::to_string(found.offset) + " of '" +
-             found.detail + "' at " + later_line + ", which nothing has written" + in_block;
+      return fmt::format("{} reads byte offset {} of '{}' at {}, which nothing has written{}",
+                         later, found.offset, found.detail, later_line, in_block);
     case Kind::proxy_load:
     case Kind::proxy_store:
-      return text + actor(found.earlier_thread, false) + " wrote " + memory + " at " +
-             earlier_line + " by an ordinary store; " + later + " at " + later_line +
-             (kind == Kind::proxy_load ? " reads it" : " overwrites it") +
-             " without fence_proxy_async() in the writing thread" + in_block;
+      return fmt::format(
+          "{} wrote {} at {} by an ordinary store; {} at {} {} it without fence_proxy_async() in "
+          "the writing thread{}",
+          earlier_thread, memory, earlier_line, later, later_line,
+          kind == Kind::proxy_load ? "reads" : "overwrites", in_block);
     case Kind::barrier_unordered:
     case Kind::barrier_unfenced:
-      return text + later + from_block + " uses the mbarrier at " + memory + " at " + later_line +
-             (kind == Kind::barrier_unordered
-                  ? "; nothing orders that after its initialisation, by thread "
-                  : "; no fence_mbarrier_init() follows its initialisation, by thread ") +
-             triple(found.earlier_thread) + " of block " + triple(found.earlier_block) + " at " +
-             earlier_line;
+      return fmt::format(
+          "{} of block {} uses the mbarrier at {} at {}; {} its initialisation, by {} of block {} "
+          "at {}",
+          later, block, memory, later_line,
+          kind == Kind::barrier_unordered ? "nothing orders that after"
+                                          : "no fence_mbarrier_init() follows",
+          earlier_thread, earlier_block, earlier_line);
     case Kind::not_started:
-      return text + later + from_block + (found.write ? " writes " : " reads ") + memory +
-             " of another block of the cluster at " + later_line +
-             ", which may not have started: no barrier of the cluster comes before";
+      return fmt::format(
+          "{} of block {} {} {} of another block of the cluster at {}, which may not have started: "
+          "no barrier of the cluster comes before",
+          later, block, found.write ? "writes" : "reads", memory, later_line);
     case Kind::exit_async:
-      return text + "block " + triple(found.block) +
-             " may end before an asynchronous operation that thread " +
-             triple(found.earlier_thread) + " issued at " + earlier_line + " is done with its " +
-             memory + ": nothing waits for it";
+      return fmt::format(
+          "block {} may end before an asynchronous operation that {} issued at {} is done with its "
+          "{}: nothing waits for it",
+          block, earlier_thread, earlier_line, memory);
     case Kind::exit_remote:
-      return text + "block " + triple(found.block) + " may have ended when " +
-             actor(found.earlier_thread, found.earlier_async) + " of block " +
-             triple(found.earlier_block) + " uses its " + memory + " at " + earlier_line +
-             ": nothing orders that before its end";
+      return fmt::format(
+          "block {} may have ended when {} of block {} uses its {} at {}: nothing orders that "
+          "before its end",
+          block, earlier, earlier_block, memory, earlier_line);
     case Kind::different_places:
-      return text + "thread " + triple(found.earlier_thread) + " executes " + found.detail +
-             " at " + earlier_line + " and thread " + triple(found.later_thread) + " at " +
-             later_line + ", where both must execute the same one" + in_block;
+      return fmt::format(
+          "{} executes {} at {} and {} at {}, where both must execute the same one{}",
+          earlier_thread, found.detail, earlier_line, later_thread, later_line, in_block);
     case Kind::acted_alone:
     case Kind::waited_alone:
-      return text + "thread " + triple(found.earlier_thread) +
-             (kind == Kind::waited_alone ? " waited" : " acted") + " alone at " + earlier_line +
-             ", and its warp comes to " + found.detail + " at " + later_line +
-             " with no __syncwarp() between" + in_block;
+      return fmt::format(
+          "{} {} alone at {}, and its warp comes to {} at {} with no __syncwarp() between{}",
+          earlier_thread, kind == Kind::waited_alone ? "waited" : "acted", earlier_line,
+          found.detail, later_line, in_block);
     case Kind::registers_unordered:
-      return text + "thread " + triple(found.later_thread) + " comes to setmaxnreg at " +
-             later_line + ", and no barrier shows that thread " + triple(found.earlier_thread) +
-             " of its warpgroup has passed the one at " + earlier_line + in_block;
+      return fmt::format(
+          "{} comes to setmaxnreg at {}, and no barrier shows that {} of its warpgroup has passed "
+          "the one at {}{}",
+          later_thread, later_line, earlier_thread, earlier_line, in_block);
     case Kind::global_write_write:
     case Kind::global_write_read:
     case Kind::global_read_write:
       if (found.in_group) {
-        return text + "thread " + triple(found.earlier_thread) + " " + did + " byte offset " +
-               std::to_string(found.offset) + " of '" + found.detail + "' at " + earlier_line +
-               (one_block ? "" : " from block " + triple(found.earlier_block)) + ", " + later +
-               " " + does + " it at " + later_line + " with no barrier between" + in_block;
+        return fmt::format(
+            "{} {} byte offset {} of '{}' at {}{}, {} {} it at {} with no barrier between{}",
+            earlier_thread, did, found.offset, found.detail, earlier_line, from_block, later, does,
+            later_line, in_block);
       }
-      return text + "blocks " + triple(found.earlier_block) + " and " + triple(found.block) +
-             " meet at byte offset " + std::to_string(found.offset) + " of '" + found.detail +
-             "': one " + did + " at " + earlier_line + ", thread " + triple(found.later_thread) +
-             " of the other " + does + " at " + later_line +
-             " with no synchronisation between. Blocks agree through a flag: store_release() and "
-             "load_acquire(), or __threadfence() between the data and an atomic or volatile write "
-             "of the flag";
+      return fmt::format(
+          "blocks {} and {} meet at byte offset {} of '{}': one {} at {}, {} of the other {} at {} "
+          "with no synchronisation between. Blocks agree through a flag: store_release() and "
+          "load_acquire(), or __threadfence() between the data and an atomic or volatile write of "
+          "the flag",
+          earlier_block, block, found.offset, found.detail, did, earlier_line, later_thread, does,
+          later_line);
     case Kind::out_of_bounds:
     case Kind::shared_out_of_bounds:
     case Kind::misaligned:
-      return text + later + " " + op + " " + found.detail + ", at " + later_line + in_block;
+      return fmt::format("{} {} {}, at {}{}", later, op, found.detail, later_line, in_block);
     case Kind::static_shared:
-      return text + "static __shared__ memory is used at " + later_line +
-             " in a cluster or cooperative launch: use dynamic_shared() there" + in_block;
+      return fmt::format(
+          "static __shared__ memory is used at {} in a cluster or cooperative launch: use "
+          "dynamic_shared() there{}",
+          later_line, in_block);
     case Kind::overflow:
-      return text + later + " computes " + found.detail + " at " + later_line + in_block;
+      return fmt::format("{} computes {} at {}{}", later, found.detail, later_line, in_block);
   }
-  return text;
+  return "";
 }
 
 }  // namespace
@@ -169,7 +174,7 @@ Trace make_trace(const Shared& state) {
   for (const auto& [key, found] : state.findings) {
     if (std::get<2>(key) != 0) locations[std::get<2>(key)];
     if (std::get<3>(key) != 0) locations[std::get<3>(key)];
-    if (found.idle_wait != 0) locations[found.idle_wait];
+    if (found.idle_wait_pc != 0) locations[found.idle_wait_pc];
   }
   std::vector<void*> pcs;
   for (const auto& [token, location] : locations) pcs.push_back(pc_of(token));
@@ -234,8 +239,9 @@ Trace make_trace(const Shared& state) {
     if (is_new) {
       trace.findings.push_back(
           {kind_name(kind),
-           describe(kind, found, earlier_line, later_line,
-                    found.idle_wait != 0 ? line_of(found.idle_wait) : std::string()),
+           fmt::format("{}: {}", kind_name(kind),
+                       describe(kind, found, earlier_line, later_line,
+                                found.idle_wait_pc != 0 ? line_of(found.idle_wait_pc) : "")),
            found.count});
     } else {
       trace.findings[at->second].count += found.count;

@@ -56,22 +56,25 @@ inline uintptr_t address_of(const volatile void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer);
 }
 
+/// An access of a type aligned to its size.
+inline Access natural_access(const volatile void* address, size_t bytes, Op op, void* pc) {
+  return {.address = address_of(address),
+          .pc = pc,
+          .bytes = static_cast<uint32_t>(bytes),
+          .op = op,
+          .natural = true};
+}
+
 // ---- findings ---------------------------------------------------------------------------------
 
 /// The first occurrence of a mistake, and how often it was seen.
-struct Occurrence {
+struct Occurrence : HazardFacts {
   uint64_t group = 0;
-  uint64_t count = 0;
   uint3 block{}, earlier_block{};
   uint3 earlier_thread{}, later_thread{};
-  bool earlier_async = false, later_async = false;
-  bool earlier_atomic = false, later_atomic = false;
   bool is_static = false;
-  bool write = false;     ///< Of not_started.
   bool in_group = false;  ///< Of global memory: both threads are of one group.
   Op op = Op::load;
-  size_t offset = 0;
-  uint32_t idle_wait = 0;  ///< Where the thread that reads waited for an mbarrier, in vain.
   std::string detail;
 };
 

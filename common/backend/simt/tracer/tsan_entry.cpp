@@ -15,6 +15,7 @@ namespace {
 using namespace cookbook::simt;
 using tracing::address_of;
 using tracing::FlagUse;
+using tracing::natural_access;
 using tracing::worker_tracer;
 
 inline bool is_traced(const void* pc) {
@@ -28,18 +29,15 @@ inline void access(const tracing::Access& access) {
 
 inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc) {
   if (!is_traced(pc)) return;
-  access({.address = address_of(address), .pc = pc, .bytes = bytes, .op = op, .natural = true});
+  access(natural_access(address, bytes, op, pc));
 }
 
 /// A volatile access of a naturally aligned type: a flag, if it is in global memory.
 inline void flag(const volatile void* address, unsigned bytes, Op op, void* pc) {
   if (!is_traced(pc)) return;
-  access({.address = address_of(address),
-          .pc = pc,
-          .bytes = bytes,
-          .op = op,
-          .natural = true,
-          .use = FlagUse::volatile_access});
+  tracing::Access one = natural_access(address, bytes, op, pc);
+  one.use = FlagUse::volatile_access;
+  access(one);
 }
 
 /// An atomic, which `perform` performs.
@@ -47,15 +45,11 @@ template <class F>
 auto atomic(const volatile void* address, unsigned bytes, int order, void* pc, F&& perform,
             FlagUse use = FlagUse::atomic) {
   if (!is_traced(pc)) return perform();
-  access({.address = address_of(address),
-          .pc = pc,
-          .bytes = bytes,
-          .op = Op::atomic,
-          .natural = true,
-          .use = use,
-          .fenced =
-              order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST,
-          .rule = SharedRule::atomic});
+  tracing::Access one = natural_access(address, bytes, Op::atomic, pc);
+  one.use = use;
+  one.fenced = order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+  one.rule = SharedRule::atomic;
+  access(one);
   const auto result = perform();
   worker_tracer->flag_acquire(address_of(address));
   return result;

@@ -20,6 +20,15 @@ void WorkerTracer::begin_launch(const Launch& launch) {
   static_shared_ = static_shared_range();
 }
 
+void WorkerTracer::make_current(WorkerTracer* tracer) {
+  worker_tracer = tracer;
+  sync_tracer = tracer;
+  access_tracer = tracer;
+  async_tracer = tracer;
+  mbarrier_tracer = tracer;
+  register_tracer = tracer;
+}
+
 void WorkerTracer::begin_group(Group& group) {
   group_ = &group;
   group_id_ = group.id;
@@ -41,21 +50,11 @@ void WorkerTracer::begin_group(Group& group) {
     volatile_loads_.assign(std::max<size_t>(volatile_loads_.size(), group.thread_count), {});
     open_volatile_loads_ = 0;
   }
-  worker_tracer = this;
-  sync_tracer = this;
-  access_tracer = this;
-  async_tracer = this;
-  mbarrier_tracer = this;
-  register_tracer = this;
+  make_current(this);
 }
 
 void WorkerTracer::end_group(bool abandoned) {
-  worker_tracer = nullptr;
-  sync_tracer = nullptr;
-  access_tracer = nullptr;
-  async_tracer = nullptr;
-  mbarrier_tracer = nullptr;
-  register_tracer = nullptr;
+  make_current(nullptr);
   if (!abandoned) detector_.check_exits();
   for (std::vector<OpenRequest>& warp : open_) {
     const size_t sites = std::min(warp.size(), sites_.size());  // a warp's vector has spare ones

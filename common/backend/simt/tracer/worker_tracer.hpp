@@ -56,9 +56,13 @@ class WorkerTracer final : public SyncTracer,
   }
   void acquire(const void* object, Actor who) override { detector_.acquire(object, who); }
   void different_places(const char* operation, const Thread& first, void* first_pc,
-                        void* pc) override;
+                        void* pc) override {
+    note_pair(Kind::different_places, first, first_pc, operation, pc);
+  }
   void diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
-                void* pc) override;
+                void* pc) override {
+    note_pair(waited ? Kind::waited_alone : Kind::acted_alone, alone, alone_pc, operation, pc);
+  }
 
   void atomic_access(const void* address, int bytes, void* pc) override;
   void atomic_done(const void* address) override;
@@ -96,6 +100,8 @@ class WorkerTracer final : public SyncTracer,
     GlobalCell* cells = nullptr;
     unsigned char* written = nullptr;  // as in Allocation
   };
+
+  static void make_current(WorkerTracer* tracer);
 
   struct TableEntry {
     SiteKey key;
@@ -170,6 +176,10 @@ class WorkerTracer final : public SyncTracer,
 
   Occurrence& note(Kind kind, uint32_t earlier, void* pc, const Thread& thread, Op op);
 
+  /// The current thread at `pc` and an earlier one, of which `operation` should be the same.
+  void note_pair(Kind kind, const Thread& earlier, void* earlier_pc, const char* operation,
+                 void* pc);
+
   uint3 thread_index(uint32_t linear) const;
 
   /// Turns the group's hazards into findings.
@@ -181,6 +191,8 @@ class WorkerTracer final : public SyncTracer,
   void flag_acquire(const Thread& thread, uintptr_t address, uint32_t clock);
 
   uint3 block_of_group(uint64_t group) const;
+
+  Shared::Place place_at(uint32_t number) const;
 
   /// The number of a site's place in the source. 0, which is not compared, if there are too many.
   uint32_t place_of(Site& site, FlagUse use);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/backend/simt/runtime/devices.hpp"
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/sync.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
 #include "common/backend/simt/units/cluster_async.hpp"
@@ -43,12 +43,10 @@ void store_async(void* pointer, const void* value, int bytes, uint64_t* bar, uin
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(90, kWhat, pc);
   if (alone()) {  // an illegal instruction on a GPU, even to the block's own memory
-    fail(std::string(kWhat) + ": the launch has clusters of one block; it needs two or more", pc);
+    fail_at(pc, "{}: the launch has clusters of one block; it needs two or more", kWhat);
   }
   if (reinterpret_cast<uintptr_t>(pointer) % static_cast<unsigned>(bytes) != 0) {
-    fail(std::string(kWhat) + ": the address is not aligned to its " + std::to_string(bytes) +
-             " bytes",
-         pc);
+    fail_at(pc, "{}: the address is not aligned to its {} bytes", kWhat, bytes);
   }
   void* const to = map_to_rank(pointer, rank, kWhat, pc);
   auto* const remote = static_cast<uint64_t*>(map_to_rank(bar, rank, kWhat, pc));

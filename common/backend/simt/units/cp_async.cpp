@@ -9,7 +9,7 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
@@ -49,9 +49,7 @@ void retire(CpAsyncState& state, uint64_t end, const void* object) {
 
 void require_aligned(const void* pointer, int bytes, const char* which, void* pc) {
   if (reinterpret_cast<uintptr_t>(pointer) % static_cast<unsigned>(bytes) == 0) return;
-  fail(std::string("cp_async: the ") + which + " is not aligned to " + std::to_string(bytes) +
-           " bytes",
-       pc);
+  fail_at(pc, "cp_async: the {} is not aligned to {} bytes", which, bytes);
 }
 
 }  // namespace
@@ -62,9 +60,7 @@ void cp_async(void* smem, const void* gmem, int bytes, int valid_bytes) {
   require_aligned(smem, bytes, "destination", pc);
   require_aligned(gmem, bytes, "source", pc);
   if (valid_bytes < 0 || valid_bytes > bytes) {
-    fail("cp_async_zfill: 0 to " + std::to_string(bytes) + " valid bytes, got " +
-             std::to_string(valid_bytes),
-         pc);
+    fail_at(pc, "cp_async_zfill: 0 to {} valid bytes, got {}", bytes, valid_bytes);
   }
   Thread& thread = *current_thread;
   CpAsyncState& state = thread_units(thread).cp_async;

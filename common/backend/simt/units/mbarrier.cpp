@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "common/backend/simt/units/mbarrier.hpp"
 
-#include <cstdio>
 #include <string>
 
 #include "common/backend/simt/runtime/convergence.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/mbarrier_tracer.hpp"
@@ -26,14 +25,9 @@ uint64_t signature(const uint64_t* bar) {
 }
 
 std::string place(const uint64_t* bar, const Block* owner, uint32_t static_address) {
-  char text[64];
-  if (static_address == 0) {
-    std::snprintf(text, sizeof text, "dynamic shared memory + %zu",
-                  static_cast<size_t>(reinterpret_cast<const char*>(bar) - owner->shared));
-  } else {
-    std::snprintf(text, sizeof text, "shared address 0x%x", static_address);
-  }
-  return text;
+  if (static_address != 0) return fmt::format("shared address {:#x}", static_address);
+  return fmt::format("dynamic shared memory + {}",
+                     reinterpret_cast<const char*>(bar) - owner->shared);
 }
 
 std::string place(const uint64_t* bar) {
@@ -42,15 +36,15 @@ std::string place(const uint64_t* bar) {
 }
 
 std::string name(const char* what, const uint64_t* bar) {
-  return std::string(what) + ": mbarrier at " + place(bar);
+  return fmt::format("{}: mbarrier at {}", what, place(bar));
 }
 
 void test_phase(Mbarrier& barrier, void* pc) {
   if (barrier.pending == 0 && barrier.pending_bytes < 0) {
-    fail(name("mbarrier", barrier.address) +
-             ": transaction bytes exceed expectation: " + std::to_string(-barrier.pending_bytes) +
-             " more bytes landed in phase " + std::to_string(barrier.phase) + " than were expected",
-         pc);
+    fail_at(pc,
+            "{}: transaction bytes exceed expectation: {} more bytes landed in phase {} than were "
+            "expected",
+            name("mbarrier", barrier.address), -barrier.pending_bytes, barrier.phase);
   }
   if (barrier.pending == 0 && barrier.pending_bytes == 0) {
     ++barrier.phase;
@@ -68,10 +62,8 @@ void expect(Mbarrier& barrier, uint32_t bytes, void* pc) {
        bytes);
   barrier.pending_bytes += bytes;
   if (barrier.pending_bytes > kMaxCount) {
-    fail(name("mbarrier_expect_tx", barrier.address) +
-             ": a phase expects at most 1048575 bytes, got " +
-             std::to_string(barrier.pending_bytes),
-         pc);
+    fail_at(pc, "{}: a phase expects at most 1048575 bytes, got {}",
+            name("mbarrier_expect_tx", barrier.address), barrier.pending_bytes);
   }
 }
 
@@ -90,8 +82,8 @@ void arrive(Mbarrier& barrier, uint32_t count, Signal signal, void* pc) {
   mbarrier_complete_arrival(barrier, count, pc);
 }
 
-Mbarrier& own_mbarrier(const uint64_t* bar, const char* what, void* pc) {
-  require_capability(80, what, pc);
+Mbarrier& own_mbarrier(const uint64_t* bar, const char* what, void* pc, int capability = 80) {
+  require_capability(capability, what, pc);
   require_own_shared(bar, what, pc);
   return find_mbarrier(*current_thread->block->group, bar, what, pc);
 }
@@ -112,7 +104,7 @@ void acquire(Mbarrier& barrier, uint32_t parity, bool of_cluster, void* pc) {
 }
 
 void require_parity(uint32_t parity, const char* what, void* pc) {
-  if (parity > 1) fail(std::string(what) + ": the parity must be 0 or 1", pc);
+  if (parity > 1) fail_at(pc, "{}: the parity must be 0 or 1", what);
 }
 
 void wait(uint64_t* bar, uint32_t parity, bool of_cluster, const char* what, void* pc) {
@@ -137,25 +129,22 @@ void arrive_at_rank(uint64_t* bar, uint32_t rank, Signal signal, void* pc) {
 }  // namespace
 
 std::string Mbarrier::describe() const {
-  return "at " + place(address, owner, static_address) + " (phase " + std::to_string(phase) + ": " +
-         std::to_string(pending) + " of " + std::to_string(count) + " arrivals and " +
-         std::to_string(pending_bytes) + " bytes pending)";
+  return fmt::format("at {} (phase {}: {} of {} arrivals and {} bytes pending)",
+                     place(address, owner, static_address), phase, pending, count, pending_bytes);
 }
 
 Mbarrier& find_mbarrier(Group& group, const uint64_t* bar, const char* what, void* pc) {
   const auto& barriers = group_units(group).mbarriers;
   const auto found = barriers.find(bar);
-  if (found == barriers.end()) fail(name(what, bar) + " is not initialised", pc);
-  if (*bar != signature(bar)) fail(name(what, bar) + " was overwritten", pc);
+  if (found == barriers.end()) fail_at(pc, "{} is not initialised", name(what, bar));
+  if (*bar != signature(bar)) fail_at(pc, "{} was overwritten", name(what, bar));
   return *found->second;
 }
 
 void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc) {
   if (count > barrier.pending) {
-    fail(name("mbarrier_arrive", barrier.address) + ": more arrivals in phase " +
-             std::to_string(barrier.phase) + " than the " + std::to_string(barrier.count) +
-             " it was initialised for",
-         pc);
+    fail_at(pc, "{}: more arrivals in phase {} than the {} it was initialised for",
+            name("mbarrier_arrive", barrier.address), barrier.phase, barrier.count);
   }
   barrier.pending -= count;
   test_phase(barrier, pc);
@@ -188,11 +177,10 @@ void mbarrier_group_end(Group& group) {
   for (const auto& [bar, barrier] : group_units(group).mbarriers) {
     const int64_t bytes = barrier->pending_bytes;
     if (bytes == 0) continue;
-    fail(name("mbarrier", bar) + ": at the kernel's end " +
-         std::to_string(bytes > 0 ? bytes : -bytes) +
-         (bytes > 0 ? " expected bytes have not landed in phase "
-                    : " more bytes than expected have landed in phase ") +
-         std::to_string(barrier->phase));
+    fail_at(nullptr, "{}: at the kernel's end {} {} landed in phase {}", name("mbarrier", bar),
+            bytes > 0 ? bytes : -bytes,
+            bytes > 0 ? "expected bytes have not" : "more bytes than expected have",
+            barrier->phase);
   }
 }
 
@@ -205,16 +193,15 @@ void mbarrier_init(uint64_t* bar, uint32_t arrivals) {
   require_capability(80, "mbarrier_init", pc);
   require_own_shared(bar, "mbarrier_init", pc);
   if (reinterpret_cast<uintptr_t>(bar) % 8 != 0) {
-    fail(name("mbarrier_init", bar) + " is not aligned to 8 bytes", pc);
+    fail_at(pc, "{} is not aligned to 8 bytes", name("mbarrier_init", bar));
   }
   if (arrivals < 1 || arrivals > kMaxCount) {
-    fail(name("mbarrier_init", bar) + ": 1 to 1048575 arrivals, got " + std::to_string(arrivals),
-         pc);
+    fail_at(pc, "{}: 1 to 1048575 arrivals, got {}", name("mbarrier_init", bar), arrivals);
   }
   std::unique_ptr<Mbarrier>& slot = group_units(*current_thread->block->group).mbarriers[bar];
   if (slot != nullptr && *bar == signature(bar)) {
-    fail(name("mbarrier_init", bar) + " is initialised already: mbarrier_invalidate() it first",
-         pc);
+    fail_at(pc, "{} is initialised already: mbarrier_invalidate() it first",
+            name("mbarrier_init", bar));
   }
   slot = std::make_unique<Mbarrier>();
   slot->address = bar;
@@ -229,7 +216,7 @@ void mbarrier_invalidate(uint64_t* bar) {
   void* const pc = COOKBOOK_SIMT_PC;
   Mbarrier& barrier = own_mbarrier(bar, "mbarrier_invalidate", pc);
   if (!barrier.waiting.empty()) {
-    fail(name("mbarrier_invalidate", bar) + ": a thread waits for it", pc);
+    fail_at(pc, "{}: a thread waits for it", name("mbarrier_invalidate", bar));
   }
   if (mbarrier_tracer != nullptr) mbarrier_tracer->mbarrier_invalidate(bar);
   *bar = 0;
@@ -249,16 +236,14 @@ void mbarrier_arrive(uint64_t* bar, uint32_t count) {
 
 void mbarrier_arrive_expect_tx(uint64_t* bar, uint32_t bytes) {
   void* const pc = COOKBOOK_SIMT_PC;
-  require_capability(90, "mbarrier_arrive_expect_tx", pc);
-  Mbarrier& barrier = own_mbarrier(bar, "mbarrier_arrive_expect_tx", pc);
+  Mbarrier& barrier = own_mbarrier(bar, "mbarrier_arrive_expect_tx", pc, 90);
   expect(barrier, bytes, pc);
   arrive(barrier, 1, Signal::block, pc);
 }
 
 void mbarrier_expect_tx(uint64_t* bar, uint32_t bytes) {
   void* const pc = COOKBOOK_SIMT_PC;
-  require_capability(90, "mbarrier_expect_tx", pc);
-  Mbarrier& barrier = own_mbarrier(bar, "mbarrier_expect_tx", pc);
+  Mbarrier& barrier = own_mbarrier(bar, "mbarrier_expect_tx", pc, 90);
   use(barrier, pc);
   lane_acted(pc);
   expect(barrier, bytes, pc);

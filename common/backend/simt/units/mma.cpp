@@ -15,29 +15,32 @@ namespace simt {
 namespace {
 
 struct MatrixLane {
-  uint32_t* load;
-  const uint32_t* store;
+  uint32_t* registers;
   char* row;
   bool done;
 };
 
-using Lanes = std::array<MatrixLane*, kWarpSize>;
-
-// Element (row, column) of 16-bit matrix `matrix` is in this half of this lane's register.
-struct MatrixElement {
-  uint32_t lane, half;
-};
-
-MatrixElement element_holder(uint32_t row, uint32_t column, bool transposed) {
-  if (transposed) std::swap(row, column);
-  return {row * 4 + column / 2, column % 2};
+// Calls visit(in a register, in memory) for each element of the 16-bit matrices: its two places.
+template <class Visit>
+void for_each_element(const std::array<MatrixLane*, kWarpSize>& lanes, int matrices,
+                      bool transposed, const Visit& visit) {
+  for (uint32_t matrix = 0; matrix < static_cast<uint32_t>(matrices); ++matrix) {
+    for (uint32_t row = 0; row < 8; ++row) {
+      char* const elements = lanes[matrix * 8 + row]->row;
+      for (uint32_t column = 0; column < 8; ++column) {
+        const uint32_t i = transposed ? column : row, j = transposed ? row : column;
+        auto* halves = reinterpret_cast<char*>(&lanes[i * 4 + j / 2]->registers[matrix]);
+        visit(halves + 2 * (j % 2), elements + 2 * column);
+      }
+    }
+  }
 }
 
 void require_rows(const void* smem_row, int matrices, bool is_write, const char* operation,
                   void* pc) {
   if (current_thread->lane >= 8u * static_cast<unsigned>(matrices)) return;
   if (reinterpret_cast<uintptr_t>(smem_row) % 16 != 0) {
-    fail(std::string(operation) + ": the row's address is not aligned to 16 bytes", pc);
+    fail_at(pc, "{}: the row's address is not aligned to 16 bytes", operation);
   }
   require_own_shared(smem_row, operation, pc);
   if (access_tracer != nullptr) access_tracer->unit_access(smem_row, 16, is_write, pc);
@@ -117,19 +120,11 @@ void multiply(const std::array<MmaLane*, kWarpSize>& lanes) {
 void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_rows(smem_row, matrices, false, "ldmatrix", pc);
-  MatrixLane mine{r, nullptr, static_cast<char*>(const_cast<void*>(smem_row)), false};
-  warp_collective(mine, "ldmatrix", pc, [=](const Lanes& lanes) {
-    for (uint32_t matrix = 0; matrix < static_cast<uint32_t>(matrices); ++matrix) {
-      for (uint32_t row = 0; row < 8; ++row) {
-        uint16_t elements[8];
-        std::memcpy(elements, lanes[matrix * 8 + row]->row, 16);
-        for (uint32_t column = 0; column < 8; ++column) {
-          const MatrixElement to = element_holder(row, column, transposed);
-          auto* halves = reinterpret_cast<char*>(&lanes[to.lane]->load[matrix]);
-          std::memcpy(halves + 2 * to.half, &elements[column], 2);
-        }
-      }
-    }
+  MatrixLane mine{r, static_cast<char*>(const_cast<void*>(smem_row)), false};
+  warp_collective(mine, "ldmatrix", pc, [=](const auto& lanes) {
+    for_each_element(lanes, matrices, transposed, [](char* in_register, const char* in_memory) {
+      std::memcpy(in_register, in_memory, 2);
+    });
   });
 }
 
@@ -137,19 +132,11 @@ void stmatrix(const uint32_t* r, void* smem_row, bool transposed) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(90, "stmatrix", pc);
   require_rows(smem_row, 4, true, "stmatrix", pc);
-  MatrixLane mine{nullptr, r, static_cast<char*>(smem_row), false};
-  warp_collective(mine, "stmatrix", pc, [=](const Lanes& lanes) {
-    for (uint32_t matrix = 0; matrix < 4; ++matrix) {
-      for (uint32_t row = 0; row < 8; ++row) {
-        uint16_t elements[8];
-        for (uint32_t column = 0; column < 8; ++column) {
-          const MatrixElement from = element_holder(row, column, transposed);
-          elements[column] =
-              static_cast<uint16_t>(lanes[from.lane]->store[matrix] >> (16 * from.half));
-        }
-        std::memcpy(lanes[matrix * 8 + row]->row, elements, 16);
-      }
-    }
+  MatrixLane mine{const_cast<uint32_t*>(r), static_cast<char*>(smem_row), false};
+  warp_collective(mine, "stmatrix", pc, [=](const auto& lanes) {
+    for_each_element(lanes, 4, transposed, [](const char* in_register, char* in_memory) {
+      std::memcpy(in_memory, in_register, 2);
+    });
   });
 }
 
@@ -157,7 +144,7 @@ void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(80, "mma.sync of this type and shape", pc);
   MmaLane mine{d, a, b, false};
-  warp_collective(mine, "mma.sync", pc, [=](const std::array<MmaLane*, kWarpSize>& lanes) {
+  warp_collective(mine, "mma.sync", pc, [=](const auto& lanes) {
     switch (format) {
       case Format::tf32: return multiply<Format::tf32>(lanes);
       case Format::bf16: return multiply<Format::bf16>(lanes);

@@ -5,7 +5,7 @@
 
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/units/wgmma_state.hpp"
 
 namespace cookbook::simt {
@@ -66,30 +66,26 @@ bool happens_now() {
 void require_own_shared(const void* pointer, const char* what, void* pc) {
   const Block* owner = find_shared_block(pointer);
   if (owner == current_thread->block || (owner == nullptr && is_static_shared(pointer))) return;
-  fail(std::string(what) + (owner != nullptr ? ": the address is in another block's shared memory"
-                                             : ": the address is not in shared memory"),
-       pc);
+  fail_at(pc, "{}: the address is {}in {}shared memory", what, owner != nullptr ? "" : "not ",
+          owner != nullptr ? "another block's " : "");
 }
 
 void* map_to_rank(const void* pointer, uint32_t rank, const char* what, void* pc) {
   const Group& group = *current_thread->block->group;
   const uint32_t size = group.launch->cluster;
   if (rank >= size) {
-    fail(std::string(what) + ": block " + std::to_string(rank) + " of a cluster of " +
-             std::to_string(size),
-         pc);
+    fail_at(pc, "{}: block {} of a cluster of {}", what, rank, size);
   }
   const Block* owner = find_shared_block(pointer);
   if (owner == nullptr) {
     if (size == 1 && is_static_shared(pointer)) return const_cast<void*>(pointer);
-    fail(std::string(what) + ": the address is not in dynamic shared memory", pc);
+    fail_at(pc, "{}: the address is not in dynamic shared memory", what);
   }
   const Block& own = *current_thread->block;
   const Block& target = *group.blocks[own.index - own.rank + rank];
   if (target.alive == 0) {
-    fail(std::string(what) + ": block " + std::to_string(rank) +
-             " of the cluster has exited, and its shared memory with it",
-         pc);
+    fail_at(pc, "{}: block {} of the cluster has exited, and its shared memory with it", what,
+            rank);
   }
   return target.shared + (static_cast<const char*>(pointer) - owner->shared);
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/backend/simt/runtime/access_tracer.hpp"
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/sync.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/register_tracer.hpp"
@@ -19,12 +19,10 @@ constexpr uint32_t kBlockRegisters = 65536;
 
 void require_barrier(int id, int threads, const char* what, void* pc) {
   if (id < 0 || id > 15) {
-    fail(std::string(what) + ": barriers are numbered 0 to 15, got " + std::to_string(id), pc);
+    fail_at(pc, "{}: barriers are numbered 0 to 15, got {}", what, id);
   }
   if (threads <= 0 || threads % 32 != 0 || threads > static_cast<int>(kMaxBlockThreads)) {
-    fail(std::string(what) + ": the number of threads is a multiple of 32, got " +
-             std::to_string(threads),
-         pc);
+    fail_at(pc, "{}: the number of threads is a multiple of 32, got {}", what, threads);
   }
 }
 
@@ -50,10 +48,8 @@ void set_registers(int count) {
       units.register_requests[self.id / kWarpgroupThreads];
   if (time < own.size()) {
     if (own[time].registers == registers) return;
-    fail("setmaxnreg: " + std::to_string(registers) + " registers, and " +
-             std::to_string(own[time].registers) + " for thread " +
-             triple(own[time].first->thread_idx) + " of the same warpgroup",
-         pc);
+    fail_at(pc, "setmaxnreg: {} registers, and {} for thread {} of the same warpgroup", registers,
+            own[time].registers, triple(own[time].first->thread_idx));
   }
   own.push_back({&self, registers, pc});
   uint32_t sum = 0;
@@ -62,9 +58,7 @@ void set_registers(int count) {
     sum += requests.back().registers * kWarpgroupThreads;
   }
   if (sum > kBlockRegisters) {
-    fail("setmaxnreg: the block's warpgroups want " + std::to_string(sum) +
-             " registers, an SM has 65536",
-         pc);
+    fail_at(pc, "setmaxnreg: the block's warpgroups want {} registers, an SM has 65536", sum);
   }
 }
 
@@ -78,10 +72,11 @@ void registers_group_end(Group& group) {
       const uint32_t calls = units.register_calls[id];
       if (calls == requests.size()) continue;
       const BlockUnits::RegisterRequest& missed = requests[calls];
-      fail("setmaxnreg: thread " + triple(block.threads[id].thread_idx) + " of block " +
-               triple(block.block_idx) + " ended without the one that thread " +
-               triple(missed.first->thread_idx) + " of its warpgroup came to",
-           missed.pc);
+      fail_at(missed.pc,
+              "setmaxnreg: thread {} of block {} ended without the one that thread {} of its "
+              "warpgroup came to",
+              triple(block.threads[id].thread_idx), triple(block.block_idx),
+              triple(missed.first->thread_idx));
     }
   }
 }

@@ -13,7 +13,7 @@
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
@@ -125,41 +125,28 @@ void read_shared(BulkStore& store) {
   store.was_read = true;
 }
 
-template <class Bits, class Add>
-void add_element(char* to, const char* from, const Add& add) {
-  Bits addend;
-  std::memcpy(&addend, from, sizeof addend);
+template <class T>
+void add_element(char* to, const char* from) {
+  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+  T addend;
+  std::memcpy(static_cast<void*>(&addend), from, sizeof addend);
   auto* target = reinterpret_cast<Bits*>(to);
-  Bits old = __atomic_load_n(target, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(target, &old, add(old, addend), false, __ATOMIC_RELAXED,
-                                      __ATOMIC_RELAXED)) {
-  }
+  Bits old = __atomic_load_n(target, __ATOMIC_RELAXED), sum;
+  do {
+    sum = reinterpret<Bits>(reinterpret<T>(old) + addend);
+  } while (
+      !__atomic_compare_exchange_n(target, &old, sum, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
 void add_row(TensorType type, char* to, const char* from, uint32_t bytes, uint32_t step) {
   for (uint32_t b = 0; b < bytes; b += step) {
     switch (type) {
-      case TensorType::f32:
-        add_element<uint32_t>(to + b, from + b, [](uint32_t x, uint32_t y) {
-          return float_bits(bits_float(x) + bits_float(y));
-        });
-        break;
-      case TensorType::bf16:
-        add_element<uint16_t>(to + b, from + b, [](uint16_t x, uint16_t y) {
-          return float_to_bf16_bits(bf16_bits_to_float(x) + bf16_bits_to_float(y));
-        });
-        break;
-      case TensorType::f16:
-        add_element<uint16_t>(to + b, from + b, [](uint16_t x, uint16_t y) {
-          return float_to_half_bits(half_bits_to_float(x) + half_bits_to_float(y));
-        });
-        break;
-      case TensorType::u64:
-        add_element<uint64_t>(to + b, from + b, [](uint64_t x, uint64_t y) { return x + y; });
-        break;
-      default:  // u32, s32: the others were rejected at issue
-        add_element<uint32_t>(to + b, from + b, [](uint32_t x, uint32_t y) { return x + y; });
-        break;
+      case TensorType::f32: add_element<float>(to + b, from + b); break;
+      case TensorType::bf16: add_element<__nv_bfloat16>(to + b, from + b); break;
+      case TensorType::f16: add_element<__half>(to + b, from + b); break;
+      case TensorType::u64: add_element<uint64_t>(to + b, from + b); break;
+      default: add_element<uint32_t>(to + b, from + b);  // u32, s32: others were rejected at issue
     }
   }
 }
@@ -186,17 +173,16 @@ void write_global(BulkStore& store) {
 void require_map(const TensorMap* map, int rank, const char* what, void* pc) {
   require_capability(90, what, pc);
   if (reinterpret_cast<uintptr_t>(map) % 64 != 0) {
-    fail(std::string(what) + ": the tensor map is not aligned to 64 bytes", pc);
+    fail_at(pc, "{}: the tensor map is not aligned to 64 bytes", what);
   }
   if (map->tag != kTensorMapTag) {
-    fail(std::string(what) + ": the tensor map was not made by make_tensor_map", pc);
+    fail_at(pc, "{}: the tensor map was not made by make_tensor_map", what);
   }
   if (rank != 0 && map->rank != rank) {
-    fail(std::string(what) + ": the tensor map has " + std::to_string(map->rank) + " dimensions",
-         pc);
+    fail_at(pc, "{}: the tensor map has {} dimensions", what, map->rank);
   }
   if (rank != 0 && !current_thread->block->previous_ended) {  // 0: a prefetch of the map
-    fail(std::string(what) + " in a dependent launch before wait_for_previous_launch()", pc);
+    fail_at(pc, "{} in a dependent launch before wait_for_previous_launch()", what);
   }
 }
 
@@ -206,9 +192,8 @@ void require_map(const TensorMap* map, int rank, const char* what, void* pc) {
 void require_start(const Box& box, const char* what, void* pc) {
   const int64_t bytes = box.at[0] * box.map.element_bytes;
   if (bytes % 16 != 0) {
-    fail(std::string(what) + ": innermost coordinate " + std::to_string(box.at[0]) + " is " +
-             std::to_string(bytes) + " bytes into the row: must be a multiple of 16",
-         pc);
+    fail_at(pc, "{}: innermost coordinate {} is {} bytes into the row: must be a multiple of 16",
+            what, box.at[0], bytes);
   }
 }
 
@@ -216,18 +201,14 @@ void require_tile(const Box& box, const void* smem, unsigned alignment, const ch
                   void* pc) {
   require_own_shared(smem, what, pc);
   if (reinterpret_cast<uintptr_t>(smem) % alignment != 0) {
-    fail(std::string(what) + ": the address in shared memory is not aligned to " +
-             std::to_string(alignment) + " bytes",
-         pc);
+    fail_at(pc, "{}: the address in shared memory is not aligned to {} bytes", what, alignment);
   }
   const Block* owner = find_shared_block(smem);
   if (owner == nullptr) return;
   const auto offset = static_cast<size_t>(static_cast<const char*>(smem) - owner->shared);
   if (offset + box.bytes() > owner->shared_bytes) {
-    fail(std::string(what) + ": " + std::to_string(box.bytes()) + " bytes at offset " +
-             std::to_string(offset) + " run past the block's " +
-             std::to_string(owner->shared_bytes) + " bytes of dynamic shared memory",
-         pc);
+    fail_at(pc, "{}: {} bytes at offset {} run past the block's {} bytes of dynamic shared memory",
+            what, box.bytes(), offset, owner->shared_bytes);
   }
 }
 
@@ -259,25 +240,29 @@ void start_load(const Box& box, char* smem, uint64_t* bar, bool first, const cha
   });
 }
 
-void load(void* smem, const TensorMap* map, uint64_t* bar, std::array<int64_t, 5> at, int rank,
-          const char* what, void* pc) {
+// The box that a load copies, after the checks.
+Box box_to_load(const void* smem, const TensorMap* map, const uint64_t* bar,
+                const std::array<int64_t, 5>& at, int rank, const char* what, void* pc) {
   require_map(map, rank, what, pc);
   const Box box{*map, at};
   require_start(box, what, pc);
   require_tile(box, smem, 128, what, pc);
   require_own_shared(bar, what, pc);
+  return box;
+}
+
+void load(void* smem, const TensorMap* map, uint64_t* bar, const std::array<int64_t, 5>& at,
+          int rank, const char* what, void* pc) {
+  const Box box = box_to_load(smem, map, bar, at, rank, what, pc);
   start_load(box, static_cast<char*>(smem), bar, true, what, pc);
 }
 
-void load_multicast(void* smem, const TensorMap* map, uint64_t* bar, std::array<int64_t, 5> at,
-                    int rank, uint16_t mask, const char* what, void* pc) {
+void load_multicast(void* smem, const TensorMap* map, uint64_t* bar,
+                    const std::array<int64_t, 5>& at, int rank, uint16_t mask, const char* what,
+                    void* pc) {
   require_sm_90a(what, pc);
-  require_map(map, rank, what, pc);
-  const Box box{*map, at};
-  require_start(box, what, pc);
-  require_tile(box, smem, 128, what, pc);
-  require_own_shared(bar, what, pc);
-  if (mask == 0) fail(std::string(what) + ": the mask names no block", pc);
+  const Box box = box_to_load(smem, map, bar, at, rank, what, pc);
+  if (mask == 0) fail_at(pc, "{}: the mask names no block", what);
   bool first = true;
   for (uint32_t rank_to = 0; rank_to < 16; ++rank_to) {
     if ((mask >> rank_to & 1) == 0) continue;
@@ -314,7 +299,7 @@ void store(const TensorMap* map, const void* smem, std::array<int64_t, 5> at, in
   const auto type = static_cast<TensorType>(map->type);
   if (add && (type == TensorType::u8 || type == TensorType::u16 || type == TensorType::s64 ||
               type == TensorType::f64)) {
-    fail(std::string(what) + ": the tensor's type has no addition", pc);
+    fail_at(pc, "{}: the tensor's type has no addition", what);
   }
   require_start({*map, at}, what, pc);
   start_store({*map, at}, smem, 128, add, what, pc);
@@ -323,16 +308,13 @@ void store(const TensorMap* map, const void* smem, std::array<int64_t, 5> at, in
 Box contiguous(const void* gmem, const void* smem, uint32_t bytes, const char* what, void* pc) {
   require_capability(90, what, pc);
   if (bytes % 16 != 0) {
-    fail(std::string(what) + ": the size must be a multiple of 16 bytes, got " +
-             std::to_string(bytes),
-         pc);
+    fail_at(pc, "{}: the size must be a multiple of 16 bytes, got {}", what, bytes);
   }
   if (reinterpret_cast<uintptr_t>(gmem) % 16 != 0 || reinterpret_cast<uintptr_t>(smem) % 16 != 0) {
-    fail(std::string(what) + ": an address is not aligned to 16 bytes", pc);
+    fail_at(pc, "{}: an address is not aligned to 16 bytes", what);
   }
   if (bytes / 16 > 0xffff) {
-    fail(std::string(what) + ": " + std::to_string(bytes) + " bytes do not fit in shared memory",
-         pc);
+    fail_at(pc, "{}: {} bytes do not fit in shared memory", what, bytes);
   }
   Box box{};  // one row of 16-byte elements
   box.map.base = reinterpret_cast<uintptr_t>(gmem);
@@ -378,12 +360,11 @@ void bulk_wait(int pending_groups, bool only_reads) {
 
 void bulk_thread_exit(Thread& thread) {
   BulkStoreState& state = thread_units(thread).bulk;
+  state.groups.push_back(std::exchange(state.open, {}));
   for (const auto& group : state.groups) {
     for (const std::shared_ptr<BulkStore>& store : group) write_global(*store);
   }
-  for (const std::shared_ptr<BulkStore>& store : state.open) write_global(*store);
   state.groups.clear();
-  state.open.clear();
 }
 
 }  // namespace simt
@@ -442,8 +423,7 @@ void tma_store_add_2d(const TensorMap* map, const void* smem, int x, int y) {
 void tma_store_commit() {
   BulkStoreState& state = thread_units(*current_thread).bulk;
   mark(timeline::Kind::commit_stores, timeline::Edge::moment);
-  state.groups.push_back(std::move(state.open));
-  state.open.clear();
+  state.groups.push_back(std::exchange(state.open, {}));
 }
 
 void bulk_load(void* smem, const void* gmem, uint32_t bytes, uint64_t* bar, CachePolicy) {

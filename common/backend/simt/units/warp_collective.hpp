@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/sync.hpp"
 
 namespace cookbook::simt {
@@ -17,9 +17,7 @@ template <class Lane, class Compute>
 void warp_collective(Lane& mine, const char* operation, void* pc, const Compute& compute) {
   const Warp& warp = *current_thread->warp;
   if (warp.alive != 0xffffffffu) {
-    fail(std::string(operation) +
-             " needs all 32 lanes of the warp; some have exited or do not exist",
-         pc);
+    fail_at(pc, "{} needs all 32 lanes of the warp; some have exited or do not exist", operation);
   }
   mine.done = false;
   Rendezvous& meeting =

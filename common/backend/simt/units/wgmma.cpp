@@ -14,7 +14,7 @@
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
-#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
@@ -88,6 +88,13 @@ void unpack_chunk(const char* bytes, Format format, float* values) {
   }
 }
 
+Operand operand_a(const WgmmaShape& shape) {
+  return {shape.desc_a, shape.a_is_mn_major, shape.format};
+}
+Operand operand_b(const WgmmaShape& shape) {
+  return {shape.desc_b, shape.b_is_mn_major, shape.format};
+}
+
 // Calls visit(mn, k, address) for each chunk with first_row <= mn < end_row.
 template <class Visit>
 void for_each_chunk(const Operand& operand, uint32_t first_row, uint32_t end_row, uint32_t depth,
@@ -154,13 +161,11 @@ void load_operands(const WgmmaProduct& product, const Block& block, Scratch& scr
       }
     };
   };
-  const Operand b(shape.desc_b, shape.b_is_mn_major, shape.format);
-  for_each_chunk(b, 0, static_cast<uint32_t>(shape.columns), depth,
+  for_each_chunk(operand_b(shape), 0, static_cast<uint32_t>(shape.columns), depth,
                  transpose(shape.b_is_mn_major,
                            [&](uint32_t n, uint32_t k) -> float& { return scratch.b[k][n]; }));
   if (!shape.a_in_registers) {
-    const Operand a(shape.desc_a, shape.a_is_mn_major, shape.format);
-    for_each_chunk(a, 0, 64, depth,
+    for_each_chunk(operand_a(shape), 0, 64, depth,
                    transpose(shape.a_is_mn_major,
                              [&](uint32_t m, uint32_t k) -> float& { return scratch.a[m][k]; }));
     return;
@@ -185,22 +190,19 @@ void execute(const WgmmaProduct& product, const Block& block) {
   for (uint32_t row = 0; row < 64; ++row) {
     const uint32_t which = row % 16 / 8;
     const uint32_t quad = row / 16 * 32 + row % 8 * 4;  // the first of the four threads of the row
-    for (uint32_t t = 0; t < 4; ++t) {
-      const float* from = product.d[quad + t] + 2 * which;
-      for (int j = 0; j < shape.columns / 8; ++j) {
-        for (int i = 0; i < 2; ++i) {
-          scratch.d[8 * j + 2 * static_cast<int>(t) + i] =
-              shape.accumulate ? from[4 * j + i] : 0.0f;
+    const auto for_each_sum = [&](auto&& visit) {
+      for (uint32_t t = 0; t < 4; ++t) {
+        float* sums = product.d[quad + t] + 2 * which;
+        for (int j = 0; j < shape.columns / 8; ++j) {
+          for (int i = 0; i < 2; ++i) {
+            visit(sums[4 * j + i], scratch.d[8 * j + 2 * static_cast<int>(t) + i]);
+          }
         }
       }
-    }
+    };
+    for_each_sum([&](float& sum, float& element) { element = shape.accumulate ? sum : 0.0f; });
     multiply_row(scratch.a[row], scratch.b, scratch.d, shape.columns, depth_of(shape));
-    for (uint32_t t = 0; t < 4; ++t) {
-      float* to = product.d[quad + t] + 2 * which;
-      for (int j = 0; j < shape.columns / 8; ++j) {
-        for (int i = 0; i < 2; ++i) to[4 * j + i] = scratch.d[8 * j + 2 * static_cast<int>(t) + i];
-      }
-    }
+    for_each_sum([](float& sum, float& element) { sum = element; });
   }
 }
 
@@ -238,21 +240,15 @@ Warpgroup& current_warpgroup(void* pc) {
   return *warpgroups[index];
 }
 
-bool same(const WgmmaShape& x, const WgmmaShape& y) {
-  return x.columns == y.columns && x.format == y.format && x.a_in_registers == y.a_in_registers &&
-         x.a_is_mn_major == y.a_is_mn_major && x.b_is_mn_major == y.b_is_mn_major &&
-         x.accumulate == y.accumulate && x.desc_a == y.desc_a && x.desc_b == y.desc_b;
-}
-
 void require_operand(const Operand& operand, uint32_t rows, uint32_t depth, const char* which,
                      void* pc) {
   const Block& block = *current_thread->block;
   const uint64_t end = operand.end_address(rows, depth);
   if (end > kDynamicSharedAddress + block.shared_bytes) {
-    fail(std::string("wgmma: operand ") + which + " runs past the block's " +
-             std::to_string(block.shared_bytes) + " bytes of dynamic shared memory, to offset " +
-             std::to_string(end - kDynamicSharedAddress),
-         pc);
+    fail_at(
+        pc,
+        "wgmma: operand {} runs past the block's {} bytes of dynamic shared memory, to offset {}",
+        which, block.shared_bytes, end - kDynamicSharedAddress);
   }
 }
 
@@ -280,12 +276,11 @@ void record_reads(const WgmmaProduct& product, uint32_t warp, Actor actor) {
     }
   };
   if (!shape.a_in_registers) {
-    const Operand a(shape.desc_a, shape.a_is_mn_major, shape.format);
-    for_each_chunk(a, warp * 16, warp * 16 + 16, depth, visit);
+    for_each_chunk(operand_a(shape), warp * 16, warp * 16 + 16, depth, visit);
   }
-  const Operand b(shape.desc_b, shape.b_is_mn_major, shape.format);
   const auto groups = static_cast<uint32_t>(shape.columns) / 8;  // of eight columns
-  for_each_chunk(b, groups * warp / 4 * 8, groups * (warp + 1) / 4 * 8, depth, visit);
+  for_each_chunk(operand_b(shape), groups * warp / 4 * 8, groups * (warp + 1) / 4 * 8, depth,
+                 visit);
   flush();
 }
 
@@ -318,15 +313,11 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
     product.pc = pc;
     if (shape.a_in_registers) product.a.resize(kWarpgroupThreads);
     const auto columns = static_cast<uint32_t>(shape.columns);
-    require_operand(Operand(shape.desc_b, shape.b_is_mn_major, shape.format), columns,
-                    depth_of(shape), "B", pc);
-    if (!shape.a_in_registers) {
-      require_operand(Operand(shape.desc_a, shape.a_is_mn_major, shape.format), 64, depth_of(shape),
-                      "A", pc);
-    }
+    require_operand(operand_b(shape), columns, depth_of(shape), "B", pc);
+    if (!shape.a_in_registers) require_operand(operand_a(shape), 64, depth_of(shape), "A", pc);
   }
   WgmmaProduct& product = *warpgroup.products[number - warpgroup.first];
-  if (!same(product.shape, shape)) {
+  if (product.shape != shape) {
     fail(
         "wgmma: this thread's wgmma differs from another's of the warpgroup (shape, descriptors "
         "or accumulate)",
@@ -391,9 +382,8 @@ uint64_t wgmma_descriptor(Swizzle swizzle, const void* smem, uint32_t leading_by
   }
   if (leading_bytes % 16 != 0 || stride_bytes % 16 != 0 || leading_bytes > kMaxDescribed ||
       stride_bytes > kMaxDescribed) {
-    fail("wgmma_descriptor: byte offsets are multiples of 16 up to 262128, got " +
-             std::to_string(leading_bytes) + " and " + std::to_string(stride_bytes),
-         pc);
+    fail_at(pc, "wgmma_descriptor: byte offsets are multiples of 16 up to 262128, got {} and {}",
+            leading_bytes, stride_bytes);
   }
   const uint64_t layout = swizzle == Swizzle::none ? 0 : 4 - static_cast<uint64_t>(swizzle);
   // Addresses beyond those of the own block's window are bits that a descriptor has no room for.

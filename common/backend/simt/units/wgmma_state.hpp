@@ -23,6 +23,7 @@ struct WgmmaShape {
   bool a_is_mn_major, b_is_mn_major;
   bool accumulate;
   uint64_t desc_a, desc_b;
+  bool operator==(const WgmmaShape&) const = default;
 };
 
 struct WgmmaProduct {

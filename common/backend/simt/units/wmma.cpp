@@ -62,13 +62,13 @@ void multiply(const std::array<WmmaLane*, kWarpSize>& lanes, WmmaShape shape, Fo
 void wmma_check_access(const void* pointer, unsigned leading_bytes, const char* what) {
   void* const pc = COOKBOOK_SIMT_PC;
   if (reinterpret_cast<uintptr_t>(pointer) % 32 != 0) {
-    fail(std::string(what) + ": the address is not aligned to 32 bytes", pc);
+    fail_at(pc, "{}: the address is not aligned to 32 bytes", what);
   }
   if (leading_bytes % 16 != 0) {
-    fail(std::string(what) + ": the leading dimension is not a multiple of 16 bytes", pc);
+    fail_at(pc, "{}: the leading dimension is not a multiple of 16 bytes", what);
   }
   if (current_thread->warp->lanes != 0xffffffffu) {
-    fail(std::string(what) + " needs all 32 lanes of the warp", pc);
+    fail_at(pc, "{} needs all 32 lanes of the warp", what);
   }
 }
 
