@@ -2,7 +2,7 @@
 """Times of the book's last levels and of the libraries, measured from Python: compare.json, of ./run compare, and
 attention.json, of compare_attention.py. Both time all contestants interleaved in one process."""
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import book
 
@@ -56,6 +56,10 @@ class Comparison:
         return ", ".join(parts) + (" *" if self.stale else "")
 
 
+def comparison_of(file, document, points):
+    return Comparison(file, document.get("date") or "", document.get("commit") or "", points) if points else None
+
+
 def of_compare(document, identities):
     """The points of compare.json; None: there are none."""
     points = []
@@ -69,7 +73,7 @@ def of_compare(document, identities):
                                 spread["median"], spread.get("q1"), spread.get("q3"),
                                 row["tflops"] if case["flops"] else row["gbps"], case["unit"], ratio,
                                 first["name"] if ratio else ""))
-    return Comparison("compare.json", document.get("date") or "", document.get("commit") or "", points) if points else None
+    return comparison_of("compare.json", document, points)
 
 
 def of_attention(document, identities):
@@ -85,7 +89,14 @@ def of_attention(document, identities):
                                 ours, ours and not identities.has_row(row, document["device"], case), spread["median"], spread["q1"],
                                 spread["q3"], row["tflops"], "TFLOP/s", ratio.get("ratio") if ours else None,
                                 "cuDNN" if ours and ratio else ""))
-    return Comparison("attention.json", document.get("date") or "", document.get("commit") or "", points) if points else None
+    return comparison_of("attention.json", document, points)
+
+
+def measured_with(document):
+    """Device, date and versions of ./run compare or of compare_attention.py."""
+    versions = document.get("versions") or {"torch": document.get("torch"), "cudnn": document.get("cudnn")}
+    return ", ".join([document["device"]["name"], *filter(None, [(document.get("date") or "")[:10]]),
+                      *(f"{name} {version}" for name, version in versions.items() if version)])
 
 
 def size_and_mask(point):
@@ -106,7 +117,7 @@ def attention(results):
                 and p.size[3] == p.size[4] and (not p.ours or p.name in (*last, p.ladder)) and not p.name.endswith("as shipped")]
         lengths = len({p.size[3] for p in mine})
         if any(p.ours for p in mine) and any(not p.ours for p in mine):
-            found.append((lengths, Comparison(comparison.file, comparison.date, comparison.commit, mine)))
+            found.append((lengths, replace(comparison, points=mine)))
     found.sort(key=lambda entry: (entry[0], entry[1].date), reverse=True)
     if not found or found[0][0] < LEAST:
         return None

@@ -7,7 +7,8 @@ import tokenize
 from pathlib import Path
 
 from . import book
-from .markup import STALE, code, significant, table
+from .comparison import measured_with
+from .markup import STALE_NOTE, code, mark, significant, table, with_ratio
 
 OURS = "this book"
 TRITON = "plots/contestants/triton_kernels.py"
@@ -85,10 +86,8 @@ def lines_table(root=book.ROOT):
     triton = (root / TRITON).read_text()
     counted = {"Triton": {problem: (python_lines(triton, names), "") for problem, names in TRITON_FUNCTIONS.items()},
                **COUNTED}
-    rows = []
-    for language in ("cuTile", "Triton", "TileLang", "CUTLASS"):
-        rows.append([language] + [f"{counted[language][problem][0]:,}" if problem in counted[language] else "-"
-                                  for problem in PROBLEMS])
+    rows = [[language] + [f"{counted[language][problem][0]:,}" if problem in counted[language] else "-" for problem in PROBLEMS]
+            for language in ("cuTile", "Triton", "TileLang", "CUTLASS")]
     cells = []
     for problem in PROBLEMS:
         own = cpp_lines((root / LEVELS[problem]).read_text())
@@ -121,10 +120,8 @@ def speed_table(document):
     skipped, and why."""
     cases = {(case["ladder"], tuple(case["size"]), case["variant"]): case for case in document.get("comparisons", [])
              if case["dtype"] == ("f32" if case["ladder"] == "softmax" else "bf16")}
-    labels = [OURS]
-    for language in LANGUAGES:
-        labels += [language] + ([SHIPPED] if language == "cuTile" else [])
-    labels.append("fastest library")
+    labels = [OURS, *LANGUAGES, "fastest library"]
+    labels.insert(labels.index("cuTile") + 1, SHIPPED)
     columns, header, levels, reasons, stale = [], [], [], {}, False
 
     for key in SPEEDS:
@@ -138,13 +135,12 @@ def speed_table(document):
             found = next(filter(wanted, by_time), None)
             if not found:
                 return None, "-"
-            ratio = found.get("vs_cookbook")
-            return found, significant(found[speed]) + (f" ({ratio['ratio']:.2f}x)" if ratio else "")
+            return found, with_ratio(found[speed], found.get("vs_cookbook"))
 
         ours, own = cell(lambda row: row["ours"])
         old = bool(ours) and not book.identities().has_row(ours, document["device"], case)
         stale |= old
-        column = {OURS: own + (f" {STALE}" if old else "")}
+        column = {OURS: own + mark(old)}
         if ours and ours["name"] not in levels:
             levels.append(ours["name"])
         for language in LANGUAGES:
@@ -160,13 +156,12 @@ def speed_table(document):
     if not columns:
         return ""
     rows = [[label] + [column[label] for column in columns] for label in labels]
-    versions = [f"{name} {version}" for name, version in document["versions"].items() if version]
-    below = (f"{document['device']['name']}, {document['date'][:10]}, {', '.join(versions)}; median of cold runs, "
-             "interleaved in one process; in brackets the speed over this book's in the same rounds. A language's "
+    below = (f"{measured_with(document)}; median of cold runs, interleaved in one process; in brackets the speed over this "
+             "book's in the same rounds. A language's "
              "fastest row counts. Attention: tokens, bf16, heads of 128, no mask or a causal one. "
              f"This book's levels: {', '.join(code(name) for name in levels)}.")
     if stale:
-        below += f" {STALE} measured before its code last changed."
+        below += f" {STALE_NOTE}."
     left_out = [f"{language} ({', '.join(dict.fromkeys(problems))}): {reason}."
                 for (language, reason), problems in reasons.items()]
     if left_out:

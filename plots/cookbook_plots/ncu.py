@@ -3,10 +3,21 @@
 import csv
 import io
 import re
+import subprocess
 
 BYTES = {"dram": "dram__bytes.sum", "l2": "lts__t_bytes.sum", "l1": "l1tex__t_bytes.sum"}
 TENSOR = [f"sm__ops_path_tensor_src_{source}_dst_fp32.sum" for source in ("bf16", "fp16", "tf32")]  # operations
 UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12}
+
+
+def gpu_name():
+    """As the driver gives it; "" where there is no GPU."""
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True,
+                              check=False)
+    except OSError:
+        return ""
+    return done.stdout.split("\n")[0].strip()
 
 
 def instructions(letter):
