@@ -27,10 +27,7 @@ from .staging import Staging, ended
 from .style import plt
 
 TIME = "gpu__time_duration.sum"
-MEMORIES = {metric: memory for memory, metric in ncu.BYTES.items()}
-# Metric -> (kind, operations of what it counts).
-INSTRUCTIONS = {metric: (kind, weight) for letter, kind in (("f", "fp32"), ("d", "fp64"))
-                for metric, weight in ncu.instructions(letter).items()} | {metric: ("tensor", 1) for metric in ncu.TENSOR}
+OPERATIONS = ncu.operations(fp32="f", fp64="d")
 SECONDS = {"ns": 1e-9, "nsecond": 1e-9, "us": 1e-6, "usecond": 1e-6, "ms": 1e-3, "msecond": 1e-3, "s": 1, "second": 1}
 ROOFS = {"dram": ("hbm_copy_gbps", "hbm_read_gbps"), "l2": ("l2_gbps",), "l1": ("shared_gbps",)}
 NAMES = {"dram": "device memory", "l2": "L2", "l1": "L1"}
@@ -104,10 +101,10 @@ def kernels_of(text):
         metric, unit = row["Metric Name"], row["Metric Unit"]
         if metric == TIME:
             launch.seconds = value * SECONDS[unit]
-        elif metric in MEMORIES:
-            launch.bytes[MEMORIES[metric]] = value * ncu.UNITS[unit]
-        elif metric in INSTRUCTIONS:
-            kind, weight = INSTRUCTIONS[metric]
+        elif metric in ncu.MEMORIES:
+            launch.bytes[ncu.MEMORIES[metric]] = value * ncu.UNITS[unit]
+        elif metric in OPERATIONS:
+            kind, weight = OPERATIONS[metric]
             launch.work[kind] += weight * value
     found = {}
     for launch in launches.values():
@@ -129,7 +126,7 @@ def measure(options):
     for few in (False, True):
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "ncu.csv"
-            chosen = [TIME, *MEMORIES, *(() if few else INSTRUCTIONS)]
+            chosen = [TIME, *ncu.MEMORIES, *(() if few else OPERATIONS)]
             command = [tool, "--csv", "--print-units", "base", "--clock-control", "none", "--target-processes", "all",
                        "--log-file", str(log), "--launch-count", str(options.launches), "--metrics", ",".join(chosen)]
             if options.kernel:
