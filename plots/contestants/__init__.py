@@ -90,8 +90,7 @@ def run_case(problem, contestants, levels, out, right, rounds, flush, notes=None
         if name in levels:
             row["identity"] = book.identities().of_row(name, book.ROOT / levels[name], problem)
         elif base:
-            low, ratio, high = timing.quartiles([ours / theirs for ours, theirs in zip(times[base], ms)])
-            row["vs_cookbook"] = {"ratio": ratio, "low": low, "high": high}
+            row["vs_cookbook"] = timing.ratio_of(times[base], ms)
         rows.append(row)
     return {**problem, "rows": rows, "skipped": skipped, "configs": configs or {}}
 

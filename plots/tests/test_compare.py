@@ -385,7 +385,7 @@ class TritonKernels(unittest.TestCase):
                         q, k, v, is_causal=bool(problem.causal)).transpose(1, 2))
                 if isinstance(problem, libraries.GemmProblem):
                     return lambda: torch.matmul(*tensors[:2], out=tensors[2])
-                return lambda: tensors[1].copy_(torch.softmax(tensors[0].float(), 1))
+                return lambda: tensors[-1].copy_(torch.softmax(tensors[0].float(), 1))
 
         small = {"softmax": [("f32", 4, 33), ("bf16", 3, 64)], "gemm": [64], "attention": [(2, 2, 96, 64, True)]}
         patches = [mock.patch.object(torch, name, lambda *a, made=made, device=None, **k: made(*a, **k))
