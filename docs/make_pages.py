@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plots"))
-from cookbook_plots import book, memories, tables  # noqa: E402
+from cookbook_plots import book, markup, memories, tables  # noqa: E402
 from cookbook_plots.results import Results, gpus  # noqa: E402
 
 # The guides in reading order; any other page in docs/ follows by itself.
@@ -286,7 +286,7 @@ def measured(info, level):
     text = f"{tables.significant(run.speed(timed[0]))} {run.unit}"
     if timed[0].fraction is not None:
         text += f", {tables.percent(timed[0].fraction)} of {run.json['roof']}"
-    text += f" {tables.STALE}" if timed[0].stale else ""
+    text += markup.mark(timed[0].stale)
     return (f"<dt>measured</dt><dd>{html.escape(text)}: <a class=\"dot\" href=\"#chapter_{info.number}_roofline\">"
             f"dot {timed[0].index} under the roofs</a></dd>")
 

@@ -25,8 +25,8 @@ def operations(**letters):
     """{metric: (kind, operations of what it counts)} of instructions of one thread and of tensor cores; letters:
     fp32="f", fp64="d"."""
     return {f"smsp__sass_thread_inst_executed_op_{letter}{name}_pred_on.sum": (kind, weight)
-            for kind, letter in letters.items() for name, weight in (("add", 1), ("mul", 1), ("fma", 2))} | {
-                metric: ("tensor", 1) for metric in TENSOR}
+            for kind, letter in letters.items() for name, weight in (("add", 1), ("mul", 1), ("fma", 2))} | \
+        dict.fromkeys(TENSOR, ("tensor", 1))
 
 
 def rows(text):

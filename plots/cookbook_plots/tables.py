@@ -5,7 +5,7 @@ import re
 
 from . import autotuning, book, comparison, languages, memories, quotes
 from .comparison import measured_with
-from .markup import STALE, STALE_NOTE, code, duration, energy, mark, percent, picture, significant, table, with_ratio
+from .markup import STALE_NOTE, code, duration, energy, mark, percent, picture, significant, table, with_ratio
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
@@ -126,7 +126,7 @@ def ladder_table(run):
 def roofs_table(runs):
     """Chapter 0: a row per roof, since each of its ladders has one level."""
     rows = []
-    for run, level in ((run, level) for run in runs for level in run.levels):
+    for run, level in ((one, level) for one in runs for level in one.levels):
         roof = f"{significant(run.roof_value)} {run.unit}" if run.roof_value else "-"
         cells = [duration(level.time()), f"{significant(run.speed(level))} {run.unit}", roof, percent(level.fraction)] \
             if level.timed else ["-", "-", level.json.get("reason") or level.json["status"], "-"]
