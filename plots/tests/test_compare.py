@@ -8,7 +8,6 @@ import io
 import os
 import shutil
 import sys
-import tempfile
 import types
 import unittest
 from pathlib import Path
@@ -20,6 +19,8 @@ import contestants
 from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,
                          timing)
 from cookbook_plots import book
+
+from .fixtures import Folder
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 
@@ -88,17 +89,14 @@ class TileLangAndQuack(unittest.TestCase):
         self.assertEqual(compiled, [(a, b, out)] * 2)
 
 
-class Cutlass(unittest.TestCase):
+class Cutlass(Folder):
     """It is compiled where its headers are; otherwise the reason is given."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        (self.folder / "include/cutlass").mkdir(parents=True)
-        (self.folder / "include/cutlass/cutlass.h").touch()
-        (self.folder / "include/cutlass/version.h").write_text(
-            "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 2\n#define CUTLASS_PATCH 1\n#define CUTLASS_OTHER\n")
+        super().setUp()
+        self.file("include/cutlass/cutlass.h", "")
+        self.file("include/cutlass/version.h", "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 2\n#define CUTLASS_PATCH 1\n"
+                  "#define CUTLASS_OTHER\n")
         shutil.copy(STAND_INS / "nvcc.sh", self.folder / "nvcc")
         patches = (mock.patch.dict(os.environ, COOKBOOK_CUTLASS=str(self.folder), BROKEN="neither",
                                    PATH=f"{self.folder}:{os.environ['PATH']}"),
@@ -121,7 +119,7 @@ class Cutlass(unittest.TestCase):
         self.assertEqual(len(set(built.values())), len(cutlass.SCHEDULES))
         self.assertEqual(cutlass.build_all(), built)
         self.assertEqual(len((self.folder / "log").read_text().splitlines()), 2)
-        (self.folder / "include/cutlass/version.h").write_text("#define CUTLASS_MAJOR 5\n")
+        self.file("include/cutlass/version.h", "#define CUTLASS_MAJOR 5\n")
         cutlass.build_all()
         self.assertEqual(len((self.folder / "log").read_text().splitlines()), 4)
 
