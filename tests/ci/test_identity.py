@@ -199,19 +199,15 @@ class Level(unittest.TestCase):
         return identity.code_identity({"launches": list(launches), "tensor_maps": list(maps)}, self.KERNELS)
 
     def test_what_the_host_decides_counts(self):
-        before = self.code(launch("a"), launch("b"), maps=[{"box": "64x128", "swizzle_bytes": 128}])
-        self.assertEqual(before, self.code(launch("renamed"), launch("b"), maps=[{"box": "64x128", "swizzle_bytes": 128}]))
         maps = [{"box": "64x128", "swizzle_bytes": 128}]
-        others = [self.code(launch("b"), launch("a"), maps=maps), self.code(launch("a"), maps=maps),
-                  self.code(launch("a", grid="5x1x1"), launch("b"), maps=maps),
-                  self.code(launch("a", block="64x1x1"), launch("b"), maps=maps),
-                  self.code(launch("a", cluster=2), launch("b"), maps=maps),
-                  self.code(launch("a", shared_bytes=8), launch("b"), maps=maps),
-                  self.code(launch("a", cooperative=True), launch("b"), maps=maps),
-                  self.code(launch("a", dependent=True), launch("b"), maps=maps),
-                  self.code(launch("a", times=2), launch("b"), maps=maps),
-                  self.code(launch("a"), launch("b"), maps=[{"box": "64x64", "swizzle_bytes": 128}]),
-                  self.code(launch("a"), launch("b"))]
+        before = self.code(launch("a"), launch("b"), maps=maps)
+        self.assertEqual(before, self.code(launch("renamed"), launch("b"), maps=maps))
+        others = [self.code(launch("a", **more), launch("b"), maps=maps) for more in (
+            {"grid": "5x1x1"}, {"block": "64x1x1"}, {"cluster": 2}, {"shared_bytes": 8}, {"cooperative": True},
+            {"dependent": True}, {"times": 2})]
+        others += [self.code(launch("b"), launch("a"), maps=maps), self.code(launch("a"), maps=maps),
+                   self.code(launch("a"), launch("b"), maps=[{"box": "64x64", "swizzle_bytes": 128}]),
+                   self.code(launch("a"), launch("b"))]
         self.assertEqual(len({before, *others}), len(others) + 1)
 
     def test_a_kernel_without_code_is_named(self):

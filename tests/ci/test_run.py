@@ -627,7 +627,7 @@ class Ci(Scripts):
         super().setUp()
         self.take(".ci/run")
         self.write("a.cpp", "int a;\n")
-        subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
+        self.git("init", "-q")
         for tool in ("nvcc", "dpkg", "python3", "clang-format-14", "shellcheck"):
             self.script(f"bin/{tool}", "exit 0")
         self.script("bin/sudo", "exit 1")
@@ -679,7 +679,7 @@ class Ci(Scripts):
         self.assertIn("clang-format-14 failed:\na crash\n", out)
 
     def test_a_new_file_is_looked_at_and_a_deleted_one_is_not(self):
-        subprocess.run(["git", "add", "a.cpp"], cwd=self.root, check=True)
+        self.git("add", "a.cpp")
         (self.root / "a.cpp").unlink()
         (self.root / "b.cu").touch()
         self.noting("clang-format-14")
