@@ -15,6 +15,7 @@ contestants/flash_attention_3.py. Builds libcookbook_attention.so with nvcc when
 older than its sources.
 """
 import argparse
+import itertools
 import json
 import math
 import os
@@ -318,26 +319,23 @@ def main():
     lib = Library("attention", build("attention", args.library))
     flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
     dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float16
-    results = []
+
+    def case(levels, shape, causal, with_triton=False):
+        return run_case(lib, levels, shape, causal, dtype, args.rounds, flush, args.repeats, with_triton)
+
     if args.decode:
-        for batch, queries in ((1, 1), (8, 1), (64, 1), (64, 4)):
-            results.append(run_case(lib, DECODE, (batch, 64, 8, queries, 8192, 128), queries > 1, dtype, args.rounds,
-                                    flush, args.repeats, False))
+        results = [case(DECODE, (batch, 64, 8, queries, 8192, 128), queries > 1)
+                   for batch, queries in ((1, 1), (8, 1), (64, 1), (64, 4))]
         read = torch.empty(1 << 29, dtype=torch.float32, device="cuda").normal_()
         ms = statistics.median(time_all({"sum": lambda: read.sum()}, args.rounds, flush)["sum"])
         print(f"\nread roof by torch.sum over 2 GiB: {read.numel() * 4 / ms / 1e6:.0f} GB/s")
     else:
         levels = lib.levels() if args.levels == "all" else args.levels.split(",")
         levels = [l for l in levels if l not in DECODE]
-        for shape, causal in MORE if args.more else ():
-            results.append(run_case(lib, levels, shape, causal, dtype, args.rounds, flush, args.repeats, False))
-        for d in map(int, args.dims.split(",")):
+        results = [case(levels, shape, causal) for shape, causal in (MORE if args.more else ())]
+        for d, s, mask in itertools.product(map(int, args.dims.split(",")), map(int, args.sizes.split(",")), args.masks.split(",")):
             heads = 16 if d == 128 else 32
-            for s in map(int, args.sizes.split(",")):
-                for mask in args.masks.split(","):
-                    shape = (max(1, args.tokens // s), heads, heads, s, s, d)
-                    results.append(run_case(lib, levels, shape, mask == "causal", dtype, args.rounds, flush,
-                                            args.repeats, not args.no_triton))
+            results.append(case(levels, (max(1, args.tokens // s), heads, heads, s, s, d), mask == "causal", not args.no_triton))
     if args.out:
         import compare
         described = compare.describe()

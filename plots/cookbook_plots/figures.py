@@ -367,17 +367,13 @@ def roofs_note(run):
 def legend_of_marks(origins, known):
     """What the marks mean, for the foot of a roofline."""
     names = {"dram": "circle: device memory", "l2": "square: L2", "shared": "triangle: L1 / shared"}
-    notes = ["; ".join(text for memory, text in names.items() if memory in known)] if known - {None} else []
-    if memories.NCU in origins:
-        notes.append("full: bytes measured by ncu")
-    if origins & {memories.COUNTED, memories.AT_MOST, memories.ONCE}:
-        notes.append("open: bytes counted by the SIMT backend"
-                     + ("; grey: at most, L1 may deliver a part" if memories.AT_MOST in origins else ""))
-    if memories.ONCE in origins:
-        notes.append("open circle: each byte that the level touches, once")
-    if None in known:
-        notes.append("diamond: bytes not counted, at the algorithm's own intensity")
-    return notes
+    grey = "; grey: at most, L1 may deliver a part" if memories.AT_MOST in origins else ""
+    return [note for holds, note in (
+        (known - {None}, "; ".join(text for memory, text in names.items() if memory in known)),
+        (memories.NCU in origins, "full: bytes measured by ncu"),
+        (origins & {memories.COUNTED, memories.AT_MOST, memories.ONCE}, f"open: bytes counted by the SIMT backend{grey}"),
+        (memories.ONCE in origins, "open circle: each byte that the level touches, once"),
+        (None in known, "diamond: bytes not counted, at the algorithm's own intensity")) if holds]
 
 
 def roofline(run, theme):
@@ -442,12 +438,8 @@ PANELS = [("Moving bytes", lambda run: not run.counts_flops), ("FP32 cores", lam
 
 def book_runs(results, chapters):
     """The headline run of every chapter that has a ladder of several levels."""
-    runs = []
-    for info in chapters:
-        of_chapter = results.of_chapter(info.number)
-        if info.number > 0 and of_chapter and len(of_chapter[0].timed) > 1:
-            runs.append((info, of_chapter[0]))
-    return runs
+    return [(info, run) for info in chapters if info.number > 0 for run in results.of_chapter(info.number)[:1]
+            if len(run.timed) > 1]
 
 
 def book_roofline(results, chapters, theme):

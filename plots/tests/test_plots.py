@@ -98,6 +98,11 @@ class Book(Folder):
         self.assertEqual(found, status, text)
         return text
 
+    def ends_well(self):
+        """It writes everything, and then has nothing against it."""
+        self.ends(0)
+        self.ends(0, "--check")
+
     def draw(self, content, *arguments):
         """Writes results, and the command has nothing against them."""
         self.write(content)
@@ -194,8 +199,7 @@ class Refusals(Book):
         content["runs"][0]["levels"][1]["time_us"]["median"] = 2.3
         self.write(content)
         self.assertIn("figures.csv: differs", self.ends(1, "--check"))
-        self.ends(0)
-        self.ends(0, "--check")
+        self.ends_well()
 
     def test_a_figure_that_is_missing_or_older_than_its_data_fails(self):
         self.draw(document(self.digest))
@@ -212,8 +216,7 @@ class Refusals(Book):
         text = self.ends(1, "--check")
         for name in ("chapter-1-roofline-light", "chapter-1-roofline-dark", "book-roofline-light"):
             self.assertIn(f"{name}.svg: drawn from other results", text)
-        self.ends(0)
-        self.ends(0, "--check")
+        self.ends_well()
         (self.root / "figures/h200/chapter-9-ladder-light.svg").write_text(drawn)
         self.assertIn("chapter-9-ladder-light.svg: no results lead to this figure", self.run_cli("--check")[1])
         # A timeline has no results, but a chapter that shows it: chapter 8 does.
@@ -600,8 +603,7 @@ class Choosing(Book):
         self.assertIn("simt/chapter-1.json: 2 levels were counted before their sources last changed", text)
         self.simt(self.counted(self.digest, 2))
         self.assertEqual(self.loads_of_the_first_level(), 2)
-        self.ends(0)
-        self.ends(0, "--check")
+        self.ends_well()
         # The run's own before them, unless only theirs are of today's source.
         self.write(self.counted(self.digest, 3))
         self.assertEqual(self.loads_of_the_first_level(), 3)
