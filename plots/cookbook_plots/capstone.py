@@ -194,28 +194,24 @@ def measured_text(level, before, run, timed):
 
 def unexplained(ladder):
     """Sentences: what contradicts a prediction, and what nothing has checked."""
-    found = []
     run = ladder.newest
     for level in run.levels:
         name = f"{run.ladder} / {level.name}"
         if level.json["status"] != "ok":
-            found.append(f"{name}: {level.json['status']}: {level.json.get('reason') or ''}")
-        found += [f"{name}: {finding}" for finding in level.json["findings"]]
+            yield f"{name}: {level.json['status']}: {level.json.get('reason') or ''}"
+        yield from (f"{name}: {finding}" for finding in level.json["findings"])
         for claim in level.json["claims"]:
             if claim["holds"] is False:
-                found.append(f"{name}: predicted \"{claim['text']}\", measured {claim.get('measured')}")
+                yield f"{name}: predicted \"{claim['text']}\", measured {claim.get('measured')}"
             elif claim["holds"] is None:
-                found.append(f"{name}: \"{claim['text']}\" was not checked")
+                yield f"{name}: \"{claim['text']}\" was not checked"
         if level.stale:
-            found.append(f"{name}: its source changed after these results were written")
+            yield f"{name}: its source changed after these results were written"
     if ladder.timed is None:
-        found.append(f"{run.ladder}: no GPU has timed it")
-    elif ladder.timed.timed:
-        last = ladder.timed.timed[-1]
+        yield f"{run.ladder}: no GPU has timed it"
+    for last in ladder.timed.timed[-1:] if ladder.timed else ():
         if last.fraction and last.fraction < 0.95:
-            found.append(f"{run.ladder} / {last.name}: {tables.percent(last.fraction)} of {run.json['roof']}; "
-                         "what limits the rest?")
-    return found
+            yield f"{run.ladder} / {last.name}: {tables.percent(last.fraction)} of {run.json['roof']}; what limits the rest?"
 
 
 def own_words(folder):

@@ -49,7 +49,7 @@ def csv_text(results, chapters):
         return "" if value is None else f"{value:.6g}"
 
     def times(of):
-        return [number(of[quantile]) for quantile in ("median", "q1", "q3")]
+        return [number(of[quantile]) for quantile in comparison.QUANTILES]
 
     known = {info.number for info in chapters}
     for run in sorted((r for r in results.runs if r.chapter in known), key=lambda r: (r.chapter, r.ladder, r.size)):

@@ -11,6 +11,7 @@ SWEEP = f"chapter-{ATTENTION}-sweep-attention"
 # In compare_attention.py's files; all else is the book's.
 ATTENTION_LIBRARIES = ("cuDNN", "FlashAttention-2", "FlashAttention-3", "Triton")
 DTYPES = {"bfloat16": "bf16", "float16": "f16"}
+QUANTILES = ("median", "q1", "q3")
 LEAST = 3  # sizes that make a curve
 
 # (chapter, ladder) -> what the comparison calls the same problem, where the names differ.
@@ -67,10 +68,9 @@ def of_compare(document, identities):
         first = next((row for row in case["rows"] if not row["ours"] and row["vs_cookbook"]), None)
         for row in case["rows"]:
             ratio = 1 / first["vs_cookbook"]["ratio"] if first and row["ours"] else None
-            spread = row["time_ms"]
             points.append(Point(case["chapter"], case["ladder"], case["variant"], case["dtype"], tuple(case["size"]),
                                 row["name"], row["ours"], row["ours"] and not identities.has_row(row, document["device"], case),
-                                spread["median"], spread.get("q1"), spread.get("q3"),
+                                *(row["time_ms"].get(quantile) for quantile in QUANTILES),
                                 row["tflops"] if case["flops"] else row["gbps"], case["unit"], ratio,
                                 first["name"] if ratio else ""))
     return comparison_of("compare.json", document, points)
@@ -83,12 +83,11 @@ def of_attention(document, identities):
         for row in case["levels"]:
             ratio = row.get("vs_cudnn") or {}
             ours = row["name"] not in ATTENTION_LIBRARIES
-            spread = row["ms"]
             points.append(Point(ATTENTION, "attention", "causal" if case["causal"] else "full",
                                 DTYPES[case["dtype"]], tuple(case["shape"]), row["name"],
-                                ours, ours and not identities.has_row(row, document["device"], case), spread["median"], spread["q1"],
-                                spread["q3"], row["tflops"], "TFLOP/s", ratio.get("ratio") if ours else None,
-                                "cuDNN" if ours and ratio else ""))
+                                ours, ours and not identities.has_row(row, document["device"], case),
+                                *(row["ms"][quantile] for quantile in QUANTILES), row["tflops"], "TFLOP/s",
+                                ratio.get("ratio") if ours else None, "cuDNN" if ours and ratio else ""))
     return comparison_of("attention.json", document, points)
 
 

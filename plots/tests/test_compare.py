@@ -159,14 +159,13 @@ class Tiles(unittest.TestCase):
         with mock.patch.object(cutile, "version", lambda: None):
             tiles = cutile.CuTile([self.PROBLEM], timing.Budget(60))
         self.assertEqual(set(tiles.contestants(self.PROBLEM).values()), {"not installed"})
-        tiles, _ = self.found(lambda *_: ([{"problem": -1, "fatal": "ImportError: no tiles"}], "done"))
-        self.assertEqual(set(tiles.contestants(self.PROBLEM).values()), {"ImportError: no tiles"})
-        tiles, _ = self.found(lambda *_: ([], "out of time"))
-        self.assertIn("out of time", tiles.contestants(self.PROBLEM)["cuTile"])
         line = {"problem": 0, "index": 0, "config": "a", "shipped": False, "reason": "WRONG"}
-        tiles, _ = self.found(lambda *_: ([line], "done"))
-        self.assertEqual(tiles.contestants(self.PROBLEM), {
-            "cuTile": "WRONG", "cuTile, as shipped": "no configuration was tried in time"})
+        for lines, ending, reasons in (
+                ([{"problem": -1, "fatal": "ImportError: no tiles"}], "done", ["ImportError: no tiles"] * 2),
+                ([], "out of time", ["its child process found nothing in 30 s: out of time"] * 2),
+                ([line], "done", ["WRONG", "no configuration was tried in time"])):
+            tiles, _ = self.found(lambda *_: (lines, ending))
+            self.assertEqual(tiles.contestants(self.PROBLEM), dict(zip(("cuTile", "cuTile, as shipped"), reasons)))
 
     @unittest.skipIf(importlib.util.find_spec("cuda"), "cuda.tile may be installed")
     def test_the_child_says_what_is_missing(self):

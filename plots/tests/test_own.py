@@ -175,12 +175,9 @@ class Memories(Chapter1):
     def test_the_roof_that_binds(self):
         run = self.results()
         level = run.levels[0]  # 20 us, 36 MB through L1
-        level.measured_bytes = {"l2": 0.92 * 8000e9 * 20e-6}
-        self.assertEqual(str(memories.binding(run, level)), "bound by L2: 92 % of 8.0 TB/s (ncu)")
-        level.measured_bytes = {"l2": 0.5 * 8000e9 * 20e-6}
-        self.assertEqual(str(memories.binding(run, level)), "no roof reached, nearest L2: 50 % of 8.0 TB/s (ncu)")
-        level.measured_bytes = {"l2": 1.2 * 8000e9 * 20e-6}
-        self.assertEqual(str(memories.binding(run, level)), "asks L2 for 120 % of 8.0 TB/s (ncu)")
+        for share, text in ((0.92, "bound by L2: 92 %"), (0.5, "no roof reached, nearest L2: 50 %"), (1.2, "asks L2 for 120 %")):
+            level.measured_bytes = {"l2": share * 8000e9 * 20e-6}
+            self.assertEqual(str(memories.binding(run, level)), f"{text} of 8.0 TB/s (ncu)")
         # What is an upper bound binds nothing, and a roof that was not measured is not invented.
         level.measured_bytes = {}
         self.assertNotIn("L2", str(memories.binding(run, level)))

@@ -653,10 +653,6 @@ class Ci(Scripts):
         self.assertRegex(out.splitlines()[-1], r"^\d+ passed, \d+ failed$")
         self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, or nothing; got 'gpu'\n")
 
-    def test_what_ruff_finds_fails(self):
-        self.script("bin/ruff", "echo a.py: F401; exit 1")
-        self.assertIn("a.py: F401\n--- FAILED: Python", self.steps()[1])
-
     def test_a_warning_in_the_log_of_the_kernels_fails(self):
         title = "Kernels and tests compiled by nvcc"
         for printed, outcome in (("ptxas info : 0 bytes\\nptxas warning : of the assembler's", "ok"),
@@ -666,17 +662,23 @@ class Ci(Scripts):
             self.script("bin/cmake", f'case "$*" in --build*) cat "{self.root}/printed";; esac')
             self.assertIn(f"--- {outcome}: {title}", self.steps()[1], printed[:80])
 
-    def test_what_is_not_formatted_is_named(self):
-        self.script("bin/clang-format-14", 'for f; do case $f in *.cpp) echo "$f:3:4: error: code" >&2; exit 1;; esac; done')
-        passed, out = self.steps()
-        self.assertEqual(passed, [False, True])
-        self.assertIn("not formatted (clang-format -i mends them):\na.cpp\n", out)
-
-    def test_a_clang_format_that_crashes_fails(self):
-        self.script("bin/clang-format-14", 'case $1 in --version) ;; *) echo a crash >&2; kill -SEGV $$;; esac')
-        passed, out = self.steps()
-        self.assertEqual(passed, [False, True])
-        self.assertIn("clang-format-14 failed:\na crash\n", out)
+    def test_a_step_that_finds_something_or_could_check_nothing_fails(self):
+        for tool, text, passed, shown in (
+                ("clang-format-14", 'for f; do case $f in *.cpp) echo "$f:3:4: error: code" >&2; exit 1;; esac; done',
+                 [False, True], "not formatted (clang-format -i mends them):\na.cpp\n"),
+                ("clang-format-14", 'case $1 in --version) ;; *) echo a crash >&2; kill -SEGV $$;; esac',
+                 [False, True], "clang-format-14 failed:\na crash\n"),
+                ("dpkg", 'case "$*" in *shellcheck*) exit 1;; esac',
+                 [True, False], "shellcheck is not to be had here: nothing was checked"),
+                ("ruff", "echo a.py: F401; exit 1", [True, True], "a.py: F401\n--- FAILED: Python")):
+            with self.subTest(shown):
+                before = (self.root / f"bin/{tool}").read_text() if tool != "ruff" else None
+                self.script(f"bin/{tool}", text)
+                found, out = self.steps()
+                self.assertEqual(found, passed)
+                self.assertIn(shown, out)
+                if before:
+                    self.write(f"bin/{tool}", before)
 
     def test_a_new_file_is_looked_at_and_a_deleted_one_is_not(self):
         self.git("add", "a.cpp")
@@ -717,12 +719,6 @@ class Ci(Scripts):
         out = self.steps()[1]
         self.assertIn("--- FAILED: Documentation", out)
         self.assertIn("--- ok: Figures and tables", out)
-
-    def test_without_shellcheck_its_step_fails(self):
-        self.script("bin/dpkg", 'case "$*" in *shellcheck*) exit 1;; esac')
-        passed, out = self.steps()
-        self.assertEqual(passed, [True, False])
-        self.assertIn("shellcheck is not to be had here: nothing was checked", out)
 
 
 if __name__ == "__main__":
