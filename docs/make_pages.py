@@ -284,10 +284,7 @@ def measured(info, level):
     if not timed or len(runs[0].timed) < 2:
         return ""
     run = runs[0]
-    text = f"{tables.significant(run.speed(timed[0]))} {run.unit}"
-    if timed[0].fraction is not None:
-        text += f", {tables.percent(timed[0].fraction)} of {run.json['roof']}"
-    text += markup.mark(timed[0].stale)
+    text = ", ".join(tables.reached(run, timed[0])) + markup.mark(timed[0].stale)
     return (f"<dt>measured</dt><dd>{html.escape(text)}: <a class=\"dot\" href=\"#chapter_{info.number}_roofline\">"
             f"dot {timed[0].index} under the roofs</a></dd>")
 

@@ -34,7 +34,7 @@ VERSIONS = {"cuTile": "TileGym 1.5.1, `matmul.py`, `softmax.py` and `attention.p
 PROBLEMS = {"gemm": "GEMM", "softmax": "softmax", "attention": "attention"}
 # A language's rows in compare.json are those whose names begin with it.
 LANGUAGES = ["CUTLASS", "cuTile", "Triton", "TileLang"]
-SHIPPED = "cuTile, as shipped"
+SHIPPED, LIBRARY = "cuTile, as shipped", "fastest library"
 # ladder, size, variant; what compare.json has of them makes the table.
 SPEEDS = [("gemm", (4096, 4096, 4096), "NN"), ("gemm", (8192, 8192, 8192), "NN"), ("softmax", (32768, 4096), ""),
           ("softmax", (4096, 32768), ""), ("attention", (4, 16, 16, 4096, 4096, 128), "full"),
@@ -120,47 +120,41 @@ def speed_table(document):
     skipped, and why."""
     cases = {(case["ladder"], tuple(case["size"]), case["variant"]): case for case in document.get("comparisons", [])
              if case["dtype"] == ("f32" if case["ladder"] == "softmax" else "bf16")}
-    labels = [OURS, *LANGUAGES, "fastest library"]
-    labels.insert(labels.index("cuTile") + 1, SHIPPED)
-    columns, header, levels, reasons, stale = [], [], [], {}, False
+    # Of a row's label: which of a case's rows may stand there; the fastest of them does.
+    wanted = {OURS: lambda row: row["ours"]}
+    for language in LANGUAGES:
+        wanted[language] = lambda row, of=language: not row["ours"] and row["name"].startswith(of) and row["name"] != SHIPPED
+        if language == "cuTile":
+            wanted[SHIPPED] = lambda row: row["name"] == SHIPPED
+    wanted[LIBRARY] = lambda row: not row["ours"] and not row["name"].startswith(tuple(LANGUAGES))
+    columns, header, levels, reasons, any_stale = [], [], {}, {}, False
 
-    for key in SPEEDS:
-        case = cases.get(key)
-        if not case:
-            continue
+    for key in filter(cases.get, SPEEDS):
+        case = cases[key]
         speed = "tflops" if case["flops"] else "gbps"
         by_time = sorted(case["rows"], key=lambda row: row["time_ms"]["median"])
-
-        def cell(wanted):
-            found = next(filter(wanted, by_time), None)
-            if not found:
-                return None, "-"
-            return found, with_ratio(found[speed], found.get("vs_cookbook"))
-
-        ours, own = cell(lambda row: row["ours"])
-        old = bool(ours) and not book.identities().has_row(ours, document["device"], case)
-        stale |= old
-        column = {OURS: own + mark(old)}
-        if ours and ours["name"] not in levels:
-            levels.append(ours["name"])
+        best = {label: next(filter(fits, by_time), None) for label, fits in wanted.items()}
+        column = {label: with_ratio(row[speed], row.get("vs_cookbook")) if row else "-" for label, row in best.items()}
+        if ours := best[OURS]:
+            stale = not book.identities().has_row(ours, document["device"], case)
+            column[OURS] += mark(stale)
+            any_stale |= stale
+            levels[ours["name"]] = code(ours["name"])
+        if best[LIBRARY]:
+            column[LIBRARY] = f"{best[LIBRARY]['name']} {column[LIBRARY]}"
         for language in LANGUAGES:
-            column[language] = cell(lambda row: not row["ours"] and row["name"].startswith(language)
-                                    and row["name"] != SHIPPED)[1]
-            if column[language] == "-" and language in case.get("skipped", {}):
+            if not best[language] and language in case.get("skipped", {}):
                 reasons.setdefault((language, case["skipped"][language]), []).append(PROBLEMS[key[0]])
-        column[SHIPPED] = cell(lambda row: row["name"] == SHIPPED)[1]
-        library, text = cell(lambda row: not row["ours"] and not row["name"].startswith(tuple(LANGUAGES)))
-        column["fastest library"] = f"{library['name']} {text}" if library else "-"
         columns.append(column)
         header.append(name_of(*key, case["unit"]))
     if not columns:
         return ""
-    rows = [[label] + [column[label] for column in columns] for label in labels]
+    rows = [[label] + [column[label] for column in columns] for label in wanted]
     below = (f"{measured_with(document)}; median of cold runs, interleaved in one process; in brackets the speed over this "
              "book's in the same rounds. A language's "
              "fastest row counts. Attention: tokens, bf16, heads of 128, no mask or a causal one. "
-             f"This book's levels: {', '.join(code(name) for name in levels)}.")
-    if stale:
+             f"This book's levels: {', '.join(levels.values())}.")
+    if any_stale:
         below += f" {STALE_NOTE}."
     left_out = [f"{language} ({', '.join(dict.fromkeys(problems))}): {reason}."
                 for (language, reason), problems in reasons.items()]

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 
 from . import book
@@ -282,12 +283,9 @@ class Results:
             if file.name.startswith("profile-"):
                 profiles += [(file, profile) for profile in document.get("profiles", [])]
                 continue
-            for raw in document.get("runs", []):
-                if raw.get("backend") != "cuda" or "levels" not in raw:
-                    continue
-                run = read_run(file, raw, identities)
-                if not run.timed:
-                    continue
+            timed = (read_run(file, raw, identities) for raw in document.get("runs", [])
+                     if raw.get("backend") == "cuda" and "levels" in raw)
+            for run in filter(attrgetter("timed"), timed):
                 for level in run.levels:
                     level.counted = counted_by_simt(run, level, counters, identities)
                 key = (run.chapter, run.ladder, run.size)

@@ -294,6 +294,12 @@ def book_text(chapters, results, figures):
     return "\n\n".join(parts)
 
 
+def reached(run, level):
+    """Speed and, where it is known, fraction of the roof of a level, in words."""
+    speed = f"{significant(run.speed(level))} {run.unit}"
+    return [speed] + ([f"{percent(level.fraction)} of {run.json['roof']}"] if level.fraction is not None else [])
+
+
 def measured_text(results, info, ladder, name):
     """The line below <!-- measured LADDER LEVEL -->; "" without results of the chapter."""
     runs = results.of_chapter(info.number) if results else []
@@ -301,9 +307,7 @@ def measured_text(results, info, ladder, name):
     if not found:
         return "**Measured:** not yet.\n" if runs else ""
     run, level = found[0]
-    parts = [f"{significant(run.speed(level))} {run.unit}"]
-    if level.fraction is not None:
-        parts.append(f"{percent(level.fraction)} of {run.json['roof']}")
+    parts = reached(run, level)
     if against_previous(level) != "-":
         parts.append(f"{against_previous(level).replace('x', ' times the previous level', 1)}")
     return f"**Measured:** {', '.join(parts)}{mark(level.stale)}.\n"
