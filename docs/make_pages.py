@@ -11,6 +11,7 @@ levels from docs/levels.
 import argparse
 import difflib
 import html
+import itertools
 import json
 import re
 import shutil
@@ -21,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plots"))
-from cookbook_plots import book, memories, tables  # noqa: E402
+from cookbook_plots import book, markup, memories, tables  # noqa: E402
 from cookbook_plots.results import Results, gpus  # noqa: E402
 
 # The guides in reading order; any other page in docs/ follows by itself.
@@ -79,10 +80,14 @@ def highlight(source):
     return "".join(out).split("\n")
 
 
+def source_line(line, number="", kind=""):
+    """A line of source as HTML, with its number."""
+    return f'<span class="line{kind}"><span class="no">{number}</span>{line}\n</span>'
+
+
 def listing(source, marked=frozenset()):
-    lines = highlight(source.rstrip("\n"))
-    rows = "".join(f'<span class="line{" added" if i in marked else ""}"><span class="no">{i + 1}</span>{line}\n</span>'
-                   for i, line in enumerate(lines))
+    rows = "".join(source_line(line, i + 1, " added" if i in marked else "")
+                   for i, line in enumerate(highlight(source.rstrip("\n"))))
     return f'<pre class="level-source">{rows}</pre>'
 
 
@@ -90,23 +95,19 @@ def difference(before, after, context=3):
     """(HTML of the difference, lines added, lines removed, numbers of the added lines)."""
     old, new = before.rstrip("\n").split("\n"), after.rstrip("\n").split("\n")
     old_html, new_html = highlight(before.rstrip("\n")), highlight(after.rstrip("\n"))
-    rows, added, removed, marked = [], 0, 0, set()
+    rows, removed, marked = [], 0, set()
     for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(context):
         if rows:
             rows.append('<span class="line gap"> \n</span>')
         for tag, a0, a1, b0, b1 in group:
             if tag == "equal":
-                rows += [f'<span class="line"><span class="no">{b + 1}</span>  {new_html[b]}\n</span>'
-                         for b in range(b0, b1)]
+                rows += [source_line(f"  {new_html[b]}", b + 1) for b in range(b0, b1)]
                 continue
-            for a in range(a0, a1):
-                rows.append(f'<span class="line removed"><span class="no"></span>- {old_html[a]}\n</span>')
-                removed += bool(old[a].strip())
-            for b in range(b0, b1):
-                rows.append(f'<span class="line added"><span class="no">{b + 1}</span>+ {new_html[b]}\n</span>')
-                added += bool(new[b].strip())
-                marked.add(b)
-    return f'<pre class="level-source">{"".join(rows)}</pre>', added, removed, marked
+            rows += [source_line(f"- {old_html[a]}", kind=" removed") for a in range(a0, a1)]
+            rows += [source_line(f"+ {new_html[b]}", b + 1, " added") for b in range(b0, b1)]
+            removed += sum(bool(line.strip()) for line in old[a0:a1])
+            marked |= set(range(b0, b1))
+    return f'<pre class="level-source">{"".join(rows)}</pre>', sum(bool(new[b].strip()) for b in marked), removed, marked
 
 
 # --- Markdown for Doxygen --------------------------------------------------------------------------
@@ -283,10 +284,7 @@ def measured(info, level):
     if not timed or len(runs[0].timed) < 2:
         return ""
     run = runs[0]
-    text = f"{tables.significant(run.speed(timed[0]))} {run.unit}"
-    if timed[0].fraction is not None:
-        text += f", {tables.percent(timed[0].fraction)} of {run.json['roof']}"
-    text += f" {tables.STALE}" if timed[0].stale else ""
+    text = ", ".join(tables.reached(run, timed[0])) + markup.mark(timed[0].stale)
     return (f"<dt>measured</dt><dd>{html.escape(text)}: <a class=\"dot\" href=\"#chapter_{info.number}_roofline\">"
             f"dot {timed[0].index} under the roofs</a></dd>")
 
@@ -312,9 +310,8 @@ def wanted(info):
 
 def level_sections(info, explained):
     """The code of a chapter, ladder by ladder."""
-    out, shown = [], set()
+    out = []
     for order, levels, index, level in shown_levels(info):
-        shown.add(level.file)
         source = level.file.read_text()
         here = level.file.relative_to(ROOT)
         foreign = info.path not in level.file.parents
@@ -340,6 +337,7 @@ def level_sections(info, explained):
             blocks.append(f"<details><summary>What <code>./run {info.number} --explain --level {html.escape(level.name)}"
                           f"</code> prints</summary><pre class=\"report\">{html.escape(report)}</pre></details>")
         out.append(raw("\n".join(blocks)))
+    shown = {level.file for *_, level in shown_levels(info)}
     rest = [file for pattern in ("*.hpp", "*.cuh", "kernels_*.cu", "libraries.cu") for file in sorted(info.path.glob(pattern))
             if file not in shown]
     if rest:
@@ -354,12 +352,8 @@ def exercise_sections(info):
     for file in sorted((info.path / "exercises").glob("*.cuh")):
         match = re.match(r"exercise_(\d+)", file.name)
         number = f"{info.number}.{match[1]}" if match else file.stem
-        comment = []
-        for line in file.read_text().split("\n")[1:]:
-            if not line.startswith("//"):
-                break
-            comment.append(line[2:].strip())
-        text = re.sub(r"^Exercise [\d.]+:\s*", "", " ".join(comment))
+        comment = itertools.takewhile(lambda line: line.startswith("//"), file.read_text().split("\n")[1:])
+        text = re.sub(r"^Exercise [\d.]+:\s*", "", " ".join(line[2:].strip() for line in comment))
         out.append(f"<details><summary>{number} · <code>{file.name}</code> · graded by <code>./run exercise {number}</code>"
                    f"</summary><p>{html.escape(text)}</p>{listing(file.read_text())}</details>")
     return raw("\n".join(out)) if out else ""
@@ -394,7 +388,7 @@ def chapter_page(info, pages, html_folder, explained, levels):
         out += [f"\n# The exercises' files {{#chapter_{info.number}_exercises}}\n", exercises]
     if (info.path / "notes.md").exists():
         out += [f"\n- @subpage chapter_{info.number}_notes\n"]
-    return "\n".join(out), title
+    return "\n".join(out)
 
 
 def notes_page(info, pages, html_folder, levels):
@@ -439,24 +433,20 @@ def main():
         f"# {title_of(readme, 'Kernel cookbook')} {{#mainpage}}\n\n{front}\n\n"
         "- @subpage chapters\n- @subpage guide\n")
 
-    listed = []
     for info in chapters:
-        text, _ = chapter_page(info, pages, options.html, read_explain(options.explain, info.number), levels)
+        text = chapter_page(info, pages, options.html, read_explain(options.explain, info.number), levels)
         (options.out / f"chapter_{info.number:02}.md").write_text(text + "\n")
         if notes := notes_page(info, pages, options.html, levels):
             (options.out / f"chapter_{info.number:02}_notes.md").write_text(notes + "\n")
-        listed.append(f"- @subpage chapter_{info.number}")
     (options.out / "chapters.md").write_text("# Chapters {#chapters}\n\nIn the order in which to read them.\n\n"
-                                             + "\n".join(listed) + "\n")
-    listed = []
+                                             + "".join(f"- @subpage chapter_{info.number}\n" for info in chapters))
     for name in GUIDES:
         file = ROOT / f"docs/{name}.md"
         text = file.read_text()
         (options.out / f"guide_{name}.md").write_text(
             f"# {title_of(text, name)} {{#guide_{name}}}\n\n" + (CONTENTS if text.count("\n## ") >= LONG else "")
             + convert(without_title(text), file.parent, pages, options.html, levels, f"guide_{name}"))
-        listed.append(f"- @subpage guide_{name}")
-    (options.out / "guide.md").write_text("# Guide {#guide}\n\n" + "\n".join(listed) + "\n")
+    (options.out / "guide.md").write_text("# Guide {#guide}\n\n" + "".join(f"- @subpage guide_{name}\n" for name in GUIDES))
     print(f"wrote {len(chapters)} chapter pages and {len(GUIDES)} guides to {options.out}")
 
 

@@ -77,6 +77,17 @@ def describe():
                          "quack": quack_softmax.version()}}
 
 
+def why_not_here():
+    """Why nothing can be timed on this machine, or ""."""
+    try:
+        import torch
+    except ImportError:
+        return "needs PyTorch with CUDA, which is not installed"
+    if not torch.cuda.is_available():
+        return "PyTorch sees no GPU"
+    return "" if torch.cuda.get_device_capability() == (9, 0) else "the levels that it times need sm_90"
+
+
 def main(arguments=None):
     options = parse(arguments)
     modules = [importlib.import_module(f"compare_{name}") for name in options.names]
@@ -88,17 +99,10 @@ def main(arguments=None):
             built = cutlass.build_all()
             print(f"CUTLASS: {built}" if isinstance(built, str) else "\n".join(map(str, built.values())))
         return 0
-    try:
-        import torch
-    except ImportError:
-        print("compare: needs PyTorch with CUDA, which is not installed", file=sys.stderr)
+    if why := why_not_here():
+        print(f"compare: {why}", file=sys.stderr)
         return 1
-    if not torch.cuda.is_available():
-        print("compare: PyTorch sees no GPU", file=sys.stderr)
-        return 1
-    if torch.cuda.get_device_capability() != (9, 0):
-        print("compare: the levels that it times need sm_90", file=sys.stderr)
-        return 1
+    import torch
     libraries.build_all(needs)
     document = describe()
     print(", ".join([document["device"]["name"]] + [f"{name} {text or 'not installed'}"

@@ -15,6 +15,7 @@ contestants/flash_attention_3.py. Builds libcookbook_attention.so with nvcc when
 older than its sources.
 """
 import argparse
+import itertools
 import json
 import math
 import os
@@ -24,7 +25,7 @@ import sys
 import contestants
 from contestants import cutile, flash_attention_3
 from contestants.libraries import AttentionProblem, Library, build
-from contestants.timing import Budget, quartiles, time_all
+from contestants.timing import Budget, quartiles, ratio_of, spread, time_all
 
 CHAPTER = 10
 NEEDS = ["attention"]
@@ -49,31 +50,60 @@ def visible_pairs(seq_q, seq_k, causal):
     return sum(max(0, min(seq_k, i + 1 + seq_k - seq_q)) for i in range(seq_q))
 
 
-def reference(q, k, v, causal, batch, head, rows):
-    """o and lse of some rows of one head in fp64."""
-    import torch
-    ratio = q.shape[2] // k.shape[2]
-    qd = q[batch, rows, head].double()
-    kd, vd = k[batch, :, head // ratio].double(), v[batch, :, head // ratio].double()
-    s = qd @ kd.T / math.sqrt(q.shape[3])
-    if causal:
-        limit = rows + 1 + k.shape[1] - q.shape[1]
-        s = s.masked_fill(torch.arange(k.shape[1], device=s.device) >= limit[:, None], -math.inf)
-    lse = torch.logsumexp(s, 1)
-    p = torch.exp(s - lse.clamp(min=-1e300)[:, None])
-    return p @ vd, lse
+class Attention:
+    """The tensors of a problem (batch, heads_q, heads_kv, seq_q, seq_k, head_dim), and what its output must be near to:
+    some rows of the first and of the last head."""
 
+    def __init__(self, shape, causal, dtype):
+        import torch
+        batch, heads_q, heads_kv, seq_q, seq_k, dim = self.shape = shape
+        self.causal = causal
+        torch.manual_seed(1)
+        self.q = torch.randn(batch, seq_q, heads_q, dim, device="cuda", dtype=dtype)
+        self.k, self.v = (torch.randn(batch, seq_k, heads_kv, dim, device="cuda", dtype=dtype) for _ in range(2))
+        self.problem = AttentionProblem(*shape, int(causal), 0 if dtype == torch.bfloat16 else 1)
+        self.flops = 4.0 * dim * visible_pairs(seq_q, seq_k, causal) * batch * heads_q
+        self.rows = torch.unique(torch.linspace(0, seq_q - 1, 64, device="cuda").long())
+        self.heads = [(0, 0), (batch - 1, heads_q - 1)]
+        exact, self.lse = zip(*(self.reference(*head) for head in self.heads))
+        self.exact = torch.stack(exact)
+        self.plain_error = max((self.plain(*head).double() - o).abs().max().item() for head, o in zip(self.heads, exact))
 
-def plain(q, k, v, causal, batch, head, rows):
-    """A plain 16-bit implementation: scores and weights rounded to the type."""
-    import torch
-    ratio = q.shape[2] // k.shape[2]
-    kh, vh = k[batch, :, head // ratio], v[batch, :, head // ratio]
-    s = (q[batch, rows, head] @ kh.T) / math.sqrt(q.shape[3])
-    if causal:
-        limit = rows + 1 + k.shape[1] - q.shape[1]
-        s = s.masked_fill(torch.arange(k.shape[1], device=s.device) >= limit[:, None], -math.inf)
-    return torch.softmax(s.float(), 1).to(q.dtype) @ vh
+    def scores(self, batch, head, number):
+        """Of the rows of one head, without what the mask hides, and its V; number(t): a tensor in the type to compute in."""
+        import torch
+        k, v = (number(t[batch, :, head // (self.q.shape[2] // self.k.shape[2])]) for t in (self.k, self.v))
+        s = number(self.q[batch, self.rows, head]) @ k.T / math.sqrt(self.q.shape[3])
+        if self.causal:
+            limit = self.rows + 1 + self.k.shape[1] - self.q.shape[1]
+            s = s.masked_fill(torch.arange(self.k.shape[1], device=s.device) >= limit[:, None], -math.inf)
+        return s, v
+
+    def reference(self, batch, head):
+        """o and lse of the rows of one head in fp64."""
+        import torch
+        s, v = self.scores(batch, head, torch.Tensor.double)
+        lse = torch.logsumexp(s, 1)
+        return torch.exp(s - lse.clamp(min=-1e300)[:, None]) @ v, lse
+
+    def plain(self, batch, head):
+        """A plain 16-bit implementation: scores and weights rounded to the type."""
+        import torch
+        s, v = self.scores(batch, head, lambda tensor: tensor)
+        return torch.softmax(s.float(), 1).to(v.dtype) @ v
+
+    def check(self, out):
+        """(its error, whether it is as near to fp64 as the book allows: twice the error of a plain implementation)."""
+        import torch
+        got = torch.stack([out[batch, self.rows, head].double() for batch, head in self.heads])
+        return contestants.check(got, self.exact, 2 * self.plain_error + 1e-6)
+
+    def through_torch(self):
+        """Name -> a callable that returns a new output, of PyTorch's backends."""
+        from torch.nn.attention import SDPBackend
+        q, k, v = (t.transpose(1, 2) for t in (self.q, self.k, self.v))
+        return {name: lambda backend=backend: sdpa(backend, q, k, v, self.causal).transpose(1, 2) for name, backend in
+                (("cuDNN", SDPBackend.CUDNN_ATTENTION), ("FlashAttention-2", SDPBackend.FLASH_ATTENTION))}
 
 
 def sdpa(backend, qt, kt, vt, causal):
@@ -84,36 +114,36 @@ def sdpa(backend, qt, kt, vt, causal):
         return F.scaled_dot_product_attention(qt, kt, vt, is_causal=causal, enable_gqa=qt.shape[1] != kt.shape[1])
 
 
-def choose_triton(triton, q, k, v, o, lse, causal, quick, flush, budget):
+def choose_triton(triton, one, o, lse, quick, flush, budget):
     """Triton's fastest configuration: looked for once per head dimension, and then used with any mask."""
-    kernels, dim = triton.kernels, q.shape[3]
+    kernels, dim = triton.kernels, one.shape[-1]
     key = f"attention {dim}"
     configs = [triton.chosen[key]] if key in triton.chosen else kernels.ATTENTION_CONFIGS[dim]
     if quick:
         configs = configs[:1]
-    return triton.choose(key, configs, lambda config: lambda: kernels.attention(q, k, v, o, lse, causal, config),
-                         flush, budget)
+    return triton.choose(key, configs, lambda config: lambda: kernels.attention(
+        one.q, one.k, one.v, o, lse, one.causal, config), flush, budget)
 
 
-def in_tiles(tiles, q, k, v, causal, returned):
-    """cuTile's contestants. Its kernels want (batch, heads, seq, head_dim): copies in that order are made here."""
+def in_tiles(tiles, one):
+    """cuTile's contestants, which return what they wrote. Its kernels want (batch, heads, seq, head_dim): copies in that
+    order are made here."""
     import torch
-    batch, seq, heads, dim = q.shape
-    like = next((problem for problem in tiles.results if problem.causal == causal and problem.size[3] == dim), None)
+    batch, seq, heads, dim = one.q.shape
+    like = next((problem for problem in tiles.results if problem.causal == one.causal and problem.size[3] == dim), None)
     if like is None:
         return {cutile.NAME: "tried with head dimension 128 only"}
-    tensors = [t.transpose(1, 2).contiguous() for t in (q, k, v)]
+    tensors = [t.transpose(1, 2).contiguous() for t in (one.q, one.k, one.v)]
     result = torch.full_like(tensors[0], float("nan"))
-    problem = cutile.Problem("attention", (batch, heads, seq, dim), "bf16", causal)
-    calls = tiles.contestants(problem, *tensors, result, like=like)
+    problem = cutile.Problem("attention", (batch, heads, seq, dim), "bf16", one.causal)
 
-    def returning(name, call):
+    def returning(call):
         def launch():
             call()
-            returned[name] = result
-        return launch
+            return result.transpose(1, 2)
+        return call if isinstance(call, str) else launch
 
-    return {name: call if isinstance(call, str) else returning(name, call) for name, call in calls.items()}
+    return {name: returning(call) for name, call in tiles.contestants(problem, *tensors, result, like=like).items()}
 
 
 def sizes(quick):
@@ -132,64 +162,44 @@ def tile_problems(quick):
 def cases(options, flush, budget):
     """For ./run compare."""
     import torch
-    from torch.nn.attention import SDPBackend
     library = Library("attention")
     triton = contestants.Triton.load()
     tiles = cutile.CuTile(tile_problems(options.quick), budget)
     for batch, heads, seq, dim, causal in sizes(options.quick):
         if budget.left() <= 0:
             return
-        torch.manual_seed(1)
-        q, k, v = (torch.randn(batch, seq, heads, dim, device="cuda", dtype=torch.bfloat16) for _ in range(3))
-        out = torch.empty_like(q)
-        lse = torch.empty(batch, heads, seq, device="cuda")
-        qt, kt, vt = (t.transpose(1, 2) for t in (q, k, v))
-        spots = torch.linspace(0, seq - 1, 64, device="cuda").long()
-        heads_at = [(0, 0), (batch - 1, heads - 1)]
-        exact = torch.stack([reference(q, k, v, causal, i, h, spots)[0] for i, h in heads_at])
-        # As the book allows: twice the error of a plain implementation in 16 bits.
-        allowed = 2 * max((plain(q, k, v, causal, i, h, spots).double() - e).abs().max().item()
-                          for (i, h), e in zip(heads_at, exact)) + 1e-6
+        one = Attention((batch, heads, heads, seq, seq, dim), causal, torch.bfloat16)
+        out, lse = torch.empty_like(one.q), torch.empty(batch, heads, seq, device="cuda")
+        returned = {}  # what comes as a new tensor: copied out where it is checked
 
-        def right(out=out, exact=exact, spots=spots, allowed=allowed, heads_at=heads_at):
-            return contestants.check(torch.stack([out[i, spots, h].double() for i, h in heads_at]), exact, allowed)
-
-        running = {}
-        for level in LEVELS:
-            running[level] = library.plan(level, AttentionProblem(batch, heads, heads, seq, seq, dim, int(causal), 0),
-                                          q, k, v, out, lse)
-        returned = {}  # PyTorch's come as new tensors: copied out where they are checked
-        for name, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION), ("FlashAttention-2", SDPBackend.FLASH_ATTENTION)):
-            def call(name=name, backend=backend):
-                returned[name] = sdpa(backend, qt, kt, vt, causal)
-
-            running[name] = call
-        running[flash_attention_3.NAME] = call = flash_attention_3.make(q, k, v, out, lse, causal)
-        if not isinstance(call, str):
-            def call_fa3(call=call):
+        def keeping(name, call, returned=returned):
+            def launch():
                 if (new := call()) is not None:
-                    returned[flash_attention_3.NAME] = new.transpose(1, 2)
+                    returned[name] = new
+            return call if isinstance(call, str) else launch
 
-            running[flash_attention_3.NAME] = call_fa3
+        running = {level: library.plan(level, one.problem, one.q, one.k, one.v, out, lse) for level in LEVELS}
+        running |= {name: keeping(name, call) for name, call in one.through_torch().items()}
+        running[flash_attention_3.NAME] = keeping(flash_attention_3.NAME, flash_attention_3.make(
+            one.q, one.k, one.v, out, lse, causal))
         if triton:
-            running["Triton"] = choose_triton(triton, q, k, v, out, lse, causal, options.quick, flush, budget)
-        running |= in_tiles(tiles, q, k, v, causal, returned)
+            running["Triton"] = choose_triton(triton, one, out, lse, options.quick, flush, budget)
+        running |= {name: keeping(name, call) for name, call in in_tiles(tiles, one).items()}
 
-        def right_of_all():
+        def right(one=one, out=out, returned=returned):
             if returned:
                 result = returned.popitem()[1]
-                out.copy_(result.transpose(1, 2))
+                out.copy_(result)
                 result.fill_(float("nan"))  # cuTile writes the same tensor again
-            return right()
+            return one.check(out)
 
-        flops = 4.0 * dim * visible_pairs(seq, seq, causal) * batch * heads
         yield contestants.run_case(
-            {"chapter": CHAPTER, "ladder": "attention", "size": [batch, heads, heads, seq, seq, dim],
+            {"chapter": CHAPTER, "ladder": "attention", "size": list(one.shape),
              "dims": ["batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim"], "dtype": "bf16",
-             "variant": "causal" if causal else "full", "flops": flops, "bytes": 8.0 * q.numel(), "unit": "TFLOP/s"},
-            running, LEVELS, out, right_of_all, options.rounds, flush,
-            time_all=lambda calls, rounds, buffer: forgetting(returned, calls, rounds, buffer))
-        del q, k, v, qt, kt, vt, out, lse, running
+             "variant": "causal" if causal else "full", "flops": one.flops, "bytes": 8.0 * one.q.numel(), "unit": "TFLOP/s"},
+            running, LEVELS, out, right, options.rounds, flush,
+            time_all=lambda calls, rounds, buffer, returned=returned: forgetting(returned, calls, rounds, buffer))
+        del one, out, lse, running
 
 
 def forgetting(returned, calls, rounds, flush):
@@ -201,112 +211,87 @@ def forgetting(returned, calls, rounds, flush):
     return times
 
 
+# Whose speed that of the others is compared with, and under which key.
+COMPARED_WITH = {"cuDNN": "vs_cudnn", flash_attention_3.NAME: "vs_fa3"}
+
+
 def run_case(lib, levels, shape, causal, dtype, rounds, flush, repeats, with_triton=True):
     import torch
-    from torch.nn.attention import SDPBackend
     b, hq, hk, sq, sk, d = shape
-    torch.manual_seed(1)
-    q = torch.randn(b, sq, hq, d, device="cuda", dtype=dtype)
-    k, v = (torch.randn(b, sk, hk, d, device="cuda", dtype=dtype) for _ in range(2))
-    qt, kt, vt = (t.transpose(1, 2) for t in (q, k, v))
-    problem = AttentionProblem(b, hq, hk, sq, sk, d, int(causal), 0 if dtype == torch.bfloat16 else 1)
+    one = Attention(shape, causal, dtype)
     running, skipped, errors = {}, {}, {}
-    rows = torch.unique(torch.linspace(0, sq - 1, 64, device="cuda").long())
-    spots = [(0, 0), (b - 1, hq - 1)]
-    exact = [reference(q, k, v, causal, i, h, rows) for i, h in spots]
-    plain_error = max((plain(q, k, v, causal, i, h, rows).double() - o).abs().max().item()
-                      for (i, h), (o, _) in zip(spots, exact))
-    exact_rows, allowed = torch.stack([o for o, _ in exact]), 2 * plain_error + 1e-6
 
-    def right(name, o):
-        """Whether the output is as near to fp64 as a plain implementation allows; NaN never is."""
-        got = torch.stack([o[i, rows, h].double() for i, h in spots])
-        errors[name], fine = contestants.check(got, exact_rows, allowed)
-        if not fine:
-            skipped[name] = f"WRONG: error {errors[name]:.3g}, plain {plain_error:.3g}"
-        return fine
+    def outputs():
+        return torch.full_like(one.q, float("nan")), torch.full((b, hq, sq), float("nan"), device="cuda")
 
-    for level in levels:
-        o = torch.full_like(q, float("nan"))
-        lse = torch.full((b, hq, sq), float("nan"), device="cuda")
+    def admit(name, call, o=None):
+        """Times a contestant that runs and whose output, `o` or what it returns, is right."""
+        if isinstance(call, str):
+            skipped[name] = call
+            return
         try:
-            run = lib.plan(level, problem, q, k, v, o, lse)
-            run()
-            torch.cuda.synchronize()
-        except RuntimeError as error:
-            skipped[level] = str(error)
-            continue
-        first = o.clone()
-        if not right(level, o):
-            continue
-        if not all((lse[i, h, rows].double() - logsum).abs().max().item() <= 1e-3
-                   for (i, h), (_, logsum) in zip(spots, exact)):
-            skipped[level] = "WRONG: lse"
-            continue
-        same = True
-        for _ in range(repeats):
-            run()
-            same = same and torch.equal(o.view(torch.int16), first.view(torch.int16))
-        if not same:
-            skipped[level] = "WRONG: another result when run again"
-            continue
-        running[level] = run
-    for name, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION), ("FlashAttention-2", SDPBackend.FLASH_ATTENTION)):
-        def call(backend=backend):
-            return sdpa(backend, qt, kt, vt, causal)
-        try:
-            o = call().transpose(1, 2)
+            new = call()
             torch.cuda.synchronize()
         except RuntimeError as error:
             skipped[name] = str(error).split("\n")[0]
-            continue
-        if right(name, o):
+            return
+        errors[name], fine = one.check(o if new is None else new)
+        if fine:
             running[name] = call
-    name = flash_attention_3.NAME
-    o, lse = torch.full_like(q, float("nan")), torch.empty((b, hq, sq), device="cuda")
-    call = flash_attention_3.make(q, k, v, o, lse, causal)
-    if isinstance(call, str):
-        skipped[name] = call
-    else:
-        new = call()
-        torch.cuda.synchronize()
-        if right(name, o if new is None else new):
-            running[name] = call
+        else:
+            skipped[name] = f"WRONG: error {errors[name]:.3g}, plain {one.plain_error:.3g}"
+
+    def wrong_again(run, o, lse):
+        """What is wrong with a level whose output is right, or ""."""
+        if not all((lse[i, h, one.rows].double() - logsum).abs().max().item() <= 1e-3
+                   for (i, h), logsum in zip(one.heads, one.lse)):
+            return "WRONG: lse"
+        first = o.clone()
+        for _ in range(repeats):
+            run()
+            if not torch.equal(o.view(torch.int16), first.view(torch.int16)):
+                return "WRONG: another result when run again"
+        return ""
+
+    for level in levels:
+        o, lse = outputs()
+        try:
+            run = lib.plan(level, one.problem, one.q, one.k, one.v, o, lse)
+        except RuntimeError as error:
+            run = str(error)
+        admit(level, run, o)
+        if level in running and (why := wrong_again(run, o, lse)):
+            skipped[level] = why
+            del running[level]
+    for name, call in one.through_torch().items():
+        admit(name, call)
+    o, lse = outputs()
+    admit(flash_attention_3.NAME, flash_attention_3.make(one.q, one.k, one.v, o, lse, causal), o)
     triton = with_triton and sq > 1 and contestants.Triton.load()
     if triton:
-        o, lse = torch.full_like(q, float("nan")), torch.empty((b, hq, sq), device="cuda")
-        call = choose_triton(triton, q, k, v, o, lse, causal, False, flush, Budget(60))
-        if isinstance(call, str):
-            skipped["Triton"] = call
-        else:
-            o.fill_(float("nan"))  # every configuration that was tried wrote it; only the chosen one is timed
-            call()
-            torch.cuda.synchronize()
-            if right("Triton", o):
-                running["Triton"] = call
+        o, lse = outputs()
+        call = choose_triton(triton, one, o, lse, False, flush, Budget(60))
+        o.fill_(float("nan"))  # every configuration that was tried wrote it; only the chosen one is timed
+        admit("Triton", call, o)
     times = time_all(running, rounds, flush)
-    flops = 4.0 * d * visible_pairs(sq, sk, causal) * b * hq
     kv_bytes = 2.0 * 2 * b * sk * hk * d
-    result = {"shape": list(shape), "causal": causal, "dtype": str(dtype).split(".")[1], "flops": flops,
-              "kv_bytes": kv_bytes, "plain_error": plain_error, "skipped": skipped, "levels": []}
+    result = {"shape": list(shape), "causal": causal, "dtype": str(dtype).split(".")[1], "flops": one.flops,
+              "kv_bytes": kv_bytes, "plain_error": one.plain_error, "skipped": skipped, "levels": []}
     print(f"\nb {b} hq {hq} hk {hk} sq {sq} sk {sk} d {d} {'causal' if causal else 'full'} {result['dtype']}"
-          f"   plain 16-bit error {plain_error:.2e}")
+          f"   plain 16-bit error {one.plain_error:.2e}")
     for name, ms in times.items():
-        q1, median, q3 = quartiles(ms)
-        entry = {"name": name, "ms": {"median": median, "q1": q1, "q3": q3, "n": len(ms)},
-                 "tflops": flops / median / 1e9, "gbps": kv_bytes / median / 1e6,
-                 "max_error": errors.get(name)}
+        median = quartiles(ms)[1]
+        entry = {"name": name, "ms": spread(ms), "tflops": one.flops / median / 1e9, "gbps": kv_bytes / median / 1e6,
+                 "max_error": errors[name]}
         if source := source_of(name):
             entry["identity"] = contestants.book.identities().of_row(name, source, result)
-        for other, key in (("cuDNN", "vs_cudnn"), (flash_attention_3.NAME, "vs_fa3")):
+        for other, key in COMPARED_WITH.items():
             if other in times:
-                low, ratio, high = quartiles([c / m for c, m in zip(times[other], ms)])
-                entry[key] = {"ratio": ratio, "low": low, "high": high}
+                entry[key] = ratio_of(times[other], ms)
         result["levels"].append(entry)
-        versus = "".join(f"{entry[key]['ratio']:6.3f}x {other}  " for other, key in
-                         (("cuDNN", "vs_cudnn"), (flash_attention_3.NAME, "vs_fa3")) if key in entry)
+        versus = "".join(f"{entry[key]['ratio']:6.3f}x {other}  " for other, key in COMPARED_WITH.items() if key in entry)
         print(f"  {name:18s} {median:9.4f} ms {entry['tflops']:8.1f} TFLOP/s {entry['gbps']:8.0f} GB/s(KV) {versus}"
-              + (f"  error {errors[name]:.2e}" if name in errors else ""))
+              f"  error {errors[name]:.2e}")
     for name, why in skipped.items():
         print(f"  {name:18s} {why}")
     sys.stdout.flush()
@@ -334,26 +319,23 @@ def main():
     lib = Library("attention", build("attention", args.library))
     flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
     dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float16
-    results = []
+
+    def case(levels, shape, causal, with_triton=False):
+        return run_case(lib, levels, shape, causal, dtype, args.rounds, flush, args.repeats, with_triton)
+
     if args.decode:
-        for batch, queries in ((1, 1), (8, 1), (64, 1), (64, 4)):
-            results.append(run_case(lib, DECODE, (batch, 64, 8, queries, 8192, 128), queries > 1, dtype, args.rounds,
-                                    flush, args.repeats, False))
+        results = [case(DECODE, (batch, 64, 8, queries, 8192, 128), queries > 1)
+                   for batch, queries in ((1, 1), (8, 1), (64, 1), (64, 4))]
         read = torch.empty(1 << 29, dtype=torch.float32, device="cuda").normal_()
         ms = statistics.median(time_all({"sum": lambda: read.sum()}, args.rounds, flush)["sum"])
         print(f"\nread roof by torch.sum over 2 GiB: {read.numel() * 4 / ms / 1e6:.0f} GB/s")
     else:
         levels = lib.levels() if args.levels == "all" else args.levels.split(",")
         levels = [l for l in levels if l not in DECODE]
-        for shape, causal in MORE if args.more else ():
-            results.append(run_case(lib, levels, shape, causal, dtype, args.rounds, flush, args.repeats, False))
-        for d in map(int, args.dims.split(",")):
+        results = [case(levels, shape, causal) for shape, causal in (MORE if args.more else ())]
+        for d, s, mask in itertools.product(map(int, args.dims.split(",")), map(int, args.sizes.split(",")), args.masks.split(",")):
             heads = 16 if d == 128 else 32
-            for s in map(int, args.sizes.split(",")):
-                for mask in args.masks.split(","):
-                    shape = (max(1, args.tokens // s), heads, heads, s, s, d)
-                    results.append(run_case(lib, levels, shape, mask == "causal", dtype, args.rounds, flush,
-                                            args.repeats, not args.no_triton))
+            results.append(case(levels, (max(1, args.tokens // s), heads, heads, s, s, d), mask == "causal", not args.no_triton))
     if args.out:
         import compare
         described = compare.describe()

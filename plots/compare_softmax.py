@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """library/rows against Triton's fused softmax, cuTile's, QuACK's and PyTorch's, fp32 and bf16, at several row lengths."""
-from contestants import Triton, check, cutile, quack_softmax, run_case
+from contestants import Triton, cutile, near_at, quack_softmax, run_case
 from contestants.libraries import Library, RowsProblem
 
 CHAPTER = 9
@@ -46,13 +46,8 @@ def cases(options, flush, budget):
         out = torch.empty_like(x)
         spots = torch.linspace(0, rows - 1, 16, device="cuda").long()
         exact = reference(x, spots)
-
-        def right(out=out, exact=exact, spots=spots, dtype=dtype):
-            return check(out[spots].double(), exact, tolerance(exact, dtype))
-
-        contestants = {}
-        for level in LEVELS:
-            contestants[level] = library.plan(level, RowsProblem(rows, cols, 0, 0, 2 if dtype == "f32" else 0), x, None, out)
+        problem = RowsProblem(rows, cols, 0, 0, 2 if dtype == "f32" else 0)
+        contestants = {level: library.plan(level, problem, x, None, out) for level in LEVELS}
         if triton:
             contestants["Triton"] = triton.choose(
                 "Triton", triton.kernels.SOFTMAX_CONFIGS[:3] if options.quick else triton.kernels.SOFTMAX_CONFIGS,
@@ -67,5 +62,5 @@ def cases(options, flush, budget):
             {"chapter": CHAPTER, "ladder": "softmax" if dtype == "f32" else "softmax_bf16", "size": [rows, cols],
              "dims": ["rows", "cols"], "dtype": dtype, "variant": "", "flops": 0,
              "bytes": 2.0 * x.numel() * x.element_size(), "unit": "GB/s"},
-            contestants, LEVELS, out, right, options.rounds, flush)
+            contestants, LEVELS, out, near_at(out, spots, exact, tolerance(exact, dtype)), options.rounds, flush)
         del x, out, contestants

@@ -20,7 +20,7 @@ from cookbook_plots.results import RESULTS, Results  # noqa: E402
 
 # The data pipe of L1 and shared memory, also for operands of wgmma; not what TMA writes.
 WAVEFRONTS, WAVEFRONT_BYTES = "l1tex__data_pipe_lsu_wavefronts.sum", 128
-INSTRUCTIONS = ncu.instructions("f")
+OPERATIONS = ncu.operations(fp32="f")
 MARK = "fill_words"  # the kernel that comes before a level's own
 
 
@@ -44,31 +44,32 @@ def parse(text):
         launches.add(launch)
         if value is None:
             continue
-        for key, metric in ncu.BYTES.items():
-            if name == metric:
-                moved[key] += value * ncu.UNITS[row["Metric Unit"]]
-        if name == WAVEFRONTS:
+        if name in ncu.MEMORIES:
+            moved[ncu.MEMORIES[name]] += value * ncu.UNITS[row["Metric Unit"]]
+        elif name == WAVEFRONTS:
             moved["shared"] += WAVEFRONT_BYTES * value
-        for kind, weight in (("fp32", INSTRUCTIONS.get(name)), ("tensor", 1 if name in ncu.TENSOR else None)):
-            if weight:
-                work[kind] = (work[kind] or 0.0) + weight * value
+        elif name in OPERATIONS:
+            kind, weight = OPERATIONS[name]
+            work[kind] = (work[kind] or 0.0) + weight * value
     return [(dict(moved), work, len(launches)) for moved, work, launches in levels]
 
 
-def profile_ladder(metrics, chapter, ladder, size, seconds):
-    """(what the executable wrote about its levels, what ncu printed) of one run under ncu."""
+def profile(chapter, ladder, size, seconds, *more, tool=()):
+    """(what the executable wrote about the levels of a ladder or None, the process), of one run under `tool`."""
     about = ROOT / "build/profile-levels.json"
     about.unlink(missing_ok=True)
-    command = ["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--profile-from-start", "off",
-               "--metrics", ",".join(metrics), f"build/cuda/chapter-{chapter}", "--profile", "--json", str(about)]
+    command = [*tool, f"build/cuda/chapter-{chapter}", "--profile", *more, "--json", str(about)]
     command += (["--ladder", ladder] if ladder else []) + (["--size", "x".join(map(str, size))] if size else [])
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds)
-    return json.loads(about.read_text()) if about.exists() else None, done.stdout + done.stderr
+    return json.loads(about.read_text()) if about.exists() else None, done
 
 
 def measure(metrics, chapter, ladder, size, seconds):
     """(profiles, names of levels without one) of a ladder. Raises ValueError with the reason where ncu fails."""
-    about, text = profile_ladder(metrics, chapter, ladder, size, seconds)
+    about, done = profile(chapter, ladder, size, seconds, tool=(
+        "ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--profile-from-start", "off", "--metrics",
+        ",".join(metrics)))
+    text = done.stdout + done.stderr
     if "Failed to find metric" in text and len(metrics) > len(ncu.BYTES):  # another GPU: bytes alone
         return measure(list(ncu.BYTES.values()), chapter, ladder, size, seconds)
     if "ERR_NVGPUCTRPERM" in text:
@@ -88,17 +89,13 @@ def measure(metrics, chapter, ladder, size, seconds):
 
 def add_energy(profiles, chapter, ladder, size, seconds):
     """Adds to each profile the joules of a launch that NVML measures, or None: outside of ncu, back to back."""
-    about = ROOT / "build/profile-energy.json"
-    about.unlink(missing_ok=True)
-    command = [f"build/cuda/chapter-{chapter}", "--profile", "--energy", "--json", str(about), "--ladder", ladder,
-               "--size", "x".join(map(str, size))]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds)
-    if not about.exists():
+    about, done = profile(chapter, ladder, size, seconds, "--energy")
+    if about is None:
         print(f"profile: no energy: {done.stderr.strip()[-300:]}", file=sys.stderr)
         return
-    found = {level["name"]: level["energy"] for level in json.loads(about.read_text())["levels"]}
-    for profile in profiles:
-        profile["energy"] = found.get(profile["level"])
+    found = {level["name"]: level["energy"] for level in about["levels"]}
+    for each in profiles:
+        each["energy"] = found.get(each["level"])
 
 
 def write(out, profiles, missing):
@@ -111,7 +108,7 @@ def write(out, profiles, missing):
                 if (p["ladder"], p["level"], tuple(p["size"])) not in replaced]
     if profiles:
         out.parent.mkdir(parents=True, exist_ok=True)
-        lines = ",\n".join("  " + json.dumps(profile) for profile in profiles + kept)
+        lines = ",\n".join("  " + json.dumps(each) for each in profiles + kept)
         out.write_text(f'{{"schema": 1, "profiles": [\n{lines}\n]}}\n')
     if missing:
         print(f"profile: not measured: {', '.join(missing)}"
@@ -123,28 +120,25 @@ def profile_chapter(chapter, options, folder):
     """Measures the chapter's ladder, prints and writes it. Returns whether nothing is missing."""
     runs = Results(folder).of_chapter(chapter) if folder.exists() else []
     known = next((run for run in runs if options.ladder in (None, run.ladder)), None)
-    ladder, size = options.ladder, None
-    if known:  # as it was timed
-        ladder, size = known.ladder, known.size
+    ladder, size = (known.ladder, known.size) if known else (options.ladder, None)  # as it was timed
     if options.size:
         size = options.size.split("x")
     out = options.out or folder / f"profile-{chapter}{f'-{options.ladder}' if options.ladder else ''}.json"
-    metrics = [*ncu.BYTES.values(), WAVEFRONTS, *INSTRUCTIONS, *ncu.TENSOR]
+    metrics = [*ncu.MEMORIES, WAVEFRONTS, *OPERATIONS]
     try:
         profiles, missing = measure(metrics, chapter, ladder, size, options.seconds)
         if profiles and not options.no_energy:
             add_energy(profiles, chapter, profiles[0]["ladder"], profiles[0]["size"], options.seconds)
-    except subprocess.TimeoutExpired as late:
-        print(f"profile: chapter {chapter}: {Path(late.cmd[0]).name} took longer than {options.seconds:.0f} s (--seconds)", file=sys.stderr)
+    except (subprocess.TimeoutExpired, ValueError, PermissionError) as error:
+        late = isinstance(error, subprocess.TimeoutExpired)
+        why = f"{Path(error.cmd[0]).name} took longer than {options.seconds:.0f} s (--seconds)" if late else error
+        print(f"profile: chapter {chapter}: {why}", file=sys.stderr)
         return False
-    except (ValueError, PermissionError) as error:
-        print(f"profile: chapter {chapter}: {error}", file=sys.stderr)
-        return False
-    for profile in profiles:
-        print(f"{chapter:2} {profile['level']:24} "
-              + "  ".join(f"{key} {value / 1e6:,.1f} MB" for key, value in profile["bytes"].items())
-              + "".join(f"  {key} {value / 1e9:,.2f} GFLOP" for key, value in profile["flops"].items() if value)
-              + (f"  {profile['energy']['joules'] * 1e3:.3g} mJ" if profile.get("energy") else ""),
+    for each in profiles:
+        print(f"{chapter:2} {each['level']:24} "
+              + "  ".join(f"{key} {value / 1e6:,.1f} MB" for key, value in each["bytes"].items())
+              + "".join(f"  {key} {value / 1e9:,.2f} GFLOP" for key, value in each["flops"].items() if value)
+              + (f"  {each['energy']['joules'] * 1e3:.3g} mJ" if each.get("energy") else ""),
               flush=True)
     complete = write(out, profiles, missing)
     if profiles:
@@ -166,9 +160,7 @@ def main():
     if len(chapters) > 1 and (options.ladder or options.size or options.out):
         parser.error("--ladder, --size and --out are for one chapter")
     begin = time.monotonic()
-    device = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True,
-                            text=True).stdout.split("\n")[0]
-    folder = RESULTS / re.sub(r"[^a-z0-9]+", "-", device.lower().replace("nvidia", "")).strip("-")
+    folder = RESULTS / re.sub(r"[^a-z0-9]+", "-", ncu.gpu_name().lower().replace("nvidia", "")).strip("-")
     complete = [profile_chapter(chapter, options, folder) for chapter in chapters]
     print(f"after {time.monotonic() - begin:.0f} s")
     return 0 if all(complete) else 1

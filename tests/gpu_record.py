@@ -91,29 +91,21 @@ def machine():
 
 def run_limited(command, folder, log, limit, environment):
     """Runs a command, shows and logs what it prints, and ends it after `limit` seconds: its exit status, or 124."""
-    with open(log, "w") as file:
+    with open(log, "w") as file, open(log, errors="replace") as text:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT,
                                    start_new_session=True)
-        ends, shown = time.monotonic() + limit, 0
-        while True:
+        ends, status = time.monotonic() + limit, None
+        while status is None:
             try:
-                process.wait(timeout=0.2)
+                status = process.wait(timeout=0.2)
             except subprocess.TimeoutExpired:
                 if time.monotonic() > ends:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
                     status = 124
-                else:
-                    status = None
-            else:
-                status = process.returncode
-            with open(log, errors="replace") as text:
-                text.seek(shown)
-                sys.stdout.write(text.read())
-                sys.stdout.flush()
-                shown = text.tell()
-            if status is not None:
-                return status
+            sys.stdout.write(text.read())
+            sys.stdout.flush()
+    return status
 
 
 def test_counts(text):
@@ -179,20 +171,19 @@ def run_step(step, tree, work, commit, limit):
     entry = {"commit": commit, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
              **machine(), "fresh": not (tree / "build/cuda").exists()}
     log, began, counts = work / f"{name}.log", time.monotonic(), {}
+    (work / "results").mkdir(exist_ok=True)  # book-0.json ...: what the tables can be made from
+    commands = {"run": ["./run", "--json", str(work / "results/book.json")], "test": ["./run", "test"],
+                "parity": ["bash", "-c", f"BACKEND=cuda ./run build && tests/parity/run_ncu.sh {work}/parity"]}
+    if name in commands:
+        status = run_limited(commands[name], tree, log, limit, environment)
+        text = log.read_text(errors="replace")
     if name == "run":
-        (work / "results").mkdir(exist_ok=True)  # book-0.json ...: what the tables can be made from
-        status = run_limited(["./run", "--json", str(work / "results/book.json")], tree, log, limit, environment)
-        counts = {"chapters": len(re.findall(r"^Chapter \d+", log.read_text(errors="replace"), re.MULTILINE))}
+        counts = {"chapters": len(re.findall(r"^Chapter \d+", text, re.MULTILINE))}
     elif name == "test":
-        status = run_limited(["./run", "test"], tree, log, limit, environment)
-        counts = test_counts(log.read_text(errors="replace"))
+        counts = test_counts(text)
     elif name == "parity":
-        out = work / "parity"
-        command = f"BACKEND=cuda ./run build && tests/parity/run_ncu.sh {out}"
-        status = run_limited(["bash", "-c", command], tree, log, limit, environment)
-        counts = parity_counts(tree, out)
-        if status == 0 and (not counts["measured"] or counts["differ"]):
-            status = 1
+        counts = parity_counts(tree, work / "parity")
+        status = status or int(not counts["measured"] or bool(counts["differ"]))
     else:
         names = tuple(filter(None, chosen.split(","))) or ARCHITECTURES
         status, counts["architectures"] = architectures(tree, names, limit, environment, log)
@@ -245,9 +236,7 @@ def main(arguments, root=ROOT):
         commit = commit_of(root)
         if not said("nvidia-smi", "-L") and any(not step.startswith("architectures") for step in steps):
             raise Refused("needs a GPU, and nvidia-smi finds none")
-        record = {"steps": {}}
-        if options.record.exists():
-            record = json.loads(options.record.read_text())
+        record = json.loads(options.record.read_text()) if options.record.exists() else {"steps": {}}
     except (Refused, ValueError) as error:
         print(f"gpu: {error}", file=sys.stderr)
         return 2

@@ -50,6 +50,11 @@ def check(got, exact, allowed):
     return error.max().item(), bool((error <= allowed).all().item())
 
 
+def near_at(out, spots, exact, allowed):
+    """A check of some rows of `out`, for run_case."""
+    return lambda: check(out[spots].double(), exact, allowed)
+
+
 def run_case(problem, contestants, levels, out, right, rounds, flush, notes=None, time_all=timing.time_all, configs=None):
     """Checks every contestant, times those that are right, interleaved, and checks them once more.
 
@@ -90,8 +95,7 @@ def run_case(problem, contestants, levels, out, right, rounds, flush, notes=None
         if name in levels:
             row["identity"] = book.identities().of_row(name, book.ROOT / levels[name], problem)
         elif base:
-            low, ratio, high = timing.quartiles([ours / theirs for ours, theirs in zip(times[base], ms)])
-            row["vs_cookbook"] = {"ratio": ratio, "low": low, "high": high}
+            row["vs_cookbook"] = timing.ratio_of(times[base], ms)
         rows.append(row)
     return {**problem, "rows": rows, "skipped": skipped, "configs": configs or {}}
 

@@ -256,14 +256,13 @@ class CuTile:
                 key = (line["problem"], line.get("index"))
                 if "fatal" in line:
                     self.reason = line["fatal"]
-                elif "ms" in line or "reason" in line:
-                    done[key] = {name: value for name, value in line.items() if name not in ("problem", "index")}
-                    begun = None
-                else:
-                    begun = key, line
+                    continue
+                found = {name: value for name, value in line.items() if name not in ("problem", "index")}
+                begun = None if "ms" in line or "reason" in line else (key, found)
+                if not begun:
+                    done[key] = found
             if begun and ending != "done" and limit.left() > 0:
-                done[begun[0]] = {name: value for name, value in begun[1].items() if name not in ("problem", "index")} | {
-                    "reason": "hung, or ended its process"}
+                done[begun[0]] = begun[1] | {"reason": "hung, or ended its process"}
             if ending == "done" or self.reason or limit.left() <= 0 or len(done) == before:
                 break
         if not done and not self.reason:

@@ -6,13 +6,10 @@ import ctypes
 import hashlib
 import importlib.util
 import os
-import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .libraries import FOLDER
+from .libraries import FOLDER, compile_once
 
 SOURCE = Path(__file__).with_name("cutlass_gemm.cu")
 SCHEDULES = {"cooperative 128x256x64": 1, "ping-pong 128x128x64": 0}
@@ -36,17 +33,10 @@ def build(schedule, root):
                "-gencode", "arch=compute_90a,code=sm_90a"]
     version = (root / "include/cutlass/version.h").read_bytes()
     now = hashlib.sha256(SOURCE.read_bytes() + version + " ".join(command).encode()).hexdigest()
-    stamp = library.with_suffix(".sha256")
-    if library.exists() and stamp.exists() and stamp.read_text() == now:
-        return library
-    library.parent.mkdir(parents=True, exist_ok=True)
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    print(f"building {library.name} for sm_90a from {root}", file=sys.stderr, flush=True)
-    done = subprocess.run([nvcc, *command, "-I", str(root / "include"), "-I", str(root / "tools/util/include"), str(SOURCE),
-                           "-o", str(library)], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{library.name} does not compile: {done.stderr.strip()[-300:]}")
-    stamp.write_text(now)
+    said = compile_once(library, now, [*command, "-I", str(root / "include"), "-I", str(root / "tools/util/include"),
+                                       str(SOURCE)], f" from {root}")
+    if said:
+        raise RuntimeError(f"{library.name} does not compile: {said.strip()[-300:]}")
     return library
 
 

@@ -63,25 +63,32 @@ def digest(name, command):
     return hashlib.sha256(" ".join(command).encode() + b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
+def compile_once(library, digest, arguments, origin=""):
+    """Compiles a library with nvcc unless it is there and of this digest. What the compiler says where it fails, else ""."""
+    stamp = library.with_suffix(".sha256")
+    if library.exists() and stamp.exists() and stamp.read_text() == digest:
+        return ""
+    library.parent.mkdir(parents=True, exist_ok=True)
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    print(f"building {library.name} for sm_90a{origin}", file=sys.stderr, flush=True)
+    done = subprocess.run([nvcc, *arguments, "-o", str(library)], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr or f"status {done.returncode}"
+    stamp.write_text(digest)
+    return ""
+
+
 def build(name, library=None):
-    """The path of lib<name>, compiled with nvcc unless it is there and up to date."""
+    """The path of lib<name>, compiled unless it is there and up to date. Raises RuntimeError with what the compiler said."""
     library = Path(library) if library else FOLDER / f"libcookbook_{name}.so"
     command = ["-shared", "-Xcompiler", "-fPIC", "-O2", "-std=c++20", "-lineinfo",
                "--expt-relaxed-constexpr", "-diag-suppress=186", "-DCOOKBOOK_CUDA=1",
                "-gencode", "arch=compute_90a,code=sm_90a",
                "-Xlinker", "--no-undefined"]
-    stamp = library.with_suffix(".sha256")
-    now = digest(name, command)
-    if library.exists() and stamp.exists() and stamp.read_text() == now:
-        return library
-    library.parent.mkdir(parents=True, exist_ok=True)
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    print(f"building {library.name} for sm_90a", file=sys.stderr, flush=True)
-    done = subprocess.run([nvcc, *command, f'-DCOOKBOOK_SOURCE_DIR="{ROOT}"', "-I", str(ROOT),
-                           *map(str, sources(name)), "-o", str(library)], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{library.name} does not compile:\n{done.stderr[-4000:]}")
-    stamp.write_text(now)
+    said = compile_once(library, digest(name, command), [*command, f'-DCOOKBOOK_SOURCE_DIR="{ROOT}"', "-I", str(ROOT),
+                                                         *map(str, sources(name))])
+    if said:
+        raise RuntimeError(f"{library.name} does not compile:\n{said[-4000:]}")
     return library
 
 

@@ -33,6 +33,12 @@ def spread(values):
     return {"median": median, "q1": low, "q3": high, "n": len(values)}
 
 
+def ratio_of(ours, theirs):
+    """How many times as fast `theirs` is, by the ratios within each round."""
+    low, median, high = quartiles([a / b for a, b in zip(ours, theirs)])
+    return {"ratio": median, "low": low, "high": high}
+
+
 def enqueue_seconds(call):
     """How long the host needs to launch `call`, once it is warm."""
     import torch

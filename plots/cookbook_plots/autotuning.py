@@ -41,15 +41,11 @@ def searchers(gpu, root=book.ROOT):
 
 def searchers_table(kernels):
     """Looks until the best stays within 2 % of the best there is, as Markdown."""
-    names = list(kernels[0]["searchers"])
-    rows = []
-    for name in names:
-        cells = [name]
-        for kernel in kernels:
-            score = kernel["searchers"][name]
-            looks = "never" if score["median_looks"] is None else f"{score['median_looks']:.0f}"
-            cells.append(f"{looks} ({100 * score['arrived']:.0f} %)")
-        rows.append(cells)
+    def cell(score):
+        looks = "never" if score["median_looks"] is None else f"{score['median_looks']:.0f}"
+        return f"{looks} ({100 * score['arrived']:.0f} %)"
+
+    rows = [[name, *(cell(kernel["searchers"][name]) for kernel in kernels)] for name in kernels[0]["searchers"]]
     return table(["searcher", *(kernel["kernel"] for kernel in kernels)], rows, "l" + "r" * len(kernels))
 
 
@@ -86,7 +82,7 @@ def geometric_mean(values):
 
 def proof_table(runs):
     """Tuned against the best fixed configuration and the library, a row per size; "" for fewer than two sizes."""
-    rows, over_fixed, over_library, library = [], [], [], None
+    rows, over_fixed, references = [], [], []
     for run in runs:
         level = {level.name: level for level in run.timed}
         if any(name not in level for name in LEVELS) or not level["tuned"].json.get("vs_previous"):
@@ -94,20 +90,18 @@ def proof_table(runs):
         tuned = level["tuned"].json
         fixed, reference = tuned["vs_previous"], tuned.get("vs_reference")
         over_fixed.append(fixed["ratio"])
-        cells = [size_text(run.size), *(duration(level[name].time()) for name in LEVELS),
-                 f"{fixed['ratio']:.3f}x ({fixed.get('verdict', '')})"]
-        if reference:
-            over_library.append(reference["ratio"])
-            library = reference["name"]
-        rows.append(cells + [f"{reference['ratio']:.3f}x" if reference else "-"])
+        references += filter(None, [reference])
+        rows.append([size_text(run.size), *(duration(level[name].time()) for name in LEVELS),
+                     f"{fixed['ratio']:.3f}x ({fixed.get('verdict', '')})", f"{reference['ratio']:.3f}x" if reference else "-"])
     if len(rows) < 2:
         return ""
+    library = references[-1]["name"] if references else ""
     lines = [table(["size", "untuned", "best fixed", "tuned", "tuned over best fixed", f"over {library or 'library'}"],
                    rows, "lrrrrr"), "",
              f"Over {len(rows)} sizes, every level of a size timed interleaved after the searches had ended: tuned is "
              f"{geometric_mean(over_fixed):.3f}x the best fixed configuration (geometric mean; worst "
              f"{min(over_fixed):.3f}x)"
-             + (f" and {geometric_mean(over_library):.3f}x {library}." if over_library else ".")]
+             + (f" and {geometric_mean([one['ratio'] for one in references]):.3f}x {library}." if references else ".")]
     return "\n".join(lines)
 
 

@@ -10,17 +10,17 @@ Results are FOLDER/results/*.json, as `./run FOLDER --json FOLDER/results/NAME.j
 """
 import argparse
 import html
-import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import book, cli, figures, style, tables
-from .results import Counted, ResultError, Results, read_run, traffic
+from .results import Counted, ResultError, Results, load, of_the_right_form, read_run, traffic
 from .staging import Staging, ended
 
 PDF_TOOLS = {  # program: its arguments for a page and a PDF
@@ -53,11 +53,9 @@ class Capstone:
                                       for file in folder.glob(pattern)), book.read_lock())
         if not any(results.glob("*.json")):
             raise ResultError(f"{results} holds no results (./run {folder} --json {results}/NAME.json writes some)")
-        try:
+        with of_the_right_form(f"{results}: a file there is not a result"):
             self.gpu = Results(results, identities)
             self.counted = self.runs_of_the_simt_backend(results, identities)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ResultError(f"{results}: a file there is not a result: {type(error).__name__}: {error}") from error
         names = dict.fromkeys([ladder for _, ladder in self.gpu.headline] + list(self.counted))
         if not names:
             raise ResultError(f"{results} holds no run of a ladder")
@@ -68,19 +66,13 @@ class Capstone:
     @staticmethod
     def runs_of_the_simt_backend(results, identities):
         """Ladder -> its newest run with most levels."""
-        found = {}
-        for file, raw in all_runs(results):
-            if raw["backend"] == "cuda":
-                continue
-            run = read_run(file, raw, identities)
+        runs = [read_run(file, raw, identities) for file in sorted(results.glob("*.json"))
+                for raw in load(file).get("runs", []) if raw["backend"] != "cuda"]
+        for run in runs:
             for level in run.levels:
-                counters = level.json.get("counters")
-                level.counted = counters and Counted(counters, tuple(run.json["problem"]["trace_size"]),
-                                                     book.tokens_of(level.json))
-            before = found.get(run.ladder)
-            if not before or (len(run.levels), run.json["date"]) >= (len(before.levels), before.json["date"]):
-                found[run.ladder] = run
-        return found
+                level.counted = Counted.of(level.json, run.json["problem"])
+        newest_last = sorted(runs, key=lambda run: (len(run.levels), run.json["date"]))
+        return dict.fromkeys(run.ladder for run in runs) | {run.ladder: run for run in newest_last}
 
     def figures(self):
         """Name -> what to draw, as cli.figure_names; "traffic" besides."""
@@ -99,31 +91,11 @@ class Capstone:
         return names
 
 
-def all_runs(results):
-    """(file, run) of every run in a folder of results."""
-    for file in sorted(results.glob("*.json")):
-        try:
-            document = json.loads(file.read_text())
-        except json.JSONDecodeError as error:
-            raise ResultError(f"{file}: not JSON: {error}") from error
-        for raw in document.get("runs", []):
-            yield file, raw
-
-
-def figure_of(kind, what, theme):
-    if kind == "traffic":
-        return figures.traffic_bars(what, theme)
-    if kind == "sweep":
-        return figures.sweep(what, theme)
-    return cli.figure_of(kind, what, None, [], theme)
-
-
 def draw(capstone):
     names = capstone.figures()
     folder = capstone.folder / "figures"
     with Staging() as files:
-        style.save_all(lambda drawn, theme: figure_of(*drawn, theme), names, files, folder, folder,
-                       lambda drawn: cli.digest(drawn[1]))
+        style.save_all(figures.draw, names, files, folder, folder, lambda drawn: cli.digest(drawn[1]))
     print(f"drew {len(names)} figure{'s' if len(names) != 1 else ''} in {folder}: {', '.join(names)}")
     if not any(kind == "ladder" for kind, _ in names.values()):
         print("No GPU has timed it: the ladder and the roofline need results of one.")
@@ -159,35 +131,31 @@ def ratio(amount, of):
     return f"{amount / of:.2f}" if of else "-"
 
 
+def name_of(level):
+    """The first two cells of its rows."""
+    return level.index, f"<code>{text(level.name)}</code>"
+
+
 def ladder_rows(run):
     rows = []
     for level in run.levels:
-        cells = [level.index, f"<code>{text(level.name)}</code>"]
-        if level.timed:
-            cells += [tables.duration(level.time()), tables.significant(run.speed(level)), tables.percent(level.fraction),
-                      tables.against_previous(level), tables.against_reference(level)]
-        else:
-            cells += ["-"] * 5
-        rows.append([*cells, text(level.json["status"])])
-    for other in run.references:
-        speed = run.speed_of_time(other["time_us"]["median"])
-        rows.append(["", text(other["name"]), tables.duration(other["time_us"]["median"]), tables.significant(speed),
-                     tables.percent(speed / run.roof_value) if run.roof_value else "-", "", "", text(other["status"])])
-    return rows
+        cells = [tables.duration(level.time()), tables.significant(run.speed(level)), tables.percent(level.fraction),
+                 tables.against_previous(level), tables.against_reference(level)] if level.timed else ["-"] * 5
+        rows.append([*name_of(level), *cells, text(level.json["status"])])
+    return rows + [["", text(other["name"]), *tables.reference_cells(run, other), "", "", text(other["status"])]
+                   for other in run.references]
 
 
 def counter_rows(run):
     rows = []
     for level in run.levels:
-        if not level.counted:
-            continue
-        value = level.counted.values.get
-        factor, _ = traffic(run, level)
-        rows.append([level.index, f"<code>{text(level.name)}</code>",
-                     ratio(value("global_load_sectors") or 0, value("global_load_requests") or 0),
-                     ratio(value("global_store_sectors") or 0, value("global_store_requests") or 0),
-                     f"{value('shared_load_wavefronts') or 0:,.0f}", f"{value('shared_store_wavefronts') or 0:,.0f}",
-                     tables.significant(factor) if factor else "-"])
+        if level.counted:
+            value = defaultdict(int, {name: count or 0 for name, count in level.counted.values.items()})
+            factor, _ = traffic(run, level)
+            rows.append([*name_of(level), *(ratio(value[f"global_{kind}_sectors"], value[f"global_{kind}_requests"])
+                                            for kind in ("load", "store")),
+                         *(f"{value[f'shared_{kind}_wavefronts']:,.0f}" for kind in ("load", "store")),
+                         tables.significant(factor) if factor else "-"])
     return rows
 
 
@@ -226,28 +194,24 @@ def measured_text(level, before, run, timed):
 
 def unexplained(ladder):
     """Sentences: what contradicts a prediction, and what nothing has checked."""
-    found = []
     run = ladder.newest
     for level in run.levels:
         name = f"{run.ladder} / {level.name}"
         if level.json["status"] != "ok":
-            found.append(f"{name}: {level.json['status']}: {level.json.get('reason') or ''}")
-        found += [f"{name}: {finding}" for finding in level.json["findings"]]
+            yield f"{name}: {level.json['status']}: {level.json.get('reason') or ''}"
+        yield from (f"{name}: {finding}" for finding in level.json["findings"])
         for claim in level.json["claims"]:
             if claim["holds"] is False:
-                found.append(f"{name}: predicted \"{claim['text']}\", measured {claim.get('measured')}")
+                yield f"{name}: predicted \"{claim['text']}\", measured {claim.get('measured')}"
             elif claim["holds"] is None:
-                found.append(f"{name}: \"{claim['text']}\" was not checked")
+                yield f"{name}: \"{claim['text']}\" was not checked"
         if level.stale:
-            found.append(f"{name}: its source changed after these results were written")
+            yield f"{name}: its source changed after these results were written"
     if ladder.timed is None:
-        found.append(f"{run.ladder}: no GPU has timed it")
-    elif ladder.timed.timed:
-        last = ladder.timed.timed[-1]
+        yield f"{run.ladder}: no GPU has timed it"
+    for last in ladder.timed.timed[-1:] if ladder.timed else ():
         if last.fraction and last.fraction < 0.95:
-            found.append(f"{run.ladder} / {last.name}: {tables.percent(last.fraction)} of {run.json['roof']}; "
-                         "what limits the rest?")
-    return found
+            yield f"{run.ladder} / {last.name}: {tables.percent(last.fraction)} of {run.json['roof']}; what limits the rest?"
 
 
 def own_words(folder):
@@ -281,8 +245,8 @@ def page(capstone):
     parts = [f"<h1>{text(capstone.heading)}</h1>"]
     drawn = {}
     with style.Theme("light") as theme:
-        for name, (kind, what) in capstone.figures().items():
-            drawn[name] = inline_svg(figure_of(kind, what, theme))
+        for name, planned in capstone.figures().items():
+            drawn[name] = inline_svg(figures.draw(planned, theme))
             style.plt.close("all")
     for ladder in capstone.ladders:
         run, timed = ladder.newest, ladder.timed is not None
@@ -292,16 +256,12 @@ def page(capstone):
             parts.append(html_table(["", "level", "time", run.unit, "of roof", "vs previous", "vs library", "check"],
                                     ladder_rows(run)))
         else:
-            parts.append(html_table(["", "level", "check"], [[level.index, f"<code>{text(level.name)}</code>",
-                                                              text(level.json["status"])] for level in run.levels]))
-        for kind in ("ladder", "roofline", "sweep", "traffic"):
-            if f"{ladder.name}-{kind}" in drawn:
-                parts.append(f"<figure>{drawn[f'{ladder.name}-{kind}']}</figure>")
+            parts.append(html_table(["", "level", "check"], [[*name_of(level), text(level.json["status"])]
+                                                             for level in run.levels]))
+        parts += [f"<figure>{drawn[name]}</figure>" for kind in ("ladder", "roofline", "sweep", "traffic")
+                  if (name := f"{ladder.name}-{kind}") in drawn]
         parts.append("<h2>Predicted and measured</h2>")
-        before = None
-        for level in run.levels:
-            parts.append(level_section(level, before, run, timed))
-            before = level
+        parts += [level_section(level, before, run, timed) for before, level in zip([None, *run.levels], run.levels)]
         counted = ladder.counted or run
         rows = counter_rows(counted)
         if rows:

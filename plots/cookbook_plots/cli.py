@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from . import autotuning, book, comparison, memories, tables
-from .results import SIMT, ResultError, Results, Run, gpus, stale_counters, traffic
+from .results import SIMT, ResultError, Results, Run, gpus, of_the_right_form, stale_counters, traffic
 from .staging import Staging
 
 
@@ -27,14 +27,11 @@ def figure_names(results, chapters):
     for (chapter, ladder), runs in sorted(results.sweeps.items()):
         if chapter in known:
             names[f"chapter-{chapter}-sweep-{ladder}"] = ("sweep", runs)
-    kernels = autotuning.searchers(results.gpu) if autotuning.CHAPTER in known else []
-    if kernels:
-        names[autotuning.FIGURE] = ("searchers", kernels)
-    judged = autotuning.choices(results.gpu) if autotuning.CHAPTER in known else None
-    if judged:
-        names[autotuning.CHOICES] = ("choices", judged)
-    if comparison.ATTENTION in known and comparison.attention(results):
-        names[comparison.SWEEP] = ("attention", comparison.attention(results))
+    for chapter, name, kind, found in ((autotuning.CHAPTER, autotuning.FIGURE, "searchers", autotuning.searchers(results.gpu)),
+                                       (autotuning.CHAPTER, autotuning.CHOICES, "choices", autotuning.choices(results.gpu)),
+                                       (comparison.ATTENTION, comparison.SWEEP, "attention", comparison.attention(results))):
+        if chapter in known and found:
+            names[name] = (kind, found)
     if any(kind == "roofline" for kind, _ in names.values()):
         names["book-roofline"] = ("book", None)
     return names
@@ -51,6 +48,9 @@ def csv_text(results, chapters):
     def number(value):
         return "" if value is None else f"{value:.6g}"
 
+    def times(of):
+        return [number(of[quantile]) for quantile in comparison.QUANTILES]
+
     known = {info.number for info in chapters}
     for run in sorted((r for r in results.runs if r.chapter in known), key=lambda r: (r.chapter, r.ladder, r.size)):
         shared = [run.chapter, run.ladder, "x".join(map(str, run.size))]
@@ -59,18 +59,14 @@ def csv_text(results, chapters):
             factor, origin = traffic(run, level)
             previous = level.json.get("vs_previous") or {}
             reference = level.json.get("vs_reference") or {}
-            writer.writerow(shared + [level.index, level.name]
-                            + [number(level.time(q)) for q in ("median", "q1", "q3")]
-                            + [number(run.speed(level)), run.unit] + roof
-                            + [number(level.fraction), number(previous.get("ratio")),
-                               number(reference.get("ratio")), reference.get("name", ""), number(factor),
-                               origin, str(memories.binding(run, level) or ""), "yes" if level.stale else "",
-                               run.file.name])
+            writer.writerow([*shared, level.index, level.name, *times(level.json["time_us"]), number(run.speed(level)), run.unit,
+                             *roof, number(level.fraction), number(previous.get("ratio")), number(reference.get("ratio")),
+                             reference.get("name", ""), number(factor), origin, memories.binding(run, level) or "",
+                             "yes" if level.stale else "", run.file.name])
         for other in run.references:
-            times = other["time_us"]
-            writer.writerow(shared + ["", other["name"]] + [number(times[q]) for q in ("median", "q1", "q3")]
-                            + [number(run.speed_of_time(times["median"])), run.unit] + roof + [""] * 8
-                            + [run.file.name])
+            speed = number(run.speed_of_time(other["time_us"]["median"]))
+            writer.writerow([*shared, "", other["name"], *times(other["time_us"]), speed, run.unit, *roof, *[""] * 8,
+                             run.file.name])
     # What the figures show of comparisons: over the sweeps, then attention.
     shown = [(source, point) for (chapter, _), group in sorted(results.sweeps.items()) if chapter in known
              for source, curves in [comparison.beside(results, group)]
@@ -79,29 +75,23 @@ def csv_text(results, chapters):
         shown += [(source, point) for source in comparison.attention(results) or () if source for point in source.points]
     for source, point in shown:
         writer.writerow([point.chapter, " ".join(filter(None, [point.ladder, point.variant])),
-                         "x".join(map(str, point.size)), "", point.name]
-                        + [number(ms and 1e3 * ms) for ms in (point.median, point.q1, point.q3)]
-                        + [number(point.speed), point.unit, "", "", "", "", number(point.ratio), point.library, "", "", "",
-                           "yes" if point.stale else "", source.file])
+                         "x".join(map(str, point.size)), "", point.name,
+                         *(number(ms and 1e3 * ms) for ms in (point.median, point.q1, point.q3)), number(point.speed),
+                         point.unit, *[""] * 4, number(point.ratio), point.library, *[""] * 3, "yes" if point.stale else "",
+                         source.file])
     return out.getvalue()
 
 
 def figure_of(kind, what, results, chapters, theme):
     """One of figure_names' figures."""
     from . import figures  # matplotlib is needed from here on only
-    if kind == "ladder":
-        return figures.ladder(what, theme)
-    if kind == "roofline":
-        return figures.roofline(what, theme)
     if kind == "sweep":
         return figures.sweep(what, theme, *comparison.beside(results, what))
     if kind == "attention":
         return figures.attention_sweep(*what, (results.comparison or results.attention)["device"]["name"], theme)
-    if kind == "searchers":
-        return figures.searchers_figure(what, theme)
-    if kind == "choices":
-        return figures.choices_figure(what, theme)
-    return figures.book_roofline(results, chapters, theme)
+    if kind == "book":
+        return figures.book_roofline(results, chapters, theme)
+    return figures.draw((kind, what), theme)
 
 
 def figure_data(kind, what, results, chapters):
@@ -185,10 +175,8 @@ def main(arguments=None):
 
 
 def read(folder):
-    try:
+    with of_the_right_form(f"{folder}: a file there is not a result"):
         return Results(folder)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ResultError(f"{folder}: a file there is not a result: {type(error).__name__}: {error}") from error
 
 
 def make(options, chapters, is_committed, files):

@@ -2,7 +2,7 @@
 """Times of the book's last levels and of the libraries, measured from Python: compare.json, of ./run compare, and
 attention.json, of compare_attention.py. Both time all contestants interleaved in one process."""
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import book
 
@@ -11,6 +11,7 @@ SWEEP = f"chapter-{ATTENTION}-sweep-attention"
 # In compare_attention.py's files; all else is the book's.
 ATTENTION_LIBRARIES = ("cuDNN", "FlashAttention-2", "FlashAttention-3", "Triton")
 DTYPES = {"bfloat16": "bf16", "float16": "f16"}
+QUANTILES = ("median", "q1", "q3")
 LEAST = 3  # sizes that make a curve
 
 # (chapter, ladder) -> what the comparison calls the same problem, where the names differ.
@@ -56,6 +57,10 @@ class Comparison:
         return ", ".join(parts) + (" *" if self.stale else "")
 
 
+def comparison_of(file, document, points):
+    return Comparison(file, document.get("date") or "", document.get("commit") or "", points) if points else None
+
+
 def of_compare(document, identities):
     """The points of compare.json; None: there are none."""
     points = []
@@ -63,13 +68,12 @@ def of_compare(document, identities):
         first = next((row for row in case["rows"] if not row["ours"] and row["vs_cookbook"]), None)
         for row in case["rows"]:
             ratio = 1 / first["vs_cookbook"]["ratio"] if first and row["ours"] else None
-            spread = row["time_ms"]
             points.append(Point(case["chapter"], case["ladder"], case["variant"], case["dtype"], tuple(case["size"]),
                                 row["name"], row["ours"], row["ours"] and not identities.has_row(row, document["device"], case),
-                                spread["median"], spread.get("q1"), spread.get("q3"),
+                                *(row["time_ms"].get(quantile) for quantile in QUANTILES),
                                 row["tflops"] if case["flops"] else row["gbps"], case["unit"], ratio,
                                 first["name"] if ratio else ""))
-    return Comparison("compare.json", document.get("date") or "", document.get("commit") or "", points) if points else None
+    return comparison_of("compare.json", document, points)
 
 
 def of_attention(document, identities):
@@ -79,13 +83,19 @@ def of_attention(document, identities):
         for row in case["levels"]:
             ratio = row.get("vs_cudnn") or {}
             ours = row["name"] not in ATTENTION_LIBRARIES
-            spread = row["ms"]
             points.append(Point(ATTENTION, "attention", "causal" if case["causal"] else "full",
                                 DTYPES[case["dtype"]], tuple(case["shape"]), row["name"],
-                                ours, ours and not identities.has_row(row, document["device"], case), spread["median"], spread["q1"],
-                                spread["q3"], row["tflops"], "TFLOP/s", ratio.get("ratio") if ours else None,
-                                "cuDNN" if ours and ratio else ""))
-    return Comparison("attention.json", document.get("date") or "", document.get("commit") or "", points) if points else None
+                                ours, ours and not identities.has_row(row, document["device"], case),
+                                *(row["ms"][quantile] for quantile in QUANTILES), row["tflops"], "TFLOP/s",
+                                ratio.get("ratio") if ours else None, "cuDNN" if ours and ratio else ""))
+    return comparison_of("attention.json", document, points)
+
+
+def measured_with(document):
+    """Device, date and versions of ./run compare or of compare_attention.py."""
+    versions = document.get("versions") or {"torch": document.get("torch"), "cudnn": document.get("cudnn")}
+    return ", ".join([document["device"]["name"], *filter(None, [(document.get("date") or "")[:10]]),
+                      *(f"{name} {version}" for name, version in versions.items() if version)])
 
 
 def size_and_mask(point):
@@ -106,7 +116,7 @@ def attention(results):
                 and p.size[3] == p.size[4] and (not p.ours or p.name in (*last, p.ladder)) and not p.name.endswith("as shipped")]
         lengths = len({p.size[3] for p in mine})
         if any(p.ours for p in mine) and any(not p.ours for p in mine):
-            found.append((lengths, Comparison(comparison.file, comparison.date, comparison.commit, mine)))
+            found.append((lengths, replace(comparison, points=mine)))
     found.sort(key=lambda entry: (entry[0], entry[1].date), reverse=True)
     if not found or found[0][0] < LEAST:
         return None

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The figures: the ladder and the roofline of a chapter, the roofline of the book, size sweeps."""
+import functools
+import itertools
 import math
 import textwrap
 from collections import Counter
@@ -31,6 +33,24 @@ def foot(run):
     return " · ".join(parts)
 
 
+def panel(width, height, left, right, top, bottom):
+    """A figure of one panel, `top` and `bottom` inches from its edges, `left` and `right` as fractions of its width."""
+    figure, axes = plt.subplots(figsize=(width, height))
+    figure.subplots_adjust(left=left, right=right, top=1 - top / height, bottom=bottom / height)
+    return figure, axes
+
+
+def beside(axes, text, at, points, **look):
+    """A text so many points beside a place."""
+    axes.annotate(text, at, xytext=points, textcoords="offset points", **look)
+
+
+def whiskers(run, level):
+    """How far the quartiles of a level's speed are from its median, as error bars want it."""
+    speed = run.speed(level)
+    return [[max(speed - run.speed(level, "q3"), 0)], [max(run.speed(level, "q1") - speed, 0)]]
+
+
 def label(level):
     return f"{level.index} · {level.name}" + (" *" if level.stale else "")
 
@@ -53,6 +73,11 @@ def title(figure, text, inches=0.08):
     figure.suptitle(text, x=0.012, y=1 - inches / figure.get_figheight(), ha="left", va="top", fontsize=12, fontweight="bold")
 
 
+def plain_numbers(value, _=None):
+    """1,000 instead of 10³ beside an axis."""
+    return f"{value:,g}"
+
+
 def named_rows(axes, places, names, limits, theme):
     """Names at the left of bars, in place of an axis."""
     axes.set_yticks(places, names, color=theme.text)
@@ -66,29 +91,21 @@ def named_rows(axes, places, names, limits, theme):
 def ladder(run, theme):
     """A bar per level, the library as a line, the roof as another."""
     levels = run.timed
-    figure, axes = plt.subplots(figsize=(8.6, 1.75 + 0.40 * len(levels)))
-    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.85 / figure.get_figheight(),
-                           bottom=0.80 / figure.get_figheight())
+    figure, axes = panel(8.6, 1.75 + 0.40 * len(levels), 0.24, 0.95, top=0.85, bottom=0.80)
     for y, level in enumerate(levels):
-        speed = run.speed(level)
-        slow, fast = run.speed(level, "q3"), run.speed(level, "q1")
-        axes.barh(y, speed, height=0.68, color=theme.first, alpha=0.55 if level.stale else 1,
+        axes.barh(y, run.speed(level), height=0.68, color=theme.first, alpha=0.55 if level.stale else 1,
                   hatch="//" if level.stale else None, edgecolor=theme.background, linewidth=0)
-        axes.errorbar(speed, y, xerr=[[max(speed - slow, 0)], [max(fast - speed, 0)]], color=theme.text,
-                      capsize=2.5, linewidth=1)
+        axes.errorbar(run.speed(level), y, xerr=whiskers(run, level), color=theme.text, capsize=2.5, linewidth=1)
     top = max([run.speed(level, "q1") for level in levels])
-    lines = []
-    for index, reference in enumerate(run.references):
-        speed = run.speed_of_time(reference["time_us"]["median"])
-        lines.append((speed, reference["name"], theme.accent,
-                      style.LIBRARY_DASHES[index % len(style.LIBRARY_DASHES)]))
+    lines = [(speed, name, theme.accent, dashes)
+             for (name, speed), dashes in zip(run.library_speeds().items(), itertools.cycle(style.LIBRARY_DASHES))]
     if run.roof_value:
         lines.append((run.roof_value, f"roof ({run.json['roof']})", theme.roof, "-"))
     for row, (x, name, colour, dashes) in enumerate(sorted(lines)):
         axes.axvline(x, color=theme.background, linewidth=4.5, zorder=2.9)  # a bar may be as dark as the line
         axes.axvline(x, color=colour, linestyle=dashes, linewidth=1.5, zorder=3, label=name)
-        axes.annotate(name, (x, 1), xycoords=("data", "axes fraction"), xytext=(0, 3 + 11 * row),
-                      textcoords="offset points", color=colour, fontsize=8.5, va="bottom", ha="center")
+        beside(axes, name, (x, 1), (0, 3 + 11 * row), xycoords=("data", "axes fraction"), color=colour, fontsize=8.5,
+               va="bottom", ha="center")
         top = max(top, x)
     axes.set_xlim(0, top * 1.16)
     widest = max(run.speed(level) for level in levels)
@@ -104,7 +121,7 @@ def ladder(run, theme):
         axes.annotate(text, (at, y), va="center", ha="right" if inside else "left", fontsize=9,
                       color=theme.background if inside and not level.stale else theme.text, zorder=4,
                       bbox={"facecolor": fill if inside else theme.background, "edgecolor": "none", "pad": 1})
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.xaxis.set_major_formatter(plain_numbers)
     named_rows(axes, range(len(levels)), [label(level) for level in levels], (len(levels) - 0.45, -0.55), theme)
     axes.set_xlabel(f"{run.unit}   (bar: median; whisker: quartiles; 1.5x: against the level above)", fontsize=9)
     title(figure, f"{run.heading} · {run.ladder}")
@@ -116,13 +133,10 @@ def traffic_bars(run, theme):
     """Bytes that each level's accesses ask for, over the fewest that the problem needs. Needs no GPU."""
     rows = [(level, *traffic(run, level)) for level in run.levels]
     rows = [(level, factor, origin) for level, factor, origin in rows if factor]
-    figure, axes = plt.subplots(figsize=(8.6, 1.75 + 0.40 * len(rows)))
-    height = figure.get_figheight()
-    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.62 / height, bottom=0.80 / height)
+    figure, axes = panel(8.6, 1.75 + 0.40 * len(rows), 0.24, 0.95, top=0.62, bottom=0.80)
     for y, (level, factor, _) in enumerate(rows):
         axes.barh(y, factor, height=0.68, color=theme.first, alpha=0.55 if level.stale else 1)
-        axes.annotate(significant(factor), (factor, y), xytext=(7, 0), textcoords="offset points", va="center",
-                      fontsize=9)
+        beside(axes, significant(factor), (factor, y), (7, 0), va="center", fontsize=9)
     axes.axvline(1, color=theme.roof, linewidth=1.5)
     axes.set_xlim(0, 1.16 * max(factor for _, factor, _ in rows))
     named_rows(axes, range(len(rows)), [label(level) for level, _, _ in rows], (len(rows) - 0.45, -0.55), theme)
@@ -156,11 +170,9 @@ class Chart:
         return self.algorithmic / factor
 
     def diagonals(self):
-        roofs = self.run.json.get("roofs") or {}
-        memory = ("HBM copy" if self.run.json["roof"] == "HBM copy" else "HBM read")
-        names = [(memory, "dram", roofs.get("hbm_copy_gbps" if memory == "HBM copy" else "hbm_read_gbps")),
-                 ("L2", "l2", roofs.get("l2_gbps")), ("L1 / shared", "shared", roofs.get("shared_gbps"))]
-        return [(name, value * self.scale, memory) for name, memory, value in names if value]
+        names = memories.NAMES | {"dram": "HBM copy" if self.run.json["roof"] == "HBM copy" else "HBM read"}
+        return [(names[memory], gbps * self.scale, memory)
+                for memory, gbps in memories.memory_roofs(self.run, self.run.roofs).items()]
 
     def ceiling(self):
         return self.run.roof_value
@@ -182,15 +194,15 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
     """Measured roofs solid, data-sheet ones dashed; the labels run along the lines, or where the panel is
     narrow stand above them."""
     low, high = x_range
-    ceiling = chart.ceiling()
-    sheet_ceiling = chart.sheet_ceiling()
+    ceiling, ceilings, diagonals = chart.ceiling(), chart.ceilings(), chart.diagonals()
+    sheet, sheet_ceiling = (chart.sheet_diagonal(), chart.sheet_ceiling()) if chart.run.roofs_measured else (None, None)
+    dashes = "-" if chart.run.roofs_measured else (0, (4, 3))
+    of_sheet = {"color": theme.muted, "linewidth": 1, "linestyle": (0, (4, 3)), "zorder": 0.9, "label": "data sheet"}
 
-    for order, (name, slope, memory) in enumerate(chart.diagonals()):
-        top = ceiling if chart.flops else None
-        corner = top / slope if top else high
-        end = min(corner, high)
+    for order, (name, slope, memory) in enumerate(diagonals):
+        end = min(ceiling / slope, high) if chart.flops and ceiling else high
         axes.plot([low, end], [slope * low, slope * end], color=theme.memories[memory], linewidth=1.9 - 0.3 * order,
-                  linestyle="-" if chart.run.roofs_measured else (0, (4, 3)), zorder=1, label=name if order else "roof")
+                  linestyle=dashes, zorder=1, label=name if order else "roof")
         # The label where the line enters the panel.
         start = max(low, y_range[0] / slope)
         stop = min(end, y_range[1] / slope)
@@ -200,46 +212,39 @@ def draw_roofs(axes, chart, theme, x_range, y_range, narrow=False):
         text = f"{name} {significant(slope / chart.scale)} GB/s"
         if math.log10(stop / x) / chart.decades_per_inch / math.cos(math.radians(chart.angle)) < 0.066 * len(text):
             continue
-        below = order == 0 and chart.sheet_diagonal() and chart.run.roofs_measured  # the data sheet's line is just above
-        axes.annotate(text, (x, slope * x), xytext=(0, -3 if below else 3),
-                      textcoords="offset points", rotation=chart.angle, rotation_mode="anchor", fontsize=7.5,
-                      color=theme.muted, va="top" if below else "bottom", ha="left")
-    if (sheet := chart.sheet_diagonal()) and chart.run.roofs_measured:
+        below = order == 0 and sheet  # the data sheet's line is just above
+        beside(axes, text, (x, slope * x), (0, -3 if below else 3), rotation=chart.angle, rotation_mode="anchor",
+               fontsize=7.5, color=theme.muted, va="top" if below else "bottom", ha="left")
+    if sheet:
         end = min(sheet_ceiling / sheet, high) if sheet_ceiling else high
-        axes.plot([low, end], [sheet * low, sheet * end], color=theme.muted, linewidth=1, linestyle=(0, (4, 3)),
-                  zorder=0.9, label="data sheet")
-    if ceiling and chart.flops:
-        slopes = chart.diagonals()
-        for name, value in chart.ceilings():
-            start = value / slopes[-1][1] if slopes else low
-            mine = value == ceiling
-            axes.plot([max(start, low), high], [value, value], color=theme.roof, linewidth=1.9 if mine else 1,
-                      linestyle="-" if chart.run.roofs_measured else (0, (4, 3)), zorder=1,
-                      label="roof" if mine else name)
-            if narrow:
-                continue
-            # Above the line; the lower of two below, out of the other's way.
-            lower = len(chart.ceilings()) > 1 and value == min(v for _, v in chart.ceilings())
-            # Of several memories the slowest meets the ceiling last: to the right of it the line is alone.
-            ridge = value / slopes[0][1] if slopes else low
-            axes.annotate(f"{name} {significant(value)} {chart.unit}", (max(ridge, low), value), xytext=(44 if lower else 9, -2 if lower else 2),
-                          textcoords="offset points", fontsize=7.5, color=theme.text if mine else theme.muted,
-                          va="top" if lower else "bottom", ha="left", zorder=1.5,
-                          bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.4, "alpha": 0.75})
+        axes.plot([low, end], [sheet * low, sheet * end], **of_sheet)
+    for name, value in ceilings if ceiling else ():
+        start = value / diagonals[-1][1] if diagonals else low
+        mine = value == ceiling
+        axes.plot([max(start, low), high], [value, value], color=theme.roof, linewidth=1.9 if mine else 1,
+                  linestyle=dashes, zorder=1, label="roof" if mine else name)
         if narrow:
-            text = ", ".join(f"{name} {significant(value)}" for name, value in reversed(chart.ceilings()))
-            axes.text(0.02, 0.99, f"{text} {chart.unit}", transform=axes.transAxes, fontsize=7.5, color=theme.text, va="top")
-    if sheet_ceiling and chart.run.roofs_measured:
-        start = sheet_ceiling / chart.sheet_diagonal() if chart.sheet_diagonal() else low
-        axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], color=theme.muted, linewidth=1,
-                  linestyle=(0, (4, 3)), zorder=0.9, label="data sheet")
+            continue
+        # Above the line; the lower of two below, out of the other's way.
+        lower = len(ceilings) > 1 and value == min(v for _, v in ceilings)
+        # Of several memories the slowest meets the ceiling last: to the right of it the line is alone.
+        ridge = value / diagonals[0][1] if diagonals else low
+        beside(axes, f"{name} {significant(value)} {chart.unit}", (max(ridge, low), value), (44, -2) if lower else (9, 2),
+               fontsize=7.5, color=theme.text if mine else theme.muted, va="top" if lower else "bottom", ha="left",
+               zorder=1.5, bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.4, "alpha": 0.75})
+    if narrow and ceilings and ceiling:
+        text = ", ".join(f"{name} {significant(value)}" for name, value in reversed(ceilings))
+        axes.text(0.02, 0.99, f"{text} {chart.unit}", transform=axes.transAxes, fontsize=7.5, color=theme.text, va="top")
+    if sheet_ceiling:
+        start = sheet_ceiling / sheet if sheet else low
+        axes.plot([max(start, low), high], [sheet_ceiling, sheet_ceiling], **of_sheet)
 
 
 def ranges(points, charts, algorithm=True):
     """Axis ranges that hold every dot, the algorithm's intensity (if `algorithm`) and the corner of the roof."""
     xs = [x for x, _ in points] + [chart.algorithmic for chart in charts if algorithm]
     ys = [y for _, y in points] + [c for chart in charts if (c := chart.ceiling())]
-    ys += [value for chart in charts if chart.flops for _, value in chart.ceilings()]
+    ys += [value for chart in charts for _, value in chart.ceilings()]
     for chart in charts:
         if chart.flops and chart.ceiling() and chart.diagonals():
             xs.append(chart.ceiling() / chart.diagonals()[0][1])
@@ -258,21 +263,18 @@ def set_angles(axes, figure, charts, x_range, y_range):
         chart.decades_per_inch = decades_x
 
 
-def axis_labels(axes, chart):
-    if chart.flops:
-        axes.set_xlabel("FLOP per byte")
-        axes.set_ylabel(chart.unit)
-    else:
-        axes.set_xlabel("bytes the problem needs, per byte moved   (1: each byte once)")
-        axes.set_ylabel("GB/s of bytes the problem needs")
-
-
-def plain_ticks(axes, x_range, y_range):
-    """1, 10, 100 ... and where that leaves few, 2 and 5 of each decade as well."""
+def roof_axes(figure, axes, theme, charts, drawn, x_range, y_range, narrow=False):
+    """Logarithmic axes with the roofs of one of `charts`. Ticks at 1, 10, 100 ... and where that leaves few, at 2 and 5
+    of each decade as well."""
+    axes.set(xscale="log", yscale="log", xlim=x_range, ylim=y_range)
+    set_angles(axes, figure, charts, x_range, y_range)
+    draw_roofs(axes, drawn, theme, x_range, y_range, narrow)
     for axis, (low, high) in ((axes.xaxis, x_range), (axes.yaxis, y_range)):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 300 else (1,)))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axis.set_major_formatter(FuncFormatter(plain_numbers))
         axis.set_minor_formatter(NullFormatter())
+    axes.set(xlabel="FLOP per byte" if drawn.flops else "bytes the problem needs, per byte moved   (1: each byte once)",
+             ylabel=drawn.unit if drawn.flops else "GB/s of bytes the problem needs")
 
 
 def apart(axes, points, both_sides=True, distance=17, step=None):
@@ -335,10 +337,10 @@ def number_dots(axes, figure, theme, places):
     pixels = {key: axes.transData.transform(place[:2]) for key, place in places.items()}
     heights = spread({key: y for key, (_, y) in pixels.items()}, ROOM * scale)
     for key, (x, y, text, look) in places.items():
-        axes.annotate(text, (x, y), xytext=(16, (heights[key] - pixels[key][1]) / scale), textcoords="offset points",
-                      fontsize=8, zorder=6, va="center_baseline", ha="left", **look,
-                      bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.3, "alpha": 0.75},
-                      arrowprops={"arrowstyle": "-", "color": theme.muted, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4})
+        beside(axes, text, (x, y), (16, (heights[key] - pixels[key][1]) / scale), fontsize=8, zorder=6,
+               va="center_baseline", ha="left", **look,
+               bbox={"facecolor": theme.background, "edgecolor": "none", "pad": 0.3, "alpha": 0.75},
+               arrowprops={"arrowstyle": "-", "color": theme.muted, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4})
 
 
 def anchor_x(marks):
@@ -348,20 +350,12 @@ def anchor_x(marks):
 
 def roof_panel(figure, axes, theme, chart, xs, ys):
     """Axes, roofs and the algorithm's intensity, for dots at xs and ys."""
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     x_range, y_range = ranges([(x, ys[0]) for x in xs] + [(xs[0], y) for y in ys], [chart])
-    axes.set_xlim(x_range)
-    axes.set_ylim(y_range)
-    set_angles(axes, figure, [chart], x_range, y_range)
-    draw_roofs(axes, chart, theme, x_range, y_range)
+    roof_axes(figure, axes, theme, [chart], chart, x_range, y_range)
     axes.axvline(chart.algorithmic, color=theme.accent, linestyle=":", linewidth=1.4, zorder=0.8, label="the algorithm")
-    axes.annotate(f"the algorithm: {significant(chart.algorithmic)} FLOP/byte" if chart.flops
-                  else "the algorithm: every byte once",
-                  (chart.algorithmic, y_range[0]), xytext=(-5, 4), textcoords="offset points", fontsize=7.5,
-                  color=theme.accent, ha="right", va="bottom", zorder=6)
-    plain_ticks(axes, x_range, y_range)
-    axis_labels(axes, chart)
+    what = f"{significant(chart.algorithmic)} FLOP/byte" if chart.flops else "every byte once"
+    beside(axes, f"the algorithm: {what}", (chart.algorithmic, y_range[0]), (-5, 4), fontsize=7.5, color=theme.accent,
+           ha="right", va="bottom", zorder=6)
 
 
 def roofs_note(run):
@@ -373,17 +367,13 @@ def roofs_note(run):
 def legend_of_marks(origins, known):
     """What the marks mean, for the foot of a roofline."""
     names = {"dram": "circle: device memory", "l2": "square: L2", "shared": "triangle: L1 / shared"}
-    notes = ["; ".join(text for memory, text in names.items() if memory in known)] if known - {None} else []
-    if memories.NCU in origins:
-        notes.append("full: bytes measured by ncu")
-    if origins & {memories.COUNTED, memories.AT_MOST, memories.ONCE}:
-        notes.append("open: bytes counted by the SIMT backend"
-                     + ("; grey: at most, L1 may deliver a part" if memories.AT_MOST in origins else ""))
-    if memories.ONCE in origins:
-        notes.append("open circle: each byte that the level touches, once")
-    if None in known:
-        notes.append("diamond: bytes not counted, at the algorithm's own intensity")
-    return notes
+    grey = "; grey: at most, L1 may deliver a part" if memories.AT_MOST in origins else ""
+    return [note for holds, note in (
+        (known - {None}, "; ".join(text for memory, text in names.items() if memory in known)),
+        (memories.NCU in origins, "full: bytes measured by ncu"),
+        (origins & {memories.COUNTED, memories.AT_MOST, memories.ONCE}, f"open: bytes counted by the SIMT backend{grey}"),
+        (memories.ONCE in origins, "open circle: each byte that the level touches, once"),
+        (None in known, "diamond: bytes not counted, at the algorithm's own intensity")) if holds]
 
 
 def roofline(run, theme):
@@ -397,15 +387,13 @@ def roofline(run, theme):
     figure = plt.figure(figsize=(11.2, height))
     axes = figure.add_axes((0.075, 0.80 / height, 0.525, 1 - 1.38 / height))
     marks = {level.index: marks_of(chart, level) for level in levels}
-    stars = {reference["name"]: run.speed_of_time(reference["time_us"]["median"]) for reference in run.references}
+    stars = run.library_speeds()
     roof_panel(figure, axes, theme, chart, [x for found in marks.values() for _, x, _ in found],
                [run.speed(level) for level in levels] + list(stars.values()))
     places = {}
     for level in levels:
-        y = run.speed(level)
-        x = anchor_x(marks[level.index])
-        axes.errorbar(x, y, yerr=[[max(y - run.speed(level, "q3"), 0)], [max(run.speed(level, "q1") - y, 0)]],
-                      color=theme.first, capsize=3, linewidth=1.2, zorder=3)
+        x, y = anchor_x(marks[level.index]), run.speed(level)
+        axes.errorbar(x, y, yerr=whiskers(run, level), color=theme.first, capsize=3, linewidth=1.2, zorder=3)
         draw_marks(axes, theme, marks[level.index], y)
         places[level.index] = (x, y, str(level.index), {"color": theme.text, "fontweight": "bold"})
     for (name, y), marker in zip(stars.items(), "*PX"):
@@ -417,26 +405,27 @@ def roofline(run, theme):
 
     # The list beside the panel: number, name, fraction of the roof, what binds, and what the level changed.
     y = 1 - 0.59 / height
+    write = functools.partial(figure.text, va="top")
     for level in levels:
         tail = f"{percent(level.fraction)} of {run.json['roof']}" if level.fraction is not None else ""
-        figure.text(0.620, y, str(level.index), fontsize=9, fontweight="bold", color=theme.first, va="top")
-        figure.text(0.642, y, level.name + (" *" if level.stale else ""), fontsize=9, fontweight="bold", va="top")
-        figure.text(0.992, y, tail, fontsize=8, color=theme.text, va="top", ha="right")
+        write(0.620, y, str(level.index), fontsize=9, fontweight="bold", color=theme.first)
+        write(0.642, y, level.name + (" *" if level.stale else ""), fontsize=9, fontweight="bold")
+        write(0.992, y, tail, fontsize=8, color=theme.text, ha="right")
         below = y - 0.175 / height
         if bound := memories.binding(run, level):
-            figure.text(0.642, below, str(bound), fontsize=7.5, va="top",
-                        color=theme.text if bound.reached else theme.muted, fontweight="bold" if bound.reached else "normal")
+            colour, weight = (theme.text, "bold") if bound.reached else (theme.muted, "normal")
+            write(0.642, below, str(bound), fontsize=7.5, color=colour, fontweight=weight)
             below -= 0.135 / height
         idea = textwrap.wrap(level.json["changed"], 68)
         if len(idea) > 1 + two_lines:
             idea = idea[:1 + two_lines]
             idea[-1] = idea[-1][:64].rstrip(" ,;:") + " ..."
-        figure.text(0.642, below, "\n".join(idea), fontsize=7.5, color=theme.muted, va="top", linespacing=1.15)
+        write(0.642, below, "\n".join(idea), fontsize=7.5, color=theme.muted, linespacing=1.15)
         y -= block / height
     origins = {origin for found in marks.values() for _, _, origin in found}
     notes = [roofs_note(run)]
     notes += legend_of_marks(origins, {memory for found in marks.values() for memory, _, _ in found})
-    if missing := memories.not_measured(run, run.json.get("roofs") or {}):
+    if missing := memories.not_measured(run, run.roofs):
         notes.append(f"roof not measured: {', '.join(missing)}")
     figure.text(0.992, 0.05 / height, "\n".join(notes), fontsize=7, color=theme.muted, va="bottom", ha="right")
     style.conditions(figure, theme, foot(run), width=0.6)
@@ -449,12 +438,8 @@ PANELS = [("Moving bytes", lambda run: not run.counts_flops), ("FP32 cores", lam
 
 def book_runs(results, chapters):
     """The headline run of every chapter that has a ladder of several levels."""
-    runs = []
-    for info in chapters:
-        of_chapter = results.of_chapter(info.number)
-        if info.number > 0 and of_chapter and len(of_chapter[0].timed) > 1:
-            runs.append((info, of_chapter[0]))
-    return runs
+    return [(info, run) for info in chapters if info.number > 0 for run in results.of_chapter(info.number)[:1]
+            if len(run.timed) > 1]
 
 
 def book_roofline(results, chapters, theme):
@@ -473,8 +458,6 @@ def book_roofline(results, chapters, theme):
                            bottom=(1.30 + 0.36 * rows) / height, wspace=0.25)
     farthest = 1
     for axes, n, (title, mine) in zip(all_axes[0], columns, panels):
-        axes.set_xscale("log")
-        axes.set_yscale("log")
         charts = [Chart(run) for _, run in mine]
         # The last levels are placed first; later ones avoid them.
         places = {(order, i): (chart.x(run.timed[i]), run.speed(run.timed[i]))
@@ -482,17 +465,13 @@ def book_roofline(results, chapters, theme):
         x_range, y_range = ranges(list(places.values()), charts, algorithm=False)
         if not charts[0].flops:  # room for those that can only be set aside to the right
             x_range = (x_range[0] * 1.4, x_range[1] * 1.05 ** len(mine))
-        axes.set_xlim(x_range)
-        axes.set_ylim(y_range)
-        set_angles(axes, figure, charts, x_range, y_range)
         highest = max(charts, key=lambda chart: chart.ceiling() or 0)
-        draw_roofs(axes, highest, theme, x_range, y_range, narrow=True)
+        roof_axes(figure, axes, theme, charts, highest, x_range, y_range, narrow=True)
         drawn = apart(axes, places, both_sides=charts[0].flops, distance=14, step=1)
         farthest = max([farthest] + [math.exp(abs(math.log(drawn[key][0] / places[key][0]))) for key in places])
         entries = []
         for order, (info, run) in enumerate(mine):
-            colour = style.COLOURS[order % len(style.COLOURS)]
-            marker = style.MARKERS[order % len(style.MARKERS)]
+            colour, marker = style.of_series(order)
             first, last = run.timed[0], run.timed[-1]
             start, end = drawn[order, 0], drawn[order, -1]
             axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 5,
@@ -501,15 +480,13 @@ def book_roofline(results, chapters, theme):
                       markeredgewidth=1.6, zorder=4)
             (line,) = axes.plot(*end, marker=marker, color=colour, markeredgecolor=theme.background,
                                 markersize=12.5, zorder=5, linestyle="none", label=f"chapter {info.number}")
-            axes.annotate(str(info.number), end, xytext=(0, -1.6 if marker == "^" else 0), textcoords="offset points",
-                          fontsize=7, fontweight="bold", va="center_baseline", ha="center",
-                          color="#000000" if style.lightness(colour) > 55 else "#ffffff", zorder=6)
+            beside(axes, str(info.number), end, (0, -1.6 if marker == "^" else 0), fontsize=7, fontweight="bold",
+                   va="center_baseline", ha="center", color="#000000" if style.lightness(colour) > 55 else "#ffffff", zorder=6)
             text = (f"{info.number} {run.ladder}: {significant(run.speed(first))} to "
                     f"{significant(run.speed(last))} {run.unit}\n{percent(last.fraction)} of {run.json['roof']}")
             if last.json.get("vs_reference"):
                 text += f", {against_reference(last)} {last.json['vs_reference']['name']}"
             entries.append((line, text + (" *" if first.stale or last.stale else "")))
-        plain_ticks(axes, x_range, y_range)
         axes.set_title(title)
         axes.set_xlabel("FLOP per byte" if charts[0].flops else "needed bytes per byte moved")
         axes.set_ylabel(charts[0].unit, labelpad=1)
@@ -534,12 +511,13 @@ def book_roofline(results, chapters, theme):
 
 
 # --- one's own results -----------------------------------------------------------------------------
-def compared(runs, labels, theme):
-    """Several runs of one ladder: the bars of a level under one another, each over the first run's."""
+def compared(named, theme):
+    """Several runs of one ladder, as a pair of lists, the runs and their names: the bars of a level under one another,
+    each over the first run's."""
+    runs, labels = named
     names = list(dict.fromkeys(level.name for run in runs for level in run.timed))
     height = 1.9 + 0.20 * len(names) * (len(runs) + 0.8) + 0.16 * len(runs)
-    figure, axes = plt.subplots(figsize=(8.6, height))
-    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.62 / height, bottom=(0.85 + 0.16 * len(runs)) / height)
+    figure, axes = panel(8.6, height, 0.24, 0.95, top=0.62, bottom=0.85 + 0.16 * len(runs))
     speeds = [{level.name: level for level in run.timed} for run in runs]
     widest = max(run.speed(level) for run in runs for level in run.timed)
     for row, name in enumerate(names):
@@ -548,20 +526,16 @@ def compared(runs, labels, theme):
                 continue
             y = row * (len(runs) + 0.8) + order
             speed = run.speed(mine[name])
-            colour = style.COLOURS[order % len(style.COLOURS)]
-            axes.barh(y, speed, height=0.86, color=colour, label=labels[order] if row == 0 else None)
-            axes.errorbar(speed, y, xerr=[[max(speed - run.speed(mine[name], "q3"), 0)],
-                                          [max(run.speed(mine[name], "q1") - speed, 0)]],
-                          color=theme.text, capsize=2, linewidth=0.9)
+            axes.barh(y, speed, height=0.86, color=style.of_series(order)[0], label=labels[order] if row == 0 else None)
+            axes.errorbar(speed, y, xerr=whiskers(run, mine[name]), color=theme.text, capsize=2, linewidth=0.9)
             text = significant(speed)
             if order and name in speeds[0]:
                 text += f" · {speed / runs[0].speed(speeds[0][name]):.2f}x"
-            axes.annotate(text, (run.speed(mine[name], "q1"), y), xytext=(6, 0), textcoords="offset points", va="center",
-                          fontsize=8)
+            beside(axes, text, (run.speed(mine[name], "q1"), y), (6, 0), va="center", fontsize=8)
     axes.set_xlim(0, 1.22 * widest)
     places = [row * (len(runs) + 0.8) + (len(runs) - 1) / 2 for row in range(len(names))]
     named_rows(axes, places, names, (len(names) * (len(runs) + 0.8) - 0.6, -0.8), theme)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.xaxis.set_major_formatter(plain_numbers)
     axes.set_xlabel(f"{runs[0].unit}   (bar: median; whisker: quartiles; 1.5x: against the first run)", fontsize=9)
     title(figure, f"{runs[0].heading} · {runs[0].ladder}: {len(runs)} runs")
     own_legend(figure, theme, runs, labels)
@@ -573,12 +547,13 @@ def own_legend(figure, theme, runs, labels):
     height = figure.get_figheight()
     for order, (run, text) in enumerate(zip(runs, labels)):
         y = (0.08 + 0.16 * (len(runs) - 1 - order)) / height
-        figure.text(0.008, y, f"{text}:", color=style.COLOURS[order % len(style.COLOURS)], fontsize=8, fontweight="bold")
+        figure.text(0.008, y, f"{text}:", color=style.of_series(order)[0], fontsize=8, fontweight="bold")
         figure.text(0.992, y, foot(run), color=theme.muted, fontsize=7, ha="right")
 
 
-def overlay(runs, labels, theme):
-    """Several runs of one ladder in one roofline, a colour and a line of roofs each."""
+def overlay(named, theme):
+    """The same in one roofline, a colour and a line of roofs for each run."""
+    runs, labels = named
     height = 5.6 + 0.16 * len(runs)
     figure = plt.figure(figsize=(9.6, height))
     axes = figure.add_axes((0.085, (0.75 + 0.16 * len(runs)) / height, 0.895, 1 - (1.25 + 0.16 * len(runs)) / height))
@@ -590,17 +565,19 @@ def overlay(runs, labels, theme):
     low, high = axes.get_xlim()
     places = {}
     for i, (run, chart) in enumerate(zip(runs, charts)):
-        colour = style.COLOURS[i % len(style.COLOURS)]
+        colour, marker = style.of_series(i)
         if i != order:
+            ceiling = chart.ceiling() if chart.flops else None
+            thin = functools.partial(axes.plot, color=colour, linewidth=0.8, zorder=0.9)
             for _, slope, _ in chart.diagonals():
-                end = min(high, chart.ceiling() / slope) if chart.flops and chart.ceiling() else high
-                axes.plot([low, end], [slope * low, slope * end], color=colour, linewidth=0.8, zorder=0.9)
-            if chart.flops and chart.ceiling():
-                axes.plot([low, high], [chart.ceiling()] * 2, color=colour, linewidth=0.8, zorder=0.9)
+                end = min(high, ceiling / slope) if ceiling else high
+                thin([low, end], [slope * low, slope * end])
+            if ceiling:
+                thin([low, high], [ceiling] * 2)
         for level in run.timed:
             # One dot per level and run: the memories of each are in its own figure.
             x, y = anchor_x(marks[i][level.index]), run.speed(level)
-            axes.plot([x], [y], marker=style.MARKERS[i % len(style.MARKERS)], color=colour, linestyle="none", markersize=7,
+            axes.plot([x], [y], marker=marker, color=colour, linestyle="none", markersize=7,
                       markeredgecolor=theme.background, zorder=4)
             places[i, level.index] = (x, y, f"{level.index}", {"color": colour, "fontweight": "bold"})
     number_dots(axes, figure, theme, places)
@@ -613,35 +590,30 @@ def overlay(runs, labels, theme):
 
 def ceilings(run, theme):
     """What the SIMT backend counted, under roofs: the highest speed that each level's bytes allow. No dot: no time."""
-    chart = Chart(run)
-    roofs = run.json.get("roofs") or {}
-    limits = memories.memory_roofs(run, roofs)
+    limits = memories.memory_roofs(run, run.roofs)
     found = []
     for level in run.levels:
         amounts = memories.moved(run, level)
         # Seconds that each memory needs at least; an upper bound of L2's bytes binds nothing.
-        work = run.json["problem"]["flops"] / 1e12 if chart.flops else run.json["problem"]["bytes"] / 1e9
+        work = run.json["problem"]["flops"] / 1e12 if run.counts_flops else run.json["problem"]["bytes"] / 1e9
         speeds = {memories.NAMES[m]: work / (a.bytes / 1e9 / limits[m]) for m, a in amounts.items()
                   if m in limits and a.origin != memories.AT_MOST}
-        if chart.flops and chart.ceiling():
-            speeds[run.json["roof"]] = chart.ceiling()
+        if run.counts_flops and run.roof_value:
+            speeds[run.json["roof"]] = run.roof_value
         if amounts and speeds:
             found.append((level, min(speeds, key=speeds.get), min(speeds.values())))
-    height = 2.1 + 0.36 * len(found)
-    figure, axes = plt.subplots(figsize=(8.6, height))
-    figure.subplots_adjust(left=0.24, right=0.95, top=1 - 0.85 / height, bottom=1.05 / height)
+    figure, axes = panel(8.6, 2.1 + 0.36 * len(found), 0.24, 0.95, top=0.85, bottom=1.05)
     top = max([speed for _, _, speed in found], default=1)
     for y, (_, name, speed) in enumerate(found):
         axes.plot([0, speed], [y, y], color=theme.muted, linewidth=0.8, linestyle=(0, (1.5, 2)))
         axes.plot([speed], [y], marker="|", markersize=15, markeredgewidth=2.2, color=theme.first, linestyle="none")
-        axes.annotate(f"at most {significant(speed)}, by {name}", (speed, y), fontsize=8.5, va="bottom",
-                      ha="right" if speed > 0.5 * top else "left", textcoords="offset points",
-                      xytext=(-7 if speed > 0.5 * top else 7, 1))
+        align, points = ("right", -7) if speed > 0.5 * top else ("left", 7)
+        beside(axes, f"at most {significant(speed)}, by {name}", (speed, y), (points, 1), fontsize=8.5, va="bottom", ha=align)
     axes.set_xlim(0, 1.08 * top)
     named_rows(axes, range(len(found)), [label(level) for level, _, _ in found], (len(found) - 0.45, -0.65), theme)
     axes.set_xlabel(f"{run.unit} that the counted bytes allow: ceilings, not speeds", fontsize=9)
     title(figure, f"{run.heading} · {run.ladder}: ceilings on {run.model}")
-    missing = memories.not_measured(run, roofs)
+    missing = memories.not_measured(run, run.roofs)
     notes = [f"Counted by the SIMT backend, which has no times · {size_text(run.size)} {run.json['problem']['dtype']}"
              f" · {run.json['date'][:10]}",
              f"roofs: {run.roofs_from}" + (f" · not measured: {', '.join(missing)}" if missing else "")]
@@ -681,13 +653,11 @@ def sweep(runs, theme, compared=None, beside=None):
             ends.append((found[-1][1], text, look))
 
     for order, name in enumerate(chosen):
-        values = [next((run.speed(level) for level in run.timed if level.name == name), None) for run in runs]
-        curve(values, name, color=style.COLOURS[order], marker=style.MARKERS[order], markersize=5)
-    libraries = list(dict.fromkeys(r["name"] for run in runs for r in run.references))
+        colour, marker = style.of_series(order)
+        curve([run.speed_of(name) for run in runs], name, color=colour, marker=marker, markersize=5)
+    libraries = list(dict.fromkeys(name for run in runs for name in run.library_speeds()))
     for order, name in enumerate(libraries):
-        values = [next((run.speed_of_time(r["time_us"]["median"]) for r in run.references if r["name"] == name),
-                       None) for run in runs]
-        curve(values, name, **style.library(theme, order))
+        curve([run.library_speeds().get(name) for run in runs], name, **style.library(theme, order))
     for order, (name, points) in enumerate((beside or {}).items(), len(libraries)):
         curve([points[run.size].speed if run.size in points else None for run in runs], name,
               **style.library(theme, order))
@@ -695,20 +665,16 @@ def sweep(runs, theme, compared=None, beside=None):
     sizes = [run.size for run in runs]
     changing = [i for i in range(len(sizes[0])) if len({size[i] for size in sizes}) > 1] or [0]
     equal = all(len({size[i] for i in changing}) == 1 for size in sizes)
-    if equal:
-        ticks = [f"{size[changing[0]]:,}" for size in sizes]
-    else:
-        ticks = ["\n".join(f"{size[i]:,}" for i in changing) for size in sizes]
+    ticks = ["\n".join(f"{size[i]:,}" for i in (changing[:1] if equal else changing)) for size in sizes]
     axes.set_xticks(list(positions), ticks, fontsize=8)
     if not equal and len(changing) > 3:  # room for more lines under the axis, taken from below
         height, more = figure.get_figheight(), 0.17 * (len(changing) - 3)
         figure.set_figheight(height + more)
         figure.subplots_adjust(top=1 - 0.12 * height / (height + more), bottom=(0.20 * height + more) / (height + more))
     dims = runs[0].json["problem"]["dims"]
-    axes.set_xlabel(" = ".join(dims[i] for i in changing) if equal else ", ".join(dims[i] for i in changing))
-    axes.set_ylabel(runs[0].unit)
+    axes.set(xlabel=(" = " if equal else ", ").join(dims[i] for i in changing), ylabel=runs[0].unit,
+             xlim=(-0.2, len(runs) - 0.8))
     axes.set_ylim(bottom=0)
-    axes.set_xlim(-0.2, len(runs) - 0.8)
     at_ends(axes, ends)
     axes.set_title(f"{runs[0].heading} · {runs[0].ladder} over size")
     text = f"{runs[0].json['device']['name']} · {runs[-1].json['date'][:10]}"
@@ -721,18 +687,16 @@ def sweep(runs, theme, compared=None, beside=None):
 def attention_sweep(lines, newer, device, theme):
     """Attention over the length of the sequence, a panel for each head dimension and mask: the book's last level and the
     libraries. lines, newer: see comparison.attention."""
-    sources = [lines] + ([newer] if newer else [])
+    sources = list(filter(None, (lines, newer)))
+    ours = {p.name for p in lines.points if p.ours}
     panels = sorted({size_and_mask(p) for p in lines.points}, key=lambda panel: (-panel[0], panel[1] != "full"))
     lengths = sorted({p.size[3] for p in lines.points})
-    names = sorted(dict.fromkeys(p.name for source in sources for p in source.points),
-                   key=lambda name: not any(p.ours and p.name == name for p in lines.points))
+    names = sorted(dict.fromkeys(p.name for source in sources for p in source.points), key=lambda name: name not in ours)
     looks = {}
-    for name in names:
-        ours = sum(any(p.ours and p.name == n for p in lines.points) for n in looks)
-        if any(p.ours and p.name == name for p in lines.points):
-            looks[name] = {"color": style.COLOURS[ours], "marker": style.MARKERS[ours], "markersize": 5.5, "linestyle": "-"}
-        else:
-            looks[name] = style.library(theme, len(looks) - ours)
+    for order, name in enumerate(names):
+        colour, marker = style.of_series(order)
+        looks[name] = {"color": colour, "marker": marker, "markersize": 5.5, "linestyle": "-"} if name in ours else \
+            style.library(theme, order - len(ours))
     columns = 2 if len(panels) > 1 else 1
     rows = math.ceil(len(panels) / columns)
     per_row = len(names) if len(names) <= 5 else math.ceil(len(names) / 2)  # of the legend
@@ -763,8 +727,7 @@ def attention_sweep(lines, newer, device, theme):
         heads = sorted({size[1] for size in batches})
         axes.set_title(f"d = {panel[0]}, {panel[1]} · {', '.join(map(str, heads))} heads", fontsize=10.5)
         axes.set_xticks(range(len(lengths)), [f"{length:,}" for length in lengths], fontsize=8.5)
-        axes.set_ylim(0, 1.09 * max(p.speed for source in sources for p in source.points))
-        axes.set_xlim(-0.2, len(lengths) - 0.8)
+        axes.set(xlim=(-0.2, len(lengths) - 0.8), ylim=(0, 1.09 * max(p.speed for source in sources for p in source.points)))
     for axes in grid[:, 0]:
         axes.set_ylabel("TFLOP/s")
     for axes in grid[-1]:
@@ -783,6 +746,11 @@ def attention_sweep(lines, newer, device, theme):
     return figure
 
 
+def legend_below(figure, axes, at, **look):
+    """What the lines and marks of a panel mean, at the foot of the figure."""
+    figure.legend(*axes.get_legend_handles_labels(), loc="lower center", bbox_to_anchor=at, frameon=False, **look)
+
+
 SEARCHER_DASHES = ["-", (0, (5, 2)), (0, (4, 1.5, 1, 1.5)), (0, (1, 1.2)), "-"]
 
 
@@ -799,18 +767,16 @@ def searchers_figure(kernels, theme):
             wide = {"linewidth": 4, "alpha": 0.45} if name == "exhaustive" else {}
             axes.plot(looks, loss, drawstyle="steps-post", color=colour, linestyle=dashes, label=name, **wide)
         axes.axhline(2, color=theme.muted, linewidth=0.9, label="2 %: as good as the best")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=1)
         axes.set_title(f"{kernel['kernel']}, {kernel['shapes']} shapes", fontsize=10.5)
         axes.set_xlabel("looks")
-    panels[0][0].set_ylabel("mean loss against the best, %")
-    figure.suptitle(f"Chapter {autotuning.CHAPTER} · searchers on recorded spaces", x=0.012, y=0.98, ha="left", va="top",
-                    fontsize=12, fontweight="bold")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 0.065), ncol=len(labels), fontsize=9,
-                  frameon=False, handlelength=2.6)
+    first = panels[0][0]
+    first.set_ylabel("mean loss against the best, %")
+    title(figure, f"Chapter {autotuning.CHAPTER} · searchers on recorded spaces", 0.02 * figure.get_figheight())
+    legend_below(figure, first, (0.5, 0.065), ncol=len(first.lines), fontsize=9, handlelength=2.6)
     style.conditions(figure, theme, f"{kernels[0]['device']} · recorded {kernels[0]['date'][:10]} · searched on the "
                                     "odd rounds, scored on the even ones · a look is 3 samples · mean of 25 seeds")
     return figure
@@ -839,12 +805,20 @@ def choices_figure(judged, theme):
     loss_axes.set(ylim=(0, 60), xlim=(1, len(judged["shapes"])), xlabel="shapes, worst first",
                   ylabel="slower than the fastest candidate, %")
     loss_axes.set_title("what choosing costs", fontsize=10.5)
-    figure.suptitle(f"Chapter {autotuning.CHAPTER} · one GEMM kernel of 28 for each shape", x=0.012, y=0.98, ha="left",
-                    va="top", fontsize=12, fontweight="bold")
-    for axes, x in ((map_axes, 0.25), (loss_axes, 0.76)):
-        handles, labels = axes.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="lower center", bbox_to_anchor=(x, 0.05), ncol=2 if axes is map_axes else 1,
-                      fontsize=8.5, frameon=False, handlelength=2.2, labelspacing=0.3)
+    title(figure, f"Chapter {autotuning.CHAPTER} · one GEMM kernel of 28 for each shape", 0.02 * figure.get_figheight())
+    for axes, x, columns in ((map_axes, 0.25, 2), (loss_axes, 0.76, 1)):
+        legend_below(figure, axes, (x, 0.05), ncol=columns, fontsize=8.5, handlelength=2.2, labelspacing=0.3)
     style.conditions(figure, theme, f"{judged['device']} · bf16, cold L2, medians of interleaved runs · "
                                     f"{len(judged['shapes'])} shapes, none of them recorded")
     return figure
+
+
+# Kind -> what draws it, from the second value of a plan's (kind, what) and the theme.
+DRAWN = {"ladder": ladder, "roofline": roofline, "sweep": sweep, "traffic": traffic_bars, "ceilings": ceilings,
+         "compared": compared, "overlay": overlay, "searchers": searchers_figure, "choices": choices_figure}
+
+
+def draw(planned, theme):
+    """One figure of a plan: (kind, what)."""
+    kind, what = planned
+    return DRAWN[kind](what, theme)

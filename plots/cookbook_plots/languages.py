@@ -7,7 +7,8 @@ import tokenize
 from pathlib import Path
 
 from . import book
-from .markup import STALE, code, significant, table
+from .comparison import measured_with
+from .markup import STALE_NOTE, code, mark, significant, table, with_ratio
 
 OURS = "this book"
 TRITON = "plots/contestants/triton_kernels.py"
@@ -33,7 +34,7 @@ VERSIONS = {"cuTile": "TileGym 1.5.1, `matmul.py`, `softmax.py` and `attention.p
 PROBLEMS = {"gemm": "GEMM", "softmax": "softmax", "attention": "attention"}
 # A language's rows in compare.json are those whose names begin with it.
 LANGUAGES = ["CUTLASS", "cuTile", "Triton", "TileLang"]
-SHIPPED = "cuTile, as shipped"
+SHIPPED, LIBRARY = "cuTile, as shipped", "fastest library"
 # ladder, size, variant; what compare.json has of them makes the table.
 SPEEDS = [("gemm", (4096, 4096, 4096), "NN"), ("gemm", (8192, 8192, 8192), "NN"), ("softmax", (32768, 4096), ""),
           ("softmax", (4096, 32768), ""), ("attention", (4, 16, 16, 4096, 4096, 128), "full"),
@@ -85,10 +86,8 @@ def lines_table(root=book.ROOT):
     triton = (root / TRITON).read_text()
     counted = {"Triton": {problem: (python_lines(triton, names), "") for problem, names in TRITON_FUNCTIONS.items()},
                **COUNTED}
-    rows = []
-    for language in ("cuTile", "Triton", "TileLang", "CUTLASS"):
-        rows.append([language] + [f"{counted[language][problem][0]:,}" if problem in counted[language] else "-"
-                                  for problem in PROBLEMS])
+    rows = [[language] + [f"{counted[language][problem][0]:,}" if problem in counted[language] else "-" for problem in PROBLEMS]
+            for language in ("cuTile", "Triton", "TileLang", "CUTLASS")]
     cells = []
     for problem in PROBLEMS:
         own = cpp_lines((root / LEVELS[problem]).read_text())
@@ -121,52 +120,42 @@ def speed_table(document):
     skipped, and why."""
     cases = {(case["ladder"], tuple(case["size"]), case["variant"]): case for case in document.get("comparisons", [])
              if case["dtype"] == ("f32" if case["ladder"] == "softmax" else "bf16")}
-    labels = [OURS]
+    # Of a row's label: which of a case's rows may stand there; the fastest of them does.
+    wanted = {OURS: lambda row: row["ours"]}
     for language in LANGUAGES:
-        labels += [language] + ([SHIPPED] if language == "cuTile" else [])
-    labels.append("fastest library")
-    columns, header, levels, reasons, stale = [], [], [], {}, False
+        wanted[language] = lambda row, of=language: not row["ours"] and row["name"].startswith(of) and row["name"] != SHIPPED
+        if language == "cuTile":
+            wanted[SHIPPED] = lambda row: row["name"] == SHIPPED
+    wanted[LIBRARY] = lambda row: not row["ours"] and not row["name"].startswith(tuple(LANGUAGES))
+    columns, header, levels, reasons, any_stale = [], [], {}, {}, False
 
-    for key in SPEEDS:
-        case = cases.get(key)
-        if not case:
-            continue
+    for key in filter(cases.get, SPEEDS):
+        case = cases[key]
         speed = "tflops" if case["flops"] else "gbps"
         by_time = sorted(case["rows"], key=lambda row: row["time_ms"]["median"])
-
-        def cell(wanted):
-            found = next(filter(wanted, by_time), None)
-            if not found:
-                return None, "-"
-            ratio = found.get("vs_cookbook")
-            return found, significant(found[speed]) + (f" ({ratio['ratio']:.2f}x)" if ratio else "")
-
-        ours, own = cell(lambda row: row["ours"])
-        old = bool(ours) and not book.identities().has_row(ours, document["device"], case)
-        stale |= old
-        column = {OURS: own + (f" {STALE}" if old else "")}
-        if ours and ours["name"] not in levels:
-            levels.append(ours["name"])
+        best = {label: next(filter(fits, by_time), None) for label, fits in wanted.items()}
+        column = {label: with_ratio(row[speed], row.get("vs_cookbook")) if row else "-" for label, row in best.items()}
+        if ours := best[OURS]:
+            stale = not book.identities().has_row(ours, document["device"], case)
+            column[OURS] += mark(stale)
+            any_stale |= stale
+            levels[ours["name"]] = code(ours["name"])
+        if best[LIBRARY]:
+            column[LIBRARY] = f"{best[LIBRARY]['name']} {column[LIBRARY]}"
         for language in LANGUAGES:
-            column[language] = cell(lambda row: not row["ours"] and row["name"].startswith(language)
-                                    and row["name"] != SHIPPED)[1]
-            if column[language] == "-" and language in case.get("skipped", {}):
+            if not best[language] and language in case.get("skipped", {}):
                 reasons.setdefault((language, case["skipped"][language]), []).append(PROBLEMS[key[0]])
-        column[SHIPPED] = cell(lambda row: row["name"] == SHIPPED)[1]
-        library, text = cell(lambda row: not row["ours"] and not row["name"].startswith(tuple(LANGUAGES)))
-        column["fastest library"] = f"{library['name']} {text}" if library else "-"
         columns.append(column)
         header.append(name_of(*key, case["unit"]))
     if not columns:
         return ""
-    rows = [[label] + [column[label] for column in columns] for label in labels]
-    versions = [f"{name} {version}" for name, version in document["versions"].items() if version]
-    below = (f"{document['device']['name']}, {document['date'][:10]}, {', '.join(versions)}; median of cold runs, "
-             "interleaved in one process; in brackets the speed over this book's in the same rounds. A language's "
+    rows = [[label] + [column[label] for column in columns] for label in wanted]
+    below = (f"{measured_with(document)}; median of cold runs, interleaved in one process; in brackets the speed over this "
+             "book's in the same rounds. A language's "
              "fastest row counts. Attention: tokens, bf16, heads of 128, no mask or a causal one. "
-             f"This book's levels: {', '.join(code(name) for name in levels)}.")
-    if stale:
-        below += f" {STALE} measured before its code last changed."
+             f"This book's levels: {', '.join(levels.values())}.")
+    if any_stale:
+        below += f" {STALE_NOTE}."
     left_out = [f"{language} ({', '.join(dict.fromkeys(problems))}): {reason}."
                 for (language, reason), problems in reasons.items()]
     if left_out:

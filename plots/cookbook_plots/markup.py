@@ -2,6 +2,12 @@
 """Pieces of Markdown, and numbers as people read them."""
 
 STALE = "†"  # beside a figure that was measured before its source last changed
+STALE_NOTE = f"{STALE} measured before its code last changed"
+
+
+def mark(stale):
+    """What stands behind a figure."""
+    return f" {STALE}" if stale else ""
 
 
 def row(cells):
@@ -32,6 +38,11 @@ def energy(joules):
 
 def significant(value):
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def with_ratio(speed, ratio, digits=2):
+    """A speed, and in brackets its ratio ({"ratio": ...} or None) to another."""
+    return significant(speed) + (f" ({ratio['ratio']:.{digits}f}x)" if ratio else "")
 
 
 def code(name):

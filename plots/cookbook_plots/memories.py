@@ -6,7 +6,7 @@ run's own: exact for shared memory and for what bypasses L1, an upper bound for 
 for device memory every distinct byte once."""
 from dataclasses import dataclass
 
-from .results import ROOF_LIMIT, product_scale, sectors
+from .results import ROOF_LIMIT, needed_when_traced, product_scale, sectors
 
 MEMORIES = ("dram", "l2", "shared")  # as in a roofline, from the lowest diagonal
 NAMES = {"dram": "device memory", "l2": "L2", "shared": "L1 / shared"}
@@ -41,10 +41,8 @@ class Binding:
         origin = f" ({self.origin})" if self.origin else ""
         if self.fraction > ROOF_LIMIT:  # more requests than can have moved: the GPU merges some
             return f"asks {self.name} for {100 * self.fraction:.0f} % of {value}{origin}"
-        share = f"{100 * self.fraction:.0f} % of {value}{origin}"
-        if self.reached:
-            return f"bound by {self.name}: {share}"
-        return f"no roof reached, nearest {self.name}: {share}"
+        verdict = "bound by" if self.reached else "no roof reached, nearest"
+        return f"{verdict} {self.name}: {100 * self.fraction:.0f} % of {value}{origin}"
 
 
 def shared_bytes(values):
@@ -54,13 +52,6 @@ def shared_bytes(values):
         return (values.get(f"{name}_wavefronts") or 0) * WAVEFRONT or values.get(f"{name}_bytes") or 0
     return sum(amount(f"{kind}_shared") for kind in ("async_load", "async_store")) + amount("shared_load"), \
         amount("shared_store") + amount("shared_atomic")
-
-
-def needed_when_traced(run, level):
-    """What the problem needs at the traced size: the least that any level touches. 0: unknown."""
-    return min((other.counted.values["distinct_bytes"] for other in run.levels if other.counted
-                and other.counted.trace_size == level.counted.trace_size
-                and other.counted.values.get("distinct_bytes")), default=0)
 
 
 def counted(run, level):
@@ -93,10 +84,8 @@ def counted(run, level):
     plain = count["global_load"] * (stores if is_product and asynchronous else loads) * SECTOR
     stored = (count["global_store"] + count["async_store"]) * stores * SECTOR
     l2 = count["async_load"] * loads * SECTOR + stored + count["global_atomic"] * loads * SECTOR
-    if plain and plain + l2 > 1.05 * found["dram"].bytes:
-        found["l2"] = Moved(plain + l2, AT_MOST)
-    elif plain + l2:
-        found["l2"] = Moved(plain + l2, COUNTED)
+    if plain + l2:
+        found["l2"] = Moved(plain + l2, AT_MOST if plain and plain + l2 > 1.05 * found["dram"].bytes else COUNTED)
     read, written = shared_bytes(values)
     if is_product and asynchronous:
         # Operands come by asynchronous copies, so plain stores are the tile of C, which is read back once.
@@ -137,19 +126,17 @@ def memory_roofs(run, roofs):
     return {memory: roofs[key] for memory, key in keys.items() if roofs.get(key)}
 
 
-def binding(run, level, roofs=None, ceiling=None):
-    """The Binding of a timed level, or None. `roofs`, `ceiling`: instead of the run's own."""
-    roofs = (run.json.get("roofs") or {}) if roofs is None else roofs
-    ceiling = run.roof_value if ceiling is None else ceiling
+def binding(run, level, roofs=None):
+    """The Binding of a timed level, or None. `roofs`: instead of the run's own."""
     if not level.timed:
         return None
-    limits, found = memory_roofs(run, roofs), []
+    limits, found = memory_roofs(run, run.roofs if roofs is None else roofs), []
     for memory, amount in moved(run, level).items():
         if memory in limits and amount.origin != AT_MOST:
             gbps = amount.bytes / 1e3 / level.time()
             found.append(Binding(NAMES[memory], gbps / limits[memory], limits[memory], "GB/s", amount.origin))
-    if (run.counts_flops or run.counts_own) and ceiling:
-        found.append(Binding(run.json["roof"], run.speed(level) / ceiling, ceiling, run.unit, ""))
+    if (run.counts_flops or run.counts_own) and run.roof_value:
+        found.append(Binding(run.json["roof"], run.speed(level) / run.roof_value, run.roof_value, run.unit, ""))
     return max(found, key=lambda one: one.fraction, default=None)
 
 

@@ -6,14 +6,13 @@ given (before and after, two GPUs), both runs in one figure; where only the SIMT
 ceilings that roofs allow. Files of ./run profile among FILES add the bytes that Nsight Compute measured. Nothing but
 the folder of figures is written."""
 import argparse
-import json
 import re
 import sys
 from pathlib import Path
 
 from . import book, devices, figures, memories, style
-from .results import (RESULTS, ROOF_KEYS, SIMT, Counted, ResultError, Results, counted_by_simt, gpus, read_run,
-                      simt_counters, traffic)
+from .results import (RESULTS, ROOF_KEYS, SIMT, Counted, ResultError, Results, counted_by_simt, gpus, load,
+                      of_the_right_form, read_run, simt_counters, traffic)
 from .staging import Staging, ended
 
 
@@ -21,13 +20,11 @@ def documents(files):
     """(file, document) of every file; a ResultError names the one that is no result."""
     for file in files:
         try:
-            document = json.loads(file.read_text())
+            document = load(file)
         except FileNotFoundError:
             raise ResultError(f"{file}: no such file") from None
         except (OSError, UnicodeDecodeError) as error:
             raise ResultError(f"{file}: cannot be read: {error}") from error
-        except json.JSONDecodeError as error:
-            raise ResultError(f"{file}: not JSON: {error}") from error
         if not isinstance(document, dict) or not isinstance(document.get("runs", document.get("profiles")), list):
             raise ResultError(f"{file}: neither results of ./run --json nor of ./run profile")
         yield file, document
@@ -43,19 +40,15 @@ def read(files):
     for file, document in documents(files):
         profiles += document.get("profiles", [])
         for raw in document.get("runs", []):
-            try:
+            with of_the_right_form(f"{file}: not a result"):
                 # A capstone's sources are not here: its levels count as they are.
                 identities = book.Identities(map(book.tokens_of, raw["levels"])) if raw.get("capstone") else of_book
                 run = read_run(file, raw, identities)
                 if raw["backend"] == "cuda" and not run.timed and raw["levels"]:
                     raise ResultError(f"{file}: {run.heading}, {run.ladder}: no level was timed")
                 for level in run.levels:
-                    if level.json.get("counters"):
-                        level.counted = Counted(level.json["counters"], tuple(raw["problem"]["trace_size"]),
-                                                book.tokens_of(level.json))
+                    level.counted = Counted.of(level.json, raw["problem"])
                 check(run)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise ResultError(f"{file}: not a result: {type(error).__name__}: {error}") from error
             if run.levels:
                 runs.append(run)
     if not runs:
@@ -65,9 +58,7 @@ def read(files):
         for profile in profiles:
             for run in runs:
                 if (run.chapter, run.ladder, list(run.size)) == (profile["chapter"], profile["ladder"], profile["size"]):
-                    for level in run.levels:
-                        if level.name == profile["level"]:
-                            level.measured_bytes = {k: v for k, v in profile["bytes"].items() if v}
+                    run.take(profile)
     except (KeyError, TypeError, AttributeError) as error:
         raise ResultError(f"a file of ./run profile lacks a key: {error}") from error
     return runs
@@ -123,15 +114,19 @@ def measured_roofs(device, runs, roof=None):
     return answer
 
 
+def roofs_of(device, runs=(), roof=None):
+    """(roofs, where they are from, whether they were measured): measured ones before those of a data sheet."""
+    if found := measured_roofs(device, runs, roof):
+        return *found, True
+    sheet = devices.sheet_of(device)
+    return (sheet.roofs, f"data sheet ({sheet.name})", False) if sheet else ({}, "", False)
+
+
 def with_roofs(run, device, runs):
-    """Gives a run the roofs of `device`: measured ones before those of a data sheet. False: neither is known."""
-    if found := measured_roofs(device, runs, ROOF_KEYS.get(run.json["roof"])):
-        run.json["roofs"], run.roofs_from, run.roofs_measured = *found, True
-    elif sheet := devices.sheet_of(device):
-        run.json["roofs"], run.roofs_from, run.roofs_measured = sheet.roofs, f"data sheet ({sheet.name})", False
-    else:
-        return False
-    return True
+    """Gives a run the roofs of `device`, where some are known."""
+    roofs, *origin = roofs_of(device, runs, ROOF_KEYS.get(run.json["roof"]))
+    if roofs:
+        run.json["roofs"], (run.roofs_from, run.roofs_measured) = roofs, origin
 
 
 def device_named(text):
@@ -149,13 +144,10 @@ def device_named(text):
 
 def take_roofs(runs, gpu):
     """Roofs for every run that has none: those of its own GPU; of what was only counted, those of `gpu`."""
-    model = gpu and device_named(gpu)
-    if not model:
-        model = next((run.json["device"]["name"] for run in runs if run.json.get("roofs")), None)
-    if not model:
-        model = next((run.json["device"]["name"] for folder in gpus() for run in Results(folder).runs[:1]), "H100 SXM")
+    known = [run for run in runs if run.roofs] or [run for folder in gpus() for run in Results(folder).runs[:1]]
+    model = device_named(gpu) if gpu else known[0].json["device"]["name"] if known else "H100 SXM"
     for run in runs:
-        if run.timed and not run.json.get("roofs"):
+        if run.timed and not run.roofs:
             with_roofs(run, run.json["device"]["name"], runs)
     for run in runs:
         if not run.timed:
@@ -190,8 +182,8 @@ def plan(runs):
         groups.setdefault(key_of(run), []).append(run)
     for (heading, ladder), mine in groups.items():
         stem = identifier(heading, ladder)
-        timed = [run for run in mine if len(run.timed) > 0]
-        sizes = {run.size for run in timed}
+        timed = [run for run in mine if run.timed]
+        sizes, models = {run.size for run in timed}, {run.json["device"]["name"] for run in timed}
         for run, label in zip(mine, labels(mine) if len(mine) > 1 else [""]):
             name = identifier(stem, label)
             if run.timed:
@@ -199,7 +191,7 @@ def plan(runs):
                 if run.counts_own:
                     continue  # a roofline has no axis for its unit
                 names[f"{name}-roofline"] = ("roofline", run)
-                if not run.json.get("roofs"):
+                if not run.roofs:
                     said.append(f"{name}: no roof is known of {run.json['device']['name']}: dots without roofs "
                                 "(./run 0 --json FILE on it measures them)")
                 elif not run.roofs_measured:
@@ -217,23 +209,13 @@ def plan(runs):
             else:
                 said.append(f"{name}: nothing to draw: no times (the SIMT backend has none), and no counters that can be "
                             "compared (was it run with --no-trace?)")
-        if len(timed) > 1 and (len(sizes) == 1 or len({run.json["device"]["name"] for run in timed}) > 1 or len(sizes) < 3):
-            names[f"{stem}-compared"] = ("compared", timed)
-            names[f"{stem}-compared-roofline"] = ("overlay", timed)
-        if len(sizes) >= 3 and len({run.json["device"]["name"] for run in timed}) == 1:
+        if len(timed) > 1 and (len(sizes) < 3 or len(models) > 1):
+            names[f"{stem}-compared"] = ("compared", (timed, labels(timed)))
+            names[f"{stem}-compared-roofline"] = ("overlay", (timed, labels(timed)))
+        if len(sizes) >= 3 and len(models) == 1:
             names[f"{stem}-sweep"] = ("sweep", sorted({run.size: run for run in timed}.values(),
                                                       key=lambda run: (run.json["problem"]["flops"], run.size[::-1])))
     return names, said
-
-
-def figure_of(kind, what, theme):
-    draw = {"ladder": figures.ladder, "roofline": figures.roofline, "sweep": figures.sweep,
-            "traffic": figures.traffic_bars, "ceilings": figures.ceilings}
-    if kind == "compared":
-        return figures.compared(what, labels(what), theme)
-    if kind == "overlay":
-        return figures.overlay(what, labels(what), theme)
-    return draw[kind](what, theme)
 
 
 def main(arguments=None):
@@ -251,7 +233,7 @@ def make(options):
     take_roofs(runs, options.gpu)
     names, said = plan(runs)
     with Staging() as files:
-        style.save_all(lambda drawn, theme: figure_of(*drawn, theme), names, files, out, out, lambda _: "own")
+        style.save_all(figures.draw, names, files, out, out, lambda _: "own")
     for sentence in said:
         print(sentence)
     for run in runs:

@@ -16,18 +16,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
-from . import book, devices, figures, memories, ncu, own, style
-from .results import ResultError
+from . import book, figures, memories, ncu, own, style
+from .results import ResultError, of_the_right_form
 from .staging import Staging, ended
 from .style import plt
 
 TIME = "gpu__time_duration.sum"
-# Operations of what an instruction of one thread does.
-INSTRUCTIONS = {metric: (kind, weight) for letter, kind in (("f", "fp32"), ("d", "fp64"))
-                for metric, weight in ncu.instructions(letter).items()}
+OPERATIONS = ncu.operations(fp32="f", fp64="d")
 SECONDS = {"ns": 1e-9, "nsecond": 1e-9, "us": 1e-6, "usecond": 1e-6, "ms": 1e-3, "msecond": 1e-3, "s": 1, "second": 1}
 ROOFS = {"dram": ("hbm_copy_gbps", "hbm_read_gbps"), "l2": ("l2_gbps",), "l1": ("shared_gbps",)}
 NAMES = {"dram": "device memory", "l2": "L2", "l1": "L1"}
@@ -36,26 +36,36 @@ ARITHMETIC = {"fp32": [("FP32 FMA", "fp32_tflops")], "fp64": [("FP64 FMA", "fp64
 SHOWN = 12  # kernels in the figure
 
 
+def known_roofs(roofs, keys_of):
+    """What of keys_of -> the roof that is known of its keys, the first that is."""
+    found = {what: next((roofs[key] for key in keys if roofs.get(key)), None) for what, keys in keys_of.items()}
+    return {what: roof for what, roof in found.items() if roof}
+
+
+@dataclass
 class Kernel:
     """All launches of one kernel."""
 
-    def __init__(self, name, launches, seconds, moved, work):
-        self.name, self.launches, self.seconds, self.bytes, self.work = name, launches, seconds, moved, work
+    name: str
+    launches: int = 0
+    seconds: float = 0
+    bytes: Counter = field(default_factory=Counter)  # through each memory
+    work: Counter = field(default_factory=Counter)  # operations of each kind
+
+    def add(self, launch):
+        self.launches += 1
+        self.seconds += launch.seconds
+        self.bytes.update(launch.bytes)
+        self.work.update(launch.work)
 
     @property
     def flops(self):
         return sum(self.work.values())
 
-    def gbps(self, memory):
-        return self.bytes.get(memory, 0) / self.seconds / 1e9
-
     def fractions(self, roofs):
         """(what, fraction of its roof, roof, unit) of each memory and each kind of arithmetic whose roof is known."""
-        found = []
-        for memory, keys in ROOFS.items():
-            roof = next((roofs[key] for key in keys if roofs.get(key)), None)
-            if roof and memory in self.bytes:
-                found.append((NAMES[memory], self.gbps(memory) / roof, roof, "GB/s"))
+        found = [(NAMES[memory], self.bytes[memory] / self.seconds / 1e9 / roof, roof, "GB/s")
+                 for memory, roof in known_roofs(roofs, ROOFS).items() if memory in self.bytes]
         for kind, names in ARITHMETIC.items():
             roof = next(((name, roofs[key]) for name, key in names if roofs.get(key)), None)
             if roof and self.work.get(kind):
@@ -87,28 +97,19 @@ def kernels_of(text):
     for row, value in ncu.rows(text):
         if value is None:
             continue
-        launch = launches.setdefault((row["Process ID"], row["ID"]), {"name": row["Kernel Name"], "bytes": {}, "work": {}})
+        launch = launches.setdefault((row["Process ID"], row["ID"]), Kernel(row["Kernel Name"]))
         metric, unit = row["Metric Name"], row["Metric Unit"]
-        for memory, name in ncu.BYTES.items():
-            if metric == name:
-                launch["bytes"][memory] = value * ncu.UNITS[unit]
         if metric == TIME:
-            launch["seconds"] = value * SECONDS[unit]
-        if metric in INSTRUCTIONS:
-            kind, weight = INSTRUCTIONS[metric]
-            launch["work"][kind] = launch["work"].get(kind, 0) + weight * value
-        if metric in ncu.TENSOR:
-            launch["work"]["tensor"] = launch["work"].get("tensor", 0) + value
+            launch.seconds = value * SECONDS[unit]
+        elif metric in ncu.MEMORIES:
+            launch.bytes[ncu.MEMORIES[metric]] = value * ncu.UNITS[unit]
+        elif metric in OPERATIONS:
+            kind, weight = OPERATIONS[metric]
+            launch.work[kind] += weight * value
     found = {}
     for launch in launches.values():
-        if not launch.get("seconds"):
-            continue
-        kernel = found.setdefault(launch["name"], Kernel(short(launch["name"]), 0, 0.0, {}, {}))
-        kernel.launches += 1
-        kernel.seconds += launch["seconds"]
-        for kept, more in ((kernel.bytes, launch["bytes"]), (kernel.work, launch["work"])):
-            for key, value in more.items():
-                kept[key] = kept.get(key, 0) + value
+        if launch.seconds:
+            found.setdefault(launch.name, Kernel(short(launch.name))).add(launch)
     if not found:
         raise ResultError("Nsight Compute measured no kernel: does the program launch one, and end without an error?")
     return sorted(found.values(), key=lambda kernel: -kernel.seconds)
@@ -122,11 +123,10 @@ def measure(options):
     program = options.program[0]
     if not shutil.which(str(options.caller / program) if "/" in program else program):
         raise ResultError(f"no program '{program}' that can be started")
-    metrics = [TIME, *ncu.BYTES.values(), *INSTRUCTIONS, *ncu.TENSOR]
     for few in (False, True):
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "ncu.csv"
-            chosen = [TIME, *ncu.BYTES.values()] if few else metrics
+            chosen = [TIME, *ncu.MEMORIES, *(() if few else OPERATIONS)]
             command = [tool, "--csv", "--print-units", "base", "--clock-control", "none", "--target-processes", "all",
                        "--log-file", str(log), "--launch-count", str(options.launches), "--metrics", ",".join(chosen)]
             if options.kernel:
@@ -153,32 +153,22 @@ def measure(options):
     raise ResultError("this version of Nsight Compute has none of the metrics")
 
 
-def gpu_name():
-    try:
-        done = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True,
-                              check=False)
-    except OSError:
-        return ""
-    return done.stdout.split("\n")[0].strip()
-
-
 def read(file):
     """(document, kernels) of a file that this command wrote."""
     try:
-        document = json.loads(file.read_text())
-        kernels = [Kernel(one["name"], one["launches"], one["time_us"] / 1e6,
-                          {memory: value * one["launches"] for memory, value in one["bytes"].items()},
-                          {kind: value * one["launches"] for kind, value in one["flops"].items()})
-                   for one in document["kernels"]]
-        document["program"], document["device"], document["date"]
-        if not kernels or any(kernel.seconds <= 0 or kernel.launches < 1 for kernel in kernels):
-            raise ValueError("a kernel without a time")
+        with of_the_right_form(f"{file}: not a file of ./run roofline"):
+            document = json.loads(file.read_text())
+            kernels = [Kernel(one["name"], one["launches"], one["time_us"] / 1e6,
+                              Counter({memory: value * one["launches"] for memory, value in one["bytes"].items()}),
+                              Counter({kind: value * one["launches"] for kind, value in one["flops"].items()}))
+                       for one in document["kernels"]]
+            document["program"], document["device"], document["date"]
+            if not kernels or any(kernel.seconds <= 0 or kernel.launches < 1 for kernel in kernels):
+                raise ValueError("a kernel without a time")
     except FileNotFoundError:
         raise ResultError(f"{file}: no such file") from None
     except OSError as error:
         raise ResultError(f"{file}: cannot be read: {error}") from None
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ResultError(f"{file}: not a file of ./run roofline: {type(error).__name__}: {error}") from None
     return document, kernels
 
 
@@ -189,15 +179,6 @@ def document_of(program, device, kernels):
             "kernels": [{"name": one.name, "launches": one.launches, "time_us": one.seconds * 1e6,
                          "bytes": {memory: value / one.launches for memory, value in one.bytes.items()},
                          "flops": {kind: value / one.launches for kind, value in one.work.items()}} for one in kernels]}
-
-
-def roofs_of(device):
-    """(roofs, where they are from, whether they were measured)."""
-    if found := own.measured_roofs(device, []):
-        return *found, True
-    if sheet := devices.sheet_of(device):
-        return sheet.roofs, f"data sheet ({sheet.name})", False
-    return {}, "", False
 
 
 def table(kernels, roofs):
@@ -227,8 +208,8 @@ class Chart:
         self.run = SimpleNamespace(roofs_measured=measured)
 
     def diagonals(self):
-        return [(NAMES[memory], value * self.scale, "shared" if memory == "l1" else memory)
-                for memory, keys in ROOFS.items() if (value := next((self.roofs[k] for k in keys if self.roofs.get(k)), None))]
+        return [(NAMES[memory], roof * self.scale, "shared" if memory == "l1" else memory)
+                for memory, roof in known_roofs(self.roofs, ROOFS).items()]
 
     def ceilings(self):
         used = {kind for kernel in self.kernels for kind, value in kernel.work.items() if value}
@@ -246,7 +227,7 @@ class Chart:
 
 def figure_of(kernels, document, theme):
     """Bars of how much of each roof a kernel reaches and, where kernels compute, the roofline."""
-    roofs, origin, measured = roofs_of(document["device"])
+    roofs, origin, measured = own.roofs_of(document["device"])
     shown = kernels[:SHOWN]
     computing = [(i, kernel) for i, kernel in enumerate(shown) if kernel.flops and kernel.bytes.get("dram")]
     height = max(4.6, 1.6 + 0.62 * len(shown))
@@ -255,19 +236,12 @@ def figure_of(kernels, document, theme):
     if computing:
         chart = Chart(shown, roofs, measured)
         axes = figure.add_axes((0.07, 0.95 / height, 0.44, 1 - 1.55 / height))
-        axes.set_xscale("log")
-        axes.set_yscale("log")
         marks = {i: [("shared" if memory == "l1" else memory, kernel.flops / moved, memories.NCU)
                      for memory, moved in kernel.bytes.items() if moved] for i, kernel in computing}
         speeds = {i: kernel.flops / kernel.seconds / 1e12 for i, kernel in computing}
         points = [(x, speeds[i]) for i, found in marks.items() for _, x, _ in found]
         x_range, y_range = figures.ranges(points, [chart], algorithm=False)
-        axes.set_xlim(x_range)
-        axes.set_ylim(y_range)
-        figures.set_angles(axes, figure, [chart], x_range, y_range)
-        figures.draw_roofs(axes, chart, theme, x_range, y_range)
-        figures.plain_ticks(axes, x_range, y_range)
-        figures.axis_labels(axes, chart)
+        figures.roof_axes(figure, axes, theme, [chart], chart, x_range, y_range)
         for i, found in marks.items():
             figures.draw_marks(axes, theme, found, speeds[i])
         figures.number_dots(axes, figure, theme, {i: (figures.anchor_x(found), speeds[i], str(i),
@@ -282,9 +256,7 @@ def figure_of(kernels, document, theme):
             bars.barh(y, min(fraction, 1.2), height=0.42 / len(found), color=colours.get(what, theme.accent))
             bars.text(min(fraction, 1.2) + 0.01, y, f"{what} {100 * fraction:.0f} %", fontsize=6.5, color=theme.muted, va="center")
         bars.text(0, i + 0.05, f"{i} · {kernel.name}", fontsize=8.5, fontweight="bold", va="center")
-    bars.set_xlim(0, 1.35)
-    bars.set_ylim(len(shown) - 0.1, -0.3)
-    bars.set_yticks([])
+    bars.set(xlim=(0, 1.35), ylim=(len(shown) - 0.1, -0.3), yticks=[])
     bars.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 % of the roof"], fontsize=8)
     bars.grid(axis="y", visible=False)
     figures.title(figure, f"{document['program']} under the roofs of its GPU", 0.13)
@@ -300,8 +272,7 @@ def figure_of(kernels, document, theme):
 
 def main(arguments=None):
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    program = arguments[arguments.index("--") + 1:] if "--" in arguments else []
-    given = arguments[:arguments.index("--")] if "--" in arguments else arguments
+    end = arguments.index("--") if "--" in arguments else len(arguments)
     parser = argparse.ArgumentParser(prog="./run roofline", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE.json", help="what an earlier run wrote")
@@ -310,8 +281,8 @@ def main(arguments=None):
     parser.add_argument("--launches", type=int, default=200, help="measure so many launches at most (200)")
     parser.add_argument("--marked", action="store_true", help="only between cudaProfilerStart and cudaProfilerStop")
     parser.add_argument("--seconds", type=float, default=300, help="give up after this time (300)")
-    options = parser.parse_args(given)
-    options.program = program
+    options = parser.parse_args(arguments[:end])
+    options.program = arguments[end + 1:]
     options.caller = Path(os.environ.get("COOKBOOK_CALLER", "."))  # where paths are seen from, and the program runs
     return ended("roofline", make, options)
 
@@ -322,7 +293,7 @@ def make(options):
     if options.launches < 1 or options.seconds <= 0:
         raise ResultError("--launches and --seconds must be above 0")
     if options.program:
-        device = gpu_name()
+        device = ncu.gpu_name()
         if not device:
             raise ResultError("needs a GPU, and nvidia-smi finds none; ./run check counts a program's traffic without one")
         name = Path(options.program[0]).name
@@ -337,7 +308,7 @@ def make(options):
             files.write_text(out / "roofline.json", json.dumps(document, indent=1) + "\n")
         style.save_all(lambda _, theme: figure_of(kernels, document, theme), {"roofline": None}, files, out, out,
                        lambda _: "own")
-    print("\n".join(table(kernels, roofs_of(document["device"])[0])))
+    print("\n".join(table(kernels, own.roofs_of(document["device"])[0])))
     print(f"drew {out}/roofline-light.svg, roofline-dark.svg and PNGs"
           + (f"; {out}/roofline.json" if options.program else ""))
 

@@ -2,7 +2,9 @@
 """Reading results: one Run per ladder and problem size, the newest of each."""
 import json
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 
 from . import book
@@ -62,6 +64,12 @@ class Counted:
     values: dict
     trace_size: tuple
     tokens: str  # the hash of its source's
+
+    @classmethod
+    def of(cls, level, problem):
+        """Of a level's JSON; None: nothing was counted."""
+        counters = level.get("counters")
+        return cls(counters, tuple(problem["trace_size"]), book.tokens_of(level)) if counters else None
 
 
 @dataclass
@@ -124,19 +132,38 @@ class Run:
     def speed(self, level, quantile="median"):
         return self.speed_of_time(level.time(quantile))
 
+    def library_speeds(self):
+        """Name -> speed of the libraries that were timed beside the levels."""
+        return {reference["name"]: self.speed_of_time(reference["time_us"]["median"]) for reference in self.references}
+
+    def speed_of(self, name):
+        """The speed of the level that is called so, or None."""
+        return next((self.speed(level) for level in self.timed if level.name == name), None)
+
+    def take(self, profile):
+        """Gives the level of which `profile` is, as ./run profile wrote it, what was measured. Whether there is one."""
+        found = [level for level in self.levels if level.name == profile["level"]]
+        for level in found:
+            level.measured_bytes = {memory: value for memory, value in profile["bytes"].items() if value}
+            level.energy = profile.get("energy")
+        return bool(found)
+
+    @property
+    def roofs(self):
+        """The measured roofs by their keys; {} where none are known."""
+        return self.json.get("roofs") or {}
+
     @property
     def roof_value(self):
         """The roof this run is judged against, in its unit, or None."""
         if self.counts_own:
             return self.json["own_gops"]
-        roofs = self.json.get("roofs") or {}
-        return roofs.get(ROOF_KEYS.get(self.json["roof"], ""))
+        return self.roofs.get(ROOF_KEYS.get(self.json["roof"], ""))
 
-    def ceilings(self, roofs=None):
+    def ceilings(self):
         """(name, value) of the ceilings of its arithmetic that are known; [] where it counts bytes."""
-        roofs = (self.json.get("roofs") or {}) if roofs is None else roofs
         names = CEILINGS[KINDS[self.json["roof"]]] if self.counts_flops else []
-        return [(name, roofs[ROOF_KEYS[name]]) for name in names if roofs.get(ROOF_KEYS[name])]
+        return [(name, self.roofs[ROOF_KEYS[name]]) for name in names if self.roofs.get(ROOF_KEYS[name])]
 
     @property
     def references(self):
@@ -146,6 +173,23 @@ class Run:
     def sheet(self):
         """The data sheet of its GPU, or None."""
         return sheet_of(self.json["device"]["name"])
+
+
+def load(file):
+    """The JSON of a file."""
+    try:
+        return json.loads(file.read_text())
+    except json.JSONDecodeError as error:
+        raise ResultError(f"{file}: not JSON: {error}") from error
+
+
+@contextmanager
+def of_the_right_form(complaint):
+    """What is missing in a document, or of another type than it should be, becomes a ResultError."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ResultError(f"{complaint}: {type(error).__name__}: {error}") from error
 
 
 def size_text(size):
@@ -178,10 +222,10 @@ def simt_counters(folder=None, identities=None):
     identities = identities or book.identities()
     found, ranks = {}, {}
     for _, run, level in simt_levels(folder):
-        key, tokens = (run["chapter"], run["ladder"], level["name"]), book.tokens_of(level)
-        rank = (tokens in identities.tokens, run.get("date") or "")
+        key, counted = (run["chapter"], run["ladder"], level["name"]), Counted.of(level, run["problem"])
+        rank = (counted.tokens in identities.tokens, run.get("date") or "")
         if key not in found or ranks[key] <= rank:
-            found[key], ranks[key] = Counted(level["counters"], tuple(run["problem"]["trace_size"]), tokens), rank
+            found[key], ranks[key] = counted, rank
     return found
 
 
@@ -227,10 +271,7 @@ class Results:
         self.unread = []
         counters = simt_counters(self.folder.parent / SIMT, identities)
         for file in sorted(self.folder.glob("*.json")):
-            try:
-                document = json.loads(file.read_text())
-            except json.JSONDecodeError as error:
-                raise ResultError(f"{file}: not JSON: {error}") from error
+            document = load(file)
             self.unread.append(file)
             if not isinstance(document, dict):
                 continue
@@ -242,12 +283,9 @@ class Results:
             if file.name.startswith("profile-"):
                 profiles += [(file, profile) for profile in document.get("profiles", [])]
                 continue
-            for raw in document.get("runs", []):
-                if raw.get("backend") != "cuda" or "levels" not in raw:
-                    continue
-                run = read_run(file, raw, identities)
-                if not run.timed:
-                    continue
+            timed = (read_run(file, raw, identities) for raw in document.get("runs", [])
+                     if raw.get("backend") == "cuda" and "levels" in raw)
+            for run in filter(attrgetter("timed"), timed):
                 for level in run.levels:
                     level.counted = counted_by_simt(run, level, counters, identities)
                 key = (run.chapter, run.ladder, run.size)
@@ -272,11 +310,8 @@ class Results:
         used = {run.file for run in self.runs}
         for file, profile in profiles:
             run = newest.get((profile["chapter"], profile["ladder"], tuple(profile["size"])))
-            for level in run.levels if run else []:
-                if level.name == profile["level"]:
-                    level.measured_bytes = {k: v for k, v in profile["bytes"].items() if v}
-                    level.energy = profile.get("energy")
-                    used.add(file)
+            if run and run.take(profile):
+                used.add(file)
         self.unread = [file for file in self.unread if file not in used]
 
     def of_chapter(self, number):
@@ -285,14 +320,9 @@ class Results:
 
     def above_roof(self):
         """A sentence for every point that lies above its roof."""
-        found = []
-        for run in self.runs:
-            for level in run.timed:
-                if level.fraction is not None and level.fraction > ROOF_LIMIT:
-                    found.append(
-                        f"{run.file.name}: chapter {run.chapter}, {run.ladder}, {level.name} at "
-                        f"{size_text(run.size)}: {level.fraction:.3f} of its roof ({run.json['roof']})")
-        return found
+        return [f"{run.file.name}: chapter {run.chapter}, {run.ladder}, {level.name} at {size_text(run.size)}: "
+                f"{level.fraction:.3f} of its roof ({run.json['roof']})"
+                for run in self.runs for level in run.timed if (level.fraction or 0) > ROOF_LIMIT]
 
 
 def gpus(folder=None):
@@ -309,12 +339,10 @@ DEVICE_MEMORY = "device-memory bytes measured by ncu"
 def counted_by_simt(run, level, counters, identities):
     """The counters of today's source, be they the run's own or written by the SIMT backend by itself. Otherwise
     those of the source that was timed: that level is marked as old anyway. None: there are neither."""
-    found = [counters.get((run.chapter, run.ladder, level.name))]
-    tokens = book.tokens_of(level.json)
-    if level.json.get("counters"):
-        found.insert(0, Counted(level.json["counters"], tuple(run.json["problem"]["trace_size"]), tokens))
-    found = [counted for counted in found if counted]
-    return next((c for c in found if c.tokens in identities.tokens), next((c for c in found if c.tokens == tokens), None))
+    found = [counted for counted in (Counted.of(level.json, run.json["problem"]),
+                                     counters.get((run.chapter, run.ladder, level.name))) if counted]
+    of_the_timed = (counted for counted in found if counted.tokens == book.tokens_of(level.json))
+    return next((counted for counted in found if counted.tokens in identities.tokens), next(of_the_timed, None))
 
 
 def requested_bytes(level):
@@ -351,6 +379,13 @@ def product_scale(size, traced):
     return tiles * k / traced_k, tiles
 
 
+def needed_when_traced(run, level):
+    """What the problem needs at the traced size: the least that any level touches. 0: unknown."""
+    return min((other.counted.values["distinct_bytes"] for other in run.levels if other.counted
+                and other.counted.trace_size == level.counted.trace_size
+                and other.counted.values.get("distinct_bytes")), default=0)
+
+
 def traffic(run, level):
     """(bytes moved per byte that the problem needs, where that figure comes from), or (None, "").
 
@@ -366,8 +401,5 @@ def traffic(run, level):
         if problem["dims"] != ["M", "N", "K"]:
             return None, ""
         return product_bytes(level, run.size) / problem["bytes"], REQUESTED
-    # What the problem needs at the traced size: the least that any level touches.
-    needed = [other.counted.values["distinct_bytes"] for other in run.levels
-              if other.counted and other.counted.values.get("distinct_bytes")
-              and other.counted.trace_size == level.counted.trace_size]
-    return (requested / min(needed), REQUESTED) if needed else (None, "")
+    needed = needed_when_traced(run, level)
+    return (requested / needed, REQUESTED) if needed else (None, "")

@@ -71,6 +71,11 @@ def conditions(figure, theme, text, width=0.98):
     figure.text(0.008, 0.008, "\n".join(lines), color=theme.muted, fontsize=7.5, va="bottom", ha="left")
 
 
+def of_series(order):
+    """Colour and marker of the order-th level or run of a panel."""
+    return COLOURS[order % len(COLOURS)], MARKERS[order % len(MARKERS)]
+
+
 def library(theme, order):
     """How the curve of the order-th library of a panel looks."""
     return {"color": theme.libraries[order % len(theme.libraries)], "marker": LIBRARY_MARKERS[order % len(LIBRARY_MARKERS)],

@@ -4,7 +4,8 @@ chapters before and after, and quotes of sources (quotes.py)."""
 import re
 
 from . import autotuning, book, comparison, languages, memories, quotes
-from .markup import STALE, code, duration, energy, percent, picture, significant, table
+from .comparison import measured_with
+from .markup import STALE_NOTE, code, duration, energy, mark, percent, picture, significant, table, with_ratio
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
@@ -83,78 +84,56 @@ def limit_text(run):
             "closest to, in bold where it reaches 80 % of it ([how the bytes are known](../../docs/measuring.md)).")
 
 
+def reference_cells(run, other):
+    """Time, speed and fraction of the roof of a library."""
+    speed = run.speed_of_time(other["time_us"]["median"])
+    return (duration(other["time_us"]["median"]), significant(speed),
+            percent(speed / run.roof_value if run.roof_value else None))
+
+
+def note_on_stale(things):
+    """A list of what stands below a table in which one of these is stale."""
+    return [f"{STALE_NOTE}."] if any(thing.stale for thing in things) else []
+
+
 def ladder_table(run):
     """The ladder of one run as Markdown."""
-    reference = first_reference(run)
-    header = ["", "level", "time", run.unit, "of roof", "limited by", "vs previous"]
-    align = "rlrrrlr"
-    if reference:
-        header.append(f"vs {reference}")
-        align += "r"
-    has_energy = any(level.energy for level in run.timed)
-    if has_energy:
-        header.append("energy")
-        align += "r"
-    rows, any_stale, skipped = [], False, []
-    for level in run.levels:
-        any_stale |= level.stale
-        name = code(level.name) + (f" {STALE}" if level.stale else "")
-        if not level.timed:
-            skipped.append(f"{code(level.name)} {level.json['status']}"
-                           + (f": {level.json['reason']}" if level.json.get("reason") else ""))
-            rows.append([level.index, name] + ["-"] * (len(header) - 2))
-            continue
-        cells = [level.index, name, duration(level.time()), significant(run.speed(level)),
-                 percent(level.fraction), limit(run, level), against_previous(level)]
-        if reference:
-            cells.append(against_reference(level))
-        if has_energy:
-            cells.append(energy(level.energy["joules"]) if level.energy else "-")
-        rows.append(cells)
-    for other in run.references:
-        speed = run.speed_of_time(other["time_us"]["median"])
-        fraction = speed / run.roof_value if run.roof_value else None
-        cells = ["", other["name"], duration(other["time_us"]["median"]), significant(speed),
-                 percent(fraction), "", ""]
-        rows.append(cells + [""] * (len(header) - len(cells)))
-    roof = run.roof_value
+    # Header, alignment and what stands in the row of a level that was timed.
+    columns = [("time", "r", lambda level: duration(level.time())), (run.unit, "r", lambda level: significant(run.speed(level))),
+               ("of roof", "r", lambda level: percent(level.fraction)), ("limited by", "l", lambda level: limit(run, level)),
+               ("vs previous", "r", against_previous)]
+    if reference := first_reference(run):
+        columns.append((f"vs {reference}", "r", against_reference))
+    if has_energy := any(level.energy for level in run.timed):
+        columns.append(("energy", "r", lambda level: energy(level.energy["joules"]) if level.energy else "-"))
+    headers, align, cells = zip(*columns)
+    rows = [[level.index, code(level.name) + mark(level.stale), *(cell(level) if level.timed else "-" for cell in cells)]
+            for level in run.levels]
+    rows += [["", other["name"], *reference_cells(run, other), *[""] * (len(columns) - 3)] for other in run.references]
     below = f"{conditions(run)}; median of cold runs; roof: {run.json['roof']}"
-    if roof:
-        below += f", {significant(roof)} {run.unit} measured in the same run"
+    if run.roof_value:
+        below += f", {significant(run.roof_value)} {run.unit} measured in the same run"
     if has_energy:
         below += "; energy: of the whole GPU per launch, back to back, by NVML's counter"
-    lines = [table(header, rows, align), "", below + "."]
+    skipped = [f"{code(level.name)} {level.json['status']}" + (f": {level.json['reason']}" if level.json.get("reason") else "")
+               for level in run.levels if not level.timed]
+    parts = [table(["", "level", *headers], rows, "rl" + "".join(align)), below + "."]
     if skipped:
-        lines += ["", f"Not timed: {'; '.join(skipped)}."]
-    if any_stale:
-        lines += ["", f"{STALE} measured before its code last changed."]
-    return "\n".join(lines)
+        parts.append(f"Not timed: {'; '.join(skipped)}.")
+    return "\n\n".join(parts + note_on_stale(run.levels))
 
 
 def roofs_table(runs):
     """Chapter 0: a row per roof, since each of its ladders has one level."""
-    rows, stale = [], False
-    for run in runs:
-        for level in run.levels:
-            stale |= level.stale
-            name = code(run.ladder) + (f" {STALE}" if level.stale else "")
-            if not level.timed:
-                rows.append([name, run.json["title"], "-", "-", level.json.get("reason") or level.json["status"], "-"])
-                continue
-            roof = f"{significant(run.roof_value)} {run.unit}" if run.roof_value else "-"
-            rows.append([name, run.json["title"], duration(level.time()), f"{significant(run.speed(level))} {run.unit}", roof,
-                         percent(level.fraction)])
-    header = ["ladder", "unit", "time", "cold", "roof", "cold, of roof"]
-    lines = [table(header, rows, "llrrrr"), "",
-             f"{conditions(runs[0], with_problem=False)}; median of cold runs; the roof is measured hot where the unit "
-             "is on the chip."]
-    if stale:
-        lines += ["", f"{STALE} measured before its code last changed."]
-    return "\n".join(lines)
-
-
-def with_ratio(speed, ratio, digits):
-    return significant(speed) + (f" ({ratio['ratio']:.{digits}f}x)" if ratio else "")
+    rows = []
+    for run, level in ((one, level) for one in runs for level in one.levels):
+        roof = f"{significant(run.roof_value)} {run.unit}" if run.roof_value else "-"
+        cells = [duration(level.time()), f"{significant(run.speed(level))} {run.unit}", roof, percent(level.fraction)] \
+            if level.timed else ["-", "-", level.json.get("reason") or level.json["status"], "-"]
+        rows.append([code(run.ladder) + mark(level.stale), run.json["title"], *cells])
+    return "\n\n".join([table(["ladder", "unit", "time", "cold", "roof", "cold, of roof"], rows, "llrrrr"),
+                        f"{conditions(runs[0], with_problem=False)}; median of cold runs; the roof is measured hot where the "
+                        "unit is on the chip.", *note_on_stale(level for run in runs for level in run.levels)])
 
 
 def contestants_table(cases, key, corner, label, is_ours, text_of, device):
@@ -168,7 +147,7 @@ def contestants_table(cases, key, corner, label, is_ours, text_of, device):
         for one in case[key]:
             stale = one["name"] in ours and not book.identities().has_row(one, device, case)
             any_stale |= stale
-            cells[one["name"]] = text_of(case, one) + (f" {STALE}" if stale else "")
+            cells[one["name"]] = text_of(case, one) + mark(stale)
         rows.append([label(case), *cells.values()])
     header = [corner, *(code(name) if name in ours else name for name in names)]
     return table(header, rows, "l" + "r" * len(names)), any_stale
@@ -182,16 +161,14 @@ def comparison_text(info, comparison):
     text, any_stale = contestants_table(
         cases, "rows", f"{' x '.join(cases[0]['dims'])}, {cases[0]['unit']}",
         lambda case: " ".join(filter(None, [size_text(case["size"]), case["dtype"], case["variant"]])), lambda row: row["ours"],
-        lambda case, row: with_ratio(row["tflops"] if case["flops"] else row["gbps"], row.get("vs_cookbook"), 2),
+        lambda case, row: with_ratio(row["tflops"] if case["flops"] else row["gbps"], row.get("vs_cookbook")),
         comparison["device"])
-    versions = [f"{name} {version}" for name, version in comparison["versions"].items() if version]
     absent = [name for name, version in comparison["versions"].items() if not version]
-    below = (f"{comparison['device']['name']}, {comparison['date'][:10]}, {', '.join(versions)}; median of cold runs, "
-             "interleaved in one process; in brackets the speed over the book's.")
+    below = f"{measured_with(comparison)}; median of cold runs, interleaved in one process; in brackets the speed over the book's."
     if absent:
         below += f" Not installed: {', '.join(absent)}."
     if any_stale:
-        below += f" {STALE} measured before its code last changed."
+        below += f" {STALE_NOTE}."
     return f"**What a user would pick instead** · `./run compare`\n\n{text}\n\n{below}"
 
 
@@ -205,16 +182,13 @@ def decode_table(document):
         lambda case: f"{size_text(case['shape'])} {comparison.DTYPES[case['dtype']]}",
         lambda row: row["name"] not in comparison.ATTENTION_LIBRARIES,
         lambda _, row: with_ratio(row["gbps"], row.get("vs_cudnn") if row["name"] != "cuDNN" else None, 3), document["device"])
-    versions = document.get("versions") or {"torch": document.get("torch"), "cudnn": document.get("cudnn")}
     unknown = [name for name in ("date", "commit") if not document.get(name)]
-    below = [document["device"]["name"], *filter(None, [(document.get("date") or "")[:10]]),
-             *(f"{name} {version}" for name, version in versions.items() if version)]
-    below = ", ".join(below) + ("; median of cold runs, interleaved in one process; in brackets the speed over cuDNN's "
-                                "in the same round, the median.")
+    below = (f"{measured_with(document)}; median of cold runs, interleaved in one process; in brackets the speed over cuDNN's "
+             "in the same round, the median.")
     if unknown:
         below += f" Its {' and '.join(unknown)} {'was' if len(unknown) == 1 else 'were'} not recorded."
     if any_stale:
-        below += f" {STALE} measured before its code last changed, or its source was not recorded."
+        below += f" {STALE_NOTE}, or its source was not recorded."
     title = "**decode, beside the libraries** · `python3 plots/compare_attention.py --decode`"
     return f"{title}\n\n{text}\n\n{below}"
 
@@ -227,29 +201,22 @@ def chapter_text(info, results, figures):
         return ""
     if info.number == 0:
         return roofs_table(runs)
+    def shown(name, alt):
+        """The figure of that name, where it was drawn."""
+        return picture(f"../../plots/figures/{results.gpu}/{name}", f"Chapter {info.number}{alt}") if name in figures else ""
+
     parts = []
     for index, run in enumerate(runs):
         parts.append(f"**{run.ladder}** · {run.json['title']}")
-        base = f"../../plots/figures/{results.gpu}"
         if index == 0:
-            for kind, what in (("ladder", "speed of every level"), ("roofline", "the levels under their roofs")):
-                name = f"chapter-{info.number}-{kind}"
-                if name in figures:
-                    parts.append(picture(f"{base}/{name}", f"Chapter {info.number}: {what}"))
-            if text := limit_text(run):
-                parts.append(text)
-        parts.append(ladder_table(run))
-        sweep = f"chapter-{info.number}-sweep-{run.ladder}"
-        if sweep in figures:
-            parts.append(picture(f"{base}/{sweep}", f"Chapter {info.number}, {run.ladder}: speed over size"))
-    if text := comparison_text(info, results.comparison):
-        parts.append(text)
-    if info.number == comparison.ATTENTION and comparison.SWEEP in figures:
-        parts.append(picture(f"../../plots/figures/{results.gpu}/{comparison.SWEEP}",
-                             f"Chapter {info.number}: speed over the length of the sequence, beside the libraries"))
-    if info.number == comparison.ATTENTION and (text := decode_table(results.decode)):
-        parts.append(text)
-    return "\n\n".join(parts + own)
+            parts += [shown(f"chapter-{info.number}-ladder", ": speed of every level"),
+                      shown(f"chapter-{info.number}-roofline", ": the levels under their roofs"), limit_text(run)]
+        parts += [ladder_table(run), shown(f"chapter-{info.number}-sweep-{run.ladder}", f", {run.ladder}: speed over size")]
+    parts.append(comparison_text(info, results.comparison))
+    if info.number == comparison.ATTENTION:
+        parts += [shown(comparison.SWEEP, ": speed over the length of the sequence, beside the libraries"),
+                  decode_table(results.decode)]
+    return "\n\n".join(filter(None, parts + own))
 
 
 def gain_over_sizes(results, run):
@@ -273,15 +240,14 @@ def book_text(chapters, results, figures):
         title = info.title.split(":")[0] if info.title else info.folder
         link = f"[{title}](chapters/{info.folder}/README.md)"
         runs = results.of_chapter(info.number) if results else []
-        roofs = (runs[0].json.get("roofs") or {}) if runs else {}
         if not runs:
             rows.append([info.number, link, "-", "-", "-", "-"])
             continue
+        run = runs[0]
         if info.number == 0:  # it has no ladder: it measures what the others are held against
-            found = [f"{name} {significant(roofs[key])} {unit}" for name, key, unit in ROOFS if roofs.get(key)]
+            found = [f"{name} {significant(run.roofs[key])} {unit}" for name, key, unit in ROOFS if run.roofs.get(key)]
             rows.append([info.number, link, "measured roofs", ", ".join(found) or "-", "", ""])
             continue
-        run = runs[0]
         first, last = run.timed[0], run.timed[-1]
         any_stale |= first.stale or last.stale
         reference = last.json.get("vs_reference")
@@ -290,7 +256,7 @@ def book_text(chapters, results, figures):
         if compared:
             point, points = compared
             any_stale |= point.stale
-            versus = f"{point.ratio:.2f}x {point.library} {ELSEWHERE}" + (f" {STALE}" if point.stale else "")
+            versus = f"{point.ratio:.2f}x {point.library} {ELSEWHERE}{mark(point.stale)}"
             text = (f"{ELSEWHERE} Chapter {info.number}: {code(point.name)} and {point.library} on "
                     f"{' '.join(filter(None, [size_text(point.size), point.dtype, point.variant]))}, timed in one process "
                     "by `./run compare`")
@@ -300,8 +266,7 @@ def book_text(chapters, results, figures):
             notes.append(text + ".")
 
         def cell(level):
-            mark = f" {STALE}" if level.stale else ""
-            return f"{code(level.name)} {significant(run.speed(level))} {run.unit}{mark}"
+            return f"{code(level.name)} {significant(run.speed(level))} {run.unit}{mark(level.stale)}"
 
         gained = gain_over_sizes(results, run)
         if gained:
@@ -325,8 +290,14 @@ def book_text(chapters, results, figures):
         parts.append("No results are committed yet: `./run` on a GPU prints them.")
     parts += notes
     if any_stale:
-        parts.append(f"{STALE} measured before its code last changed.")
+        parts.append(f"{STALE_NOTE}.")
     return "\n\n".join(parts)
+
+
+def reached(run, level):
+    """Speed and, where it is known, fraction of the roof of a level, in words."""
+    speed = f"{significant(run.speed(level))} {run.unit}"
+    return [speed] + ([f"{percent(level.fraction)} of {run.json['roof']}"] if level.fraction is not None else [])
 
 
 def measured_text(results, info, ladder, name):
@@ -336,12 +307,10 @@ def measured_text(results, info, ladder, name):
     if not found:
         return "**Measured:** not yet.\n" if runs else ""
     run, level = found[0]
-    parts = [f"{significant(run.speed(level))} {run.unit}"]
-    if level.fraction is not None:
-        parts.append(f"{percent(level.fraction)} of {run.json['roof']}")
+    parts = reached(run, level)
     if against_previous(level) != "-":
         parts.append(f"{against_previous(level).replace('x', ' times the previous level', 1)}")
-    return f"**Measured:** {', '.join(parts)}{f' {STALE}' if level.stale else ''}.\n"
+    return f"**Measured:** {', '.join(parts)}{mark(level.stale)}.\n"
 
 
 def neighbours_text(info, chapters):

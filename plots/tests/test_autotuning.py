@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Chapter 11's own tables and figure."""
-import json
-import tempfile
 import unittest
 from pathlib import Path
 
 from cookbook_plots import autotuning, figures, style
 from cookbook_plots.results import Level, Run
+
+from .fixtures import Folder
 
 KERNEL = {"kernel": "gemm", "device": "NVIDIA H200", "date": "2026-01-01T00:00:00Z", "shapes": 3,
           "searchers": {"random": {"median_looks": 3, "arrived": 0.5, "slowdown": [1.5, 1.1, 1.0]},
@@ -28,7 +28,7 @@ def run(size, over_fixed, over_library):
                [Level(index, level) for index, level in enumerate(levels)])
 
 
-class Autotuning(unittest.TestCase):
+class Autotuning(Folder):
     def test_geometric_mean_and_worst_case(self):
         text = autotuning.proof_table([run(512, 2.0, 0.5), run(1024, 0.98, 2.0)])
         self.assertIn("1.400x the best fixed configuration (geometric mean; worst 0.980x) and 1.000x cuBLAS", text)
@@ -38,13 +38,10 @@ class Autotuning(unittest.TestCase):
         self.assertEqual(autotuning.proof_table([run(512, 2.0, 0.5)]), "")
 
     def test_searchers_of_another_gpu_are_not_shown(self):
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "chapters/11_autotuning/searchers.json"
-            self.assertEqual(autotuning.searchers("h200", Path(folder)), [])
-            file.parent.mkdir(parents=True)
-            file.write_text(json.dumps([KERNEL]))
-            self.assertEqual(len(autotuning.searchers("h200", Path(folder))), 1)
-            self.assertEqual(autotuning.searchers("b200", Path(folder)), [])
+        self.assertEqual(autotuning.searchers("h200", self.folder), [])
+        self.file("chapters/11_autotuning/searchers.json", [KERNEL])
+        self.assertEqual(len(autotuning.searchers("h200", self.folder)), 1)
+        self.assertEqual(autotuning.searchers("b200", self.folder), [])
 
     def test_a_searcher_that_rarely_arrives_says_never(self):
         text = autotuning.searchers_table([KERNEL])

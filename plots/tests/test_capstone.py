@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Figures and report of a capstone, from results like the book's."""
-import contextlib
 import copy
-import io
 import json
-import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
 from cookbook_plots import book, capstone, own, results
+
+from .fixtures import Folder, said
 
 LEVELS = ("naive", "coalesced")
 
@@ -36,22 +35,18 @@ def counted_run():
     return run
 
 
-class Capstone(unittest.TestCase):
+class Capstone(Folder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name) / "mine"
+        super().setUp()
+        self.folder = self.folder / "mine"
         (self.folder / "results").mkdir(parents=True)
 
     def write(self, name, *runs):
-        (self.folder / "results" / name).write_text(json.dumps({"schema": 1, "runs": runs}))
+        self.file(f"results/{name}", {"schema": 1, "runs": runs})
 
     def call(self, verb):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
-                mock.patch.object(capstone.shutil, "which", return_value=None):
-            status = capstone.main([verb, str(self.folder)])
-        return status, out.getvalue(), err.getvalue()
+        with mock.patch.object(capstone.shutil, "which", return_value=None):
+            return said(capstone.main, [verb, str(self.folder)])
 
     def report(self):
         self.assertEqual(self.call("report")[::2], (0, ""))
@@ -129,8 +124,8 @@ class Capstone(unittest.TestCase):
         run["levels"][0]["findings"] = ["race: here"]
         run["levels"][1]["roof_fraction"] = 0.5
         self.write("gpu.json", run)
-        (self.folder / "README.md").write_text("# mine\n\n## 4. Other\n\nno\n\n## 5. What is still unexplained?\n\n"
-                                               "Why the first\nrun is slower.\n\n## 6. More\n\nno\n")
+        self.file("README.md", "# mine\n\n## 4. Other\n\nno\n\n## 5. What is still unexplained?\n\n"
+                  "Why the first\nrun is slower.\n\n## 6. More\n\nno\n")
         page = self.report().split("Still unexplained")[1]
         for expected in ('predicted "global loads of `in`: sectors per request = 4", measured 31', "race: here",
                          "50 % of HBM copy; what limits the rest?", "its source changed after",
@@ -139,20 +134,16 @@ class Capstone(unittest.TestCase):
         self.assertNotIn("no</p>", page)
 
     def test_a_source_as_it_was_measured_is_not_called_old(self):
-        level = self.folder / "level_0_naive.cuh"
-        level.write_text('#include "problem.hpp"\n')
-        (self.folder / "problem.hpp").write_text("// the problem\n")
+        level = self.file("level_0_naive.cuh", '#include "problem.hpp"\n')
+        self.file("problem.hpp", "// the problem\n")
         run = timed_run()
         for each in run["levels"]:
             each["identity"] = {"code": None, "tokens": book.token_hash(level)}
         self.write("gpu.json", run)
-        self.assertNotIn("its source changed after", self.report())
-        (self.folder / "problem.hpp").write_text("// another comment\n")
-        book.forget_sources()
-        self.assertNotIn("its source changed after", self.report())
-        (self.folder / "problem.hpp").write_text("struct Another;\n")
-        book.forget_sources()
-        self.assertIn("its source changed after", self.report())
+        for text, changed in (("// the problem\n", False), ("// another comment\n", False), ("struct Another;\n", True)):
+            self.file("problem.hpp", text)
+            book.forget_sources()
+            self.assertEqual("its source changed after" in self.report(), changed, text)
 
     def test_of_two_runs_the_newer_counts(self):
         old, new = counted_run(), counted_run()
@@ -166,7 +157,7 @@ class Capstone(unittest.TestCase):
         for text, why in ((None, "holds no results"), ("{", "not JSON"), ('{"runs": []}', "holds no run of a ladder"),
                           ('{"runs": [{"levels": []}]}', "a file there is not a result"), ("[]", "not a result")):
             if text is not None:
-                (self.folder / "results/a.json").write_text(text)
+                self.file("results/a.json", text)
             for verb in ("plots", "report"):
                 status, out, err = self.call(verb)
                 self.assertEqual((status, out), (2, ""), text)
@@ -176,7 +167,7 @@ class Capstone(unittest.TestCase):
 
     def test_a_pdf_is_written_by_what_is_installed_and_an_old_one_is_not_kept(self):
         self.write("gpu.json", timed_run())
-        (self.folder / "report.pdf").write_text("old")
+        self.file("report.pdf", "old")
         self.report()
         self.assertFalse((self.folder / "report.pdf").exists())
         started = []

@@ -8,7 +8,6 @@ import io
 import os
 import shutil
 import sys
-import tempfile
 import types
 import unittest
 from pathlib import Path
@@ -20,6 +19,8 @@ import contestants
 from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,
                          timing)
 from cookbook_plots import book
+
+from .fixtures import Folder
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 
@@ -88,17 +89,14 @@ class TileLangAndQuack(unittest.TestCase):
         self.assertEqual(compiled, [(a, b, out)] * 2)
 
 
-class Cutlass(unittest.TestCase):
+class Cutlass(Folder):
     """It is compiled where its headers are; otherwise the reason is given."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        (self.folder / "include/cutlass").mkdir(parents=True)
-        (self.folder / "include/cutlass/cutlass.h").touch()
-        (self.folder / "include/cutlass/version.h").write_text(
-            "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 2\n#define CUTLASS_PATCH 1\n#define CUTLASS_OTHER\n")
+        super().setUp()
+        self.file("include/cutlass/cutlass.h", "")
+        self.file("include/cutlass/version.h", "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 2\n#define CUTLASS_PATCH 1\n"
+                  "#define CUTLASS_OTHER\n")
         shutil.copy(STAND_INS / "nvcc.sh", self.folder / "nvcc")
         patches = (mock.patch.dict(os.environ, COOKBOOK_CUTLASS=str(self.folder), BROKEN="neither",
                                    PATH=f"{self.folder}:{os.environ['PATH']}"),
@@ -121,7 +119,7 @@ class Cutlass(unittest.TestCase):
         self.assertEqual(len(set(built.values())), len(cutlass.SCHEDULES))
         self.assertEqual(cutlass.build_all(), built)
         self.assertEqual(len((self.folder / "log").read_text().splitlines()), 2)
-        (self.folder / "include/cutlass/version.h").write_text("#define CUTLASS_MAJOR 5\n")
+        self.file("include/cutlass/version.h", "#define CUTLASS_MAJOR 5\n")
         cutlass.build_all()
         self.assertEqual(len((self.folder / "log").read_text().splitlines()), 4)
 
@@ -161,14 +159,13 @@ class Tiles(unittest.TestCase):
         with mock.patch.object(cutile, "version", lambda: None):
             tiles = cutile.CuTile([self.PROBLEM], timing.Budget(60))
         self.assertEqual(set(tiles.contestants(self.PROBLEM).values()), {"not installed"})
-        tiles, _ = self.found(lambda *_: ([{"problem": -1, "fatal": "ImportError: no tiles"}], "done"))
-        self.assertEqual(set(tiles.contestants(self.PROBLEM).values()), {"ImportError: no tiles"})
-        tiles, _ = self.found(lambda *_: ([], "out of time"))
-        self.assertIn("out of time", tiles.contestants(self.PROBLEM)["cuTile"])
         line = {"problem": 0, "index": 0, "config": "a", "shipped": False, "reason": "WRONG"}
-        tiles, _ = self.found(lambda *_: ([line], "done"))
-        self.assertEqual(tiles.contestants(self.PROBLEM), {
-            "cuTile": "WRONG", "cuTile, as shipped": "no configuration was tried in time"})
+        for lines, ending, reasons in (
+                ([{"problem": -1, "fatal": "ImportError: no tiles"}], "done", ["ImportError: no tiles"] * 2),
+                ([], "out of time", ["its child process found nothing in 30 s: out of time"] * 2),
+                ([line], "done", ["WRONG", "no configuration was tried in time"])):
+            tiles, _ = self.found(lambda *_: (lines, ending))
+            self.assertEqual(tiles.contestants(self.PROBLEM), dict(zip(("cuTile", "cuTile, as shipped"), reasons)))
 
     @unittest.skipIf(importlib.util.find_spec("cuda"), "cuda.tile may be installed")
     def test_the_child_says_what_is_missing(self):
@@ -385,7 +382,7 @@ class TritonKernels(unittest.TestCase):
                         q, k, v, is_causal=bool(problem.causal)).transpose(1, 2))
                 if isinstance(problem, libraries.GemmProblem):
                     return lambda: torch.matmul(*tensors[:2], out=tensors[2])
-                return lambda: tensors[1].copy_(torch.softmax(tensors[0].float(), 1))
+                return lambda: tensors[-1].copy_(torch.softmax(tensors[0].float(), 1))
 
         small = {"softmax": [("f32", 4, 33), ("bf16", 3, 64)], "gemm": [64], "attention": [(2, 2, 96, 64, True)]}
         patches = [mock.patch.object(torch, name, lambda *a, made=made, device=None, **k: made(*a, **k))

@@ -2,12 +2,13 @@
 """Unit tests of the tables of docs/languages.md."""
 import importlib
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cookbook_plots import book, languages
+
+from .fixtures import Folder
 
 PYTHON = '''
 @jit
@@ -27,7 +28,7 @@ def other():
 '''
 
 
-class Lines(unittest.TestCase):
+class Lines(Folder):
     def test_python(self):
         self.assertEqual(languages.python_lines(PYTHON, {"kernel"}), 6)
         self.assertEqual(languages.python_lines(PYTHON, {"kernel", "other"}), 8)
@@ -36,13 +37,10 @@ class Lines(unittest.TestCase):
         self.assertEqual(languages.cpp_lines("// no\nint a; // yes\n\n/* no\n   no */\nint b; /* yes */\n"), 2)
 
     def test_included(self):
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder)
-            for name, text in {"chapters/a.cuh": '#include "chapters/b.cuh"\n#include "common/c.cuh"\n',
-                               "chapters/b.cuh": '#include "chapters/a.cuh"\n', "common/c.cuh": ""}.items():
-                (root / name).parent.mkdir(exist_ok=True)
-                (root / name).write_text(text)
-            found = {str(file) for file in languages.included("chapters/a.cuh", root)}
+        for name, text in {"chapters/a.cuh": '#include "chapters/b.cuh"\n#include "common/c.cuh"\n',
+                           "chapters/b.cuh": '#include "chapters/a.cuh"\n', "common/c.cuh": ""}.items():
+            self.file(name, text)
+        found = {str(file) for file in languages.included("chapters/a.cuh", self.folder)}
         self.assertEqual(found, {"chapters/a.cuh", "chapters/b.cuh"})
 
     def test_what_is_counted_exists(self):

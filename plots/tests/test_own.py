@@ -2,9 +2,7 @@
 """Figures of one's own results, the bytes of every memory, the roof that binds, and the data sheets."""
 import contextlib
 import copy
-import io
 import json
-import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +11,7 @@ from unittest import mock
 from cookbook_plots import book, devices, figures, memories, own, style
 from cookbook_plots.results import Results
 
+from .fixtures import Folder, said
 from .test_plots import document
 
 
@@ -28,21 +27,13 @@ def on(run, device, **more):
     return run
 
 
-class Own(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
+class Own(Folder):
     def write(self, name, *runs):
-        file = self.folder / name
-        file.write_text(json.dumps({"schema": 1, "runs": runs}))
-        return file
+        return self.file(name, {"schema": 1, "runs": runs})
 
     def call(self, *arguments, draw=False):
         """Status and text; the names drawn are in self.drawn. Without `draw`, each figure is made but not written."""
-        self.drawn = []
-        out, err = io.StringIO(), io.StringIO()
+        self.drawn, self.figures = [], {}
 
         def save(figure, files, folder, png_folder, name, theme, digest):
             if theme.name == "light":
@@ -50,13 +41,12 @@ class Own(unittest.TestCase):
                 self.figures[name] = {text.get_text() for text in figure.findobj(style.plt.Text)}
             style.plt.close(figure)
 
-        self.figures = {}
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.ExitStack() as patches:
+        with contextlib.ExitStack() as patches:
             if not draw:
                 patches.enter_context(mock.patch.object(style, "save", save))
                 patches.enter_context(mock.patch.dict(style.THEMES, {"light": style.THEMES["light"]}, clear=True))
-            status = own.main([*map(str, arguments), "--out", str(self.folder / "out")])
-        return status, out.getvalue() + err.getvalue()
+            status, out, err = said(own.main, [*map(str, arguments), "--out", str(self.folder / "out")])
+        return status, out + err
 
     def test_a_run_of_a_gpu(self):
         status, text = self.call(self.write("mine.json", h200_run()), draw=True)
@@ -136,8 +126,8 @@ class Own(unittest.TestCase):
         self.assertIn("nothing to draw: no times", text)
 
     def test_bad_input_is_one_line_and_2(self):
-        (self.folder / "text.json").write_text("{")
-        (self.folder / "other.json").write_text("[1]")
+        self.file("text.json", "{")
+        self.file("other.json", [1])
         empty = self.write("empty.json")
         broken = self.write("broken.json", {"backend": "cuda"})
         zero = h200_run()
@@ -153,18 +143,17 @@ class Own(unittest.TestCase):
         self.assertFalse((self.folder / "out").exists())
 
 
-class Memories(unittest.TestCase):
-    """The bytes of a level through each memory, and the roof that binds it."""
-
-    def results(self, change):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        file = Path(folder.name) / "h200/chapter-1.json"
-        file.parent.mkdir()
+class Chapter1(Folder):
+    def results(self, change=lambda run: None):
+        """The run of a chapter whose results were changed so."""
         content = document("digest")
         change(content["runs"][0])
-        file.write_text(json.dumps(content))
+        file = self.file("h200/chapter-1.json", content)
         return Results(file.parent, book.Identities(["digest"])).headline[(1, "copy")]
+
+
+class Memories(Chapter1):
+    """The bytes of a level through each memory, and the roof that binds it."""
 
     def test_counted_bytes_and_what_they_are(self):
         run = self.results(lambda run: run["levels"][1]["counters"].update(
@@ -177,21 +166,18 @@ class Memories(unittest.TestCase):
         self.assertEqual(second["shared"].bytes, (2000 * 32 + 1000 * 128) * scale)
 
     def test_ncus_bytes_go_before_counted_ones_but_know_no_shared_memory(self):
-        run = self.results(lambda run: None)
+        run = self.results()
         run.levels[0].measured_bytes = {"dram": 9e6, "l2": 2e7, "l1": 1e6}
         found = memories.moved(run, run.levels[0])
         self.assertEqual([found[memory].origin for memory in ("dram", "l2", "shared")],
                          [memories.NCU, memories.NCU, memories.COUNTED])
 
     def test_the_roof_that_binds(self):
-        run = self.results(lambda run: None)
+        run = self.results()
         level = run.levels[0]  # 20 us, 36 MB through L1
-        level.measured_bytes = {"l2": 0.92 * 8000e9 * 20e-6}
-        self.assertEqual(str(memories.binding(run, level)), "bound by L2: 92 % of 8.0 TB/s (ncu)")
-        level.measured_bytes = {"l2": 0.5 * 8000e9 * 20e-6}
-        self.assertEqual(str(memories.binding(run, level)), "no roof reached, nearest L2: 50 % of 8.0 TB/s (ncu)")
-        level.measured_bytes = {"l2": 1.2 * 8000e9 * 20e-6}
-        self.assertEqual(str(memories.binding(run, level)), "asks L2 for 120 % of 8.0 TB/s (ncu)")
+        for share, text in ((0.92, "bound by L2: 92 %"), (0.5, "no roof reached, nearest L2: 50 %"), (1.2, "asks L2 for 120 %")):
+            level.measured_bytes = {"l2": share * 8000e9 * 20e-6}
+            self.assertEqual(str(memories.binding(run, level)), f"{text} of 8.0 TB/s (ncu)")
         # What is an upper bound binds nothing, and a roof that was not measured is not invented.
         level.measured_bytes = {}
         self.assertNotIn("L2", str(memories.binding(run, level)))
@@ -210,7 +196,7 @@ class Memories(unittest.TestCase):
         self.assertEqual(memories.moved(run, run.levels[1])["dram"].bytes, 1e6)
 
     def test_dots_stand_at_their_true_intensity(self):
-        run = self.results(lambda run: None)
+        run = self.results()
         with style.Theme("light") as theme:
             axes = figures.roofline(run, theme).axes[0]
             for level in run.levels:
@@ -227,19 +213,13 @@ class Memories(unittest.TestCase):
         self.assertAlmostEqual(sum(ordered[:3]), 3)  # around where they were
 
 
-class Bars(unittest.TestCase):
+class Bars(Chapter1):
     def test_no_line_runs_through_a_label(self):
         """The library's line at every place of the bars: it never crosses the text of one."""
-        content = document("digest")["runs"][0]
-        content["references"] = content["references"][:1]
-        with tempfile.TemporaryDirectory() as folder, style.Theme("light") as theme:
-            file = Path(folder) / "h200/chapter-1.json"
-            file.parent.mkdir()
+        with style.Theme("light") as theme:
             for median in (2.15, 2.3, 2.6, 3.2, 18, 19.5, 21):
-                content["references"][0]["time_us"] = {"median": median, "q1": median, "q3": median, "n": 9}
-                file.write_text(json.dumps({"runs": [content]}))
-                run = Results(file.parent, book.Identities(["digest"])).headline[(1, "copy")]
-                figure = figures.ladder(run, theme)
+                times = {"median": median, "q1": median, "q3": median, "n": 9}
+                figure = figures.ladder(self.results(lambda run: run["references"][0].update(time_us=times)), theme)
                 axes, renderer = figure.axes[0], figure.canvas.get_renderer()
                 lines = {axes.transData.transform((line.get_xdata()[0], 0))[0] for line in axes.lines
                          if not line.get_label().startswith("_")}

@@ -1,53 +1,30 @@
 # SPDX-License-Identifier: MIT
 """Unit tests of the plots: what is wrong must fail, what is old must be marked, and nothing may need
 all chapters to have results."""
-import contextlib
 import copy
-import io
 import json
 import subprocess
 import sys
-import tempfile
 import unittest
-import unittest.mock
 from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import profile_levels
-from cookbook_plots import book, cli, figures, memories, style, tables
+from cookbook_plots import book, cli, figures, markup, memories, style, tables
 from cookbook_plots.results import Results, gpus, traffic
+
+from .fixtures import Folder, said
 
 LEVEL = "// SPDX-License-Identifier: MIT\n#include \"chapters/01_copy/problem.hpp\"\nint level;\n"
 
 
-def level(name, median, digest, fraction=0.9, previous=None, **more):
-    return {"name": name, "changed": f"what {name} changed", "expect": "", "identity": {"code": None, "tokens": digest},
-            "status": "ok", "reason": None, "max_error": 0, "error_bound": 0,
-            "time_us": {"median": median, "q1": median * 0.99, "q3": median * 1.01, "n": 9},
-            "time_hot_us": None, "gbps": 8e3 / median, "tflops": None, "roof_fraction": fraction,
-            "vs_previous": previous and {"ratio": previous, "low": previous, "high": previous, "verdict": "faster"},
-            "vs_reference": {"name": "cudaMemcpy", "ratio": 0.9, "low": 0.9, "high": 0.9},
-            "counters": {"global_load_sectors": 8000, "global_store_sectors": 1000, "distinct_bytes": 64000},
-            "claims": [], "findings": [], **more}
-
-
 def document(digest):
-    return {"schema": 1, "runs": [{
-        "chapter": 1, "ladder": "copy", "title": "out = in", "backend": "cuda", "commit": "0123456789abcdef",
-        "date": "2026-01-02T03:04:05Z", "seed": 1,
-        "device": {"name": "NVIDIA H200", "cc": "9.0", "sm_count": 132, "l2_bytes": 1, "clock_mhz": 1980,
-                   "driver": "1.2", "toolkit": "13.0"},
-        "problem": {"size": [1000], "dims": ["n"], "layout": None, "dtype": "f32", "bytes": 8e6, "flops": 0,
-                    "check_size": [10], "trace_size": [8]},
-        "roof": "HBM copy",
-        "roofs": {"hbm_copy_gbps": 3900, "hbm_read_gbps": 4400, "l2_gbps": 8000, "shared_gbps": 30000,
-                  "fp32_tflops": 60, "mma_bf16_tflops": 600, "wgmma_bf16_tflops": 900},
-        "roofs_after": None, "clocks": [{"seconds": 0, "sm_mhz": 1980, "memory_mhz": 3201, "celsius": 30, "watts": 1}],
-        "levels": [level("strided", 20, digest, 0.1), level("coalesced", 2.2, digest, 0.93, previous=9.1)],
-        "references": [{"name": "cudaMemcpy", "status": "ok", "reason": None,
-                        "time_us": {"median": 2.1, "q1": 2.1, "q3": 2.1, "n": 9}, "time_hot_us": None,
-                        "gbps": 3800, "tflops": None}]}]}
+    """What `./run 1 --json` writes (document.json), of levels whose tokens have this hash."""
+    content = json.loads(Path(__file__).with_name("document.json").read_text())
+    for level in content["runs"][0]["levels"]:
+        level["identity"]["tokens"] = digest
+    return content
 
 
 def save_light(figure, files, folder, png_folder, name, theme, digest):
@@ -61,7 +38,7 @@ def save_light(figure, files, folder, png_folder, name, theme, digest):
     style.plt.close(figure)
 
 
-class Book(unittest.TestCase):
+class Book(Folder):
     """A book of two chapters, one of which has results."""
     EVERY_FILE = False  # of a figure: most tests read the light SVG, and drawing the others takes most of the time
 
@@ -70,17 +47,15 @@ class Book(unittest.TestCase):
             patch = mock.patch.object(style, "save", save_light)
             patch.start()
             self.addCleanup(patch.stop)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
+        self.root = self.folder
         for name in ("01_copy", "02_tiling"):
-            chapter = self.root / "chapters" / name
-            chapter.mkdir(parents=True)
-            (chapter / "problem.hpp").write_text("struct Problem;\n")
-            (chapter / "level_0.cuh").write_text(LEVEL)
-            (chapter / "README.md").write_text(f"# {name}\n\n{tables.BEGIN}\n{tables.END}\n\nmore\n\n{tables.NEIGHBOURS}\n")
-        (self.root / "chapters/contents.txt").write_text("1 01_copy Copy: why\n2 02_tiling Tiling: why\n")
-        (self.root / "README.md").write_text(f"# Book\n{tables.BEGIN}\n{tables.END}\n")
+            chapter = f"chapters/{name}"
+            self.file(f"{chapter}/problem.hpp", "struct Problem;\n")
+            self.file(f"{chapter}/level_0.cuh", LEVEL)
+            self.file(f"{chapter}/README.md", f"# {name}\n\n{tables.BEGIN}\n{tables.END}\n\nmore\n\n{tables.NEIGHBOURS}\n")
+        self.file("chapters/contents.txt", "1 01_copy Copy: why\n2 02_tiling Tiling: why\n")
+        self.file("README.md", f"# Book\n{tables.BEGIN}\n{tables.END}\n")
         self.digest = book.token_hash(self.root / "chapters/01_copy/level_0.cuh", self.root)
         self.results = self.root / "plots/results"
         self.identities = book.Identities([self.digest])
@@ -89,16 +64,33 @@ class Book(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def write(self, content, name="chapter-1.json"):
-        file = self.results / "h200" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content))
+        self.file(f"plots/results/h200/{name}", content)
+
+    def content(self):
+        """A document with one run, and the run in it."""
+        content = document(self.digest)
+        return content, content["runs"][0]
+
+    def write_profile(self, *levels, size=1000, name="profile-1.json", **more):
+        """What ./run profile measured of levels."""
+        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": level, "size": [size], **more}
+                                              for level in levels]}, name)
+
+    def write_comparison(self, cases, date="2026-01-03", **more):
+        """What ./run compare measured."""
+        self.write({"schema": 1, "date": f"{date}T00:00:00Z", "device": {"name": "NVIDIA H200"}, "versions": {},
+                    "comparisons": cases, **more}, "compare.json")
+
+    def of_h200(self):
+        return Results(self.results / "h200", self.identities)
+
+    def headline(self, chapter=1, ladder="copy"):
+        return self.of_h200().headline[chapter, ladder]
 
     def run_cli(self, *arguments):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = cli.main(["--root", str(self.root), "--results", str(self.results), "--out",
-                               str(self.root / "figures"), "--png", str(self.root / "png"), *arguments])
-        return status, out.getvalue() + err.getvalue()
+        status, out, err = said(cli.main, ["--root", str(self.root), "--results", str(self.results), "--out",
+                                           str(self.root / "figures"), "--png", str(self.root / "png"), *arguments])
+        return status, out + err
 
     def ends(self, status, *arguments):
         """What the command says that ends with this status."""
@@ -106,10 +98,21 @@ class Book(unittest.TestCase):
         self.assertEqual(found, status, text)
         return text
 
+    def ends_well(self):
+        """It writes everything, and then has nothing against it."""
+        self.ends(0)
+        self.ends(0, "--check")
+
     def draw(self, content, *arguments):
         """Writes results, and the command has nothing against them."""
         self.write(content)
         self.ends(0, *arguments)
+
+    def drawn(self, name):
+        return (self.root / "figures/h200" / name).read_text()
+
+    def readme(self):
+        return (self.root / "README.md").read_text()
 
     def chapter_readme(self, name="01_copy"):
         return (self.root / "chapters" / name / "README.md").read_text()
@@ -120,7 +123,7 @@ class Drawing(Book):
 
     def test_without_results_everything_still_works(self):
         self.ends(0)
-        self.assertIn("No results are committed", (self.root / "README.md").read_text())
+        self.assertIn("No results are committed", self.readme())
         self.ends(0, "--check")
 
     def test_figures_tables_and_csv_of_the_chapters_that_have_results(self):
@@ -133,8 +136,8 @@ class Drawing(Book):
         self.assertIn("figures.csv", drawn)
         self.assertIn("| 1 | `coalesced` | 2.2 us |", self.chapter_readme())
         self.assertTrue(self.chapter_readme().split(tables.NEIGHBOURS)[0].endswith("\n\nmore\n\n"))
-        self.assertNotIn(tables.STALE, self.chapter_readme())
-        self.assertIn("| 2 | [Tiling](chapters/02_tiling/README.md) | - |", (self.root / "README.md").read_text())
+        self.assertNotIn(markup.STALE, self.chapter_readme())
+        self.assertIn("| 2 | [Tiling](chapters/02_tiling/README.md) | - |", self.readme())
         self.ends(0, "--check")
 
     def test_drawing_twice_gives_the_same_files(self):
@@ -145,25 +148,22 @@ class Drawing(Book):
         self.assertEqual(before, {p.name: p.read_bytes() for p in (self.root / "figures/h200").iterdir()})
 
     def test_a_newer_sweep_does_not_take_the_place_of_a_whole_ladder(self):
-        content = document(self.digest)
-        part = copy.deepcopy(content)
-        part["runs"][0].update(date="2026-02-02T03:04:05Z", levels=part["runs"][0]["levels"][1:])
-        self.write(content)
+        part, run = self.content()
+        run.update(date="2026-02-02T03:04:05Z", levels=run["levels"][1:])
+        self.write(document(self.digest))
         self.write(part, "sweep-1.json")
         self.ends(0)
         self.assertIn("`strided`", self.chapter_readme("01_copy"))
 
     def test_tensor_and_sweep_figures(self):
-        content = document(self.digest)
-        product = copy.deepcopy(content["runs"][0])
-        product.update(chapter=2, ladder="gemm", roof="wgmma bf16")
         runs = []
         for n in (1024, 2048, 4096):
-            run = copy.deepcopy(product)
+            _, run = self.content()
+            run.update(chapter=2, ladder="gemm", roof="wgmma bf16")
             run["problem"].update(size=[n, n, n], dims=["M", "N", "K"], flops=2.0 * n**3, bytes=6.0 * n * n,
                                   trace_size=[64, 64, 64], dtype="bf16")
             runs.append(run)
-        self.write(content)
+        self.write(document(self.digest))
         self.write({"schema": 1, "runs": runs[-1:]}, "chapter-2.json")
         self.write({"schema": 1, "runs": runs}, "sweep-2.json")
         self.ends(0)
@@ -199,8 +199,7 @@ class Refusals(Book):
         content["runs"][0]["levels"][1]["time_us"]["median"] = 2.3
         self.write(content)
         self.assertIn("figures.csv: differs", self.ends(1, "--check"))
-        self.ends(0)
-        self.ends(0, "--check")
+        self.ends_well()
 
     def test_a_figure_that_is_missing_or_older_than_its_data_fails(self):
         self.draw(document(self.digest))
@@ -212,14 +211,12 @@ class Refusals(Book):
             self.assertIn(f"chapter-1-roofline-{theme}.svg: missing", self.ends(1, "--check"))
             file.write_text(drawn)
         # Another traffic of the same times: the figure has to follow, not only the table and the CSV.
-        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "strided", "size": [1000],
-                                               "bytes": {"dram": 9e6}}]}, "profile-1.json")
+        self.write_profile("strided", bytes={"dram": 9e6})
         self.ends(0, "--tables-only")
         text = self.ends(1, "--check")
         for name in ("chapter-1-roofline-light", "chapter-1-roofline-dark", "book-roofline-light"):
             self.assertIn(f"{name}.svg: drawn from other results", text)
-        self.ends(0)
-        self.ends(0, "--check")
+        self.ends_well()
         (self.root / "figures/h200/chapter-9-ladder-light.svg").write_text(drawn)
         self.assertIn("chapter-9-ladder-light.svg: no results lead to this figure", self.run_cli("--check")[1])
         # A timeline has no results, but a chapter that shows it: chapter 8 does.
@@ -230,13 +227,14 @@ class Refusals(Book):
     def test_a_file_that_nothing_is_taken_from_fails(self):
         self.draw(document(self.digest))
         self.ends(0, "--check")
-        older = document(self.digest)
-        older["runs"][0]["date"] = "2025-01-01T00:00:00Z"
-        profile = {"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [999], "bytes": {"dram": 1}}
-        for content in ({"schema": 1, "cases": [1]}, {"schema": 1, "runs": []}, [], older,
-                        {"schema": 1, "profiles": [profile]}):
-            name = "profile-9.json" if "profiles" in content else "another.json"
-            self.write(content, name)
+        older, run = self.content()
+        run["date"] = "2025-01-01T00:00:00Z"
+        for content in ({"schema": 1, "cases": [1]}, {"schema": 1, "runs": []}, [], older, None):
+            name = "another.json" if content is not None else "profile-9.json"
+            if content is None:
+                self.write_profile("coalesced", size=999, name=name, bytes={"dram": 1})
+            else:
+                self.write(content, name)
             self.assertIn(f"h200/{name}: no figure or table takes anything from it", self.ends(1, "--check"))
             (self.results / "h200" / name).unlink()
 
@@ -277,7 +275,7 @@ class Refusals(Book):
 
     def quote(self, kernel, page="<!-- quote level_0.cuh sum -->\n", name="README.md"):
         """Writes a level and a page that quotes it."""
-        (self.root / "chapters/01_copy/level_0.cuh").write_text(kernel)
+        self.file("chapters/01_copy/level_0.cuh", kernel)
         file = self.root / "chapters/01_copy" / name
         file.write_text((file.read_text() if file.exists() else "") + page)
 
@@ -347,12 +345,8 @@ class Refusals(Book):
     def test_only_the_committed_results_reach_a_readme(self):
         self.draw(document(self.digest), "--tables-only")
         committed = self.everything()
-        content = document(self.digest)
-        content["date"] = "2001-01-01T00:00:00Z"
-        other = self.root / "other"
-        (other / "h200").mkdir(parents=True)
-        (other / "h200/chapter-1.json").write_text(json.dumps(content))
-        self.ends(0, "--results", str(other), "--out", str(self.root / "drawn"), "--tables-only")
+        self.file("other/h200/chapter-1.json", document(self.digest) | {"date": "2001-01-01T00:00:00Z"})
+        self.ends(0, "--results", str(self.root / "other"), "--out", str(self.root / "drawn"), "--tables-only")
         self.assertTrue((self.root / "drawn/h200/figures.csv").exists())
         for path, data in committed.items():
             self.assertEqual(path.read_bytes(), data, path)
@@ -383,7 +377,7 @@ class Refusals(Book):
             if file.name == "README.md":
                 raise KeyboardInterrupt
 
-        with unittest.mock.patch.object(cli.Staging, "write_text", interrupted), self.assertRaises(KeyboardInterrupt):
+        with mock.patch.object(cli.Staging, "write_text", interrupted), self.assertRaises(KeyboardInterrupt):
             self.run_cli("--tables-only")
         self.assertGreaterEqual(len(written), 2)
         self.assertEqual(self.everything(), before)
@@ -392,18 +386,17 @@ class Refusals(Book):
 class Stale(Book):
     def test_a_level_whose_source_changed_is_marked(self):
         self.draw(document("0" * 64))
-        self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
-        self.assertIn(tables.STALE, (self.root / "README.md").read_text())
+        self.assertIn(f"`coalesced` {markup.STALE}", self.chapter_readme())
+        self.assertIn(markup.STALE, self.readme())
 
     def test_a_level_without_a_hash_is_marked(self):
-        for nothing in (None, "missing"):
-            content = document(None)
-            if nothing:
-                for one in content["runs"][0]["levels"]:
-                    del one["identity"]
-                    one["source_sha256"] = self.digest  # the form before
+        older, run = self.content()
+        for one in run["levels"]:
+            del one["identity"]
+            one["source_sha256"] = self.digest  # the form before
+        for content in (document(None), older):
             self.draw(content, "--tables-only")
-            self.assertIn(f"`coalesced` {tables.STALE}", self.chapter_readme())
+            self.assertIn(f"`coalesced` {markup.STALE}", self.chapter_readme())
 
     def test_a_level_whose_machine_code_changed_is_marked_and_one_with_another_text_is_not(self):
         levels = {f"chapter-1/copy/{name}": {"tokens": self.digest, "code": {"1000": "same"}} for name in ("strided", "coalesced")}
@@ -413,7 +406,7 @@ class Stale(Book):
             for one in content["runs"][0]["levels"]:
                 one["identity"]["code"] = code
             self.draw(content, "--tables-only")
-            self.assertEqual(tables.STALE in self.chapter_readme(), marked, code)
+            self.assertEqual(markup.STALE in self.chapter_readme(), marked, code)
 
     def test_where_a_figure_is_from_does_not_change_it(self):
         content = document(self.digest)
@@ -425,19 +418,18 @@ class Stale(Book):
 
 class Choosing(Book):
     def test_the_newer_of_two_runs_counts(self):
-        old, new = document(self.digest), document(self.digest)
-        new["runs"][0]["date"] = "2026-02-01T00:00:00Z"
-        new["runs"][0]["levels"][1]["time_us"]["median"] = 2.0
+        new, run = self.content()
+        run["date"] = "2026-02-01T00:00:00Z"
+        run["levels"][1]["time_us"]["median"] = 2.0
         self.write(new, "a.json")
-        self.write(old, "b.json")
-        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
-        self.assertEqual(run.levels[1].time(), 2.0)
+        self.write(document(self.digest), "b.json")
+        self.assertEqual(self.headline().levels[1].time(), 2.0)
 
     def test_of_several_sizes_the_ladders_own_stands_for_it(self):
         def headline_size(judged):
             runs = []
             for n in (4000, 1000, 2000):
-                run = copy.deepcopy(document(self.digest)["runs"][0])
+                _, run = self.content()
                 run["problem"].update(size=[n], bytes=8e3 * n)
                 claim = {"text": "time: faster", "holds": None, "checked_by": None, "measured": None}
                 if n == judged:
@@ -445,26 +437,23 @@ class Choosing(Book):
                 run["levels"][1]["claims"] = [claim]
                 runs.append(run)
             self.write({"schema": 1, "runs": runs})
-            return Results(self.results / "h200", self.identities).headline[(1, "copy")].size
+            return self.headline().size
 
-        self.assertEqual(headline_size(1000), (1000,))
-        self.assertEqual(headline_size(4000), (4000,))
-        self.assertEqual(headline_size(None), (2000,))
+        for judged, size in ((1000, 1000), (4000, 4000), (None, 2000)):
+            self.assertEqual(headline_size(judged), (size,))
 
     def test_a_ladder_is_named_where_its_chapter_has_several(self):
-        content = document(self.digest)
+        content, run = self.content()
         self.write(content)
         self.run_cli()
-        self.assertIn("[Copy](chapters/01_copy/README.md) | `strided`", (self.root / "README.md").read_text())
-        content["runs"].append(copy.deepcopy(content["runs"][0]))
-        content["runs"][1]["ladder"] = "structs"
+        self.assertIn("[Copy](chapters/01_copy/README.md) | `strided`", self.readme())
+        content["runs"].append(run | {"ladder": "structs"})
         self.write(content)
         self.run_cli()
-        self.assertIn("[Copy](chapters/01_copy/README.md), `copy` | `strided`", (self.root / "README.md").read_text())
+        self.assertIn("[Copy](chapters/01_copy/README.md), `copy` | `strided`", self.readme())
 
     def test_a_last_level_that_gains_nothing_at_its_own_size_says_where_it_does(self):
-        content = document(self.digest)
-        run = content["runs"][0]
+        content, run = self.content()
         run["levels"][1]["time_us"] = {"median": 20.1, "q1": 20, "q3": 20.2, "n": 9}
         run["levels"][1]["claims"] = [{"text": "", "holds": True, "checked_by": "cuda", "measured": ""}]
         for n, median in ((2000, 10), (3000, 16)):
@@ -474,19 +463,18 @@ class Choosing(Book):
             content["runs"].append(other)
         self.write(content)
         self.run_cli("--tables-only")
-        text = (self.root / "README.md").read_text()
+        text = self.readme()
         self.assertIn(f"`coalesced` 398 GB/s {tables.NO_GAIN}", text)
         self.assertIn("Over the 3 sizes of the sweep `coalesced` is 1.00x to 2.00x as fast.", text)
         run["levels"][1]["time_us"]["median"] = 2.2
         self.write(content)
         self.run_cli("--tables-only")
-        self.assertNotIn(tables.NO_GAIN, (self.root / "README.md").read_text())
+        self.assertNotIn(tables.NO_GAIN, self.readme())
 
     def test_a_figure_of_one_chapter_holds_its_title_and_foot(self):
         self.write(document(self.digest))
         with style.Theme("light") as theme:
-            results = Results(self.results / "h200", self.identities)
-            figure = figures.book_roofline(results, book.chapters(self.root), theme)
+            figure = figures.book_roofline(self.of_h200(), book.chapters(self.root), theme)
             renderer = figure.canvas.get_renderer()
             for text in figure.texts + [figure._suptitle]:
                 box = text.get_window_extent(renderer)
@@ -499,13 +487,12 @@ class Choosing(Book):
         self.assertEqual(traffic(run, run.levels[1]), (1.5, "device-memory bytes measured by ncu"))
 
     def profiled(self, **more):
-        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": "coalesced", "size": [1000], **more}]},
-                   "profile-1.json")
-        return Results(self.results / "h200", self.identities).headline[(1, "copy")]
+        self.write_profile("coalesced", **more)
+        return self.headline()
 
     def test_energy_per_launch_is_a_column_where_it_was_measured(self):
         self.write(document(self.digest))
-        self.assertNotIn("energy", tables.ladder_table(Results(self.results / "h200", self.identities).headline[(1, "copy")]))
+        self.assertNotIn("energy", tables.ladder_table(self.headline()))
         energy = {"joules": 0.0125, "us": 25, "watts": 500}
         lines = tables.ladder_table(self.profiled(bytes={"dram": 12e6}, energy=energy)).splitlines()
         self.assertEqual([line.split("|")[-2].strip() for line in lines[:5]], ["energy", "---:", "-", "12.5 mJ", ""])
@@ -531,22 +518,21 @@ class Choosing(Book):
                                      ("wgmma fp8", "TFLOP/s", [])):
             run["roof"] = roof
             self.write(content)
-            found = Results(self.results / "h200", self.identities).headline[(2, "gemm")]
+            found = self.headline(2, "gemm")
             self.assertEqual((found.unit, found.ceilings()), (unit, ceilings))
             if ceilings:
                 self.ends(0)
-                drawn = (self.root / "figures/h200/chapter-2-roofline-light.svg").read_text()
+                drawn = self.drawn("chapter-2-roofline-light.svg")
                 for name, value in ceilings:
                     self.assertIn(f"{name} {tables.significant(value)} {unit}", drawn)
 
     def test_chapter_0_is_one_table_and_its_units_are_their_own_limit(self):
-        content = document(self.digest)
-        run = content["runs"][0]
+        content, run = self.content()
         run.update(chapter=0, ladder="l2", roof="L2", title="L2 again and again", references=[], levels=run["levels"][:1])
         shared = copy.deepcopy(run) | {"ladder": "shared", "roof": "shared memory"}
         content["runs"].append(shared)
         self.write(content, "chapter-0.json")
-        results = Results(self.results / "h200", self.identities)
+        results = self.of_h200()
         text = tables.chapter_text(book.ChapterInfo(0, "00_roofs", "Roofs"), results, {})
         self.assertEqual(text.count("| --- |"), 1)
         self.assertIn("| `l2` | L2 again and again | 20.0 us | 400 GB/s | 8,000 GB/s |", text)
@@ -556,8 +542,7 @@ class Choosing(Book):
 
     def product(self):
         """A run of a GEMM timed at (1024, 2048, 4096) and traced at (128, 256, 64)."""
-        content = document(self.digest)
-        run = content["runs"][0]
+        content, run = self.content()
         run.update(chapter=2, ladder="gemm", roof="wgmma bf16")
         m, n, k = size = [1024, 2048, 4096]
         run["problem"].update(size=size, dims=["M", "N", "K"], flops=2.0 * m * n * k, dtype="bf16",
@@ -568,33 +553,30 @@ class Choosing(Book):
         content = self.product()
         # 128 x 128 tiles: each of the two loads 128 + 128 rows of 64 values and stores 128 x 128 of them, 2 bytes each.
         loaded, stored = 2 * 256 * 64 * 2 / 32, 128 * 256 * 2 / 32
-        for name, counters in (
-                ("strided", {"async_load_sectors": loaded, "async_store_sectors": stored}),
-                ("coalesced", {"global_load_sectors": loaded, "global_store_sectors": stored,
-                               "global_atomic_sectors": 2})):
-            one = next(level for level in content["runs"][0]["levels"] if level["name"] == name)
-            one["counters"] = counters
+        strided, coalesced = content["runs"][0]["levels"]
+        strided["counters"] = {"async_load_sectors": loaded, "async_store_sectors": stored}
+        coalesced["counters"] = {"global_load_sectors": loaded, "global_store_sectors": stored, "global_atomic_sectors": 2}
         self.write(content)
-        run = Results(self.results / "h200", self.identities).headline[(2, "gemm")]
-        tiles, problem = 8 * 16, run.json["problem"]
+
+        def moved(level):
+            run = self.headline(2, "gemm")
+            return traffic(run, run.levels[level])[0] * run.json["problem"]["bytes"]
+
+        tiles = 8 * 16
         expected = tiles * (256 * 4096 + 128 * 128) * 2
-        self.assertAlmostEqual(traffic(run, run.levels[0])[0], expected / problem["bytes"])
-        self.assertAlmostEqual(traffic(run, run.levels[1])[0], (expected + 32 * 2 * tiles / 2 * 64) / problem["bytes"])
+        self.assertAlmostEqual(moved(0), expected)
+        self.assertAlmostEqual(moved(1), expected + 32 * 2 * tiles / 2 * 64)
         # Partial sums: as many at any K.
         content["runs"][0]["levels"][0]["counters"]["global_load_sectors"] = stored
         self.write(content)
-        run = Results(self.results / "h200", self.identities).headline[(2, "gemm")]
-        self.assertAlmostEqual(traffic(run, run.levels[0])[0], (expected + tiles * 128 * 128 * 2) / problem["bytes"])
+        self.assertAlmostEqual(moved(0), expected + tiles * 128 * 128 * 2)
 
     def simt(self, content, name="chapter-1.json"):
-        folder = self.results / "simt"
-        folder.mkdir(parents=True, exist_ok=True)
         content["runs"][0]["backend"] = "simt"
-        (folder / name).write_text(json.dumps(content))
+        self.file(f"plots/results/simt/{name}", content)
 
     def loads_of_the_first_level(self):
-        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
-        counted = run.levels[0].counted
+        counted = self.headline().levels[0].counted
         return counted and counted.values["global_load_sectors"]
 
     @staticmethod
@@ -619,8 +601,7 @@ class Choosing(Book):
         self.assertIn("simt/chapter-1.json: 2 levels were counted before their sources last changed", text)
         self.simt(self.counted(self.digest, 2))
         self.assertEqual(self.loads_of_the_first_level(), 2)
-        self.ends(0)
-        self.ends(0, "--check")
+        self.ends_well()
         # The run's own before them, unless only theirs are of today's source.
         self.write(self.counted(self.digest, 3))
         self.assertEqual(self.loads_of_the_first_level(), 3)
@@ -642,25 +623,23 @@ class Choosing(Book):
         content = document(self.digest)
         counters = [level.pop("counters") for level in content["runs"][0]["levels"]]
         self.write(content)
-        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
+        run = self.headline()
         self.assertEqual(traffic(run, run.levels[0]), (None, ""))
         for level, values in zip(content["runs"][0]["levels"], counters):
             level["counters"] = values
         self.simt(content)
-        run = Results(self.results / "h200", self.identities).headline[(1, "copy")]
+        run = self.headline()
         factor, origin = traffic(run, run.levels[0])
         self.assertAlmostEqual(factor, 9000 * 32 / 64000)
         self.assertIn("SIMT", origin)
         self.ends(0)
         self.assertFalse((self.root / "figures/simt").exists(), "the SIMT backend is no GPU")
-        drawn = (self.root / "figures/h200/chapter-1-roofline-light.svg").read_text()
+        drawn = self.drawn("chapter-1-roofline-light.svg")
         self.assertIn("counted by the SIMT backend", drawn)
         self.assertIn("open circle: each byte that the level touches, once", drawn)
-        self.write({"schema": 1, "profiles": [{"chapter": 1, "ladder": "copy", "level": level["name"], "size": [1000],
-                                               "bytes": {"dram": 9e6}} for level in content["runs"][0]["levels"]]},
-                   "profile-1.json")
+        self.write_profile("strided", "coalesced", bytes={"dram": 9e6})
         self.ends(0)
-        drawn = (self.root / "figures/h200/chapter-1-roofline-light.svg").read_text()
+        drawn = self.drawn("chapter-1-roofline-light.svg")
         self.assertIn("full: bytes measured by ncu", drawn)
         self.assertNotIn("open circle", drawn)  # of device memory; ncu was not asked for the others
 
@@ -672,8 +651,7 @@ class Choosing(Book):
                     "identity": {"code": None, "tokens": self.digest} if ours else None, "vs_cookbook": ratio and {"ratio": ratio}}
         case = {"chapter": 1, "ladder": "copy", "size": [1000], "dims": ["n"], "dtype": "f32", "variant": "", "flops": 0,
                 "bytes": 1e8, "unit": "GB/s", "skipped": {}, "rows": [row("coalesced", 1, True), row("Triton", 2, ratio=0.5)]}
-        self.write({"schema": 1, "date": "2026-01-02T00:00:00Z", "device": {"name": "NVIDIA H200"},
-                    "versions": {"torch": "2", "cutlass": None}, "comparisons": [case]}, "compare.json")
+        self.write_comparison([case], versions={"torch": "2", "cutlass": None})
         self.ends(0)
         self.assertIn("| 1,000 f32 | 100 | 50 (0.50x) |", self.chapter_readme())
         self.assertIn("Not installed: cutlass.", self.chapter_readme())
@@ -681,29 +659,24 @@ class Choosing(Book):
 
     def attention(self, newer, older=None, named="attention", **problem):
         """A book whose chapter 10 has a ladder, and what was compared: lengths of compare.json and of attention.json."""
-        folder = self.root / "chapters/10_attention"
-        folder.mkdir(exist_ok=True)
-        (folder / "README.md").write_text(f"# 10\n\n{tables.BEGIN}\n{tables.END}\n{tables.NEIGHBOURS}\n")
+        self.file("chapters/10_attention/README.md", f"# 10\n\n{tables.BEGIN}\n{tables.END}\n{tables.NEIGHBOURS}\n")
         with (self.root / "chapters/contents.txt").open("a") as file:
             file.write("10 10_attention Attention\n")
-        content = document(self.digest)
-        run = content["runs"][0]
+        content, run = self.content()
         run.update(chapter=10, ladder="prefill", roof="wgmma bf16", references=[])
         run["problem"].update(size=[1, 2, 2, 2048, 2048, 128], dims=list("abcdef"), dtype="bf16", flops=1e12, **problem)
         for one in run["levels"]:
             one["vs_reference"] = None
         self.write(content, "chapter-10.json")
         if newer:
-            self.write({"schema": 1, "date": "2026-01-03T00:00:00Z", "commit": "abc", "device": {"name": "NVIDIA H200"},
-                        "versions": {}, "comparisons": [{
-                            "chapter": 10, "ladder": named, "size": [1, 2, 2, n, n, 128], "dims": list("abcdef"),
-                            "dtype": "bf16", "variant": mask, "flops": 1e12, "bytes": 1, "unit": "TFLOP/s", "skipped": {},
-                            "rows": [{"name": "coalesced", "ours": True, "time_ms": {"median": 2, "q1": 2, "q3": 2},
-                                      "tflops": 500, "identity": {"tokens": self.digest}, "vs_cookbook": None},
-                                     {"name": "cuDNN", "ours": False, "time_ms": {"median": 2.5, "q1": 2, "q3": 3},
-                                      "tflops": 400, "identity": None, "vs_cookbook": {"ratio": ratio}}]}
-                            for n in newer for mask, ratio in (("full", 0.8 if n < 4096 else 0.5), ("causal", 0.4))]},
-                       "compare.json")
+            self.write_comparison([{
+                "chapter": 10, "ladder": named, "size": [1, 2, 2, n, n, 128], "dims": list("abcdef"), "dtype": "bf16",
+                "variant": mask, "flops": 1e12, "bytes": 1, "unit": "TFLOP/s", "skipped": {},
+                "rows": [{"name": "coalesced", "ours": True, "time_ms": {"median": 2, "q1": 2, "q3": 2},
+                          "tflops": 500, "identity": {"tokens": self.digest}, "vs_cookbook": None},
+                         {"name": "cuDNN", "ours": False, "time_ms": {"median": 2.5, "q1": 2, "q3": 3},
+                          "tflops": 400, "identity": None, "vs_cookbook": {"ratio": ratio}}]}
+                for n in newer for mask, ratio in (("full", 0.8 if n < 4096 else 0.5), ("causal", 0.4))], commit="abc")
         if older:
             self.write({"schema": 1, "date": "2026-01-02T00:00:00Z", "device": {"name": "NVIDIA H200"}, "cases": [{
                 "shape": [1, 2, 2, n, n, 128], "causal": False, "dtype": "bfloat16", "levels": [
@@ -721,7 +694,7 @@ class Choosing(Book):
         self.assertIn("lines: attention.json, 2026-01-02 00:00 *", drawn)
         self.assertIn("open marks: the same problems again, compare.json, 2026-01-03 00:00, commit abc", drawn)
         self.assertIn("chapter-10-sweep-attention-dark.svg", self.chapter_readme("10_attention"))
-        rows = [line.split(",") for line in (self.root / "figures/h200/figures.csv").read_text().splitlines()]
+        rows = [line.split(",") for line in self.drawn("figures.csv").splitlines()]
         rows = [row for row in rows if row[1] == "attention full"]
         self.assertEqual(sum(row[-1] == "attention.json" and row[-2] == "yes" for row in rows), 3)
         self.assertFalse(any("strided" in row for row in rows), "only the last level is drawn")
@@ -740,7 +713,7 @@ class Choosing(Book):
         self.write(decode, "attention-decode.json")
         self.ends(0, "--tables-only")
         readme = self.chapter_readme("10_attention")
-        self.assertIn(f"| 1 x 64 x 8 x 1 x 8,192 x 128 bf16 | 1,224 (0.857x) {tables.STALE} | 1,458 |", readme)
+        self.assertIn(f"| 1 x 64 x 8 x 1 x 8,192 x 128 bf16 | 1,224 (0.857x) {markup.STALE} | 1,458 |", readme)
         self.assertIn("Its date and commit were not recorded.", readme)
         self.assertNotIn("beside the libraries", self.chapter_readme())
         case["levels"][0]["identity"] = {"code": None, "tokens": self.digest}
@@ -754,39 +727,35 @@ class Choosing(Book):
     def test_the_library_of_a_chapter_whose_ladder_has_none(self):
         self.attention([1024, 4096])
         self.ends(0)
-        readme = (self.root / "README.md").read_text()
+        readme = self.readme()
         self.assertIn("| 1.25x cuDNN ‡ |", readme, "of equally near sizes the least flattering, and no mask")
         self.assertIn("on 1 x 2 x 2 x 1,024 x 1,024 x 128 bf16 full, timed", readme)
         self.assertIn("1.25x to 2.50x on the 4 problems compared", readme)
         self.attention([1024, 2048, 4096])
         self.ends(0)
-        self.assertIn("on 1 x 2 x 2 x 2,048 x 2,048 x 128 bf16 full, timed", (self.root / "README.md").read_text())
+        self.assertIn("on 1 x 2 x 2 x 2,048 x 2,048 x 128 bf16 full, timed", self.readme())
         self.attention([1024], named="another")
         self.ends(0)
-        self.assertNotIn("‡", (self.root / "README.md").read_text())
+        self.assertNotIn("‡", self.readme())
 
     def test_a_library_of_another_run_beside_a_sweep(self):
-        content = document(self.digest)
-        runs = []
-        for n in (1000, 2000, 4000):
-            run = copy.deepcopy(content["runs"][0])
+        runs = [document(self.digest)["runs"][0] for _ in range(3)]
+        for n, run in zip((1000, 2000, 4000), runs):
             run["problem"]["size"] = [n]
-            runs.append(run)
         self.write({"schema": 1, "runs": runs}, "sweep-1.json")
-        self.write(content)
+        self.write(document(self.digest))
 
         def compare(sizes):
-            self.write({"schema": 1, "date": "2026-01-03T00:00:00Z", "device": {"name": "NVIDIA H200"}, "versions": {},
-                        "comparisons": [{"chapter": 1, "ladder": "copy", "size": [n], "dims": ["n"], "dtype": "f32",
-                                         "variant": "", "flops": 0, "bytes": 1, "unit": "GB/s", "skipped": {}, "rows": [
-                                             {"name": name, "ours": False, "time_ms": {"median": 1}, "gbps": 1234,
-                                              "tflops": None, "identity": None, "vs_cookbook": None}
-                                             for name in ("Triton", "cudaMemcpy")]} for n in sizes]}, "compare.json")
+            self.write_comparison([{"chapter": 1, "ladder": "copy", "size": [n], "dims": ["n"], "dtype": "f32", "variant": "",
+                                    "flops": 0, "bytes": 1, "unit": "GB/s", "skipped": {}, "rows": [
+                                        {"name": name, "ours": False, "time_ms": {"median": 1}, "gbps": 1234, "tflops": None,
+                                         "identity": None, "vs_cookbook": None} for name in ("Triton", "cudaMemcpy")]}
+                                   for n in sizes])
             self.ends(0)
-            return (self.root / "figures/h200/chapter-1-sweep-copy-light.svg").read_text()
+            return self.drawn("chapter-1-sweep-copy-light.svg")
 
         self.assertIn("Triton: another run, ./run compare, 2026-01-03", compare([1000, 2000, 4000, 8000]))
-        rows = (self.root / "figures/h200/figures.csv").read_text().splitlines()
+        rows = self.drawn("figures.csv").splitlines()
         self.assertEqual(sum(",Triton," in row and row.endswith(",compare.json") for row in rows), 3)
         self.assertFalse(any(",cudaMemcpy,1000" in row for row in rows), "the sweep has its own")
         self.assertNotIn("Triton", compare([1000, 2000]))
@@ -795,29 +764,23 @@ class Choosing(Book):
         content = document(self.digest)
         content["runs"][0]["backend"] = "simt"
         self.write(content)
-        self.assertEqual(Results(self.results / "h200", self.identities).headline, {})
+        self.assertEqual(self.of_h200().headline, {})
 
 
-class ProfileScript(unittest.TestCase):
+class ProfileScript(Folder):
     """plots/profile.sh without a GPU, with stand-ins for ./run and for the chapter's executable."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
-        for name, text in (
-                ("plots/profile.sh", (book.ROOT / "plots/profile.sh").read_text()),
-                ("run", '#!/bin/sh\n[ "$1" = --print-backend ] && echo simt && exit\necho "$BACKEND $*" >>builds\n'),
-                ("build/simt/chapter-3", '#!/bin/sh\nfor last; do :; done\necho "$*" >"$last"\n')):
-            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / name).write_text(text)
-            (self.root / name).chmod(0o755)
+        super().setUp()
+        self.program("plots/profile.sh", (book.ROOT / "plots/profile.sh").read_text())
+        self.program("run", '#!/bin/sh\n[ "$1" = --print-backend ] && echo simt && exit\necho "$BACKEND $*" >>builds\n')
+        self.program("build/simt/chapter-3", '#!/bin/sh\nfor last; do :; done\necho "$*" >"$last"\n')
 
     def profile(self, *arguments):
-        return subprocess.run([self.root / "plots/profile.sh", *arguments], capture_output=True, text=True).returncode
+        return subprocess.run([self.folder / "plots/profile.sh", *arguments], capture_output=True, text=True).returncode
 
     def test_one_ladder_does_not_take_the_place_of_the_chapters(self):
-        folder = self.root / "plots/results/simt"
+        folder = self.folder / "plots/results/simt"
         self.assertEqual(self.profile("3"), 0)
         whole = (folder / "chapter-3.json").read_text()
         for arguments in (("--ladder", "transpose"), ("--ladder=transpose",)):
@@ -826,17 +789,17 @@ class ProfileScript(unittest.TestCase):
             file = folder / "chapter-3-transpose.json"
             self.assertTrue(file.read_text().startswith(" ".join(arguments) + " --json"))
             file.unlink()
-        self.assertEqual(self.profile("3", "--ladder", "transpose", "--out", str(self.root / "mine.json")), 0)
-        self.assertTrue((self.root / "mine.json").exists())
+        self.assertEqual(self.profile("3", "--ladder", "transpose", "--out", str(self.folder / "mine.json")), 0)
+        self.assertTrue((self.folder / "mine.json").exists())
         self.assertEqual(self.profile("3", "--level", "padded"), 2)
         self.assertEqual((folder / "chapter-3.json").read_text(), whole)
 
     def test_an_executable_that_is_there_is_built_again(self):
         self.assertEqual(self.profile("3"), 0)
-        self.assertEqual((self.root / "builds").read_text(), "simt 3 --list\n")
+        self.assertEqual((self.folder / "builds").read_text(), "simt 3 --list\n")
 
 
-class Ncu(unittest.TestCase):
+class Ncu(Folder):
     MARK = "void fill_words<unsigned int>(T1 *, unsigned long, T1)"
 
     def csv(self, *launches):
@@ -875,25 +838,24 @@ class Ncu(unittest.TestCase):
         self.assertEqual(profile_levels.parse(self.two_levels())[0][1], {"fp32": None, "tensor": None})
 
     def test_what_could_not_be_measured_stays_as_it_was(self):
-        def profiles(value, *names):
-            return [{"chapter": 1, "ladder": "copy", "level": name, "size": [8], "bytes": {"dram": value}}
-                    for name in names]
+        out = self.folder / "gpu/profile-1.json"
 
-        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
-            out = Path(folder) / "gpu/profile-1.json"
-            self.assertFalse(profile_levels.write(out, [], ["a"]))
-            self.assertFalse(out.exists(), "nothing was measured")
-            self.assertTrue(profile_levels.write(out, profiles(1, "a", "b"), []))
-            self.assertFalse(profile_levels.write(out, profiles(2, "b"), ["a"]))
-            self.assertIn("not measured: a; 1 older", said.getvalue())
-            found = {p["level"]: p["bytes"]["dram"] for p in json.loads(out.read_text())["profiles"]}
-            self.assertEqual(found, {"a": 1, "b": 2})
-            self.assertTrue(profile_levels.write(out, profiles(3, "b"), []))
-            self.assertEqual(len(json.loads(out.read_text())["profiles"]), 1, "a whole ladder replaces the file")
+        def write(value, names, missing):
+            profiles = [{"chapter": 1, "ladder": "copy", "level": name, "size": [8], "bytes": {"dram": value}} for name in names]
+            complete, _, err = said(profile_levels.write, out, profiles, missing)
+            found = json.loads(out.read_text())["profiles"] if out.exists() else []
+            return complete, err, {p["level"]: p["bytes"]["dram"] for p in found}
 
-    def profile(self, out, levels, text, energy=None):
+        self.assertEqual(write(0, "", ["a"])[::2], (False, {}), "nothing was measured")
+        self.assertEqual(write(1, "ab", [])[::2], (True, {"a": 1, "b": 1}))
+        complete, err, found = write(2, "b", ["a"])
+        self.assertEqual((complete, found), (False, {"a": 1, "b": 2}))
+        self.assertIn("not measured: a; 1 older", err)
+        self.assertEqual(write(3, "b", [])[::2], (True, {"b": 3}), "a whole ladder replaces the file")
+
+    def profile(self, levels, text, energy=None):
         """main() with stand-ins for the executable, which says `levels` as (name, why it was left out), and for ncu,
-        which says `text` (None: it takes too long). Returns the exit status and what was printed."""
+        which says `text` (None: it takes too long). Returns the exit status, what was printed and the profiles."""
         def run(command, **options):
             if command[0] == "nvidia-smi":
                 return mock.Mock(stdout="none\n", stderr="")
@@ -905,29 +867,24 @@ class Ncu(unittest.TestCase):
                 Path(command[command.index("--json") + 1]).write_text(json.dumps(about))
             return mock.Mock(stdout=text, stderr="--energy: NVML does not know")
 
-        with contextlib.ExitStack() as stack:
-            root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            (root / "build").mkdir()
-            said = stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
-            stack.enter_context(contextlib.redirect_stdout(said))
-            for where, name, stand in ((profile_levels, "ROOT", root), (profile_levels, "RESULTS", root / "results"),
-                                       (profile_levels.subprocess, "run", run),
-                                       (sys, "argv", ["profile", "1", "--out", str(out)])):
-                stack.enter_context(mock.patch.object(where, name, stand))
-            return profile_levels.main(), said.getvalue()
+        (self.folder / "build").mkdir(exist_ok=True)
+        out = self.folder / "profile-1.json"
+        out.unlink(missing_ok=True)
+        with mock.patch.multiple(profile_levels, ROOT=self.folder, RESULTS=self.folder / "results"), \
+                mock.patch.object(profile_levels.subprocess, "run", run), \
+                mock.patch.object(sys, "argv", ["profile", "1", "--out", str(out)]):
+            status, printed, err = said(profile_levels.main)
+        return status, printed + err, json.loads(out.read_text())["profiles"] if out.exists() else None
 
     def test_a_whole_ladder_is_measured_by_one_process(self):
         joules = {"joules": 0.25, "us": 500, "watts": 500}
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder) / "profile-1.json"
-            status, said = self.profile(out, [("a", ""), ("b", "")], self.two_levels(), joules)
-            self.assertEqual(status, 0, said)
-            found = json.loads(out.read_text())["profiles"]
-            self.assertEqual([(p["level"], p["bytes"]["dram"], p["launches"], p["energy"]) for p in found],
-                             [("a", 1500, 2, joules), ("b", 80, 2, joules)])
-            status, said = self.profile(out, [("a", ""), ("b", "")], self.two_levels())
-            self.assertEqual(status, 0, "bytes count without energy")
-            self.assertIn("no energy: --energy: NVML does not know", said)
+        status, text, found = self.profile([("a", ""), ("b", "")], self.two_levels(), joules)
+        self.assertEqual(status, 0, text)
+        self.assertEqual([(p["level"], p["bytes"]["dram"], p["launches"], p["energy"]) for p in found],
+                         [("a", 1500, 2, joules), ("b", 80, 2, joules)])
+        status, text, _ = self.profile([("a", ""), ("b", "")], self.two_levels())
+        self.assertEqual(status, 0, "bytes count without energy")
+        self.assertIn("no energy: --energy: NVML does not know", text)
 
     def test_what_fails_fails_the_command(self):
         whole = self.two_levels()
@@ -935,12 +892,10 @@ class Ncu(unittest.TestCase):
                                   (["a", "b", "c"], whole, "3 levels were launched, and ncu saw 2"),
                                   (["a", "b"], "==ERROR== ERR_NVGPUCTRPERM", "refuses counters"),
                                   (["a", "b", "c: needs sm_100"], whole, "not measured: c")):
-            with tempfile.TemporaryDirectory() as folder:
-                out = Path(folder) / "profile-1.json"
-                status, said = self.profile(out, [tuple((name + ": ").split(": ")[:2]) for name in levels], text)
-                self.assertEqual(status, 1, levels)
-                self.assertIn(why, said)
-                self.assertEqual(out.exists(), why.startswith("not measured"))
+            status, printed, found = self.profile([tuple((name + ": ").split(": ")[:2]) for name in levels], text)
+            self.assertEqual(status, 1, levels)
+            self.assertIn(why, printed)
+            self.assertEqual(found is not None, why.startswith("not measured"))
 
 
 if __name__ == "__main__":

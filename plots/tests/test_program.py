@@ -1,30 +1,24 @@
 # SPDX-License-Identifier: MIT
 """./run roofline: what it makes of ncu's CSV, with a stand-in for ncu, and what it refuses."""
-import contextlib
-import io
 import json
 import os
-import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
 from cookbook_plots import program, style
 
+from .fixtures import Folder, said
+
 HEADER = '"ID","Process ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
 
 
-def row(launch, kernel, metric, unit, value):
-    return f'"{launch}","7","{kernel}","{metric}","{unit}","{value}"'
-
-
 def launch_of(index, kernel, nanoseconds, dram, l2, ffma=0, tensor=0):
-    return [row(index, kernel, "gpu__time_duration.sum", "ns", nanoseconds), row(index, kernel, "dram__bytes.sum", "byte", dram),
-            row(index, kernel, "lts__t_bytes.sum", "byte", l2), row(index, kernel, "l1tex__t_bytes.sum", "Kbyte", "1,000"),
-            row(index, kernel, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "inst", ffma),
-            row(index, kernel, "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "inst", 10),
-            row(index, kernel, "sm__ops_path_tensor_src_bf16_dst_fp32.sum", "", tensor),
-            row(index, kernel, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", "", "n/a")]
+    return [f'"{index}","7","{kernel}","{metric}.sum","{unit}","{value}"' for metric, unit, value in (
+        ("gpu__time_duration", "ns", nanoseconds), ("dram__bytes", "byte", dram), ("lts__t_bytes", "byte", l2),
+        ("l1tex__t_bytes", "Kbyte", "1,000"), ("smsp__sass_thread_inst_executed_op_ffma_pred_on", "inst", ffma),
+        ("smsp__sass_thread_inst_executed_op_fadd_pred_on", "inst", 10),
+        ("sm__ops_path_tensor_src_bf16_dst_fp32", "", tensor), ("sm__ops_path_tensor_src_tf32_dst_fp32", "", "n/a"))]
 
 
 SAXPY, GEMM = "void mine::saxpy<float>(int, float*)", "gemm(const float *, float *)"
@@ -69,23 +63,18 @@ class Parsing(unittest.TestCase):
         self.assertLessEqual(max(map(len, lines)), 100)
 
 
-class Command(unittest.TestCase):
+class Command(Folder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        for name, text in (("ncu", (STAND_INS / "ncu.py").read_text()), ("nvidia-smi", "#!/bin/sh\necho 'NVIDIA H200'\n"), ("prog", "#!/bin/sh\n")):
-            (self.folder / name).write_text(text)
-            (self.folder / name).chmod(0o755)
+        super().setUp()
+        self.program("ncu", (STAND_INS / "ncu.py").read_text())
+        self.program("nvidia-smi", "#!/bin/sh\necho 'NVIDIA H200'\n")
+        self.program("prog", "#!/bin/sh\n")
         self.environment = {"PATH": f"{self.folder}:{os.environ['PATH']}", "FAKE_CSV": CSV,
                             "FAKE_LOG": str(self.folder / "log"), "COOKBOOK_CALLER": str(self.folder)}
 
     def run_it(self, *arguments, **environment):
-        out, err = io.StringIO(), io.StringIO()
-        with mock.patch.dict(os.environ, {**self.environment, **environment}), contextlib.redirect_stdout(out), \
-                contextlib.redirect_stderr(err):
-            status = program.main(list(arguments))
-        return status, out.getvalue(), err.getvalue()
+        with mock.patch.dict(os.environ, {**self.environment, **environment}):
+            return said(program.main, list(arguments))
 
     def test_it_prints_draws_and_writes_and_draws_again_from_the_file(self):
         status, out, err = self.run_it("--out", "figures", "--kernel", "gemm|saxpy", "--", "./prog", "--size", "5")
@@ -121,7 +110,7 @@ class Command(unittest.TestCase):
             self.assertEqual(len(program.figure_of(program.kernels_of(CSV), document, theme).axes), 2)
 
     def test_bad_input_gets_one_line_and_2(self):
-        (self.folder / "bad.json").write_text('{"kernels": [{"name": 1}]}')
+        self.file("bad.json", {"kernels": [{"name": 1}]})
         for arguments, reason in (((), "takes a program after --"), (("a.json", "--", "./prog"), "takes a program"),
                                   (("--", "./nothing"), "no program './nothing'"), (("missing.json",), "no such file"),
                                   (("bad.json",), "not a file of ./run roofline"),
@@ -129,12 +118,10 @@ class Command(unittest.TestCase):
             status, out, err = self.run_it(*arguments)
             self.assertEqual((status, out, err.count("\n")), (2, "", 1), arguments)
             self.assertIn(reason, err)
-        status, _, err = self.run_it("--", "./prog", FAKE_CSV="==ERROR== ERR_NVGPUCTRPERM", FAKE_STATUS="1")
-        self.assertEqual(status, 2)
-        self.assertIn("refuses counters", err)
-        status, _, err = self.run_it("--", "./prog", FAKE_CSV="", FAKE_STATUS="3")
-        self.assertEqual(status, 2)
-        self.assertIn("exit status 3", err)
+        for printed, ended, reason in (("==ERROR== ERR_NVGPUCTRPERM", "1", "refuses counters"), ("", "3", "exit status 3")):
+            status, _, err = self.run_it("--", "./prog", FAKE_CSV=printed, FAKE_STATUS=ended)
+            self.assertEqual(status, 2)
+            self.assertIn(reason, err)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: MIT
 """plots/shapes.py: what it reads, and what it makes of a chapter's results."""
-import contextlib
-import io
 import json
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import shapes
+
+from .fixtures import Folder, said
 
 
 def timed(name, microseconds):
@@ -26,7 +25,7 @@ def a_run(levels, references=()):
             "references": [timed(*other) for other in references]}
 
 
-class Shapes(unittest.TestCase):
+class Shapes(Folder):
     def test_a_line_is_a_ladder_and_two_extents(self):
         text = "# a comment\nsoftmax 3 5  # why\n\ntranspose 1 7\nsoftmax 8 9\n"
         self.assertEqual(shapes.read_shapes(text), {"softmax": ["3x5", "8x9"], "transpose": ["1x7"]})
@@ -67,12 +66,11 @@ class Shapes(unittest.TestCase):
 
     def outcome(self, runs, arguments=()):
         """(exit status, what is printed, what --out has) of softmax at two shapes."""
-        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed, \
-                mock.patch.object(shapes, "measure", lambda *_: runs), \
+        file = self.folder / "shapes.json"
+        with mock.patch.object(shapes, "measure", lambda *_: runs), \
                 mock.patch.object(shapes, "read_shapes", lambda _: {"softmax": ["3x5", "4x5"]}):
-            file = Path(folder) / "shapes.json"
-            status = shapes.main([*arguments, "--out", str(file)])
-            return status, printed.getvalue(), json.loads(file.read_text())
+            status, printed, _ = said(shapes.main, [*arguments, "--out", str(file)])
+        return status, printed, json.loads(file.read_text())
 
     def test_all_well(self):
         status, printed, made = self.outcome([a_run([("a", 10), ("b", 9)])] * 2, ["softmax", "--seconds", "0.5"])

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Traces of ./run N --timeline: what is read, which tracks become rows, and what the figure says."""
-import contextlib
-import io
 import json
-import tempfile
 import unittest
-from pathlib import Path
 
 from cookbook_plots import timeline
+
+from .fixtures import Folder, said
 
 
 def span(tid, name, category, begin, end):
@@ -28,22 +26,12 @@ def trace(clock="order"):
     return {"traceEvents": events, "otherData": about}
 
 
-class TimelineTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def write(self, data, name="trace.json"):
-        file = self.folder / name
-        file.write_text(data if isinstance(data, str) else json.dumps(data))
-        return file
+class TimelineTest(Folder):
+    def write(self, data):
+        return self.file("trace.json", data)
 
     def run_main(self, *arguments):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = timeline.main([str(argument) for argument in arguments])
-        return status, out.getvalue(), err.getvalue()
+        return said(timeline.main, [str(argument) for argument in arguments])
 
     def test_a_row_per_role(self):
         tracks, about = timeline.read(self.write(trace()))

@@ -11,7 +11,6 @@ Usage: check_sources.py [FILE...]   (default: every tracked or new source of the
 """
 import ast
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -119,12 +118,7 @@ def problems(path, name):
 
 
 def main(arguments):
-    if arguments:
-        files = [Path(name) for name in arguments]
-    else:
-        listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard", "--", *SOURCES],
-                                cwd=ROOT, check=True, capture_output=True, text=True).stdout
-        files = [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    files = [Path(name) for name in arguments] or rooms.files_of(ROOT, *SOURCES)
     found = []
     for path in files:
         name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path

@@ -22,6 +22,17 @@ from pathlib import Path
 ALIKE = ("main.cu", "libraries.cu", "main.cpp")
 
 
+def without(arguments, *pairs, alone=()):
+    """Arguments without these flags: each of `pairs` has a value, which follows it; those that begin as in `alone` have none."""
+    kept, rest = [], iter(arguments)
+    for each in rest:
+        if each in pairs:
+            next(rest, None)
+        elif not each.startswith(alone):
+            kept.append(each)
+    return kept
+
+
 def commands(build):
     """(file, is_cuda, arguments without launcher and output, folder) of every file, each once for all its arguments."""
     found = {}
@@ -29,12 +40,7 @@ def commands(build):
         arguments = shlex.split(entry["command"])
         if Path(arguments[0]).name == "ccache":
             del arguments[0]
-        at = arguments.index("-o")
-        del arguments[at:at + 2]
-        while "-MF" in arguments or "-MT" in arguments:  # no dependency files
-            at = arguments.index("-MF" if "-MF" in arguments else "-MT")
-            del arguments[at:at + 2]
-        arguments = [each for each in arguments if each != "-MD"]
+        arguments = without(arguments, "-o", "-MF", "-MT", alone=("-MD",))  # no dependency files
         is_cuda = "nvcc" in Path(arguments[0]).name
         for file in files_of(entry["file"]):
             alone = [file if each == entry["file"] else each for each in arguments]
@@ -70,15 +76,10 @@ def chosen_for_host(files):
 
 def host_command(file, is_cuda, arguments, compiler):
     if not is_cuda:
-        kept = [each for each in arguments[1:] if not each.startswith("--param=")]  # g++'s own
-        return [compiler, *kept, "-Werror", "-fsyntax-only"]
+        return [compiler, *without(arguments[1:], alone=("--param=",)), "-Werror", "-fsyntax-only"]  # g++'s own
     # One architecture, the oldest, for which most device code is a trap: the host code is the same.
-    kept, skip = [], False
-    for each in arguments:
-        if skip or each.startswith(("--generate-code", "-gencode", "-arch")):
-            skip = each in ("--generate-code", "-gencode", "-arch")
-            continue
-        kept.append(each)
+    architecture = ("--generate-code", "-gencode", "-arch")
+    kept = without(arguments, *architecture, alone=architecture)
     return [kept[0], "-ccbin", compiler, *kept[1:], "-arch=compute_75", "-Werror", "all-warnings",
             "-Xcompiler", "-Wall,-Werror", "-o", os.devnull]
 

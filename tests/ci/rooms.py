@@ -29,6 +29,13 @@ def read(root=ROOT):
     return {room.pop("room"): room for room in json.loads((root / "docs/rooms.json").read_text())["rooms"]}
 
 
+def files_of(root, *globs, new=True):
+    """The files of the repository that match, with `new` also those that are not committed yet."""
+    listed = subprocess.run(["git", "ls-files", "-z", *(["-co", "--exclude-standard"] if new else []), "--", *globs], cwd=root,
+                            check=True, capture_output=True, text=True).stdout
+    return [root / name for name in listed.split("\0") if name and (root / name).is_file()]
+
+
 def room_of(name, rooms):
     """The room of a file, or None where it is in none."""
     return max((room for room in rooms if name.startswith(room + "/")), key=len, default=None)
@@ -60,13 +67,9 @@ def includes(file, name, text, root=ROOT):
 def dependencies(root=ROOT, rooms=None):
     """{(room, room that it includes): where first}, and the sources that are in no room."""
     rooms = rooms or read(root)
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *SOURCES], cwd=root, check=True,
-                            capture_output=True, text=True).stdout.split()
     found, homeless, lived_in = {}, [], set()
-    for name in listed:
-        file = root / name
-        if not file.is_file():
-            continue
+    for file in files_of(root, *SOURCES):
+        name = file.relative_to(root).as_posix()
         room = room_of(name, rooms)
         if room is None:
             homeless.append(name)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """changed_statements.py on small kernels, and the book's ladders within its limit."""
-import tempfile
 import unittest
 from pathlib import Path
 
 import changed_statements as counting
+from tree import Tree
 
 KERNEL = """
 template <class C>
@@ -24,7 +24,7 @@ def statements(name="naive", body="k += 1;"):
     return counting.statements(kernel)
 
 
-class ChangedStatements(unittest.TestCase):
+class ChangedStatements(Tree):
     def test_a_kernel_is_split_into_its_statements(self):
         self.assertEqual(statements(), [
             "void__launch_bounds__(C::kThreads,C::at(1))kernel(intn,float*out)",
@@ -46,21 +46,14 @@ class ChangedStatements(unittest.TestCase):
                          [])
 
     def test_a_level_without_a_kernel_runs_that_of_the_level_it_includes(self):
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder)
-            chapter = root / "chapters/06_tma"
-            chapter.mkdir(parents=True)
-            (chapter / "level_1_naive.cuh").write_text(KERNEL.format(name="naive", body="f();"))
-            (chapter / "level_2_same.cuh").write_text(
-                '#include "chapters/06_tma/level_1_naive.cuh"\nstruct Same {};\n')
-            (chapter / "level_10_other.cuh").write_text(KERNEL.format(name="other", body="g();"))
-            (chapter / "decode_level_0_alone.cuh").write_text("")
-            (chapter / "level_11_apart.cuh").write_text('#include "chapters/06_tma/body.cuh"\n')
-            (chapter / "body.cuh").write_text(KERNEL.format(name="other", body="g(); h();"))
-            self.assertEqual([(file.name, size, new, gone)
-                              for file, size, new, gone in counting.steps(root, ["6"])],
-                             [("level_2_same.cuh", 5, 0, 0), ("level_10_other.cuh", 5, 1, 1),
-                              ("level_11_apart.cuh", 6, 1, 0)])
+        for name, text in (("level_1_naive", KERNEL.format(name="naive", body="f();")),
+                           ("level_2_same", '#include "chapters/06_tma/level_1_naive.cuh"\nstruct Same {};\n'),
+                           ("level_10_other", KERNEL.format(name="other", body="g();")), ("decode_level_0_alone", ""),
+                           ("level_11_apart", '#include "chapters/06_tma/body.cuh"\n'),
+                           ("body", KERNEL.format(name="other", body="g(); h();"))):
+            self.write(f"chapters/06_tma/{name}.cuh", text)
+        self.assertEqual([(file.name, size, new, gone) for file, size, new, gone in counting.steps(self.root, ["6"])],
+                         [("level_2_same.cuh", 5, 0, 0), ("level_10_other.cuh", 5, 1, 1), ("level_11_apart.cuh", 6, 1, 0)])
 
     def test_the_book_is_within_the_limit(self):
         found = counting.steps(Path(__file__).resolve().parents[2])

@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The checks of this folder, each with a right input and one on which it must fail."""
-import contextlib
 import dataclasses
-import io
-import subprocess
+import shutil
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -17,7 +14,7 @@ import check_site
 import check_sources
 import make_pages
 from tokens import forget_sources
-from tree import Tree
+from tree import Tree, said
 
 KERNEL = "_ZN8cookbook6vectorINS_6ConfigEEEvPf"  # void cookbook::vector<cookbook::Config>(float*)
 NAME = "::vector<"
@@ -38,61 +35,44 @@ def problems(log, pattern=NAME, architectures=("sm_90a",), chapters=(1,)):
 
 
 class Ptxas(unittest.TestCase):
-    def test_a_clean_log_passes(self):
-        self.assertEqual(problems(report()), [])
+    SCALAR = report(spill=64).replace("6vectorI", "6scalarI")
+    REMARK = ("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+              "serialized due to insufficient register resources in the function\n")
+    CALLED = ("ptxas info    : Function properties for helper\n"
+              "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n")
 
-    def test_a_spill_fails_and_is_named(self):
-        found = problems(report(spill=64))
-        self.assertEqual(len(found), 1)
-        self.assertIn("spills 64 bytes", found[0])
-        self.assertIn("cookbook::vector<cookbook::Config>", found[0])
+    def test_what_passes(self):
+        for what, log, more in (
+                ("a clean log", report(), {}),
+                ("a stack frame of another kernel or architecture",
+                 report() + report(frame=64).replace("6vectorI", "6scalarI") + report(frame=64, architecture="sm_80"), {}),
+                ("a spill of another kernel", report() + self.SCALAR, {}),
+                ("a spill for another architecture", report() + report(spill=8, architecture="sm_80"), {}),
+                ("a chapter that is not built", report(), {"pattern": "::renamed<", "chapters": ()})):
+            with self.subTest(what):
+                self.assertEqual(problems(log, **more), [])
 
-    def test_a_stack_frame_without_spills_fails_and_is_named(self):
-        found = problems(report(frame=48))
-        self.assertEqual(len(found), 1)
-        self.assertIn("cookbook::vector<cookbook::Config>", found[0])
-        self.assertIn("has a stack frame of 48 bytes", found[0])
+    def test_what_fails_once_and_is_named(self):
+        for what, log, words in (
+                ("a spill", report(spill=64), "spills 64 bytes"),
+                ("a stack frame without spills", report(frame=48), "has a stack frame of 48 bytes"),
+                ("a spill and its frame", report(spill=8, frame=48), "spills 8 bytes"),
+                ("a spill beside a called function", report(spill=16, extra=self.CALLED), "spills 16 bytes"),
+                ("a frame beside a called function", report(frame=16, extra=self.CALLED), "a stack frame of 16 bytes")):
+            with self.subTest(what):
+                found, = problems(log)
+                self.assertIn(words, found)
+                self.assertIn("cookbook::vector<cookbook::Config>", found)
 
-    def test_a_spill_is_not_reported_twice(self):
-        found = problems(report(spill=8, frame=48))
-        self.assertEqual(len(found), 1)
-        self.assertIn("spills 8 bytes", found[0])
-
-    def test_a_stack_frame_of_another_kernel_or_architecture_passes(self):
-        other = report(frame=64).replace("6vectorI", "6scalarI")
-        self.assertEqual(problems(report() + other + report(frame=64, architecture="sm_80")), [])
-
-    def test_a_spill_of_another_kernel_passes(self):
-        other = report(spill=64).replace("6vectorI", "6scalarI")
-        self.assertEqual(problems(report() + other), [])
-
-    def test_a_spill_for_another_architecture_passes(self):
-        self.assertEqual(problems(report() + report(spill=8, architecture="sm_80")), [])
-
-    def test_serialised_wgmma_fails_wherever_it_is(self):
-        remark = ("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
-                  "serialized due to insufficient register resources in the function\n")
-        self.assertEqual(len(problems(report() + remark)), 1)
-        self.assertEqual(len(problems(report(extra=remark))), 1)
-
-    def test_a_kernel_that_was_not_compiled_fails(self):
-        self.assertTrue(problems(report(), pattern="::renamed<"))
-        self.assertTrue(problems(report(), architectures=("sm_80", "sm_90a")))
-
-    def test_an_empty_log_fails(self):
-        self.assertTrue(problems(""))
-
-    def test_a_chapter_without_a_line_fails(self):
-        self.assertTrue(problems(report(), chapters=(1, 2)))
-
-    def test_a_chapter_that_is_not_built_is_left_out(self):
-        self.assertEqual(problems(report(), pattern="::renamed<", chapters=()), [])
-
-    def test_a_spill_in_a_called_function_does_not_hide_the_entry(self):
-        called = ("ptxas info    : Function properties for helper\n"
-                  "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n")
-        self.assertTrue(problems(report(spill=16, extra=called)))
-        self.assertTrue(problems(report(frame=16, extra=called)))
+    def test_what_fails(self):
+        for what, log, more, number in (
+                ("serialised wgmma after a kernel", report() + self.REMARK, {}, 1),
+                ("serialised wgmma within a kernel", report(extra=self.REMARK), {}, 1),
+                ("a kernel that was not compiled", report(), {"pattern": "::renamed<"}, 1),
+                ("one that was not compiled for an architecture", report(), {"architectures": ("sm_80", "sm_90a")}, 1),
+                ("an empty log", "", {}, 2), ("a chapter without a line", report(), {"chapters": (1, 2)}, 1)):
+            with self.subTest(what):
+                self.assertEqual(len(problems(log, **more)), number)
 
 
 class Sources(Tree):
@@ -125,22 +105,20 @@ class Sources(Tree):
                 self.assertEqual(self.check(f"{self.LICENCE}// {comment}\n"), [])
 
     def test_common_depends_on_no_chapter(self):
-        include = self.LICENCE + '#include "chapters/00_roofs/ladder.hpp"\n'
-        self.assertEqual(self.check(include, "chapters/01_coalescing/main.cu"), [])
-        self.assertEqual(self.check(include, "tests/roofs_test.cpp"), [])
-        self.assertEqual(self.check(include, "common/harness/run/roofs.cpp"),
-                         ["common/harness/run/roofs.cpp: depends on chapters/00_roofs/ladder.hpp"])
-        link = f"# {self.LICENCE}target_link_libraries(cookbook_runner PUBLIC chapter-0-levels)\n"
-        self.assertEqual(self.check(link, "chapters/CMakeLists.txt"), [])
-        self.assertEqual(self.check(link, "common/CMakeLists.txt"),
-                         ["common/CMakeLists.txt: depends on chapter-0"])
+        link = "target_link_libraries(cookbook_runner PUBLIC chapter-0-levels)\n"
+        self.depends('#include "chapters/00_roofs/ladder.hpp"\n', "chapters/00_roofs/ladder.hpp",
+                     may=("chapters/01_coalescing/main.cu", "tests/roofs_test.cpp"), not_=("common/harness/run/roofs.cpp",))
+        self.depends(link, "chapter-0", may=("chapters/CMakeLists.txt",), not_=("common/CMakeLists.txt",))
+
+    def depends(self, text, on, may, not_):
+        for name in may + not_:
+            with self.subTest(name):
+                self.assertEqual(self.check(self.LICENCE + text, name), [f"{name}: depends on {on}"] if name in not_ else [])
 
     def test_what_is_common_and_chapters_depend_on_no_tool(self):
-        include = self.LICENCE + '#include "tools/grading/speed.hpp"\n'
-        self.assertEqual(self.check(include, "tests/grading_test.cpp"), [])
-        self.assertEqual(self.check(include, "tools/grading/worker.cpp"), [])
-        for name in ("common/harness/verdict/check.cpp", "chapters/11_autotuning/main.cu", "capstones/scan/problem.hpp"):
-            self.assertEqual(self.check(include, name), [f"{name}: depends on tools/grading/speed.hpp"])
+        self.depends('#include "tools/grading/speed.hpp"\n', "tools/grading/speed.hpp",
+                     may=("tests/grading_test.cpp", "tools/grading/worker.cpp"),
+                     not_=("common/harness/verdict/check.cpp", "chapters/11_autotuning/main.cu", "capstones/scan/problem.hpp"))
 
     def test_no_chapter_before_11_includes_the_tuner(self):
         include = self.LICENCE + '#include "chapters/11_autotuning/tuner/space.hpp"\n'
@@ -163,15 +141,12 @@ class Sources(Tree):
 
     def listed(self, *files):
         """What main() returns in a repository of these files, and what it prints."""
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder)
-            subprocess.run(["git", "init", "-q"], cwd=root, check=True)
-            for name, text in files:
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            out = io.StringIO()
-            with mock.patch.object(check_sources, "ROOT", root), contextlib.redirect_stdout(out):
-                return check_sources.main([]), out.getvalue()
+        shutil.rmtree(self.root)
+        for name, text in files:
+            self.write(name, text)
+        self.git("init", "-q")
+        with mock.patch.object(check_sources, "ROOT", self.root):
+            return said(check_sources.main, [])
 
     def test_a_program_in_a_string_of_another_language_fails(self):
         for name, text in (("a.py", '\'\'\'#!/bin/sh\na\nb\nc\nd\n\'\'\''), ("a.py", "'() => {\\n a;\\n b;\\n c;\\n}'"),

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
 """tests/gpu.sh and tests/ci/recompile.py, with stand-ins for a GPU, ./run, ctest and compilers."""
-import contextlib
-import io
 import json
 import os
 import shutil
@@ -14,7 +12,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import gpu_record
 import recompile
-from tree import Tree
+from tree import Tree, said
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 
@@ -33,9 +31,6 @@ class Folder(Tree):
         patch.start()
         self.addCleanup(patch.stop)
         os.environ.pop("COOKBOOK_COMMIT", None)
-
-    def git(self, *arguments):
-        return subprocess.run(["git", *arguments], cwd=self.root, check=True, capture_output=True, text=True).stdout
 
     def commit(self, *files):
         for name in files:
@@ -60,10 +55,7 @@ class Record(Folder):
 
     def gpu(self, *arguments):
         """(exit status, everything printed)"""
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-            status = gpu_record.main(list(arguments), self.root)
-        return status, out.getvalue()
+        return said(gpu_record.main, list(arguments), self.root)
 
     def steps(self):
         return json.loads(self.file.read_text())["steps"]
@@ -72,9 +64,8 @@ class Record(Folder):
         status, out = self.gpu("run")
         self.assertEqual(status, 0, out)
         run = self.steps()["run"]
-        self.assertEqual({key: run[key] for key in ("commit", "device", "driver", "toolkit", "exit", "chapters", "fresh")},
-                         {"commit": self.first, "device": "A GPU", "driver": "580.1", "toolkit": "13.0", "exit": 0,
-                          "chapters": 2, "fresh": True})
+        self.assertLessEqual({"commit": self.first, "device": "A GPU", "driver": "580.1", "toolkit": "13.0", "exit": 0,
+                              "chapters": 2, "fresh": True}.items(), run.items())
         self.assertRegex(run["host_compiler"], r"g\+\+ \d+\.\d+")
         self.assertIn(f"commit {self.first}", self.seen.read_text())
         self.assertNotIn("build", self.seen.read_text().split())  # a clean copy, in which nothing was built
@@ -82,20 +73,17 @@ class Record(Folder):
         status, out = self.gpu("test")
         self.assertEqual((status, self.steps()["run"]), (1, run))
         test = self.steps()["test"]
-        self.assertEqual({key: test[key] for key in ("commit", "exit", "passed", "failed", "skipped", "sanitizer_passed",
-                                                     "sanitizer_failed")},
-                         {"commit": second, "exit": 8, "passed": 58, "failed": 1, "skipped": 1, "sanitizer_passed": 1,
-                          "sanitizer_failed": 1})
+        self.assertLessEqual({"commit": second, "exit": 8, "passed": 58, "failed": 1, "skipped": 1, "sanitizer_passed": 1,
+                              "sanitizer_failed": 1, "fresh": True}.items(), test.items())
         self.assertIn("failed: test", out)
-        self.assertTrue(test["fresh"])
         tree = self.root / "build/gpu-record/tree"
         self.assertTrue((tree / "b.cu").exists())
         # One copy per commit: later steps build on what earlier ones built.
         (tree / "build/cuda").mkdir(parents=True)
         status, out = self.gpu("run", "test")
         self.assertEqual((status, set(self.steps())), (1, {"run", "test"}), out)
-        self.assertEqual([self.steps()[name]["fresh"] for name in ("run", "test")], [False, False])
-        self.assertEqual([self.steps()[name]["exit"] for name in ("run", "test")], [0, 8])
+        self.assertEqual([(self.steps()[name]["fresh"], self.steps()[name]["exit"]) for name in ("run", "test")],
+                         [(False, 0), (False, 8)])
 
     def test_a_step_without_an_end_is_ended(self):
         self.script(self.root / "run", "echo begun; sleep 60")
@@ -116,21 +104,18 @@ class Record(Folder):
         golden = self.write("tests/parity/golden/h200.json", json.dumps(cases))
         self.script(self.root / "run", 'echo "$BACKEND $*" >"$SEEN"')
         self.script(golden.parents[1] / "run_ncu.sh", 'mkdir -p "$1"; cp measured.json "$1/h200.json"; true')
-        found = []
-        for wavefronts in (8, 9):
+        for wavefronts, expected in ((8, (0, 0, 1, [])), (9, (1, 1, 1, ["a"])), (None, (1, 1, 0, None))):
             cases["cases"]["a"]["totals"]["load"]["wavefronts"] = wavefronts
-            (self.root / "measured.json").write_text(json.dumps(cases))
+            measured = self.write("measured.json", json.dumps(cases))
+            if wavefronts is None:
+                measured.unlink()
             self.commit()
-            found.append((self.gpu("parity")[0], self.steps()["parity"]))
-        (self.root / "measured.json").unlink()
-        self.commit()
-        found.append((self.gpu("parity")[0], self.steps()["parity"]))
-        self.assertEqual([(status, entry["exit"], entry["measured"], entry.get("differ")) for status, entry in found],
-                         [(0, 0, 1, []), (1, 1, 1, ["a"]), (1, 1, 0, None)])
+            status, entry = self.gpu("parity")[0], self.steps()["parity"]
+            self.assertEqual((status, entry["exit"], entry["measured"], entry.get("differ")), expected, wavefronts)
         self.assertEqual(self.seen.read_text(), "cuda build\n")
 
     def test_what_a_record_could_not_name_is_refused(self):
-        (self.root / "a.cu").write_text("changed")
+        self.write("a.cu", "changed")
         status, out = self.gpu("run")
         self.assertEqual(status, 2)
         self.assertIn("a.cu", out)
@@ -200,10 +185,9 @@ class Parity(Folder):
             return {"cases": {"a": {"size": [4], "totals": {"shared_load": {"wavefronts": 8, "pipe_conflicts": 1} | counts}}}}
 
         def judge(measured):
-            (out := self.root / "out").mkdir(exist_ok=True)
-            (out / "h200.json").write_text(json.dumps(measured))
+            file = self.write("out/h200.json", json.dumps(measured))
             self.write("tests/parity/golden/h200.json", json.dumps(golden()))
-            return gpu_record.parity_counts(self.root, out)
+            return gpu_record.parity_counts(self.root, file.parent)
 
         self.assertEqual(judge(golden(pipe_conflicts=2)), {"measured": 1, "differ": []})
         self.assertEqual(judge(golden(wavefronts=9)), {"measured": 1, "differ": ["a"]})
@@ -231,13 +215,8 @@ class Recompile(Folder):
         self.write("compile_commands.json", json.dumps(self.entries))
 
     def recompile(self, *arguments):
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-            status = recompile.main([str(self.root), *arguments])
-        log = self.root / "log"
-        called = log.read_text() if log.exists() else ""
-        log.unlink(missing_ok=True)
-        return status, out.getvalue(), called
+        log = self.write("log", "")
+        return *said(recompile.main, [str(self.root), *arguments]), log.read_text()
 
     def book(self):
         for chapter in ("a", "b", "c"):
@@ -264,8 +243,7 @@ class Recompile(Folder):
         self.assertIn("-DCOOKBOOK_CHAPTER=c", called)
         self.assertEqual(called.count("chapters/"), 2)  # the first and the last libraries.cu
         self.assertNotIn("levels.cu", called)
-        test = next(line for line in called.splitlines() if "a_test.cpp" in line)
-        self.assertRegex(test, r"^clang\+\+ -Wall -c \S+ -Werror -fsyntax-only$")
+        self.assertRegex(called, r"(?m)^clang\+\+ -Wall -c \S+a_test\.cpp -Werror -fsyntax-only$")
         planted = next(line for line in called.splitlines() if "planted.cu" in line)
         self.assertIn("-ccbin clang++", planted)
         self.assertIn("-arch=compute_75", planted)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """check_links.py on small projects that CMake writes for Ninja."""
 import subprocess
-import tempfile
 import unittest
-from pathlib import Path
 
 import check_links
+from tree import Tree, said
 
 LISTS = """cmake_minimum_required(VERSION 3.25)
 project(links LANGUAGES CXX)
@@ -23,40 +22,38 @@ SOURCES = {
 }
 
 
-def problems(kind="STATIC", **changed):
-    with tempfile.TemporaryDirectory() as folder:
-        source, build = Path(folder), Path(folder) / "build"
-        (source / "CMakeLists.txt").write_text(LISTS.format(kind=kind))
+class Links(Tree):
+    def problems(self, kind="STATIC", **changed):
+        build = self.root / "build"
+        self.write("CMakeLists.txt", LISTS.format(kind=kind))
         for name, text in SOURCES.items():
-            (source / name).write_text(changed.get(name.split(".")[0], text) + "\n")
-        subprocess.run(["cmake", "-S", source, "-B", build, "-G", "Ninja"], check=True, capture_output=True)
+            self.write(name, changed.get(name.split(".")[0], text) + "\n")
+        subprocess.run(["cmake", "-S", self.root, "-B", build, "-G", "Ninja"], check=True, capture_output=True)
         subprocess.run(["ninja", "-C", build], check=True, capture_output=True)
         found, number = check_links.check(build)
-        assert number == 1, number
+        self.assertEqual(number, 1)
         return found
 
-
-class Links(unittest.TestCase):
     def test_one_definition_each_passes_and_so_do_inline_functions(self):
-        self.assertEqual(problems(), [])
+        self.assertEqual(self.problems(), [])
 
     def test_a_library_with_a_main_of_its_own_fails_and_is_named(self):
-        found = problems(helper="int main() { return 2; }")
+        found = self.problems(helper="int main() { return 2; }")
         self.assertEqual(len(found), 1)
         self.assertRegex(found[0], "^main is defined in libgrader.a and in librunner.a, which program links")
 
     def test_the_other_main_may_be_in_a_shared_library(self):
-        self.assertEqual(len(problems(kind="SHARED", helper="int main() { return 2; }")), 1)
+        self.assertEqual(len(self.problems(kind="SHARED", helper="int main() { return 2; }")), 1)
 
     def test_a_function_that_an_object_file_and_a_library_define_fails(self):
-        found = problems(helper="int twice() { return 1; }",
+        found = self.problems(helper="int twice() { return 1; }",
                          program="int grade(); int twice() { return grade(); } int started = twice();")
         self.assertEqual(len(found), 1)
         self.assertIn("program.cpp.o", found[0])
 
     def test_a_folder_without_a_build_is_an_error(self):
-        with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(check_links.main([folder]), 2)
+        self.assertEqual(said(check_links.main, [str(self.root)]),
+                         (2, "usage: check_links.py BUILD, a folder with build.ninja\n"))
 
 
 if __name__ == "__main__":

@@ -4,13 +4,13 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 from mutation import operators, record  # noqa: E402
+from tree import Tree  # noqa: E402
 
 
 def edits(source, operator):
@@ -88,7 +88,7 @@ class Operators(unittest.TestCase):
         self.assertEqual([m.id for m in operators.mutants("a", source)], ["a:14:drop-statement:1"])
 
 
-class Record(unittest.TestCase):
+class Record(Tree):
     def judged(self, name, verdict, source="1"):
         return {"id": name, "source": source, "verdict": verdict, "by": "a-test: A.B"}
 
@@ -104,11 +104,10 @@ class Record(unittest.TestCase):
         self.assertIn("survived: d (abc): no answer yet", lines)
         self.assertEqual(lines[-1], "4 judged, without 1 equivalent ones: 2 caught as they were drawn (50.0 %), 3 with "
                                     "the tests added since (75.0 %)")
-        with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(record.summary(record.read(folder)), ["nothing is recorded"])
-            Path(folder, "tests").mkdir()
-            record.write(folder, kept)
-            self.assertEqual(record.read(folder), kept)
+        self.assertEqual(record.summary(record.read(self.root)), ["nothing is recorded"])
+        (self.root / "tests").mkdir()
+        record.write(self.root, kept)
+        self.assertEqual(record.read(self.root), kept)
 
     def test_the_committed_one_answers_for_every_survivor(self):
         kept = record.read(TESTS.parent)
@@ -117,7 +116,7 @@ class Record(unittest.TestCase):
                 self.assertRegex(kept["answers"].get(each["id"], ""), "^(caught now by |equivalent: |survives: ).", each["id"])
 
 
-class Toy(unittest.TestCase):
+class Toy(Tree):
     # A mutant of the toy each: what is changed, and what is to be said about it.
     PLANTED = {
         "toy.cpp:6:drop-reset:1": ("caught", "Toy.Sum"),
@@ -129,43 +128,43 @@ class Toy(unittest.TestCase):
     }
 
     def setUp(self):
+        super().setUp()
         for tool in ("cmake", "ninja", "g++", "objcopy"):
             if not shutil.which(tool):
                 self.skipTest(f"{tool} is not installed")
 
     def test_what_it_says(self):
         self.maxDiff = None
-        with tempfile.TemporaryDirectory() as folder:
-            toy = shutil.copytree(TESTS / "mutation/toy", Path(folder, "toy"))
-            results = Path(folder, "results.json")
-            before = (toy / "toy.cpp").read_text()
+        toy = shutil.copytree(TESTS / "mutation/toy", self.root / "toy")
+        results = self.root / "results.json"
+        before = (toy / "toy.cpp").read_text()
 
-            def mutate(*more):
-                return subprocess.run([sys.executable, "-B", str(TESTS / "mutate"), "--root", str(toy), "--build",
-                                       str(toy / "build"), "--all", "--patience", "5", "--jobs", "2", "--json",
-                                       str(results), *more, "toy.cpp"], capture_output=True, text=True)
-            done = mutate("--only", ",".join(self.PLANTED))
-            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-            found = json.loads(results.read_text())["results"]
-            self.assertEqual({r["id"]: r["verdict"] for r in found},
-                             {name: verdict for name, (verdict, _) in self.PLANTED.items()}, done.stdout)
-            for r in found:
-                self.assertIn(self.PLANTED[r["id"]][1], r.get("by", "") + r.get("why", ""))
-            self.assertIn("-  if (n < 1) return 1;", done.stdout, "the survivor's diff")
-            self.assertIn("caught 2 of 4 (50.0 %)", done.stdout)
-            self.assertEqual((toy / "toy.cpp").read_text(), before)
-            # A trial that did not end goes on with what it has not run: here nothing is left, and it survives.
-            document = json.loads(results.read_text())
-            for r in document["results"]:
-                if r["id"] == "toy.cpp:7:shift-bound:1":
-                    r.update(verdict="unfinished", ran=["toy-test"])
-            results.write_text(json.dumps(document))
-            mutate("--only", "toy.cpp:7:shift-bound:1")
-            found = {r["id"]: r["verdict"] for r in json.loads(results.read_text())["results"]}
-            self.assertEqual(found["toy.cpp:7:shift-bound:1"], "survived")
-            # Once more: nothing is built, what the file has is told again.
-            again = mutate("--only", "toy.cpp:6:drop-reset:1")
-            self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        def mutate(*more):
+            return subprocess.run([sys.executable, "-B", str(TESTS / "mutate"), "--root", str(toy), "--build",
+                                   str(toy / "build"), "--all", "--patience", "5", "--jobs", "2", "--json",
+                                   str(results), *more, "toy.cpp"], capture_output=True, text=True)
+        done = mutate("--only", ",".join(self.PLANTED))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        found = json.loads(results.read_text())["results"]
+        self.assertEqual({r["id"]: r["verdict"] for r in found},
+                         {name: verdict for name, (verdict, _) in self.PLANTED.items()}, done.stdout)
+        for r in found:
+            self.assertIn(self.PLANTED[r["id"]][1], r.get("by", "") + r.get("why", ""))
+        self.assertIn("-  if (n < 1) return 1;", done.stdout, "the survivor's diff")
+        self.assertIn("caught 2 of 4 (50.0 %)", done.stdout)
+        self.assertEqual((toy / "toy.cpp").read_text(), before)
+        # A trial that did not end goes on with what it has not run: here nothing is left, and it survives.
+        document = json.loads(results.read_text())
+        for r in document["results"]:
+            if r["id"] == "toy.cpp:7:shift-bound:1":
+                r.update(verdict="unfinished", ran=["toy-test"])
+        results.write_text(json.dumps(document))
+        mutate("--only", "toy.cpp:7:shift-bound:1")
+        found = {r["id"]: r["verdict"] for r in json.loads(results.read_text())["results"]}
+        self.assertEqual(found["toy.cpp:7:shift-bound:1"], "survived")
+        # Once more: nothing is built, what the file has is told again.
+        again = mutate("--only", "toy.cpp:6:drop-reset:1")
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
 
     def test_bad_usage(self):
         for words, part in ((["none.cpp"], "no file none.cpp"), (["--areas", "x"], "no area `x`"),

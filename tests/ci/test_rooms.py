@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The map of the rooms: true of this tree, and false of one with a planted include."""
 import json
-import subprocess
 import unittest
 from pathlib import Path
 
@@ -24,7 +23,7 @@ class Map(unittest.TestCase):
 class Planted(Tree):
     def setUp(self):
         super().setUp()
-        subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
+        self.git("init", "-q")
         self.rooms = [{"room": "top", "holds": "", "includes": ["common/a", "common/a/b"]},
                       {"room": "common/a", "holds": "", "includes": ["common/a/b"]},
                       {"room": "common/a/b", "holds": "", "includes": []},

@@ -20,26 +20,44 @@ class Scripts(Tree):
     """A folder with the repository's scripts and with stand-ins for what they call."""
     def setUp(self):
         super().setUp()
-        shutil.copy(ROOT / "run", self.root / "run")
-        shutil.copytree(ROOT / "tools/command", self.root / "tools/command")
+        self.take("run", "tools/command")
         for tool in ("ninja", "addr2line"):  # nothing is missing, and nothing is built
             self.script(f"bin/{tool}", "exit 0")
         self.script("bin/apt-get", "exit 1")  # and if something were, it would not be installed here
         self.compiler("12.2.0")
         self.cmake("3.25.1")
-        (self.root / "chapters").mkdir()
-        (self.root / "chapters/contents.txt").write_text("0 a A\n11 b B: why\n")
-        (self.root / "build/simt").mkdir(parents=True)
-        (self.root / "build/simt/CMakeCache.txt").touch()
+        self.write("chapters/contents.txt", "0 a A\n11 b B: why\n")
+        self.write("build/simt/CMakeCache.txt", "")
         for chapter, status in ((0, 3), (11, 0)):
             self.script(f"build/simt/chapter-{chapter}", f'echo "{chapter}: $*"; exit {status}')
+
+    def take(self, *names):
+        """Copies files and folders of the repository."""
+        for name in names:
+            to = self.root / name
+            to.parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, to, ignore=shutil.ignore_patterns("results", "figures", "tests", "__pycache__"))
+            else:
+                shutil.copy(ROOT / name, to)
+
+    def log(self, name="cmake"):
+        """What a stand-in has noted since the last time."""
+        path = self.root / f"{name}.log"
+        text = path.read_text() if path.exists() else ""
+        path.unlink(missing_ok=True)
+        return text
+
+    def noting(self, name):
+        """A stand-in that notes how it was called."""
+        self.script(f"bin/{name}", f'echo "$*" >>"{self.root}/{name}.log"')
 
     def gpu(self, nvcc):
         """A GPU, an nvcc that says it is of this release, and what it has built."""
         self.script("bin/nvidia-smi", '[ "$*" != -L ] || echo "GPU 0: a GPU"')
         self.script("bin/nvcc", f'echo "Copyright (c) 2005-2025"; echo "Cuda compilation tools, {nvcc}"')
         self.script("build/cuda/chapter-11", 'echo "11 on the GPU: $*"')
-        (self.root / "build/cuda/CMakeCache.txt").touch()
+        self.write("build/cuda/CMakeCache.txt", "")
 
     def compiler(self, version, name="g++"):
         self.script(f"bin/{name}", f'[ "$*" != -dumpfullversion ] || echo {version}')
@@ -61,17 +79,25 @@ class Scripts(Tree):
         said = (done.returncode, *(text for text, expected in ((done.stdout, out), (done.stderr, error)) if expected is not None))
         self.assertEqual(said, (status, *(text for text in (out, error) if text is not None)), done.args)
 
-    def run_it(self, *arguments, backend="simt", cwd=None, **more):
-        environment = self.environment(backend, **more)
-        return subprocess.run([self.root / "run", *arguments], env=environment, capture_output=True, text=True,
-                              cwd=cwd or self.root)
+    def start(self, *command, backend=None, cwd=None, **more):
+        """A process that has ended: a program of the folder, where one has that name."""
+        program = self.root / command[0]
+        return subprocess.run([program if program.is_file() else command[0], *command[1:]], capture_output=True, text=True,
+                              env=self.environment(backend, **more), cwd=cwd or self.root)
+
+    def run_it(self, *arguments, backend="simt", **more):
+        return self.start("run", *arguments, backend=backend, **more)
+
+    def passes(self, *arguments, **more):
+        """What ./run prints, and says on stderr, where it ends with 0."""
+        done = self.run_it(*arguments, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, done.stderr
 
 
 class Run(Scripts):
     def test_every_chapter_runs_and_one_failure_is_remembered(self):
-        done = self.run_it("all", "--check")
-        self.assertEqual(done.stdout, "0: --check\n11: --check\n")
-        self.assertEqual(done.returncode, 3)
+        self.expect(self.run_it("all", "--check"), 3, "0: --check\n11: --check\n")
         self.assertEqual(self.run_it().stdout, "0: \n11: \n")
 
     def test_each_chapter_writes_a_file_of_its_own(self):
@@ -81,46 +107,34 @@ class Run(Scripts):
 
     def test_every_chapter_is_built_and_no_test(self):
         self.run_it()
-        self.assertEqual((self.root / "cmake.log").read_text(),
-                         "--build build/simt -j 2 --target chapter-0 chapter-11\n")
+        self.assertEqual(self.log(), "--build build/simt -j 2 --target chapter-0 chapter-11\n")
 
     def test_a_timeline_is_of_one_chapter_and_built_apart_where_there_is_a_gpu(self):
         done = self.run_it("--timeline", "t.json")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"^run: --timeline records a level of one chapter, .*\n$")
-        done = self.run_it("11", "--timeline", "new/t.json", cwd=self.root)
-        self.assertEqual(done.stdout, "11: --timeline new/t.json\n")
+        self.assertEqual(self.run_it("11", "--timeline", "new/t.json").stdout, "11: --timeline new/t.json\n")
         self.assertTrue((self.root / "new").is_dir())
-        self.assertNotIn("timeline", (self.root / "cmake.log").read_text())
+        self.assertNotIn("timeline", self.log())
         self.gpu("release 13.0, V13.0.48")
-        (self.root / "build/cuda").mkdir(exist_ok=True)
-        (self.root / "build/cuda/CMakeCache.txt").touch()
         self.run_it("11", "--timeline", "t.json", backend="cuda")
-        self.assertIn("--build build/cuda -j 2 --target chapter-11-timeline\n", (self.root / "cmake.log").read_text())
+        self.assertIn("--build build/cuda -j 2 --target chapter-11-timeline\n", self.log())
 
     def test_tools_that_are_too_old_are_refused_in_one_line(self):
-        def refusal():
-            done = self.run_it("11")
-            self.assertEqual(done.stdout, "")
-            return done.returncode, done.stderr
-
+        old = "run: needs {}; this is {} (docs/building.md says how to get one)\n"
+        for compiler, cmake, error in (
+                ("11.4.0", "3.25.1", old.format("g++ 12 or later", "11.4.0")),
+                ("9.4.0", "3.25.1", old.format("g++ 12 or later", "9.4.0")),
+                ("12", "3.22.1", old.format("CMake 3.25 or later", "3.22.1")),
+                ("12", "unknown", "run: cannot tell the version of CMake: it says 'cmake version unknown'\n"),
+                ("12.2.0", "3.25", None), ("12.2.0", "3.30.0-rc2", None), ("12.2.0", "4.0.3", None)):
+            with self.subTest(compiler=compiler, cmake=cmake):
+                self.compiler(compiler)
+                self.cmake(cmake)
+                self.expect(self.run_it("11"), 2 if error else 0, "" if error else None, error)
         self.compiler("11.4.0")
-        self.assertEqual(refusal(), (2, "run: needs g++ 12 or later; this is 11.4.0 "
-                                        "(docs/building.md says how to get one)\n"))
         self.compiler("13.3.0", "g++-13")
-        self.assertEqual(self.run_it("11", CXX="g++-13").returncode, 0)
-        self.compiler("12")
-        self.cmake("3.22.1")
-        self.assertEqual(refusal(), (2, "run: needs CMake 3.25 or later; this is 3.22.1 "
-                                        "(docs/building.md says how to get one)\n"))
-        self.compiler("9.4.0")
-        self.assertIn("this is 9.4.0", refusal()[1])
-        self.compiler("12.2.0")
-        for version in ("3.25", "3.30.0-rc2", "4.0.3"):
-            self.cmake(version)
-            self.assertEqual(self.run_it("11").returncode, 0, version)
-        self.cmake("unknown")
-        self.assertEqual(refusal(), (2, "run: cannot tell the version of CMake: it says 'cmake version unknown'\n"))
+        self.passes("11", CXX="g++-13")
 
     def test_an_nvcc_that_is_too_old_leaves_the_cpu(self):
         for release, found in (("release 12.2, V12.2.140", "12.2"), ("release 11.8, V11.8.89", "11.8"),
@@ -128,15 +142,13 @@ class Run(Scripts):
             self.gpu(release)
             why = f"nvcc {found} is older than 12.8: using the SIMT backend on the CPU\n"
             self.expect(self.run_it("--print-backend", backend=None), 0, "simt\n", why)
-            done = self.run_it("11", "--list", backend=None)
-            self.assertEqual((done.returncode, done.stdout), (0, "11: --list\n"))
-            self.assertEqual(done.stderr, why + "Building (simt: chapter-11) ...\n")
+            self.expect(self.run_it("11", "--list", backend=None), 0, "11: --list\n",
+                        why + "Building (simt: chapter-11) ...\n")
             # Asked for the CPU, nobody needs to know.
             self.assertEqual(self.run_it("--print-backend", backend="simt").stderr, "")
         self.script("bin/nvcc", "echo nvcc fatal 13")
-        done = self.run_it("--print-backend", backend="")
-        self.assertEqual((done.stdout, done.stderr), ("simt\n", "cannot tell the version of nvcc: "
-                                                                "using the SIMT backend on the CPU\n"))
+        self.expect(self.run_it("--print-backend", backend=""), 0, "simt\n",
+                    "cannot tell the version of nvcc: using the SIMT backend on the CPU\n")
 
     def test_an_nvcc_that_is_new_enough_is_taken(self):
         for release in ("release 12.8, V12.8.93", "release 12.10, V12.10.1", "release 13.0, V13.0.88"):
@@ -148,15 +160,14 @@ class Run(Scripts):
     def test_without_a_gpu_nvcc_is_not_asked(self):
         self.gpu("release 12.2, V12.2.140")
         self.script("bin/nvidia-smi", "exit 9")
-        done = self.run_it("--print-backend", backend=None)
-        self.assertEqual((done.stdout, done.stderr), ("simt\n", ""))
+        self.expect(self.run_it("--print-backend", backend=None), 0, "simt\n", "")
 
     def test_the_gpu_is_refused_in_one_line_where_nvcc_is_too_old(self):
         self.gpu("release 12.6, V12.6.20")
         for arguments in (("11",), ("all",), ("test",), ("build",), ("sanitize",)):
             self.expect(self.run_it(*arguments, backend="cuda"), 2, "",
                         "run: needs nvcc 12.8 or later; this is 12.6 (docs/building.md says how to get one)\n")
-        self.assertFalse((self.root / "cmake.log").exists())
+        self.assertEqual(self.log(), "")
         # What CMake will take is what counts.
         self.script("newer/nvcc", 'echo "Cuda compilation tools, release 12.8, V12.8.93"')
         newer = str(self.root / "newer/nvcc")
@@ -197,15 +208,15 @@ class Run(Scripts):
         done = self.run_it("--hlep")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr.count("no --hlep"), 1)
-        self.assertNotIn("chapter-11", (self.root / "cmake.log").read_text())  # nothing is built in vain
+        self.assertNotIn("chapter-11", self.log())  # nothing is built in vain
         self.assertEqual(self.run_it("--check").stdout, "ran\nran\n")
-        self.assertIn("chapter-11", (self.root / "cmake.log").read_text())
+        self.assertIn("chapter-11", self.log())
 
     def test_a_number_of_jobs_that_is_none_is_refused_in_one_line(self):
         for jobs in ("abc", "0", "-1", "2x"):
             self.expect(self.run_it("11", JOBS=jobs), 2, "",
                         f"run: JOBS is '{jobs}'; it must be a number of compilers, 1 or more\n")
-        self.assertEqual(self.run_it("11", JOBS="").returncode, 0)
+        self.passes("11", JOBS="")
 
     def test_without_a_gpu_nothing_is_built_for_one(self):
         self.gpu("release 13.0, V13.0.88")
@@ -213,39 +224,32 @@ class Run(Scripts):
         for arguments in (("11",), ("all",), ("test",), ("sanitize",)):
             self.expect(self.run_it(*arguments, backend="cuda"), 2, "",
                         "run: BACKEND=cuda needs a GPU, and nvidia-smi finds none (./run build works without)\n")
-        self.assertFalse((self.root / "cmake.log").exists())
-        self.assertEqual(self.run_it("build", backend="cuda").returncode, 0)
-        self.assertIn("--build build/cuda", (self.root / "cmake.log").read_text())
+        self.assertEqual(self.log(), "")
+        self.passes("build", backend="cuda")
+        self.assertIn("--build build/cuda", self.log())
 
     def test_a_file_is_where_the_caller_is_and_its_folder_is_made(self):
         away = self.root / "away from here"
         away.mkdir()
         for arguments, file in ((("--json", "a/b.json"), "--json {}/a/b.json"), (("--json=c.json",), "--json={}/c.json"),
                                 (("--json", "/tmp/d.json", "--size", "4x4"), "--json /tmp/d.json --size 4x4")):
-            done = self.run_it("11", *arguments, cwd=away)
-            self.assertEqual((done.returncode, done.stdout), (0, f"11: {file.format(away)}\n"), done.stderr)
+            self.expect(self.run_it("11", *arguments, cwd=away), 0, f"11: {file.format(away)}\n")
         self.assertTrue((away / "a").is_dir())
         self.assertEqual(self.run_it("--json", "e/f.json", cwd=away).stdout,
                          f"0: --json {away}/e/f-0.json\n11: --json {away}/e/f-11.json\n")
         self.assertTrue((away / "e").is_dir())
-        done = self.run_it("exercise", "11.1", "--json", "g/h.json", cwd=away)
-        self.assertEqual(done.stdout, f"11: --exercise 1 --json {away}/g/h.json\n")
+        self.assertEqual(self.run_it("exercise", "11.1", "--json", "g/h.json", cwd=away).stdout,
+                         f"11: --exercise 1 --json {away}/g/h.json\n")
         (away / "file").touch()
         self.expect(self.run_it("11", "--json", "file/a.json", cwd=away), 2, "", "run: cannot make the folder file\n")
 
     def test_help_of_a_verb_builds_nothing(self):
-        (self.root / "docs").mkdir()
-        shutil.copy(ROOT / "docs/build.sh", self.root / "docs/build.sh")
-        shutil.copytree(ROOT / "plots", self.root / "plots",
-                        ignore=shutil.ignore_patterns("results", "figures", "tests", "__pycache__"))
-        shutil.copytree(ROOT / "tools/identity", self.root / "tools/identity", ignore=shutil.ignore_patterns("__pycache__"))
+        self.take("docs/build.sh", "plots", "tools/identity")
         before = sorted(self.root.rglob("*"))
         own = [(verb, "./run " + verb) for verb in ("setup", "build", "exercise", "test", "sanitize", "report", "new")]
         for verb, word in (("docs", "site"), ("profile", "--ladder"), ("plots", "--results"), ("compare", "--quick"), *own):
             for option in ("--help", "-h"):
-                done = self.run_it(verb, option)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn(word, done.stdout)
+                self.assertIn(word, self.passes(verb, option)[0])
         self.assertEqual(sorted(self.root.rglob("*")), before)
         for verb in ("docs", "setup"):
             self.expect(self.run_it(verb, "--hlep"), 2, error=f"run: {verb} takes no '--hlep'\n")
@@ -254,12 +258,14 @@ class Run(Scripts):
         self.script("bin/cmake", 'case "$*" in --version) echo cmake version 3.25.1; exit;; esac\n'
                                  f'cd "{self.root}"; [ ! -e building ] || echo two at once >>cmake.log\n'
                                  'touch building; while [ ! -e go ]; do sleep 0.05; done; rm building')
-        first = subprocess.Popen([self.root / "run", "11"], env=self.environment("simt"), cwd=self.root,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        def begin():
+            return subprocess.Popen([self.root / "run", "11"], env=self.environment("simt"), cwd=self.root,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        first = begin()
         while not (self.root / "building").exists() and first.poll() is None:
             time.sleep(0.01)
-        second = subprocess.Popen([self.root / "run", "11"], env=self.environment("simt"), cwd=self.root,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        second = begin()
         waits = threading.Timer(60, (self.root / "go").touch)  # so that a run that does not wait ends as well
         waits.start()
         self.assertEqual(second.stderr.readline(), "Another ./run is building here: waiting for it.\n")
@@ -269,7 +275,7 @@ class Run(Scripts):
             out, error = process.communicate()
             self.assertEqual((process.returncode, out), (0, "11: \n"), error)
             self.assertNotIn("Another", error)
-        self.assertFalse((self.root / "cmake.log").exists())
+        self.assertEqual(self.log(), "")
 
     def missing(self, user="1000"):
         """Something is missing, for a user who is not root and has sudo."""
@@ -277,10 +283,10 @@ class Run(Scripts):
         self.script("bin/id", f"echo {user}")
         self.script("bin/sudo", f'echo "sudo $*" >>"{self.root}/sudo.log"; while [ $# -gt 0 ]; do '
                                 'case "$1" in -n | env | true) shift;; *=*) shift;; *) break;; esac; done; "$@"')
-        self.script("bin/apt-get", f'echo "$*" >>"{self.root}/apt.log"')
+        self.noting("apt-get")
 
     def typed(self, answer, *arguments):
-        """./run on a terminal, where this is typed: (exit status, what the terminal shows)."""
+        """./run on a terminal, where this is typed: (exit status, what the terminal shows, calls of sudo)."""
         terminal, end = pty.openpty()
         self.addCleanup(os.close, terminal)
         os.write(terminal, answer.encode())
@@ -293,53 +299,44 @@ class Run(Scripts):
                 shown += part
         except OSError:  # how Linux says that the other end is closed
             pass
-        return done.returncode, shown.decode()
+        return done.returncode, shown.decode(), self.log("sudo")
 
     def test_on_a_terminal_sudo_is_asked_for(self):
         self.missing()
-        status, shown = self.typed("n\n", "setup")
-        self.assertEqual(status, 2, shown)
+        status, shown, sudo = self.typed("n\n", "setup")
+        self.assertEqual((status, sudo), (2, ""), shown)
         self.assertIn("Needs libcli11-dev", shown)
         self.assertIn("nothing was installed", shown)
-        self.assertFalse((self.root / "sudo.log").exists())
-        status, shown = self.typed("\n", "setup")
+        status, shown, _ = self.typed("\n", "setup")
         self.assertEqual(status, 0, shown)
-        self.assertIn("install -y -qq --no-install-recommends libcli11-dev\n", (self.root / "apt.log").read_text())
+        self.assertIn("install -y -qq --no-install-recommends libcli11-dev\n", self.log("apt-get"))
 
     def test_without_a_terminal_or_as_root_nobody_is_asked(self):
         self.missing()
-        done = self.run_it("setup")
-        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
-        self.assertIn("Installing libcli11-dev (", done.stderr)
-        self.assertIn("sudo -n env", (self.root / "sudo.log").read_text())
-        (self.root / "sudo.log").unlink()
+        out, said = self.passes("setup")
+        self.assertEqual(out, "")
+        self.assertIn("Installing libcli11-dev (", said)
+        self.assertIn("sudo -n env", self.log("sudo"))
         self.missing(user="0")
-        status, shown = self.typed("", "setup")
-        self.assertEqual(status, 0, shown)
+        status, shown, sudo = self.typed("", "setup")
+        self.assertEqual((status, sudo), (0, ""), shown)
         self.assertNotIn("[Y/n]", shown)
-        self.assertFalse((self.root / "sudo.log").exists())
-        self.assertFalse((self.root / "cmake.log").exists())  # setup builds nothing
+        self.assertEqual(self.log(), "")  # setup builds nothing
 
     def test_what_only_maintainers_keep_true_is_left_out(self):
-        self.script("bin/ctest", f'echo "$*" >>"{self.root}/ctest.log"')
+        self.noting("ctest")
         for arguments, tests in (((), "-LE ^maintainer$"), (("--maintainer",), ""),
                                  (("11",), "-LE ^maintainer$ -R ^(traced_)?chapter_11([._]|$)")):
-            self.assertEqual(self.run_it("test", *arguments).returncode, 0)
-            self.assertEqual((self.root / "ctest.log").read_text(),
-                             f"--test-dir build/simt -j 2 --output-on-failure {tests}".rstrip() + "\n")
-            (self.root / "ctest.log").unlink()
+            self.passes("test", *arguments)
+            self.assertEqual(self.log("ctest"), f"--test-dir build/simt -j 2 --output-on-failure {tests}".rstrip() + "\n")
 
     def chosen(self, *arguments, tests=(), **more):
         """The targets that `./run test` builds for these arguments, where ctest knows these tests, and how it ends."""
-        shown = self.root / "tests.json"
-        shown.write_text(json.dumps({"tests": list(tests)}))
+        shown = self.write("tests.json", json.dumps({"tests": list(tests)}))
         self.script("bin/ctest", f"""echo "$*" >>"{self.root}/ctest.log"
             case "$*" in *--show-only=json-v1*) cat "{shown}";; esac""")
-        for log in ("cmake.log", "ctest.log"):
-            (self.root / log).unlink(missing_ok=True)
-        done = self.run_it("test", *arguments, **more)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return (self.root / "cmake.log").read_text().splitlines(), (self.root / "ctest.log").read_text(), done.stderr
+        _, said = self.passes("test", *arguments, **more)
+        return self.log().splitlines(), self.log("ctest"), said
 
     def test_only_what_the_chosen_tests_need_is_built(self):
         build = (self.root / "build/simt").resolve()
@@ -381,12 +378,15 @@ class Capstones(Scripts):
     """Folders outside the book. What CMake would build is there already."""
     def setUp(self):
         super().setUp()
-        shutil.copytree(ROOT / "tools/capstone", self.root / "tools/capstone")
+        self.take("tools/capstone")
         self.outside = self.root / "outside"
         self.outside.mkdir()
 
+    def run_it(self, *arguments, cwd=None, **more):
+        return super().run_it(*arguments, cwd=cwd or self.outside, **more)
+
     def refusal(self, *arguments):
-        done = self.run_it(*arguments, cwd=self.outside)
+        done = self.run_it(*arguments)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         return done.stderr
 
@@ -399,8 +399,7 @@ class Capstones(Scripts):
 
     def test_every_template_has_what_a_capstone_needs_and_its_name(self):
         for template in ("vector", "rows", "matrix", "gemm"):
-            done = self.run_it("new", f"My {template}", "--from", template, cwd=self.outside)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            _, said = self.passes("new", f"My {template}", "--from", template)
             made = self.outside / f"My {template}"
             levels = sorted(file.name for file in made.glob("level_*.cuh"))
             self.assertEqual(len(levels), 2)
@@ -412,23 +411,22 @@ class Capstones(Scripts):
             self.assertTrue((made / "README.md").read_text().startswith(f"# my_{template}\n"))
             for file in (made / name for name in os.listdir(made) if name != ".git"):
                 self.assertNotIn("capstone_name", file.read_text())
-            self.assertIn(f"Made My {template}.", done.stderr)
-        self.assertEqual(self.run_it("new", "plain", cwd=self.outside).returncode, 0)
+            self.assertIn(f"Made My {template}.", said)
+        self.passes("new", "plain")
         for name in ("problem.hpp", "level_0_naive.cuh"):
             self.assertEqual((self.outside / "plain" / name).read_text(),
                              (ROOT / "tools/capstone/templates/vector" / name).read_text())
 
     def test_it_is_a_repository_of_its_own_unless_it_lies_in_one(self):
-        self.run_it("new", "alone", cwd=self.outside)
+        self.run_it("new", "alone")
         self.assertTrue((self.outside / "alone/.git").is_dir())
-        self.run_it("new", "alone/within", cwd=self.outside)
+        self.run_it("new", "alone/within")
         self.assertFalse((self.outside / "alone/within/.git").exists())
         self.script("bin/git", "exit 127")
-        self.assertEqual(self.run_it("new", "without", cwd=self.outside).returncode, 0)
+        self.passes("new", "without")
 
     def test_what_new_cannot_make_is_refused_in_one_line(self):
-        (self.outside / "full").mkdir()
-        (self.outside / "full/kept").write_text("mine")
+        self.write("outside/full/kept", "mine")
         (self.outside / "empty").mkdir()
         for arguments, why in ((("full",), "full is there already, and is not empty"),
                                (("full/kept",), "full/kept is there already, and is no folder"),
@@ -443,60 +441,57 @@ class Capstones(Scripts):
             self.assertEqual(self.refusal("new", *arguments), f"run: {why}\n")
         self.assertEqual(sorted(os.listdir(self.outside)), ["empty", "full"])
         self.assertEqual(os.listdir(self.outside / "full"), ["kept"])
-        self.assertEqual(self.run_it("new", "empty", cwd=self.outside).returncode, 0)
+        self.passes("new", "empty")
 
     def test_it_runs_with_every_option_and_the_book_is_not_built(self):
-        self.run_it("new", "my-scan", cwd=self.outside)
+        self.run_it("new", "my-scan")
         folder = self.outside / "my-scan"
         build = self.built(folder, "capstone-my_scan", 'echo "ran $*"')
         for path, cwd in (("my-scan", self.outside), ("./my-scan/", self.outside), (".", folder), (folder, self.root)):
-            (self.root / "cmake.log").unlink(missing_ok=True)
             self.expect(self.run_it(str(path), "--level", "1", "--explain", cwd=cwd), 0, "ran --level 1 --explain\n")
-            log = (self.root / "cmake.log").read_text().splitlines()
+            log = self.log().splitlines()
             self.assertEqual(log[0], "--build build/simt -j 2 --target kit")
             self.assertEqual(log[-1], f"--build {build}/simt -j 2 --target capstone-my_scan")
             self.assertIn(f"-DCOOKBOOK_CAPSTONE={folder.resolve()}", log[1])
         self.gpu("release 12.8, V12.8.93")
-        (self.root / "cmake.log").unlink()
-        self.assertEqual(self.run_it("my-scan", "--list", backend="cuda", cwd=self.outside).stdout, "ran --list\n")
-        log = [line for line in (self.root / "cmake.log").read_text().splitlines() if line.startswith("--build")]
+        self.assertEqual(self.run_it("my-scan", "--list", backend="cuda").stdout, "ran --list\n")
+        log = [line for line in self.log().splitlines() if line.startswith("--build")]
         self.assertEqual(log, [f"--build build/{kind} -j 2 --target kit" if of == "kit" else
                                f"--build {build}/{kind} -j 2 --target capstone-my_scan"
                                for kind in ("simt", "cuda") for of in ("kit", "program")])
 
     def test_its_tests_are_its_own(self):
-        self.run_it("new", "scan", cwd=self.outside)
+        self.run_it("new", "scan")
         build = self.built(self.outside / "scan", "capstone-scan", "exit 1")
         self.script("bin/ctest", 'echo "ctest $*"')
-        self.expect(self.run_it("test", "scan", "-R", "bounds", cwd=self.outside), 0,
+        self.expect(self.run_it("test", "scan", "-R", "bounds"), 0,
                     f"ctest --test-dir {build}/simt -j 2 --output-on-failure -R bounds\n")
         self.assertIn(f"--build {build}/simt -j 2 --target capstone-scan levels-test-capstone-scan "
-                      "levels-traced-test-capstone-scan\n", (self.root / "cmake.log").read_text())
+                      "levels-traced-test-capstone-scan\n", self.log())
 
     def test_plots_and_report_are_its_own(self):
         self.script("plots/run.sh", 'echo "plots $*"')
-        self.run_it("new", "scan", cwd=self.outside)
+        self.run_it("new", "scan")
         folder = self.outside / "scan"
         self.built(folder, "capstone-scan", 'echo "ran $*"; echo "{}" >"$2"; exit "${STATUS:-0}"')
         drawn = f"plots --capstone plots {folder.resolve()}\n"
-        self.assertEqual(self.run_it("plots", "scan", cwd=self.outside).stdout, drawn)
-        self.assertEqual(self.run_it("plots", "--check").stdout, "plots --check\n")
+        self.assertEqual(self.run_it("plots", "scan").stdout, drawn)
+        self.assertEqual(self.run_it("plots", "--check", cwd=self.root).stdout, "plots --check\n")
         self.assertIn("plots takes one capstone", self.refusal("plots", "scan", "--check"))
         # Files of results, as seen from where ./run was typed; what is not there is named by the plots.
-        self.assertEqual(self.run_it("plots", "a.json", "/b.json", "--gpu", "T4", "--out", "mine", cwd=self.outside).stdout,
+        self.assertEqual(self.run_it("plots", "a.json", "/b.json", "--gpu", "T4", "--out", "mine").stdout,
                          f"plots --own {self.outside}/a.json /b.json --gpu T4 --out {self.outside}/mine\n")
-        self.assertEqual(self.run_it("plots", "--out", "x", "--check").stdout, "plots --out x --check\n")
+        self.assertEqual(self.run_it("plots", "--out", "x", "--check", cwd=self.root).stdout, "plots --out x --check\n")
         self.assertIn("report takes one capstone", self.refusal("report"))
         # The first time it runs the ladder, whatever that finds.
         reported = f"plots --capstone report {folder.resolve()}\n"
         results = folder.resolve() / "results/simt.json"
-        self.expect(self.run_it("report", "scan", cwd=self.outside, STATUS="1"), 0, f"ran --json {results}\n{reported}")
-        self.assertEqual(self.run_it("report", "scan", cwd=self.outside).stdout, reported)
+        self.expect(self.run_it("report", "scan", STATUS="1"), 0, f"ran --json {results}\n{reported}")
+        self.assertEqual(self.run_it("report", "scan").stdout, reported)
 
     def test_a_folder_that_holds_none_is_refused_in_one_line(self):
         (self.outside / "other").mkdir()
-        (self.root / "chapters/03_a").mkdir()
-        (self.root / "chapters/03_a/ladder.hpp").touch()
+        self.write("chapters/03_a/ladder.hpp", "")
         for verb in ((), ("test",), ("build",)):
             self.assertEqual(self.refusal(*verb, "other"),
                              "run: other holds no capstone: it has no ladder.hpp (./run new makes one)\n")
@@ -504,24 +499,17 @@ class Capstones(Scripts):
                              "run: no 'nothing' here: neither a command nor a folder (./run help lists what there is)\n")
             self.assertEqual(self.refusal(*verb, str(self.root / "chapters/03_a")),
                              f"run: {self.root}/chapters/03_a is a chapter: name it by its number, as in ./run 3\n")
-        self.assertFalse((self.root / "cmake.log").exists())
+        self.assertEqual(self.log(), "")
 
 
 class Make(Scripts):
     """The Makefile, with the real ./run or with one that says how it was called."""
     def setUp(self):
         super().setUp()
-        shutil.copy(ROOT / "Makefile", self.root / "Makefile")
+        self.take("Makefile")
 
     def make(self, *arguments, backend=None):
-        return subprocess.run(["make", "-s", *arguments], cwd=self.root, env=self.environment(backend),
-                              capture_output=True, text=True)
-
-    def log(self):
-        path = self.root / "cmake.log"
-        text = path.read_text() if path.exists() else ""
-        path.unlink(missing_ok=True)
-        return text
+        return self.start("make", "-s", *arguments, backend=backend)
 
     def pretend_run(self):
         self.script("run", f"""echo "$*" >>"{self.root}/run.log"
@@ -531,12 +519,11 @@ class Make(Scripts):
         for backend in ("simt", "cuda"):
             (self.root / f"build/{backend}/CMakeCache.txt").unlink(missing_ok=True)
             for asked in ({"backend": backend}, {"arguments": [f"BACKEND={backend}"]}):
-                done = self.make("chapter-11", *asked.get("arguments", ()), backend=asked.get("backend"))
-                self.assertEqual(done.returncode, 0, done.stderr)
+                self.expect(self.make("chapter-11", *asked.get("arguments", ()), backend=asked.get("backend")), 0)
                 self.assertEqual(self.log(), f"--preset {backend}\n--build build/{backend} --target chapter-11\n")
         # What is configured is not configured again.
-        (self.root / "build/simt/CMakeCache.txt").touch()
-        self.assertEqual(self.make("chapter-3", backend="simt").returncode, 0)
+        self.write("build/simt/CMakeCache.txt", "")
+        self.expect(self.make("chapter-3", backend="simt"), 0)
         self.assertEqual(self.log(), "--build build/simt --target chapter-3\n")
 
     def test_a_chapter_is_run(self):
@@ -554,11 +541,10 @@ class Make(Scripts):
         self.pretend_run()
         for target, called in (("run-3", "3"), ("test", "test"), ("docs", "docs"), ("plots", "plots")):
             self.expect(self.make(target), 2, f"cuda: {called}\n")
-            self.assertEqual((self.root / "run.log").read_text(), f"--print-backend\n{called}\n")
-            (self.root / "run.log").unlink()
+            self.assertEqual(self.log("run"), f"--print-backend\n{called}\n")
         self.assertEqual(self.make("run-3", backend="simt").stdout, "simt: 3\n")
-        self.assertEqual((self.root / "run.log").read_text(), "3\n")
-        self.assertEqual(self.make("chapter-3").returncode, 0)
+        self.assertEqual(self.log("run"), "3\n")
+        self.expect(self.make("chapter-3"), 0)
         self.assertEqual(self.log(), "--preset cuda\n--build build/cuda --target chapter-3\n")
 
 
@@ -566,18 +552,12 @@ class Sanitize(Scripts):
     """tests/sanitize.sh, with a compute-sanitizer that finds something in one chapter with one tool."""
     def setUp(self):
         super().setUp()
-        (self.root / "tests").mkdir()
-        shutil.copy(ROOT / "tests/sanitize.sh", self.root / "tests/sanitize.sh")
+        self.take("tests/sanitize.sh")
         self.script("bin/compute-sanitizer",
                     'case "$*" in *synccheck*chapter-11*) echo "========= Barrier error"; exit 9;; esac')
 
-    def sanitize(self, *chapters):
-        environment = dict(os.environ, PATH=f"{self.root}/bin:{os.environ['PATH']}")
-        return subprocess.run([self.root / "tests/sanitize.sh", *chapters], env=environment, capture_output=True,
-                              text=True)
-
     def test_one_finding_fails_the_whole_and_is_shown(self):
-        done = self.sanitize()
+        done = self.start("tests/sanitize.sh")
         self.assertEqual(done.returncode, 1)
         self.assertIn("FAIL  chapter 11 synccheck: status 9\n========= Barrier error\n", done.stdout)
         # Every tool on every chapter; racecheck not where copies are bulk copies, which are all there are here.
@@ -585,12 +565,12 @@ class Sanitize(Scripts):
         self.assertEqual(done.stdout.count("ok    "), 5)
 
     def test_without_a_finding_it_passes(self):
-        done = self.sanitize("3")
+        done = self.start("tests/sanitize.sh", "3")
         self.assertEqual((done.returncode, done.stdout.count("ok    chapter 3 ")), (0, 4))
 
     def test_without_a_chapter_it_fails(self):
-        (self.root / "chapters/contents.txt").write_text("")
-        done = self.sanitize()
+        self.write("chapters/contents.txt", "")
+        done = self.start("tests/sanitize.sh")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("lists no chapter: nothing was checked", done.stderr)
 
@@ -599,7 +579,7 @@ class Docs(Scripts):
     """docs/build.sh, as far as the programs whose --explain it prints."""
     def setUp(self):
         super().setUp()
-        shutil.copytree(ROOT / "docs", self.root / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+        self.take("docs")
         for tool in ("apt-get", "doxygen"):
             self.script(f"bin/{tool}", "exit 0")
         self.python("gemm untuned tuned")
@@ -609,35 +589,32 @@ class Docs(Scripts):
         """What the pages show of a chapter; the step after --explain fails."""
         self.script("bin/python3", f'case "$*" in *--wanted*) echo "{wanted}"; exit 0;; esac; echo "$*"; exit 7')
 
-    def build(self):
-        return subprocess.run([self.root / "docs/build.sh"], env=self.environment(None), capture_output=True, text=True)
-
     def test_a_chapter_that_cannot_explain_fails_and_says_why(self):
         self.script("build/simt/chapter-11", "echo the level before; echo the reason >&2; exit 3")
-        done = self.build()
+        done = self.start("docs/build.sh")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("chapter-11 --explain ended with status 3", done.stderr)
         self.assertIn("the level before", done.stderr)
         self.assertIn("the reason", done.stderr)
         self.script("build/simt/chapter-11", "kill -SEGV $$")
-        self.assertEqual(self.build().returncode, 1)
+        self.assertEqual(self.start("docs/build.sh").returncode, 1)
 
     def test_a_chapter_of_which_nothing_is_shown_fails(self):
         self.python("")
-        done = self.build()
+        done = self.start("docs/build.sh")
         self.assertEqual(done.returncode, 1)
         self.assertIn("the page of chapter 11 shows no level", done.stderr)
 
     def test_a_failure_names_a_half_built_folder(self):
         reason = "docs: build/simt is half built or older than the sources"
-        (self.root / "build/simt/build.ninja").touch()
+        self.write("build/simt/build.ninja", "")
         for says, half in (("ninja: no work to do.", 0), ("[1/3] Linking CXX executable chapter-11", 1)):
             self.script("bin/ninja", f"echo '{says}'")
-            done = self.build()
+            done = self.start("docs/build.sh")
             self.assertEqual((done.returncode, done.stderr.count(reason)), (7, half), done.stderr)
 
     def test_what_chapters_explain_is_kept(self):
-        done = self.build()
+        done = self.start("docs/build.sh")
         self.assertEqual(done.returncode, 7, done.stderr)
         self.assertIn("docs/make_pages.py", done.stdout)
         self.assertEqual((self.root / "build/docs/explain/11.txt").read_text(),
@@ -648,21 +625,22 @@ class Ci(Scripts):
     """.ci/run, with stand-ins for its tools: a step that could check nothing must not pass."""
     def setUp(self):
         super().setUp()
-        (self.root / ".ci").mkdir()
-        shutil.copy(ROOT / ".ci/run", self.root / ".ci/run")
-        (self.root / "a.cpp").write_text("int a;\n")
-        subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
+        self.take(".ci/run")
+        self.write("a.cpp", "int a;\n")
+        self.git("init", "-q")
+        self.all_well()
+
+    def all_well(self):
+        """Stand-ins that have nothing against anything."""
         for tool in ("nvcc", "dpkg", "python3", "clang-format-14", "shellcheck"):
             self.script(f"bin/{tool}", "exit 0")
         self.script("bin/sudo", "exit 1")
-        self.script("run", "exit 0")
-        self.script("docs/build.sh", "exit 0")
-        self.script("plots/run.sh", "exit 0")
+        for script in ("run", "docs/build.sh", "plots/run.sh"):
+            self.script(script, "exit 0")
 
     def steps(self, *arguments):
         """What became of the two steps that need no build, and all the output."""
-        done = subprocess.run(["bash", self.root / ".ci/run", *arguments], env=self.environment(None),
-                              capture_output=True, text=True)
+        done = self.start("bash", ".ci/run", *arguments)
         return ["--- ok: Format" in done.stdout, "--- ok: Shell scripts" in done.stdout], done.stdout
 
     def test_they_pass(self):
@@ -679,39 +657,38 @@ class Ci(Scripts):
         self.assertRegex(out.splitlines()[-1], r"^\d+ passed, \d+ failed$")
         self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, or nothing; got 'gpu'\n")
 
-    def test_what_ruff_finds_fails(self):
-        self.script("bin/ruff", "echo a.py: F401; exit 1")
-        self.assertIn("a.py: F401\n--- FAILED: Python", self.steps()[1])
-
     def test_a_warning_in_the_log_of_the_kernels_fails(self):
         title = "Kernels and tests compiled by nvcc"
         for printed, outcome in (("ptxas info : 0 bytes\\nptxas warning : of the assembler's", "ok"),
                                  ("a.cu(3): warning #177-D: unused", "FAILED"), ("b.cpp:1:2: warning: null", "FAILED"),
                                  ("b.cpp:1:2: warning: null\\n" * 5000, "FAILED")):
-            (self.root / "printed").write_text(printed.replace("\\n", "\n"))
+            self.write("printed", printed.replace("\\n", "\n"))
             self.script("bin/cmake", f'case "$*" in --build*) cat "{self.root}/printed";; esac')
             self.assertIn(f"--- {outcome}: {title}", self.steps()[1], printed[:80])
 
-    def test_what_is_not_formatted_is_named(self):
-        self.script("bin/clang-format-14", 'for f; do case $f in *.cpp) echo "$f:3:4: error: code" >&2; exit 1;; esac; done')
-        passed, out = self.steps()
-        self.assertEqual(passed, [False, True])
-        self.assertIn("not formatted (clang-format -i mends them):\na.cpp\n", out)
-
-    def test_a_clang_format_that_crashes_fails(self):
-        self.script("bin/clang-format-14", 'case $1 in --version) ;; *) echo a crash >&2; kill -SEGV $$;; esac')
-        passed, out = self.steps()
-        self.assertEqual(passed, [False, True])
-        self.assertIn("clang-format-14 failed:\na crash\n", out)
+    def test_a_step_that_finds_something_or_could_check_nothing_fails(self):
+        for tool, text, passed, shown in (
+                ("clang-format-14", 'for f; do case $f in *.cpp) echo "$f:3:4: error: code" >&2; exit 1;; esac; done',
+                 [False, True], "not formatted (clang-format -i mends them):\na.cpp\n"),
+                ("clang-format-14", 'case $1 in --version) ;; *) echo a crash >&2; kill -SEGV $$;; esac',
+                 [False, True], "clang-format-14 failed:\na crash\n"),
+                ("dpkg", 'case "$*" in *shellcheck*) exit 1;; esac',
+                 [True, False], "shellcheck is not to be had here: nothing was checked"),
+                ("ruff", "echo a.py: F401; exit 1", [True, True], "a.py: F401\n--- FAILED: Python")):
+            with self.subTest(shown):
+                self.all_well()
+                self.script(f"bin/{tool}", text)
+                found, out = self.steps()
+                self.assertEqual(found, passed)
+                self.assertIn(shown, out)
 
     def test_a_new_file_is_looked_at_and_a_deleted_one_is_not(self):
-        subprocess.run(["git", "add", "a.cpp"], cwd=self.root, check=True)
+        self.git("add", "a.cpp")
         (self.root / "a.cpp").unlink()
         (self.root / "b.cu").touch()
-        self.script("bin/clang-format-14", f'echo "$*" >>"{self.root}/formatted.log"')
+        self.noting("clang-format-14")
         self.assertEqual(self.steps()[0], [True, True])
-        self.assertEqual((self.root / "formatted.log").read_text().splitlines(),
-                         ["--version", "--dry-run --Werror b.cu"])
+        self.assertEqual(self.log("clang-format-14"), "--version\n--dry-run --Werror b.cu\n")
 
     def test_no_source_fails(self):
         (self.root / "a.cpp").unlink()
@@ -744,12 +721,6 @@ class Ci(Scripts):
         out = self.steps()[1]
         self.assertIn("--- FAILED: Documentation", out)
         self.assertIn("--- ok: Figures and tables", out)
-
-    def test_without_shellcheck_its_step_fails(self):
-        self.script("bin/dpkg", 'case "$*" in *shellcheck*) exit 1;; esac')
-        passed, out = self.steps()
-        self.assertEqual(passed, [True, False])
-        self.assertIn("shellcheck is not to be had here: nothing was checked", out)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import check_sources
+import rooms
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import make_pages
@@ -300,9 +301,7 @@ class Lessons(unittest.TestCase):
 
 def tracked(*globs):
     """The files of the repository that match, of which there must be some."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--", *globs], cwd=ROOT, check=True, capture_output=True,
-                            text=True).stdout
-    files = [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    files = rooms.files_of(ROOT, *globs, new=False)
     assert files, globs
     return files
 
