@@ -24,6 +24,14 @@ struct Place {
       : file(file_), line(line_) {}
 };
 
+/// Where an allocation writes its address.
+struct AnyPointer {
+  void** at = nullptr;
+  AnyPointer(std::nullptr_t) {}
+  template <class T>
+  AnyPointer(T** pointer) : at(reinterpret_cast<void**>(pointer)) {}
+};
+
 /// True while a kernel is only asked who it is. Like threadIdx it is no memory traffic.
 extern __thread const bool asking;
 /// Called by a kernel that is asked; true. Its return address tells which kernel it is.
