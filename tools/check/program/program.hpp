@@ -78,11 +78,7 @@ class Launch {
 
   COOKBOOK_SIMT_UNTRACED Launch&& with(dim3 grid, dim3 block, size_t shared_bytes = 0,
                                        cudaStream_t stream = nullptr) && {
-    sizes_.grid = grid;
-    sizes_.block = block;
-    sizes_.shared_bytes = shared_bytes;
-    sizes_.stream = stream;
-    return static_cast<Launch&&>(*this);
+    return static_cast<Launch&&>(*this).with(LaunchSizes{grid, block, shared_bytes, stream});
   }
   COOKBOOK_SIMT_UNTRACED Launch&& with(const LaunchSizes& sizes) && {
     sizes_ = sizes;
