@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The CUDA runtime API of ./run check: what its calls do, which ones they refuse, and what the
 // report says of them. The programs of tests/check take the whole way, with the compiler.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -402,29 +403,25 @@ TEST_F(CheckRuntime, RegisteredMemoryAndPointers) {
   EXPECT_OK(cudaHostGetDevicePointer(&device, host.data() + 7, 0));
   EXPECT_EQ(device, host.data() + 7);
   EXPECT_EQ(cudaHostGetDevicePointer(&device, host.data() + 8, 0), cudaErrorInvalidValue);
-  cudaPointerAttributes attributes;
-  EXPECT_OK(cudaPointerGetAttributes(&attributes, host.data()));
-  EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
-  EXPECT_EQ(attributes.devicePointer, host.data());
-  EXPECT_EQ(attributes.hostPointer, host.data());
+  const auto expect = [](const void* pointer, cudaMemoryType type, const void* on_device,
+                         const void* on_host) {
+    cudaPointerAttributes attributes;
+    EXPECT_OK(cudaPointerGetAttributes(&attributes, pointer));
+    EXPECT_EQ(attributes.type, type);
+    EXPECT_EQ(attributes.devicePointer, on_device);
+    EXPECT_EQ(attributes.hostPointer, on_host);
+  };
+  expect(host.data(), cudaMemoryTypeHost, host.data(), host.data());
   EXPECT_OK(cudaHostUnregister(host.data()));
   EXPECT_EQ(cudaHostUnregister(host.data()), cudaErrorHostMemoryNotRegistered);
-  EXPECT_OK(cudaPointerGetAttributes(&attributes, host.data()));
-  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
-  EXPECT_EQ(attributes.devicePointer, nullptr);
+  expect(host.data(), cudaMemoryTypeUnregistered, nullptr, nullptr);
 
   int *x = allocate(2), *managed = nullptr;
-  EXPECT_OK(cudaPointerGetAttributes(&attributes, x + 1));
-  EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
-  EXPECT_EQ(attributes.devicePointer, x + 1);
-  EXPECT_EQ(attributes.hostPointer, nullptr);
+  expect(x + 1, cudaMemoryTypeDevice, x + 1, nullptr);
   EXPECT_EQ(cudaHostGetDevicePointer(&device, x, 0), cudaErrorInvalidValue);
-  EXPECT_OK(cudaPointerGetAttributes(&attributes, x + 2));
-  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
+  expect(x + 2, cudaMemoryTypeUnregistered, nullptr, nullptr);
   EXPECT_OK(cudaMallocManaged(&managed, 4));
-  EXPECT_OK(cudaPointerGetAttributes(&attributes, managed));
-  EXPECT_EQ(attributes.type, cudaMemoryTypeManaged);
-  EXPECT_EQ(attributes.hostPointer, managed);
+  expect(managed, cudaMemoryTypeManaged, managed, managed);
   EXPECT_OK(cudaHostGetDevicePointer(&device, managed, 0));
 }
 
@@ -684,20 +681,15 @@ TEST_F(CheckRuntime, LaunchesThatAGpuRefuses) {
 }
 
 TEST_F(CheckRuntime, AfterAFailedKernelEverythingFails) {
-  int* x = allocate(32);
-  int reason = 0;
+  int *x = nullptr, reason = 4;
   void* arguments[] = {&x, &reason};
-  for (const cudaError_t error : {cudaErrorAssert, cudaErrorIllegalAddress,
-                                  cudaErrorMisalignedAddress, cudaErrorLaunchFailure}) {
+  for (const cudaError_t error : {cudaErrorLaunchFailure, cudaErrorMisalignedAddress,
+                                  cudaErrorIllegalAddress, cudaErrorAssert}) {
     EXPECT_OK(cudaDeviceReset());
     x = allocate(32);
+    --reason;
     EXPECT_EQ(cudaLaunchKernel(fails, 1, 32, arguments), error);
-    ++reason;
   }
-  EXPECT_OK(cudaDeviceReset());
-  x = allocate(32);
-  reason = 0;
-  EXPECT_EQ(cudaLaunchKernel(fails, 1, 32, arguments), cudaErrorAssert);
   EXPECT_EQ(cudaGetLastError(), cudaErrorAssert);
   EXPECT_EQ(cudaGetLastError(), cudaErrorAssert);  // and stays
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorAssert);
@@ -795,14 +787,24 @@ TEST(CheckReportDeathTest, OfAProgramWithoutMistakes) {
 
 // Names are taken from the line of the call.
 TEST(CheckReportDeathTest, LeaksByTheirNames) {
+  const std::pair<const char*, const char*> calls[] = {
+      {"cudaMalloc(&d_x, 4);", "d_x"},
+      {"cudaMalloc((void**)&d_y, n * sizeof(float));", "d_y"},
+      {"check(cudaMalloc((void **)(&parts[i + f(1)]), 4));", "parts[i+f(1)]"},
+      {"CHECK(hidden);", "cudaMalloc at program.cu:4"},
+      {"cudaMalloc(&p->data, 4", "p->data"},
+      {"cudaMallocManaged(reinterpret_cast<void**>(&m), 4);", "m"}};
   const Folder folder;
   const std::string file = folder / "program.cu";
-  std::ofstream(file) << "cudaMalloc(&d_x, 4);\n"
-                         "cudaMalloc((void**)&d_y, n * sizeof(float));\n"
-                         "check(cudaMalloc((void **)(&parts[i + f(1)]), 4));\n"
-                         "CHECK(hidden);\n"
-                         "cudaMalloc(&p->data, 4\n"
-                         "cudaMallocManaged(reinterpret_cast<void**>(&m), 4);\n";
+  std::ofstream source(file);
+  std::vector<std::string> expected;
+  for (const auto& [line, name] : calls) {
+    source << line << std::endl;
+    const size_t number = expected.size() + 1;
+    expected.push_back(
+        fmt::format("1 leak: leak: '{}', {} bytes of cudaMalloc{} at program.cu:{}, is never freed",
+                    name, 4 * number, number == 6 ? "Managed" : "", number));
+  }
   const auto program = [&](int status) {
     return run_program([&file, status] {
       static int* p[7];
@@ -819,15 +821,6 @@ TEST(CheckReportDeathTest, LeaksByTheirNames) {
   EXPECT_EQ(outcome.status, 0);
   std::vector<std::string> leaks = outcome.findings();
   std::sort(leaks.begin(), leaks.end());
-  std::vector<std::string> expected = {
-      "1 leak: leak: 'd_x', 4 bytes of cudaMalloc at program.cu:1, is never freed",
-      "1 leak: leak: 'd_y', 8 bytes of cudaMalloc at program.cu:2, is never freed",
-      "1 leak: leak: 'parts[i+f(1)]', 12 bytes of cudaMalloc at program.cu:3, is never freed",
-      "1 leak: leak: 'cudaMalloc at program.cu:4', 16 bytes of cudaMalloc at program.cu:4, is "
-      "never "
-      "freed",
-      "1 leak: leak: 'p->data', 20 bytes of cudaMalloc at program.cu:5, is never freed",
-      "1 leak: leak: 'm', 24 bytes of cudaMallocManaged at program.cu:6, is never freed"};
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(leaks, expected);
   // A program that gave up frees nothing.
@@ -964,7 +957,7 @@ TEST(CheckReportDeathTest, StoresNextToABuffer) {
 
 // Host code that uses device memory ends the program, with a reason.
 TEST(CheckReportDeathTest, HostCodeThatUsesDeviceMemory) {
-  const auto crash = [](const std::function<void(volatile int*)>& use, bool launches = true) {
+  const auto crash = [](const std::function<void(volatile int*)>& use, bool launches) {
     return run_program([&use, launches] {
       int* x = nullptr;
       if (cudaMalloc(&x, 8192, Place("program.cu", 1))) return 9;
@@ -973,42 +966,39 @@ TEST(CheckReportDeathTest, HostCodeThatUsesDeviceMemory) {
       return 0;
     });
   };
-  for (const int index : {0, 2047}) {
-    const Outcome reads = crash([index](volatile int* x) { (void)x[index]; });
-    EXPECT_EQ(reads.status, simt::kCrashStatus);
-    const auto text = reads.report["crash"].get<std::string>();
-    EXPECT_EQ(text.find("host code uses device memory 'cudaMalloc at program.cu:1' (cudaMalloc at "
-                        "program.cu:1)"),
-              0u)
-        << text;
-    EXPECT_EQ(reads.errors, "error: " + text + "\n");
+  const auto read_at = [](int index) { return [index](volatile int* x) { (void)x[index]; }; };
+  const auto write = [](volatile int* x) { x[5] = 1; };
+  const std::string closed =
+      "host code uses device memory 'cudaMalloc at program.cu:1' (cudaMalloc at program.cu:1)";
+  struct Use {
+    std::function<void(volatile int*)> use;
+    std::string reason;  // what is said begins with it
+    bool launches = true;
+  };
+  for (const Use& each : std::vector<Use>{
+           {read_at(0), closed},
+           {read_at(2047), closed},
+           {write, closed, false},
+           {write, closed},
+           {[&](volatile int* x) {
+              if (cudaFree(const_cast<int*>(x), Place("program.cu", 7))) _exit(9);
+              write(x);
+            },
+            "host code uses 'cudaMalloc at program.cu:1', which was freed at program.cu:7"},
+           {[](volatile int*) { *reinterpret_cast<volatile int*>(16) = 1; },
+            "host code uses an address that is not mapped"},
+           {[](volatile int*) { std::abort(); }, "abort or failed assertion in host code"},
+           {[](volatile int*) {
+              volatile int zero = 0, some = 100;
+              some = some / zero;
+            },
+            "integer division by zero in host"}}) {
+    const Outcome outcome = crash(each.use, each.launches);
+    EXPECT_EQ(outcome.status, simt::kCrashStatus) << each.reason;
+    const auto text = outcome.report["crash"].get<std::string>();
+    EXPECT_EQ(text.substr(0, each.reason.size()), each.reason) << text;
+    EXPECT_EQ(outcome.errors, "error: " + text + "\n");
   }
-  for (const bool launches : {false, true}) {
-    const Outcome writes = crash([](volatile int* x) { x[5] = 1; }, launches);
-    EXPECT_EQ(writes.status, simt::kCrashStatus);
-  }
-  const Outcome freed = crash([](volatile int* x) {
-    if (cudaFree(const_cast<int*>(x), Place("program.cu", 7))) _exit(9);
-    x[5] = 1;
-  });
-  EXPECT_EQ(freed.report["crash"].get<std::string>().find(
-                "host code uses 'cudaMalloc at program.cu:1', which was freed at program.cu:7"),
-            0u)
-      << freed.report;
-  const Outcome other = crash([](volatile int*) { *reinterpret_cast<volatile int*>(16) = 1; });
-  EXPECT_EQ(
-      other.report["crash"].get<std::string>().find("host code uses an address that is not mapped"),
-      0u);
-  const Outcome aborts = crash([](volatile int*) { std::abort(); });
-  EXPECT_EQ(aborts.status, simt::kCrashStatus);
-  EXPECT_EQ(
-      aborts.report["crash"].get<std::string>().find("abort or failed assertion in host code"), 0u);
-  const Outcome divides = crash([](volatile int*) {
-    volatile int zero = 0, some = 100;
-    some = some / zero;
-  });
-  EXPECT_EQ(divides.report["crash"].get<std::string>().find("integer division by zero in host"),
-            0u);
 }
 
 TEST(CheckReportDeathTest, SharedVariablesOfACooperativeLaunch) {

@@ -6,17 +6,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include <cstdio>
+#include "expect.cuh"
 
-__device__ int wrong, checked;
-
-__device__ void expect(bool right, int line) {
-  ++checked;
-  if (right) return;
-  ++wrong;
-  printf("line %d is wrong\n", line);
-}
-#define EXPECT(condition) expect(condition, __LINE__)
 __device__ bool near(double a, double b, double relative) {
   return fabs(a - b) <= relative * fabs(b) + 1e-30;
 }
@@ -232,11 +223,5 @@ int main() {
   unsigned reduced[2] = {};
   if (cudaMemcpy(reduced, memory, sizeof reduced, cudaMemcpyDeviceToHost)) return 1;
   caches<<<1, 1>>>(reinterpret_cast<int*>(memory) + 2);
-  int failures = -1, all = -1;
-  if (cudaMemcpyFromSymbol(&failures, wrong, sizeof(int))) return 1;
-  if (cudaMemcpyFromSymbol(&all, checked, sizeof(int))) return 1;
-  failures += reduced[0] != 1;
-  failures += reduced[1] != 0xffff;
-  printf("%d of %d wrong\n", failures, all + 2);
-  return cudaFree(memory) || failures != 0;
+  return any_wrong(2, (reduced[0] != 1) + (reduced[1] != 0xffff)) || cudaFree(memory);
 }

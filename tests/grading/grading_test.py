@@ -39,7 +39,7 @@ SAMPLE = ["right_in_a_folder", "cheat_host_computation", "cheat_public_sizes_onl
 
 
 def compile_object(folder, name, source, *options):
-    target = Path(folder) / f"{name}.o"
+    target = folder / f"{name}.o"
     subprocess.run(["g++", "-x", "c++", "-std=c++20", "-O1", *options, "-c", "-", "-o", str(target)], input=source,
                    text=True, check=True)
     return target
@@ -97,15 +97,10 @@ class Splice(unittest.TestCase):
 
 
 class AssignmentFile(unittest.TestCase):
-    def wrong(self, **change):
-        with tempfile.TemporaryDirectory() as name:
-            shutil.copytree(museum.TASK, Path(name) / "a")
-            path = Path(name) / "a/assignment.json"
-            data = {**json.loads(path.read_text()), **change}
-            path.write_text(json.dumps({key: value for key, value in data.items() if value is not None}))
-            with self.assertRaises(assignments.BadAssignment) as caught:
-                assignments.Assignment(Path(name) / "a")
-            return str(caught.exception)
+    def wrong(self, **changes):
+        with tempfile.TemporaryDirectory() as name, self.assertRaises(assignments.BadAssignment) as caught:
+            assignments.Assignment(museum.task_with(Path(name), **changes))
+        return str(caught.exception)
 
     def test_mistakes_are_named(self):
         self.assertIn("'title'", self.wrong(title=None))
@@ -123,13 +118,12 @@ class AssignmentFile(unittest.TestCase):
         self.assertIn("name of a type", self.wrong(level="x; int main"))
 
 
-class Objects(unittest.TestCase):
+class Objects(museum.InFolder):
     TEACHER = "int f(int x) { return x; }"
 
     def check(self, source, *options, teacher=TEACHER):
-        with tempfile.TemporaryDirectory() as folder:
-            return objects.check_object(compile_object(folder, "s", source, *options),
-                                        compile_object(folder, "t", teacher))
+        return objects.check_object(compile_object(self.folder, "s", source, *options),
+                                    compile_object(self.folder, "t", teacher))
 
     def test_what_a_kernel_needs(self):
         self.assertEqual(self.check('#include <math.h>\nfloat f(float x) { return sinf(x) + powf(x, 3); }'), "")
@@ -176,15 +170,14 @@ class Objects(unittest.TestCase):
         self.assertEqual(self.check(source, teacher=source), "")
 
     def test_no_definition_takes_anothers_place(self):
-        with tempfile.TemporaryDirectory() as folder:
-            made = compile_object(folder, "s", "namespace cookbook { namespace grading { int entry() { return 1; } }\n"
-                                  "int synchronize() { return 2; } inline int weak() { return 3; }\n"
-                                  "int (*use)() = weak; }\n__attribute__((constructor)) static void early() {}")
-            confined = Path(folder) / "confined.o"
-            objects.confine(made, confined)
-            names = [row.split()[-1] for row in objects.output_of(["nm", "-g", "--defined-only", str(confined)]).splitlines()]
-            self.assertEqual(names, [objects.ENTRY])
-            self.assertFalse([name for name, kind, size in objects.sections_of(confined) if kind in (14, 15, 16) and size])
+        made = compile_object(self.folder, "s", "namespace cookbook { namespace grading { int entry() { return 1; } }\n"
+                              "int synchronize() { return 2; } inline int weak() { return 3; }\n"
+                              "int (*use)() = weak; }\n__attribute__((constructor)) static void early() {}")
+        confined = self.folder / "confined.o"
+        objects.confine(made, confined)
+        names = [row.split()[-1] for row in objects.output_of(["nm", "-g", "--defined-only", str(confined)]).splitlines()]
+        self.assertEqual(names, [objects.ENTRY])
+        self.assertFalse([name for name, kind, size in objects.sections_of(confined) if kind in (14, 15, 16) and size])
 
 
 class Sandbox(unittest.TestCase):
@@ -335,53 +328,48 @@ class NewAssignment(unittest.TestCase):
 
 
 @unittest.skipIf(BUILD is None, "needs a build folder")
-class SmallClass(unittest.TestCase):
+class SmallClass(museum.InFolder):
     def test_each_gets_what_it_deserves(self):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            museum.write(folder / "submissions", SAMPLE)
-            command = [sys.executable, "-B", str(HERE.parents[1] / "tools/grading/grade.py"), "--build", str(BUILD),
-                       str(museum.TASK), str(folder / "submissions"), "--out", str(folder / "grades")]
-            subprocess.run([*command, "--jobs", "2"], check=True, stdout=subprocess.DEVNULL)
-            grades = folder / "grades"
-            results = [json.loads(path.read_text()) for path in sorted((grades / "results").glob("*.json"))]
-            self.assertEqual(sorted(result["name"] for result in results), sorted(SAMPLE))
-            self.assertEqual(museum.unlike_expected(results), [])
-            with open(grades / "grades.csv", newline="") as file:
-                rows = list(csv.DictReader(file))
-            self.assertEqual({row["name"]: float(row["score"]) for row in rows},
-                             {result["name"]: result["score"] for result in results})
-            suites = ElementTree.parse(grades / "junit.xml").getroot().findall("testsuite")
-            self.assertEqual(len(suites), len(SAMPLE))
-            for path in (grades / "gradescope").glob("*/results.json"):
-                document = json.loads(path.read_text())
-                self.assertEqual(gradescope.problems(document), [], path)
-                self.assertAlmostEqual(sum(test["score"] for test in document["tests"]), document["score"])
-            self.assertIn("right_in_a_folder", (grades / "index.html").read_text())
-            # Interrupted: what has a result is not graded again.
-            (grades / "results/cheat_no_claims.json").unlink()
-            again = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            self.assertEqual(again.count(" kept "), len(SAMPLE) - 1, again)
-            # Nothing of what was hidden is in what students read.
-            data = json.loads((museum.TASK / "assignment.json").read_text())
-            for text in (path.read_text() for path in (grades / "feedback").glob("*.txt")):
-                for size in data["hidden_sizes"] + data["hidden_trace_sizes"]:
-                    self.assertNotIn("x".join(map(str, size)), text)
+        museum.write(self.folder / "submissions", SAMPLE)
+        grades = self.folder / "grades"
+        command = museum.command(BUILD, self.folder / "submissions", grades)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        results = museum.results_in(grades)
+        self.assertEqual(sorted(result["name"] for result in results), sorted(SAMPLE))
+        self.assertEqual(museum.unlike_expected(results), [])
+        with open(grades / "grades.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual({row["name"]: float(row["score"]) for row in rows},
+                         {result["name"]: result["score"] for result in results})
+        suites = ElementTree.parse(grades / "junit.xml").getroot().findall("testsuite")
+        self.assertEqual(len(suites), len(SAMPLE))
+        for path in (grades / "gradescope").glob("*/results.json"):
+            document = json.loads(path.read_text())
+            self.assertEqual(gradescope.problems(document), [], path)
+            self.assertAlmostEqual(sum(test["score"] for test in document["tests"]), document["score"])
+        self.assertIn("right_in_a_folder", (grades / "index.html").read_text())
+        # Interrupted: what has a result is not graded again.
+        (grades / "results/cheat_no_claims.json").unlink()
+        again = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        self.assertEqual(again.count(" kept "), len(SAMPLE) - 1, again)
+        # Nothing of what was hidden is in what students read.
+        data = json.loads((museum.TASK / "assignment.json").read_text())
+        for text in (path.read_text() for path in (grades / "feedback").glob("*.txt")):
+            for size in data["hidden_sizes"] + data["hidden_trace_sizes"]:
+                self.assertNotIn("x".join(map(str, size)), text)
 
 
 MEASURED = {"refused": "", "property": "", "us": 100, "baseline_us": 200, "ratio": 2.0, "low": 1.9, "high": 2.1,
             "of_roof": 0.6, "samples": 9, "least_mhz": 1700, "most_mhz": 1900}
 
 
-class SpeedScore(unittest.TestCase):
+class SpeedScore(museum.InFolder):
     def setUp(self):
-        with tempfile.TemporaryDirectory() as name:
-            shutil.copytree(museum.TASK, Path(name) / "a")
-            path = Path(name) / "a/assignment.json"
-            path.write_text(json.dumps({**json.loads(path.read_text()), "speed": {
-                "size": [64, 64], "tiers": [{"at_least": 1.9, "points": 3}, {"at_least": 1.95, "points": 2},
-                                            {"of_roof": 0.5, "points": 4}, {"of_roof": 0.6, "points": 1}]}}))
-            self.assignment = assignments.Assignment(Path(name) / "a")
+        super().setUp()
+        tiers = [{"at_least": 1.9, "points": 3}, {"at_least": 1.95, "points": 2}, {"of_roof": 0.5, "points": 4},
+                 {"of_roof": 0.6, "points": 1}]
+        self.assignment = assignments.Assignment(
+            museum.task_with(self.folder, speed={"size": [64, 64], "tiers": tiers}))
         self.right = [{"step": step, "passed": True} for step in speed.BEFORE]
 
     def test_a_tier_counts_where_the_whole_interval_reaches_it(self):
@@ -405,81 +393,75 @@ class SpeedScore(unittest.TestCase):
         found.append({"name": "untimed", "outcome": {}})
         self.assertEqual([(place, one["name"]) for place, one in speed.leaderboard(found)],
                          [(1, "=fast"), (2, "b"), (2, "a"), (4, "slow")])
-        with tempfile.TemporaryDirectory() as name:
-            report.write_leaderboard(Path(name), self.assignment, found, "a <GPU>")
-            rows = list(csv.DictReader((Path(name) / "leaderboard.csv").read_text().splitlines()))
-            self.assertEqual([(row["name"], row["low"], row["high"]) for row in rows][:2],
-                             [("'=fast", "3.000", "3.100"), ("b", "2.100", "2.300")])
-            self.assertIn("a &lt;GPU&gt;", (Path(name) / "leaderboard.html").read_text())
+        report.write_leaderboard(self.folder, self.assignment, found, "a <GPU>")
+        rows = list(csv.DictReader((self.folder / "leaderboard.csv").read_text().splitlines()))
+        self.assertEqual([(row["name"], row["low"], row["high"]) for row in rows][:2],
+                         [("'=fast", "3.000", "3.100"), ("b", "2.100", "2.300")])
+        self.assertIn("a &lt;GPU&gt;", (self.folder / "leaderboard.html").read_text())
 
 
 @unittest.skipIf(BUILD is None, "needs a build folder")
-class Speed(unittest.TestCase):
+class Speed(museum.InFolder):
     """A submission is timed on a stand-in for a GPU (tests/stand_ins/gpu_clock.cpp): the number of its launches
     says what the stand-in does."""
 
     def test_what_is_measured_and_what_is_refused(self):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            folder.chmod(0o755)  # for the user that runs what was submitted
-            shutil.copytree(museum.TASK, folder / "task")
-            flags = json.loads((BUILD / "grading.json").read_text())
-            library = next(BUILD.glob("tests/libgrading-speed-stand-in.a"))
-            flags["submission"] = ["-O0"]
-            flags["link_worker"] = [str(library) if "grading_worker" in part else part for part in flags["link_worker"]] + [
-                next(part for part in flags["link_grader"] if "grading_grader" in part)]
-            # 32,768 bytes at 64x64 take 5 ms at least.
-            flags["roofs"] = ["/bin/echo", json.dumps({"device": "stand-in", "hbm_copy": 2 * 4 * 64 * 64 / 5e-3})]
-            (folder / "gpu").mkdir()
-            (folder / "gpu/grading.json").write_text(json.dumps(flags))
-            path = folder / "task/assignment.json"
-            path.write_text(json.dumps({**json.loads(path.read_text()), "speed": {"size": [64, 64], "samples": 7}}))
-            assignment = assignments.Assignment(folder / "task")
-            builder = build.Builder(BUILD, assignment)
-            builder.prepare()
-            timing = speed.Speed(assignment, folder / "gpu", builder.folder / "grader")
-            launches = museum.with_run("    for (int more = static_cast<int>(shape.cols) / 64; more != 1; --more) {\n      "
-                                       "if (more < 1) return;\n      " +
-                                       museum.RUN[museum.RUN.index("launch("):museum.RUN.rindex("  }\n")].strip() + "\n    }")
-            (folder / "made").mkdir()
-            box = timing.make(*grade.admit(launches, {}, assignment), folder / "made")
+        folder = self.folder
+        folder.chmod(0o755)  # for the user that runs what was submitted
+        flags = json.loads((BUILD / "grading.json").read_text())
+        library = next(BUILD.glob("tests/libgrading-speed-stand-in.a"))
+        flags["submission"] = ["-O0"]
+        flags["link_worker"] = [str(library) if "grading_worker" in part else part for part in flags["link_worker"]] + [
+            next(part for part in flags["link_grader"] if "grading_grader" in part)]
+        # 32,768 bytes at 64x64 take 5 ms at least.
+        flags["roofs"] = ["/bin/echo", json.dumps({"device": "stand-in", "hbm_copy": 2 * 4 * 64 * 64 / 5e-3})]
+        (folder / "gpu").mkdir()
+        (folder / "gpu/grading.json").write_text(json.dumps(flags))
+        assignment = assignments.Assignment(museum.task_with(folder, speed={"size": [64, 64], "samples": 7}))
+        builder = build.Builder(BUILD, assignment)
+        builder.prepare()
+        timing = speed.Speed(assignment, folder / "gpu", builder.folder / "grader")
+        launches = museum.with_run("    for (int more = static_cast<int>(shape.cols) / 64; more != 1; --more) {\n      "
+                                   "if (more < 1) return;\n      " +
+                                   museum.RUN[museum.RUN.index("launch("):museum.RUN.rindex("  }\n")].strip() + "\n    }")
+        (folder / "made").mkdir()
+        box = timing.make(*grade.admit(launches, {}, assignment), folder / "made")
 
-            def of(cols):
-                assignment.speed["size"] = [64 * 64 // cols, cols]
-                return timing.time(box)
+        def of(cols):
+            assignment.speed["size"] = [64 * 64 // cols, cols]
+            return timing.time(box)
 
-            def honest(cols):
-                # The grader's clock counts what else this machine does while the stand-in sleeps. What is honest
-                # passes when it is asked again; what NotBelieved of grading_test.cpp refuses by, it always does.
-                for _ in range(8):
-                    found = of(cols)
-                    if "the grader's clock" not in found["refused"]:
-                        break
-                return found
-            one, two = honest(64), honest(128)
-            self.assertEqual([row["refused"] for row in (one, two)], ["", ""])
-            self.assertEqual((one["us"], one["ratio"], one["low"], one["high"], one["of_roof"]), (1e4, 1, 1, 1, 0.5))
-            self.assertEqual((two["us"], two["ratio"]), (2e4, 0.5))
-            self.assertEqual((one["least_mhz"], one["most_mhz"]), (1000, 1000))  # slow rounds were repeated
-            uneven = honest(384)
-            self.assertEqual((round(1 / uneven["low"]), round(1 / uneven["high"])), (7, 6))
-            self.assertIn(round(1 / uneven["ratio"]), (6, 7))
-            for cols, part in ((192, "on another stream"), (256, "the grader's clock"), (320, "above the roof"),
-                               (32, "never written")):
+        def honest(cols):
+            # The grader's clock counts what else this machine does while the stand-in sleeps. What is honest
+            # passes when it is asked again; what NotBelieved of grading_test.cpp refuses by, it always does.
+            for _ in range(8):
                 found = of(cols)
-                self.assertIn(part, found["refused"], found)
-                self.assertNotIn("ratio", found)
+                if "the grader's clock" not in found["refused"]:
+                    break
+            return found
+        one, two = honest(64), honest(128)
+        self.assertEqual([row["refused"] for row in (one, two)], ["", ""])
+        self.assertEqual((one["us"], one["ratio"], one["low"], one["high"], one["of_roof"]), (1e4, 1, 1, 1, 0.5))
+        self.assertEqual((two["us"], two["ratio"]), (2e4, 0.5))
+        self.assertEqual((one["least_mhz"], one["most_mhz"]), (1000, 1000))  # slow rounds were repeated
+        uneven = honest(384)
+        self.assertEqual((round(1 / uneven["low"]), round(1 / uneven["high"])), (7, 6))
+        self.assertIn(round(1 / uneven["ratio"]), (6, 7))
+        for cols, part in ((192, "on another stream"), (256, "the grader's clock"), (320, "above the roof"),
+                           (32, "never written")):
+            found = of(cols)
+            self.assertIn(part, found["refused"], found)
+            self.assertNotIn("ratio", found)
 
 
 @unittest.skipIf(BUILD is None, "needs a build folder")
-class WholeLadder(unittest.TestCase):
+class WholeLadder(museum.InFolder):
     """A ladder of the student's own, from capstones/scan: whole files, with headers and workspaces of its own."""
     SCAN = HERE.parents[1] / "capstones/scan"
     BUFFERS = "    const std::int64_t n = plan.problem.n;"
 
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.folder = Path(self.temporary.name)
+        super().setUp()
         self.level = (self.SCAN / "level_2_shuffle.cuh").read_text()
         task = self.folder / "task"
         task.mkdir()
@@ -491,9 +473,6 @@ class WholeLadder(unittest.TestCase):
             "files": ["problem.hpp", "tile_scan.cuh"], "public_sizes": [[1], [257], [4096]],
             "hidden_sizes": [[77], [5000]], "trace_sizes": [[16384]], "hidden_trace_sizes": [[20480]],
             "seeds": [5, 6, 7], "limits": {"seconds": 240}}))
-
-    def tearDown(self):
-        self.temporary.cleanup()
 
     def submit(self, name, files):
         for file, text in files.items():

@@ -7,17 +7,20 @@
 
 Every cheat is bounded: on a machine without any sandbox it does no harm, either.
 """
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tools/grading"))
 import assignment as assignments  # noqa: E402
+import report  # noqa: E402
 
 
 
@@ -48,6 +51,26 @@ TASK = Path(MADE.name) / "transpose"
 TASK.mkdir()
 (TASK / "transpose.cuh").write_text(GIVEN)
 shutil.copy(HERE / "transpose.json", TASK / "assignment.json")
+
+
+class InFolder(unittest.TestCase):
+    """Tests with a folder of their own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+
+def task_with(folder, **changes):
+    """The assignment, in a folder of `folder`, with other fields; None: without the field."""
+    task = shutil.copytree(TASK, folder / "task")
+    path = task / "assignment.json"
+    data = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({key: value for key, value in data.items() if value is not None}))
+    return task
+
+
 BOUNDS = "if (row < shape.rows && col < shape.cols)"
 KERNEL_BODY = "  const unsigned tiles_across"
 RUN_BODY = "    const Shape& shape = plan.problem.shape;"
@@ -240,18 +263,12 @@ def write(folder, names=None):
             (place / file).write_bytes(content.encode())
 
 
-def said_first(result):
-    """What a student reads, in one text."""
-    import report
-    return report.feedback(result)
-
-
 def unlike_expected(results):
     """[(name, what is wrong)] of results that are not what the table says."""
     wrong = []
     for result in results:
         _, least, most, part = MUSEUM[result["name"]]
-        text = said_first(result)
+        text = report.feedback(result)
         if not least <= result["score"] <= most:
             wrong.append((result["name"], f"{result['score']} points, not {least} to {most}\n{text}"))
         elif part not in text:
@@ -259,30 +276,30 @@ def unlike_expected(results):
     return wrong
 
 
-def grade_all(build, names=None, jobs=2, show=False):
-    """(results, seconds, what the command said)"""
-    import json
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write(folder / "submissions", names)
-        began = time.monotonic()
-        done = subprocess.run([sys.executable, "-B", str(ROOT / "tools/grading/grade.py"), "--build", str(build),
-                               str(TASK), str(folder / "submissions"), "--out", str(folder / "grades"),
-                               "--jobs", str(jobs)], text=True, stdout=None if show else subprocess.PIPE)
-        seconds = time.monotonic() - began
-        results = [json.loads(path.read_text()) for path in sorted((folder / "grades/results").glob("*.json"))]
-        return results, seconds, done.stdout or ""
+def command(build, submissions, out):
+    """Grades `submissions`, two at a time."""
+    return [sys.executable, "-B", str(ROOT / "tools/grading/grade.py"), "--build", str(build), str(TASK),
+            str(submissions), "--out", str(out), "--jobs", "2"]
+
+
+def results_in(out):
+    return [json.loads(path.read_text()) for path in sorted((out / "results").glob("*.json"))]
 
 
 def main(argv):
     if argv[:1] == ["--write"]:
         write(Path(argv[1]))
         return 0
-    results, seconds, _ = grade_all(argv[0], argv[1:] or None, show=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder / "submissions", argv[1:])
+        subprocess.run(command(argv[0], folder / "submissions", folder / "grades"))
+        results = results_in(folder / "grades")
     wrong = unlike_expected(results)
     for name, text in wrong:
         print(f"\n{name}: {text}")
-    print(f"{len(results)} submissions in {seconds:.0f} s; {len(wrong)} not as expected")
+    print(f"{len(results)} submissions in {time.monotonic() - began:.0f} s; {len(wrong)} not as expected")
     return 1 if wrong or len(results) != len(argv[1:] or MUSEUM) else 0
 
 

@@ -13,7 +13,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -104,22 +103,17 @@ class Cluster:
 
 @unittest.skipIf(BUILD is None or os.geteuid() != 0 or not all(map(shutil.which, ("munged", "slurmctld", "slurmd"))),
                  "needs a build folder, root, and Debian's slurm-wlm and munge")
-class Slurm(unittest.TestCase):
+class Slurm(museum.InFolder):
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.folder = Path(self.temporary.name)
+        super().setUp()
         (self.folder / "cluster").mkdir()
         self.cluster = Cluster(self.folder / "cluster")
+        self.addCleanup(self.cluster.stop)
         museum.write(self.folder / "submissions", NAMES)
 
-    def tearDown(self):
-        self.cluster.stop()
-        self.temporary.cleanup()
-
     def grade(self, out, *options, status=0):
-        done = subprocess.run([sys.executable, "-B", str(museum.ROOT / "tools/grading/grade.py"), "--build", str(BUILD),
-                               str(museum.TASK), str(self.folder / "submissions"), "--out", str(self.folder / out),
-                               "--jobs", "2", *options], env=self.cluster.environment, capture_output=True, text=True)
+        done = subprocess.run([*museum.command(BUILD, self.folder / "submissions", self.folder / out), *options],
+                              env=self.cluster.environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return (self.folder / out / "grades.csv").read_text(), done.stdout
 

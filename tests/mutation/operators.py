@@ -53,14 +53,22 @@ def holds(condition):
     return bool(eval(re.sub(r"!(?!=)", " not ", text), {"__builtins__": {}}))  # digits and operators only
 
 
+def first_outside(code, at, step, stops):
+    """The first place from `at` on, in the direction of `step`, that is the bracket around it, or where `stops` and
+    that is not within brackets; -1 if there is none."""
+    opens, closes = ("([{", ")]}")[::step]
+    depth = 0
+    while 0 <= at < len(code):
+        depth += (code[at] in opens) - (code[at] in closes)
+        if depth < 0 or depth == 0 and stops(at):
+            return at
+        at += step
+    return -1
+
+
 def closing(code, opening):
     """Where the bracket at `opening` is closed, or -1."""
-    depth = 0
-    for at in range(opening, len(code)):
-        depth += (code[at] in "([{") - (code[at] in ")]}")
-        if depth == 0:
-            return at
-    return -1
+    return first_outside(code, opening, 1, lambda at: True)
 
 
 def blank(text):
@@ -114,14 +122,8 @@ def statements(code):
         start = match.end()
         if code[start:start + 1] in ("", "{", "}"):
             continue
-        depth, at = 0, start
-        while at < len(code):
-            c = code[at]
-            depth += (c in "([{") - (c in ")]}")
-            if depth < 0 or (depth == 0 and c in ";"):
-                break
-            at += 1
-        if at >= len(code) or code[at] != ";":
+        at = first_outside(code, start, 1, lambda at: code[at] == ";")
+        if at < 0 or code[at] != ";":
             continue
         text = code[start:at]
         if DECLARES.match(text) or re.search(r"=\s*(?:default|delete)\s*$", text):
@@ -198,30 +200,17 @@ def negate_condition(code):
 
 
 def weaken_condition(code):
+    def ends(at):
+        return code[at] in ",;?" or code[at:at + 2] in ("&&", "||")
+
+    def begins(at):
+        return re.match(r" = |return ", code[at:at + 7])
     for match in re.finditer(r" (&&|\|\|)\s", code):
-        left = right = None
-        depth, at = 0, match.start()
-        while at > 0:  # back to where the left operand begins
-            c = code[at]
-            depth += (c in ")]}") - (c in "([{")
-            if depth < 0 or (depth == 0 and c in ",;?") or (depth == 0 and code[at:at + 2] in ("&&", "||")
-                                                            and at < match.start()):
-                left = at + 1
-                break
-            if depth == 0 and (re.match(r" = |\breturn ", code[at:at + 7])) and code[at:at + 2] != "==":
-                left = at + (3 if code[at] == " " else 7)
-                break
-            at -= 1
-        depth, at = 0, match.end()
-        while at < len(code):
-            c = code[at]
-            depth += (c in "([{") - (c in ")]}")
-            if depth < 0 or (depth == 0 and c in ",;?") or (depth == 0 and code[at:at + 2] in ("&&", "||")):
-                right = at
-                break
-            at += 1
-        if left is None or right is None:
+        left = first_outside(code, match.start(), -1, lambda at: ends(at) or begins(at))
+        right = first_outside(code, match.end(), 1, ends)
+        if left < 0 or right < 0:
             continue
+        left += len(begins(left)[0]) if begins(left) else 1
         if left < len(code) and code[left - 1:left + 1] in ("&&", "||"):
             left += 1
         while code[left].isspace():

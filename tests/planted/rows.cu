@@ -86,18 +86,8 @@ void CopyRows<kBug>::run(const Plan& plan, Stream stream) {
   launch(set_to<int>, {dim3(1), dim3(1)}, stream, plan.flag.template as<int>(), 1);
 }
 
-template struct CopyRows<Bug::none>;
-template struct CopyRows<Bug::no_bounds_check>;
-template struct CopyRows<Bug::padding_copied>;
-template struct CopyRows<Bug::load_past_the_end>;
-template struct CopyRows<Bug::vectors_without_out>;
-template struct CopyRows<Bug::vectors_without_base>;
-template struct CopyRows<Bug::short_tail>;
-template struct CopyRows<Bug::row_in_int>;
-template struct CopyRows<Bug::row_in_unsigned>;
-template struct CopyRows<Bug::remainder_of_sms>;
-template struct CopyRows<Bug::flag_stays>;
-template struct CopyRows<Bug::keeps_first_inputs>;
-template struct CopyRows<Bug::refuses_odd_pitch>;
+#define COOKBOOK_BUG(NAME) template struct CopyRows<Bug::NAME>;
+COOKBOOK_COPY_BUGS(COOKBOOK_BUG)
+#undef COOKBOOK_BUG
 
 }  // namespace cookbook::planted::rows_copy

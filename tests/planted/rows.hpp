@@ -3,62 +3,42 @@
 // where rows are far apart.
 #pragma once
 
-#include "common/device/cuda.cuh"
-#include "common/harness/contract/level.hpp"
+#include "tests/planted/reverse.hpp"
 
 namespace cookbook::planted::rows_copy {
 
-struct Problem {
-  std::int64_t rows, cols, in_pitch, out_pitch;
-
+struct Problem : Rows {
   static Problem make(const Size& size, const Variant& variant) {
-    return {size.at(0), size.at(1), size.at(1) + variant.of("in").extra_pitch,
-            size.at(1) + variant.of("out").extra_pitch};
+    return {Rows::make(size, variant)};
   }
-  std::vector<TensorSpec> tensors() const {
-    return {{"in", DType::f32, rows, cols, in_pitch, Role::input},
-            {"out", DType::f32, rows, cols, out_pitch, Role::output}};
-  }
-  double bytes() const { return 8.0 * static_cast<double>(rows * cols); }
-  double flops() const { return 0; }
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
                      double* value, double* bound) const {
     for (std::int64_t c = 0; c < cols; ++c) value[c] = tensors["in"].at(row, c), bound[c] = 0;
   }
 };
 
-struct Buffers {
-  const float* in;
-  float* out;
-  static Buffers bind(const DevicePointers& at) {
-    return {at.get<const float>("in"), at.get<float>("out")};
-  }
-};
+#define COOKBOOK_COPY_BUGS(BUG)                                                             \
+  BUG(none)                                                                                 \
+  BUG(no_bounds_check)      /* copies whole warps */                                        \
+  BUG(padding_copied)       /* the same, but for the last row */                            \
+  BUG(load_past_the_end)    /* reads one row more, and does not use it */                   \
+  BUG(vectors_without_out)  /* the vector path does not ask for the pitch of `out` */       \
+  BUG(vectors_without_base) /* nor for the base of `out` */                                 \
+  BUG(short_tail)           /* the vector path ends one element early */                    \
+  BUG(row_in_int)           /* row * pitch in 32 bits */                                    \
+  BUG(row_in_unsigned)      /* the same without a sign */                                   \
+  BUG(remainder_of_sms)     /* rows are distributed as if the number of SMs divided them */ \
+  BUG(flag_stays)           /* the second run finds the flag of the first */                \
+  BUG(keeps_first_inputs)   /* the second run writes what the first one read */             \
+  BUG(refuses_odd_pitch)
 
-enum class Bug {
-  none,
-  no_bounds_check,       // copies whole warps
-  padding_copied,        // the same, but for the last row
-  load_past_the_end,     // reads one row more, and does not use it
-  vectors_without_out,   // the vector path does not ask for the pitch of `out`
-  vectors_without_base,  // nor for the base of `out`
-  short_tail,            // the vector path ends one element early
-  row_in_int,            // row * pitch in 32 bits
-  row_in_unsigned,       // the same without a sign
-  remainder_of_sms,      // rows are distributed as if the number of SMs divided them
-  flag_stays,            // the second run finds the flag of the first
-  keeps_first_inputs,    // the second run writes what the first one read
-  refuses_odd_pitch,
-};
+#define COOKBOOK_BUG(NAME) NAME,
+enum class Bug { COOKBOOK_COPY_BUGS(COOKBOOK_BUG) };
+#undef COOKBOOK_BUG
 
 template <Bug kBug>
 struct CopyRows : LevelOf<Problem, Buffers> {
-  static constexpr LevelText text{
-      .name = "copy_rows",
-      .changed = "one planted bug",
-      .expect = "to be caught",
-      .cost = "none",
-  };
+  static constexpr LevelText text{.name = "copy_rows", .changed = "one planted bug"};
 
   struct Plan {
     Problem problem;

@@ -3,7 +3,8 @@
 file(GLOB program_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/check/program/*.cpp)
 # Whole: its constructors and the functions that stand in for libc's must not be dropped.
 add_library(cookbook_program STATIC ${program_sources})
-target_link_libraries(cookbook_program PUBLIC cookbook_options cookbook_backend)
+target_link_libraries(cookbook_program PUBLIC cookbook_options cookbook_backend
+  PRIVATE nlohmann_json::nlohmann_json)
 add_library(cookbook_program_tracing STATIC $<TARGET_OBJECTS:cookbook_tracing>)
 target_link_libraries(cookbook_program_tracing PUBLIC cookbook_backend)
 add_custom_target(check DEPENDS cookbook_backend cookbook_program

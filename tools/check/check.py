@@ -72,7 +72,7 @@ class Compiler:
             return f"{short(file)}:{line}: {what} is not supported (it includes <{header}>)"
         return f"{short(file)}:{line}: there is no header '{header}' (-I names a folder to look in)"
 
-    def compile(self, text, source, mode, target):
+    def compile(self, text, mode, target):
         """Compiles the rewritten text if it is new. Returns the lines that ignore an error code."""
         arguments = [*self.common, *self.modes[mode]]
         digest = hashlib.sha256(json.dumps([self.command, arguments, text]).encode()).hexdigest()
@@ -154,19 +154,15 @@ def explain_errors(diagnostics):
 def build_program(compiler, sources, folder, jobs):
     """The plain and the traced executable, and the calls whose error codes nobody looks at."""
     folder.mkdir(parents=True, exist_ok=True)
-
-    def prepare(source):
-        return source, compiler.preprocess(source)
-
     programs, ignored = {}, set()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        texts = list(pool.map(prepare, sources))
+        texts = list(pool.map(compiler.preprocess, sources))
         work = []
         for mode in ("plain", "traced"):
-            for number, (source, text) in enumerate(texts):
+            for number, text in enumerate(texts):
                 target = folder / f"{number}-{mode}.o"
-                work.append((mode, target, pool.submit(compiler.compile, rewrite(text, mode == "traced"), source,
-                                                       mode, target)))
+                work.append((mode, target, pool.submit(compiler.compile, rewrite(text, mode == "traced"), mode,
+                                                       target)))
         try:
             for _, _, future in work:
                 ignored |= {tuple(entry) for entry in future.result()}
@@ -395,11 +391,9 @@ def main(argv):
     jobs = int(os.environ.get("JOBS") or os.cpu_count() or 1)
     try:
         programs, ignored = build_program(Compiler(arguments.build, options), sources, folder, jobs)
-    except Unsupported as reason:
-        print(f"check: {short(reason.file)}:{reason.line}: {reason.what}", file=sys.stderr)
-        return CANNOT
-    except CannotCheck as reason:
-        print(f"check: {reason}", file=sys.stderr)
+    except (Unsupported, CannotCheck) as reason:
+        place = f"{short(reason.file)}:{reason.line}: {reason.what}" if isinstance(reason, Unsupported) else reason
+        print(f"check: {place}", file=sys.stderr)
         return CANNOT
     budget = {} if arguments.full else {"COOKBOOK_CHECK_THREADS": "16384", "COOKBOOK_CHECK_LAUNCHES": "4"}
     stdin = None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()

@@ -196,22 +196,22 @@ class Rewriter:
             at += step
         self.unsupported(min(max(at, 0), len(self.solid) - 1), "a bracket without its partner")
 
-    def match_angle_back(self, at):
-        """The `<` of a list of template arguments that ends with the `>` at `at`; None if there is none."""
+    def match_angle(self, at, step=1):
+        """The `>` that closes (step 1) or the `<` that opens (step -1) a list of template arguments; None if there is
+        none."""
         depth = 0
-        while at >= 0:
+        inner, ends = (tuple(OPENING), (";", "")) if step == 1 else (tuple(CLOSING), (";", "{"))
+        while 0 <= at < len(self.solid):
             text = self.text(at)
-            if text in (")", "]", "}"):
-                at = self.match(at, -1)
-            elif text == ">" and self.text(at - 1) != "-":
-                depth += 1
-            elif text == "<":
-                depth -= 1
+            if text in ends:
+                return None
+            if text in inner:
+                at = self.match(at, step)
+            elif text == "<" or text == ">" and (step == 1 or self.text(at - 1) != "-"):
+                depth += step if text == "<" else -step
                 if depth == 0:
                     return at
-            elif text in (";", "{", "}"):
-                return None
-            at -= 1
+            at += step
         return None
 
     # ---- launches ----
@@ -221,7 +221,7 @@ class Rewriter:
         while True:
             last = begin - 1
             if self.text(last) == ">":
-                last = self.match_angle_back(last)
+                last = self.match_angle(last, -1)
                 if last is None:
                     self.unsupported(at, "a launch whose kernel cannot be told")
                 last -= 1
@@ -305,23 +305,6 @@ class Rewriter:
                 return "variable", at
             at += 1
 
-    def match_angle(self, at):
-        depth = 0
-        while at < len(self.solid):
-            text = self.text(at)
-            if text in ("(", "[", "{"):
-                at = self.match(at)
-            elif text == "<":
-                depth += 1
-            elif text == ">":
-                depth -= 1
-                if depth == 0:
-                    return at
-            elif text in (";", ""):
-                return None
-            at += 1
-        return None
-
     def kernel(self, at):
         kind, opening = self.declarator(at)
         if kind != "function":
@@ -347,9 +330,6 @@ class Rewriter:
                 self.unsupported(len(self.solid) - 1, "a declaration without its end")
             at += 1
         return at
-
-    def declared_names(self, first, end):
-        return [self.text(i) for i in self.declarator_names(first, end)]
 
     def declarator_names(self, first, end):
         """Where the names of `first ... ;` at `end` are: the last name before `[`, `=`, `{`, `,` or `;`."""
@@ -382,7 +362,7 @@ class Rewriter:
         if "constexpr" in words:
             return
         is_constant = "true" if "__constant__" in words or "const" in words else "false"
-        for name in self.declared_names(at + 1, end):
+        for name in map(self.text, self.declarator_names(at + 1, end)):
             self.variables += 1
             self.put_after(end, f" static {RUNTIME}DeviceVariable cookbook_variable_{self.variables}("
                                 f'(const void*)&{name}, sizeof({name}), "{name}", {is_constant});')

@@ -42,51 +42,47 @@ class Assignment:
         except ValueError as error:
             raise BadAssignment(f"{path}: {error}") from None
         data = self.data
+
+        def need(holds, text):
+            if not holds:
+                raise BadAssignment(f"{path}: {text}")
         unknown = set(data) - {"title", "exercise", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes",
                                "hidden_trace_sizes", "seeds", "points", "claim_points", "limits", "whole_file",
                                "includes", "files", "speed"}
-        if unknown:
-            raise BadAssignment(f"{path}: unknown field '{sorted(unknown)[0]}'")
+        need(not unknown, f"unknown field '{min(unknown, default='')}'")
         for field in ("title", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes", "seeds"):
-            if not data.get(field):
-                raise BadAssignment(f"{path}: the field '{field}' is missing or empty")
+            need(data.get(field), f"the field '{field}' is missing or empty")
         for field in ("public_sizes", "hidden_sizes", "trace_sizes", "hidden_trace_sizes"):
             for size in data.get(field, []):
-                if not (isinstance(size, list) and all(isinstance(n, int) and n >= 0 for n in size)):
-                    raise BadAssignment(f"{path}: {field} has {size}; a size is a list of whole numbers")
-        wrong = sorted(set(data.get("points", {})) - (set(STEPS) - {"speed"}))
-        if wrong == ["speed"]:
-            raise BadAssignment(f"{path}: the points for speed are those of its tiers")
-        if wrong:
-            wrong = wrong[0]
-            raise BadAssignment(f"{path}: no step '{wrong}'; points are given for {', '.join(STEPS)}")
-        if set(data.get("limits", {})) - set(LIMITS):
-            wrong = sorted(set(data["limits"]) - set(LIMITS))[0]
-            raise BadAssignment(f"{path}: no limit '{wrong}'; limits are {', '.join(LIMITS)}")
+                need(isinstance(size, list) and all(isinstance(n, int) and n >= 0 for n in size),
+                     f"{field} has {size}; a size is a list of whole numbers")
+        wrong = set(data.get("points", {})) - (set(STEPS) - {"speed"})
+        need(wrong != {"speed"}, "the points for speed are those of its tiers")
+        need(not wrong, f"no step '{min(wrong, default='')}'; points are given for {', '.join(STEPS)}")
+        wrong = set(data.get("limits", {})) - set(LIMITS)
+        need(not wrong, f"no limit '{min(wrong, default='')}'; limits are {', '.join(LIMITS)}")
         self.drawing = False  # hidden sizes are candidates (make.py)
         self.title, self.level = data["title"], data["level"]
-        if not re.fullmatch(r"[A-Za-z_:][\w:<>, ]*", self.level):
-            raise BadAssignment(f"{path}: level is the name of a type, such as cookbook::transpose::ConflictFree")
+        need(re.fullmatch(r"[A-Za-z_:][\w:<>, ]*", self.level),
+             "level is the name of a type, such as cookbook::transpose::ConflictFree")
         self.points = {**STEPS, **data.get("points", {})}
         self.limits = {**LIMITS, **data.get("limits", {})}
         self.includes = INCLUDES + data.get("includes", []) + data.get("files", [])
         self.file = self.folder / data["file"]
-        if not self.file.is_file():
-            raise BadAssignment(f"{path}: there is no file {data['file']}")
+        need(self.file.is_file(), f"there is no file {data['file']}")
         self.text = self.file.read_text()
         # The teacher's own headers, such as problem.hpp: beside the file, in every compilation.
         self.files = {}
         for name in data.get("files", []):
-            if "/" in name or not (self.folder / name).is_file():
-                raise BadAssignment(f"{path}: there is no file {name} beside it")
+            need("/" not in name and (self.folder / name).is_file(), f"there is no file {name} beside it")
             self.files[name] = (self.folder / name).read_text()
-        self.read_speed(path)
+        self.read_speed(need)
         self.regions = None if data.get("whole_file") else find_regions(self.text)
         self.uses_workspaces = "DeviceMemory" in self.text
         if self.regions == []:
             raise BadAssignment(f"{self.file}: no line '{BEGIN}'; mark the student's part, or say \"whole_file\": true")
 
-    def read_speed(self, path):
+    def read_speed(self, need_of_file):
         """`speed`: the field with its defaults, or None; `baseline`: (the file's name, its text or None for one of
         the book, the level)."""
         self.speed = self.baseline = None
@@ -95,8 +91,7 @@ class Assignment:
         speed = {"samples": 11, "roof": "hbm_copy", "baseline": {}, "tiers": [], **self.data["speed"]}
 
         def need(holds, text):
-            if not holds:
-                raise BadAssignment(f"{path}: speed: {text}")
+            need_of_file(holds, f"speed: {text}")
         need(set(speed) <= SPEED, f"unknown field '{next(iter(sorted(set(speed) - SPEED)), '')}'")
         size = speed.get("size")
         need(isinstance(size, list) and size and all(isinstance(n, int) and n > 0 for n in size),

@@ -28,6 +28,7 @@
 #include "tools/grading/child.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/speed.hpp"
+#include "tools/grading/trace_json.hpp"
 #include "common/harness/verdict/acceptance.hpp"
 #include "common/harness/verdict/claims_check.hpp"
 #include "common/harness/run/options.hpp"
@@ -66,27 +67,6 @@ std::string property_of(Fault fault) {
     case Fault::not_counted: return "the claim does not hold";
     default: return "the kernel fails";
   }
-}
-
-simt::Trace trace_of(const json& from) {
-  simt::Trace trace;
-  for (const json& entry : from.at("sites")) {
-    simt::AccessSite site;
-    entry.at("kernel").get_to(site.kernel);
-    entry.at("file").get_to(site.file);
-    entry.at("line").get_to(site.line);
-    site.space = entry.at("space").get<simt::Space>();
-    site.op = entry.at("op").get<simt::Op>();
-    entry.at("buffer").get_to(site.buffer);
-    entry.at("requests").get_to(site.requests);
-    entry.at("sectors").get_to(site.sectors);
-    entry.at("ideal_sectors").get_to(site.ideal_sectors);
-    entry.at("wavefronts").get_to(site.wavefronts);
-    entry.at("ideal_wavefronts").get_to(site.ideal_wavefronts);
-    entry.at("bytes").get_to(site.bytes);
-    trace.sites.push_back(std::move(site));
-  }
-  return trace;
 }
 
 /// One task: runs of one plan, and what they count for.
@@ -203,7 +183,8 @@ CheckResult Grader::outcome_of(const Task& task, Instance& instance, const json&
 }
 
 void Grader::check_claims(const Task& task, const AnyProblem& problem, const json* trace) {
-  const simt::Trace counted = trace ? trace_of(*trace) : simt::Trace{};
+  simt::Trace counted;
+  if (trace) trace->at("sites").get_to(counted.sites);
   for (const Claim& claim : mechanism(teacher_.level.claims(problem))) {
     note(task, "claims", claim.text,
          trace ? check_of(check_on_trace(claim, counted))

@@ -87,12 +87,11 @@ def lint(text, first_line=1, region=True, includes=(), own_tags=(), workspaces=F
         note(1, "raw strings are not allowed")
     if "??" in text or "%:" in text or "<%" in text or "<:" in text:
         note(1, "digraphs and trigraphs are not allowed")
-    if any(ord(c) > 126 or (ord(c) < 32 and c not in "\n\t\r") for c in text):
-        line = 1 + text[:next(i for i, c in enumerate(text) if ord(c) > 126 or (ord(c) < 32 and c not in "\n\t\r"))].count("\n")
-        # A comment may be in any language.
-        if any(ord(c) > 126 or (ord(c) < 32 and c not in "\n\t\r") for c in blank_comments(text)[0]):
-            note(line, "characters other than ASCII are allowed in comments only")
     code, _ = blank_comments(text)
+    foreign = re.compile(r"[^\n\t\r -~]")
+    if foreign.search(code):  # a comment may be in any language
+        note(1 + text.count("\n", 0, foreign.search(text).start()),
+             "characters other than ASCII are allowed in comments only")
     if ends_in_comment(text):
         note(text.count("\n") + 1, "a comment that begins with `/*` is not closed")
     extra = [tag for tag in tags_of(text) if tag not in own_tags] if region else []

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -19,6 +20,16 @@ void send(int to, const nlohmann::json& message);
 /// Reads one of at most `most_bytes`; false where the other end was closed before it. Throws
 /// BrokenPipe.
 bool receive(int from, std::uint64_t most_bytes, nlohmann::json& message);
+
+/// The pipes to and from the grader.
+struct Pipes {
+  int in, out;
+};
+
+/// What the process of a submission does: answers messages of at most `most_bytes` on standard
+/// input until that is closed. Returns the exit status: 1 where the grader is gone.
+int serve(std::uint64_t most_bytes,
+          const std::function<nlohmann::json(const nlohmann::json&, const Pipes&)>& answer_to);
 
 /// The bytes as a value of a message.
 inline nlohmann::json bytes_value(const void* data, std::size_t bytes) {

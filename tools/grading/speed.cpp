@@ -107,20 +107,17 @@ class Timed {
   std::unique_ptr<Child> process_;
 };
 
-double median_of(const std::vector<Sample>& samples, double (*of)(const Sample&)) {
-  std::vector<double> values;
-  for (const Sample& sample : samples) values.push_back(of(sample));
-  return median(std::move(values));
-}
-
 double time_of(const Sample& sample) { return sample.us; }
 double after_of(const Sample& sample) { return sample.whole_us - sample.us; }
 double around_of(const Sample& sample) { return sample.wall_us - sample.us; }
 
-std::vector<double> times(const std::vector<Sample>& samples) {
-  std::vector<double> values;
-  for (const Sample& sample : samples) values.push_back(sample.us);
-  return values;
+std::vector<double> values(const std::vector<Sample>& samples, double (*of)(const Sample&)) {
+  std::vector<double> found(samples.size());
+  std::transform(samples.begin(), samples.end(), found.begin(), of);
+  return found;
+}
+double median_of(const std::vector<Sample>& samples, double (*of)(const Sample&)) {
+  return median(values(samples, of));
 }
 
 json measure(const json& plan, const Entry& teacher) {
@@ -189,7 +186,7 @@ json measure(const json& plan, const Entry& teacher) {
   if (const std::string why = not_believed(theirs, mine, least_us); !why.empty()) {
     throw Refused(why, "its times are not believed");
   }
-  const Ratio ratio = paired_ratio(times(theirs), times(mine));
+  const Ratio ratio = paired_ratio(values(theirs, time_of), values(mine, time_of));
   const double us = median_of(mine, time_of);
   return {{"refused", ""},
           {"property", ""},

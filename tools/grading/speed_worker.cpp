@@ -11,10 +11,7 @@
 //
 // An order that fails is answered with {"error": "why"}. In this process the submission's own code
 // runs, so nothing that it says is believed without the grader's own clock (speed.hpp).
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <functional>
 #include <memory>
@@ -107,35 +104,17 @@ class Session {
   std::function<void(Stream)> run_;
 };
 
-int serve() {
-  // The pipes get other numbers, so that what a kernel prints is no answer.
-  const int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100);
-  const int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
-  const int nothing = ::open("/dev/null", O_RDWR);
-  if (in < 0 || out < 0 || nothing < 0) return 1;
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, standard);
-  signal(SIGPIPE, SIG_IGN);
-  Session session;
-  json order;
-  while (receive(in, 1 << 16, order)) {
-    json answer;
-    try {
-      answer = session.obey(order);
-    } catch (const std::exception& error) {
-      answer = {{"error", error.what()}};
-    }
-    send(out, answer);
-  }
-  return 0;
-}
-
 }  // namespace
 }  // namespace cookbook::grading
 
 int main() {
-  try {
-    return cookbook::grading::serve();
-  } catch (const std::exception&) {
-    return 1;  // the grader is gone
-  }
+  using namespace cookbook::grading;
+  Session session;
+  return serve(1 << 16, [&](const nlohmann::json& order, const Pipes&) -> nlohmann::json {
+    try {
+      return session.obey(order);
+    } catch (const std::exception& error) {
+      return {{"error", error.what()}};
+    }
+  });
 }

@@ -5,8 +5,6 @@
 //
 // Each task is run by a child process. The submission's code runs in children only: what it does
 // to its process ends with the task.
-#include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "common/backend/backend.hpp"
@@ -17,6 +15,7 @@
 #include "tools/grading/buffers.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/message.hpp"
+#include "tools/grading/trace_json.hpp"
 #include "common/harness/verdict/acceptance.hpp"
 #include "common/harness/verdict/isolate.hpp"
 
@@ -36,25 +35,11 @@ json contents(Buffers& buffers) {
 }
 
 json trace_json(const simt::Trace& trace) {
-  json sites = json::array(), findings = json::array();
-  for (const simt::AccessSite& site : trace.sites) {
-    sites.push_back({{"kernel", site.kernel},
-                     {"file", site.file},
-                     {"line", site.line},
-                     {"space", site.space},
-                     {"op", site.op},
-                     {"buffer", site.buffer},
-                     {"requests", site.requests},
-                     {"sectors", site.sectors},
-                     {"ideal_sectors", site.ideal_sectors},
-                     {"wavefronts", site.wavefronts},
-                     {"ideal_wavefronts", site.ideal_wavefronts},
-                     {"bytes", site.bytes}});
-  }
+  json findings = json::array();
   for (const simt::Finding& finding : trace.findings) {
     findings.push_back(FoundFault{fault_named(finding.kind), finding.message});
   }
-  return {{"sites", sites}, {"findings", findings}};
+  return {{"sites", trace.sites}, {"findings", findings}};
 }
 
 // In the child: the submission's own code runs from here on.
@@ -114,47 +99,32 @@ json run_task(const json& task) {
   return end(check.fault, check.reason);
 }
 
-int serve() {
-  // The pipes get other numbers, so that what a kernel prints is no answer.
-  const int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100);
-  const int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
-  const int nothing = open("/dev/null", O_RDWR);
-  if (in < 0 || out < 0 || nothing < 0) return 1;
-  dup2(nothing, STDIN_FILENO);
-  dup2(nothing, STDOUT_FILENO);
-  dup2(nothing, STDERR_FILENO);
-  signal(SIGPIPE, SIG_IGN);
-  json task;
-  while (receive(in, std::uint64_t{1} << 32, task)) {
-    Isolation isolation;
-    isolation.seconds = task.at("seconds");
-    json result;
-    CheckResult check;
-    try {
-      const Outcome outcome = run_isolated(
-          isolation,
-          [&] {
-            close(in);
-            close(out);
-            return run_task(task);
-          },
-          result);
-      check = {outcome.fault, outcome.reason};
-    } catch (const std::exception& error) {
-      check = {Fault::crash, error.what()};
-    }
-    send(out, {{"check", check}, {"result", result}});
+// Runs a task in a child, which cannot reach the grader.
+json answer_to(const json& task, const Pipes& pipes) {
+  Isolation isolation;
+  isolation.seconds = task.at("seconds");
+  json result;
+  CheckResult check;
+  try {
+    const Outcome outcome = run_isolated(
+        isolation,
+        [&] {
+          close(pipes.in);
+          close(pipes.out);
+          return run_task(task);
+        },
+        result);
+    check = {outcome.fault, outcome.reason};
+  } catch (const std::exception& error) {
+    check = {Fault::crash, error.what()};
   }
-  return 0;
+  return {{"check", check}, {"result", result}};
 }
 
 }  // namespace
 }  // namespace cookbook::grading
 
 int main() {
-  try {
-    return cookbook::grading::serve();
-  } catch (const std::exception&) {
-    return 1;  // the grader is gone
-  }
+  using namespace cookbook::grading;
+  return serve(std::uint64_t{1} << 32, answer_to);
 }

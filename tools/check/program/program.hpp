@@ -24,6 +24,14 @@ struct Place {
       : file(file_), line(line_) {}
 };
 
+/// Where an allocation writes its address.
+struct AnyPointer {
+  void** at = nullptr;
+  AnyPointer(std::nullptr_t) {}
+  template <class T>
+  AnyPointer(T** pointer) : at(reinterpret_cast<void**>(pointer)) {}
+};
+
 /// True while a kernel is only asked who it is. Like threadIdx it is no memory traffic.
 extern __thread const bool asking;
 /// Called by a kernel that is asked; true. Its return address tells which kernel it is.
@@ -70,11 +78,7 @@ class Launch {
 
   COOKBOOK_SIMT_UNTRACED Launch&& with(dim3 grid, dim3 block, size_t shared_bytes = 0,
                                        cudaStream_t stream = nullptr) && {
-    sizes_.grid = grid;
-    sizes_.block = block;
-    sizes_.shared_bytes = shared_bytes;
-    sizes_.stream = stream;
-    return static_cast<Launch&&>(*this);
+    return static_cast<Launch&&>(*this).with(LaunchSizes{grid, block, shared_bytes, stream});
   }
   COOKBOOK_SIMT_UNTRACED Launch&& with(const LaunchSizes& sizes) && {
     sizes_ = sizes;

@@ -276,6 +276,12 @@ std::string argument_name(const std::string& function, Place place) {
   }
 }
 
+size_t allocated_bytes() {
+  size_t bytes = 0;
+  for (const auto& [address, buffer] : state().buffers) bytes += buffer.memory.bytes();
+  return bytes;
+}
+
 cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* function, Place place) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
@@ -286,9 +292,7 @@ cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* func
     *pointer = nullptr;
     return cudaSuccess;
   }
-  size_t used = 0;
-  for (const auto& [address, buffer] : state().buffers) used += buffer.memory.bytes();
-  const size_t all = device_info().memory_bytes;
+  const size_t used = allocated_bytes(), all = device_info().memory_bytes;
   std::string name = argument_name(function, place);
   if (name.empty()) name = std::string(function) + " at " + describe(place);
   try {
@@ -643,26 +647,26 @@ using namespace cookbook::simt::program;  // NOLINT
 
 // ---- memory ----
 
-cudaError_t cudaMalloc(void** pointer, size_t bytes, Place place) {
-  return allocate(pointer, bytes, Owner::device, "cudaMalloc", place);
+cudaError_t cudaMalloc(AnyPointer pointer, size_t bytes, Place place) {
+  return allocate(pointer.at, bytes, Owner::device, "cudaMalloc", place);
 }
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t, Place place) {
-  return allocate(pointer, bytes, Owner::device, "cudaMallocAsync", place);
+cudaError_t cudaMallocAsync(AnyPointer pointer, size_t bytes, cudaStream_t, Place place) {
+  return allocate(pointer.at, bytes, Owner::device, "cudaMallocAsync", place);
 }
-cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned, Place place) {
-  return allocate(pointer, bytes, Owner::managed, "cudaMallocManaged", place);
+cudaError_t cudaMallocManaged(AnyPointer pointer, size_t bytes, unsigned, Place place) {
+  return allocate(pointer.at, bytes, Owner::managed, "cudaMallocManaged", place);
 }
-cudaError_t cudaMallocHost(void** pointer, size_t bytes, unsigned, Place place) {
-  return allocate(pointer, bytes, Owner::pinned, "cudaMallocHost", place);
+cudaError_t cudaMallocHost(AnyPointer pointer, size_t bytes, unsigned, Place place) {
+  return allocate(pointer.at, bytes, Owner::pinned, "cudaMallocHost", place);
 }
-cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned, Place place) {
-  return allocate(pointer, bytes, Owner::pinned, "cudaHostAlloc", place);
+cudaError_t cudaHostAlloc(AnyPointer pointer, size_t bytes, unsigned, Place place) {
+  return allocate(pointer.at, bytes, Owner::pinned, "cudaHostAlloc", place);
 }
-cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height,
+cudaError_t cudaMallocPitch(AnyPointer pointer, size_t* pitch, size_t width, size_t height,
                             Place place) {
   constexpr size_t kPitchBytes = 512;
   *pitch = (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes;
-  return allocate(pointer, *pitch * height, Owner::device, "cudaMallocPitch", place);
+  return allocate(pointer.at, *pitch * height, Owner::device, "cudaMallocPitch", place);
 }
 cudaError_t cudaFree(void* pointer, Place place) {
   return release(pointer, false, "cudaFree", place);
@@ -764,10 +768,8 @@ cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   const Lock lock(state().mutex);
-  size_t used = 0;
-  for (const auto& [address, buffer] : state().buffers) used += buffer.memory.bytes();
   *total_bytes = device_info().memory_bytes;
-  *free_bytes = *total_bytes - std::min(*total_bytes, used);
+  *free_bytes = *total_bytes - std::min(*total_bytes, allocated_bytes());
   return cudaSuccess;
 }
 
@@ -787,14 +789,14 @@ cudaError_t cudaHostUnregister(void* pointer, Place place) {
   simt::unregister_memory(pointer);
   return cudaSuccess;
 }
-cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned, Place place) {
+cudaError_t cudaHostGetDevicePointer(AnyPointer device, void* host, unsigned, Place place) {
   const Lock lock(state().mutex);
   const Buffer* buffer = find_buffer(host);
   if (!is_registered(host) && (!buffer || buffer->owner == Owner::device)) {
     return fail_call(cudaErrorInvalidValue, "cudaHostGetDevicePointer", place,
                      "what it is given is no pinned memory");
   }
-  *device = host;
+  *device.at = host;
   return cudaSuccess;
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
@@ -829,37 +831,16 @@ cudaError_t cudaPeekAtLastError() {
 namespace {
 
 struct ErrorText {
-  cudaError_t error;
   const char *name, *text;
 };
-#define ERROR_TEXT(error, text) \
-  { error, #error, text }
-constexpr ErrorText kErrors[] = {
-    ERROR_TEXT(cudaSuccess, "no error"),
-    ERROR_TEXT(cudaErrorInvalidValue, "invalid argument"),
-    ERROR_TEXT(cudaErrorMemoryAllocation, "out of memory"),
-    ERROR_TEXT(cudaErrorInvalidConfiguration, "invalid configuration argument"),
-    ERROR_TEXT(cudaErrorInvalidPitchValue, "invalid pitch argument"),
-    ERROR_TEXT(cudaErrorInvalidSymbol, "invalid device symbol"),
-    ERROR_TEXT(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
-    ERROR_TEXT(cudaErrorInvalidDevice, "invalid device ordinal"),
-    ERROR_TEXT(cudaErrorInvalidResourceHandle, "invalid resource handle"),
-    ERROR_TEXT(cudaErrorNotReady, "device not ready"),
-    ERROR_TEXT(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
-    ERROR_TEXT(cudaErrorAssert, "device-side assert triggered"),
-    ERROR_TEXT(cudaErrorHostMemoryNotRegistered,
-               "pointer does not correspond to a registered memory region"),
-    ERROR_TEXT(cudaErrorMisalignedAddress, "misaligned address"),
-    ERROR_TEXT(cudaErrorLaunchFailure, "unspecified launch failure"),
-    ERROR_TEXT(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
-    ERROR_TEXT(cudaErrorNotSupported, "operation not supported"),
-};
-const ErrorText& text_of(cudaError_t error) {
-  static constexpr ErrorText unknown{cudaErrorUnknown, "cudaErrorUnknown", "unknown error"};
-  for (const ErrorText& text : kErrors) {
-    if (text.error == error) return text;
+ErrorText text_of(cudaError_t error) {
+  switch (error) {
+#define COOKBOOK_TEXT(NAME, NUMBER, TEXT) \
+  case NAME: return {#NAME, TEXT};
+    COOKBOOK_ERRORS(COOKBOOK_TEXT)
+#undef COOKBOOK_TEXT
   }
-  return unknown;
+  return text_of(cudaErrorUnknown);
 }
 
 }  // namespace
@@ -937,49 +918,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   cudaDeviceProp p;
   if (const cudaError_t error = cudaGetDeviceProperties(&p, device, place)) return error;
   switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxBlockDimX: *value = p.maxThreadsDim[0]; break;
-    case cudaDevAttrMaxBlockDimY: *value = p.maxThreadsDim[1]; break;
-    case cudaDevAttrMaxBlockDimZ: *value = p.maxThreadsDim[2]; break;
-    case cudaDevAttrMaxGridDimX: *value = p.maxGridSize[0]; break;
-    case cudaDevAttrMaxGridDimY: *value = p.maxGridSize[1]; break;
-    case cudaDevAttrMaxGridDimZ: *value = p.maxGridSize[2]; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(p.sharedMemPerBlock); break;
-    case cudaDevAttrTotalConstantMemory: *value = static_cast<int>(p.totalConstMem); break;
-    case cudaDevAttrWarpSize: *value = p.warpSize; break;
-    case cudaDevAttrMaxRegistersPerBlock: *value = p.regsPerBlock; break;
-    case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
-    case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = static_cast<int>(p.sharedMemPerMultiprocessor);
-      break;
-    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = p.regsPerMultiprocessor; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = static_cast<int>(p.sharedMemPerBlockOptin);
-      break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
-    case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrConcurrentKernels:
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrManagedMemory:
-    case cudaDevAttrConcurrentManagedAccess:
-    case cudaDevAttrCooperativeLaunch:
-    case cudaDevAttrMemoryPoolsSupported:
-    case cudaDevAttrAsyncEngineCount: *value = 1; break;
-    case cudaDevAttrClockRate:
-    case cudaDevAttrIntegrated:
-    case cudaDevAttrComputeMode:
-    case cudaDevAttrMemoryClockRate:
-    case cudaDevAttrGlobalMemoryBusWidth:
-    case cudaDevAttrPageableMemoryAccess: *value = 0; break;
-    default:
-      return fail_call(cudaErrorInvalidValue, "cudaDeviceGetAttribute", place,
-                       "the model has no attribute " + std::to_string(attribute));
+#define COOKBOOK_VALUE(NAME, NUMBER, VALUE) \
+  case NAME: *value = static_cast<int>(VALUE); return cudaSuccess;
+    COOKBOOK_DEVICE_ATTRIBUTES(COOKBOOK_VALUE)
+#undef COOKBOOK_VALUE
   }
-  return cudaSuccess;
+  return fail_call(cudaErrorInvalidValue, "cudaDeviceGetAttribute", place,
+                   "the model has no attribute " + std::to_string(attribute));
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "tools/check/program/program.hpp"
+#include "tools/check/program/tables.hpp"
 #include "vector_functions.h"
 
 #define CUDART_VERSION 12080
@@ -25,35 +26,8 @@
 
 // ---- errors ----
 
-typedef enum cudaError {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInitializationError = 3,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorInvalidPitchValue = 12,
-  cudaErrorInvalidSymbol = 13,
-  cudaErrorInvalidMemcpyDirection = 21,
-  cudaErrorInsufficientDriver = 35,
-  cudaErrorInvalidDeviceFunction = 98,
-  cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101,
-  cudaErrorInvalidResourceHandle = 400,
-  cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700,
-  cudaErrorLaunchOutOfResources = 701,
-  cudaErrorLaunchTimeout = 702,
-  cudaErrorPeerAccessAlreadyEnabled = 704,
-  cudaErrorPeerAccessNotEnabled = 705,
-  cudaErrorAssert = 710,
-  cudaErrorHostMemoryAlreadyRegistered = 712,
-  cudaErrorHostMemoryNotRegistered = 713,
-  cudaErrorMisalignedAddress = 716,
-  cudaErrorLaunchFailure = 719,
-  cudaErrorCooperativeLaunchTooLarge = 720,
-  cudaErrorNotSupported = 801,
-  cudaErrorUnknown = 999
-} cudaError_t;
+#define COOKBOOK_ENUMERATOR(NAME, NUMBER, ...) NAME = NUMBER,
+typedef enum cudaError { COOKBOOK_ERRORS(COOKBOOK_ENUMERATOR) } cudaError_t;
 
 // ---- kinds and flags ----
 
@@ -143,42 +117,8 @@ enum cudaComputeMode {
   cudaComputeModeProhibited,
   cudaComputeModeExclusiveProcess
 };
-enum cudaDeviceAttr {
-  cudaDevAttrMaxThreadsPerBlock = 1,
-  cudaDevAttrMaxBlockDimX = 2,
-  cudaDevAttrMaxBlockDimY = 3,
-  cudaDevAttrMaxBlockDimZ = 4,
-  cudaDevAttrMaxGridDimX = 5,
-  cudaDevAttrMaxGridDimY = 6,
-  cudaDevAttrMaxGridDimZ = 7,
-  cudaDevAttrMaxSharedMemoryPerBlock = 8,
-  cudaDevAttrTotalConstantMemory = 9,
-  cudaDevAttrWarpSize = 10,
-  cudaDevAttrMaxRegistersPerBlock = 12,
-  cudaDevAttrClockRate = 13,
-  cudaDevAttrMultiProcessorCount = 16,
-  cudaDevAttrIntegrated = 18,
-  cudaDevAttrCanMapHostMemory = 19,
-  cudaDevAttrComputeMode = 20,
-  cudaDevAttrConcurrentKernels = 31,
-  cudaDevAttrMemoryClockRate = 36,
-  cudaDevAttrGlobalMemoryBusWidth = 37,
-  cudaDevAttrL2CacheSize = 38,
-  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-  cudaDevAttrAsyncEngineCount = 40,
-  cudaDevAttrUnifiedAddressing = 41,
-  cudaDevAttrComputeCapabilityMajor = 75,
-  cudaDevAttrComputeCapabilityMinor = 76,
-  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-  cudaDevAttrMaxRegistersPerMultiprocessor = 82,
-  cudaDevAttrManagedMemory = 83,
-  cudaDevAttrPageableMemoryAccess = 88,
-  cudaDevAttrConcurrentManagedAccess = 89,
-  cudaDevAttrCooperativeLaunch = 95,
-  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-  cudaDevAttrMaxBlocksPerMultiprocessor = 106,
-  cudaDevAttrMemoryPoolsSupported = 115
-};
+enum cudaDeviceAttr { COOKBOOK_DEVICE_ATTRIBUTES(COOKBOOK_ENUMERATOR) };
+#undef COOKBOOK_ENUMERATOR
 
 /// Facts of the model device (docs/simt.md). Clocks and widths are 0: the model has no time.
 struct cudaDeviceProp {
@@ -252,45 +192,24 @@ typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, vo
 typedef void (*cudaHostFn_t)(void* data);
 
 #define COOKBOOK_PLACE ::cookbook::simt::program::Place cookbook_place = {}
+// A `void**`, as which a program passes a pointer to a pointer of any type.
+#define COOKBOOK_POINTER ::cookbook::simt::program::AnyPointer
 // A note names the lines that ignore such a result.
 #define COOKBOOK_RESULT [[nodiscard]] cudaError_t
 
 // ---- memory ----
 
-COOKBOOK_RESULT cudaMalloc(void** pointer, size_t bytes, COOKBOOK_PLACE);
-COOKBOOK_RESULT cudaMallocManaged(void** pointer, size_t bytes,
+COOKBOOK_RESULT cudaMalloc(COOKBOOK_POINTER pointer, size_t bytes, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMallocManaged(COOKBOOK_POINTER pointer, size_t bytes,
                                   unsigned flags = cudaMemAttachGlobal, COOKBOOK_PLACE);
-COOKBOOK_RESULT cudaMallocHost(void** pointer, size_t bytes, unsigned flags = 0, COOKBOOK_PLACE);
-COOKBOOK_RESULT cudaHostAlloc(void** pointer, size_t bytes, unsigned flags, COOKBOOK_PLACE);
-COOKBOOK_RESULT cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream, COOKBOOK_PLACE);
-COOKBOOK_RESULT cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height,
+COOKBOOK_RESULT cudaMallocHost(COOKBOOK_POINTER pointer, size_t bytes, unsigned flags = 0,
+                               COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaHostAlloc(COOKBOOK_POINTER pointer, size_t bytes, unsigned flags,
+                              COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMallocAsync(COOKBOOK_POINTER pointer, size_t bytes, cudaStream_t stream,
                                 COOKBOOK_PLACE);
-template <class T>
-COOKBOOK_RESULT cudaMalloc(T** pointer, size_t bytes, COOKBOOK_PLACE) {
-  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes, cookbook_place);
-}
-template <class T>
-COOKBOOK_RESULT cudaMallocManaged(T** pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal,
-                                  COOKBOOK_PLACE) {
-  return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags, cookbook_place);
-}
-template <class T>
-COOKBOOK_RESULT cudaMallocHost(T** pointer, size_t bytes, unsigned flags = 0, COOKBOOK_PLACE) {
-  return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes, flags, cookbook_place);
-}
-template <class T>
-COOKBOOK_RESULT cudaHostAlloc(T** pointer, size_t bytes, unsigned flags, COOKBOOK_PLACE) {
-  return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags, cookbook_place);
-}
-template <class T>
-COOKBOOK_RESULT cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream, COOKBOOK_PLACE) {
-  return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream, cookbook_place);
-}
-template <class T>
-COOKBOOK_RESULT cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height,
-                                COOKBOOK_PLACE) {
-  return cudaMallocPitch(reinterpret_cast<void**>(pointer), pitch, width, height, cookbook_place);
-}
+COOKBOOK_RESULT cudaMallocPitch(COOKBOOK_POINTER pointer, size_t* pitch, size_t width,
+                                size_t height, COOKBOOK_PLACE);
 cudaError_t cudaFree(void* pointer, COOKBOOK_PLACE);
 cudaError_t cudaFreeHost(void* pointer, COOKBOOK_PLACE);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, COOKBOOK_PLACE);
@@ -358,11 +277,8 @@ cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) {
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 COOKBOOK_RESULT cudaHostRegister(void* pointer, size_t bytes, unsigned flags, COOKBOOK_PLACE);
 cudaError_t cudaHostUnregister(void* pointer, COOKBOOK_PLACE);
-COOKBOOK_RESULT cudaHostGetDevicePointer(void** device, void* host, unsigned flags, COOKBOOK_PLACE);
-template <class T>
-COOKBOOK_RESULT cudaHostGetDevicePointer(T** device, void* host, unsigned flags, COOKBOOK_PLACE) {
-  return cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags, cookbook_place);
-}
+COOKBOOK_RESULT cudaHostGetDevicePointer(COOKBOOK_POINTER device, void* host, unsigned flags,
+                                         COOKBOOK_PLACE);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
 inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = nullptr) {
   return cudaSuccess;
@@ -394,14 +310,11 @@ inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
-inline cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
-  return cudaSuccess;
-}
 inline cudaError_t cudaRuntimeGetVersion(int* version) {
   *version = CUDART_VERSION;
   return cudaSuccess;
 }
+inline cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
 inline cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = *greatest = 0;
   return cudaSuccess;

@@ -5,48 +5,21 @@
 
 namespace cooperative_groups {
 
-template <class T = void>
-struct plus {
-  template <class U>
-  U operator()(U a, U b) const {
-    return a + b;
-  }
-};
-template <class T = void>
-struct less {
-  template <class U>
-  U operator()(U a, U b) const {
-    return b < a ? b : a;
-  }
-};
-template <class T = void>
-struct greater {
-  template <class U>
-  U operator()(U a, U b) const {
-    return a < b ? b : a;
-  }
-};
-template <class T = void>
-struct bit_and {
-  template <class U>
-  U operator()(U a, U b) const {
-    return a & b;
-  }
-};
-template <class T = void>
-struct bit_or {
-  template <class U>
-  U operator()(U a, U b) const {
-    return a | b;
-  }
-};
-template <class T = void>
-struct bit_xor {
-  template <class U>
-  U operator()(U a, U b) const {
-    return a ^ b;
-  }
-};
+#define COOKBOOK_OPERATION(NAME, RESULT) \
+  template <class T = void>              \
+  struct NAME {                          \
+    template <class U>                   \
+    U operator()(U a, U b) const {       \
+      return RESULT;                     \
+    }                                    \
+  };
+COOKBOOK_OPERATION(plus, a + b)
+COOKBOOK_OPERATION(less, b < a ? b : a)
+COOKBOOK_OPERATION(greater, a < b ? b : a)
+COOKBOOK_OPERATION(bit_and, (a & b))
+COOKBOOK_OPERATION(bit_or, a | b)
+COOKBOOK_OPERATION(bit_xor, a ^ b)
+#undef COOKBOOK_OPERATION
 
 /// Every thread of the group gets the result.
 template <class Group, class T, class Operation>

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Errors and attributes of devices, a line each: cuda_runtime.h makes enumerations of them,
+// runtime.cpp what is said of each.
+#pragma once
+
+// An error, its number, and what cudaGetErrorString() says.
+#define COOKBOOK_ERRORS(ERROR)                                                            \
+  ERROR(cudaSuccess, 0, "no error")                                                       \
+  ERROR(cudaErrorInvalidValue, 1, "invalid argument")                                     \
+  ERROR(cudaErrorMemoryAllocation, 2, "out of memory")                                    \
+  ERROR(cudaErrorInitializationError, 3, "initialization error")                          \
+  ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")               \
+  ERROR(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                         \
+  ERROR(cudaErrorInvalidSymbol, 13, "invalid device symbol")                              \
+  ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")         \
+  ERROR(cudaErrorInsufficientDriver, 35,                                                  \
+        "CUDA driver version is insufficient for CUDA runtime version")                   \
+  ERROR(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                    \
+  ERROR(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                     \
+  ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                            \
+  ERROR(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                   \
+  ERROR(cudaErrorNotReady, 600, "device not ready")                                       \
+  ERROR(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")         \
+  ERROR(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")    \
+  ERROR(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")           \
+  ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")         \
+  ERROR(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")           \
+  ERROR(cudaErrorAssert, 710, "device-side assert triggered")                             \
+  ERROR(cudaErrorHostMemoryAlreadyRegistered, 712,                                        \
+        "part or all of the requested memory range is already mapped")                    \
+  ERROR(cudaErrorHostMemoryNotRegistered, 713,                                            \
+        "pointer does not correspond to a registered memory region")                      \
+  ERROR(cudaErrorMisalignedAddress, 716, "misaligned address")                            \
+  ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                        \
+  ERROR(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch") \
+  ERROR(cudaErrorNotSupported, 801, "operation not supported")                            \
+  ERROR(cudaErrorUnknown, 999, "unknown error")
+
+// An attribute, its number, and its value for a device with the properties `p`: 1 or 0 where the
+// model has, or has not, such a thing.
+#define COOKBOOK_DEVICE_ATTRIBUTES(ATTRIBUTE)                                              \
+  ATTRIBUTE(cudaDevAttrMaxThreadsPerBlock, 1, p.maxThreadsPerBlock)                        \
+  ATTRIBUTE(cudaDevAttrMaxBlockDimX, 2, p.maxThreadsDim[0])                                \
+  ATTRIBUTE(cudaDevAttrMaxBlockDimY, 3, p.maxThreadsDim[1])                                \
+  ATTRIBUTE(cudaDevAttrMaxBlockDimZ, 4, p.maxThreadsDim[2])                                \
+  ATTRIBUTE(cudaDevAttrMaxGridDimX, 5, p.maxGridSize[0])                                   \
+  ATTRIBUTE(cudaDevAttrMaxGridDimY, 6, p.maxGridSize[1])                                   \
+  ATTRIBUTE(cudaDevAttrMaxGridDimZ, 7, p.maxGridSize[2])                                   \
+  ATTRIBUTE(cudaDevAttrMaxSharedMemoryPerBlock, 8, p.sharedMemPerBlock)                    \
+  ATTRIBUTE(cudaDevAttrTotalConstantMemory, 9, p.totalConstMem)                            \
+  ATTRIBUTE(cudaDevAttrWarpSize, 10, p.warpSize)                                           \
+  ATTRIBUTE(cudaDevAttrMaxRegistersPerBlock, 12, p.regsPerBlock)                           \
+  ATTRIBUTE(cudaDevAttrClockRate, 13, 0)                                                   \
+  ATTRIBUTE(cudaDevAttrMultiProcessorCount, 16, p.multiProcessorCount)                     \
+  ATTRIBUTE(cudaDevAttrIntegrated, 18, 0)                                                  \
+  ATTRIBUTE(cudaDevAttrCanMapHostMemory, 19, 1)                                            \
+  ATTRIBUTE(cudaDevAttrComputeMode, 20, 0)                                                 \
+  ATTRIBUTE(cudaDevAttrConcurrentKernels, 31, 1)                                           \
+  ATTRIBUTE(cudaDevAttrMemoryClockRate, 36, 0)                                             \
+  ATTRIBUTE(cudaDevAttrGlobalMemoryBusWidth, 37, 0)                                        \
+  ATTRIBUTE(cudaDevAttrL2CacheSize, 38, p.l2CacheSize)                                     \
+  ATTRIBUTE(cudaDevAttrMaxThreadsPerMultiProcessor, 39, p.maxThreadsPerMultiProcessor)     \
+  ATTRIBUTE(cudaDevAttrAsyncEngineCount, 40, 1)                                            \
+  ATTRIBUTE(cudaDevAttrUnifiedAddressing, 41, 1)                                           \
+  ATTRIBUTE(cudaDevAttrComputeCapabilityMajor, 75, p.major)                                \
+  ATTRIBUTE(cudaDevAttrComputeCapabilityMinor, 76, p.minor)                                \
+  ATTRIBUTE(cudaDevAttrMaxSharedMemoryPerMultiprocessor, 81, p.sharedMemPerMultiprocessor) \
+  ATTRIBUTE(cudaDevAttrMaxRegistersPerMultiprocessor, 82, p.regsPerMultiprocessor)         \
+  ATTRIBUTE(cudaDevAttrManagedMemory, 83, 1)                                               \
+  ATTRIBUTE(cudaDevAttrPageableMemoryAccess, 88, 0)                                        \
+  ATTRIBUTE(cudaDevAttrConcurrentManagedAccess, 89, 1)                                     \
+  ATTRIBUTE(cudaDevAttrCooperativeLaunch, 95, 1)                                           \
+  ATTRIBUTE(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97, p.sharedMemPerBlockOptin)         \
+  ATTRIBUTE(cudaDevAttrMaxBlocksPerMultiprocessor, 106, p.maxBlocksPerMultiProcessor)      \
+  ATTRIBUTE(cudaDevAttrMemoryPoolsSupported, 115, 1)
