@@ -14,6 +14,7 @@
 #include "chapters/10_flash_attention/level_4_specialised.cuh"
 #include "chapters/10_flash_attention/level_5_ping_pong.cuh"
 #include "chapters/10_flash_attention/level_7_lazy_rescale.cuh"
+#include "chapters/10_flash_attention/level_8_persistent.cuh"
 #include "chapters/10_flash_attention/sidebar_multicast.cuh"
 #include "common/harness/contract/c_interface.hpp"
 #include "library/attention/attention.cuh"
@@ -45,7 +46,7 @@ const std::vector<NamedLevel>& all_levels() {
   static const auto levels =
       named_levels<Attention, Prefill, Decode, Unfused, Tiled, TensorCores, Wgmma, Specialised,
                    PingPong, Overlapped, Lazy, Persistent, CrossTile, SplitSoftmax, MaxOfBits,
-                   Multicast, BlockPerHead, Split, GqaPacked, OneLaunch, WideTile>();
+                   LastWave, Multicast, BlockPerHead, Split, GqaPacked, OneLaunch, WideTile>();
   return levels;
 }
 
