@@ -21,6 +21,7 @@ namespace cookbook::tune {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Key, kernel, tokens, space, shape, dtype, layout, gpu, cc,
                                    driver, toolkit, sm_count, l2_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Measured, us, ratio, low, high, rounds)
 
 namespace {
 
@@ -31,12 +32,7 @@ constexpr const char* kSchema = "kernel-cookbook tuning cache 4";
 Json to_json(const Entry& entry) {
   Json measured = Json::object();
   for (const auto& [id, m] : entry.measured) {
-    measured[id] = m.failed.empty() ? Json{{"us", m.us},
-                                           {"ratio", m.ratio},
-                                           {"low", m.low},
-                                           {"high", m.high},
-                                           {"rounds", m.rounds}}
-                                    : Json{{"failed", m.failed}};
+    measured[id] = m.failed.empty() ? Json(m) : Json{{"failed", m.failed}};
   }
   return {{"key", entry.key},
           {"default", entry.default_id},
@@ -51,13 +47,11 @@ Entry entry_from(const Json& json) {
   entry.default_id = json.at("default");
   entry.fixed_id = json.at("best_fixed");
   for (const auto& [id, m] : json.at("measured").items()) {
-    Measured& to = entry.measured[id];
     if (m.contains("failed")) {
-      to.failed = m.at("failed");
-      continue;
+      entry.measured[id].failed = m.at("failed");
+    } else {
+      m.get_to(entry.measured[id]);
     }
-    to.us = m.at("us"), to.ratio = m.at("ratio"), to.low = m.at("low"), to.high = m.at("high");
-    to.rounds = m.at("rounds");
   }
   if (entry.winner() != json.at("winner").get<std::string>())
     throw std::runtime_error("a winner that did not win");

@@ -45,16 +45,11 @@ std::vector<const Space*> chosen(const std::vector<const Space*>& spaces,
   throw UsageError(fmt::format("no kernel `{}`; there are: {}", kernel, fmt::join(names, ", ")));
 }
 
-std::vector<std::string> ids_of(const Space& space) {
-  std::vector<std::string> ids;
-  for (const Candidate& each : space.candidates()) ids.push_back(each.id());
-  return ids;
+// The time of configuration `id` in a half of a recorded problem; nothing where it did not run.
+std::vector<double> times_of(const RecordedProblem& problem, const std::string& id) {
+  const auto at = problem.configurations.find(id);
+  return at == problem.configurations.end() ? std::vector<double>{} : at->second.us;
 }
-
-// A recorded problem in two halves.
-struct Halves {
-  RecordedProblem odd, even;
-};
 
 // What the tuner would launch for a recorded problem: chosen on the odd rounds, scored on the even.
 struct Outcome {
@@ -72,14 +67,11 @@ struct Outcome {
   }
 };
 
-Outcome outcome(const Space& space, const DeviceInfo& device, const Halves& problem,
-                const Survivors& kept, std::size_t fixed) {
+Outcome outcome(const Space& space, const DeviceInfo& device, const RecordedProblem& odd,
+                const RecordedProblem& even, const Survivors& kept) {
   Outcome o;
-  for (const Candidate& each : space.candidates()) {
-    const auto at = problem.even.configurations.find(each.id());
-    o.us.push_back(at == problem.even.configurations.end() ? std::vector<double>{} : at->second.us);
-  }
-  const Size& size = problem.odd.size;
+  for (const std::string& id : space.ids()) o.us.push_back(times_of(even, id));
+  const Size& size = odd.size;
   const auto any = space.problem.make_problem(size, {});
   std::vector<std::size_t> able = legal(space, *any, device);
   std::erase_if(able, [&](std::size_t c) { return o.us[c].empty(); });
@@ -87,17 +79,14 @@ Outcome outcome(const Space& space, const DeviceInfo& device, const Halves& prob
     throw std::runtime_error("no configuration was recorded for " + size_text(size));
   o.standard = o.model = able.front();
   if (space.model) {
-    auto predicted = [&](std::size_t c) { return space.model(space[c].parameters, size, device); };
-    o.model = *std::min_element(able.begin(), able.end(), [&](std::size_t a, std::size_t b) {
-      return predicted(a) < predicted(b);
-    });
+    o.model = *std::ranges::min_element(
+        able, {}, [&](std::size_t c) { return space.model(space[c].parameters, size, device); });
   }
-  o.fixed = o.us[fixed].empty() ? o.standard : fixed;
-  ReplayTimer timer(problem.odd, ids_of(space));
-  const Report report =
-      tune(space, size, *any, device, kept, timer, nullptr, replay_options(problem.odd));
-  o.tuned = static_cast<std::size_t>(std::max(0, space.find(report.entry.winner())));
-  for (const auto& [name, samples] : problem.even.libraries) o.library = samples.us;
+  o.fixed = o.us[*kept.fixed].empty() ? o.standard : *kept.fixed;
+  ReplayTimer timer(odd, space.ids());
+  const Report report = tune(space, size, *any, device, kept, timer, nullptr, replay_options(odd));
+  o.tuned = space.find(report.entry.winner()).value_or(0);
+  for (const auto& [name, samples] : even.libraries) o.library = samples.us;
   return o;
 }
 
@@ -112,7 +101,6 @@ struct GeometricMean {
 // A recording, the choices made on its odd rounds, and their outcomes.
 struct Judged {
   Survivors kept;
-  std::size_t fixed = 0;
   std::vector<Outcome> outcomes;  // a problem of the recording each
 };
 
@@ -120,10 +108,9 @@ Judged judged(const Space& space, const Recording& recording) {
   const Recording odd = only(Rounds::odd, recording), even = only(Rounds::even, recording);
   Judged j;
   j.kept = survivors(space, odd);
-  j.fixed = *j.kept.fixed;
   for (std::size_t p = 0; p < odd.problems.size(); ++p) {
     j.outcomes.push_back(
-        outcome(space, recording.device, {odd.problems[p], even.problems[p]}, j.kept, j.fixed));
+        outcome(space, recording.device, odd.problems[p], even.problems[p], j.kept));
   }
   return j;
 }
@@ -138,7 +125,7 @@ Verdicts verdicts(const Judged& j, const Recording& recording) {
     if (!o.library.empty()) library.add(o.over_library());
   }
   Verdicts v;
-  v.fixed = j.fixed;
+  v.fixed = *j.kept.fixed;
   v.tuned_over_fixed = training.value(), v.worst_over_fixed = training.worst;
   v.held_out_over_fixed = held_out.value(), v.worst_held_out = held_out.worst;
   v.tuned_over_default = standard.value(), v.model_over_fixed = model.value();
@@ -275,7 +262,6 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
     score.name = searcher.name;
     std::vector<double> needed;  // looks, of every search
     std::vector<double> sum;     // of slowdowns after each look
-    int searches = 0;
     for (const RecordedProblem& problem : odd.problems) {
       const RecordedProblem& truth = *even.find(problem.size);
       const auto any = space.problem.make_problem(problem.size, {});
@@ -284,41 +270,37 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
       std::map<std::size_t, double> us;
       double best = std::numeric_limits<double>::infinity();
       for (std::size_t c : legal(space, *any, recording.device)) {
-        const auto at = truth.configurations.find(space[c].id());
-        if (at == truth.configurations.end() || at->second.us.empty()) continue;
+        const std::vector<double> times = times_of(truth, space[c].id());
+        if (times.empty()) continue;
         arena.candidates.push_back(c);
-        us[c] = median(at->second.us);
+        us[c] = median(times);
         best = std::min(best, us[c]);
       }
       if (arena.candidates.empty()) continue;
       for (int seed = 1; seed <= seeds; ++seed) {
         arena.seed = static_cast<std::uint64_t>(seed);
-        ReplayTimer timer(problem, ids_of(space));
-        const Search search = searcher.run(arena, timer);
+        ReplayTimer timer(problem, space.ids());
+        const std::vector<Step> steps = searcher.run(arena, timer).steps;
         double first = std::numeric_limits<double>::infinity();
-        for (auto step = search.steps.rbegin(); step != search.steps.rend(); ++step) {
+        for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
           if (us[step->best] > kClose * best) break;  // from here on it stays close
           first = step->looks;
         }
         needed.push_back(first);
-        ++searches;
-        const std::size_t longest = std::max(sum.size(), arena.candidates.size());
-        sum.resize(longest, 0.0);
-        std::size_t at = 0;
-        for (std::size_t looks = 1; looks <= longest; ++looks) {
-          while (at + 1 < search.steps.size() &&
-                 search.steps[at + 1].looks <= static_cast<int>(looks))
-            ++at;
-          sum[looks - 1] += us[search.steps[at].best] / best;
+        sum.resize(std::max(sum.size(), arena.candidates.size()), 0.0);
+        auto step = steps.begin();
+        for (std::size_t looks = 1; looks <= sum.size(); ++looks) {
+          while (step + 1 != steps.end() && step[1].looks <= static_cast<int>(looks)) ++step;
+          sum[looks - 1] += us[step->best] / best;
         }
       }
     }
-    std::sort(needed.begin(), needed.end());
+    const auto searches = static_cast<double>(needed.size());
+    std::ranges::sort(needed);
     if (!needed.empty()) {
       score.median_looks = needed[needed.size() / 2];
-      score.arrived = static_cast<double>(std::count_if(needed.begin(), needed.end(),
-                                                        [](double x) { return !std::isinf(x); })) /
-                      static_cast<double>(needed.size());
+      const auto arrived = std::ranges::count_if(needed, [](double x) { return !std::isinf(x); });
+      score.arrived = static_cast<double>(arrived) / searches;
     }
     for (double total : sum) score.slowdown.push_back(total / searches);
     scores.push_back(std::move(score));
@@ -365,7 +347,7 @@ void print_replay(const Space& space, const Recording& recording) {
              recording.device.cc_minor);
   for (const std::size_t c : j.kept.indices) {
     fmt::print("    {}{}{}\n", space[c].id(), c == j.kept.indices.front() ? "  (the default)" : "",
-               c == j.fixed ? "  (the best one for all shapes)" : "");
+               c == j.kept.fixed ? "  (the best one for all shapes)" : "");
   }
   for (const Candidate& each : space.candidates()) {
     if (!each.illegal.empty()) fmt::print("    {}  illegal: {}\n", each.id(), each.illegal);
@@ -427,8 +409,7 @@ std::vector<Proof> proofs(const nlohmann::ordered_json& document,
       if (run.at("ladder") != space->kernel) continue;
       Proof::Row row;
       row.size = run.at("problem").at("size").get<Size>();
-      row.held_out = std::find(space->held_out.begin(), space->held_out.end(), row.size) !=
-                     space->held_out.end();
+      row.held_out = std::ranges::count(space->held_out, row.size) > 0;
       const auto ratio_of = [](const auto& json) {
         return json.is_null() ? Ratio{} : Ratio{json.at("ratio"), json.at("low"), json.at("high")};
       };
@@ -460,9 +441,8 @@ std::vector<Proof> proofs(const nlohmann::ordered_json& document,
     proof.over_library = library.value();
     std::vector<Size> wanted = space->training;
     wanted.insert(wanted.end(), space->held_out.begin(), space->held_out.end());
-    proof.complete = std::all_of(wanted.begin(), wanted.end(), [&](const Size& size) {
-      return std::any_of(proof.rows.begin(), proof.rows.end(),
-                         [&](const Proof::Row& row) { return row.size == size; });
+    proof.complete = std::ranges::all_of(wanted, [&](const Size& size) {
+      return std::ranges::count(proof.rows, size, &Proof::Row::size) > 0;
     });
     if (proof.rows.size() >= 2) all.push_back(std::move(proof));
   }

@@ -44,17 +44,23 @@ void Space::add(Candidate candidate) {
         "space `{}` has more than {} configurations: each one is compiled for every architecture",
         kernel, kMostConfigurations));
   }
-  if (find(candidate.id()) >= 0) {
+  if (find(candidate.id())) {
     throw SpaceError(fmt::format("space `{}` has `{}` twice", kernel, candidate.id()));
   }
   candidates_.push_back(std::move(candidate));
 }
 
-int Space::find(const std::string& id) const {
+std::optional<std::size_t> Space::find(const std::string& id) const {
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    if (candidates_[i].id() == id) return static_cast<int>(i);
+    if (candidates_[i].id() == id) return i;
   }
-  return -1;
+  return std::nullopt;
+}
+
+std::vector<std::string> Space::ids() const {
+  std::vector<std::string> ids;
+  for (const Candidate& each : candidates_) ids.push_back(each.id());
+  return ids;
 }
 
 std::string Space::hash() const {

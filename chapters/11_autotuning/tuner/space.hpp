@@ -84,8 +84,10 @@ class Space {
   void add(Candidate candidate);
   const std::vector<Candidate>& candidates() const { return candidates_; }
   const Candidate& operator[](std::size_t index) const { return candidates_.at(index); }
-  /// Index of the configuration called `id`, or -1.
-  int find(const std::string& id) const;
+  /// Index of the configuration called `id`, or nothing.
+  std::optional<std::size_t> find(const std::string& id) const;
+  /// What they are called, in order.
+  std::vector<std::string> ids() const;
   /// The problem that searches run on.
   const Ladder& searched() const { return search_problem ? *search_problem : problem; }
   /// A hash of every configuration and why it is illegal, in order.
@@ -111,6 +113,17 @@ Candidate candidate() {
     made.illegal = C::why_illegal();
   }
   return made;
+}
+
+/// A list of configurations.
+template <class... C>
+struct Configs {};
+
+/// Adds the candidates of all of them. The compiler already counts them.
+template <template <class> class Level, template <class> class Search = Level, class... C>
+void add_candidates(Space& space, Configs<C...>) {
+  static_assert(within_compile_budget(sizeof...(C)));
+  (space.add(candidate<C, Level, Search>()), ...);
 }
 
 /// What became of one configuration.
