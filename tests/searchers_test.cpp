@@ -63,11 +63,7 @@ Space grid(int tiles, int stages) {
   Space space;
   space.kernel = "grid";
   for (int t = 0; t < tiles; ++t) {
-    for (int s = 0; s < stages; ++s) {
-      Candidate each;
-      each.parameters = {{"tile", t}, {"stages", s}};
-      space.add(std::move(each));
-    }
+    for (int s = 0; s < stages; ++s) space.add({{{"tile", t}, {"stages", s}}, "", {}, {}});
   }
   return space;
 }
@@ -201,17 +197,11 @@ TEST(WhereItLooks, ClimbingGoesToNeighbours) {
     around();
     for (std::size_t i = 1; i < looks.size(); ++i) {
       const std::size_t c = looks[i];
-      if (now.empty()) {  // all around are worse: from anywhere
-        at = c;
-        left.erase(c);
-        around();
-        continue;
-      }
-      const auto found = std::find(now.begin(), now.end(), c);
-      ASSERT_NE(found, now.end()) << "look " << i << " of seed " << seed << ": " << c;
-      now.erase(found);
+      const bool anywhere = now.empty();  // all around are worse
+      ASSERT_TRUE(std::erase(now, c) == 1 || anywhere)
+          << "look " << i << " of seed " << seed << ": " << c;
       left.erase(c);
-      if (us(c) < us(at)) {
+      if (anywhere || us(c) < us(at)) {
         at = c;
         around();
       }
@@ -220,9 +210,7 @@ TEST(WhereItLooks, ClimbingGoesToNeighbours) {
   // Where one parameter less or more is not legal, two may change, and no more than two.
   Space holes;
   for (const int at : {0, 3, 4, 5, 1, 6, 7}) {
-    Candidate each;
-    each.parameters = {{"a", at}, {"b", at}, {"c", at == 1 ? 0 : at}};
-    holes.add(std::move(each));
+    holes.add({{{"a", at}, {"b", at}, {"c", at == 1 ? 0 : at}}, "", {}, {}});
   }
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     Arena arena = arena_of(holes);

@@ -264,6 +264,11 @@ struct HungryLevel : planted::Reverse<Bug::none> {
   static_assert(C::kLegal, "an illegal configuration was instantiated");
 };
 
+void expect_fate(const Fate& fate, Stage stage, const std::string& reason) {
+  EXPECT_EQ(fate.stage, stage) << reason;
+  EXPECT_EQ(fate.reason, reason);
+}
+
 TEST(Space, AnIllegalConfigurationIsListedWithItsReasonAndNeverCompiled) {
   Space space = synthetic_space(1, 1);
   space.add(candidate<Hungry<100>, HungryLevel>());
@@ -272,8 +277,7 @@ TEST(Space, AnIllegalConfigurationIsListedWithItsReasonAndNeverCompiled) {
   const auto fates = legality(space, *problem, device_info());
   ASSERT_EQ(fates.size(), 3u);
   EXPECT_EQ(fates[1].stage, Stage::timed);
-  EXPECT_EQ(fates[2].stage, Stage::illegal);
-  EXPECT_EQ(fates[2].reason, "shared memory 245,760 > 232,448 bytes");
+  expect_fate(fates[2], Stage::illegal, "shared memory 245,760 > 232,448 bytes");
 }
 
 TEST(Space, ACompileBlowUpIsRefused) {
@@ -293,19 +297,12 @@ TEST(Space, NamesAndNumbersByHand) {
   EXPECT_EQ(value_of({{"a", 1}, {"b", -2}}, "b"), -2);
   EXPECT_EQ(value_of({{"a", 1}, {"b", -2}}, "c"), 0);
   EXPECT_EQ(value_of({{"a", 1}, {"b", -2}}, "c", 7), 7);
-  const std::map<std::int64_t, std::string> numbers = {{-123456, "-123,456"},
-                                                       {-1000, "-1,000"},
-                                                       {-999, "-999"},
-                                                       {-100, "-100"},
-                                                       {0, "0"},
-                                                       {999, "999"},
-                                                       {1000, "1,000"},
-                                                       {12345, "12,345"},
-                                                       {123456, "123,456"},
-                                                       {1 << 20, "1,048,576"},
-                                                       {12345678, "12,345,678"},
-                                                       {4294967296, "4,294,967,296"}};
-  for (const auto& [number, text] : numbers) EXPECT_EQ(with_commas(number), text);
+  for (const std::string text : {"-123,456", "-1,000", "-999", "-100", "0", "999", "1,000",
+                                 "12,345", "123,456", "1,048,576", "12,345,678", "4,294,967,296"}) {
+    std::string digits = text;
+    std::erase(digits, ',');
+    EXPECT_EQ(with_commas(std::stoll(digits)), text);
+  }
   EXPECT_EQ(too_much_shared_memory(1234, 1000), "shared memory 1,234 > 1,000 bytes");
   EXPECT_EQ(too_much_shared_memory(245760), "shared memory 245,760 > 232,448 bytes");
   const std::map<Stage, std::string> stages = {
@@ -339,27 +336,22 @@ TEST(Space, IsSearchedByNameAndKnownByItsHash) {
 
 TEST(Space, WhatALevelDoesNotTakeIsNotLegalThere) {
   const Space space = synthetic_space(3, 1);
+  Candidate four_rows = space[1];
+  four_rows.level.supports = [](const AnyProblem& problem, const DeviceInfo&) {
+    const auto& p = *static_cast<const planted::Problem*>(problem.get());
+    return p.rows <= 4 ? Support::yes() : Support::no("has more than four rows");
+  };
   Space few;
-  for (Candidate each : space.candidates()) {
-    if (each.id() == space[1].id()) {
-      each.level.supports = [](const AnyProblem& problem, const DeviceInfo&) {
-        const auto& p = *static_cast<const planted::Problem*>(problem.get());
-        return p.rows <= 4 ? Support::yes() : Support::no("has more than four rows");
-      };
-    }
-    few.add(each);
-  }
   few.problem = space.problem;
+  for (const Candidate& each : {space[0], four_rows, space[2]}) few.add(each);
   EXPECT_EQ(legal(few, *few.problem.make_problem({4, 64}, {}), device_info()), (Indices{0, 1, 2}));
   const auto large = few.problem.make_problem({5, 64}, {});
   EXPECT_EQ(legal(few, *large, device_info()), (Indices{0, 2}));
   const auto fates = legality(few, *large, device_info());
   ASSERT_EQ(fates.size(), 3u);
   EXPECT_EQ(fates[1].candidate, 1u);
-  EXPECT_EQ(fates[1].stage, Stage::unsupported);
-  EXPECT_EQ(fates[1].reason, "has more than four rows");
-  EXPECT_EQ(fates[2].stage, Stage::timed);
-  EXPECT_EQ(fates[2].reason, "");
+  expect_fate(fates[1], Stage::unsupported, "has more than four rows");
+  expect_fate(fates[2], Stage::timed, "");
   // Without a model the order of the space decides among those that can run; a model decides
   // itself. What cannot run takes for ever.
   few.training = {{4, 64}, {5, 64}};
@@ -552,21 +544,13 @@ TEST_F(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
 TEST_F(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
   EXPECT_EQ(small_size({4095, 8192, 640}), (Size{512 + 127, 512, 640}));
   space = planted_space<Bug::none, Bug::wrong_at_one_size>();
-  class AtFullSizeOnly : public Verifier {
-   public:
-    AtFullSizeOnly(const Space& space, Instance& full) : space_(space), full_(full) {}
+  struct AtFullSizeOnly : DeviceVerifier {
+    using DeviceVerifier::DeviceVerifier;
     std::string check(std::size_t) override { return ""; }
-    std::string confirm(std::size_t candidate) override {
-      return check_level(space_[candidate].search, full_, full_.drawn(1)).reason;
-    }
-
-   private:
-    const Space& space_;
-    Instance& full_;
   };
   const RecordedProblem times = constant_times(space, {10, 5}, 10, {3, 33});
   Instance instance(space.problem, times.size, InputKind::normal, 1);
-  AtFullSizeOnly verifier(space, instance);
+  AtFullSizeOnly verifier(space, instance, times.size, {}, 0);
   const Report report = search(space, times, &verifier);
   EXPECT_EQ(report.entry.winner(), "bug=0");
   EXPECT_EQ(report.fates[1].stage, Stage::failed);
@@ -576,51 +560,46 @@ TEST_F(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
   EXPECT_EQ(wrong.rounds, 0);
 }
 
-// Runs what it is asked to time, as a GPU timer does, and makes the times up.
-class RunningTimer : public Timer {
+// Times that were recorded, with something planted wherever they are asked for.
+class PlantedTimer : public ReplayTimer {
  public:
-  RunningTimer(const Space& space, Instance& instance, bool searched)
-      : space_(space), instance_(instance), searched_(searched) {}
-  void warm_up(std::size_t candidate) override { time({candidate}, 3); }
-  std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
-    std::vector<Samples> all(candidates.size());
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const Candidate& each = space_[candidates[i]];
-      const auto run =
-          (searched_ ? each.search : each.level).prepare(instance_.problem(), instance_.pointers());
-      for (int r = 0; r < rounds; ++r) run(Stream{});
-      all[i].us.assign(static_cast<std::size_t>(rounds), 10.0 + double(candidates[i]));
-    }
-    synchronize();
+  using ReplayTimer::ReplayTimer;
+  void warm_up(std::size_t) override { warm = true; }
+  std::vector<Samples> time(const Indices& candidates, int rounds) override {
+    auto all = ReplayTimer::time(candidates, rounds);
+    plant(candidates, all);
     return all;
   }
-  std::vector<Samples> time_as_ladder(const std::vector<std::size_t>& candidates) override {
-    return time(candidates, 2);
-  }
-
- private:
-  const Space& space_;
-  Instance& instance_;
-  bool searched_;
+  std::function<void(const Indices&, std::vector<Samples>&)> plant;
+  bool warm = false;
 };
 
 TEST_F(Tuner, AnInPlaceKernelIsSearchedOnSplitBuffers) {
   space = autotuning::rope_space();
   const Size size = {5, 2, 32};
-  TuneOptions few;
-  few.search_rounds = 2;
+  const RecordedProblem times = constant_times(space, Us(space.candidates().size(), 10), 3, size);
+  // Runs what it is asked to time, as a GPU timer does.
+  const auto search_on = [&](Instance& instance, LevelEntry Candidate::*level) {
+    PlantedTimer timer(times, space.ids());
+    timer.plant = [&](const Indices& candidates, std::vector<Samples>&) {
+      for (std::size_t c : candidates) {
+        const auto run = (space[c].*level).prepare(instance.problem(), instance.pointers());
+        for (int r = 0; r < 2; ++r) run(Stream{});
+      }
+      synchronize();
+    };
+    search(space, size, timer);
+  };
   // Without it: a search on the user's buffer turns x again and again.
   Instance in_place(space.problem, size, InputKind::normal, 1);
   const std::uint64_t before = in_place.output_hash();
-  RunningTimer naive(space, in_place, false);
-  search(space, size, naive, nullptr, few);
+  search_on(in_place, &Candidate::level);
   EXPECT_NE(in_place.output_hash(), before);
   EXPECT_FALSE(in_place.compare().ok) << "many turns look like one";
   // With it: `in` is what it was, and `out` is right after any number of runs.
   ASSERT_TRUE(space.search_problem.has_value());
   Instance split(space.searched(), size, InputKind::normal, 1);
-  RunningTimer careful(space, split, true);
-  search(space, size, careful, nullptr, few);
+  search_on(split, &Candidate::search);
   const Instance::Comparison after = split.compare();
   EXPECT_TRUE(after.ok) << after.message;
   // No tensor that a search runs on may be both input and output, in any space of the chapter.
@@ -634,30 +613,17 @@ TEST_F(Tuner, AnInPlaceKernelIsSearchedOnSplitBuffers) {
 
 // --- timing --------------------------------------------------------------------------------------
 
-// A GPU that nobody has warmed up: clocks are low and caches cold when a round begins, so that its
+// While nobody has warmed a GPU up, clocks are low and caches cold when a round begins, so that its
 // first configuration takes twice as long as it would.
-class ColdTimer : public ReplayTimer {
- public:
-  ColdTimer(const RecordedProblem& problem, const Space& space, bool can_be_warmed)
-      : ReplayTimer(problem, space.ids()), can_be_warmed_(can_be_warmed) {}
-  void warm_up(std::size_t) override { warm_ = can_be_warmed_; }
-  std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
-    auto all = ReplayTimer::time(candidates, rounds);
-    if (!warm_) {
-      for (double& us : all.front().us) us *= 2;
-    }
-    return all;
-  }
-
- private:
-  bool can_be_warmed_, warm_ = false;
-};
-
 TEST_F(Tuner, TheFirstConfigurationIsNotTimedCold) {
   // The first, the default, is the fastest by 5 %.
   const RecordedProblem problem = constant_times(space, {100, 105, 105, 105}, 10);
   const auto winner = [&](bool can_be_warmed) {
-    ColdTimer timer(problem, space, can_be_warmed);
+    PlantedTimer timer(problem, space.ids());
+    timer.plant = [&](const Indices&, std::vector<Samples>& all) {
+      if (timer.warm && can_be_warmed) return;
+      for (double& us : all.front().us) us *= 2;
+    };
     return search(space, problem.size, timer).entry.winner();
   };
   EXPECT_EQ(winner(true), space[0].id()) << "the search did not warm the GPU up";
@@ -667,49 +633,37 @@ TEST_F(Tuner, TheFirstConfigurationIsNotTimedCold) {
 
 // Clocks that fall while a search runs, as they do when a GPU gets hot.
 TEST_F(Tuner, ConfigurationsAreTimedInterleaved) {
-  class SinkingClocks : public ReplayTimer {
-   public:
-    using ReplayTimer::ReplayTimer;
-    std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
-      auto all = ReplayTimer::time(candidates, rounds);
-      for (int r = 0; r < rounds; ++r, slower_ *= 1.01) {
-        for (Samples& samples : all) samples.us[static_cast<std::size_t>(r)] *= slower_;
-      }
-      return all;
+  const auto sinking_clocks = [slower = 1.0](const Indices&, std::vector<Samples>& all) mutable {
+    for (std::size_t r = 0; r < all[0].us.size(); ++r, slower *= 1.01) {
+      for (Samples& samples : all) samples.us[r] *= slower;
     }
-
-   private:
-    double slower_ = 1;
   };
   const RecordedProblem problem = constant_times(space, {110, 107, 104, 101}, 10);
-  SinkingClocks one_after_another(problem, space.ids());
+  PlantedTimer one_after_another(problem, space.ids()), timer(problem, space.ids());
+  one_after_another.plant = timer.plant = sinking_clocks;
   const double first = median(one_after_another.time({0}, 25)[0].us);
   const double last = median(one_after_another.time({3}, 25)[0].us);
   EXPECT_LT(first, last) << "the planted drift does not show";
-  SinkingClocks timer(problem, space.ids());
   EXPECT_EQ(search(space, problem.size, timer).entry.winner(), space[3].id());
 }
 
 // A GPU that a search drives to its power limit: other times while it looks, launch after launch,
 // than where a ladder times its levels.
-class PowerLimitedGpu : public ReplayTimer {
- public:
-  PowerLimitedGpu(const RecordedProblem& hot, const RecordedProblem& as_ladder,
-                  const std::vector<std::string>& ids)
-      : ReplayTimer(hot, ids), as_ladder_(as_ladder, ids) {}
-  std::vector<Samples> time_as_ladder(const std::vector<std::size_t>& candidates) override {
-    return as_ladder_.time_as_ladder(candidates);
+struct PowerLimitedGpu : ReplayTimer {
+  using ReplayTimer::ReplayTimer;
+  std::vector<Samples> time_as_ladder(const Indices& candidates) override {
+    return as_ladder->time_as_ladder(candidates);
   }
-
- private:
-  ReplayTimer as_ladder_;
+  ReplayTimer* as_ladder = nullptr;
 };
 
 Report search_hot(const Space& space, const Us& hot_us, const Us& ladder_us,
                   std::optional<std::size_t> fixed = std::nullopt) {
   const RecordedProblem hot = constant_times(space, hot_us, 10);
-  const RecordedProblem as_ladder = constant_times(space, ladder_us, 10);
-  PowerLimitedGpu timer(hot, as_ladder, space.ids());
+  const RecordedProblem cool = constant_times(space, ladder_us, 10);
+  ReplayTimer as_ladder(cool, space.ids());
+  PowerLimitedGpu timer(hot, space.ids());
+  timer.as_ladder = &as_ladder;
   Survivors all = everyone(space);
   all.fixed = fixed;
   const auto any = space.problem.make_problem(hot.size, {});
@@ -950,8 +904,7 @@ TEST_F(Device, WhatASearchKeepsIsFoundByAPlanWithTheSameLayout) {
     ASSERT_EQ(report.problem, "");
     EXPECT_EQ(report.not_kept, "");
     EXPECT_EQ(report.entry.winner(), space[2].id());
-    EXPECT_EQ(report.fates[3].stage, Stage::failed);
-    EXPECT_EQ(report.fates[3].reason, "an illegal address");
+    expect_fate(report.fates[3], Stage::failed, "an illegal address");
     EXPECT_GT(report.seconds, 1.0) << "the GPU may cool before the finals";
     // Looks of as many rounds as were asked for; finals with the options of a ladder; never hot.
     ASSERT_GE(timer.asked.size(), 2u);
@@ -1159,9 +1112,9 @@ TEST_F(Tuner, FindsTheBestOfEveryRecordedShapeAndIsNeverSlowerThanTheDefault) {
     print(report, space);
   }
   const Verdicts verdicts = judge(space, recording);
-  EXPECT_GE(verdicts.worst_over_fixed, 0.98);
-  EXPECT_GE(verdicts.worst_held_out, 0.98);
-  EXPECT_GT(verdicts.tuned_over_fixed, 1.02);
+  EXPECT_GE(verdicts.tuned_over_fixed.worst, 0.98);
+  EXPECT_GE(verdicts.held_out_over_fixed.worst, 0.98);
+  EXPECT_GT(verdicts.tuned_over_fixed.mean, 1.02);
   print_replay(space, recording);
 }
 
@@ -1215,7 +1168,6 @@ TEST(Searchers, StayWithinTheBudgetAndSurviveFailures) {
 }
 
 TEST_F(Recordings, SurviveTheirFileAndBadOnesAreNamed) {
-  space = synthetic_space(3, 2);
   Recording recording = synthetic_recording(space);
   recording.problems[0].configurations[space[1].id()] = {{}, "too \"large\""};
   recording.problems[0].libraries["library"].us = {1.5, std::nan(""), 2.5};
@@ -1224,8 +1176,10 @@ TEST_F(Recordings, SurviveTheirFileAndBadOnesAreNamed) {
   EXPECT_EQ(again.problems.size(), recording.problems.size());
   EXPECT_EQ(again.problems[0].configurations.at(space[1].id()).failure, "too \"large\"");
   EXPECT_TRUE(std::isnan(again.problems[0].libraries.at("library").us[1]));
-  EXPECT_NEAR(again.problems[1].configurations.at(space[2].id()).us[7],
-              recording.problems[1].configurations.at(space[2].id()).us[7], 1e-3);
+  const auto sample = [&](const Recording& of) {
+    return of.problems[1].configurations.at(space[2].id()).us[7];
+  };
+  EXPECT_NEAR(sample(again), sample(recording), 1e-3);
   EXPECT_EQ(again.parameters.at(space[2].id()).size(), 2u);
   space.recordings = folder / "";
   std::ofstream(folder / "a.json") << "{\"schema\": 7}";
@@ -1332,7 +1286,7 @@ TEST_F(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
   }
   EXPECT_GT(flattered, 1.02) << "the planted luck does not show";
   const Verdicts verdicts = judge(space, noise);
-  EXPECT_LT(verdicts.tuned_over_fixed, 1.01);
+  EXPECT_LT(verdicts.tuned_over_fixed.mean, 1.01);
   // Planted: one configuration that is the fastest in odd rounds and the slowest in even ones. It
   // is chosen, and the even rounds show that it is slow.
   Recording moody = synthetic_recording(space);
@@ -1343,7 +1297,7 @@ TEST_F(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
       }
     }
   }
-  EXPECT_NEAR(judge(space, moody).tuned_over_default, 100.0 / 110, 1e-9);
+  EXPECT_NEAR(judge(space, moody).tuned_over_default.mean, 100.0 / 110, 1e-9);
 }
 
 // Three configurations, five shapes, every sample of a configuration the same.
@@ -1383,13 +1337,13 @@ TEST_F(Recordings, VerdictsByHand) {
   const Verdicts v = judge(hand.space, hand.recording);
   EXPECT_EQ(v.fixed, 2u);
   // Each shape's least; tile=64 is not beaten at the second and the fourth.
-  EXPECT_NEAR(v.tuned_over_fixed, std::cbrt(2.0 * 1 * 90 / 80), 1e-9);
-  EXPECT_EQ(v.worst_over_fixed, 1);
-  EXPECT_NEAR(v.held_out_over_fixed, std::sqrt(1.0 * 2), 1e-9);
-  EXPECT_EQ(v.worst_held_out, 1);
-  EXPECT_NEAR(v.tuned_over_default, std::pow(2 * 2.5 * 1.25 * 2 * 2, 1.0 / 5), 1e-9);
-  EXPECT_NEAR(v.model_over_fixed, std::pow(1 * 0.4 * 0.9 * 0.5 * 1, 1.0 / 5), 1e-9);
-  EXPECT_NEAR(v.tuned_over_library, std::pow(1.2 * 2 * 1.5 * 4, 1.0 / 4), 1e-9);
+  EXPECT_NEAR(v.tuned_over_fixed.mean, std::cbrt(2.0 * 1 * 90 / 80), 1e-9);
+  EXPECT_EQ(v.tuned_over_fixed.worst, 1);
+  EXPECT_NEAR(v.held_out_over_fixed.mean, std::sqrt(1.0 * 2), 1e-9);
+  EXPECT_EQ(v.held_out_over_fixed.worst, 1);
+  EXPECT_NEAR(v.tuned_over_default.mean, std::pow(2 * 2.5 * 1.25 * 2 * 2, 1.0 / 5), 1e-9);
+  EXPECT_NEAR(v.model_over_fixed.mean, std::pow(1 * 0.4 * 0.9 * 0.5 * 1, 1.0 / 5), 1e-9);
+  EXPECT_NEAR(v.tuned_over_library.mean, std::pow(1.2 * 2 * 1.5 * 4, 1.0 / 4), 1e-9);
 }
 
 // In the order of the space: after one look, two and three.
@@ -1612,10 +1566,10 @@ TEST_F(Committed, TuningTheProductPaysOnRoundsThatItWasNotChosenOn) {
   EXPECT_GE(recording->problems.size(), 12u);
   EXPECT_EQ(std::ranges::count(recording->problems, true, &RecordedProblem::held_out), 3);
   const Verdicts verdicts = judge(space, *recording);
-  EXPECT_GE(verdicts.tuned_over_fixed, 1.05);
-  EXPECT_GE(verdicts.worst_over_fixed, 0.98);
-  EXPECT_GE(verdicts.held_out_over_fixed, 1.05);
-  EXPECT_GE(verdicts.worst_held_out, 0.98);
+  EXPECT_GE(verdicts.tuned_over_fixed.mean, 1.05);
+  EXPECT_GE(verdicts.tuned_over_fixed.worst, 0.98);
+  EXPECT_GE(verdicts.held_out_over_fixed.mean, 1.05);
+  EXPECT_GE(verdicts.held_out_over_fixed.worst, 0.98);
 }
 
 TEST_F(Committed, TheFigureOfTheSearchersIsThatOfTheRecordings) {
@@ -1686,11 +1640,11 @@ TEST_F(Committed, TheProofIsReadFromTheLadder) {
   EXPECT_TRUE(proof.rows[1].held_out);
   const Proof::Row& row = proof.rows[0];
   EXPECT_EQ((Us{row.untuned, row.fixed, row.tuned, row.library}), (Us{40, 20, 10, 5}));
-  EXPECT_NEAR(proof.over_fixed, 1, 1e-9);
-  EXPECT_NEAR(proof.worst_over_fixed, 0.5, 1e-9);
-  EXPECT_NEAR(proof.over_untuned, 4, 1e-9);
-  EXPECT_NEAR(proof.worst_over_untuned, 4, 1e-9);
-  EXPECT_NEAR(proof.over_library, 0.5, 1e-9);
+  EXPECT_NEAR(proof.over_fixed.mean, 1, 1e-9);
+  EXPECT_NEAR(proof.over_fixed.worst, 0.5, 1e-9);
+  EXPECT_NEAR(proof.over_untuned.mean, 4, 1e-9);
+  EXPECT_NEAR(proof.over_untuned.worst, 4, 1e-9);
+  EXPECT_NEAR(proof.over_library.mean, 0.5, 1e-9);
   EXPECT_FALSE(proof.kept());
   EXPECT_FALSE(proof.complete);
   print(proof);
@@ -1703,7 +1657,7 @@ TEST_F(Committed, TheProofIsReadFromTheLadder) {
   EXPECT_TRUE(proofs(document, autotuning::all_spaces())[0].kept());
   document["runs"].back()["levels"][0]["time_us"]["median"] = 9.7;
   const Proof slower = proofs(document, autotuning::all_spaces())[0];
-  EXPECT_NEAR(slower.worst_over_untuned, 0.97, 1e-9);
+  EXPECT_NEAR(slower.over_untuned.worst, 0.97, 1e-9);
   EXPECT_FALSE(slower.kept());
 }
 
@@ -1712,8 +1666,8 @@ TEST(Proofs, AreTablesOfWhatWasTimed) {
   proof.ladder = "gemm", proof.library = "cuBLAS", proof.complete = true;
   proof.rows = {{{512, 512, 512}, false, 40, 20, 10, 5, {2, 1.9, 2.1}, {0.5, 0.4, 0.6}},
                 {{64, 64, 64}, true, 4, 3, 3, 0, {1, 0.9, 1.1}, {}}};
-  proof.over_fixed = 1.414, proof.worst_over_fixed = 1;
-  proof.over_untuned = 2.309, proof.worst_over_untuned = 1.333, proof.over_library = 0.5;
+  proof.over_fixed = {1.414, 1, 2}, proof.over_untuned = {2.309, 1.333, 2};
+  proof.over_library = {0.5, 0.5, 1};
   const auto printed = [&] { return stdout_of([&] { print(proof); }); };
   const std::string table =
       "\ngemm: was it worth it? Timed after the searches, all of a size interleaved\n"
@@ -1731,7 +1685,7 @@ TEST(Proofs, AreTablesOfWhatWasTimed) {
       "  Held to 1.05 over the best fixed configuration, and no size under 0.98 of it or of "
       "untuned: ";
   EXPECT_EQ(printed(), table + promise + "kept.\n");
-  proof.worst_over_untuned = 0.97;
+  proof.over_untuned.worst = 0.97;
   EXPECT_CONTAINS(printed(), promise + "broken.\n");
   proof.complete = false;  // not all sizes
   EXPECT_LACKS(printed(), "Held");
@@ -1740,15 +1694,16 @@ TEST(Proofs, AreTablesOfWhatWasTimed) {
 }
 
 TEST(Proofs, APromiseIsKeptFromItsBoundsOn) {
-  Proof bounds;
-  bounds.over_fixed = 1.05, bounds.worst_over_fixed = 0.98, bounds.worst_over_untuned = 0.98;
-  EXPECT_TRUE(bounds.kept());
-  for (double Proof::*each :
-       {&Proof::over_fixed, &Proof::worst_over_fixed, &Proof::worst_over_untuned}) {
-    Proof below = bounds;
-    below.*each -= 0.001;
-    EXPECT_FALSE(below.kept());
-  }
+  const auto kept = [](double over_fixed, double worst_over_fixed, double worst_over_untuned) {
+    Proof proof;
+    proof.over_fixed = {over_fixed, worst_over_fixed, 1};
+    proof.over_untuned.worst = worst_over_untuned;
+    return proof.kept();
+  };
+  EXPECT_TRUE(kept(1.05, 0.98, 0.98));
+  EXPECT_FALSE(kept(1.049, 0.98, 0.98));
+  EXPECT_FALSE(kept(1.05, 0.979, 0.98));
+  EXPECT_FALSE(kept(1.05, 0.98, 0.979));
 }
 
 // --- cache ---------------------------------------------------------------------------------------
@@ -1811,66 +1766,69 @@ TEST_F(TuneCache, RemembersAndKeepsKeysApart) {
   differs(&Key::l2_bytes, 1);
 }
 
-// What the key is made of: whatever changes the kernel or where it runs makes another one.
+// What a key is made from.
+struct Plan {
+  Space space = synthetic_space(2, 1);
+  Size size = {4096, 200};
+  Variant variant;
+  DevicePointers at = pointers_at(256, 256);
+  DeviceInfo device = device_info();
+  Key key() const {
+    return make_key(space, *space.problem.make_problem(size, variant), at, device);
+  }
+};
+
+// Whatever changes the kernel or where it runs makes another key.
 TEST_F(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
   enter_tokens({{"key/kernel.cuh", "1"}, {"key/moved.cuh", "1"}, {"key/edited.cuh", "2"}});
-  space = synthetic_space(2, 1);
-  space.source = "key/kernel.cuh";
-  DeviceInfo device = device_info();
-  device.name = "a GPU", device.driver = "570", device.toolkit = "12.8";
-  const DevicePointers at = pointers_at(256, 256);
-  const auto problem = space.problem.make_problem({4096, 200}, {});
-  const Key key = make_key(space, *problem, at, device);
-  EXPECT_EQ(key.digest(), make_key(space, *problem, at, device).digest());
+  Plan plan;
+  plan.space.source = "key/kernel.cuh";
+  plan.device.name = "a GPU", plan.device.driver = "570", plan.device.toolkit = "12.8";
+  const Key key = plan.key();
+  EXPECT_EQ(key.digest(), plan.key().digest());
   EXPECT_EQ(key.digest().size(), 16u);
   EXPECT_EQ(key.tokens, "1");
   EXPECT_EQ(key.kernel, "synthetic");
   EXPECT_EQ(key.shape, "4096/8 x 208/8");
-  EXPECT_EQ(key.layout,
-            space.problem.layout + (space.problem.layout.empty() ? "" : " ") + "in/8 out/8");
+  const std::string layout = plan.space.problem.layout;
+  EXPECT_EQ(key.layout, layout + (layout.empty() ? "" : " ") + "in/8 out/8");
+  const auto changed = [&](auto change) {
+    Plan other = plan;
+    change(other);
+    return other.key();
+  };
   std::set<std::string> digests = {key.digest()};
-  const auto is_new = [&](const Space& s, const AnyProblem& p, const DevicePointers& to,
-                          const DeviceInfo& d, const char* what) {
-    EXPECT_TRUE(digests.insert(make_key(s, p, to, d).digest()).second) << what;
-  };
-  const auto with_space = [&](const char* what, auto change) {
-    Space other = space;
-    change(other);
-    is_new(other, *problem, at, device, what);
-  };
-  with_space("an edited source", [](Space& s) { s.source = "key/edited.cuh"; });
-  with_space("no source", [](Space& s) { s.source = "key/gone.cuh"; });
-  with_space("another kernel", [](Space& s) { s.kernel = "other"; });
-  with_space("one configuration more", [](Space& s) { s.add(configuration({{"tile", 1}}, {})); });
-  with_space("another type", [](Space& s) { s.problem.dtype = "bf16"; });
-  with_space("another layout", [](Space& s) { s.problem.layout = "transposed"; });
-  is_new(space, *space.problem.make_problem({8192, 200}, {}), at, device, "another size");
-  is_new(space, *space.problem.make_problem({4096, 200}, {1, 0}), at, device, "an odd pitch");
-  is_new(space, *space.problem.make_problem({4096, 200}, {2, 0}), at, device, "an even pitch");
-  is_new(space, *problem, pointers_at(260, 256), device, "in");
-  is_new(space, *problem, pointers_at(256, 260), device, "out");
-  DevicePointers nobody;  // nothing is said about the bases: as good as aligned
-  EXPECT_EQ(make_key(space, *problem, nobody, device).digest(), key.digest());
-  const auto with_device = [&](const char* what, auto change) {
-    DeviceInfo other = device;
-    change(other);
-    is_new(space, *problem, at, other, what);
-  };
-  with_device("another GPU", [](DeviceInfo& d) { d.name = "another GPU"; });
-  with_device("another major capability", [](DeviceInfo& d) { ++d.cc_major; });
-  with_device("another minor capability", [](DeviceInfo& d) { ++d.cc_minor; });
-  with_device("more SMs", [](DeviceInfo& d) { ++d.sm_count; });
-  with_device("a larger L2", [](DeviceInfo& d) { d.l2_bytes += 1; });
-  with_device("another driver", [](DeviceInfo& d) { d.driver = "580"; });
-  with_device("another toolkit", [](DeviceInfo& d) { d.toolkit = "13.0"; });
+  const std::map<std::string, void (*)(Plan&)> changes = {
+      {"an edited source", [](Plan& p) { p.space.source = "key/edited.cuh"; }},
+      {"no source", [](Plan& p) { p.space.source = "key/gone.cuh"; }},
+      {"another kernel", [](Plan& p) { p.space.kernel = "other"; }},
+      {"a configuration more",
+       [](Plan& p) {
+         p.space.add(configuration({{"tile", 1}}, {}));
+       }},
+      {"another type", [](Plan& p) { p.space.problem.dtype = "bf16"; }},
+      {"another layout", [](Plan& p) { p.space.problem.layout = "transposed"; }},
+      {"another size", [](Plan& p) { p.size[0] = 8192; }},
+      {"an odd pitch", [](Plan& p) { p.variant.extra_pitch = 1; }},
+      {"an even pitch", [](Plan& p) { p.variant.extra_pitch = 2; }},
+      {"in", [](Plan& p) { p.at = pointers_at(260, 256); }},
+      {"out", [](Plan& p) { p.at = pointers_at(256, 260); }},
+      {"another GPU", [](Plan& p) { p.device.name = "another GPU"; }},
+      {"another major capability", [](Plan& p) { ++p.device.cc_major; }},
+      {"another minor capability", [](Plan& p) { ++p.device.cc_minor; }},
+      {"more SMs", [](Plan& p) { ++p.device.sm_count; }},
+      {"a larger L2", [](Plan& p) { p.device.l2_bytes += 1; }},
+      {"another driver", [](Plan& p) { p.device.driver = "580"; }},
+      {"another toolkit", [](Plan& p) { p.device.toolkit = "13.0"; }}};
+  for (const auto& [what, change] : changes) {
+    EXPECT_TRUE(digests.insert(changed(change).digest()).second) << what;
+  }
+  // Where nothing is said about the bases, they are as good as aligned.
+  EXPECT_EQ(changed([](Plan& p) { p.at = {}; }).digest(), key.digest());
   // Not the file's name: the same text elsewhere is the same kernel.
-  Space moved = space;
-  moved.source = "key/moved.cuh";
-  EXPECT_EQ(make_key(moved, *problem, at, device).digest(), key.digest());
+  EXPECT_EQ(changed([](Plan& p) { p.space.source = "key/moved.cuh"; }).digest(), key.digest());
   // Without a source, the key has the program itself, so that programs do not share a key.
-  Space gone = space;
-  gone.source = "key/gone.cuh";
-  EXPECT_EQ(make_key(gone, *problem, at, device).tokens.size(), 16u);
+  EXPECT_EQ(changed(changes.at("no source")).tokens.size(), 16u);
 }
 
 // Calls `work` with 0, 1 ... at once, each in a process of its own.

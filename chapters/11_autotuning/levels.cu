@@ -62,10 +62,10 @@ const tune::Space& rmsnorm_space() {
 const tune::Space& rope_space() {
   static const tune::Space made = [] {
     using rope::Config;
-    auto space = space_over<rope::ProblemT<false>>(rope_ladder(), [](const auto& p) {
+    auto space = space_over<rope::ProblemT<false>>(rope_ladder<false>(), [](const auto& p) {
       return Size{p.shape.tokens, p.shape.heads, 2 * p.shape.half};
     });
-    space.search_problem = rope_split_ladder();
+    space.search_problem = rope_ladder<true>();
     space.model = rope::predict;
     space.training = {{16384, 32, 128}, {4096, 32, 128}, {65536, 8, 128},
                       {1024, 32, 128},  {8192, 64, 64},  {256, 16, 128}};

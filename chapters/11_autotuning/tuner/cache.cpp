@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "chapters/11_autotuning/tuner/text_hash.hpp"
 #include "common/harness/contract/tokens.hpp"
 
 namespace cookbook::tune {
@@ -201,7 +200,7 @@ std::string Cache::default_file() {
   return base / "kernel-cookbook" / "tune.json";
 }
 
-std::map<std::string, Entry> Cache::load() const {
+std::map<std::string, Entry> Cache::entries() const {
   if (!fs::exists(file_)) return {};
   try {
     return parse(file_);
@@ -230,28 +229,24 @@ std::optional<Entry> Cache::find(const Key& key) const {
   // out to be bad and has to be moved, which only one process should do.
   std::map<std::string, Entry> all;
   try {
-    all = parse(file_);
-  } catch (const std::exception&) {
     try {
+      all = parse(file_);
+    } catch (const std::exception&) {
       const Lock lock(file_);
-      all = load();
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "autotune: {}; going on without the cache\n", error.what());
-      return std::nullopt;
+      all = entries();
     }
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "autotune: {}; going on without the cache\n", error.what());
   }
   const auto found = all.find(key.digest());
-  if (found == all.end()) return std::nullopt;
-  return found->second;
+  return found == all.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::map<std::string, Entry> Cache::entries() const { return load(); }
-
-void Cache::update(const std::map<std::string, Entry>& entries) const {
+void Cache::update(const std::map<std::string, Entry>& added) const {
   fs::create_directories(fs::absolute(file_).parent_path());
   const Lock lock(file_);
-  std::map<std::string, Entry> all = load();
-  for (const auto& [digest, entry] : entries) {
+  std::map<std::string, Entry> all = entries();
+  for (const auto& [digest, entry] : added) {
     const auto [at, is_new] = all.try_emplace(digest, entry);
     if (!is_new) at->second = joined(at->second, entry);
   }

@@ -90,14 +90,6 @@ Outcome outcome(const Space& space, const DeviceInfo& device, const RecordedProb
   return o;
 }
 
-struct GeometricMean {
-  double sum = 0;
-  int n = 0;
-  double worst = std::numeric_limits<double>::infinity();
-  void add(double ratio) { sum += std::log(ratio), ++n, worst = std::min(worst, ratio); }
-  double value() const { return n ? std::exp(sum / n) : 0; }
-};
-
 // A recording, the choices made on its odd rounds, and their outcomes.
 struct Judged {
   Survivors kept;
@@ -116,20 +108,16 @@ Judged judged(const Space& space, const Recording& recording) {
 }
 
 Verdicts verdicts(const Judged& j, const Recording& recording) {
-  GeometricMean training, held_out, standard, model, library;
-  for (std::size_t p = 0; p < j.outcomes.size(); ++p) {
-    const Outcome& o = j.outcomes[p];
-    (recording.problems[p].held_out ? held_out : training).add(o.over(o.fixed, o.tuned));
-    standard.add(o.over(o.standard, o.tuned));
-    model.add(o.over(o.fixed, o.model));
-    if (!o.library.empty()) library.add(o.over_library());
-  }
   Verdicts v;
   v.fixed = *j.kept.fixed;
-  v.tuned_over_fixed = training.value(), v.worst_over_fixed = training.worst;
-  v.held_out_over_fixed = held_out.value(), v.worst_held_out = held_out.worst;
-  v.tuned_over_default = standard.value(), v.model_over_fixed = model.value();
-  v.tuned_over_library = library.value();
+  for (std::size_t p = 0; p < j.outcomes.size(); ++p) {
+    const Outcome& o = j.outcomes[p];
+    (recording.problems[p].held_out ? v.held_out_over_fixed : v.tuned_over_fixed)
+        .add(o.over(o.fixed, o.tuned));
+    v.tuned_over_default.add(o.over(o.standard, o.tuned));
+    v.model_over_fixed.add(o.over(o.fixed, o.model));
+    if (!o.library.empty()) v.tuned_over_library.add(o.over_library());
+  }
   return v;
 }
 
@@ -211,6 +199,12 @@ int run_record(const std::vector<const Space*>& spaces, const Arguments& argumen
 }
 
 }  // namespace
+
+void GeometricMean::add(double ratio) {
+  mean = count == 0 ? ratio : std::exp((count * std::log(mean) + std::log(ratio)) / (count + 1));
+  worst = std::min(worst, ratio);
+  ++count;
+}
 
 std::optional<Recording> print_recorded(const Space& space) {
   std::optional<Recording> recording = find_recording(space, device_info().cc());
@@ -382,11 +376,12 @@ void print_replay(const Space& space, const Recording& recording) {
       "    over the best fixed configuration: {:.3f} (worst {:.3f}), held out {:.3f} (worst "
       "{:.3f})\n    over the default: {:.3f}{}\n    the model alone, over the best fixed "
       "configuration: {:.3f}\n",
-      v.tuned_over_fixed, v.worst_over_fixed, v.held_out_over_fixed, v.worst_held_out,
-      v.tuned_over_default,
-      v.tuned_over_library > 0 ? fmt::format("; over the library: {:.3f}", v.tuned_over_library)
-                               : "",
-      v.model_over_fixed);
+      v.tuned_over_fixed.mean, v.tuned_over_fixed.worst, v.held_out_over_fixed.mean,
+      v.held_out_over_fixed.worst, v.tuned_over_default.mean,
+      v.tuned_over_library.count
+          ? fmt::format("; over the library: {:.3f}", v.tuned_over_library.mean)
+          : "",
+      v.model_over_fixed.mean);
   fmt::print(
       "  Searchers: looks (of {} samples each) until the best so far stays within 2 % of the "
       "best\n    {:<24} {:>12} {:>22}\n",
@@ -404,7 +399,6 @@ std::vector<Proof> proofs(const nlohmann::ordered_json& document,
   for (const Space* space : spaces) {
     Proof proof;
     proof.ladder = space->kernel;
-    GeometricMean untuned, fixed, library;
     for (const auto& run : document.at("runs")) {
       if (run.at("ladder") != space->kernel) continue;
       Proof::Row row;
@@ -431,14 +425,11 @@ std::vector<Proof> proofs(const nlohmann::ordered_json& document,
       // Without all three levels there is nothing to compare.
       if (!(row.untuned > 0 && row.fixed > 0 && row.tuned > 0 && row.over_fixed.ratio > 0))
         continue;
-      untuned.add(row.untuned / row.tuned);
-      fixed.add(row.over_fixed.ratio);
-      if (row.over_library.ratio > 0) library.add(row.over_library.ratio);
+      proof.over_untuned.add(row.untuned / row.tuned);
+      proof.over_fixed.add(row.over_fixed.ratio);
+      if (row.over_library.ratio > 0) proof.over_library.add(row.over_library.ratio);
       proof.rows.push_back(row);
     }
-    proof.over_untuned = untuned.value(), proof.worst_over_untuned = untuned.worst;
-    proof.over_fixed = fixed.value(), proof.worst_over_fixed = fixed.worst;
-    proof.over_library = library.value();
     std::vector<Size> wanted = space->training;
     wanted.insert(wanted.end(), space->held_out.begin(), space->held_out.end());
     proof.complete = std::ranges::all_of(wanted, [&](const Size& size) {
@@ -472,10 +463,11 @@ void print(const Proof& proof) {
   fmt::print(
       "  Geometric means over {} sizes (above 1: tuned is faster): over the best fixed "
       "configuration {:.3f}, worst {:.3f}; over untuned {:.3f}, worst {:.3f}{}\n",
-      proof.rows.size(), proof.over_fixed, proof.worst_over_fixed, proof.over_untuned,
-      proof.worst_over_untuned,
-      proof.over_library > 0 ? fmt::format("; over {} {:.3f}", proof.library, proof.over_library)
-                             : "");
+      proof.rows.size(), proof.over_fixed.mean, proof.over_fixed.worst, proof.over_untuned.mean,
+      proof.over_untuned.worst,
+      proof.over_library.mean > 0
+          ? fmt::format("; over {} {:.3f}", proof.library, proof.over_library.mean)
+          : "");
   if (proof.ladder == "gemm" && proof.complete) {
     fmt::print(
         "  Held to 1.05 over the best fixed configuration, and no size under 0.98 of it or of "
@@ -520,15 +512,11 @@ std::optional<int> command(const std::vector<const Space*>& spaces, int argc, ch
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     fmt::print(stderr, "{}: {} (see {} --help)\n", verb, error.what(), verb);
     return 2;
-  } catch (const std::invalid_argument& error) {
-    fmt::print(stderr, "{}: {}\n", verb, error.what());
-    return 2;
-  } catch (const UsageError& error) {
-    fmt::print(stderr, "{}: {}\n", verb, error.what());
-    return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", verb, error.what());
-    return 1;
+    const bool bad_usage = dynamic_cast<const std::invalid_argument*>(&error) ||
+                           dynamic_cast<const UsageError*>(&error);
+    return bad_usage ? 2 : 1;
   }
 }
 

@@ -154,7 +154,10 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
     recorded.size = size, recorded.held_out = held_out;
     const auto problem = space.problem.make_problem(size, {});
     recorded.bytes = problem->bytes(), recorded.flops = problem->flops();
-    progress(fmt::format("{} {}: drawing inputs", space.kernel, size_text(size)));
+    const auto say = [&, &size = size](const std::string& text) {
+      progress(fmt::format("{} {}: {}", space.kernel, size_text(size), text));
+    };
+    say("drawing inputs");
     Instance instance(space.searched(), size, InputKind::normal, 1);
     constexpr double kFullBytes = 32.0 * (1 << 20);  // there are many to check
     DeviceVerifier verifier(space, instance, size, {}, kFullBytes);
@@ -164,7 +167,7 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
       const std::string id = space[fate.candidate].id();
       std::string reason = fate.reason;
       if (fate.stage == Stage::timed) {
-        progress(fmt::format("{} {}: checking {}", space.kernel, size_text(size), id));
+        say("checking " + id);
         reason = verifier.check(fate.candidate);
       }
       if (reason.empty()) {
@@ -179,8 +182,7 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
           {library.name, library.prepare(instance.problem(), instance.pointers())});
     }
     if (!alive.empty()) {
-      progress(fmt::format("{} {}: timing {} configurations", space.kernel, size_text(size),
-                           alive.size()));
+      say(fmt::format("timing {} configurations", alive.size()));
       timer.warm_up(alive.front());
       const std::vector<Samples> all = timer.time(alive, rounds);
       for (std::size_t i = 0; i < alive.size(); ++i) {

@@ -18,9 +18,7 @@ using Order = std::function<std::vector<std::size_t>(const AnyProblem&, const De
 /// launches: the choice is made once, when the plan is. `space` must outlive it.
 inline LevelEntry level_over(const Space& space, const LevelText& text, Order order,
                              Claims speed_claims = {}) {
-  LevelEntry entry;
-  entry.name = text.name, entry.changed = text.changed;
-  entry.expect = text.expect, entry.cost = text.cost;
+  LevelEntry entry = level_entry(text, true, {});
   entry.source = space.source;
   entry.supports = [&space](const AnyProblem& problem, const DeviceInfo& device) {
     if (!legal(space, problem, device).empty()) return Support::yes();

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "chapters/11_autotuning/tuner/text_hash.hpp"
-
 namespace cookbook::tune {
 
 std::string id_of(const Parameters& parameters) {
@@ -36,6 +34,12 @@ std::string with_commas(std::int64_t number) {
 
 std::string too_much_shared_memory(std::int64_t bytes, std::int64_t limit) {
   return fmt::format("shared memory {} > {} bytes", with_commas(bytes), with_commas(limit));
+}
+
+std::string text_hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char byte : text) hash = (hash ^ byte) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
 }
 
 void Space::add(Candidate candidate) {

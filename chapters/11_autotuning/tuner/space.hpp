@@ -19,6 +19,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/harness/contract/level.hpp"
@@ -48,6 +49,9 @@ std::int64_t value_of(const Parameters& parameters, const std::string& name,
 std::string with_commas(std::int64_t number);
 /// "shared memory 245,760 > 232,448 bytes"
 std::string too_much_shared_memory(std::int64_t bytes, std::int64_t limit = kSharedMemoryBytes);
+
+/// 16 hexadecimal digits that stand for a text: FNV-1a.
+std::string text_hash(std::string_view text);
 
 /// One configuration. A level's entry is all the tuner needs to check, prepare and launch it.
 struct Candidate {
