@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <ranges>
 #include <set>
 #include <sstream>
 #include <string>
@@ -175,31 +176,39 @@ TEST(TransposeChoice, PredictionsByHand) {
   EXPECT_TRUE(std::isinf(transpose::predicted_us(kCandidates[6], {{64, 64}, "lines"})));
 }
 
-// What the choice costs where all candidates were timed: the geometric mean of its time over the
-// fastest candidate's, and the worst.
+// Ratios of times over shapes.
+struct Ratios {
+  double sum = 0, least = 1e9;  // of logarithms; the worst shape
+  int shapes = 0;
+  void add(double ratio) { sum += std::log(ratio), least = std::min(least, ratio), ++shapes; }
+  double mean() const { return std::exp(sum / std::max(shapes, 1)); }  // the geometric mean
+};
+
+double fastest(const library::Recording::Entry& entry) {
+  return std::ranges::min(std::views::values(entry.us));
+}
+
+// What the choice costs where all candidates were timed: its time over the fastest candidate's.
 template <class Choose>
-void expect_small_loss(const library::Recording& recording, std::size_t least,
-                       const Choose& choose) {
-  double sum = 0;
-  std::size_t shapes = 0;
+void expect_small_loss(const library::Recording& recording, int least, const Choose& choose) {
+  Ratios loss;
   for (const auto& entry : recording.entries()) {
-    double best = 1e9;
-    for (const auto& [name, us] : entry.us) best = std::min(best, us);
+    const double best = fastest(entry);
     const auto chosen = entry.us.find(choose(entry.shape));
     ASSERT_NE(chosen, entry.us.end()) << entry.shape.kind << ": the chosen kernel was not timed";
-    sum += std::log(chosen->second / best);
+    loss.add(chosen->second / best);
     EXPECT_LE(chosen->second, 1.4 * best) << entry.shape.kind << " " << chosen->first;
-    ++shapes;
   }
-  EXPECT_GE(shapes, least);
-  EXPECT_LE(std::exp(sum / static_cast<double>(shapes)), 1.02);
+  EXPECT_GE(loss.shapes, least);
+  EXPECT_LE(loss.mean(), 1.02);
+}
+
+std::string transposed_by(const library::Shape& shape) {
+  return transpose::choose(shape, &transpose::h200_recording()).name;
 }
 
 TEST(TransposeChoice, CostsLittleWhereAllCandidatesWereTimed) {
-  const auto& recording = transpose::h200_recording();
-  expect_small_loss(recording, 1200, [&](const library::Shape& shape) {
-    return std::string(transpose::choose(shape, &recording).name);
-  });
+  expect_small_loss(transpose::h200_recording(), 1200, transposed_by);
 }
 
 std::string chosen_of(const library::Shape& shape,
@@ -214,8 +223,8 @@ std::string chosen_of(const library::Shape& shape,
 }
 
 TEST(RowChoice, CostsLittleWhereAllCandidatesWereTimed) {
-  const auto& recording = h200_row_recording();
-  expect_small_loss(recording, 1900, [](const library::Shape& s) { return chosen_of(s); });
+  expect_small_loss(h200_row_recording(), 1900,
+                    [](const library::Shape& s) { return chosen_of(s); });
 }
 
 // What notes.md says of neighbours: a recorded shape is chosen almost as well if its own times are
@@ -229,36 +238,26 @@ TEST(RowChoice, CostsLittleWhereNeighboursWereTimed) {
     for (const auto& [name, us] : entry.us) line << ' ' << name << ' ' << us;
     lines.push_back(line.str() + '\n');
   }
-  double sum = 0;
-  int shapes = 0;
-  for (std::size_t i = 0; i < entries.size(); i += 7, ++shapes) {
+  Ratios loss;
+  for (std::size_t i = 0; i < entries.size(); i += 7) {
     std::string others;
     for (std::size_t j = 0; j < lines.size(); ++j) others += j == i ? "" : lines[j];
     const library::Recording without(others, 2);
-    const auto& us = entries[i].us;
-    double best = 1e9;
-    for (const auto& [name, time] : us) best = std::min(best, time);
-    sum += std::log(us.at(chosen_of(entries[i].shape, without)) / best);
+    loss.add(entries[i].us.at(chosen_of(entries[i].shape, without)) / fastest(entries[i]));
   }
-  EXPECT_LE(std::exp(sum / shapes), 1.008);
+  EXPECT_LE(loss.mean(), 1.008);
 }
 
 // The shapes by which the choice is judged, none of which is recorded: the time of the kernel
 // before over that of the chosen one.
-struct Judged {
-  double mean = 0, least = 1e9;  // geometric mean, and the worst shape
-  int shapes = 0;
-};
-
 template <class Choose>
-Judged judge(const std::string& file, const std::string& kind, const library::Recording& recording,
+Ratios judge(const std::string& file, const std::string& kind, const library::Recording& recording,
              const Choose& choose) {
   std::ifstream in(source_path(file));
   std::stringstream text;
   text << in.rdbuf();
   const library::Recording shapes(text.str(), 2);
-  Judged judged;
-  double sum = 0;
+  Ratios judged;
   for (const auto& entry : shapes.entries()) {
     const std::string& of = entry.shape.kind;
     if (!kind.empty() && of.substr(0, of.find('+')) != kind) continue;
@@ -271,25 +270,18 @@ Judged judge(const std::string& file, const std::string& kind, const library::Re
       ADD_FAILURE() << of << ": the chosen kernel was not timed";
       continue;
     }
-    const double ratio = entry.us.at("before") / us->second;
-    sum += std::log(ratio);
-    judged.least = std::min(judged.least, ratio);
-    ++judged.shapes;
+    judged.add(entry.us.at("before") / us->second);
   }
-  judged.mean = std::exp(sum / std::max(judged.shapes, 1));
   std::printf("%s %s: %d shapes, of the choice before %.4f, least %.3f\n", file.c_str(),
-              kind.c_str(), judged.shapes, judged.mean, judged.least);
+              kind.c_str(), judged.shapes, judged.mean(), judged.least);
   return judged;
 }
 
 TEST(TransposeChoice, IsAsGoodAsTheChoiceBefore) {
-  const auto& recording = transpose::h200_recording();
-  const Judged judged = judge("library/transpose/judged_nvidia_h200.txt", "", recording,
-                              [&](const library::Shape& shape) {
-                                return std::string(transpose::choose(shape, &recording).name);
-                              });
+  const Ratios judged = judge("library/transpose/judged_nvidia_h200.txt", "",
+                              transpose::h200_recording(), transposed_by);
   EXPECT_EQ(judged.shapes, 30);
-  EXPECT_GE(judged.mean, 1.0);
+  EXPECT_GE(judged.mean(), 1.0);
   EXPECT_GE(judged.least, 0.99);
 }
 
@@ -301,11 +293,11 @@ TEST(RowChoice, IsAsGoodAsTheChoiceBefore) {
   };
   for (const Bar& bar : {Bar{"softmax", 19, 1.0, 0.97}, Bar{"softmax_bf16", 22, 0.994, 0.89},
                          Bar{"rmsnorm", 13, 1.0, 0.99}, Bar{"rmsnorm_bf16", 12, 1.0, 0.99}}) {
-    const Judged judged =
+    const Ratios judged =
         judge("library/rows/judged_nvidia_h200.txt", bar.kind, h200_row_recording(),
               [](const library::Shape& s) { return chosen_of(s); });
     EXPECT_EQ(judged.shapes, bar.shapes) << bar.kind;
-    EXPECT_GE(judged.mean, bar.mean) << bar.kind;
+    EXPECT_GE(judged.mean(), bar.mean) << bar.kind;
     EXPECT_GE(judged.least, bar.least) << bar.kind;
   }
 }

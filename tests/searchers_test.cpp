@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tuner's small parts: where each searcher looks, with times that are made up, and how sizes,
-// numbers and configurations are written.
+// The tuner's small parts: where each searcher looks, with times that are made up, and how sizes
+// and configurations are compared and written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,11 +63,7 @@ Space grid(int tiles, int stages) {
   Space space;
   space.kernel = "grid";
   for (int t = 0; t < tiles; ++t) {
-    for (int s = 0; s < stages; ++s) {
-      Candidate each;
-      each.parameters = {{"tile", t}, {"stages", s}};
-      space.add(std::move(each));
-    }
+    for (int s = 0; s < stages; ++s) space.add({{{"tile", t}, {"stages", s}}, "", {}, {}});
   }
   return space;
 }
@@ -91,9 +87,8 @@ TEST(WhereItLooks, ExhaustiveAtAllAtOnce) {
   EXPECT_EQ(search.best, 1u);
   EXPECT_EQ(search.ranking(), (Indices{1, 3, 0}));
   EXPECT_EQ(search.candidates, (Indices{0, 1, 3}));
-  ASSERT_EQ(search.failures.size(), 1u);
-  EXPECT_EQ(search.failures[0], (std::pair<std::size_t, std::string>(2, "it fails")));
-  EXPECT_EQ(search.us[0], (std::vector<double>{4, 4, 4}));
+  EXPECT_EQ(search.failures, (std::map<std::size_t, std::string>{{2, "it fails"}}));
+  EXPECT_EQ(search.us.at(0), (std::vector<double>{4, 4, 4}));
   ASSERT_EQ(search.steps.size(), 4u);
   EXPECT_EQ(search.steps[0].best, 0u);
   EXPECT_EQ(search.steps[1].best, 1u);
@@ -152,8 +147,8 @@ TEST(WhereItLooks, EliminationDropsWhatIsClearlyBehind) {
             (std::vector<Indices>{
                 {0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 4, 5, 6, 7}, {0, 5, 6, 7}, {0, 6, 7}, {0, 7}}));
   EXPECT_EQ(search.best, 0u);
-  EXPECT_EQ(search.us[0].size(), 15u);
-  EXPECT_EQ(search.us[1].size(), 6u);
+  EXPECT_EQ(search.us.at(0).size(), 15u);
+  EXPECT_EQ(search.us.at(1).size(), 6u);
   // One that is left needs no further look.
   MadeUp clear({100, 200, 300, kFails, 400, 500, 600, 700});
   successive_elimination(arena_of(space), clear);
@@ -202,17 +197,11 @@ TEST(WhereItLooks, ClimbingGoesToNeighbours) {
     around();
     for (std::size_t i = 1; i < looks.size(); ++i) {
       const std::size_t c = looks[i];
-      if (now.empty()) {  // all around are worse: from anywhere
-        at = c;
-        left.erase(c);
-        around();
-        continue;
-      }
-      const auto found = std::find(now.begin(), now.end(), c);
-      ASSERT_NE(found, now.end()) << "look " << i << " of seed " << seed << ": " << c;
-      now.erase(found);
+      const bool anywhere = now.empty();  // all around are worse
+      ASSERT_TRUE(std::erase(now, c) == 1 || anywhere)
+          << "look " << i << " of seed " << seed << ": " << c;
       left.erase(c);
-      if (us(c) < us(at)) {
+      if (anywhere || us(c) < us(at)) {
         at = c;
         around();
       }
@@ -221,9 +210,7 @@ TEST(WhereItLooks, ClimbingGoesToNeighbours) {
   // Where one parameter less or more is not legal, two may change, and no more than two.
   Space holes;
   for (const int at : {0, 3, 4, 5, 1, 6, 7}) {
-    Candidate each;
-    each.parameters = {{"a", at}, {"b", at}, {"c", at == 1 ? 0 : at}};
-    holes.add(std::move(each));
+    holes.add({{{"a", at}, {"b", at}, {"c", at == 1 ? 0 : at}}, "", {}, {}});
   }
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     Arena arena = arena_of(holes);
@@ -255,40 +242,6 @@ TEST(Parameters, AreComparedByName) {
   EXPECT_EQ(differences(a, other), "");
 }
 
-TEST(Space, FindsAndHashesItsConfigurations) {
-  Space space = grid(2, 2);
-  EXPECT_EQ(space.find("tile=1 stages=0"), 2);
-  EXPECT_EQ(space.find("tile=2 stages=0"), -1);
-  EXPECT_EQ(space.hash(), grid(2, 2).hash());
-  EXPECT_NE(space.hash(), grid(2, 3).hash());
-  Candidate illegal;
-  illegal.parameters = {{"tile", 9}};
-  EXPECT_THROW(space.add(space[0]), SpaceError);
-  Space other = space;
-  space.add(illegal);
-  illegal.illegal = "too large";
-  other.add(illegal);
-  EXPECT_NE(space.hash(), other.hash());
-  EXPECT_TRUE(within_compile_budget(30));
-  EXPECT_FALSE(within_compile_budget(31));
-}
-
-TEST(Texts, OfNumbersAndStages) {
-  EXPECT_EQ(with_commas(0), "0");
-  EXPECT_EQ(with_commas(999), "999");
-  EXPECT_EQ(with_commas(1000), "1,000");
-  EXPECT_EQ(with_commas(-100), "-100");
-  EXPECT_EQ(with_commas(-1000), "-1,000");
-  EXPECT_EQ(with_commas(12345678), "12,345,678");
-  EXPECT_EQ(too_much_shared_memory(245760), "shared memory 245,760 > 232,448 bytes");
-  const std::pair<Stage, const char*> stages[] = {
-      {Stage::illegal, "illegal"},  {Stage::unsupported, "unsupported"},
-      {Stage::pruned, "pruned"},    {Stage::other_shard, "other shard"},
-      {Stage::failed, "failed"},    {Stage::timed, "timed"},
-      {Stage::finalist, "finalist"}};
-  for (const auto& [stage, name] : stages) EXPECT_STREQ(stage_name(stage), name);
-}
-
 TEST(Sizes, SmallOnesAndBuckets) {
   EXPECT_EQ(small_size({639, 640, 641, 768}), (Size{639, 640, 513, 512}));
   // Extents up to 128 as they are, then of 16 steps per power of two; and how they are aligned.
@@ -299,14 +252,6 @@ TEST(Sizes, SmallOnesAndBuckets) {
   EXPECT_EQ(shape_bucket({145}), "160/1");
   EXPECT_EQ(shape_bucket({255, 256, 257}), "256/1 x 256/8 x 288/1");
   EXPECT_EQ(shape_bucket({4096, 4098}), "4096/8 x 4608/2");
-}
-
-TEST(Shards, AreIOfN) {
-  EXPECT_EQ(parse_shard("0/1").count, 1);
-  EXPECT_EQ(parse_shard("3/4").index, 3);
-  for (const char* bad : {"-1/2", "2/2", "/2", "1/", "1/2/3", "0/0", ""}) {
-    EXPECT_THROW(parse_shard(bad), std::invalid_argument) << bad;
-  }
 }
 
 }  // namespace

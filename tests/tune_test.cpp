@@ -61,6 +61,15 @@ std::string contents(const std::string& file) {
   return text.str();
 }
 
+using Us = std::vector<double>;
+using Indices = std::vector<std::size_t>;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// A configuration of `level`, or one that was never compiled: why.
+Candidate configuration(Parameters parameters, const LevelEntry& level, std::string illegal = "") {
+  return {std::move(parameters), std::move(illegal), level, level};
+}
+
 // --- a space made up -----------------------------------------------------------------------------
 
 // Configurations (tile, stages) of a kernel that does not exist; runs anything.
@@ -77,10 +86,7 @@ Space synthetic_space(int tiles = 6, int stages = 4) {
   space.held_out = {{8, 100}};
   for (int t = 0; t < tiles; ++t) {
     for (int s = 0; s < stages; ++s) {
-      Candidate each;
-      each.parameters = {{"tile", 16 << t}, {"stages", 2 + s}};
-      each.level = each.search = space.problem.levels.at(0);
-      space.add(std::move(each));
+      space.add(configuration({{"tile", 16 << t}, {"stages", 2 + s}}, space.problem.levels.at(0)));
     }
   }
   return space;
@@ -102,15 +108,12 @@ Recording synthetic_recording(const Space& space, double noise = 0.003, unsigned
   for (const Candidate& each : space.candidates())
     recording.parameters[each.id()] = each.parameters;
   auto add = [&](const Size& size, bool held_out) {
-    RecordedProblem problem;
+    RecordedProblem& problem = recording.problems.emplace_back();
     problem.size = size, problem.held_out = held_out;
     for (const Candidate& each : space.candidates()) {
-      Samples& samples = problem.configurations[each.id()];
-      for (int r = 0; r < 30; ++r) {
-        samples.us.push_back(synthetic_us(each.parameters, size) * normal(random));
-      }
+      std::generate_n(std::back_inserter(problem.configurations[each.id()].us), 30,
+                      [&] { return synthetic_us(each.parameters, size) * normal(random); });
     }
-    recording.problems.push_back(problem);
   };
   for (const Size& size : space.training) add(size, false);
   for (const Size& size : space.held_out) add(size, true);
@@ -120,12 +123,6 @@ Recording synthetic_recording(const Space& space, double noise = 0.003, unsigned
 std::optional<int> run_command(const Space& space, std::vector<std::string> words) {
   words.insert(words.begin(), "chapter-11");
   return called_with(words, [&](int argc, char** argv) { return command({&space}, argc, argv); });
-}
-
-std::vector<std::string> ids_of(const Space& space) {
-  std::vector<std::string> ids;
-  for (const Candidate& each : space.candidates()) ids.push_back(each.id());
-  return ids;
 }
 
 Survivors everyone(const Space& space) {
@@ -152,9 +149,15 @@ Report search(const Space& space, const Size& size, Timer& timer, Verifier* veri
   return tune(space, size, *problem, device_info(), everyone(space), timer, verifier, options);
 }
 
+/// The same with times that were recorded.
+Report search(const Space& space, const RecordedProblem& times, Verifier* verifier = nullptr) {
+  ReplayTimer timer(times, space.ids());
+  return search(space, times.size, timer, verifier);
+}
+
 Report replay(const Space& space, const Recording& recording, const Size& size,
               const TuneOptions& options = {}) {
-  ReplayTimer timer(*recording.find(size), ids_of(space));
+  ReplayTimer timer(*recording.find(size), space.ids());
   const auto problem = space.problem.make_problem(size, {});
   Survivors all = everyone(space);
   all.fixed = best_fixed(recorded_times(space, recording));
@@ -163,19 +166,89 @@ Report replay(const Space& space, const Recording& recording, const Size& size,
 
 // What a search finds when configuration c always takes us[c].
 Report tuned_on(const Space& space, const std::vector<double>& us) {
-  const RecordedProblem problem = constant_times(space, us, 20);
-  ReplayTimer timer(problem, ids_of(space));
-  return search(space, problem.size, timer);
+  return search(space, constant_times(space, us, 20));
 }
 
-std::size_t truly_best(const Space& space, const Size& size) {
-  std::size_t best = 0;
-  for (std::size_t c = 0; c < space.candidates().size(); ++c) {
-    if (synthetic_us(space[c].parameters, size) < synthetic_us(space[best].parameters, size))
-      best = c;
-  }
-  return best;
+double true_us(const Space& space, const std::string& id, const Size& size) {
+  return synthetic_us(space[*space.find(id)].parameters, size);
 }
+
+double least_us(const Space& space, const Size& size) {
+  double least = kNever;
+  for (const Candidate& each : space.candidates()) {
+    least = std::min(least, synthetic_us(each.parameters, size));
+  }
+  return least;
+}
+
+DevicePointers pointers_at(std::uintptr_t in, std::uintptr_t out) {
+  DevicePointers at;
+  at.by_name = {{"in", reinterpret_cast<void*>(in)}, {"out", reinterpret_cast<void*>(out)}};
+  return at;
+}
+
+// `decide` on a simulated GPU, search included, for a problem that is worth one.
+struct MadeUpGpu {
+  explicit MadeUpGpu(const Space& of) : space(of) {
+    machine.device = device_info();
+    machine.device.name = "a GPU", machine.device.is_simt = false;
+    machine.why_not_time = [this] { return profiler; };
+    machine.search = [this](const Space&, const Size& size, const Variant&, const TuneOptions&,
+                            const Cache& cache) {
+      ++searches;
+      Us us(space.candidates().size(), 100);
+      us.at(2) = 50;
+      Report report = tuned_on(space, us);
+      report.entry.key = key(size, searched);
+      cache.add(report.entry);
+      return report;
+    };
+  }
+  Key key(const Size& size, const DevicePointers& at) const {
+    return make_key(space, *space.problem.make_problem(size, {}), at, machine.device);
+  }
+  Decision decided(const Cache& cache, const Size& size = kSize) const {
+    return decide(space, *space.problem.make_problem(size, {}), pointers, cache, machine);
+  }
+  /// An entry of the problem in which `winner` is twice as fast as the first configuration.
+  Entry entry_won_by(const std::string& winner) const {
+    Entry entry;
+    entry.key = key(kSize, pointers);
+    entry.default_id = space[0].id();
+    entry.measured[entry.default_id] = {100, 1, 1, 1, 25, ""};
+    entry.measured[winner] = {50, 2, 1.9, 2.1, 25, ""};
+    return entry;
+  }
+  static inline const Size kSize = {4096, 200};
+  const Space& space;
+  Machine machine;
+  DevicePointers pointers = pointers_at(0, 0), searched = pointers;  // the caller's, the search's
+  std::string profiler;
+  int searches = 0;
+};
+
+// A folder, four configurations, and a GPU with times that are made up.
+class Tuner : public testing::Test {
+ protected:
+  Tuner() { autotune(nullptr); }
+  ~Tuner() override { autotune(nullptr); }
+  /// Sets COOKBOOK_AUTOTUNE for the rest of the test; null: to nothing.
+  static void autotune(const char* mode) {
+    mode ? setenv("COOKBOOK_AUTOTUNE", mode, 1) : unsetenv("COOKBOOK_AUTOTUNE");
+  }
+  std::string printed(const Report& report) const {
+    return stdout_of([&] { print(report, space); });
+  }
+
+  const Folder folder;
+  Space space = synthetic_space(4, 1);
+  MadeUpGpu gpu{space};
+};
+using Recordings = Tuner;
+using Committed = Tuner;
+using TuneCache = Tuner;
+using Shards = Tuner;
+using CommandLine = Tuner;
 
 // --- spaces --------------------------------------------------------------------------------------
 
@@ -191,6 +264,11 @@ struct HungryLevel : planted::Reverse<Bug::none> {
   static_assert(C::kLegal, "an illegal configuration was instantiated");
 };
 
+void expect_fate(const Fate& fate, Stage stage, const std::string& reason) {
+  EXPECT_EQ(fate.stage, stage) << reason;
+  EXPECT_EQ(fate.reason, reason);
+}
+
 TEST(Space, AnIllegalConfigurationIsListedWithItsReasonAndNeverCompiled) {
   Space space = synthetic_space(1, 1);
   space.add(candidate<Hungry<100>, HungryLevel>());
@@ -199,16 +277,15 @@ TEST(Space, AnIllegalConfigurationIsListedWithItsReasonAndNeverCompiled) {
   const auto fates = legality(space, *problem, device_info());
   ASSERT_EQ(fates.size(), 3u);
   EXPECT_EQ(fates[1].stage, Stage::timed);
-  EXPECT_EQ(fates[2].stage, Stage::illegal);
-  EXPECT_EQ(fates[2].reason, "shared memory 245,760 > 232,448 bytes");
+  expect_fate(fates[2], Stage::illegal, "shared memory 245,760 > 232,448 bytes");
 }
 
 TEST(Space, ACompileBlowUpIsRefused) {
   Space space = synthetic_space(6, 5);  // 30: exactly the budget
   static_assert(within_compile_budget(30) && !within_compile_budget(31));
-  Candidate more;
-  more.parameters = {{"tile", 1}};
-  const std::string said = error_of<SpaceError>([&] { space.add(more); });
+  const std::string said = error_of<SpaceError>([&] {
+    space.add(configuration({{"tile", 1}}, {}));
+  });
   EXPECT_CONTAINS(said, "more than 30");
   Space twice = synthetic_space(1, 1);
   EXPECT_THROW(twice.add(twice[0]), SpaceError);
@@ -220,19 +297,15 @@ TEST(Space, NamesAndNumbersByHand) {
   EXPECT_EQ(value_of({{"a", 1}, {"b", -2}}, "b"), -2);
   EXPECT_EQ(value_of({{"a", 1}, {"b", -2}}, "c"), 0);
   EXPECT_EQ(value_of({{"a", 1}, {"b", -2}}, "c", 7), 7);
-  const std::vector<std::pair<std::int64_t, std::string>> numbers = {{0, "0"},
-                                                                     {999, "999"},
-                                                                     {1000, "1,000"},
-                                                                     {12345, "12,345"},
-                                                                     {-999, "-999"},
-                                                                     {-1000, "-1,000"},
-                                                                     {-123456, "-123,456"},
-                                                                     {123456, "123,456"},
-                                                                     {1 << 20, "1,048,576"},
-                                                                     {4294967296, "4,294,967,296"}};
-  for (const auto& [number, text] : numbers) EXPECT_EQ(with_commas(number), text);
+  for (const std::string text : {"-123,456", "-1,000", "-999", "-100", "0", "999", "1,000",
+                                 "12,345", "123,456", "1,048,576", "12,345,678", "4,294,967,296"}) {
+    std::string digits = text;
+    std::erase(digits, ',');
+    EXPECT_EQ(with_commas(std::stoll(digits)), text);
+  }
   EXPECT_EQ(too_much_shared_memory(1234, 1000), "shared memory 1,234 > 1,000 bytes");
-  const std::vector<std::pair<Stage, std::string>> stages = {
+  EXPECT_EQ(too_much_shared_memory(245760), "shared memory 245,760 > 232,448 bytes");
+  const std::map<Stage, std::string> stages = {
       {Stage::illegal, "illegal"},   {Stage::unsupported, "unsupported"},
       {Stage::pruned, "pruned"},     {Stage::other_shard, "other shard"},
       {Stage::failed, "failed"},     {Stage::timed, "timed"},
@@ -242,43 +315,43 @@ TEST(Space, NamesAndNumbersByHand) {
 
 TEST(Space, IsSearchedByNameAndKnownByItsHash) {
   Space space;
-  Candidate first, second;
-  first.parameters = {{"tile", 16}}, second.parameters = {{"tile", 32}};
-  second.illegal = "too large";
-  space.add(first), space.add(second);
-  EXPECT_EQ(space.find("tile=16"), 0);
-  EXPECT_EQ(space.find("tile=32"), 1);
-  EXPECT_EQ(space.find("tile=3"), -1);
+  space.add(configuration({{"tile", 16}}, {}));
+  space.add(configuration({{"tile", 32}}, {}, "too large"));
+  EXPECT_EQ(space.find("tile=16"), 0u);
+  EXPECT_EQ(space.find("tile=32"), 1u);
+  EXPECT_EQ(space.find("tile=3"), std::nullopt);
+  EXPECT_EQ(space.ids(), (std::vector<std::string>{"tile=16", "tile=32"}));
   EXPECT_EQ(space[1].illegal, "too large");
   EXPECT_THROW(space[2], std::out_of_range);
   // FNV-1a, of 64 bits, of "tile=16|" and "tile=32|too large", a line each.
   EXPECT_EQ(space.hash(), "22d725d917f4d9d6");
+  // What it has and why it is illegal, and nothing else.
+  EXPECT_EQ(synthetic_space(2, 2).hash(), synthetic_space(2, 2).hash());
+  EXPECT_NE(synthetic_space(2, 2).hash(), synthetic_space(2, 3).hash());
+  Space legal;
+  legal.add(configuration({{"tile", 16}}, {}));
+  legal.add(configuration({{"tile", 32}}, {}));
+  EXPECT_NE(legal.hash(), space.hash());
 }
 
 TEST(Space, WhatALevelDoesNotTakeIsNotLegalThere) {
-  Space space = synthetic_space(3, 1);
+  const Space space = synthetic_space(3, 1);
+  Candidate four_rows = space[1];
+  four_rows.level.supports = [](const AnyProblem& problem, const DeviceInfo&) {
+    const auto& p = *static_cast<const planted::Problem*>(problem.get());
+    return p.rows <= 4 ? Support::yes() : Support::no("has more than four rows");
+  };
   Space few;
-  for (Candidate each : space.candidates()) {
-    if (each.id() == space[1].id()) {
-      each.level.supports = [](const AnyProblem& problem, const DeviceInfo&) {
-        const auto& p = *static_cast<const planted::Problem*>(problem.get());
-        return p.rows <= 4 ? Support::yes() : Support::no("has more than four rows");
-      };
-    }
-    few.add(each);
-  }
   few.problem = space.problem;
-  using Indices = std::vector<std::size_t>;
+  for (const Candidate& each : {space[0], four_rows, space[2]}) few.add(each);
   EXPECT_EQ(legal(few, *few.problem.make_problem({4, 64}, {}), device_info()), (Indices{0, 1, 2}));
   const auto large = few.problem.make_problem({5, 64}, {});
   EXPECT_EQ(legal(few, *large, device_info()), (Indices{0, 2}));
   const auto fates = legality(few, *large, device_info());
   ASSERT_EQ(fates.size(), 3u);
   EXPECT_EQ(fates[1].candidate, 1u);
-  EXPECT_EQ(fates[1].stage, Stage::unsupported);
-  EXPECT_EQ(fates[1].reason, "has more than four rows");
-  EXPECT_EQ(fates[2].stage, Stage::timed);
-  EXPECT_EQ(fates[2].reason, "");
+  expect_fate(fates[1], Stage::unsupported, "has more than four rows");
+  expect_fate(fates[2], Stage::timed, "");
   // Without a model the order of the space decides among those that can run; a model decides
   // itself. What cannot run takes for ever.
   few.training = {{4, 64}, {5, 64}};
@@ -294,7 +367,6 @@ TEST(Space, WhatALevelDoesNotTakeIsNotLegalThere) {
     return static_cast<double>(value_of(p, "tile") * size[0]);
   };
   times = predicted_times(few, device_info());
-  using Us = std::vector<double>;
   EXPECT_EQ(times.us[0], (Us{64, 80}));
   EXPECT_EQ(times.us[1][0], 128);
   EXPECT_TRUE(std::isinf(times.us[1][1]));
@@ -313,15 +385,18 @@ TEST(Space, AnEmptyOneSaysWhy) {
   EXPECT_EQ(support.reason, "shared memory 245,760 > 232,448 bytes");
   const std::string said = error_of<std::invalid_argument>([&] { decide(space, *problem, {}); });
   EXPECT_CONTAINS(said, "1,022,976 > 232,448");
-  RecordedProblem nothing;
-  ReplayTimer timer(nothing, ids_of(space));
-  EXPECT_CONTAINS(search(space, {4, 64}, timer).problem, "no configuration");
+  EXPECT_CONTAINS(search(space, constant_times(space, {}, 0)).problem, "no configuration");
 }
 
-TEST(Space, TheChaptersSpacesKeepTheirBudgetAndTheirDefault) {
+DeviceInfo hopper() {
   DeviceInfo device = device_info();
   device.cc_major = 9, device.cc_minor = 0, device.sm_count = 132, device.l2_bytes = 50 << 20;
   device.smem_per_block_bytes = kSharedMemoryBytes;
+  return device;
+}
+
+TEST(Space, TheChaptersSpacesKeepTheirBudgetAndTheirDefault) {
+  const DeviceInfo device = hopper();
   for (const Space* space : autotuning::all_spaces()) {
     EXPECT_LE(space->candidates().size(), kMostConfigurations) << space->kernel;
     const Survivors kept = survivors(*space, device);
@@ -330,8 +405,7 @@ TEST(Space, TheChaptersSpacesKeepTheirBudgetAndTheirDefault) {
     const auto problem = space->problem.make_problem(space->problem.gpu_size, {});
     EXPECT_EQ(kept.indices.front(), legal(*space, *problem, device).front()) << space->kernel;
     const auto fates = legality(*space, *problem, device);
-    EXPECT_TRUE(std::any_of(fates.begin(), fates.end(),
-                            [](const Fate& fate) { return fate.stage == Stage::illegal; }))
+    EXPECT_GT(std::ranges::count(fates, Stage::illegal, &Fate::stage), 0)
         << space->kernel << " shows no rejection";
   }
 }
@@ -360,8 +434,7 @@ TEST(Space, EveryConfigurationOfTheChapterIsRight) {
 // Two kernels in one space, and a rule for a default.
 TEST(Space, AttentionKeepsBothKernelsAndTwoValuesOfEveryDimension) {
   const Space& space = autotuning::attention_space();
-  DeviceInfo device = device_info();
-  device.cc_major = 9, device.cc_minor = 0, device.smem_per_block_bytes = kSharedMemoryBytes;
+  const DeviceInfo device = hopper();
   const auto problem = space.problem.make_problem(space.problem.gpu_size, {});
   const auto able = legal(space, *problem, device);
   for (const Parameter& parameter : space[0].parameters) {
@@ -415,24 +488,18 @@ Space planted_space() {
   Space space = synthetic_space(0, 0);
   int bug = 0;
   for (const LevelEntry& level : {make_level<planted::Reverse<kBugs>>()...}) {
-    Candidate each;
-    each.parameters = {{"bug", bug++}};
-    each.level = each.search = level;
-    space.add(each);
+    space.add(configuration({{"bug", bug++}}, level));
   }
   return space;
 }
 
 // Configurations that are wrong or do not launch, and would be the fastest.
-TEST(Tuner, AFastConfigurationThatIsWrongIsListedAndNotChosen) {
-  const Space space =
-      planted_space<Bug::none, Bug::unwritten_tail, Bug::too_many_threads, Bug::nan_produced>();
-  const Size size = {3, 50};
-  const RecordedProblem fast = constant_times(space, {10, 9, 8, 7}, 10);
-  Instance instance(space.problem, size, InputKind::normal, 1);
-  DeviceVerifier verifier(space, instance, size);
-  ReplayTimer timer(fast, ids_of(space));
-  const Report report = search(space, size, timer, &verifier);
+TEST_F(Tuner, AFastConfigurationThatIsWrongIsListedAndNotChosen) {
+  space = planted_space<Bug::none, Bug::unwritten_tail, Bug::too_many_threads, Bug::nan_produced>();
+  const RecordedProblem fast = constant_times(space, {10, 9, 8, 7}, 10, {3, 50});
+  Instance instance(space.problem, fast.size, InputKind::normal, 1);
+  DeviceVerifier verifier(space, instance, fast.size);
+  const Report report = search(space, fast, &verifier);
   EXPECT_EQ(report.entry.winner(), "bug=0");
   for (int bug : {1, 2, 3}) {
     EXPECT_EQ(report.fates[bug].stage, Stage::failed) << bug;
@@ -440,8 +507,7 @@ TEST(Tuner, AFastConfigurationThatIsWrongIsListedAndNotChosen) {
   }
   EXPECT_CONTAINS(report.fates[1].reason, "never written");
   // Without the verifier the tuner would have chosen it.
-  ReplayTimer again(fast, ids_of(space));
-  EXPECT_EQ(search(space, size, again).entry.winner(), "bug=3");
+  EXPECT_EQ(search(space, fast).entry.winner(), "bug=3");
 }
 
 // A tolerance for fp32 on an output in bf16: right kernels "fail".
@@ -457,47 +523,35 @@ struct TightProblem : RmsProblem {
   }
 };
 
-TEST(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
-  Space space = synthetic_space(0, 0);
+TEST_F(Tuner, AToleranceTooTightForTheTypeIsNamedAsTheCause) {
+  space = synthetic_space(0, 0);
   space.kernel = "tight";
   space.problem = ladder_over<TightProblem>("tight", "", {"rows", "cols"});
   space.problem.check_size = {4, 64};
   const Space& right = autotuning::rmsnorm_space();
   for (const char* id : {"threads=128 blocks_per_sm=8", "threads=64 blocks_per_sm=16"}) {
-    space.add(right[static_cast<std::size_t>(right.find(id))]);
+    space.add(right[*right.find(id)]);
   }
   Instance instance(space.problem, {4, 64}, InputKind::normal, 1);
   DeviceVerifier verifier(space, instance, {4, 64});
-  RecordedProblem none;
-  ReplayTimer timer(none, ids_of(space));
-  const Report report = search(space, {4, 64}, timer, &verifier);
+  const Report report = search(space, constant_times(space, {}, 0), &verifier);
   EXPECT_CONTAINS(report.problem, "too tight for the type");
   const Instance fine(right.problem, {4, 64}, InputKind::normal, 1);
   EXPECT_EQ(tolerance_too_tight(fine.problem(), fine.tensors()), "");
 }
 
 // A large problem is checked small, and its winner once more at full size.
-TEST(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
+TEST_F(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
   EXPECT_EQ(small_size({4095, 8192, 640}), (Size{512 + 127, 512, 640}));
-  const Space space = planted_space<Bug::none, Bug::wrong_at_one_size>();
-  class AtFullSizeOnly : public Verifier {
-   public:
-    AtFullSizeOnly(const Space& space, Instance& full) : space_(space), full_(full) {}
+  space = planted_space<Bug::none, Bug::wrong_at_one_size>();
+  struct AtFullSizeOnly : DeviceVerifier {
+    using DeviceVerifier::DeviceVerifier;
     std::string check(std::size_t) override { return ""; }
-    std::string confirm(std::size_t candidate) override {
-      return check_level(space_[candidate].search, full_, full_.drawn(1)).reason;
-    }
-
-   private:
-    const Space& space_;
-    Instance& full_;
   };
-  const Size size = {3, 33};
-  const RecordedProblem times = constant_times(space, {10, 5}, 10);
-  Instance instance(space.problem, size, InputKind::normal, 1);
-  AtFullSizeOnly verifier(space, instance);
-  ReplayTimer timer(times, ids_of(space));
-  const Report report = search(space, size, timer, &verifier);
+  const RecordedProblem times = constant_times(space, {10, 5}, 10, {3, 33});
+  Instance instance(space.problem, times.size, InputKind::normal, 1);
+  AtFullSizeOnly verifier(space, instance, times.size, {}, 0);
+  const Report report = search(space, times, &verifier);
   EXPECT_EQ(report.entry.winner(), "bug=0");
   EXPECT_EQ(report.fates[1].stage, Stage::failed);
   const Measured& wrong = report.entry.measured.at("bug=1");
@@ -506,51 +560,46 @@ TEST(Tuner, AWinnerThatIsWrongOnlyAtFullSizeIsStruckOut) {
   EXPECT_EQ(wrong.rounds, 0);
 }
 
-// Runs what it is asked to time, as a GPU timer does, and makes the times up.
-class RunningTimer : public Timer {
+// Times that were recorded, with something planted wherever they are asked for.
+class PlantedTimer : public ReplayTimer {
  public:
-  RunningTimer(const Space& space, Instance& instance, bool searched)
-      : space_(space), instance_(instance), searched_(searched) {}
-  void warm_up(std::size_t candidate) override { time({candidate}, 3); }
-  std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
-    std::vector<Samples> all(candidates.size());
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const Candidate& each = space_[candidates[i]];
-      const auto run =
-          (searched_ ? each.search : each.level).prepare(instance_.problem(), instance_.pointers());
-      for (int r = 0; r < rounds; ++r) run(Stream{});
-      all[i].us.assign(static_cast<std::size_t>(rounds), 10.0 + double(candidates[i]));
-    }
-    synchronize();
+  using ReplayTimer::ReplayTimer;
+  void warm_up(std::size_t) override { warm = true; }
+  std::vector<Samples> time(const Indices& candidates, int rounds) override {
+    auto all = ReplayTimer::time(candidates, rounds);
+    plant(candidates, all);
     return all;
   }
-  std::vector<Samples> time_as_ladder(const std::vector<std::size_t>& candidates) override {
-    return time(candidates, 2);
-  }
-
- private:
-  const Space& space_;
-  Instance& instance_;
-  bool searched_;
+  std::function<void(const Indices&, std::vector<Samples>&)> plant;
+  bool warm = false;
 };
 
-TEST(Tuner, AnInPlaceKernelIsSearchedOnSplitBuffers) {
-  const Space& space = autotuning::rope_space();
+TEST_F(Tuner, AnInPlaceKernelIsSearchedOnSplitBuffers) {
+  space = autotuning::rope_space();
   const Size size = {5, 2, 32};
-  TuneOptions few;
-  few.search_rounds = 2;
+  const RecordedProblem times = constant_times(space, Us(space.candidates().size(), 10), 3, size);
+  // Runs what it is asked to time, as a GPU timer does.
+  const auto search_on = [&](Instance& instance, LevelEntry Candidate::*level) {
+    PlantedTimer timer(times, space.ids());
+    timer.plant = [&](const Indices& candidates, std::vector<Samples>&) {
+      for (std::size_t c : candidates) {
+        const auto run = (space[c].*level).prepare(instance.problem(), instance.pointers());
+        for (int r = 0; r < 2; ++r) run(Stream{});
+      }
+      synchronize();
+    };
+    search(space, size, timer);
+  };
   // Without it: a search on the user's buffer turns x again and again.
   Instance in_place(space.problem, size, InputKind::normal, 1);
   const std::uint64_t before = in_place.output_hash();
-  RunningTimer naive(space, in_place, false);
-  search(space, size, naive, nullptr, few);
+  search_on(in_place, &Candidate::level);
   EXPECT_NE(in_place.output_hash(), before);
   EXPECT_FALSE(in_place.compare().ok) << "many turns look like one";
   // With it: `in` is what it was, and `out` is right after any number of runs.
   ASSERT_TRUE(space.search_problem.has_value());
   Instance split(space.searched(), size, InputKind::normal, 1);
-  RunningTimer careful(space, split, true);
-  search(space, size, careful, nullptr, few);
+  search_on(split, &Candidate::search);
   const Instance::Comparison after = split.compare();
   EXPECT_TRUE(after.ok) << after.message;
   // No tensor that a search runs on may be both input and output, in any space of the chapter.
@@ -564,31 +613,17 @@ TEST(Tuner, AnInPlaceKernelIsSearchedOnSplitBuffers) {
 
 // --- timing --------------------------------------------------------------------------------------
 
-// A GPU that nobody has warmed up: clocks are low and caches cold when a round begins, so that its
+// While nobody has warmed a GPU up, clocks are low and caches cold when a round begins, so that its
 // first configuration takes twice as long as it would.
-class ColdTimer : public ReplayTimer {
- public:
-  ColdTimer(const RecordedProblem& problem, std::vector<std::string> ids, bool can_be_warmed)
-      : ReplayTimer(problem, std::move(ids)), can_be_warmed_(can_be_warmed) {}
-  void warm_up(std::size_t) override { warm_ = can_be_warmed_; }
-  std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
-    auto all = ReplayTimer::time(candidates, rounds);
-    if (!warm_) {
-      for (double& us : all.front().us) us *= 2;
-    }
-    return all;
-  }
-
- private:
-  bool can_be_warmed_, warm_ = false;
-};
-
-TEST(Tuner, TheFirstConfigurationIsNotTimedCold) {
-  Space space = synthetic_space(4, 1);
+TEST_F(Tuner, TheFirstConfigurationIsNotTimedCold) {
   // The first, the default, is the fastest by 5 %.
   const RecordedProblem problem = constant_times(space, {100, 105, 105, 105}, 10);
   const auto winner = [&](bool can_be_warmed) {
-    ColdTimer timer(problem, ids_of(space), can_be_warmed);
+    PlantedTimer timer(problem, space.ids());
+    timer.plant = [&](const Indices&, std::vector<Samples>& all) {
+      if (timer.warm && can_be_warmed) return;
+      for (double& us : all.front().us) us *= 2;
+    };
     return search(space, problem.size, timer).entry.winner();
   };
   EXPECT_EQ(winner(true), space[0].id()) << "the search did not warm the GPU up";
@@ -597,71 +632,51 @@ TEST(Tuner, TheFirstConfigurationIsNotTimedCold) {
 }
 
 // Clocks that fall while a search runs, as they do when a GPU gets hot.
-TEST(Tuner, ConfigurationsAreTimedInterleaved) {
-  Space space = synthetic_space(4, 1);
-  class SinkingClocks : public ReplayTimer {
-   public:
-    using ReplayTimer::ReplayTimer;
-    std::vector<Samples> time(const std::vector<std::size_t>& candidates, int rounds) override {
-      auto all = ReplayTimer::time(candidates, rounds);
-      for (int r = 0; r < rounds; ++r, slower_ *= 1.01) {
-        for (Samples& samples : all) samples.us[static_cast<std::size_t>(r)] *= slower_;
-      }
-      return all;
+TEST_F(Tuner, ConfigurationsAreTimedInterleaved) {
+  const auto sinking_clocks = [slower = 1.0](const Indices&, std::vector<Samples>& all) mutable {
+    for (std::size_t r = 0; r < all[0].us.size(); ++r, slower *= 1.01) {
+      for (Samples& samples : all) samples.us[r] *= slower;
     }
-
-   private:
-    double slower_ = 1;
   };
   const RecordedProblem problem = constant_times(space, {110, 107, 104, 101}, 10);
-  SinkingClocks one_after_another(problem, ids_of(space));
+  PlantedTimer one_after_another(problem, space.ids()), timer(problem, space.ids());
+  one_after_another.plant = timer.plant = sinking_clocks;
   const double first = median(one_after_another.time({0}, 25)[0].us);
   const double last = median(one_after_another.time({3}, 25)[0].us);
   EXPECT_LT(first, last) << "the planted drift does not show";
-  SinkingClocks timer(problem, ids_of(space));
   EXPECT_EQ(search(space, problem.size, timer).entry.winner(), space[3].id());
 }
 
 // A GPU that a search drives to its power limit: other times while it looks, launch after launch,
 // than where a ladder times its levels.
-class PowerLimitedGpu : public ReplayTimer {
- public:
-  PowerLimitedGpu(const RecordedProblem& hot, const RecordedProblem& as_ladder,
-                  const std::vector<std::string>& ids)
-      : ReplayTimer(hot, ids), as_ladder_(as_ladder, ids) {}
-  std::vector<Samples> time_as_ladder(const std::vector<std::size_t>& candidates) override {
-    return as_ladder_.time_as_ladder(candidates);
+struct PowerLimitedGpu : ReplayTimer {
+  using ReplayTimer::ReplayTimer;
+  std::vector<Samples> time_as_ladder(const Indices& candidates) override {
+    return as_ladder->time_as_ladder(candidates);
   }
-
- private:
-  ReplayTimer as_ladder_;
+  ReplayTimer* as_ladder = nullptr;
 };
 
-struct HotAndCool {
-  Space space = synthetic_space(4, 1);
-  Report search(const std::vector<double>& hot_us, const std::vector<double>& ladder_us,
-                std::optional<std::size_t> fixed = std::nullopt) const {
-    const RecordedProblem hot = constant_times(space, hot_us, 10);
-    const RecordedProblem as_ladder = constant_times(space, ladder_us, 10);
-    PowerLimitedGpu timer(hot, as_ladder, ids_of(space));
-    Survivors all = everyone(space);
-    all.fixed = fixed;
-    const auto any = space.problem.make_problem(hot.size, {});
-    return tune(space, hot.size, *any, device_info(), all, timer, nullptr, {});
-  }
-  std::string printed(const Report& report) const {
-    return stdout_of([&] { print(report, space); });
-  }
-};
+Report search_hot(const Space& space, const Us& hot_us, const Us& ladder_us,
+                  std::optional<std::size_t> fixed = std::nullopt) {
+  const RecordedProblem hot = constant_times(space, hot_us, 10);
+  const RecordedProblem cool = constant_times(space, ladder_us, 10);
+  ReplayTimer as_ladder(cool, space.ids());
+  PowerLimitedGpu timer(hot, space.ids());
+  timer.as_ladder = &as_ladder;
+  Survivors all = everyone(space);
+  all.fixed = fixed;
+  const auto any = space.problem.make_problem(hot.size, {});
+  return tune(space, hot.size, *any, device_info(), all, timer, nullptr, {});
+}
 
-TEST(Tuner, WhatWinsOnlyWhileTheSearchKeepsTheGpuHotIsNotKept) {
-  const HotAndCool gpu;
-  const std::vector<double> hot = {712, 685, 760, 800}, cool = {617, 630, 660, 700};
-  const std::string leader = gpu.space[1].id();
-  const Report report = gpu.search(hot, cool);
-  EXPECT_EQ(report.entry.winner(), gpu.space[0].id());
+TEST_F(Tuner, WhatWinsOnlyWhileTheSearchKeepsTheGpuHotIsNotKept) {
+  const Us hot = {712, 685, 760, 800}, cool = {617, 630, 660, 700};
+  const std::string leader = space[1].id();
+  const Report report = search_hot(space, hot, cool);
+  EXPECT_EQ(report.entry.winner(), space[0].id());
   EXPECT_NEAR(report.entry.measured.at(leader).ratio, 617.0 / 630, 1e-9);
-  const std::string text = gpu.printed(report);
+  const std::string text = printed(report);
   EXPECT_CONTAINS(text, "The default stays");
   // The table has what was measured, the fastest first.
   const auto first = text.find(" 617.00 "), second = text.find(" 630.00 ");
@@ -670,29 +685,27 @@ TEST(Tuner, WhatWinsOnlyWhileTheSearchKeepsTheGpuHotIsNotKept) {
   EXPECT_CONTAINS(text, "Not confirmed after the search: " + leader +
                             " (1.039x the default in the search, 0.979x timed as a ladder)");
   // If finalists were timed as hot as in the search, it would choose wrongly.
-  const Report wrong = gpu.search(hot, hot);
+  const Report wrong = search_hot(space, hot, hot);
   EXPECT_EQ(wrong.entry.winner(), leader) << "the planted heat does not show";
-  const std::string sets = differences(gpu.space[0].parameters, gpu.space[1].parameters);
-  const std::string chosen = gpu.printed(wrong);
-  EXPECT_CONTAINS(chosen, "Chosen: " + leader + ", 1.039x the default; it sets " + sets);
+  const std::string sets = differences(space[0].parameters, space[1].parameters);
+  EXPECT_CONTAINS(printed(wrong), "Chosen: " + leader + ", 1.039x the default; it sets " + sets);
   // The best fixed configuration is timed in the same way.
-  const Report fixed = gpu.search(hot, {617, 630, 590, 700}, 2);
-  EXPECT_EQ(fixed.entry.winner(), gpu.space[2].id());
+  const Report fixed = search_hot(space, hot, {617, 630, 590, 700}, 2);
+  EXPECT_EQ(fixed.entry.winner(), space[2].id());
   EXPECT_CONTAINS(fixed.unconfirmed, leader);
 }
 
-TEST(Tuner, AWinnerIsConfirmedAsALadderWouldTimeIt) {
-  const HotAndCool gpu;
-  const Report report = gpu.search({712, 685, 760, 800}, {617, 590, 660, 700});
-  EXPECT_EQ(report.entry.winner(), gpu.space[1].id());
+TEST_F(Tuner, AWinnerIsConfirmedAsALadderWouldTimeIt) {
+  const Report report = search_hot(space, {712, 685, 760, 800}, {617, 590, 660, 700});
+  EXPECT_EQ(report.entry.winner(), space[1].id());
   // What is remembered is the confirmation, not what the search saw.
-  EXPECT_NEAR(report.entry.measured.at(gpu.space[1].id()).ratio, 617.0 / 590, 1e-9);
-  EXPECT_NEAR(report.entry.measured.at(gpu.space[0].id()).us, 617, 1e-9);
+  EXPECT_NEAR(report.entry.measured.at(space[1].id()).ratio, 617.0 / 590, 1e-9);
+  EXPECT_NEAR(report.entry.measured.at(space[0].id()).us, 617, 1e-9);
   EXPECT_EQ(report.unconfirmed, "");
-  EXPECT_LACKS(gpu.printed(report), "Not confirmed");
+  EXPECT_LACKS(printed(report), "Not confirmed");
 }
 
-TEST(Tuner, RefusesToTimeUnderAProfiler) {
+TEST_F(Tuner, RefusesToTimeUnderAProfiler) {
   auto nothing = [](const char*) -> const char* { return nullptr; };
   EXPECT_EQ(why_not_time(nothing, "7f00 /lib/libc.so.6"), "");
   for (const char* name : {"CUDA_INJECTION64_PATH", "NV_COMPUTE_PROFILER_PERFWORKS_DIR",
@@ -705,7 +718,6 @@ TEST(Tuner, RefusesToTimeUnderAProfiler) {
   EXPECT_NE(why_not_time(nothing, "7f00 /opt/nvidia/nsight-compute/libcuda-injection.so"), "");
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
   EXPECT_NE(why_not_time(), "");
-  Folder folder;
   const std::string said = error_of<std::runtime_error>([&] {
     tune_on_device(autotuning::rmsnorm_space(), {64, 64}, {}, {}, Cache(folder / "c"));
   });
@@ -714,50 +726,7 @@ TEST(Tuner, RefusesToTimeUnderAProfiler) {
   unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
-// `decide` on a simulated GPU, search included, for a problem that is worth one.
-struct MadeUpGpu {
-  explicit MadeUpGpu(const Space& of) : space(of) {
-    machine.device = device_info();
-    machine.device.name = "a GPU", machine.device.is_simt = false;
-    machine.why_not_time = [this] { return profiler; };
-    machine.search = [this](const Space&, const Size& size, const Variant&, const TuneOptions&,
-                            const Cache& cache) {
-      ++searches;
-      std::vector<double> us;
-      for (std::size_t c = 0; c < space.candidates().size(); ++c) us.push_back(c == 2 ? 50 : 100);
-      Report report = tuned_on(space, us);
-      const auto searched = space.problem.make_problem(size, {});
-      report.entry.key = make_key(space, *searched, pointers, machine.device);
-      cache.add(report.entry);
-      return report;
-    };
-    pointers.by_name = {{"in", nullptr}, {"out", nullptr}};
-  }
-  Decision decided(const Cache& cache) const {
-    return decide(space, *problem, pointers, cache, machine);
-  }
-  /// An entry of the problem in which `winner` is twice as fast as the first configuration.
-  Entry entry_won_by(const std::string& winner) const {
-    Entry entry;
-    entry.key = make_key(space, *problem, pointers, machine.device);
-    entry.default_id = space[0].id();
-    entry.measured[entry.default_id] = {100, 1, 1, 1, 25, ""};
-    entry.measured[winner] = {50, 2, 1.9, 2.1, 25, ""};
-    return entry;
-  }
-  const Space& space;
-  const std::shared_ptr<AnyProblem> problem = space.problem.make_problem({4096, 200}, {});
-  Machine machine;
-  DevicePointers pointers;
-  std::string profiler;
-  int searches = 0;
-};
-
-TEST(Tuner, ASecondRunIsACacheHit) {
-  unsetenv("COOKBOOK_AUTOTUNE");
-  Folder folder;
-  const Space space = synthetic_space(4, 1);
-  MadeUpGpu gpu(space);
+TEST_F(Tuner, ASecondRunIsACacheHit) {
   const auto decided = [&](const char* file) { return gpu.decided(Cache(folder / file)); };
   EXPECT_EQ(decided("c").candidate, 2u);
   EXPECT_EQ(gpu.searches, 1);
@@ -767,58 +736,42 @@ TEST(Tuner, ASecondRunIsACacheHit) {
   EXPECT_EQ(gpu.searches, 1) << "searched again for what the cache holds";
   // One base off its boundary and the other not: no layout that a search tries is like that, and
   // still there is one search.
-  gpu.pointers.by_name["in"] = reinterpret_cast<void*>(4);
-  const DevicePointers mixed = gpu.pointers;
-  gpu.pointers.by_name["out"] = reinterpret_cast<void*>(4);
+  MadeUpGpu mixed(space);
+  mixed.pointers = pointers_at(4, 0), mixed.searched = pointers_at(4, 4);
   for (int i = 0; i < 2; ++i) {
-    const Cache cache(folder / "mixed");
-    EXPECT_EQ(decide(space, *gpu.problem, mixed, cache, gpu.machine).candidate, 2u);
-    EXPECT_EQ(gpu.searches, 2);
+    EXPECT_EQ(mixed.decided(Cache(folder / "mixed")).candidate, 2u);
+    EXPECT_EQ(mixed.searches, 1);
   }
-  gpu.pointers.by_name = {{"in", nullptr}, {"out", nullptr}};
-  gpu.searches = 1;
   // Another driver is another key: times of the old driver do not count.
   gpu.machine.device.driver = "another";
   decided("c");
   EXPECT_EQ(gpu.searches, 2);
   // Too small to be worth it.
-  const auto small = space.problem.make_problem({4, 64}, {});
-  EXPECT_EQ(decide(space, *small, gpu.pointers, Cache(folder / "c"), gpu.machine).candidate, 0u);
+  EXPECT_EQ(gpu.decided(Cache(folder / "c"), {4, 64}).candidate, 0u);
   EXPECT_EQ(gpu.searches, 2);
   // In and out are 1 MB together, and a row less.
   for (const auto& [rows, searches] : {std::pair{511, 2}, {512, 3}}) {
-    const auto edge = space.problem.make_problem({rows, 256}, {});
-    decide(space, *edge, gpu.pointers, Cache(folder / "edge"), gpu.machine);
+    gpu.decided(Cache(folder / "edge"), {rows, 256});
     EXPECT_EQ(gpu.searches, searches) << rows;
   }
-  gpu.searches = 2;
   // `read` and `off` never search; `off` does not even look.
-  setenv("COOKBOOK_AUTOTUNE", "read", 1);
+  autotune("read");
   EXPECT_EQ(decided("c").candidate, 2u);
   EXPECT_EQ(decided("empty").candidate, 0u);
-  setenv("COOKBOOK_AUTOTUNE", "off", 1);
+  autotune("off");
   EXPECT_EQ(decided("c").candidate, 0u);
-  unsetenv("COOKBOOK_AUTOTUNE");
-  EXPECT_EQ(gpu.searches, 2);
+  EXPECT_EQ(gpu.searches, 3);
 }
 
 // A cache that came from elsewhere, or from before the space changed under the same key.
-TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
-  unsetenv("COOKBOOK_AUTOTUNE");
-  Folder folder;
-  Space space = synthetic_space(3, 1);
-  Candidate large;
-  large.parameters = {{"tile", 512}};
-  large.level = large.search = space[0].level;
+TEST_F(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
+  space = synthetic_space(3, 1);
+  Candidate large = configuration({{"tile", 512}}, space[0].level);
   large.level.supports = [](const AnyProblem&, const DeviceInfo& device) {
     return device.smem_per_block_bytes >= 200000 ? Support::yes() : Support::no("too large");
   };
   space.add(large);
-  Candidate refused;
-  refused.parameters = {{"tile", 1024}};
-  refused.illegal = "was never compiled";
-  space.add(refused);
-  MadeUpGpu gpu(space);
+  space.add(configuration({{"tile", 1024}}, {}, "was never compiled"));
   const auto cached = [&](const std::string& winner, const char* file) {
     const Entry entry = gpu.entry_won_by(winner);
     const Cache cache(folder / file);
@@ -837,12 +790,12 @@ TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
                                      std::pair{"tile=7", 232448}}) {
     gpu.machine.device.smem_per_block_bytes = static_cast<std::size_t>(smem);
     const Cache cache = cached(winner, winner);
-    setenv("COOKBOOK_AUTOTUNE", "read", 1);
+    autotune("read");
     const Decision read = gpu.decided(cache);
     EXPECT_EQ(read.candidate, 0u) << winner;
     EXPECT_LACKS(read.why, "cached");
     EXPECT_EQ(gpu.searches, searches);
-    unsetenv("COOKBOOK_AUTOTUNE");
+    autotune("tune");
     const Decision searched = gpu.decided(cache);
     EXPECT_EQ(gpu.searches, ++searches) << winner << " was launched: " << searched.why;
     EXPECT_EQ(searched.candidate, 2u);
@@ -850,11 +803,8 @@ TEST(Tuner, ACachedWinnerThatThisGpuCannotRunIsNotLaunched) {
 }
 
 // After an edit of the kernel's source, earlier times do not count.
-TEST(Tuner, AfterAnEditOfTheSourceTheOldWinnerIsNotUsed) {
-  setenv("COOKBOOK_AUTOTUNE", "read", 1);
-  Folder folder;
-  Space space = synthetic_space(4, 1);
-  MadeUpGpu gpu(space);
+TEST_F(Tuner, AfterAnEditOfTheSourceTheOldWinnerIsNotUsed) {
+  autotune("read");
   const Cache cache(folder / "c");
   enter_tokens({{"edit/before.cuh", "1"}, {"edit/after.cuh", "2"}});
   space.source = "edit/before.cuh";
@@ -862,14 +812,9 @@ TEST(Tuner, AfterAnEditOfTheSourceTheOldWinnerIsNotUsed) {
   EXPECT_EQ(gpu.decided(cache).candidate, 1u);
   space.source = "edit/after.cuh";
   EXPECT_EQ(gpu.decided(cache).candidate, 0u) << "a stale winner";
-  unsetenv("COOKBOOK_AUTOTUNE");
 }
 
-TEST(Tuner, UnderAProfilerTheCacheIsReadAndNothingIsTimed) {
-  unsetenv("COOKBOOK_AUTOTUNE");
-  Folder folder;
-  const Space space = synthetic_space(4, 1);
-  MadeUpGpu gpu(space);
+TEST_F(Tuner, UnderAProfilerTheCacheIsReadAndNothingIsTimed) {
   const Cache cache(folder / "c");
   gpu.profiler = "a profiler serialises launches";
   const Decision decision = gpu.decided(cache);
@@ -884,28 +829,25 @@ TEST(Tuner, UnderAProfilerTheCacheIsReadAndNothingIsTimed) {
   EXPECT_EQ(gpu.searches, 1);
 }
 
-TEST(Tuner, TheHotPathNeverDecidesAgain) {
-  setenv("COOKBOOK_AUTOTUNE", "read", 1);
-  Folder folder;
+TEST_F(Tuner, TheHotPathNeverDecidesAgain) {
+  autotune("read");
   setenv("XDG_CACHE_HOME", (folder / "x").c_str(), 1);
-  static const Space& space = autotuning::rmsnorm_space();
+  space = autotuning::rmsnorm_space();
   Instance instance(space.problem, {4, 64}, InputKind::normal, 1);
   const Chapter chapter = chapter_11_entry();
-  for (const Ladder& ladder : chapter.ladders) {
-    if (ladder.name != "rmsnorm") continue;
-    const LevelEntry* tuned = ladder.find("tuned");
-    ASSERT_TRUE(tuned);
-    EXPECT_EQ(decisions_on_hot_path(*tuned, instance, 100), 0u);
-  }
+  const auto ladder = std::ranges::find(chapter.ladders, "rmsnorm", &Ladder::name);
+  ASSERT_NE(ladder, chapter.ladders.end());
+  const LevelEntry* tuned = ladder->find("tuned");
+  ASSERT_TRUE(tuned);
+  EXPECT_EQ(decisions_on_hot_path(*tuned, instance, 100), 0u);
   // Planted: a level that looks the configuration up at every call.
   LevelEntry rebuilds;
-  rebuilds.prepare = [](const AnyProblem& problem, const DevicePointers& at) {
-    return std::function<void(Stream)>([&problem, at](Stream stream) {
+  rebuilds.prepare = [this](const AnyProblem& problem, const DevicePointers& at) {
+    return std::function<void(Stream)>([this, &problem, at](Stream stream) {
       space[decide(space, problem, at).candidate].level.prepare(problem, at)(stream);
     });
   };
   EXPECT_EQ(decisions_on_hot_path(rebuilds, instance, 10), 10u);
-  unsetenv("COOKBOOK_AUTOTUNE");
   unsetenv("XDG_CACHE_HOME");
 }
 
@@ -915,6 +857,10 @@ struct MadeUpSampler {
   std::map<std::string, double> us;
   std::vector<BenchOptions> asked;
   std::vector<std::vector<std::string>> timed;
+  static void expect_asked(const BenchOptions& options, int min_rounds, int max_rounds) {
+    EXPECT_EQ(options.min_rounds, min_rounds);
+    EXPECT_EQ(options.max_rounds, max_rounds);
+  }
   Sampler sampler() {
     return [this](const std::vector<Contender>& contenders, const BenchOptions& options) {
       asked.push_back(options);
@@ -938,45 +884,42 @@ struct MadeUpSampler {
   }
 };
 
-TEST(Device, WhatASearchKeepsIsFoundByAPlanWithTheSameLayout) {
-  unsetenv("COOKBOOK_AUTOTUNE");
-  Folder folder;
-  Space space = synthetic_space(4, 1);
-  MadeUpSampler gpu;
-  gpu.us = {{space[0].id(), 100}, {space[1].id(), 90}, {space[2].id(), 50}};
-  const Cache cache(folder / "c");
+// The kernels run, and their times are made up.
+class Device : public Tuner {
+ protected:
+  MadeUpSampler timer;
+  const Cache cache = Cache(folder / "c");
   TuneOptions options;
+};
+
+TEST_F(Device, WhatASearchKeepsIsFoundByAPlanWithTheSameLayout) {
+  timer.us = {{space[0].id(), 100}, {space[1].id(), 90}, {space[2].id(), 50}};
   options.search_rounds = 7;
   const Size size = {4, 64};
   alignas(256) static float buffer[64];
   std::set<std::string> keys;
   for (const Variant& variant : {Variant{0, 0}, Variant{1, 0}, Variant{0, 1}}) {
-    gpu.asked.clear(), gpu.timed.clear();
-    const Report report = tune_on_device(space, size, variant, options, cache, gpu.sampler());
+    timer.asked.clear(), timer.timed.clear();
+    const Report report = tune_on_device(space, size, variant, options, cache, timer.sampler());
     ASSERT_EQ(report.problem, "");
     EXPECT_EQ(report.not_kept, "");
     EXPECT_EQ(report.entry.winner(), space[2].id());
-    EXPECT_EQ(report.fates[3].stage, Stage::failed);
-    EXPECT_EQ(report.fates[3].reason, "an illegal address");
+    expect_fate(report.fates[3], Stage::failed, "an illegal address");
     EXPECT_GT(report.seconds, 1.0) << "the GPU may cool before the finals";
     // Looks of as many rounds as were asked for; finals with the options of a ladder; never hot.
-    ASSERT_GE(gpu.asked.size(), 2u);
-    EXPECT_EQ(gpu.timed.front().size(), 4u);
-    EXPECT_EQ(gpu.asked.front().min_rounds, 7);
-    EXPECT_EQ(gpu.asked.front().max_rounds, 7);
-    EXPECT_EQ(gpu.asked.back().min_rounds, BenchOptions().min_rounds);
-    EXPECT_EQ(gpu.asked.back().max_rounds, BenchOptions().max_rounds);
-    for (const BenchOptions& each : gpu.asked) EXPECT_FALSE(each.hot);
+    ASSERT_GE(timer.asked.size(), 2u);
+    EXPECT_EQ(timer.timed.front().size(), 4u);
+    timer.expect_asked(timer.asked.front(), 7, 7);
+    timer.expect_asked(timer.asked.back(), BenchOptions().min_rounds, BenchOptions().max_rounds);
+    for (const BenchOptions& each : timer.asked) EXPECT_FALSE(each.hot);
     // A plan on buffers laid out like that is a cache hit.
-    DevicePointers at;
-    at.by_name = {{"in", buffer + variant.misalign_elements},
-                  {"out", buffer + variant.misalign_elements}};
+    const auto base = reinterpret_cast<std::uintptr_t>(buffer + variant.misalign_elements);
     Machine machine = this_machine();
     machine.device.is_simt = false;
     machine.search = [](const Space&, const Size&, const Variant&, const TuneOptions&,
                         const Cache&) -> Report { throw std::logic_error("searched again"); };
     const auto problem = space.problem.make_problem(size, variant);
-    const Decision decision = decide(space, *problem, at, cache, machine);
+    const Decision decision = decide(space, *problem, pointers_at(base, base), cache, machine);
     EXPECT_EQ(decision.candidate, 2u);
     EXPECT_EQ(decision.why, "cached in " + cache.file());
     keys.insert(report.entry.key.digest());
@@ -985,42 +928,31 @@ TEST(Device, WhatASearchKeepsIsFoundByAPlanWithTheSameLayout) {
   EXPECT_EQ(cache.entries().size(), 3u);
 }
 
-TEST(Device, AShardsReportHoldsWhatTheOthersFound) {
-  Folder folder;
-  const Space space = synthetic_space(4, 1);
-  MadeUpSampler gpu;
-  for (std::size_t c = 0; c < 4; ++c) gpu.us[space[c].id()] = c == 3 ? 50 : 100;
-  const Cache cache(folder / "c");
-  TuneOptions options;
+TEST_F(Device, AShardsReportHoldsWhatTheOthersFound) {
+  for (std::size_t c = 0; c < 4; ++c) timer.us[space[c].id()] = c == 3 ? 50 : 100;
   options.shard = {0, 2};
-  const Report first = tune_on_device(space, {4, 64}, {}, options, cache, gpu.sampler());
+  const Report first = tune_on_device(space, {4, 64}, {}, options, cache, timer.sampler());
   EXPECT_EQ(first.entry.measured.size(), 3u) << "the default, and every second one of the others";
   EXPECT_EQ(first.entry.winner(), space[3].id());
   options.shard = {1, 2};
-  const Report second = tune_on_device(space, {4, 64}, {}, options, cache, gpu.sampler());
+  const Report second = tune_on_device(space, {4, 64}, {}, options, cache, timer.sampler());
   EXPECT_EQ(second.entry.measured.size(), 4u);
   EXPECT_EQ(second.entry.winner(), space[3].id()) << "which this shard has not timed";
 }
 
-TEST(Device, ARecordingHoldsEveryConfigurationAndLibraryOnEveryShape) {
-  Space space = synthetic_space(3, 1);
+TEST_F(Device, ARecordingHoldsEveryConfigurationAndLibraryOnEveryShape) {
+  space = synthetic_space(3, 1);
   space.training = {{4, 64}, {16, 128}};
   space.held_out = {{8, 100}};
-  Candidate refused, wrong;
-  refused.parameters = {{"tile", 1024}};
-  refused.illegal = "was never compiled";
-  space.add(refused);
-  wrong.parameters = {{"tile", 7}};
-  wrong.level = wrong.search = make_level<planted::Reverse<Bug::nan_produced>>();
-  space.add(wrong);
+  space.add(configuration({{"tile", 1024}}, {}, "was never compiled"));
+  space.add(configuration({{"tile", 7}}, make_level<planted::Reverse<Bug::nan_produced>>()));
   std::vector<ReferenceEntry> libraries(3, space[0].level);
   libraries[0].name = "library", libraries[1].name = "broken", libraries[2].name = "elsewhere";
   libraries[2].supports = [](const AnyProblem&, const DeviceInfo&) { return Support::no("no"); };
-  MadeUpSampler gpu;
-  gpu.us = {{space[0].id(), 100}, {space[1].id(), 90}, {"library", 70}, {space[4].id(), 1}};
-  std::vector<std::string> said;
+  timer.us = {{space[0].id(), 100}, {space[1].id(), 90}, {"library", 70}, {space[4].id(), 1}};
+  std::string said;
   const Recording recording = record(
-      space, libraries, 11, [&](const std::string& text) { said.push_back(text); }, gpu.sampler());
+      space, libraries, 11, [&](const std::string& text) { said += text; }, timer.sampler());
   EXPECT_EQ(recording.kernel, "synthetic");
   EXPECT_EQ(recording.device.name, device_info().name);
   EXPECT_EQ(recording.tokens, token_hash(space.source));
@@ -1047,22 +979,22 @@ TEST(Device, ARecordingHoldsEveryConfigurationAndLibraryOnEveryShape) {
     EXPECT_EQ(problem.libraries.at("broken").failure, "an illegal address");
     EXPECT_TRUE(problem.libraries.at("broken").us.empty());
     // Everything of a shape in the same rounds, so that samples pair.
-    EXPECT_EQ(gpu.timed.at(p).size(), 5u);
-    EXPECT_EQ(gpu.asked.at(p).min_rounds, 11);
-    EXPECT_EQ(gpu.asked.at(p).max_rounds, 11);
-    EXPECT_FALSE(gpu.asked.at(p).hot);
+    EXPECT_EQ(timer.timed.at(p).size(), 5u);
+    timer.expect_asked(timer.asked.at(p), 11, 11);
+    EXPECT_FALSE(timer.asked.at(p).hot);
   }
-  EXPECT_EQ(gpu.timed.size(), 3u);
+  EXPECT_EQ(timer.timed.size(), 3u);
   EXPECT_FALSE(said.empty());
 }
 
 #if COOKBOOK_SIMT
 // 32 MiB are checked small. At full size the fastest is checked once more, and the next fastest
 // where that is wrong.
-TEST(Device, TheFastestOfARecordingIsRightAtFullSize) {
-  const Size size = {16500, 256};
-  Space space;
+TEST_F(Device, TheFastestOfARecordingIsRightAtFullSize) {
   const Space other = synthetic_space(5, 1);
+  space = synthetic_space(0, 0);
+  space.training = {{16500, 256}};
+  space.held_out = {};
   for (std::size_t c = 0; c < 5; ++c) {
     Candidate each = other[c];
     each.level.prepare = [c](const AnyProblem& problem, const DevicePointers& at) {
@@ -1079,18 +1011,15 @@ TEST(Device, TheFastestOfARecordingIsRightAtFullSize) {
     each.search = each.level;
     space.add(each);
   }
-  space.kernel = other.kernel, space.source = other.source, space.problem = other.problem;
-  space.training = {size};
-  MadeUpSampler gpu;
   // Only the first is right; the last is wrong too, but nobody will look at it.
-  gpu.us = {{space[0].id(), 70}, {space[2].id(), 60}, {space[3].id(), 50}, {space[4].id(), 80}};
+  timer.us = {{space[0].id(), 70}, {space[2].id(), 60}, {space[3].id(), 50}, {space[4].id(), 80}};
   using Clock = std::chrono::steady_clock;
   Clock::time_point said, sampled;
   const Recording recording = record(
       space, {}, 3, [&](const std::string&) { said = Clock::now(); },
       [&](const std::vector<Contender>& contenders, const BenchOptions& options) {
         sampled = Clock::now();
-        return gpu.sampler()(contenders, options);
+        return timer.sampler()(contenders, options);
       });
   EXPECT_GE(sampled - said, std::chrono::milliseconds(300)) << "the GPU is not warm";
   const auto& found = recording.problems.at(0).configurations;
@@ -1100,24 +1029,21 @@ TEST(Device, TheFastestOfARecordingIsRightAtFullSize) {
   EXPECT_EQ(found.at(space[4].id()).us, std::vector<double>(3, 80));
   for (const std::size_t c : {1, 2, 3}) EXPECT_TRUE(found.at(space[c].id()).us.empty()) << c;
   for (const std::size_t c : {2, 3}) EXPECT_NE(found.at(space[c].id()).failure, "") << c;
-  EXPECT_EQ(gpu.timed.at(0).size(), 4u);
+  EXPECT_EQ(timer.timed.at(0).size(), 4u);
 }
 
-TEST(Device, WithoutAGpuNothingIsTimed) {
-  const Space space = synthetic_space(2, 1);
-  Folder folder;
+TEST_F(Device, WithoutAGpuNothingIsTimed) {
   EXPECT_EQ(error_of<std::runtime_error>([&] {
-              tune_on_device(space, {4, 64}, {}, {}, Cache(folder / "c"));
+              tune_on_device(space, {4, 64}, {}, {}, cache);
             }),
             "tuning needs a GPU: on the SIMT backend there is nothing to time");
   EXPECT_EQ(error_of<std::runtime_error>([&] { record(space, {}, 3, [](const std::string&) {}); }),
             "recording needs a GPU: on the SIMT backend there is nothing to time");
-  EXPECT_FALSE(fs::exists(folder / "c"));
+  EXPECT_FALSE(fs::exists(cache.file()));
 }
 #endif
 
-TEST(Tuner, WithinNoiseTheDefaultStays) {
-  Space space = synthetic_space(4, 1);
+TEST_F(Tuner, WithinNoiseTheDefaultStays) {
   std::mt19937 random(5);
   std::normal_distribution<double> noise(100, 2);
   int changed = 0;
@@ -1127,8 +1053,7 @@ TEST(Tuner, WithinNoiseTheDefaultStays) {
     for (const Candidate& each : space.candidates()) {
       for (int r = 0; r < 60; ++r) problem.configurations[each.id()].us.push_back(noise(random));
     }
-    ReplayTimer timer(problem, ids_of(space));
-    const Report report = search(space, problem.size, timer);
+    const Report report = search(space, problem);
     changed += report.entry.winner() != report.entry.default_id;
     // Now and then an interval excludes 1 by chance; then what is won is tiny and nothing is lost.
     EXPECT_LT(report.entry.measured.at(report.entry.winner()).ratio, 1.03);
@@ -1136,10 +1061,9 @@ TEST(Tuner, WithinNoiseTheDefaultStays) {
   EXPECT_LE(changed, 1);
 }
 
-TEST(Tuner, UnderTwoPercentIsTheSame) {
+TEST_F(Tuner, UnderTwoPercentIsTheSame) {
   static_assert(worth_changing(1.02, 1.001) && !worth_changing(1.0199, 1.015));
   static_assert(!worth_changing(1.5, 1.0), "faster, but not beyond noise");
-  const Space space = synthetic_space(4, 1);
   // Without any noise: every interval excludes 1.
   const Report same = tuned_on(space, {100, 99, 98.5, 110});  // 1.010 and 1.015
   EXPECT_EQ(same.entry.winner(), space[0].id());
@@ -1148,7 +1072,7 @@ TEST(Tuner, UnderTwoPercentIsTheSame) {
   EXPECT_EQ(tuned_on(space, {100, 99, 97.5, 110}).entry.winner(), space[2].id());  // 1.026
 }
 
-TEST(Tuner, WhatDoesBestOnManyShapesGivesWayOnlyToWhatIsWorthIt) {
+TEST_F(Tuner, WhatDoesBestOnManyShapesGivesWayOnlyToWhatIsWorthIt) {
   Entry entry;
   entry.default_id = "default", entry.fixed_id = "fixed";
   const auto winner = [&entry](Measured fixed, Measured other) {
@@ -1165,7 +1089,7 @@ TEST(Tuner, WhatDoesBestOnManyShapesGivesWayOnlyToWhatIsWorthIt) {
   EXPECT_EQ(winner(wrong, wrong), "default");
 }
 
-TEST(Tuner, WhatOnlyTheSearchSawDoesNotWin) {
+TEST_F(Tuner, WhatOnlyTheSearchSawDoesNotWin) {
   Entry seen;
   seen.default_id = "default";
   seen.measured = {{"default", {10, 1, 1, 1, 9, ""}}, {"other", {9.5, 1.05, 1.04, 1.06, 0, ""}}};
@@ -1177,35 +1101,32 @@ TEST(Tuner, WhatOnlyTheSearchSawDoesNotWin) {
   EXPECT_EQ(joined(confirmed, seen).measured.at("other").ratio, 1.11);
 }
 
-TEST(Tuner, FindsTheBestOfEveryRecordedShapeAndIsNeverSlowerThanTheDefault) {
-  const Space space = synthetic_space();
+TEST_F(Tuner, FindsTheBestOfEveryRecordedShapeAndIsNeverSlowerThanTheDefault) {
+  space = synthetic_space();
   const Recording recording = synthetic_recording(space);
   for (const RecordedProblem& problem : recording.problems) {
     const Report report = replay(space, recording, problem.size);
-    const auto winner = static_cast<std::size_t>(space.find(report.entry.winner()));
-    const double best =
-        synthetic_us(space[truly_best(space, problem.size)].parameters, problem.size);
-    EXPECT_LE(synthetic_us(space[winner].parameters, problem.size), kLeastGain * 1.005 * best);
-    EXPECT_LE(synthetic_us(space[winner].parameters, problem.size),
-              1.005 * synthetic_us(space[0].parameters, problem.size));
+    const double us = true_us(space, report.entry.winner(), problem.size);
+    EXPECT_LE(us, kLeastGain * 1.005 * least_us(space, problem.size));
+    EXPECT_LE(us, 1.005 * true_us(space, space[0].id(), problem.size));
     print(report, space);
   }
   const Verdicts verdicts = judge(space, recording);
-  EXPECT_GE(verdicts.worst_over_fixed, 0.98);
-  EXPECT_GE(verdicts.worst_held_out, 0.98);
-  EXPECT_GT(verdicts.tuned_over_fixed, 1.02);
+  EXPECT_GE(verdicts.tuned_over_fixed.worst, 0.98);
+  EXPECT_GE(verdicts.held_out_over_fixed.worst, 0.98);
+  EXPECT_GT(verdicts.tuned_over_fixed.mean, 1.02);
   print_replay(space, recording);
 }
 
-TEST(Tuner, TheSwitch) {
+TEST_F(Tuner, TheSwitch) {
   for (const auto& [text, mode] : {std::pair{"off", Mode::off}, std::pair{"read", Mode::read},
                                    std::pair{"tune", Mode::tune}}) {
-    setenv("COOKBOOK_AUTOTUNE", text, 1);
+    autotune(text);
     EXPECT_EQ(mode_from_environment(), mode);
   }
-  setenv("COOKBOOK_AUTOTUNE", "maybe", 1);
+  autotune("maybe");
   EXPECT_THROW(mode_from_environment(), std::invalid_argument);
-  unsetenv("COOKBOOK_AUTOTUNE");
+  autotune(nullptr);
   EXPECT_EQ(mode_from_environment(), Mode::tune);
 }
 
@@ -1237,7 +1158,7 @@ TEST(Searchers, StayWithinTheBudgetAndSurviveFailures) {
   for (const NamedSearcher& searcher : searchers()) {
     for (const int looks : {1, 5, 1000}) {
       arena.looks = looks;
-      ReplayTimer timer(problem, ids_of(space));
+      ReplayTimer timer(problem, space.ids());
       const Search search = searcher.run(arena, timer);
       EXPECT_TRUE(search.found) << searcher.name;
       EXPECT_NE(search.best, 3u);
@@ -1246,9 +1167,7 @@ TEST(Searchers, StayWithinTheBudgetAndSurviveFailures) {
   }
 }
 
-TEST(Recordings, SurviveTheirFileAndBadOnesAreNamed) {
-  Folder folder;
-  Space space = synthetic_space(3, 2);
+TEST_F(Recordings, SurviveTheirFileAndBadOnesAreNamed) {
   Recording recording = synthetic_recording(space);
   recording.problems[0].configurations[space[1].id()] = {{}, "too \"large\""};
   recording.problems[0].libraries["library"].us = {1.5, std::nan(""), 2.5};
@@ -1257,8 +1176,10 @@ TEST(Recordings, SurviveTheirFileAndBadOnesAreNamed) {
   EXPECT_EQ(again.problems.size(), recording.problems.size());
   EXPECT_EQ(again.problems[0].configurations.at(space[1].id()).failure, "too \"large\"");
   EXPECT_TRUE(std::isnan(again.problems[0].libraries.at("library").us[1]));
-  EXPECT_NEAR(again.problems[1].configurations.at(space[2].id()).us[7],
-              recording.problems[1].configurations.at(space[2].id()).us[7], 1e-3);
+  const auto sample = [&](const Recording& of) {
+    return of.problems[1].configurations.at(space[2].id()).us[7];
+  };
+  EXPECT_NEAR(sample(again), sample(recording), 1e-3);
   EXPECT_EQ(again.parameters.at(space[2].id()).size(), 2u);
   space.recordings = folder / "";
   std::ofstream(folder / "a.json") << "{\"schema\": 7}";
@@ -1268,8 +1189,7 @@ TEST(Recordings, SurviveTheirFileAndBadOnesAreNamed) {
   EXPECT_THROW(read_recording(folder / "a.json"), std::runtime_error);
 }
 
-TEST(Recordings, AreFilesThatAPersonCanRead) {
-  Folder folder;
+TEST_F(Recordings, AreFilesThatAPersonCanRead) {
   Recording r;
   r.kernel = "k", r.commit = "c", r.date = "d", r.tokens = "s";
   r.device.name = "GPU", r.device.driver = "drv", r.device.toolkit = "tk";
@@ -1282,51 +1202,7 @@ TEST(Recordings, AreFilesThatAPersonCanRead) {
   problem.configurations["z"].failure = "no";
   problem.libraries["lib"].us = {3};
   r.problems = {problem};
-  const std::string text = R"({
- "schema": "kernel-cookbook recording 1",
- "kernel": "k",
- "commit": "c",
- "date": "d",
- "tokens": "s",
- "device": {
-  "name": "GPU",
-  "cc": 87,
-  "sm_count": 3,
-  "l2_bytes": 5,
-  "smem_per_block_bytes": 7,
-  "clock_mhz": 11,
-  "driver": "drv",
-  "toolkit": "tk"
- },
- "configurations": {
-  "a=1 b=2": {
-   "a": 1,
-   "b": 2
-  }
- },
- "problems": [
-  {
-   "size": [4,64],
-   "held_out": true,
-   "bytes": 512.0,
-   "flops": 2.5,
-   "configurations": {
-    "a=1 b=2": {
-     "us": [1.235,null]
-    },
-    "z": {
-     "failure": "no"
-    }
-   },
-   "libraries": {
-    "lib": {
-     "us": [3.0]
-    }
-   }
-  }
- ]
-}
-)";
+  const std::string text = contents(source_path("tests/recording.json"));
   write_recording(r, folder / "r.json");
   EXPECT_EQ(contents(folder / "r.json"), text);
   const Recording again = read_recording(folder / "r.json");
@@ -1348,7 +1224,6 @@ TEST(Recordings, AreFilesThatAPersonCanRead) {
   write_recording(again, folder / "again.json");  // so nothing was lost
   EXPECT_EQ(contents(folder / "again.json"), text);
   // The first file of the kernel and the architecture counts; what is no .json does not.
-  Space space;
   space.kernel = "k", space.recordings = folder / "all";
   fs::create_directory(folder / "all");
   const auto add = [&](const char* file, const char* kernel, int cc_minor, const char* commit) {
@@ -1362,14 +1237,13 @@ TEST(Recordings, AreFilesThatAPersonCanRead) {
   EXPECT_FALSE(find_recording(space, 90).has_value());
 }
 
-TEST(Recordings, ArePlayedBackRoundByRound) {
+TEST_F(Recordings, ArePlayedBackRoundByRound) {
   RecordedProblem problem;
   problem.configurations["a"].us = {1, 2, 3};
   problem.configurations["b"] = {{4}, "broke"};
   problem.configurations["c"];
   problem.configurations["e"].us = {9, 8, 7, 6};
   ReplayTimer timer(problem, {"a", "b", "c", "d", "e"});
-  using Us = std::vector<double>;
   const auto first = timer.time({0, 1, 2, 3, 4}, 2);
   EXPECT_EQ(first[0].us, (Us{1, 2}));
   EXPECT_EQ(first[1].failure, "broke");
@@ -1385,20 +1259,19 @@ TEST(Recordings, ArePlayedBackRoundByRound) {
   EXPECT_EQ(ladder[1].us, (Us{8, 7, 6, 9}));
 }
 
-TEST(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
+TEST_F(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
   Recording recording;
   RecordedProblem problem;
   problem.configurations["c"].us = {1, 2, 3, 4, 5};
   problem.libraries["l"].us = {6, 7};
   recording.problems = {problem};
-  using V = std::vector<double>;
   const auto half = [&](Rounds rounds) { return only(rounds, recording).problems[0]; };
-  EXPECT_EQ(half(Rounds::odd).configurations["c"].us, (V{1, 3, 5}));
-  EXPECT_EQ(half(Rounds::even).configurations["c"].us, (V{2, 4}));
-  EXPECT_EQ(half(Rounds::odd).libraries["l"].us, V{6});
+  EXPECT_EQ(half(Rounds::odd).configurations["c"].us, (Us{1, 3, 5}));
+  EXPECT_EQ(half(Rounds::even).configurations["c"].us, (Us{2, 4}));
+  EXPECT_EQ(half(Rounds::odd).libraries["l"].us, Us{6});
   // Planted: configurations that are all alike, as noisy as can be. If the least median is scored
   // on the same samples, it looks like a gain; `judge` finds none.
-  const Space space = synthetic_space();
+  space = synthetic_space();
   Recording noise = synthetic_recording(space);
   std::mt19937 random(11);
   std::normal_distribution<double> us(100, 5);
@@ -1413,7 +1286,7 @@ TEST(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
   }
   EXPECT_GT(flattered, 1.02) << "the planted luck does not show";
   const Verdicts verdicts = judge(space, noise);
-  EXPECT_LT(verdicts.tuned_over_fixed, 1.01);
+  EXPECT_LT(verdicts.tuned_over_fixed.mean, 1.01);
   // Planted: one configuration that is the fastest in odd rounds and the slowest in even ones. It
   // is chosen, and the even rounds show that it is slow.
   Recording moody = synthetic_recording(space);
@@ -1424,7 +1297,7 @@ TEST(Recordings, AreChosenOnOneHalfAndScoredOnTheOther) {
       }
     }
   }
-  EXPECT_NEAR(judge(space, moody).tuned_over_default, 100.0 / 110, 1e-9);
+  EXPECT_NEAR(judge(space, moody).tuned_over_default.mean, 100.0 / 110, 1e-9);
 }
 
 // Three configurations, five shapes, every sample of a configuration the same.
@@ -1458,27 +1331,26 @@ struct ByHand {
   }
 };
 
-TEST(Recordings, VerdictsByHand) {
+TEST_F(Recordings, VerdictsByHand) {
   const ByHand hand;
   // The least product of the three training shapes: 100 * 40 * 90, not 50 * 100 * 80.
   const Verdicts v = judge(hand.space, hand.recording);
   EXPECT_EQ(v.fixed, 2u);
   // Each shape's least; tile=64 is not beaten at the second and the fourth.
-  EXPECT_NEAR(v.tuned_over_fixed, std::cbrt(2.0 * 1 * 90 / 80), 1e-9);
-  EXPECT_EQ(v.worst_over_fixed, 1);
-  EXPECT_NEAR(v.held_out_over_fixed, std::sqrt(1.0 * 2), 1e-9);
-  EXPECT_EQ(v.worst_held_out, 1);
-  EXPECT_NEAR(v.tuned_over_default, std::pow(2 * 2.5 * 1.25 * 2 * 2, 1.0 / 5), 1e-9);
-  EXPECT_NEAR(v.model_over_fixed, std::pow(1 * 0.4 * 0.9 * 0.5 * 1, 1.0 / 5), 1e-9);
-  EXPECT_NEAR(v.tuned_over_library, std::pow(1.2 * 2 * 1.5 * 4, 1.0 / 4), 1e-9);
+  EXPECT_NEAR(v.tuned_over_fixed.mean, std::cbrt(2.0 * 1 * 90 / 80), 1e-9);
+  EXPECT_EQ(v.tuned_over_fixed.worst, 1);
+  EXPECT_NEAR(v.held_out_over_fixed.mean, std::sqrt(1.0 * 2), 1e-9);
+  EXPECT_EQ(v.held_out_over_fixed.worst, 1);
+  EXPECT_NEAR(v.tuned_over_default.mean, std::pow(2 * 2.5 * 1.25 * 2 * 2, 1.0 / 5), 1e-9);
+  EXPECT_NEAR(v.model_over_fixed.mean, std::pow(1 * 0.4 * 0.9 * 0.5 * 1, 1.0 / 5), 1e-9);
+  EXPECT_NEAR(v.tuned_over_library.mean, std::pow(1.2 * 2 * 1.5 * 4, 1.0 / 4), 1e-9);
 }
 
 // In the order of the space: after one look, two and three.
-TEST(Recordings, TheExhaustiveSearchByHand) {
+TEST_F(Recordings, TheExhaustiveSearchByHand) {
   const ByHand hand;
   const auto scores = score_searchers(hand.space, hand.recording, 3);
-  const auto exhaustive = std::find_if(
-      scores.begin(), scores.end(), [](const auto& score) { return score.name == "exhaustive"; });
+  const auto exhaustive = std::ranges::find(scores, "exhaustive", &SearcherScore::name);
   ASSERT_NE(exhaustive, scores.end());
   ASSERT_EQ(exhaustive->slowdown.size(), 3u);
   EXPECT_NEAR(exhaustive->slowdown[0], (2 + 2.5 + 1.25 + 2 + 2) / 5, 1e-9);
@@ -1488,7 +1360,7 @@ TEST(Recordings, TheExhaustiveSearchByHand) {
   EXPECT_EQ(exhaustive->arrived, 1);
 }
 
-TEST(Recordings, AReplaySaysWhatItFound) {
+TEST_F(Recordings, AReplaySaysWhatItFound) {
   ByHand hand;
   hand.space.add(candidate<Hungry<300>, HungryLevel>());
   const std::string text = stdout_of([&] { print_replay(hand.space, hand.recording); });
@@ -1518,8 +1390,8 @@ TEST(Recordings, AReplaySaysWhatItFound) {
 }
 
 // A configuration of each fate.
-TEST(Tuner, AReportSaysWhatBecameOfEveryConfiguration) {
-  const Space space = synthetic_space(4, 2);
+TEST_F(Tuner, AReportSaysWhatBecameOfEveryConfiguration) {
+  space = synthetic_space(4, 2);
   const auto id = [&](std::size_t c) { return space[c].id(); };
   Report report;
   report.size = {4, 64}, report.device = "a GPU", report.chosen_by = "a recording";
@@ -1533,10 +1405,9 @@ TEST(Tuner, AReportSaysWhatBecameOfEveryConfiguration) {
   report.entry.measured[id(7)] = {20, 1.5, 1.4, 1.6, 25, ""};
   report.entry.measured[id(5)] = {10, 3, 3, 3, 25, "wrong"};
   report.looks = 12, report.seconds = 3.5;
-  const auto printed = [&] { return stdout_of([&] { print(report, space); }); };
   // The fastest first; what has no time, or has failed, keeps its order.
   EXPECT_EQ(
-      printed(),
+      printed(report),
       "\nsynthetic at 4x64 on a GPU\n"
       "  8 configurations in the code > 7 compiled > 6 can run this > 5 survive (a recording) > "
       "4 in this shard > 3 right > 2 finalists\n"
@@ -1555,36 +1426,33 @@ TEST(Tuner, AReportSaysWhatBecameOfEveryConfiguration) {
   report.entry.measured[id(7)] = {29.8, 1.007, 0.99, 1.02, 25, ""};
   report.entry.measured[id(6)] = {29.9, 1.003, 0.99, 1.02, 25, ""};
   report.tie = "a tie";
-  const std::string stays = printed();
+  const std::string stays = printed(report);
   EXPECT_CONTAINS(
       stays,
       "  The default stays: nothing is faster beyond noise and by 2 %; the best of the others is "
       "1.007x.\n");
   EXPECT_CONTAINS(stays, "  As fast, within noise or 2 %: a tie.\n");
   report.problem = "nothing can run";
-  const std::string nothing = printed();
+  const std::string nothing = printed(report);
   EXPECT_CONTAINS(nothing, "  nothing can run\n");
   EXPECT_LACKS(nothing, "fate");
 }
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-using Indices = std::vector<std::size_t>;
-
-TEST(Recordings, TimesAreMediansOfTheTrainingShapesOrTheOthers) {
+TEST_F(Recordings, TimesAreMediansOfTheTrainingShapesOrTheOthers) {
   ByHand hand;
   hand.recording.problems[0].configurations[hand.space[1].id()].us = {50, 70, 10, 60, 55};
   hand.recording.problems[1].configurations[hand.space[1].id()] = {{}, "failed"};
   hand.recording.problems[2].configurations.erase(hand.space[1].id());
   const TimeMatrix times = recorded_times(hand.space, hand.recording);
   EXPECT_EQ(times.sizes, (std::vector<Size>{{1, 16}, {4, 64}, {16, 128}}));
-  using Rows = std::vector<std::vector<double>>;
+  using Rows = std::vector<Us>;
   EXPECT_EQ(times.us, (Rows{{100, 100, 100}, {55, kNever, kNever}, {100, 40, 90}}));
   const TimeMatrix held_out = recorded_times(hand.space, hand.recording, true);
   EXPECT_EQ(held_out.sizes, (std::vector<Size>{{2, 200}, {8, 100}}));
   EXPECT_EQ(held_out.us, (Rows{{100, 100}, {200, 50}, {50, 100}}));
 }
 
-TEST(Recordings, TheBestFixedByHand) {
+TEST_F(Recordings, TheBestFixedByHand) {
   const auto best = [](const std::vector<std::vector<double>>& us) {
     return best_fixed({std::vector<Size>(us[0].size()), us});
   };
@@ -1597,7 +1465,7 @@ TEST(Recordings, TheBestFixedByHand) {
   EXPECT_EQ(best({{kNever, 4}, {kNever, 3}}), 1u);  // nothing runs the first shape
 }
 
-TEST(Recordings, TheSpaceShrinksByHand) {
+TEST_F(Recordings, TheSpaceShrinksByHand) {
   const auto kept = [](const std::vector<std::vector<double>>& us, std::size_t count) {
     return shrink({std::vector<Size>(us[0].size()), us}, count);
   };
@@ -1624,13 +1492,13 @@ TEST(Recordings, TheSpaceShrinksByHand) {
   EXPECT_EQ(kept({{kNever}, {kNever}}, 2), Indices{});
 }
 
-TEST(Recordings, TheSpaceShrinksToWhatEverWins) {
-  const Space space = synthetic_space();
+TEST_F(Recordings, TheSpaceShrinksToWhatEverWins) {
+  space = synthetic_space();
   const TimeMatrix times = recorded_times(space, synthetic_recording(space));
   const auto kept = shrink(times, kMostSurvivors);
   EXPECT_LE(kept.size(), kMostSurvivors);
   EXPECT_EQ(kept.front(), 0u) << "the default went missing";
-  EXPECT_NE(std::find(kept.begin(), kept.end(), best_fixed(times)), kept.end());
+  EXPECT_EQ(std::ranges::count(kept, best_fixed(times)), 1);
   for (std::size_t s = 0; s < times.sizes.size(); ++s) {
     double best = 1e30, best_kept = 1e30;
     for (const auto& row : times.us) best = std::min(best, row[s]);
@@ -1658,7 +1526,7 @@ std::vector<const Space*> recorded_spaces() {
   return found;
 }
 
-TEST(Committed, TheBestFixedLevelIsTheBestOfTheRecording) {
+TEST_F(Committed, TheBestFixedLevelIsTheBestOfTheRecording) {
   for (const Space* space : recorded_spaces()) {
     const Recording* recording = committed(*space);
     // Computed once more, without the tuner: the least geometric mean of times over training
@@ -1691,40 +1559,37 @@ TEST(Committed, TheBestFixedLevelIsTheBestOfTheRecording) {
             "m=128 n=128 k=64 stages=6 cluster=1 ping_pong=0 group=8 share=0");
 }
 
-TEST(Committed, TuningTheProductPaysOnRoundsThatItWasNotChosenOn) {
-  const Space& space = autotuning::gemm_space();
+TEST_F(Committed, TuningTheProductPaysOnRoundsThatItWasNotChosenOn) {
+  space = autotuning::gemm_space();
   const Recording* recording = committed(space);
   ASSERT_NE(recording, nullptr);
   EXPECT_GE(recording->problems.size(), 12u);
-  EXPECT_EQ(std::count_if(recording->problems.begin(), recording->problems.end(),
-                          [](const RecordedProblem& problem) { return problem.held_out; }),
-            3);
+  EXPECT_EQ(std::ranges::count(recording->problems, true, &RecordedProblem::held_out), 3);
   const Verdicts verdicts = judge(space, *recording);
-  EXPECT_GE(verdicts.tuned_over_fixed, 1.05);
-  EXPECT_GE(verdicts.worst_over_fixed, 0.98);
-  EXPECT_GE(verdicts.held_out_over_fixed, 1.05);
-  EXPECT_GE(verdicts.worst_held_out, 0.98);
+  EXPECT_GE(verdicts.tuned_over_fixed.mean, 1.05);
+  EXPECT_GE(verdicts.tuned_over_fixed.worst, 0.98);
+  EXPECT_GE(verdicts.held_out_over_fixed.mean, 1.05);
+  EXPECT_GE(verdicts.held_out_over_fixed.worst, 0.98);
 }
 
-TEST(Committed, TheFigureOfTheSearchersIsThatOfTheRecordings) {
+TEST_F(Committed, TheFigureOfTheSearchersIsThatOfTheRecordings) {
   const std::string file = source_path("chapters/11_autotuning/searchers.json");
   const auto figure = nlohmann::json::parse(contents(file));
   const auto recorded = recorded_spaces();
   ASSERT_EQ(figure.size(), recorded.size())
       << file << " is out of date: chapter-11 replay --json writes it";
   for (std::size_t i = 0; i < figure.size(); ++i) {
-    const Space& space = *recorded[i];
-    EXPECT_EQ(figure[i], nlohmann::json::parse(searchers_json(space, *committed(space)).dump()))
+    const Space& its = *recorded[i];
+    EXPECT_EQ(figure[i], nlohmann::json(searchers_json(its, *committed(its))))
         << file << " is out of date: chapter-11 replay --json writes it";
   }
 }
 
 // Without a recording the model chooses, nothing is an error, and one line says what is missing.
-TEST(Committed, ASpaceThatIsNotRecordedYetSaysSoAndGoesByItsModel) {
-  Folder empty;
+TEST_F(Committed, ASpaceThatIsNotRecordedYetSaysSoAndGoesByItsModel) {
   for (const Space* each : autotuning::all_spaces()) {
-    Space space = *each;
-    space.recordings = empty / "recorded";
+    space = *each;
+    space.recordings = folder / "recorded";
     EXPECT_FALSE(find_recording(space, 90).has_value());
     const std::size_t fixed = autotuning::best_fixed_configuration(space);
     EXPECT_EQ(fixed, best_fixed(predicted_times(space, device_info()))) << space.kernel;
@@ -1737,16 +1602,16 @@ TEST(Committed, ASpaceThatIsNotRecordedYetSaysSoAndGoesByItsModel) {
       EXPECT_EQ(decision.why, "the default: this size was never recorded");
     }
     const std::string said = stdout_of([&] {
-      EXPECT_EQ(run_command(space, {"replay", "--json", empty / "s.json"}), 0);
+      EXPECT_EQ(run_command(space, {"replay", "--json", folder / "s.json"}), 0);
     });
     EXPECT_EQ(said.find("\n" + space.kernel + ": not recorded yet"), 0u) << said;
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;
-    EXPECT_FALSE(fs::exists(empty / "s.json")) << "a figure of nothing";
+    EXPECT_FALSE(fs::exists(folder / "s.json")) << "a figure of nothing";
   }
 }
 
 // What a run over three sizes would write.
-TEST(Committed, TheProofIsReadFromTheLadder) {
+TEST_F(Committed, TheProofIsReadFromTheLadder) {
   const auto level = [](const char* name, double us, double over_previous) {
     nlohmann::ordered_json json{{"name", name}, {"time_us", {{"median", us}}}};
     json["vs_previous"] = {{"ratio", over_previous}, {"low", over_previous}, {"high", 2}};
@@ -1773,15 +1638,13 @@ TEST(Committed, TheProofIsReadFromTheLadder) {
   ASSERT_EQ(proof.rows.size(), 2u);
   EXPECT_FALSE(proof.rows[0].held_out);
   EXPECT_TRUE(proof.rows[1].held_out);
-  EXPECT_NEAR(proof.rows[0].untuned, 40, 1e-9);
-  EXPECT_NEAR(proof.rows[0].fixed, 20, 1e-9);
-  EXPECT_NEAR(proof.rows[0].tuned, 10, 1e-9);
-  EXPECT_NEAR(proof.rows[0].library, 5, 1e-9);
-  EXPECT_NEAR(proof.over_fixed, 1, 1e-9);
-  EXPECT_NEAR(proof.worst_over_fixed, 0.5, 1e-9);
-  EXPECT_NEAR(proof.over_untuned, 4, 1e-9);
-  EXPECT_NEAR(proof.worst_over_untuned, 4, 1e-9);
-  EXPECT_NEAR(proof.over_library, 0.5, 1e-9);
+  const Proof::Row& row = proof.rows[0];
+  EXPECT_EQ((Us{row.untuned, row.fixed, row.tuned, row.library}), (Us{40, 20, 10, 5}));
+  EXPECT_NEAR(proof.over_fixed.mean, 1, 1e-9);
+  EXPECT_NEAR(proof.over_fixed.worst, 0.5, 1e-9);
+  EXPECT_NEAR(proof.over_untuned.mean, 4, 1e-9);
+  EXPECT_NEAR(proof.over_untuned.worst, 4, 1e-9);
+  EXPECT_NEAR(proof.over_library.mean, 0.5, 1e-9);
   EXPECT_FALSE(proof.kept());
   EXPECT_FALSE(proof.complete);
   print(proof);
@@ -1794,7 +1657,7 @@ TEST(Committed, TheProofIsReadFromTheLadder) {
   EXPECT_TRUE(proofs(document, autotuning::all_spaces())[0].kept());
   document["runs"].back()["levels"][0]["time_us"]["median"] = 9.7;
   const Proof slower = proofs(document, autotuning::all_spaces())[0];
-  EXPECT_NEAR(slower.worst_over_untuned, 0.97, 1e-9);
+  EXPECT_NEAR(slower.over_untuned.worst, 0.97, 1e-9);
   EXPECT_FALSE(slower.kept());
 }
 
@@ -1803,8 +1666,8 @@ TEST(Proofs, AreTablesOfWhatWasTimed) {
   proof.ladder = "gemm", proof.library = "cuBLAS", proof.complete = true;
   proof.rows = {{{512, 512, 512}, false, 40, 20, 10, 5, {2, 1.9, 2.1}, {0.5, 0.4, 0.6}},
                 {{64, 64, 64}, true, 4, 3, 3, 0, {1, 0.9, 1.1}, {}}};
-  proof.over_fixed = 1.414, proof.worst_over_fixed = 1;
-  proof.over_untuned = 2.309, proof.worst_over_untuned = 1.333, proof.over_library = 0.5;
+  proof.over_fixed = {1.414, 1, 2}, proof.over_untuned = {2.309, 1.333, 2};
+  proof.over_library = {0.5, 0.5, 1};
   const auto printed = [&] { return stdout_of([&] { print(proof); }); };
   const std::string table =
       "\ngemm: was it worth it? Timed after the searches, all of a size interleaved\n"
@@ -1822,7 +1685,7 @@ TEST(Proofs, AreTablesOfWhatWasTimed) {
       "  Held to 1.05 over the best fixed configuration, and no size under 0.98 of it or of "
       "untuned: ";
   EXPECT_EQ(printed(), table + promise + "kept.\n");
-  proof.worst_over_untuned = 0.97;
+  proof.over_untuned.worst = 0.97;
   EXPECT_CONTAINS(printed(), promise + "broken.\n");
   proof.complete = false;  // not all sizes
   EXPECT_LACKS(printed(), "Held");
@@ -1831,15 +1694,16 @@ TEST(Proofs, AreTablesOfWhatWasTimed) {
 }
 
 TEST(Proofs, APromiseIsKeptFromItsBoundsOn) {
-  Proof bounds;
-  bounds.over_fixed = 1.05, bounds.worst_over_fixed = 0.98, bounds.worst_over_untuned = 0.98;
-  EXPECT_TRUE(bounds.kept());
-  for (double Proof::*each :
-       {&Proof::over_fixed, &Proof::worst_over_fixed, &Proof::worst_over_untuned}) {
-    Proof below = bounds;
-    below.*each -= 0.001;
-    EXPECT_FALSE(below.kept());
-  }
+  const auto kept = [](double over_fixed, double worst_over_fixed, double worst_over_untuned) {
+    Proof proof;
+    proof.over_fixed = {over_fixed, worst_over_fixed, 1};
+    proof.over_untuned.worst = worst_over_untuned;
+    return proof.kept();
+  };
+  EXPECT_TRUE(kept(1.05, 0.98, 0.98));
+  EXPECT_FALSE(kept(1.049, 0.98, 0.98));
+  EXPECT_FALSE(kept(1.05, 0.979, 0.98));
+  EXPECT_FALSE(kept(1.05, 0.98, 0.979));
 }
 
 // --- cache ---------------------------------------------------------------------------------------
@@ -1853,7 +1717,7 @@ Entry entry_of(const std::string& shape, const std::string& id = "tile=32", doub
   return entry;
 }
 
-TEST(TuneCache, TheWinnerIsTheFastestThatMayWin) {
+TEST_F(TuneCache, TheWinnerIsTheFastestThatMayWin) {
   Entry entry;
   entry.default_id = "d";
   entry.measured["d"] = {10, 1, 1, 1, 25, ""};
@@ -1882,105 +1746,89 @@ TEST(TuneCache, TheWinnerIsTheFastestThatMayWin) {
   EXPECT_EQ(entry.winner(), "c");
 }
 
-TEST(TuneCache, RemembersAndKeepsKeysApart) {
-  Folder folder;
+TEST_F(TuneCache, RemembersAndKeepsKeysApart) {
   const Cache cache(folder / "deep/er/tune.json");
   const Entry entry = entry_of("64");
   EXPECT_FALSE(cache.find(entry.key).has_value());
   cache.add(entry);
   ASSERT_TRUE(cache.find(entry.key).has_value());
   EXPECT_EQ(cache.find(entry.key)->winner(), "tile=32");
-  auto differs = [&](auto change) {
+  const auto differs = [&](auto Key::*part, auto value) {
     Key key = entry.key;
-    change(key);
-    EXPECT_FALSE(cache.find(key).has_value());
+    key.*part = value;
+    EXPECT_FALSE(cache.find(key).has_value()) << key.digest();
   };
-  differs([](Key& k) { k.kernel = "x"; });
-  differs([](Key& k) { k.tokens = "x"; });
-  differs([](Key& k) { k.space = "x"; });
-  differs([](Key& k) { k.shape = "x"; });
-  differs([](Key& k) { k.dtype = "x"; });
-  differs([](Key& k) { k.layout = "x"; });
-  differs([](Key& k) { k.gpu = "x"; });
-  differs([](Key& k) { k.cc = "x"; });
-  differs([](Key& k) { k.sm_count = 1; });
-  differs([](Key& k) { k.l2_bytes = 1; });
-  differs([](Key& k) { k.driver = "x"; });
-  differs([](Key& k) { k.toolkit = "x"; });
+  for (const auto part : {&Key::kernel, &Key::tokens, &Key::space, &Key::shape, &Key::dtype,
+                          &Key::layout, &Key::gpu, &Key::cc, &Key::driver, &Key::toolkit}) {
+    differs(part, "x");
+  }
+  differs(&Key::sm_count, 1);
+  differs(&Key::l2_bytes, 1);
 }
 
-// What the key is made of: whatever changes the kernel or where it runs makes another one.
-TEST(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
-  enter_tokens({{"key/kernel.cuh", "1"}, {"key/moved.cuh", "1"}, {"key/edited.cuh", "2"}});
+// What a key is made from.
+struct Plan {
   Space space = synthetic_space(2, 1);
-  space.source = "key/kernel.cuh";
-  const DeviceInfo device = [] {
-    DeviceInfo info = device_info();
-    info.name = "a GPU", info.driver = "570", info.toolkit = "12.8";
-    return info;
-  }();
-  alignas(256) static float buffer[64];
-  DevicePointers at;
-  at.by_name = {{"in", buffer}, {"out", buffer}};
-  const auto problem = space.problem.make_problem({4096, 200}, {});
-  const Key key = make_key(space, *problem, at, device);
-  EXPECT_EQ(key.digest(), make_key(space, *problem, at, device).digest());
+  Size size = {4096, 200};
+  Variant variant;
+  DevicePointers at = pointers_at(256, 256);
+  DeviceInfo device = device_info();
+  Key key() const {
+    return make_key(space, *space.problem.make_problem(size, variant), at, device);
+  }
+};
+
+// Whatever changes the kernel or where it runs makes another key.
+TEST_F(TuneCache, TheKeyKnowsTheSourceTheSpaceTheBuffersAndTheGpu) {
+  enter_tokens({{"key/kernel.cuh", "1"}, {"key/moved.cuh", "1"}, {"key/edited.cuh", "2"}});
+  Plan plan;
+  plan.space.source = "key/kernel.cuh";
+  plan.device.name = "a GPU", plan.device.driver = "570", plan.device.toolkit = "12.8";
+  const Key key = plan.key();
+  EXPECT_EQ(key.digest(), plan.key().digest());
   EXPECT_EQ(key.digest().size(), 16u);
   EXPECT_EQ(key.tokens, "1");
   EXPECT_EQ(key.kernel, "synthetic");
   EXPECT_EQ(key.shape, "4096/8 x 208/8");
-  EXPECT_EQ(key.layout,
-            space.problem.layout + (space.problem.layout.empty() ? "" : " ") + "in/8 out/8");
+  const std::string layout = plan.space.problem.layout;
+  EXPECT_EQ(key.layout, layout + (layout.empty() ? "" : " ") + "in/8 out/8");
+  const auto changed = [&](auto change) {
+    Plan other = plan;
+    change(other);
+    return other.key();
+  };
   std::set<std::string> digests = {key.digest()};
-  const auto is_new = [&](const Space& s, const AnyProblem& p, const DevicePointers& to,
-                          const DeviceInfo& d, const char* what) {
-    EXPECT_TRUE(digests.insert(make_key(s, p, to, d).digest()).second) << what;
-  };
-  const auto with_space = [&](const char* what, auto change) {
-    Space other = space;
-    change(other);
-    is_new(other, *problem, at, device, what);
-  };
-  with_space("an edited source", [](Space& s) { s.source = "key/edited.cuh"; });
-  with_space("no source", [](Space& s) { s.source = "key/gone.cuh"; });
-  with_space("another kernel", [](Space& s) { s.kernel = "other"; });
-  with_space("one configuration more", [](Space& s) {
-    Candidate more;
-    more.parameters = {{"tile", 1}};
-    s.add(more);
-  });
-  with_space("another type", [](Space& s) { s.problem.dtype = "bf16"; });
-  with_space("another layout", [](Space& s) { s.problem.layout = "transposed"; });
-  is_new(space, *space.problem.make_problem({8192, 200}, {}), at, device, "another size");
-  is_new(space, *space.problem.make_problem({4096, 200}, {1, 0}), at, device, "an odd pitch");
-  is_new(space, *space.problem.make_problem({4096, 200}, {2, 0}), at, device, "an even pitch");
-  for (const char* name : {"in", "out"}) {
-    DevicePointers off = at;
-    off.by_name[name] = buffer + 1;
-    is_new(space, *problem, off, device, name);
+  const std::map<std::string, void (*)(Plan&)> changes = {
+      {"an edited source", [](Plan& p) { p.space.source = "key/edited.cuh"; }},
+      {"no source", [](Plan& p) { p.space.source = "key/gone.cuh"; }},
+      {"another kernel", [](Plan& p) { p.space.kernel = "other"; }},
+      {"a configuration more",
+       [](Plan& p) {
+         p.space.add(configuration({{"tile", 1}}, {}));
+       }},
+      {"another type", [](Plan& p) { p.space.problem.dtype = "bf16"; }},
+      {"another layout", [](Plan& p) { p.space.problem.layout = "transposed"; }},
+      {"another size", [](Plan& p) { p.size[0] = 8192; }},
+      {"an odd pitch", [](Plan& p) { p.variant.extra_pitch = 1; }},
+      {"an even pitch", [](Plan& p) { p.variant.extra_pitch = 2; }},
+      {"in", [](Plan& p) { p.at = pointers_at(260, 256); }},
+      {"out", [](Plan& p) { p.at = pointers_at(256, 260); }},
+      {"another GPU", [](Plan& p) { p.device.name = "another GPU"; }},
+      {"another major capability", [](Plan& p) { ++p.device.cc_major; }},
+      {"another minor capability", [](Plan& p) { ++p.device.cc_minor; }},
+      {"more SMs", [](Plan& p) { ++p.device.sm_count; }},
+      {"a larger L2", [](Plan& p) { p.device.l2_bytes += 1; }},
+      {"another driver", [](Plan& p) { p.device.driver = "580"; }},
+      {"another toolkit", [](Plan& p) { p.device.toolkit = "13.0"; }}};
+  for (const auto& [what, change] : changes) {
+    EXPECT_TRUE(digests.insert(changed(change).digest()).second) << what;
   }
-  DevicePointers nobody;  // nothing is said about the bases: as good as aligned
-  EXPECT_EQ(make_key(space, *problem, nobody, device).digest(), key.digest());
-  const auto with_device = [&](const char* what, auto change) {
-    DeviceInfo other = device;
-    change(other);
-    is_new(space, *problem, at, other, what);
-  };
-  with_device("another GPU", [](DeviceInfo& d) { d.name = "another GPU"; });
-  with_device("another major capability", [](DeviceInfo& d) { ++d.cc_major; });
-  with_device("another minor capability", [](DeviceInfo& d) { ++d.cc_minor; });
-  with_device("more SMs", [](DeviceInfo& d) { ++d.sm_count; });
-  with_device("a larger L2", [](DeviceInfo& d) { d.l2_bytes += 1; });
-  with_device("another driver", [](DeviceInfo& d) { d.driver = "580"; });
-  with_device("another toolkit", [](DeviceInfo& d) { d.toolkit = "13.0"; });
+  // Where nothing is said about the bases, they are as good as aligned.
+  EXPECT_EQ(changed([](Plan& p) { p.at = {}; }).digest(), key.digest());
   // Not the file's name: the same text elsewhere is the same kernel.
-  Space moved = space;
-  moved.source = "key/moved.cuh";
-  EXPECT_EQ(make_key(moved, *problem, at, device).digest(), key.digest());
+  EXPECT_EQ(changed([](Plan& p) { p.space.source = "key/moved.cuh"; }).digest(), key.digest());
   // Without a source, the key has the program itself, so that programs do not share a key.
-  Space gone = space;
-  gone.source = "key/gone.cuh";
-  EXPECT_EQ(make_key(gone, *problem, at, device).tokens.size(), 16u);
+  EXPECT_EQ(changed(changes.at("no source")).tokens.size(), 16u);
 }
 
 // Calls `work` with 0, 1 ... at once, each in a process of its own.
@@ -1998,8 +1846,7 @@ void in_processes(int count, const std::function<void(int)>& work) {
   }
 }
 
-TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {
-  Folder folder;
+TEST_F(TuneCache, TwoProcessesAtOnceLoseNothing) {
   const std::string file = folder / "tune.json";
   constexpr int kEach = 40;
   in_processes(2, [&](int process) {
@@ -2013,8 +1860,7 @@ TEST(TuneCache, TwoProcessesAtOnceLoseNothing) {
   EXPECT_EQ(entries.at(entry_of("shared").key.digest()).measured.size(), 2u * kEach + 1);
 }
 
-TEST(TuneCache, ACorruptOrForeignFileIsSetAsideAndNeverTrusted) {
-  Folder folder;
+TEST_F(TuneCache, ACorruptOrForeignFileIsSetAsideAndNeverTrusted) {
   const std::string file = folder / "tune.json";
   const Cache cache(file);
   cache.add(entry_of("64"));
@@ -2042,8 +1888,7 @@ TEST(TuneCache, ACorruptOrForeignFileIsSetAsideAndNeverTrusted) {
   EXPECT_THROW(cache.merge(file + ".corrupt-1"), std::runtime_error);
 }
 
-TEST(TuneCache, AFolderThatCannotBeWrittenCostsTheCacheAndNothingElse) {
-  Folder folder;
+TEST_F(TuneCache, AFolderThatCannotBeWrittenCostsTheCacheAndNothingElse) {
   const std::string file = folder / "c.json";
   std::ofstream(file) << "not a cache";
   fs::create_directory(file + ".lock");  // so that nobody gets the lock, root neither
@@ -2052,22 +1897,15 @@ TEST(TuneCache, AFolderThatCannotBeWrittenCostsTheCacheAndNothingElse) {
   EXPECT_EQ(Cache(file).try_add(entry_of("1")), "cannot lock " + file + ".lock");
   EXPECT_EQ(contents(file), "not a cache");
   // A search whose result cannot be kept is still a search: its winner is launched.
-  unsetenv("COOKBOOK_AUTOTUNE");
-  const Space space = synthetic_space(4, 1);
-  MadeUpGpu gpu(space);
-  gpu.pointers.by_name["in"] = reinterpret_cast<void*>(4);
+  gpu.pointers = pointers_at(4, 0), gpu.searched = pointers_at(4, 4);
   const auto search = gpu.machine.search;
   gpu.machine.search = [&](const Space& a, const Size& b, const Variant& c, const TuneOptions& d,
                            const Cache&) { return search(a, b, c, d, Cache(folder / "other")); };
-  const DevicePointers at = gpu.pointers;
-  gpu.pointers.by_name["out"] = reinterpret_cast<void*>(4);
-  const std::string said = stderr_of(
-      [&] { EXPECT_EQ(decide(space, *gpu.problem, at, Cache(file), gpu.machine).candidate, 2u); });
+  const std::string said = stderr_of([&] { EXPECT_EQ(gpu.decided(Cache(file)).candidate, 2u); });
   EXPECT_CONTAINS(said, "what was found is not kept");
 }
 
-TEST(TuneCache, IsWrittenPieceByPieceAndAsAWholeOrNotAtAll) {
-  Folder folder;
+TEST_F(TuneCache, IsWrittenPieceByPieceAndAsAWholeOrNotAtAll) {
   const Cache whole(folder / "whole"), pieces(folder / "pieces");
   whole.add(entry_of("64"));
   bytes_per_write = 7, bytes_until_full = 1 << 20;  // an end to what never ends
@@ -2087,7 +1925,7 @@ TEST(TuneCache, IsWrittenPieceByPieceAndAsAWholeOrNotAtAll) {
   }
 }
 
-TEST(TuneCache, ShapesShareABucketOnlyWhereTheKernelWouldNotCare) {
+TEST_F(TuneCache, ShapesShareABucketOnlyWhereTheKernelWouldNotCare) {
   EXPECT_EQ(shape_bucket({4096, 4100, 7}), "4096/8 x 4608/4 x 7/1");
   EXPECT_EQ(shape_bucket({4095}), "4096/1");
   EXPECT_NE(shape_bucket({4095}), shape_bucket({4096}));  // other kernel paths
@@ -2095,9 +1933,8 @@ TEST(TuneCache, ShapesShareABucketOnlyWhereTheKernelWouldNotCare) {
   EXPECT_NE(shape_bucket({120}), shape_bucket({128}));
 }
 
-TEST(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
-  Folder folder;
-  const Space space = synthetic_space();
+TEST_F(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
+  space = synthetic_space();
   const Recording recording = synthetic_recording(space);
   const Size size = {16, 128};
   constexpr int kShards = 3;
@@ -2123,33 +1960,34 @@ TEST(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
     const Entry entry = Cache(out).entries().begin()->second;
     EXPECT_EQ(entry.measured.size(), space.candidates().size()) << "a configuration was lost";
     EXPECT_EQ(entry.fixed_id, space[best_fixed(recorded_times(space, recording))].id());
-    const auto winner = static_cast<std::size_t>(space.find(entry.winner()));
-    EXPECT_LE(synthetic_us(space[winner].parameters, size),
-              kLeastGain * 1.005 * synthetic_us(space[truly_best(space, size)].parameters, size));
+    EXPECT_LE(true_us(space, entry.winner(), size), kLeastGain * 1.005 * least_us(space, size));
   } while (std::next_permutation(order.begin(), order.end()));
-  EXPECT_THROW(parse_shard("3/3"), std::invalid_argument);
-  EXPECT_THROW(parse_shard("1"), std::invalid_argument);
-  EXPECT_THROW(parse_shard("a/b"), std::invalid_argument);
-  EXPECT_EQ(parse_shard("2/3").index, 2);
 }
 
-TEST(Tuner, TimesAsManyFinalistsAsItIsAskedToBesideTheDefaultAndTheBestFixed) {
-  const Space space = synthetic_space();
+TEST_F(Shards, AreIOfN) {
+  EXPECT_EQ(parse_shard("0/1").count, 1);
+  EXPECT_EQ(parse_shard("2/3").index, 2);
+  EXPECT_EQ(parse_shard("3/4").index, 3);
+  for (const char* bad : {"-1/2", "2/2", "3/3", "/2", "1", "1/", "a/b", "1/2/3", "0/0", ""}) {
+    EXPECT_THROW(parse_shard(bad), std::invalid_argument) << bad;
+  }
+}
+
+TEST_F(Tuner, TimesAsManyFinalistsAsItIsAskedToBesideTheDefaultAndTheBestFixed) {
+  space = synthetic_space();
   const Recording recording = synthetic_recording(space);
   for (std::size_t finalists : {1, 2, 3}) {
     TuneOptions options;
     options.finalists = finalists;
     const Report report = replay(space, recording, {16, 128}, options);
-    std::size_t timed = 0;
-    for (const Fate& fate : report.fates) timed += fate.stage == Stage::finalist;
+    const auto timed = std::ranges::count(report.fates, Stage::finalist, &Fate::stage);
     const bool fixed_is_another = report.entry.fixed_id != report.entry.default_id;
-    EXPECT_EQ(timed, 1 + fixed_is_another + finalists);
+    EXPECT_EQ(static_cast<std::size_t>(timed), 1 + fixed_is_another + finalists);
   }
 }
 
-TEST(CommandLine, MergesReplaysAndRefuses) {
-  Folder folder;
-  Space space = synthetic_space();
+TEST_F(CommandLine, MergesReplaysAndRefuses) {
+  space = synthetic_space();
   write_recording(synthetic_recording(space), folder / "r.json");
   Cache(folder / "a.json").add(entry_of("1"));
   Cache(folder / "b.json").add(entry_of("2"));

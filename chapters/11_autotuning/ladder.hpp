@@ -27,9 +27,11 @@ inline Ladder rmsnorm_ladder() {
   return ladder;
 }
 
-template <class P>
-Ladder rope_ladder_over(const char* name) {
-  auto ladder = ladder_over<P>(name, "RoPE, bf16, in place", {"tokens", "heads", "head_dim"});
+/// kSplit: what a search runs on.
+template <bool kSplit>
+Ladder rope_ladder() {
+  auto ladder = ladder_over<rope::ProblemT<kSplit>>(
+      kSplit ? "rope_split" : "rope", "RoPE, bf16, in place", {"tokens", "heads", "head_dim"});
   ladder.dtype = "bf16";
   ladder.roof = Roof::hbm_copy;
   ladder.gpu_size = {16384, 32, 128};
@@ -39,9 +41,6 @@ Ladder rope_ladder_over(const char* name) {
                        {33, 7, 6}, {2, 9, 258}, {5, 8, 80}, {64, 4, 32}, {1, 40, 128}};
   return ladder;
 }
-inline Ladder rope_ladder() { return rope_ladder_over<rope::ProblemT<false>>("rope"); }
-inline Ladder rope_split_ladder() { return rope_ladder_over<rope::ProblemT<true>>("rope_split"); }
-
 inline Ladder gemm_ladder() {
   auto ladder =
       ladder_over<gemm::Problem>("gemm", "C = A B, bf16: the full space", {"M", "N", "K"});
@@ -85,9 +84,10 @@ inline Ladder with_levels(Ladder ladder, const tune::Space& space) {
 inline Chapter chapter_11() {
   using namespace autotuning;
   Chapter chapter;
-  chapter.ladders = {
-      with_levels(gemm_ladder(), gemm_space()), with_levels(rmsnorm_ladder(), rmsnorm_space()),
-      with_levels(rope_ladder(), rope_space()), with_levels(attention_ladder(), attention_space())};
+  chapter.ladders = {with_levels(gemm_ladder(), gemm_space()),
+                     with_levels(rmsnorm_ladder(), rmsnorm_space()),
+                     with_levels(rope_ladder<false>(), rope_space()),
+                     with_levels(attention_ladder(), attention_space())};
   chapter.exercises = {make_level<rope::ExerciseTable>(), make_level<rope::ExerciseInPlace>()};
   return chapter;
 }

@@ -8,7 +8,7 @@ namespace cookbook::autotuning {
 
 /// The first configuration of the space that supports the problem.
 inline LevelEntry untuned(const tune::Space& space) {
-  const tune::LevelText text{
+  const LevelText text{
       .name = "untuned",
       .changed = "nothing: the configuration its author would have picked",
       .expect = "right everywhere, best somewhere",

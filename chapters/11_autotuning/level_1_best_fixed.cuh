@@ -19,7 +19,7 @@ inline std::size_t best_fixed_configuration(const tune::Space& space) {
 // [end quote]
 
 inline LevelEntry best_fixed(const tune::Space& space) {
-  const tune::LevelText text{
+  const LevelText text{
       .name = "best_fixed",
       .changed = "the one configuration that does best over all training shapes",
       .expect = "what an honest author ships: it loses where shapes need different tiles",

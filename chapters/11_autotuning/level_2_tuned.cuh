@@ -7,7 +7,7 @@
 namespace cookbook::autotuning {
 
 inline LevelEntry tuned(const tune::Space& space) {
-  const tune::LevelText text{
+  const LevelText text{
       .name = "tuned",
       .changed = "chosen by a search on this GPU for this shape; remembered in the user's cache",
       .expect = "never slower than the best fixed one beyond noise; faster where shapes differ",

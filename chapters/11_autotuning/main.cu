@@ -22,19 +22,13 @@ namespace cookbook {
 Chapter chapter_11_entry();
 #if COOKBOOK_CUDA
 Libraries chapter_11_libraries();
+#else
+inline Libraries chapter_11_libraries() { return {}; }
 #endif
 
 namespace {
 
 #if !COOKBOOK_TRACED
-Libraries libraries() {
-#if COOKBOOK_CUDA
-  return chapter_11_libraries();
-#else
-  return {};
-#endif
-}
-
 // On a GPU: the configuration tuned for each ladder's size, with a search if the cache has none.
 // Without one: the configuration that a GPU recorded. If that fails, it says so, and the ladder
 // runs its defaults.
@@ -67,7 +61,7 @@ void tune_first(const Options& options) {
 int run_and_judge(const Options& options, int argc, char** argv) {
   const auto run = [](std::vector<char*> words) {
     return run_chapter(chapter_11_entry(), static_cast<int>(words.size()), words.data(),
-                       libraries());
+                       chapter_11_libraries());
   };
   std::vector<char*> words(argv, argv + argc);
   if (options.sizes.size() < 2 || !options.launches.empty()) return run(words);
@@ -94,7 +88,8 @@ int run_and_judge(const Options& options, int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace cookbook;
 #if !COOKBOOK_TRACED
-  if (const auto status = tune::command(autotuning::all_spaces(), argc, argv, libraries())) {
+  if (const auto status =
+          tune::command(autotuning::all_spaces(), argc, argv, chapter_11_libraries())) {
     return *status;
   }
   Options options;

@@ -16,13 +16,9 @@ inline std::vector<const tune::Space*> all_spaces() {
   return {&rmsnorm_space(), &rope_space(), &gemm_space(), &attention_space()};
 }
 
-// The GEMM's configurations, in a file of their own: they are compiled beside the others.
-std::vector<tune::Candidate> gemm_group();
-/// See gemm.cuh: declared here so that only that file compiles the GEMM.
-double predict_gemm(const tune::Parameters& parameters, const Size& size, const DeviceInfo& device);
-// Attention's, and its model (attention.cuh), likewise.
-std::vector<tune::Candidate> attention_group();
-double predict_attention(const tune::Parameters& parameters, const Size& size,
-                         const DeviceInfo& device);
+// Configurations and models of the two large kernels, each in a file of its own: they are compiled
+// beside the others, and only there.
+void add_gemm(tune::Space& space);
+void add_attention(tune::Space& space);
 
 }  // namespace cookbook::autotuning

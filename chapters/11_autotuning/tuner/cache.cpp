@@ -14,13 +14,13 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "chapters/11_autotuning/tuner/text_hash.hpp"
 #include "common/harness/contract/tokens.hpp"
 
 namespace cookbook::tune {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Key, kernel, tokens, space, shape, dtype, layout, gpu, cc,
                                    driver, toolkit, sm_count, l2_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Measured, us, ratio, low, high, rounds)
 
 namespace {
 
@@ -31,12 +31,7 @@ constexpr const char* kSchema = "kernel-cookbook tuning cache 4";
 Json to_json(const Entry& entry) {
   Json measured = Json::object();
   for (const auto& [id, m] : entry.measured) {
-    measured[id] = m.failed.empty() ? Json{{"us", m.us},
-                                           {"ratio", m.ratio},
-                                           {"low", m.low},
-                                           {"high", m.high},
-                                           {"rounds", m.rounds}}
-                                    : Json{{"failed", m.failed}};
+    measured[id] = m.failed.empty() ? Json(m) : Json{{"failed", m.failed}};
   }
   return {{"key", entry.key},
           {"default", entry.default_id},
@@ -51,13 +46,11 @@ Entry entry_from(const Json& json) {
   entry.default_id = json.at("default");
   entry.fixed_id = json.at("best_fixed");
   for (const auto& [id, m] : json.at("measured").items()) {
-    Measured& to = entry.measured[id];
     if (m.contains("failed")) {
-      to.failed = m.at("failed");
-      continue;
+      entry.measured[id].failed = m.at("failed");
+    } else {
+      m.get_to(entry.measured[id]);
     }
-    to.us = m.at("us"), to.ratio = m.at("ratio"), to.low = m.at("low"), to.high = m.at("high");
-    to.rounds = m.at("rounds");
   }
   if (entry.winner() != json.at("winner").get<std::string>())
     throw std::runtime_error("a winner that did not win");
@@ -207,7 +200,7 @@ std::string Cache::default_file() {
   return base / "kernel-cookbook" / "tune.json";
 }
 
-std::map<std::string, Entry> Cache::load() const {
+std::map<std::string, Entry> Cache::entries() const {
   if (!fs::exists(file_)) return {};
   try {
     return parse(file_);
@@ -236,28 +229,24 @@ std::optional<Entry> Cache::find(const Key& key) const {
   // out to be bad and has to be moved, which only one process should do.
   std::map<std::string, Entry> all;
   try {
-    all = parse(file_);
-  } catch (const std::exception&) {
     try {
+      all = parse(file_);
+    } catch (const std::exception&) {
       const Lock lock(file_);
-      all = load();
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "autotune: {}; going on without the cache\n", error.what());
-      return std::nullopt;
+      all = entries();
     }
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "autotune: {}; going on without the cache\n", error.what());
   }
   const auto found = all.find(key.digest());
-  if (found == all.end()) return std::nullopt;
-  return found->second;
+  return found == all.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::map<std::string, Entry> Cache::entries() const { return load(); }
-
-void Cache::update(const std::map<std::string, Entry>& entries) const {
+void Cache::update(const std::map<std::string, Entry>& added) const {
   fs::create_directories(fs::absolute(file_).parent_path());
   const Lock lock(file_);
-  std::map<std::string, Entry> all = load();
-  for (const auto& [digest, entry] : entries) {
+  std::map<std::string, Entry> all = entries();
+  for (const auto& [digest, entry] : added) {
     const auto [at, is_new] = all.try_emplace(digest, entry);
     if (!is_new) at->second = joined(at->second, entry);
   }

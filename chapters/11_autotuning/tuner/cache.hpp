@@ -87,11 +87,11 @@ class Cache {
   std::string try_add(const Entry& entry) const;
   /// Joins every entry of another cache file. Throws std::runtime_error if it is not one.
   void merge(const std::string& other) const;
+  /// All of them; sets a file aside that is no cache.
   std::map<std::string, Entry> entries() const;
 
  private:
-  std::map<std::string, Entry> load() const;  // sets a bad file aside
-  void update(const std::map<std::string, Entry>& entries) const;
+  void update(const std::map<std::string, Entry>& added) const;
   std::string file_;
 };
 

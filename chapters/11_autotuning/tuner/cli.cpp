@@ -45,16 +45,11 @@ std::vector<const Space*> chosen(const std::vector<const Space*>& spaces,
   throw UsageError(fmt::format("no kernel `{}`; there are: {}", kernel, fmt::join(names, ", ")));
 }
 
-std::vector<std::string> ids_of(const Space& space) {
-  std::vector<std::string> ids;
-  for (const Candidate& each : space.candidates()) ids.push_back(each.id());
-  return ids;
+// The time of configuration `id` in a half of a recorded problem; nothing where it did not run.
+std::vector<double> times_of(const RecordedProblem& problem, const std::string& id) {
+  const auto at = problem.configurations.find(id);
+  return at == problem.configurations.end() ? std::vector<double>{} : at->second.us;
 }
-
-// A recorded problem in two halves.
-struct Halves {
-  RecordedProblem odd, even;
-};
 
 // What the tuner would launch for a recorded problem: chosen on the odd rounds, scored on the even.
 struct Outcome {
@@ -72,14 +67,11 @@ struct Outcome {
   }
 };
 
-Outcome outcome(const Space& space, const DeviceInfo& device, const Halves& problem,
-                const Survivors& kept, std::size_t fixed) {
+Outcome outcome(const Space& space, const DeviceInfo& device, const RecordedProblem& odd,
+                const RecordedProblem& even, const Survivors& kept) {
   Outcome o;
-  for (const Candidate& each : space.candidates()) {
-    const auto at = problem.even.configurations.find(each.id());
-    o.us.push_back(at == problem.even.configurations.end() ? std::vector<double>{} : at->second.us);
-  }
-  const Size& size = problem.odd.size;
+  for (const std::string& id : space.ids()) o.us.push_back(times_of(even, id));
+  const Size& size = odd.size;
   const auto any = space.problem.make_problem(size, {});
   std::vector<std::size_t> able = legal(space, *any, device);
   std::erase_if(able, [&](std::size_t c) { return o.us[c].empty(); });
@@ -87,32 +79,20 @@ Outcome outcome(const Space& space, const DeviceInfo& device, const Halves& prob
     throw std::runtime_error("no configuration was recorded for " + size_text(size));
   o.standard = o.model = able.front();
   if (space.model) {
-    auto predicted = [&](std::size_t c) { return space.model(space[c].parameters, size, device); };
-    o.model = *std::min_element(able.begin(), able.end(), [&](std::size_t a, std::size_t b) {
-      return predicted(a) < predicted(b);
-    });
+    o.model = *std::ranges::min_element(
+        able, {}, [&](std::size_t c) { return space.model(space[c].parameters, size, device); });
   }
-  o.fixed = o.us[fixed].empty() ? o.standard : fixed;
-  ReplayTimer timer(problem.odd, ids_of(space));
-  const Report report =
-      tune(space, size, *any, device, kept, timer, nullptr, replay_options(problem.odd));
-  o.tuned = static_cast<std::size_t>(std::max(0, space.find(report.entry.winner())));
-  for (const auto& [name, samples] : problem.even.libraries) o.library = samples.us;
+  o.fixed = o.us[*kept.fixed].empty() ? o.standard : *kept.fixed;
+  ReplayTimer timer(odd, space.ids());
+  const Report report = tune(space, size, *any, device, kept, timer, nullptr, replay_options(odd));
+  o.tuned = space.find(report.entry.winner()).value_or(0);
+  for (const auto& [name, samples] : even.libraries) o.library = samples.us;
   return o;
 }
-
-struct GeometricMean {
-  double sum = 0;
-  int n = 0;
-  double worst = std::numeric_limits<double>::infinity();
-  void add(double ratio) { sum += std::log(ratio), ++n, worst = std::min(worst, ratio); }
-  double value() const { return n ? std::exp(sum / n) : 0; }
-};
 
 // A recording, the choices made on its odd rounds, and their outcomes.
 struct Judged {
   Survivors kept;
-  std::size_t fixed = 0;
   std::vector<Outcome> outcomes;  // a problem of the recording each
 };
 
@@ -120,29 +100,24 @@ Judged judged(const Space& space, const Recording& recording) {
   const Recording odd = only(Rounds::odd, recording), even = only(Rounds::even, recording);
   Judged j;
   j.kept = survivors(space, odd);
-  j.fixed = *j.kept.fixed;
   for (std::size_t p = 0; p < odd.problems.size(); ++p) {
     j.outcomes.push_back(
-        outcome(space, recording.device, {odd.problems[p], even.problems[p]}, j.kept, j.fixed));
+        outcome(space, recording.device, odd.problems[p], even.problems[p], j.kept));
   }
   return j;
 }
 
 Verdicts verdicts(const Judged& j, const Recording& recording) {
-  GeometricMean training, held_out, standard, model, library;
+  Verdicts v;
+  v.fixed = *j.kept.fixed;
   for (std::size_t p = 0; p < j.outcomes.size(); ++p) {
     const Outcome& o = j.outcomes[p];
-    (recording.problems[p].held_out ? held_out : training).add(o.over(o.fixed, o.tuned));
-    standard.add(o.over(o.standard, o.tuned));
-    model.add(o.over(o.fixed, o.model));
-    if (!o.library.empty()) library.add(o.over_library());
+    (recording.problems[p].held_out ? v.held_out_over_fixed : v.tuned_over_fixed)
+        .add(o.over(o.fixed, o.tuned));
+    v.tuned_over_default.add(o.over(o.standard, o.tuned));
+    v.model_over_fixed.add(o.over(o.fixed, o.model));
+    if (!o.library.empty()) v.tuned_over_library.add(o.over_library());
   }
-  Verdicts v;
-  v.fixed = j.fixed;
-  v.tuned_over_fixed = training.value(), v.worst_over_fixed = training.worst;
-  v.held_out_over_fixed = held_out.value(), v.worst_held_out = held_out.worst;
-  v.tuned_over_default = standard.value(), v.model_over_fixed = model.value();
-  v.tuned_over_library = library.value();
   return v;
 }
 
@@ -225,6 +200,12 @@ int run_record(const std::vector<const Space*>& spaces, const Arguments& argumen
 
 }  // namespace
 
+void GeometricMean::add(double ratio) {
+  mean = count == 0 ? ratio : std::exp((count * std::log(mean) + std::log(ratio)) / (count + 1));
+  worst = std::min(worst, ratio);
+  ++count;
+}
+
 std::optional<Recording> print_recorded(const Space& space) {
   std::optional<Recording> recording = find_recording(space, device_info().cc());
   if (recording) {
@@ -275,7 +256,6 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
     score.name = searcher.name;
     std::vector<double> needed;  // looks, of every search
     std::vector<double> sum;     // of slowdowns after each look
-    int searches = 0;
     for (const RecordedProblem& problem : odd.problems) {
       const RecordedProblem& truth = *even.find(problem.size);
       const auto any = space.problem.make_problem(problem.size, {});
@@ -284,41 +264,37 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
       std::map<std::size_t, double> us;
       double best = std::numeric_limits<double>::infinity();
       for (std::size_t c : legal(space, *any, recording.device)) {
-        const auto at = truth.configurations.find(space[c].id());
-        if (at == truth.configurations.end() || at->second.us.empty()) continue;
+        const std::vector<double> times = times_of(truth, space[c].id());
+        if (times.empty()) continue;
         arena.candidates.push_back(c);
-        us[c] = median(at->second.us);
+        us[c] = median(times);
         best = std::min(best, us[c]);
       }
       if (arena.candidates.empty()) continue;
       for (int seed = 1; seed <= seeds; ++seed) {
         arena.seed = static_cast<std::uint64_t>(seed);
-        ReplayTimer timer(problem, ids_of(space));
-        const Search search = searcher.run(arena, timer);
+        ReplayTimer timer(problem, space.ids());
+        const std::vector<Step> steps = searcher.run(arena, timer).steps;
         double first = std::numeric_limits<double>::infinity();
-        for (auto step = search.steps.rbegin(); step != search.steps.rend(); ++step) {
+        for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
           if (us[step->best] > kClose * best) break;  // from here on it stays close
           first = step->looks;
         }
         needed.push_back(first);
-        ++searches;
-        const std::size_t longest = std::max(sum.size(), arena.candidates.size());
-        sum.resize(longest, 0.0);
-        std::size_t at = 0;
-        for (std::size_t looks = 1; looks <= longest; ++looks) {
-          while (at + 1 < search.steps.size() &&
-                 search.steps[at + 1].looks <= static_cast<int>(looks))
-            ++at;
-          sum[looks - 1] += us[search.steps[at].best] / best;
+        sum.resize(std::max(sum.size(), arena.candidates.size()), 0.0);
+        auto step = steps.begin();
+        for (std::size_t looks = 1; looks <= sum.size(); ++looks) {
+          while (step + 1 != steps.end() && step[1].looks <= static_cast<int>(looks)) ++step;
+          sum[looks - 1] += us[step->best] / best;
         }
       }
     }
-    std::sort(needed.begin(), needed.end());
+    const auto searches = static_cast<double>(needed.size());
+    std::ranges::sort(needed);
     if (!needed.empty()) {
       score.median_looks = needed[needed.size() / 2];
-      score.arrived = static_cast<double>(std::count_if(needed.begin(), needed.end(),
-                                                        [](double x) { return !std::isinf(x); })) /
-                      static_cast<double>(needed.size());
+      const auto arrived = std::ranges::count_if(needed, [](double x) { return !std::isinf(x); });
+      score.arrived = static_cast<double>(arrived) / searches;
     }
     for (double total : sum) score.slowdown.push_back(total / searches);
     scores.push_back(std::move(score));
@@ -365,7 +341,7 @@ void print_replay(const Space& space, const Recording& recording) {
              recording.device.cc_minor);
   for (const std::size_t c : j.kept.indices) {
     fmt::print("    {}{}{}\n", space[c].id(), c == j.kept.indices.front() ? "  (the default)" : "",
-               c == j.fixed ? "  (the best one for all shapes)" : "");
+               c == j.kept.fixed ? "  (the best one for all shapes)" : "");
   }
   for (const Candidate& each : space.candidates()) {
     if (!each.illegal.empty()) fmt::print("    {}  illegal: {}\n", each.id(), each.illegal);
@@ -400,11 +376,12 @@ void print_replay(const Space& space, const Recording& recording) {
       "    over the best fixed configuration: {:.3f} (worst {:.3f}), held out {:.3f} (worst "
       "{:.3f})\n    over the default: {:.3f}{}\n    the model alone, over the best fixed "
       "configuration: {:.3f}\n",
-      v.tuned_over_fixed, v.worst_over_fixed, v.held_out_over_fixed, v.worst_held_out,
-      v.tuned_over_default,
-      v.tuned_over_library > 0 ? fmt::format("; over the library: {:.3f}", v.tuned_over_library)
-                               : "",
-      v.model_over_fixed);
+      v.tuned_over_fixed.mean, v.tuned_over_fixed.worst, v.held_out_over_fixed.mean,
+      v.held_out_over_fixed.worst, v.tuned_over_default.mean,
+      v.tuned_over_library.count
+          ? fmt::format("; over the library: {:.3f}", v.tuned_over_library.mean)
+          : "",
+      v.model_over_fixed.mean);
   fmt::print(
       "  Searchers: looks (of {} samples each) until the best so far stays within 2 % of the "
       "best\n    {:<24} {:>12} {:>22}\n",
@@ -422,13 +399,11 @@ std::vector<Proof> proofs(const nlohmann::ordered_json& document,
   for (const Space* space : spaces) {
     Proof proof;
     proof.ladder = space->kernel;
-    GeometricMean untuned, fixed, library;
     for (const auto& run : document.at("runs")) {
       if (run.at("ladder") != space->kernel) continue;
       Proof::Row row;
       row.size = run.at("problem").at("size").get<Size>();
-      row.held_out = std::find(space->held_out.begin(), space->held_out.end(), row.size) !=
-                     space->held_out.end();
+      row.held_out = std::ranges::count(space->held_out, row.size) > 0;
       const auto ratio_of = [](const auto& json) {
         return json.is_null() ? Ratio{} : Ratio{json.at("ratio"), json.at("low"), json.at("high")};
       };
@@ -450,19 +425,15 @@ std::vector<Proof> proofs(const nlohmann::ordered_json& document,
       // Without all three levels there is nothing to compare.
       if (!(row.untuned > 0 && row.fixed > 0 && row.tuned > 0 && row.over_fixed.ratio > 0))
         continue;
-      untuned.add(row.untuned / row.tuned);
-      fixed.add(row.over_fixed.ratio);
-      if (row.over_library.ratio > 0) library.add(row.over_library.ratio);
+      proof.over_untuned.add(row.untuned / row.tuned);
+      proof.over_fixed.add(row.over_fixed.ratio);
+      if (row.over_library.ratio > 0) proof.over_library.add(row.over_library.ratio);
       proof.rows.push_back(row);
     }
-    proof.over_untuned = untuned.value(), proof.worst_over_untuned = untuned.worst;
-    proof.over_fixed = fixed.value(), proof.worst_over_fixed = fixed.worst;
-    proof.over_library = library.value();
     std::vector<Size> wanted = space->training;
     wanted.insert(wanted.end(), space->held_out.begin(), space->held_out.end());
-    proof.complete = std::all_of(wanted.begin(), wanted.end(), [&](const Size& size) {
-      return std::any_of(proof.rows.begin(), proof.rows.end(),
-                         [&](const Proof::Row& row) { return row.size == size; });
+    proof.complete = std::ranges::all_of(wanted, [&](const Size& size) {
+      return std::ranges::count(proof.rows, size, &Proof::Row::size) > 0;
     });
     if (proof.rows.size() >= 2) all.push_back(std::move(proof));
   }
@@ -492,10 +463,11 @@ void print(const Proof& proof) {
   fmt::print(
       "  Geometric means over {} sizes (above 1: tuned is faster): over the best fixed "
       "configuration {:.3f}, worst {:.3f}; over untuned {:.3f}, worst {:.3f}{}\n",
-      proof.rows.size(), proof.over_fixed, proof.worst_over_fixed, proof.over_untuned,
-      proof.worst_over_untuned,
-      proof.over_library > 0 ? fmt::format("; over {} {:.3f}", proof.library, proof.over_library)
-                             : "");
+      proof.rows.size(), proof.over_fixed.mean, proof.over_fixed.worst, proof.over_untuned.mean,
+      proof.over_untuned.worst,
+      proof.over_library.mean > 0
+          ? fmt::format("; over {} {:.3f}", proof.library, proof.over_library.mean)
+          : "");
   if (proof.ladder == "gemm" && proof.complete) {
     fmt::print(
         "  Held to 1.05 over the best fixed configuration, and no size under 0.98 of it or of "
@@ -540,15 +512,11 @@ std::optional<int> command(const std::vector<const Space*>& spaces, int argc, ch
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     fmt::print(stderr, "{}: {} (see {} --help)\n", verb, error.what(), verb);
     return 2;
-  } catch (const std::invalid_argument& error) {
-    fmt::print(stderr, "{}: {}\n", verb, error.what());
-    return 2;
-  } catch (const UsageError& error) {
-    fmt::print(stderr, "{}: {}\n", verb, error.what());
-    return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", verb, error.what());
-    return 1;
+    const bool bad_usage = dynamic_cast<const std::invalid_argument*>(&error) ||
+                           dynamic_cast<const UsageError*>(&error);
+    return bad_usage ? 2 : 1;
   }
 }
 

@@ -3,6 +3,7 @@
 /// What a person types: tune, merge, replay, record - and the tables they read.
 #pragma once
 
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -45,13 +46,21 @@ std::vector<SearcherScore> score_searchers(const Space& space, const Recording& 
 /// The same for a file: {"kernel", "device", "searchers": {name: {...}}}.
 nlohmann::ordered_json searchers_json(const Space& space, const Recording& recording);
 
-/// Geometric means over the recording's shapes. Survivors, the best fixed configuration and every
-/// shape's winner are chosen on the odd rounds; all ratios are of the even ones.
+/// Geometric mean of ratios; 0 of none.
+struct GeometricMean {
+  double mean = 0;
+  double worst = std::numeric_limits<double>::infinity();
+  int count = 0;
+  void add(double ratio);
+};
+
+/// Speeds over the recording's shapes. Survivors, the best fixed configuration and every shape's
+/// winner are chosen on the odd rounds; all ratios are of the even ones.
 struct Verdicts {
-  double tuned_over_fixed = 0, worst_over_fixed = 0;    ///< training shapes
-  double held_out_over_fixed = 0, worst_held_out = 0;   ///< held-out shapes
-  double tuned_over_default = 0, model_over_fixed = 0;  ///< all shapes
-  double tuned_over_library = 0;                        ///< 0 where no library was recorded
+  GeometricMean tuned_over_fixed;                      ///< training shapes
+  GeometricMean held_out_over_fixed;                   ///< held-out shapes
+  GeometricMean tuned_over_default, model_over_fixed;  ///< all shapes
+  GeometricMean tuned_over_library;                    ///< where one was recorded
   std::size_t fixed = 0;
 };
 Verdicts judge(const Space& space, const Recording& recording);
@@ -68,12 +77,11 @@ struct Proof {
   };
   std::vector<Row> rows;
   bool complete = false;  ///< all shapes of the space are among them
-  double over_untuned = 0, worst_over_untuned = 0, over_fixed = 0, worst_over_fixed = 0;
-  double over_library = 0;
+  GeometricMean over_untuned, over_fixed, over_library;
   /// What this chapter promises of the GEMM: 1.05 over the best fixed configuration on average,
   /// and nowhere under 0.98 of what would be launched without a search.
   bool kept() const {
-    return over_fixed >= 1.05 && worst_over_fixed >= 0.98 && worst_over_untuned >= 0.98;
+    return over_fixed.mean >= 1.05 && over_fixed.worst >= 0.98 && over_untuned.worst >= 0.98;
   }
 };
 /// From the JSON of a chapter's run (docs/json.md), one for every ladder of `spaces` that was timed

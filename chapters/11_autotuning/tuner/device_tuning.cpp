@@ -2,9 +2,9 @@
 // The part of the tuner that times kernels: samples from common/bench.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
-#include <ctime>
-#include <limits>
+#include <cmath>
 #include <thread>
 
 #include "chapters/11_autotuning/tuner/tuner.hpp"
@@ -31,6 +31,10 @@ Sampler require_timing(const Sampler& sampler, const char* what) {
   throw std::runtime_error(
       fmt::format("{} needs a GPU: on the SIMT backend there is nothing to time", what));
 #endif
+}
+
+Samples samples_of(const Measurement& m) {
+  return {m.error.empty() ? m.cold_us : std::vector<double>{}, m.error};
 }
 
 // Plans are made once, on the search's own buffers; a sample is a launch of one, after an L2 flush.
@@ -81,15 +85,9 @@ class GpuTimer : public Timer {
     }
     for (const Contender& library : libraries) contenders.push_back(library);
     const auto measured = sampler_(contenders, options);
-    for (std::size_t i = 0; i < place.size(); ++i) {
-      all[place[i]].us = measured[i].cold_us;
-      all[place[i]].failure = measured[i].error;
-      if (!measured[i].error.empty()) all[place[i]].us.clear();
-    }
+    for (std::size_t i = 0; i < place.size(); ++i) all[place[i]] = samples_of(measured[i]);
     for (std::size_t i = 0; i < libraries.size(); ++i) {
-      const Measurement& m = measured[place.size() + i];
-      library_samples[libraries[i].name] = {m.error.empty() ? m.cold_us : std::vector<double>{},
-                                            m.error};
+      library_samples[libraries[i].name] = samples_of(measured[place.size() + i]);
     }
     return all;
   }
@@ -156,7 +154,10 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
     recorded.size = size, recorded.held_out = held_out;
     const auto problem = space.problem.make_problem(size, {});
     recorded.bytes = problem->bytes(), recorded.flops = problem->flops();
-    progress(fmt::format("{} {}: drawing inputs", space.kernel, size_text(size)));
+    const auto say = [&, &size = size](const std::string& text) {
+      progress(fmt::format("{} {}: {}", space.kernel, size_text(size), text));
+    };
+    say("drawing inputs");
     Instance instance(space.searched(), size, InputKind::normal, 1);
     constexpr double kFullBytes = 32.0 * (1 << 20);  // there are many to check
     DeviceVerifier verifier(space, instance, size, {}, kFullBytes);
@@ -166,7 +167,7 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
       const std::string id = space[fate.candidate].id();
       std::string reason = fate.reason;
       if (fate.stage == Stage::timed) {
-        progress(fmt::format("{} {}: checking {}", space.kernel, size_text(size), id));
+        say("checking " + id);
         reason = verifier.check(fate.candidate);
       }
       if (reason.empty()) {
@@ -181,8 +182,7 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
           {library.name, library.prepare(instance.problem(), instance.pointers())});
     }
     if (!alive.empty()) {
-      progress(fmt::format("{} {}: timing {} configurations", space.kernel, size_text(size),
-                           alive.size()));
+      say(fmt::format("timing {} configurations", alive.size()));
       timer.warm_up(alive.front());
       const std::vector<Samples> all = timer.time(alive, rounds);
       for (std::size_t i = 0; i < alive.size(); ++i) {
@@ -190,17 +190,15 @@ Recording record(const Space& space, const std::vector<ReferenceEntry>& librarie
       }
       recorded.libraries = timer.library_samples;
       // The fastest is what everyone will look at: it has to be right at this very size.
+      const auto us = [&](std::size_t c) {  // the median of no samples is infinite
+        return median(recorded.configurations[space[c].id()].us);
+      };
       while (true) {
-        std::string fastest;
-        double least = std::numeric_limits<double>::infinity();
-        for (const std::size_t c : alive) {  // the median of no samples is infinite
-          const double us = median(recorded.configurations[space[c].id()].us);
-          if (us < least) least = us, fastest = space[c].id();
-        }
-        if (fastest.empty()) break;
-        const std::string wrong = verifier.confirm(static_cast<std::size_t>(space.find(fastest)));
+        const std::size_t fastest = *std::ranges::min_element(alive, {}, us);
+        if (std::isinf(us(fastest))) break;
+        const std::string wrong = verifier.confirm(fastest);
         if (wrong.empty()) break;
-        recorded.configurations[fastest] = {{}, wrong};
+        recorded.configurations[space[fastest].id()] = {{}, wrong};
       }
     }
     recording.problems.push_back(std::move(recorded));

@@ -14,20 +14,11 @@ namespace cookbook::tune {
 /// Configurations in order of preference for one problem and its buffers.
 using Order = std::function<std::vector<std::size_t>(const AnyProblem&, const DevicePointers&)>;
 
-struct LevelText {
-  const char* name;
-  const char* changed;
-  const char* expect;
-  const char* cost;
-};
-
 /// The level that prepares the first configuration of `order` that takes the problem. Its run only
 /// launches: the choice is made once, when the plan is. `space` must outlive it.
 inline LevelEntry level_over(const Space& space, const LevelText& text, Order order,
                              Claims speed_claims = {}) {
-  LevelEntry entry;
-  entry.name = text.name, entry.changed = text.changed;
-  entry.expect = text.expect, entry.cost = text.cost;
+  LevelEntry entry = level_entry(text, true, {});
   entry.source = space.source;
   entry.supports = [&space](const AnyProblem& problem, const DeviceInfo& device) {
     if (!legal(space, problem, device).empty()) return Support::yes();
@@ -39,12 +30,9 @@ inline LevelEntry level_over(const Space& space, const LevelText& text, Order or
   };
   entry.claims = [&space, speed_claims](const AnyProblem& problem) {
     Claims claims;  // every configuration keeps what the default promises
-    for (const Candidate& each : space.candidates()) {
-      if (each.illegal.empty()) {
-        claims = each.level.claims(problem);
-        break;
-      }
-    }
+    const auto& all = space.candidates();
+    const auto legal = std::ranges::find(all, "", &Candidate::illegal);
+    if (legal != all.end()) claims = legal->level.claims(problem);
     claims.insert(claims.end(), speed_claims.begin(), speed_claims.end());
     return claims;
   };
@@ -55,7 +43,7 @@ inline LevelEntry level_over(const Space& space, const LevelText& text, Order or
 inline std::vector<std::size_t> with_fallbacks(std::size_t first, const Space& space,
                                                const AnyProblem& problem) {
   std::vector<std::size_t> order = require_legal(space, problem, device_info());
-  const auto at = std::find(order.begin(), order.end(), first);
+  const auto at = std::ranges::find(order, first);
   if (at != order.end()) std::rotate(order.begin(), at, at + 1);
   return order;
 }

@@ -9,65 +9,52 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "common/harness/report/statistics.hpp"
 #include "common/harness/run/options.hpp"
 
 namespace cookbook::tune {
+
+template <class Json>
+void to_json(Json& json, const Samples& samples) {
+  if (!samples.failure.empty()) {
+    json["failure"] = samples.failure;
+    return;
+  }
+  json["us"] = Json::array();
+  for (double us : samples.us) {  // a nanosecond is far below the noise of an event
+    json["us"].push_back(std::isnan(us) ? Json(nullptr) : Json(std::round(us * 1e3) / 1e3));
+  }
+}
+
+static void from_json(const nlohmann::json& json, Samples& samples) {
+  samples.failure = json.value("failure", "");
+  if (!samples.failure.empty()) return;
+  for (const nlohmann::json& us : json.at("us")) {
+    samples.us.push_back(us.is_null() ? std::nan("") : us.get<double>());
+  }
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProblem, size, held_out, bytes, flops, configurations,
+                                   libraries)
+
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 constexpr const char* kRecordingSchema = "kernel-cookbook recording 1";
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-OrderedJson to_json(const std::map<std::string, Samples>& all) {
-  OrderedJson json = OrderedJson::object();
-  for (const auto& [id, samples] : all) {
-    if (!samples.failure.empty()) {
-      json[id] = {{"failure", samples.failure}};
-      continue;
-    }
-    json[id]["us"] = OrderedJson::array();
-    for (double us : samples.us) {  // a nanosecond is far below the noise of an event
-      json[id]["us"].push_back(std::isnan(us) ? OrderedJson(nullptr)
-                                              : OrderedJson(std::round(us * 1e3) / 1e3));
-    }
-  }
-  return json;
-}
-
-std::map<std::string, Samples> samples_from(const OrderedJson& json) {
-  std::map<std::string, Samples> all;
-  for (const auto& [id, entry] : json.items()) {
-    Samples samples;
-    if (entry.contains("failure")) {
-      samples.failure = entry.at("failure");
-    } else {
-      for (const OrderedJson& us : entry.at("us")) {
-        samples.us.push_back(us.is_null() ? std::nan("") : us.get<double>());
-      }
-    }
-    all[id] = samples;
-  }
-  return all;
-}
-
 // What a configuration costs where it cannot run: ten times the best.
 constexpr double kPenalty = 10;
-
-double best_of(const TimeMatrix& times, std::size_t size) {
-  double best = kNever;
-  for (const auto& row : times.us) best = std::min(best, row[size]);
-  return best;
-}
 
 // Mean logarithm of how much slower than the best of all the best of `set` is.
 double loss(const TimeMatrix& times, const std::vector<std::size_t>& set) {
   double sum = 0;
   for (std::size_t s = 0; s < times.sizes.size(); ++s) {
-    double best = kNever;
+    double best = kNever, all = kNever;
     for (std::size_t c : set) best = std::min(best, times.us[c][s]);
-    const double all = best_of(times, s);
+    for (const auto& row : times.us) all = std::min(all, row[s]);
     if (std::isinf(all)) continue;  // nobody can
     sum += std::log(std::isinf(best) ? kPenalty : best / all);
   }
@@ -110,16 +97,7 @@ Recording read_recording(const std::string& file) {
     for (const auto& [id, values] : json.at("configurations").items()) {
       for (const auto& [name, value] : values.items()) r.parameters[id].push_back({name, value});
     }
-    for (const OrderedJson& each : json.at("problems")) {
-      RecordedProblem problem;
-      problem.size = each.at("size").get<Size>();
-      problem.held_out = each.at("held_out");
-      problem.bytes = each.at("bytes");
-      problem.flops = each.at("flops");
-      problem.configurations = samples_from(each.at("configurations"));
-      problem.libraries = samples_from(each.at("libraries"));
-      r.problems.push_back(std::move(problem));
-    }
+    nlohmann::json(json.at("problems")).get_to(r.problems);
     return r;
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("recording {}: {}", file, error.what()));
@@ -151,25 +129,14 @@ void write_recording(const Recording& r, const std::string& file) {
                                 {"held_out", problem.held_out},
                                 {"bytes", problem.bytes},
                                 {"flops", problem.flops},
-                                {"configurations", to_json(problem.configurations)},
-                                {"libraries", to_json(problem.libraries)}});
+                                {"configurations", problem.configurations},
+                                {"libraries", problem.libraries}});
   }
   // Indented down to configurations; a configuration's samples stay on one line.
-  std::string text = json.dump(1), compact;
-  bool in_list = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '[' && i + 1 < text.size() && text[i + 1] == '\n') {
-      const std::size_t next = text.find_first_not_of(" \n", i + 1);
-      in_list = next != std::string::npos && text[next] != '{';
-    }
-    if (text[i] == ']') in_list = false;
-    if (in_list && text[i] == '\n') {
-      while (i + 1 < text.size() && text[i + 1] == ' ') ++i;
-      continue;
-    }
-    compact += text[i];
-  }
-  write_file(file, compact + "\n");
+  static const std::regex before_number(R"(([\[,])\n +(?=[-0-9n]))"),
+      after_last(R"(([0-9l])\n +\])");
+  const std::string text = std::regex_replace(json.dump(1), before_number, "$1");
+  write_file(file, std::regex_replace(text, after_last, "$1]") + "\n");
 }
 
 std::optional<Recording> find_recording(const Space& space, int cc) {
@@ -217,20 +184,17 @@ std::vector<Samples> ReplayTimer::time(const std::vector<std::size_t>& candidate
   std::vector<Samples> all;
   for (std::size_t c : candidates) {
     const auto found = problem_.configurations.find(ids_.at(c));
-    Samples samples;
     if (found == problem_.configurations.end()) {
-      samples.failure = "was not recorded";
-    } else if (!found->second.failure.empty() || found->second.us.empty()) {
-      samples.failure = found->second.us.empty() && found->second.failure.empty()
-                            ? "has no samples"
-                            : found->second.failure;
-    } else {
-      for (int r = 0; r < rounds; ++r) {
-        const auto& us = found->second.us;
-        samples.us.push_back(us[(round_ + static_cast<std::size_t>(r)) % us.size()]);
-      }
+      all.push_back({{}, "was not recorded"});
+      continue;
     }
-    all.push_back(std::move(samples));
+    const auto& [us, failure] = found->second;
+    Samples& samples = all.emplace_back();
+    samples.failure = failure.empty() && us.empty() ? "has no samples" : failure;
+    if (!samples.failure.empty()) continue;
+    for (std::size_t r = 0; r < static_cast<std::size_t>(rounds); ++r) {
+      samples.us.push_back(us[(round_ + r) % us.size()]);
+    }
   }
   round_ += static_cast<std::size_t>(rounds);
   return all;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <random>
 
 #include "common/harness/report/statistics.hpp"
@@ -17,18 +16,9 @@ class Log {
   Log(const Arena& arena, Timer& timer) : arena_(arena), timer_(timer) {}
 
   bool spent() const { return looks_ >= arena_.looks; }
-  bool seen(std::size_t c) const {
-    return position(c) >= 0 || std::any_of(search_.failures.begin(), search_.failures.end(),
-                                           [c](const auto& failure) { return failure.first == c; });
-  }
-  double us(std::size_t c) const {
-    const int at = position(c);
-    return at < 0 ? std::numeric_limits<double>::infinity()
-                  : median(search_.us[static_cast<std::size_t>(at)]);
-  }
-  const std::vector<double>& samples(std::size_t c) const {
-    return search_.us[static_cast<std::size_t>(position(c))];
-  }
+  bool seen(std::size_t c) const { return search_.us.contains(c) || search_.failures.contains(c); }
+  double us(std::size_t c) const { return search_.median_us(c); }
+  const std::vector<double>& samples(std::size_t c) const { return search_.us.at(c); }
 
   /// One look at each of `which`, interleaved; stops at the budget.
   void look(std::vector<std::size_t> which) {
@@ -38,17 +28,12 @@ class Log {
     const std::vector<Samples> all = timer_.time(which, arena_.rounds);
     for (std::size_t i = 0; i < which.size(); ++i) {
       ++looks_;
-      if (!all[i].failure.empty()) {
-        if (!seen(which[i])) search_.failures.push_back({which[i], all[i].failure});
-      } else {
-        int at = position(which[i]);
-        if (at < 0) {
-          at = static_cast<int>(search_.candidates.size());
-          search_.candidates.push_back(which[i]);
-          search_.us.emplace_back();
-        }
-        auto& us = search_.us[static_cast<std::size_t>(at)];
-        us.insert(us.end(), all[i].us.begin(), all[i].us.end());
+      const std::size_t c = which[i];
+      if (all[i].failure.empty()) {
+        if (!search_.us.contains(c)) search_.candidates.push_back(c);
+        search_.us[c].insert(search_.us[c].end(), all[i].us.begin(), all[i].us.end());
+      } else if (!seen(c)) {
+        search_.failures[c] = all[i].failure;
       }
       note();
     }
@@ -57,15 +42,10 @@ class Log {
   Search finish() { return std::move(search_); }
 
  private:
-  int position(std::size_t c) const {
-    const auto at = std::find(search_.candidates.begin(), search_.candidates.end(), c);
-    return at == search_.candidates.end() ? -1 : static_cast<int>(at - search_.candidates.begin());
-  }
   void note() {
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < search_.candidates.size(); ++i) {
-      const double now = median(search_.us[i]);
-      if (now < least) least = now, search_.best = search_.candidates[i], search_.found = true;
+    for (std::size_t c : search_.candidates) {
+      if (us(c) < least) least = us(c), search_.best = c, search_.found = true;
     }
     if (search_.found) search_.steps.push_back({looks_, search_.best});
   }
@@ -87,12 +67,14 @@ Search one_by_one(const Arena& arena, Timer& timer, const std::vector<std::size_
 
 }  // namespace
 
+double Search::median_us(std::size_t candidate) const {
+  const auto at = us.find(candidate);
+  return at == us.end() ? std::numeric_limits<double>::infinity() : median(at->second);
+}
+
 std::vector<std::size_t> Search::ranking() const {
-  std::vector<std::size_t> order(candidates.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [this](std::size_t a, std::size_t b) { return median(us[a]) < median(us[b]); });
-  for (std::size_t& place : order) place = candidates[place];
+  std::vector<std::size_t> order = candidates;
+  std::ranges::stable_sort(order, {}, [this](std::size_t c) { return median_us(c); });
   return order;
 }
 
@@ -138,13 +120,10 @@ Search hill_climbing(const Arena& arena, Timer& timer) {
         if (apart(c) == nearest && nearest <= 2) neighbours.push_back(c);
       }
       std::shuffle(neighbours.begin(), neighbours.end(), random);
-      for (std::size_t c : neighbours) {
-        log.look({c});
-        if (log.us(c) < log.us(at)) {
-          at = c;
-          climbing = true;
-          break;
-        }
+      for (std::size_t i = 0; i < neighbours.size() && !climbing; ++i) {
+        log.look({neighbours[i]});
+        climbing = log.us(neighbours[i]) < log.us(at);
+        if (climbing) at = neighbours[i];
       }
       forget_seen();
     }
@@ -159,15 +138,12 @@ Search successive_elimination(const Arena& arena, Timer& timer) {
     log.look(alive);
     std::erase_if(alive, [&](std::size_t c) { return std::isinf(log.us(c)); });
     if (alive.size() < 2) break;
-    const std::size_t leader = *std::min_element(
-        alive.begin(), alive.end(), [&](auto a, auto b) { return log.us(a) < log.us(b); });
+    const std::size_t leader =
+        *std::ranges::min_element(alive, {}, [&](std::size_t c) { return log.us(c); });
     // Few samples say little: the first turns drop only what is far behind.
     const double margin = 1.0 + 0.08 / (turn + 1);
-    std::erase_if(alive, [&](std::size_t c) {
-      if (c == leader) return false;
-      const Ratio ratio =
-          paired_ratio(log.samples(c), log.samples(leader));  // > 1: the leader is faster
-      return ratio.low > margin;
+    std::erase_if(alive, [&](std::size_t c) {  // above 1: the leader is faster
+      return c != leader && paired_ratio(log.samples(c), log.samples(leader)).low > margin;
     });
     if (alive.size() < 2) break;
   }
@@ -177,11 +153,9 @@ Search successive_elimination(const Arena& arena, Timer& timer) {
 Search by_model(const Arena& arena, Timer& timer) {
   std::vector<std::size_t> order = arena.candidates;
   if (arena.space->model && order.size() > 1) {
-    auto predicted = [&](std::size_t c) {
+    std::ranges::stable_sort(order, {}, [&](std::size_t c) {
       return arena.space->model((*arena.space)[c].parameters, arena.size, arena.device);
-    };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return predicted(a) < predicted(b); });
+    });
   }
   return one_by_one(arena, timer, order);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,14 @@ struct Step {
 
 struct Search {
   std::vector<Step> steps;
-  std::vector<std::size_t> candidates;  ///< those looked at
-  std::vector<std::vector<double>> us;  ///< their samples, in the order of `candidates`
-  std::vector<std::pair<std::size_t, std::string>> failures;
-  std::size_t best = 0;  ///< of the space, not of `candidates`
-  bool found = false;    ///< false: every configuration failed
+  std::vector<std::size_t> candidates;            ///< those looked at, the first first
+  std::map<std::size_t, std::vector<double>> us;  ///< their samples
+  std::map<std::size_t, std::string> failures;    ///< of those that failed
+  std::size_t best = 0;                           ///< of the space, not of `candidates`
+  bool found = false;                             ///< false: every configuration failed
 
+  /// The median of a candidate's samples; infinity where there is none.
+  double median_us(std::size_t candidate) const;
   /// Candidates from fastest to slowest.
   std::vector<std::size_t> ranking() const;
 };

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "chapters/11_autotuning/tuner/text_hash.hpp"
-
 namespace cookbook::tune {
 
 std::string id_of(const Parameters& parameters) {
@@ -38,23 +36,35 @@ std::string too_much_shared_memory(std::int64_t bytes, std::int64_t limit) {
   return fmt::format("shared memory {} > {} bytes", with_commas(bytes), with_commas(limit));
 }
 
+std::string text_hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char byte : text) hash = (hash ^ byte) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
 void Space::add(Candidate candidate) {
   if (!within_compile_budget(candidates_.size() + 1)) {
     throw SpaceError(fmt::format(
         "space `{}` has more than {} configurations: each one is compiled for every architecture",
         kernel, kMostConfigurations));
   }
-  if (find(candidate.id()) >= 0) {
+  if (find(candidate.id())) {
     throw SpaceError(fmt::format("space `{}` has `{}` twice", kernel, candidate.id()));
   }
   candidates_.push_back(std::move(candidate));
 }
 
-int Space::find(const std::string& id) const {
+std::optional<std::size_t> Space::find(const std::string& id) const {
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    if (candidates_[i].id() == id) return static_cast<int>(i);
+    if (candidates_[i].id() == id) return i;
   }
-  return -1;
+  return std::nullopt;
+}
+
+std::vector<std::string> Space::ids() const {
+  std::vector<std::string> ids;
+  for (const Candidate& each : candidates_) ids.push_back(each.id());
+  return ids;
 }
 
 std::string Space::hash() const {

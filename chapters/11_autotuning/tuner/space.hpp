@@ -19,6 +19,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/harness/contract/level.hpp"
@@ -48,6 +49,9 @@ std::int64_t value_of(const Parameters& parameters, const std::string& name,
 std::string with_commas(std::int64_t number);
 /// "shared memory 245,760 > 232,448 bytes"
 std::string too_much_shared_memory(std::int64_t bytes, std::int64_t limit = kSharedMemoryBytes);
+
+/// 16 hexadecimal digits that stand for a text: FNV-1a.
+std::string text_hash(std::string_view text);
 
 /// One configuration. A level's entry is all the tuner needs to check, prepare and launch it.
 struct Candidate {
@@ -84,8 +88,10 @@ class Space {
   void add(Candidate candidate);
   const std::vector<Candidate>& candidates() const { return candidates_; }
   const Candidate& operator[](std::size_t index) const { return candidates_.at(index); }
-  /// Index of the configuration called `id`, or -1.
-  int find(const std::string& id) const;
+  /// Index of the configuration called `id`, or nothing.
+  std::optional<std::size_t> find(const std::string& id) const;
+  /// What they are called, in order.
+  std::vector<std::string> ids() const;
   /// The problem that searches run on.
   const Ladder& searched() const { return search_problem ? *search_problem : problem; }
   /// A hash of every configuration and why it is illegal, in order.
@@ -111,6 +117,17 @@ Candidate candidate() {
     made.illegal = C::why_illegal();
   }
   return made;
+}
+
+/// A list of configurations.
+template <class... C>
+struct Configs {};
+
+/// Adds the candidates of all of them. The compiler already counts them.
+template <template <class> class Level, template <class> class Search = Level, class... C>
+void add_candidates(Space& space, Configs<C...>) {
+  static_assert(within_compile_budget(sizeof...(C)));
+  (space.add(candidate<C, Level, Search>()), ...);
 }
 
 /// What became of one configuration.

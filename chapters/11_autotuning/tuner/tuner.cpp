@@ -31,6 +31,16 @@ std::string all_reasons(const Space& space, const std::vector<Fate>& fates) {
   return text;
 }
 
+double bytes_of(const AnyProblem& problem) {
+  double bytes = 0;
+  for (const TensorSpec& spec : problem.tensors()) bytes += double(spec.bytes());
+  return bytes;
+}
+
+Measured measured(const std::vector<double>& us, const Ratio& ratio, std::size_t rounds) {
+  return {median(us), ratio.ratio, ratio.low, ratio.high, static_cast<int>(rounds), ""};
+}
+
 }  // namespace
 
 std::string differences(const Parameters& from, const Parameters& to) {
@@ -116,9 +126,7 @@ Size small_size(Size size) {
 DeviceVerifier::DeviceVerifier(const Space& space, Instance& instance, const Size& size,
                                const Variant& variant, double full_bytes)
     : space_(space), full_(instance) {
-  double bytes = 0;
-  for (const TensorSpec& spec : instance.problem().tensors()) bytes += double(spec.bytes());
-  if (bytes > full_bytes) {
+  if (bytes_of(instance.problem()) > full_bytes) {
     small_ = std::make_unique<Instance>(space.searched(), small_size(size), InputKind::normal, 1,
                                         variant);
   }
@@ -181,38 +189,34 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   };
 
   // Who takes part: the default always, then this shard's share of the survivors.
-  int default_index = -1, turn = 0;
+  int turn = 0;
   std::vector<std::size_t> alive;
   for (Fate& fate : report.fates) {
     if (fate.stage != Stage::timed) continue;
-    const auto& kept = survivors.indices;
-    const bool survived = std::find(kept.begin(), kept.end(), fate.candidate) != kept.end();
-    if (default_index < 0) {
-      default_index = static_cast<int>(fate.candidate);
-    } else if (!survived) {
+    if (alive.empty()) {
+      alive.push_back(fate.candidate);
+    } else if (std::ranges::count(survivors.indices, fate.candidate) == 0) {
       fate.stage = Stage::pruned;
       fate.reason = "not among the survivors " + survivors.chosen_by;
-      continue;
     } else if (turn++ % options.shard.count != options.shard.index) {
       fate.stage = Stage::other_shard;
-      continue;
+    } else {
+      alive.push_back(fate.candidate);
     }
-    alive.push_back(fate.candidate);
   }
   if (alive.empty()) {
     report.problem = all_reasons(space, report.fates);
     return report;
   }
-  report.entry.default_id = space[static_cast<std::size_t>(default_index)].id();
+  const std::size_t standard = alive.front();
+  report.entry.default_id = space[standard].id();
   if (survivors.fixed && (report.fates[*survivors.fixed].stage == Stage::timed ||
                           report.fates[*survivors.fixed].stage == Stage::other_shard)) {
     report.entry.fixed_id = space[*survivors.fixed].id();
   }
   auto fail = [&](std::size_t c, const std::string& reason) {
-    report.fates[c].stage = Stage::failed;
-    report.fates[c].reason = reason;
-    report.entry.measured[space[c].id()] = {};
-    report.entry.measured[space[c].id()].failed = reason;
+    report.fates[c] = {c, Stage::failed, reason};
+    report.entry.measured[space[c].id()] = {.failed = reason};
     std::erase(alive, c);
   };
 
@@ -222,7 +226,6 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     show("checking " + space[c].id());
     if (const std::string wrong = verifier->check(c); !wrong.empty()) fail(c, wrong);
   }
-  const auto standard = static_cast<std::size_t>(default_index);
   if (alive.empty() || alive.front() != standard) {
     // Without a right default there is nothing to be compared with, and something is badly wrong.
     const std::string hint = verifier ? verifier->hint() : "";
@@ -237,7 +240,7 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   Arena arena;
   arena.space = &space, arena.candidates = alive, arena.size = size, arena.device = device;
   arena.rounds = options.search_rounds;
-  const Search search = successive_elimination(arena, timer);
+  Search search = successive_elimination(arena, timer);
   report.looks = search.steps.empty() ? 0 : search.steps.back().looks;
   for (const auto& [c, reason] : search.failures) fail(c, reason);
 
@@ -252,17 +255,10 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     if (asked) ++places;
     if (asked || last.size() < places) last.push_back(c);
   }
-  const auto of = [&](std::size_t c) {
-    const auto at = std::find(search.candidates.begin(), search.candidates.end(), c);
-    return at == search.candidates.end()
-               ? std::vector<double>{}
-               : search.us[static_cast<std::size_t>(at - search.candidates.begin())];
-  };
   for (std::size_t c : search.candidates) {
-    if (std::find(last.begin(), last.end(), c) != last.end()) continue;
-    const auto us = of(c);
-    const Ratio ratio = paired_ratio(of(standard), us);
-    report.entry.measured[space[c].id()] = {median(us), ratio.ratio, ratio.low, ratio.high, 0, ""};
+    if (std::ranges::count(last, c) > 0) continue;
+    const Ratio ratio = paired_ratio(search.us[standard], search.us[c]);
+    report.entry.measured[space[c].id()] = measured(search.us[c], ratio, 0);
   }
   show(fmt::format("timing {} finalists again", last.size()));
   std::map<std::string, std::vector<double>> final_us;
@@ -277,14 +273,9 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
     const std::string id = space[last[i]].id();
     const Ratio ratio = i == 0 ? Ratio{1, 1, 1} : paired_ratio(samples[0].us, samples[i].us);
     report.fates[last[i]].stage = Stage::finalist;
-    report.entry.measured[id] = {median(samples[i].us),
-                                 ratio.ratio,
-                                 ratio.low,
-                                 ratio.high,
-                                 static_cast<int>(samples[i].us.size()),
-                                 ""};
+    report.entry.measured[id] = measured(samples[i].us, ratio, samples[i].us.size());
     final_us[id] = samples[i].us;
-    const Ratio seen = paired_ratio(of(standard), of(last[i]));
+    const Ratio seen = paired_ratio(search.us[standard], search.us[last[i]]);
     if (worth_changing(seen.ratio, seen.low) && !worth_changing(ratio.ratio, ratio.low)) {
       unconfirmed.push_back(
           fmt::format("{} ({:.3f}x the default in the search, {:.3f}x timed as a ladder)", id,
@@ -294,7 +285,7 @@ Report tune(const Space& space, const Size& size, const AnyProblem& problem,
   report.unconfirmed = fmt::format("{}", fmt::join(unconfirmed, "; "));
   // A winner that is wrong at full size is none.
   while (verifier && report.entry.winner() != report.entry.default_id) {
-    const auto winner = static_cast<std::size_t>(space.find(report.entry.winner()));
+    const std::size_t winner = *space.find(report.entry.winner());
     show("confirming " + space[winner].id());
     const std::string wrong = verifier->confirm(winner);
     if (wrong.empty()) break;
@@ -376,9 +367,7 @@ void print(const Report& report, const Space& space) {
                next ? fmt::format("; the best of the others is {:.3f}x", next->ratio) : "");
   } else {
     const Measured& m = report.entry.measured.at(winner);
-    const auto set_by = [&](const std::string& id) {
-      return space[static_cast<std::size_t>(space.find(id))].parameters;
-    };
+    const auto set_by = [&](const std::string& id) { return space[*space.find(id)].parameters; };
     const Parameters before = set_by(report.entry.default_id), after = set_by(winner);
     const DeviceInfo& device = device_info();
     fmt::print("  Chosen: {}, {:.3f}x the default; it sets {}{}.\n", winner, m.ratio,
@@ -442,42 +431,40 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
   const auto able = require_legal(space, problem, device);
   if (mode == Mode::off) return {able.front(), "the default: COOKBOOK_AUTOTUNE=off"};
   const Size size = space.size_of(problem);
+  const auto runnable = [&](const std::string& id) {
+    const auto found = space.find(id);
+    return found && std::ranges::count(able, *found) > 0 ? found : std::nullopt;
+  };
   if (device.is_simt) {
     // Nothing can be timed here; what a GPU recorded for this very size can be replayed.
     const auto recording = find_recording(space, device.cc());
     const RecordedProblem* recorded = recording ? recording->find(size) : nullptr;
     if (!recorded) return {able.front(), "the default: this size was never recorded"};
-    std::vector<std::string> ids;
-    for (const Candidate& each : space.candidates()) ids.push_back(each.id());
-    ReplayTimer timer(*recorded, ids);
+    ReplayTimer timer(*recorded, space.ids());
     const Report report =
         tune(space, size, problem, recording->device, survivors(space, recording->device), timer,
              nullptr, replay_options(*recorded));
-    const int winner = space.find(report.entry.winner());
-    if (std::find(able.begin(), able.end(), static_cast<std::size_t>(winner)) == able.end()) {
-      return {able.front(), "the default: what was recorded cannot run here"};
+    if (const auto winner = runnable(report.entry.winner())) {
+      return {*winner, "recorded on " + recording->device.name};
     }
-    return {static_cast<std::size_t>(winner), "recorded on " + recording->device.name};
+    return {able.front(), "the default: what was recorded cannot run here"};
   }
   const Key key = make_key(space, problem, at, device);
   if (const auto entry = cache.find(key)) {
-    const int winner = space.find(entry->winner());
-    if (std::find(able.begin(), able.end(), static_cast<std::size_t>(winner)) != able.end()) {
-      return {static_cast<std::size_t>(winner), "cached in " + cache.file()};
+    if (const auto winner = runnable(entry->winner())) {
+      return {*winner, "cached in " + cache.file()};
     }
   }
   if (mode == Mode::read)
     return {able.front(), "the default: not in the cache, and may not search"};
-  double bytes = 0;
-  const auto specs = problem.tensors();
-  for (const TensorSpec& spec : specs) bytes += double(spec.bytes());
-  if (bytes < kWorthTuningBytes)
+  if (bytes_of(problem) < kWorthTuningBytes)
     return {able.front(), "the default: too small to be worth a search"};
   if (const std::string why = machine.why_not_time(); !why.empty()) {
     fmt::print(stderr, "autotune: not now, {}; using the default\n", why);
     return {able.front(), "the default: " + why};
   }
   // The search gets buffers of its own, laid out like the caller's.
+  const auto specs = problem.tensors();
   Variant variant;
   variant.extra_pitch = std::max<std::int64_t>(0, specs.front().pitch - specs.front().cols);
   for (const TensorSpec& spec : specs) {
@@ -498,7 +485,7 @@ Decision decide(const Space& space, const AnyProblem& problem, const DevicePoint
   if (!not_kept.empty()) {
     fmt::print(stderr, "autotune: {}; what was found is not kept\n", not_kept);
   }
-  return {static_cast<std::size_t>(space.find(report.entry.winner())), "tuned just now"};
+  return {*space.find(report.entry.winner()), "tuned just now"};
 }
 
 }  // namespace cookbook::tune
