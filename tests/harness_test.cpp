@@ -23,6 +23,7 @@
 #include "common/harness/run/options.hpp"
 #include "common/harness/run/plan.hpp"
 #include "common/harness/run/process.hpp"
+#include "common/harness/run/request.hpp"
 #include "common/harness/run/runner.hpp"
 #include "common/harness/verdict/check.hpp"
 #include "common/harness/verdict/claims_check.hpp"
@@ -300,7 +301,7 @@ TEST(Request, CarriesEveryOption) {
   all.benchmark_arguments = {"--benchmark_x"};
   for (const Options& options : {all, Options{}}) {
     Options there = options == all ? Options{} : all;
-    from_json(nlohmann::json::parse(nlohmann::json(options).dump()), there);
+    nlohmann::json::parse(nlohmann::json(options).dump()).get_to(there);
     EXPECT_EQ(there, options) << nlohmann::json(options);
   }
 }
@@ -549,7 +550,7 @@ LadderResult long_ladder(const std::string& backend, const std::string& name) {
   result.layout = "bshd";
   result.size = {2, 16, 16, 123456, 123456, 128};
   result.trace_size = {1, 2, 2, 123456, 123456, 128};
-  result.roofs.emplace().hbm_copy_gbps = 4294;
+  result.roofs = {{Roof::hbm_copy, 4294}};
   LevelResult level;
   level.name = name;
   level.cold = Timing{123456789, 0, 0, 9};

@@ -31,9 +31,7 @@ LadderResult ladder_of(std::size_t levels, std::size_t references, Roof roof = R
   LadderResult result;
   result.bytes = 4e6, result.flops = 8e9;
   result.roof = roof;
-  result.roofs = Roofs{};
-  result.roofs->hbm_copy_gbps = 2000;
-  result.roofs->fp32_tflops = 100;
+  result.roofs = {{Roof::hbm_copy, 2000}, {Roof::fp32, 100}};
   result.levels.resize(levels);
   result.references.resize(references);
   return result;
@@ -164,15 +162,11 @@ TEST(Rates, ALevelIsOverItsRoofByMoreThanThreePerCent) {
 }
 
 TEST(Rates, ARoofThatIsMeasuredAgainOnlyRises) {
-  Roofs roofs, again;
-  roofs.fp32_tflops = 60, roofs.l2_gbps = 8000, roofs.wgmma_int8_tops = 1700;
-  again.fp32_tflops = 65, again.l2_gbps = 7000, again.fp64_tflops = 33;
-  raise_roofs(again, roofs);
-  EXPECT_EQ(roofs.fp32_tflops, 65);
-  EXPECT_EQ(roofs.l2_gbps, 8000);
-  EXPECT_EQ(roofs.fp64_tflops, 33);
-  EXPECT_EQ(roofs.wgmma_int8_tops, 1700);
-  EXPECT_EQ(roofs.hbm_copy_gbps, std::nullopt);
+  Roofs roofs = {{Roof::fp32, 60}, {Roof::l2, 8000}, {Roof::wgmma_int8, 1700}};
+  raise_roofs({{Roof::fp32, 65}, {Roof::l2, 7000}, {Roof::fp64, 33}}, roofs);
+  EXPECT_EQ(
+      roofs,
+      (Roofs{{Roof::fp32, 65}, {Roof::l2, 8000}, {Roof::fp64, 33}, {Roof::wgmma_int8, 1700}}));
 }
 
 TEST(Rates, AFasterLevelHasARatioAboveOne) {
