@@ -62,12 +62,7 @@ __global__ void reverse(const float* in, float* out, int cols, volatile int* fla
 
 template <Hazard kHazard>
 struct Hazardous : planted::Level {
-  static constexpr LevelText text{
-      .name = "?",
-      .changed = "one hazard",
-      .expect = "to be named",
-      .cost = "none",
-  };
+  static constexpr LevelText text{.name = "?", .changed = "one hazard"};
   static void run(const Plan& plan, Stream stream) {
     const planted::Problem& p = plan.problem;
     static volatile int flag = 0;

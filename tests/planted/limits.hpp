@@ -29,12 +29,7 @@ struct Wrong {
 template <class P>
 struct WrongInPlaces : LevelOf<P, Buffers> {
   using Plan = typename LevelOf<P, Buffers>::Plan;
-  static constexpr LevelText text{
-      .name = "wrong_in_places",
-      .changed = "some elements",
-      .expect = "to be caught",
-      .cost = "none",
-  };
+  static constexpr LevelText text{.name = "wrong_in_places", .changed = "some elements"};
   static inline Wrong wrong;
   static void run(const Plan& plan, Stream stream);  // limits.cu
 };
@@ -56,12 +51,7 @@ struct Unbounded : Problem {
 };
 
 struct FourValues : LevelOf<Unbounded, Buffers> {
-  static constexpr LevelText text{
-      .name = "four_values",
-      .changed = "what is written",
-      .expect = "to be caught",
-      .cost = "none",
-  };
+  static constexpr LevelText text{.name = "four_values", .changed = "what is written"};
   static inline float values[4];
   static inline int first = 0;                       ///< elements before this one are not written
   static void run(const Plan& plan, Stream stream);  // limits.cu

@@ -53,12 +53,7 @@ enum class Bug { none, read_as_unsigned, wraps, truncates, unwritten_tail, scale
 
 template <Bug kBug>
 struct Scaled : LevelOf<Problem, Buffers> {
-  static constexpr LevelText text{
-      .name = "scaled",
-      .changed = "at most one planted bug",
-      .expect = "right, or to be caught",
-      .cost = "none",
-  };
+  static constexpr LevelText text{.name = "scaled", .changed = "at most one planted bug"};
   static Claims claims(const Problem& p) {
     const double n = static_cast<double>(p.n);
     return {global_loads("a").bytes(n), global_loads("b").bytes(n), global_loads("b").coalesced(),
