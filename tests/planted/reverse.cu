@@ -3,6 +3,7 @@
 #include "tests/planted/reverse.hpp"
 
 #include "common/device/sync.cuh"
+#include "tests/planted/every_bug.hpp"
 
 namespace cookbook::planted {
 
@@ -66,28 +67,7 @@ void Reverse<kBug>::run(const Plan& plan, Stream stream) {
          static_cast<int>(p.out_pitch), calls++);
 }
 
-template struct Reverse<Bug::none>;
-template struct Reverse<Bug::missing_barrier>;
-template struct Reverse<Bug::missing_warp_barrier>;
-template struct Reverse<Bug::race_between_two_warps>;
-template struct Reverse<Bug::off_by_one>;
-template struct Reverse<Bug::unwritten_tail>;
-template struct Reverse<Bug::stale_output>;
-template struct Reverse<Bug::nan_produced>;
-template struct Reverse<Bug::nan_lost>;
-template struct Reverse<Bug::nan_spread>;
-template struct Reverse<Bug::wrong_at_one_size>;
-template struct Reverse<Bug::padding_written>;
-template struct Reverse<Bug::input_changed>;
-template struct Reverse<Bug::two_inputs_negated>;
-template struct Reverse<Bug::out_of_bounds_store>;
-template struct Reverse<Bug::out_of_bounds_load>;
-template struct Reverse<Bug::uninitialised_shared>;
-template struct Reverse<Bug::differs_between_runs>;
-template struct Reverse<Bug::barrier_not_reached_by_all>;
-template struct Reverse<Bug::too_many_threads>;
-template struct Reverse<Bug::sign_of_zero_later>;
-template struct Reverse<Bug::out_of_bounds_later>;
-template struct Reverse<Bug::input_padding_changed_later>;
+auto all_reverse =
+    every_bug<Bug::input_padding_changed_later>([]<Bug kBug>() { return &Reverse<kBug>::run; });
 
 }  // namespace cookbook::planted

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tests/planted/every_bug.hpp"
+
 namespace cookbook::planted::rows_copy {
 namespace {
 
@@ -86,18 +88,6 @@ void CopyRows<kBug>::run(const Plan& plan, Stream stream) {
   launch(set_to<int>, {dim3(1), dim3(1)}, stream, plan.flag.template as<int>(), 1);
 }
 
-template struct CopyRows<Bug::none>;
-template struct CopyRows<Bug::no_bounds_check>;
-template struct CopyRows<Bug::padding_copied>;
-template struct CopyRows<Bug::load_past_the_end>;
-template struct CopyRows<Bug::vectors_without_out>;
-template struct CopyRows<Bug::vectors_without_base>;
-template struct CopyRows<Bug::short_tail>;
-template struct CopyRows<Bug::row_in_int>;
-template struct CopyRows<Bug::row_in_unsigned>;
-template struct CopyRows<Bug::remainder_of_sms>;
-template struct CopyRows<Bug::flag_stays>;
-template struct CopyRows<Bug::keeps_first_inputs>;
-template struct CopyRows<Bug::refuses_odd_pitch>;
+auto all_rows = every_bug<Bug::refuses_odd_pitch>([]<Bug kBug>() { return &CopyRows<kBug>::run; });
 
 }  // namespace cookbook::planted::rows_copy
