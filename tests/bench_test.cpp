@@ -140,11 +140,17 @@ class Bench : public testing::Test {
 
 using Names = std::vector<std::string>;
 
-BenchOptions rounds(int least, int most) {
+BenchOptions rounds(int least, int most, bool hot = false) {
   BenchOptions options;
   options.min_rounds = least, options.max_rounds = most;
-  options.hot = false;
+  options.hot = hot;
   return options;
+}
+
+std::vector<Contender> contenders_of(std::vector<Kernel>& kernels) {
+  std::vector<Contender> contenders;
+  for (Kernel& kernel : kernels) contenders.push_back(kernel.contender());
+  return contenders;
 }
 
 TEST_F(Bench, AColdSampleIsOneLaunchAfterAFlush) {
@@ -170,9 +176,7 @@ TEST_F(Bench, AHotSampleIsABatchOfLaunchesThatFindTheirOwnData) {
         std::pair{0.25, 200}}) {
     gpu = {};
     Kernel a{"a", cold, cold / 2};
-    BenchOptions options = rounds(5, 5);
-    options.hot = true;
-    const Measurement m = measure({a.contender()}, options, nullptr).at(0);
+    const Measurement m = measure({a.contender()}, rounds(5, 5, true), nullptr).at(0);
     EXPECT_NEAR(m.hot.median, cold / 2, 1e-3) << cold;
     EXPECT_EQ(m.hot.n, 7);
     const auto all = samples();
@@ -193,9 +197,7 @@ TEST_F(Bench, EveryRoundRunsEveryContenderOnceInAnotherOrder) {
   const auto drift = [&slower](int) { return 100 * ((slower *= 1.002) - 1); };
   std::vector<Kernel> kernels;
   for (const char* name : {"a", "b", "c", "d"}) kernels.push_back({name, 100, 50, 0, 0, drift});
-  std::vector<Contender> contenders;
-  for (Kernel& kernel : kernels) contenders.push_back(kernel.contender());
-  const auto all = measure(contenders, rounds(12, 12), nullptr);
+  const auto all = measure(contenders_of(kernels), rounds(12, 12), nullptr);
   const auto taken = samples();
   ASSERT_EQ(taken.size(), 4u * 3 + 4u * 12);
   std::set<Names> orders;
@@ -268,9 +270,7 @@ TEST_F(Bench, ItEndsWhenEveryMedianIsKnown) {
       kernels.push_back(
           {std::string(1, static_cast<char>('a' + kernels.size())), 100, 50, 0, 0, noise});
     }
-    std::vector<Contender> contenders;
-    for (Kernel& kernel : kernels) contenders.push_back(kernel.contender());
-    return measure(contenders, options, nullptr).at(0).cold_us.size();
+    return measure(contenders_of(kernels), options, nullptr).at(0).cold_us.size();
   };
   const auto still = [](int) { return 0.0; };
   const auto restless = [](int launch) { return launch % 2 ? 10.0 : 0.0; };
@@ -327,9 +327,7 @@ TEST_F(Bench, AContenderThatFailsIsNotTimedAndTheOthersAre) {
     run(stream);
     if (late.launches == 3 + 3) gpu.last_error = cudaErrorLaunchFailure;
   };
-  BenchOptions options = rounds(9, 9);
-  options.hot = true;
-  const auto all = measure({refused, good.contender(), dies}, options, nullptr);
+  const auto all = measure({refused, good.contender(), dies}, rounds(9, 9, true), nullptr);
   EXPECT_EQ(all[0].error, "too many threads");
   EXPECT_EQ(launches, 1) << "launched again after it had failed";
   EXPECT_EQ(all[0].cold.n + all[0].hot.n, 0);
@@ -349,9 +347,7 @@ TEST_F(Bench, NobodyWaitsForAContenderThatFailed) {
 
 TEST_F(Bench, WithoutARoundThereIsNoColdTiming) {
   Kernel a{"a", 125, 15.625};
-  BenchOptions options = rounds(0, 0);
-  options.hot = true;
-  const Measurement m = measure({a.contender()}, options, nullptr).at(0);
+  const Measurement m = measure({a.contender()}, rounds(0, 0, true), nullptr).at(0);
   EXPECT_EQ(m.cold.n, 0);
   EXPECT_EQ(m.cold.median, 0);
   EXPECT_NEAR(m.hot.median, 15.625, 1e-3);

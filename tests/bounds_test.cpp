@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -134,11 +135,8 @@ class BoundsTest : public testing::Test {
 };
 
 const bool kRegistered = [] {
-  const Chapter& chapter = tested_chapter();
-  for (const Ladder& ladder : chapter.ladders) {
-    testing::RegisterTest(fmt::format("{}_bounds", tested_prefix()).c_str(), ladder.name.c_str(),
-                          nullptr, nullptr, __FILE__, __LINE__,
-                          [&ladder]() -> testing::Test* { return new BoundsTest(ladder); });
+  for (const Ladder& ladder : tested_chapter().ladders) {
+    register_test<BoundsTest>(tested_prefix() + "_bounds", ladder.name, std::cref(ladder));
   }
   return true;
 }();

@@ -27,12 +27,14 @@ void expect_sizes(const std::vector<Size>& taken, const std::vector<Size>& refus
   for (const Size& size : refused) EXPECT_THROW(P::make(size, {}), BadSize) << size_text(size);
 }
 
-// Extents and pitch of a tensor.
-void expect_extents(const TensorSpec& spec, std::int64_t rows, std::int64_t cols,
-                    std::int64_t pitch) {
-  EXPECT_EQ(spec.rows, rows) << spec.name;
-  EXPECT_EQ(spec.cols, cols) << spec.name;
-  EXPECT_EQ(spec.pitch, pitch) << spec.name;
+// Rows, columns and pitch of each tensor.
+template <class P>
+void expect_extents(const P& problem, const std::vector<Size>& expected) {
+  std::vector<Size> found;
+  for (const TensorSpec& spec : problem.tensors()) {
+    found.push_back({spec.rows, spec.cols, spec.pitch});
+  }
+  EXPECT_EQ(found, expected);
 }
 
 Variant wider(const char* tensor, std::int64_t by) {
@@ -43,41 +45,24 @@ Variant wider(const char* tensor, std::int64_t by) {
 
 TEST(CapstoneSizes, AreTakenUpToTheirLimits) {
   constexpr std::int64_t kRows = (std::int64_t{1} << 31) - 64;
-  expect_sizes<convolution::Problem>({{0, 0}, {kRows, 1}, {1, kRows}, {1 << 18, 1 << 18}},
-                                     {{},
-                                      {1},
-                                      {1, 1, 1},
-                                      {-1, 1},
-                                      {1, -1},
-                                      {kRows + 1, 1},
-                                      {1, kRows + 1},
-                                      {(1 << 18) + 1, 1 << 18}});
+  expect_sizes<convolution::Problem>(
+      {{0, 0}, {kRows, 1}, {1, kRows}, {1 << 18, 1 << 18}},
+      {Size{}, Size{1}, Size{1, 1, 1}, Size{-1, 1}, Size{1, -1}, Size{kRows + 1, 1},
+       Size{1, kRows + 1}, Size{(1 << 18) + 1, 1 << 18}});
   expect_sizes<gemv::Problem>({{0, 0}, {1, 0}, {0, 1}}, {{}, {1}, {1, 1, 1}, {-1, 1}, {1, -1}});
   constexpr std::int64_t kKeys = std::int64_t{1} << 32;
-  expect_sizes<histogram::Problem>({{0, 0, 0}, {kKeys - 1, 256, 100}, {1, 0, 100}, {1, 256, 0}},
-                                   {{},
-                                    {1, 1},
-                                    {1, 1, 1, 1},
-                                    {-1, 1, 1},
-                                    {kKeys, 1, 1},
-                                    {1, -1, 1},
-                                    {1, 257, 1},
-                                    {1, 1, -1},
-                                    {1, 1, 101}});
+  expect_sizes<histogram::Problem>(
+      {{0, 0, 0}, {kKeys - 1, 256, 100}, {1, 0, 100}, {1, 256, 0}},
+      {Size{}, Size{1, 1}, Size{1, 1, 1, 1}, Size{-1, 1, 1}, Size{kKeys, 1, 1}, Size{1, -1, 1},
+       Size{1, 257, 1}, Size{1, 1, -1}, Size{1, 1, 101}});
   constexpr std::int64_t kScanned = std::int64_t{1} << 40;
   expect_sizes<scan::Problem>({{0}, {1}, {kScanned - 1}}, {{}, {1, 1}, {-1}, {kScanned}});
   constexpr std::int64_t kExtent = 1 << 28;
-  expect_sizes<spmv::Problem>({{0, 0, 0}, {1, kExtent - 1, 1}, {1, 1, kExtent - 1}},
-                              {{},
-                               {1, 1},
-                               {1, 1, 1, 1},
-                               {-1, 1, 1},
-                               {1, -1, 1},
-                               {1, 1, -1},
-                               {kExtent, 1, 1},
-                               {1, kExtent, 1},
-                               {1, 1, kExtent},
-                               {1 << 12, kExtent - 1, kExtent - 1}});  // too many nonzeros
+  expect_sizes<spmv::Problem>(
+      {{0, 0, 0}, {1, kExtent - 1, 1}, {1, 1, kExtent - 1}},
+      {Size{}, Size{1, 1}, Size{1, 1, 1, 1}, Size{-1, 1, 1}, Size{1, -1, 1}, Size{1, 1, -1},
+       Size{kExtent, 1, 1}, Size{1, kExtent, 1}, Size{1, 1, kExtent},
+       Size{1 << 12, kExtent - 1, kExtent - 1}});  // too many nonzeros
 }
 
 // With so large a mean every row that is not empty has all columns, so the sum can be met exactly.
@@ -99,9 +84,7 @@ TEST(Convolution, ByHand) {
   auto variant = wider("in", 3);
   variant.tensors["out"].extra_pitch = 1;
   const auto problem = convolution::Problem::make({4, 6}, variant);
-  expect_extents(problem.tensors().at(0), 4, 6, 9);
-  expect_extents(problem.tensors().at(1), 5, 5, 5);
-  expect_extents(problem.tensors().at(2), 4, 6, 7);
+  expect_extents(problem, {{4, 6, 9}, {5, 5, 5}, {4, 6, 7}});
   EXPECT_EQ(problem.bytes(), 4.0 * (2 * 24 + 25));
   HostTensors at = zeros(problem);
   // Row 0 of the result takes filter rows 2 to 4, its column 0 filter columns 2 to 4.
@@ -122,9 +105,7 @@ TEST(Convolution, ByHand) {
 
 TEST(Gemv, ByHand) {
   const auto problem = gemv::Problem::make({2, 3}, wider("a", 5));
-  expect_extents(problem.tensors().at(0), 2, 3, 8);
-  expect_extents(problem.tensors().at(1), 1, 3, 3);
-  expect_extents(problem.tensors().at(2), 2, 1, 1);
+  expect_extents(problem, {{2, 3, 8}, {1, 3, 3}, {2, 1, 1}});
   EXPECT_EQ(problem.bytes(), 2 * 6 + 2 * 3 + 4 * 2);
   HostTensors at = zeros(problem);
   put(at, "a", {{1, 2, 3}, {-4, 5, 6}});
@@ -139,8 +120,7 @@ TEST(Gemv, ByHand) {
 
 TEST(Histogram, CountsByHandAndExactly) {
   const auto problem = histogram::Problem::make({6, 3, 0}, {});
-  expect_extents(problem.tensors().at(0), 1, 6, 6);
-  expect_extents(problem.tensors().at(1), 1, 3, 3);
+  expect_extents(problem, {{1, 6, 6}, {1, 3, 3}});
   EXPECT_EQ(problem.bytes(), 4 * 6 + 4 * 3);
   HostTensors at = zeros(problem);
   put(at, "keys", {{0, 2, 2, 3, 1, 2}});
@@ -182,12 +162,12 @@ TEST(Histogram, KeysAreUniformEqualAndOutOfRangeAsOftenAsItSays) {
 }
 
 TEST(Scan, ByHand) {
-  expect_extents(scan::Problem::make({0}, {}).tensors().at(0), 0, 0, 0);
-  expect_extents(scan::Problem::make({4095}, {}).tensors().at(1), 1, 4095, 4095);
-  expect_extents(scan::Problem::make({4096}, {}).tensors().at(1), 1, 4096, 4096);
-  expect_extents(scan::Problem::make({4097}, {}).tensors().at(0), 1, 4097, 4097);
+  expect_extents(scan::Problem::make({0}, {}), {{0, 0, 0}, {0, 0, 0}});
+  for (const std::int64_t n : {4095, 4096, 4097}) {
+    expect_extents(scan::Problem::make({n}, {}), {{1, n, n}, {1, n, n}});
+  }
   const auto problem = scan::Problem::make({3 * 4096}, {});
-  expect_extents(problem.tensors().at(0), 3, 4096, 4096);
+  expect_extents(problem, {{3, 4096, 4096}, {3, 4096, 4096}});
   EXPECT_EQ(problem.bytes(), 8.0 * 3 * 4096);
   HostTensors at = zeros(problem);
   at["in"].set(0, 0, 5);
@@ -232,13 +212,9 @@ TEST(Spmv, RowsAreShortLongAndEmptyAsOftenAsItSays) {
 
 TEST(Spmv, ByHand) {
   const auto problem = spmv::Problem::make({64, 50, 4}, {});
-  const std::vector<TensorSpec> specs = problem.tensors();
   const std::int64_t nonzeros = problem.nonzeros;
-  expect_extents(specs.at(0), 1, nonzeros, nonzeros);
-  expect_extents(specs.at(1), 1, nonzeros, nonzeros);
-  expect_extents(specs.at(2), 1, 65, 65);
-  expect_extents(specs.at(3), 1, 50, 50);
-  expect_extents(specs.at(4), 1, 64, 64);
+  const Size each_nonzero = {1, nonzeros, nonzeros};
+  expect_extents(problem, {each_nonzero, each_nonzero, {1, 65, 65}, {1, 50, 50}, {1, 64, 64}});
   EXPECT_EQ(problem.bytes(), static_cast<double>(8 * nonzeros + 4 * 65 + 4 * 50 + 4 * 64));
   EXPECT_EQ(problem.flops(), static_cast<double>(2 * nonzeros));
   HostTensors at = zeros(problem);

@@ -2,6 +2,8 @@
 // The chapter that a test executable is linked with: there is one executable per chapter.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -35,6 +37,14 @@ inline std::string skip_list() { return source_path("tests/skips/" + tested_pref
 inline bool has_all_layouts() {
   return tested_chapter().is_capstone() || std::filesystem::exists(skip_list()) ||
          std::getenv("COOKBOOK_WRITE_SKIPS");
+}
+
+/// Registers the test `Test(arguments...)`. Of a std::cref, the object must outlive it.
+template <class Test, class... Arguments>
+bool register_test(const std::string& suite, const std::string& name, Arguments... arguments) {
+  testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                        [=]() -> testing::Test* { return new Test(arguments...); });
+  return true;
 }
 
 }  // namespace cookbook

@@ -23,12 +23,12 @@
 #include "common/harness/run/options.hpp"
 #include "common/harness/run/plan.hpp"
 #include "common/harness/run/process.hpp"
-#include "common/harness/run/runner.hpp"
+#include "common/harness/run/request.hpp"
 #include "common/harness/verdict/check.hpp"
 #include "common/harness/verdict/claims_check.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
-#include "tests/ended.hpp"
+#include "tests/ended_run.hpp"
 #include "tests/error_of.hpp"
 #include "tests/text.hpp"
 
@@ -300,29 +300,31 @@ TEST(Request, CarriesEveryOption) {
   all.benchmark_arguments = {"--benchmark_x"};
   for (const Options& options : {all, Options{}}) {
     Options there = options == all ? Options{} : all;
-    from_json(nlohmann::json::parse(nlohmann::json(options).dump()), there);
+    nlohmann::json::parse(nlohmann::json(options).dump()).get_to(there);
     EXPECT_EQ(there, options) << nlohmann::json(options);
   }
 }
 
 // --- the command line, as a user meets it --------------------------------------------------------
 
-Ended run_captured(const Chapter& chapter, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "chapter-99");
-  return ended_of([&] {
-    return called_with(arguments,
-                       [&](int argc, char** argv) { return run_chapter(chapter, argc, argv); });
-  });
+/// A chapter with the planted bug, and as many exercises.
+template <Bug kBug = Bug::none>
+Chapter reverse_chapter(std::size_t exercises = 0) {
+  Chapter chapter = chapter_of({planted::reverse_ladder<kBug>()});
+  chapter.exercises.assign(exercises, chapter.ladders[0].levels[0]);
+  return chapter;
 }
 
 template <Bug kBug = Bug::none>
-Ended chapter(std::vector<std::string> arguments, std::size_t exercises = 0) {
-  Chapter chapter;
-  chapter.number = 99;
-  chapter.title = "reverse";
-  chapter.ladders = {planted::reverse_ladder<kBug>()};
-  chapter.exercises.assign(exercises, chapter.ladders[0].levels[0]);
-  return run_captured(chapter, std::move(arguments));
+Ended chapter(const std::vector<std::string>& arguments, std::size_t exercises = 0) {
+  return run_captured(reverse_chapter<kBug>(exercises), arguments);
+}
+
+using Words = std::vector<std::string>;
+
+Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
 }
 
 void expect_usage_error(const Ended& outcome, const std::string& words) {
@@ -376,16 +378,10 @@ TEST(CommandLine, AnExerciseThatIsNotThereAndASeedThatIsNone) {
 
 // They would be ignored: a grade is of one exercise, under the tracer too.
 TEST(CommandLine, AnExerciseGoesWithNoChoiceOfLevels) {
-  for (const std::vector<std::string>& other : {std::vector<std::string>{"--explain"},
-                                                {"--level", "0"},
-                                                {"--ladder", "reverse"},
-                                                {"--list"},
-                                                {"--all"},
-                                                {"--check"},
-                                                {"--no-trace"}}) {
-    std::vector<std::string> all = {"--exercise", "1"};
-    all.insert(all.end(), other.begin(), other.end());
-    const Ended outcome = chapter(all, 1);
+  for (const Words& other :
+       {Words{"--explain"}, Words{"--level", "0"}, Words{"--ladder", "reverse"}, Words{"--list"},
+        Words{"--all"}, Words{"--check"}, Words{"--no-trace"}}) {
+    const Ended outcome = chapter(joined({"--exercise", "1"}, other), 1);
     expect_usage_error(outcome, other[0] + " excludes --exercise");
     EXPECT_EQ(outcome.out, "");
   }
@@ -394,22 +390,19 @@ TEST(CommandLine, AnExerciseGoesWithNoChoiceOfLevels) {
 // Some sizes alone do not show that an exercise is solved, even if all of them are right. Nor does
 // a program without its traced twin, which this chapter does not have.
 TEST(CommandLine, AGradeThatIsNotCompleteIsNoPass) {
-  const Folder folder;
-  const std::string file = folder / "grade.json";
   for (const bool all_sizes : {false, true}) {
-    std::vector<std::string> arguments = {"--exercise", "1", "--json", file};
-    if (!all_sizes) arguments.insert(arguments.end(), {"--size", "4x64"});
-    const Ended outcome = chapter(arguments, 1);
+    const EndedRun outcome =
+        run_with_json(reverse_chapter(1),
+                      joined({"--exercise", "1"}, all_sizes ? Words{} : Words{"--size", "4x64"}));
     EXPECT_EQ(outcome.status, 1);
     EXPECT_CONTAINS(outcome.out, all_sizes ? "exercise 99.1: right without the tracer; build "
                                              "chapter-99-traced for the grade\n"
                                            : "exercise 99.1: right at these sizes; run without "
                                              "--size for the grade\n");
-    const auto json = nlohmann::json::parse(std::ifstream(file));
-    EXPECT_EQ(json.at("passed"), false);
-    EXPECT_EQ(json.at("complete"), false);
-    EXPECT_FALSE(json.at("checks").empty());
-    for (const auto& check : json.at("checks")) {
+    EXPECT_EQ(outcome.json.at("passed"), false);
+    EXPECT_EQ(outcome.json.at("complete"), false);
+    EXPECT_FALSE(outcome.json.at("checks").empty());
+    for (const auto& check : outcome.json.at("checks")) {
       EXPECT_EQ(check.at("passed"), true) << check;
       const std::string what = check.at("check");
       EXPECT_TRUE(all_sizes || what.rfind("4x64", 0) == 0) << what << ": was not asked for";
@@ -436,15 +429,22 @@ TEST(CommandLine, AFileThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
 }
 
 TEST(CommandLine, FoldersThatAreMissingAreMade) {
-  const Folder folder;
-  const std::string file = folder / "a/b/x.json";
-  EXPECT_EQ(chapter({"--check", "--no-trace", "--json", file}).status, 0);
-  EXPECT_TRUE(std::filesystem::exists(file));
+  const EndedRun outcome = run_with_json(reverse_chapter(), {"--check", "--no-trace"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(outcome.json.is_object());
+}
+
+// A ladder that is right and, with a bug, one that is not.
+template <Bug kBug = Bug::none>
+Chapter two_ladders() {
+  Chapter chapter =
+      chapter_of({planted::reverse_ladder<Bug::none>(), planted::reverse_ladder<kBug>()});
+  chapter.ladders[1].name = "second";
+  return chapter;
 }
 
 TEST(Plan, ALadderThatIsNotRunIsNamedWithItsReason) {
-  Chapter both;
-  both.ladders = {planted::reverse_ladder<Bug::none>(), planted::reverse_ladder<Bug::none>()};
+  Chapter both = two_ladders();
   both.ladders[1].name = "one_row";
   both.ladders[1].dims = {"n"};
   Options options;
@@ -459,9 +459,7 @@ TEST(Plan, ALadderThatIsNotRunIsNamedWithItsReason) {
 }
 
 TEST(Plan, EveryRunKnowsTheRoofsThatAllLaddersNeed) {
-  Chapter both;
-  both.ladders = {planted::reverse_ladder<Bug::none>(), planted::reverse_ladder<Bug::none>()};
-  both.ladders[1].name = "flops";
+  Chapter both = two_ladders();
   both.ladders[1].roof = Roof::fp32;
   Options options;
   const RunPlan all = make_plan(both, options, Purpose::time);
@@ -472,26 +470,22 @@ TEST(Plan, EveryRunKnowsTheRoofsThatAllLaddersNeed) {
 }
 
 TEST(CommandLine, NumbersArriveWhole) {
-  Chapter one;
-  one.ladders = {planted::reverse_ladder<Bug::none>()};
+  const Chapter one = reverse_chapter();
   Options options;
   const auto parse = [&](int argc, char** argv) { return parse_options(one, argc, argv, options); };
   EXPECT_EQ(called_with({"reverse", "--time-limit", "7", "--seed", "18446744073709551615"}, parse),
             std::nullopt);
   EXPECT_EQ(options.time_limit, 7u);
   EXPECT_EQ(options.seed, 18446744073709551615u);
-  const Folder folder;
-  const std::string file = folder / "reverse.json";
-  EXPECT_EQ(
-      chapter({"--check", "--no-trace", "--seed", "18446744073709551615", "--json", file}).status,
-      0);
-  const auto run = nlohmann::json::parse(std::ifstream(file)).at("runs").at(0);
+  const EndedRun outcome =
+      run_with_json(one, {"--check", "--no-trace", "--seed", "18446744073709551615"});
+  EXPECT_EQ(outcome.status, 0);
+  const auto& run = outcome.json.at("runs").at(0);
   EXPECT_EQ(run.at("seed").get<std::uint64_t>(), 18446744073709551615u);
 }
 
 TEST(Plan, TheTimeLimitGrowsWithTheSizeUnlessItIsSet) {
-  Chapter one;
-  one.ladders = {planted::reverse_ladder<Bug::none>()};
+  const Chapter one = reverse_chapter();
   Options options;
   options.sizes = {"4x64", "1x1", "10x64", "40x64", "40000x64", "400000x64"};
   const auto limits = [&] {
@@ -549,7 +543,7 @@ LadderResult long_ladder(const std::string& backend, const std::string& name) {
   result.layout = "bshd";
   result.size = {2, 16, 16, 123456, 123456, 128};
   result.trace_size = {1, 2, 2, 123456, 123456, 128};
-  result.roofs.emplace().hbm_copy_gbps = 4294;
+  result.roofs = {{Roof::hbm_copy, 4294}};
   LevelResult level;
   level.name = name;
   level.cold = Timing{123456789, 0, 0, 9};
@@ -702,13 +696,10 @@ TEST(Claims, AFalseOneShowsTheDigitsInWhichItDiffers) {
 TEST(CommandLine, ARefusedCommandLeavesItsFileAsItWas) {
   const Folder folder;
   const std::string file = folder / "kept.json";
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--size", "bad"},
-                                                    {"--level", "7"},
-                                                    {"--size", "4x1000"},
-                                                    {"--exercise", "1", "--size", "bad"},
-                                                    {"--exercise", "1", "--size", "4x1000"}}) {
-    std::vector<std::string> all = arguments;
-    all.insert(all.end(), {"--json", file});
+  for (const Words& arguments :
+       {Words{"--size", "bad"}, Words{"--level", "7"}, Words{"--size", "4x1000"},
+        Words{"--exercise", "1", "--size", "bad"}, Words{"--exercise", "1", "--size", "4x1000"}}) {
+    const Words all = joined(arguments, {"--json", file});
     std::filesystem::remove(file);
     const Ended outcome = chapter(all, 1);
     EXPECT_EQ(outcome.status, 2) << outcome.err;
@@ -774,12 +765,9 @@ TEST(Sidebars, RefuseWhatTheyDoNotUnderstand) {
   }
   EXPECT_GE(count, 6);
   expect_usage_error(sidebar("chapter-4-block-order", {"foo"}), "takes no arguments; got 'foo'");
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"512", "512"},
-                                                    {"512", "0", "512"},
-                                                    {"512", "512", "512x"},
-                                                    {"512", "512", "512", "512"},
-                                                    {"512", "-512", "512"},
-                                                    {"512", "512", "3000000000"}}) {
+  for (const Words& arguments : {Words{"512", "512"}, Words{"512", "0", "512"},
+                                 Words{"512", "512", "512x"}, Words{"512", "512", "512", "512"},
+                                 Words{"512", "-512", "512"}, Words{"512", "512", "3000000000"}}) {
     expect_usage_error(sidebar("chapter-7-waves", arguments), "takes [M N K]...; got '512");
     expect_usage_error(sidebar("chapter-8-fp8", arguments), "takes [M N K]; got '512");
   }
@@ -816,13 +804,10 @@ TEST(CommandLine, ListNamesEveryLevel) {
 }
 
 TEST(CommandLine, RightIsExit0AndJsonHasTheKeys) {
-  const Folder folder;
-  const std::string file = folder / "reverse.json";
-  const Ended outcome = chapter({"--check", "--no-trace", "--json", file});
+  const EndedRun outcome = run_with_json(reverse_chapter(), {"--check", "--no-trace"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  const auto json = nlohmann::json::parse(std::ifstream(file));
-  EXPECT_EQ(json.at("schema"), 1);
-  const auto& run = json.at("runs").at(0);
+  EXPECT_EQ(outcome.json.at("schema"), 1);
+  const auto& run = outcome.json.at("runs").at(0);
   std::set<std::string> keys;
   for (const auto& [key, value] : run.items()) keys.insert(key);
   for (const char* key : {"chapter", "ladder", "title", "backend", "commit", "date", "seed",
@@ -841,20 +826,7 @@ TEST(CommandLine, AMismatchIsExit1AndNamed) {
   EXPECT_CONTAINS(outcome.err, "Chapter 99: level reverse: out[0][0]: got ");
 }
 
-// A chapter of a ladder that is right and, with a bug, one that is not.
-template <Bug kBug>
-Ended two_ladders(std::vector<std::string> arguments) {
-  Chapter chapter;
-  chapter.number = 99;
-  chapter.title = "reverse";
-  chapter.ladders = {planted::reverse_ladder<Bug::none>(), planted::reverse_ladder<kBug>()};
-  chapter.ladders[1].name = "second";
-  return run_captured(chapter, std::move(arguments));
-}
-
 TEST(CommandLine, OnlyTheFirstLadderIsATable) {
-  const Folder folder;
-  const std::string file = folder / "both.json";
   const auto tables = [](const Ended& outcome) {
     int count = 0;
     for (std::size_t at = 0; (at = outcome.out.find("check  claims", at)) != std::string::npos;
@@ -862,30 +834,29 @@ TEST(CommandLine, OnlyTheFirstLadderIsATable) {
       ++count;
     return count;
   };
-  const std::vector<std::string> check = {"--check", "--no-trace", "--json", file};
-  const auto with = [&check](std::vector<std::string> more) {
-    more.insert(more.end(), check.begin(), check.end());
-    return more;
+  const auto run = [](const Chapter& chapter, const Words& more = {}) {
+    return run_with_json(chapter, joined(more, {"--check", "--no-trace"}));
   };
-  const Ended usual = two_ladders<Bug::off_by_one>(check);
+  const Chapter one_is_wrong = two_ladders<Bug::off_by_one>();
+  const EndedRun usual = run(one_is_wrong);
   EXPECT_EQ(tables(usual), 1) << usual.out;
   EXPECT_EQ(usual.status, 1);  // the second is checked all the same
   EXPECT_CONTAINS(usual.out,
                   "second            4x64                   1 level   FAIL\n    reverse\n"
                   "      out[0][0]: got ");
   EXPECT_CONTAINS(usual.err, "Chapter 99: level reverse: out[0][0]: got ");
-  const auto runs = nlohmann::json::parse(std::ifstream(file)).at("runs");
+  const auto& runs = usual.json.at("runs");
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_EQ(runs.at(1).at("levels").at(0).at("status"), "mismatch");
 
-  const Ended all = two_ladders<Bug::off_by_one>(with({"--all"}));
+  const EndedRun all = run(one_is_wrong, {"--all"});
   EXPECT_EQ(tables(all), 2) << all.out;
   EXPECT_EQ(all.status, 1);
-  EXPECT_EQ(nlohmann::json::parse(std::ifstream(file)).at("runs").size(), 2u);
-  const Ended one = two_ladders<Bug::off_by_one>(with({"--ladder", "second"}));
+  EXPECT_EQ(all.json.at("runs").size(), 2u);
+  const Ended one = run(one_is_wrong, {"--ladder", "second"});
   EXPECT_EQ(tables(one), 1);
   EXPECT_CONTAINS(one.out, "Chapter 99 · second · ");
-  const Ended sizes = two_ladders<Bug::none>(with({"--size", "4x64", "--size", "3x33"}));
+  const Ended sizes = run(two_ladders(), {"--size", "4x64", "--size", "3x33"});
   EXPECT_EQ(tables(sizes), 2) << "the first ladder at both sizes";
   EXPECT_CONTAINS(sizes.out, "second            3x33                   1 level   ok");
   EXPECT_EQ(sizes.status, 0) << sizes.err;

@@ -7,16 +7,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "common/harness/run/runner.hpp"
 #include "common/harness/verdict/check.hpp"
 #include "common/harness/verdict/isolate.hpp"
-#include "tests/folder.hpp"
 #include "tests/planted/reverse.hpp"
-#include "tests/ended.hpp"
+#include "tests/ended_run.hpp"
 #include "tests/error_of.hpp"
 #include "tests/text.hpp"
 
@@ -65,12 +62,7 @@ __global__ void reverse(const float* in, float* out, int cols, volatile int* fla
 
 template <Hazard kHazard>
 struct Hazardous : planted::Level {
-  static constexpr LevelText text{
-      .name = "?",
-      .changed = "one hazard",
-      .expect = "to be named",
-      .cost = "none",
-  };
+  static constexpr LevelText text{.name = "?", .changed = "one hazard"};
   static void run(const Plan& plan, Stream stream) {
     const planted::Problem& p = plan.problem;
     static volatile int flag = 0;
@@ -92,49 +84,25 @@ struct Hazardous : planted::Level {
 };
 
 template <Hazard... kHazards>
-Chapter chapter_of(const std::vector<std::string>& names) {
+Chapter with_hazards(const std::vector<std::string>& names) {
   Ladder ladder = ladder_over<planted::Problem>("reverse", "reverse rows", {"rows", "cols"});
   ladder.gpu_size = ladder.check_size = ladder.trace_size = {4, 64};
   ladder.test_sizes = {{1, 1}, {4, 64}};
   ladder.levels = rows<Hazardous<kHazards>...>();
   for (std::size_t i = 0; i < names.size(); ++i) ladder.levels[i].name = names[i];
-  Chapter chapter;
-  chapter.number = 99;
-  chapter.title = "hazards";
-  chapter.ladders = {ladder};
-  chapter.exercises = ladder.levels;
-  return chapter;
+  return chapter_of({ladder});
 }
 
-struct EndedRun : Ended {
-  nlohmann::json json;
-
-  nlohmann::json level(const std::string& name) const {
-    for (const auto& level : json.at("runs").at(0).at("levels")) {
-      if (level.at("name") == name) return level;
-    }
-    return {{"status", "missing"}, {"reason", ""}};
+nlohmann::json level_of(const EndedRun& ended, const std::string& name) {
+  for (const auto& level : ended.json.at("runs").at(0).at("levels")) {
+    if (level.at("name") == name) return level;
   }
-};
-
-EndedRun run(const Chapter& chapter, std::vector<std::string> arguments) {
-  const Folder folder;
-  const std::string file = folder / "new/folder/out.json";
-  arguments.insert(arguments.begin(), "chapter-99");
-  arguments.insert(arguments.end(), {"--json", file});
-  EndedRun ended{ended_of([&] {
-                   return called_with(arguments, [&](int argc, char** argv) {
-                     return run_chapter(chapter, argc, argv);
-                   });
-                 }),
-                 {}};
-  if (std::ifstream in{file}) ended.json = nlohmann::json::parse(in);
-  return ended;
+  return {{"status", "missing"}, {"reason", ""}};
 }
 
 void expect_level(const EndedRun& ended, const std::string& name, const std::string& status,
                   const std::vector<std::string>& words) {
-  const auto level = ended.level(name);
+  const auto level = level_of(ended, name);
   EXPECT_EQ(level.at("status"), status) << name;
   const std::string reason = level.at("reason").is_null() ? "" : level.at("reason");
   for (const std::string& part : words) {
@@ -149,13 +117,13 @@ void expect_level(const EndedRun& ended, const std::string& name, const std::str
 constexpr const char* kHere = "isolation_test.cpp:";
 
 TEST(Isolation, ALevelThatCrashesIsNamedAndTheOthersRun) {
-  const EndedRun ended =
-      run(chapter_of<Hazard::none, Hazard::wild_store, Hazard::recursion, Hazard::abort_called,
-                     Hazard::exit_called, Hazard::host_exception, Hazard::host_crash,
-                     Hazard::heap_overrun, Hazard::mismatch, Hazard::none>(
-              {"first", "wild_store", "recursion", "abort", "exit", "exception", "host", "heap",
-               "mismatch", "last"}),
-          {"--check", "--no-trace"});
+  const EndedRun ended = run_with_json(
+      with_hazards<Hazard::none, Hazard::wild_store, Hazard::recursion, Hazard::abort_called,
+                   Hazard::exit_called, Hazard::host_exception, Hazard::host_crash,
+                   Hazard::heap_overrun, Hazard::mismatch, Hazard::none>(
+          {"first", "wild_store", "recursion", "abort", "exit", "exception", "host", "heap",
+           "mismatch", "last"}),
+      {"--check", "--no-trace"});
   ASSERT_EQ(ended.status, 3) << ended.err;
   expect_level(ended, "first", "ok", {});
 #if COOKBOOK_TRACED  // the tracer sees it before it happens
@@ -176,9 +144,10 @@ TEST(Isolation, ALevelThatCrashesIsNamedAndTheOthersRun) {
 
 // Each within the time limit, which is a second here.
 TEST(Isolation, ALevelThatHangsIsNamedAndTheOthersRun) {
-  const EndedRun ended = run(chapter_of<Hazard::endless_loop, Hazard::endless_spin, Hazard::none>(
-                                 {"loop", "spin", "last"}),
-                             {"--check", "--no-trace", "--time-limit", "1"});
+  const EndedRun ended =
+      run_with_json(with_hazards<Hazard::endless_loop, Hazard::endless_spin, Hazard::none>(
+                        {"loop", "spin", "last"}),
+                    {"--check", "--no-trace", "--time-limit", "1"});
   EXPECT_EQ(ended.status, 3);
   for (const char* name : {"loop", "spin"}) {
     // Which blocks are under way depends on the number of workers; traced, lanes take turns.
@@ -192,16 +161,16 @@ TEST(Isolation, ALevelThatHangsIsNamedAndTheOthersRun) {
 // It would hang again, for as long: the traced program, here a script that writes down how it was
 // called, is asked for the others.
 TEST(Isolation, ALevelThatHungIsNotTraced) {
-  Chapter chapter = chapter_of<Hazard::endless_loop, Hazard::none>({"loop", "last"});
+  Chapter chapter = with_hazards<Hazard::endless_loop, Hazard::none>({"loop", "last"});
   chapter.number = 98;
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "chapter-98-traced";
   const Folder folder;
   std::ofstream(program) << "#!/bin/sh\necho \"$@\" > " << (folder / "called") << "\nexit 1\n";
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const EndedRun ended = run(chapter, {"--check", "--time-limit", "1"});
+  const EndedRun ended = run_with_json(chapter, {"--check", "--time-limit", "1"});
   std::filesystem::remove(program);
-  EXPECT_EQ(ended.level("loop").at("status"), "hung");
+  EXPECT_EQ(level_of(ended, "loop").at("status"), "hung");
   std::string called;
   std::getline(std::ifstream(folder / "called"), called);
   EXPECT_CONTAINS(called, "\"levels\":[\"last\"]");
@@ -255,12 +224,12 @@ TEST(Isolation, InProcessIsThisProcess) {
 
 TEST(Isolation, AnExerciseThatCrashesOrHangsHasNotPassed) {
   const Chapter chapter =
-      chapter_of<Hazard::wild_store, Hazard::endless_loop>({"wild_store", "loop"});
-  const EndedRun crashed = run(chapter, {"--exercise", "1"});
+      with_hazards<Hazard::wild_store, Hazard::endless_loop>({"wild_store", "loop"});
+  const EndedRun crashed = run_with_json(chapter, {"--exercise", "1"});
   EXPECT_EQ(crashed.status, 1);
   EXPECT_CONTAINS(crashed.out, "FAIL  4x64: crashed: access to an address");
   EXPECT_EQ(crashed.json.at("passed"), false);
-  const EndedRun hung = run(chapter, {"--exercise", "2", "--time-limit", "1"});
+  const EndedRun hung = run_with_json(chapter, {"--exercise", "2", "--time-limit", "1"});
   EXPECT_EQ(hung.status, 1);
   EXPECT_EQ(hung.json.at("checks").size(), 1u) << "each further try would take the time limit";
   EXPECT_CONTAINS(hung.out, "not yet");
@@ -268,7 +237,7 @@ TEST(Isolation, AnExerciseThatCrashesOrHangsHasNotPassed) {
 #else
 // A wrong level without a race: the reason is below its report.
 TEST(Isolation, ExplainNamesAMismatch) {
-  const EndedRun ended = run(chapter_of<Hazard::mismatch>({"wrong"}), {"--explain"});
+  const EndedRun ended = run_with_json(with_hazards<Hazard::mismatch>({"wrong"}), {"--explain"});
   EXPECT_EQ(ended.status, 1);
   EXPECT_CONTAINS(ended.out, "      out[0][0]: got ");
   EXPECT_CONTAINS(ended.err, "Chapter 99: level wrong: out[0][0]: got ");

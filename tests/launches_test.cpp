@@ -175,11 +175,7 @@ class LaunchesTest : public testing::Test {
   }
 };
 
-const bool kRegistered = [] {
-  testing::RegisterTest(tested_prefix().c_str(), "launches_as_listed", nullptr, nullptr, __FILE__,
-                        __LINE__, []() -> testing::Test* { return new LaunchesTest; });
-  return true;
-}();
+const bool kRegistered = register_test<LaunchesTest>(tested_prefix(), "launches_as_listed");
 
 }  // namespace
 }  // namespace cookbook

@@ -16,47 +16,35 @@ enum class Pitch { tight, odd, two, four, aligned, aligned_far };
 /// Where a buffer begins.
 enum class Base { aligned, one_element, eight_bytes, sixteen_bytes };
 
-struct Factor {  // a tensor's, or that of several tensors that share a pitch
+struct Factor {       // of a tensor, or of several tensors that share a pitch
+  std::size_t index;  // of the tensor, among all of the problem's
   std::string tensor;
-  std::int64_t cols = 0;
-  std::size_t width = 0;
+  std::size_t width;
 };
 
 /// Elements to add to a pitch of `cols`.
 std::int64_t extra_pitch(Pitch pitch, std::int64_t cols) {
-  const auto up_to = [cols](std::int64_t least, std::int64_t remainder, std::int64_t of) {
-    std::int64_t at = cols + least;
-    while (at % of != remainder) ++at;
-    return at - cols;
-  };
-  switch (pitch) {
-    case Pitch::tight: return 0;
-    case Pitch::odd: return up_to(1, 1, 2);
-    case Pitch::two: return up_to(100, 2, 4);
-    case Pitch::four: return up_to(1, 4, 8);
-    case Pitch::aligned: return up_to(0, 0, 8);
-    case Pitch::aligned_far: return up_to(72, 0, 8);
-  }
-  return 0;
+  static constexpr struct {
+    std::int64_t least, remainder, of;
+  } kPitches[] = {{0, 0, 1}, {1, 1, 2}, {100, 2, 4}, {1, 4, 8}, {0, 0, 8}, {72, 0, 8}};
+  const auto& [least, remainder, of] = kPitches[static_cast<int>(pitch)];
+  std::int64_t at = cols + least;
+  while (at % of != remainder) ++at;
+  return at - cols;
 }
 
 std::int64_t misalign_elements(Base base, std::size_t width) {
-  switch (base) {
-    case Base::aligned: return 0;
-    case Base::one_element: return 1;
-    case Base::eight_bytes: return 8 / static_cast<std::int64_t>(width);
-    case Base::sixteen_bytes: return 16 / static_cast<std::int64_t>(width);
-  }
-  return 0;
+  const auto element = static_cast<std::int64_t>(width);
+  const std::int64_t bytes[] = {0, element, 8, 16};
+  return bytes[static_cast<int>(base)] / element;
 }
 
 class Cases {
  public:
   explicit Cases(const Ladder& ladder) : ladder_(ladder) {
     const auto specs = ladder.make_problem(ladder.trace_size, {})->tensors();
-    std::vector<bool> has_factor(specs.size());
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      tensors_.push_back({specs[i].name, specs[i].cols, dtype_bytes(specs[i].dtype)});
+      tensors_.push_back({i, specs[i].name, dtype_bytes(specs[i].dtype)});
       Variant variant;
       variant.tensors[specs[i].name].extra_pitch = 1;
       const auto changed = ladder.make_problem(ladder.trace_size, variant)->tensors();
@@ -98,10 +86,8 @@ class Cases {
           misalign_elements(base[i], tensors_[i].width);
     }
     for (std::size_t i = 0; i < pitched_.size(); ++i) {
-      const auto spec = std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& other) {
-        return other.name == pitched_[i].tensor;
-      });
-      result.variant.tensors[pitched_[i].tensor].extra_pitch = extra_pitch(pitch[i], spec->cols);
+      const auto& [index, name, width] = pitched_[i];
+      result.variant.tensors[name].extra_pitch = extra_pitch(pitch[i], specs[index].cols);
     }
     return result;
   }
@@ -296,11 +282,9 @@ std::vector<LayoutCase> far_row_cases(const Ladder& ladder) {
   // The least work among sizes where every tensor has some rows of some columns.
   const auto rank = [&](const Size& size) {
     std::int64_t least = 24;
-    for (const TensorSpec& spec : ladder.make_problem(size, {})->tensors()) {
-      const bool has_pitch =
-          std::any_of(cases.pitched().begin(), cases.pitched().end(),
-                      [&](const Factor& factor) { return factor.tensor == spec.name; });
-      if (has_pitch) least = std::min({least, 8 * spec.rows, spec.cols});
+    const auto specs = ladder.make_problem(size, {})->tensors();
+    for (const Factor& factor : cases.pitched()) {
+      least = std::min({least, 8 * specs[factor.index].rows, specs[factor.index].cols});
     }
     return std::pair{-least, cases.work(size)};
   };
@@ -319,11 +303,8 @@ std::vector<LayoutCase> far_row_cases(const Ladder& ladder) {
       result.push_back(cases.make(size, std::vector<Pitch>(cases.pitched().size(), Pitch::aligned),
                                   std::vector<Base>(cases.tensors().size(), Base::aligned),
                                   InputKind::normal, 4, 0));
-      const auto spec = std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& other) {
-        return other.name == factor.tensor;
-      });
       result.back().variant.tensors[factor.tensor].extra_pitch =
-          (std::int64_t{1} << 31) + 8 - spec->cols;
+          (std::int64_t{1} << 31) + 8 - specs[factor.index].cols;
     }
   }
   return result;

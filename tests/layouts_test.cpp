@@ -9,10 +9,10 @@
 
 #include "common/harness/verdict/check.hpp"
 #include "tests/far_rows.hpp"
+#include "tests/first_level.hpp"
 #include "tests/folder.hpp"
 #include "tests/planted/rows.hpp"
 #include "tests/skips.hpp"
-#include "tests/text.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
@@ -20,11 +20,6 @@
 
 namespace cookbook::planted::rows_copy {
 namespace {
-
-void expect_caught(const CheckResult& result, const std::string& words) {
-  EXPECT_EQ(result.status, CheckResult::Status::mismatch);
-  EXPECT_CONTAINS(result.reason, words);
-}
 
 // What is wrong in the first case of layout_cases() that fails, or nothing.
 template <Bug kBug>
@@ -49,9 +44,7 @@ std::string first_wrong([[maybe_unused]] int sm_count = 0) {
 
 template <Bug kBug>
 CheckResult check(const Size& size, const Variant& variant = {}) {
-  const Ladder ladder = rows_copy::ladder<kBug>();
-  Instance instance(ladder, size, InputKind::normal, 1, variant);
-  return check_level(ladder.levels[0], instance, instance.drawn(1));
+  return check_first(rows_copy::ladder<kBug>(), size, 1, InputKind::normal, variant);
 }
 
 template <Bug kBug>
@@ -91,9 +84,7 @@ TEST(PlantedLayouts, StateBetweenRuns) {
   expect_caught(check_new_inputs<Bug::flag_stays>(),
                 "right on the first inputs only: out[1][0] was never written");
   // Right as often as the inputs stay the same.
-  const Ladder ladder = rows_copy::ladder<Bug::keeps_first_inputs>();
-  Instance instance(ladder, {3, 64}, InputKind::normal, 1);
-  EXPECT_EQ(check_level(ladder.levels[0], instance, instance.drawn(3)).status,
+  EXPECT_EQ(check_first(rows_copy::ladder<Bug::keeps_first_inputs>(), {3, 64}, 3).status,
             CheckResult::Status::ok);
   expect_caught(check_new_inputs<Bug::keeps_first_inputs>(),
                 "right on the first inputs only: out[0][0]: got ");

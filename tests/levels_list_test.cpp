@@ -70,12 +70,8 @@ class LevelsListTest : public testing::Test {
   }
 };
 
-const bool kRegistered = [] {
-  if (tested_chapter().is_capstone()) return false;
-  testing::RegisterTest(tested_prefix().c_str(), "levels_as_listed", nullptr, nullptr, __FILE__,
-                        __LINE__, []() -> testing::Test* { return new LevelsListTest; });
-  return true;
-}();
+const bool kRegistered = !tested_chapter().is_capstone() &&
+                         register_test<LevelsListTest>(tested_prefix(), "levels_as_listed");
 
 }  // namespace
 }  // namespace cookbook

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <regex>
@@ -170,21 +171,20 @@ class TextsTest : public testing::Test {
     for (const Ladder& ladder : tested_chapter().ladders) {
       EXPECT_FALSE(ladder.test_sizes.empty()) << ladder.name;
       for (const LevelEntry& level : ladder.levels) {
+        SCOPED_TRACE(ladder.name + " / " + level.name);
         // The levels of a sidebar are settings of an experiment: they have no prediction each.
         const bool sidebar = ladder.title.rfind("sidebar", 0) == 0;
-        EXPECT_FALSE(level.changed.empty()) << ladder.name << " / " << level.name;
-        EXPECT_FALSE(!sidebar && (level.expect.empty() || level.cost.empty()))
-            << ladder.name << " / " << level.name;
+        EXPECT_FALSE(level.changed.empty());
+        EXPECT_FALSE(!sidebar && (level.expect.empty() || level.cost.empty()));
         const auto problem = ladder.make_problem(ladder.trace_size, {});
         int mechanisms = 0;
         std::set<std::string> identities;
         for (const Claim& claim : level.claims(*problem)) {
           mechanisms += claim.is_mechanism();
           EXPECT_TRUE(identities.insert(claim_identity(claim)).second)
-              << ladder.name << " / " << level.name << " claims twice: " << claim.text;
+              << "claims twice: " << claim.text;
         }
-        EXPECT_GE(mechanisms, 1) << ladder.name << " / " << level.name
-                                 << " claims nothing that the SIMT backend checks";
+        EXPECT_GE(mechanisms, 1) << "claims nothing that the SIMT backend checks";
       }
     }
   }
@@ -241,13 +241,9 @@ class NamesTest : public testing::Test {
 };
 
 const bool kRegistered = [] {
-  const Chapter& chapter = tested_chapter();
-  testing::RegisterTest(tested_prefix().c_str(), "EveryLevelSaysWhatItChangesExpectsAndCosts",
-                        nullptr, nullptr, __FILE__, __LINE__,
-                        []() -> testing::Test* { return new TextsTest; });
-  testing::RegisterTest(tested_prefix().c_str(), "NamesAreIdentifiers", nullptr, nullptr, __FILE__,
-                        __LINE__, []() -> testing::Test* { return new NamesTest; });
-  for (const Ladder& ladder : chapter.ladders) {
+  register_test<TextsTest>(tested_prefix(), "EveryLevelSaysWhatItChangesExpectsAndCosts");
+  register_test<NamesTest>(tested_prefix(), "NamesAreIdentifiers");
+  for (const Ladder& ladder : tested_chapter().ladders) {
     const bool has_far_rows = has_all_layouts() && !far_row_cases(ladder).empty();
     for (const Axis axis : {Axis::shapes, Axis::inputs, Axis::layouts, Axis::far_rows, Axis::empty,
                             Axis::schedules, Axis::repeats}) {
@@ -257,12 +253,9 @@ const bool kRegistered = [] {
         if (axis == Axis::schedules && !device_info().is_simt) continue;
         if (axis == Axis::far_rows && (!device_info().is_simt || !has_far_rows)) continue;
         if (axis == Axis::repeats && (device_info().is_simt || !is_last)) continue;
-        testing::RegisterTest(fmt::format("{}_{}", tested_prefix(), ladder.name).c_str(),
-                              fmt::format("{}_{}_{}", i, level.name, axis_name(axis)).c_str(),
-                              nullptr, nullptr, __FILE__, __LINE__,
-                              [&ladder, &level, axis]() -> testing::Test* {
-                                return new LevelTest(ladder, level, axis);
-                              });
+        register_test<LevelTest>(fmt::format("{}_{}", tested_prefix(), ladder.name),
+                                 fmt::format("{}_{}_{}", i, level.name, axis_name(axis)),
+                                 std::cref(ladder), std::cref(level), axis);
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -20,9 +21,24 @@
 namespace cookbook {
 namespace {
 
-class TracedLevelTest : public testing::Test {
+bool is_sidebar(const Ladder& ladder) { return ladder.title.rfind("sidebar", 0) == 0; }
+
+void expect_no_finding(const TracedRun& traced, const std::string& at) {
+  for (const FoundFault& finding : traced.findings) ADD_FAILURE() << at << ": " << finding.message;
+}
+
+class OfLevel : public testing::Test {
  public:
-  TracedLevelTest(const Ladder& ladder, const LevelEntry& level) : ladder_(ladder), level_(level) {}
+  OfLevel(const Ladder& ladder, const LevelEntry& level) : ladder_(ladder), level_(level) {}
+
+ protected:
+  const Ladder& ladder_;
+  const LevelEntry& level_;
+};
+
+class TracedLevelTest : public OfLevel {
+ public:
+  using OfLevel::OfLevel;
 
   void TestBody() override {
     const auto runs = acceptance_runs(Judge::tests, Axis::traced, ladder_, scope_of(ladder_, {1}));
@@ -34,7 +50,7 @@ class TracedLevelTest : public testing::Test {
     if (!support && tested_prefix().rfind("capstone_", 0) == 0) GTEST_SKIP() << support.reason;
     const TracedRun traced = trace_level(level_, instance);
     EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
-    for (const FoundFault& finding : traced.findings) ADD_FAILURE() << finding.message;
+    expect_no_finding(traced, runs.at(0).text());
     int checked = 0;
     for (const ClaimResult& claim : traced.claims) {
       if (!claim.claim.is_mechanism()) continue;  // only a GPU shows speed
@@ -45,23 +61,18 @@ class TracedLevelTest : public testing::Test {
     EXPECT_GE(checked, 1) << "no claim that the tracer can check";
     if (HasFailure()) fmt::print("{}", traced.report);
   }
-
- private:
-  const Ladder& ladder_;
-  const LevelEntry& level_;
 };
 
 // Odd sizes and layouts have accesses out of bounds that the round traced size does not have.
 // Claims are about the traced size.
-class TracedLayoutsTest : public testing::Test {
+class TracedLayoutsTest : public OfLevel {
  public:
-  TracedLayoutsTest(const Ladder& ladder, const LevelEntry& level)
-      : ladder_(ladder), level_(level) {}
+  using OfLevel::OfLevel;
 
   void TestBody() override {
     std::vector<LayoutCase> cases = traced_layout_cases(ladder_);
     // The rows of a sidebar are one kernel in many configurations.
-    if (ladder_.title.rfind("sidebar", 0) == 0) cases.resize(3);
+    if (is_sidebar(ladder_)) cases.resize(3);
     for (const LayoutCase& layout : cases) {
       const auto problem = ladder_.make_problem(layout.size, layout.variant);
       if (!level_.supports(*problem, device_info())) continue;
@@ -69,15 +80,9 @@ class TracedLayoutsTest : public testing::Test {
       const TracedRun traced = trace_level(level_, instance);
       EXPECT_NE(traced.check.status, CheckResult::Status::mismatch)
           << layout.text() << ": " << traced.check.reason;
-      for (const FoundFault& finding : traced.findings) {
-        ADD_FAILURE() << layout.text() << ": " << finding.message;
-      }
+      expect_no_finding(traced, layout.text());
     }
   }
-
- private:
-  const Ladder& ladder_;
-  const LevelEntry& level_;
 };
 
 struct TracedSize {
@@ -102,9 +107,9 @@ std::vector<TracedSize> more_traced_sizes(const Ladder& ladder) {
   return {};
 }
 
-class TracedSizesTest : public testing::Test {
+class TracedSizesTest : public OfLevel {
  public:
-  TracedSizesTest(const Ladder& ladder, const LevelEntry& level) : ladder_(ladder), level_(level) {}
+  using OfLevel::OfLevel;
 
   void TestBody() override {
     for (const auto& [size, sms] : more_traced_sizes(ladder_)) {
@@ -113,21 +118,17 @@ class TracedSizesTest : public testing::Test {
       if (!level_.supports(instance.problem(), device_info())) continue;
       const TracedRun traced = trace_level(level_, instance);
       EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
-      for (const FoundFault& finding : traced.findings) ADD_FAILURE() << finding.message;
+      expect_no_finding(traced, size_text(size));
     }
     simt::set_sm_count(0);
   }
-
- private:
-  const Ladder& ladder_;
-  const LevelEntry& level_;
 };
 
 // The cases in which the tests above trace a ladder.
 std::vector<LayoutCase> traced_cases(const Ladder& ladder) {
   std::vector<LayoutCase> cases;
   if (has_all_layouts()) cases = traced_layout_cases(ladder);
-  if (ladder.title.rfind("sidebar", 0) == 0 && cases.size() > 3) cases.resize(3);
+  if (is_sidebar(ladder) && cases.size() > 3) cases.resize(3);
   for (LayoutCase& layout : cases) layout.sm_count = 0;  // they are traced with the default's
   cases.push_back({ladder.trace_size, {}});
   for (const auto& [size, sms] : more_traced_sizes(ladder)) {
@@ -251,9 +252,7 @@ class OtherKernelsTest : public testing::Test {
           fmt::format("{} / {}, {}", found.ladder->name, found.level->name, found.layout.text());
       EXPECT_NE(run.check.status, CheckResult::Status::mismatch)
           << what << ": " << run.check.reason;
-      for (const FoundFault& finding : run.findings) {
-        ADD_FAILURE() << what << ": " << finding.message;
-      }
+      expect_no_finding(run, what);
       add_kernels(*found.ladder, *found.level, found.layout, traced);
     }
     simt::set_sm_count(0);
@@ -265,16 +264,13 @@ class OtherKernelsTest : public testing::Test {
 template <class T>
 void add_test(const Ladder& ladder, std::size_t i, const char* suffix) {
   const LevelEntry& level = ladder.levels[i];
-  testing::RegisterTest(fmt::format("traced_{}_{}", tested_prefix(), ladder.name).c_str(),
-                        fmt::format("{}_{}{}", i, level.name, suffix).c_str(), nullptr, nullptr,
-                        __FILE__, __LINE__,
-                        [&ladder, &level]() -> testing::Test* { return new T(ladder, level); });
+  register_test<T>(fmt::format("traced_{}_{}", tested_prefix(), ladder.name),
+                   fmt::format("{}_{}{}", i, level.name, suffix), std::cref(ladder),
+                   std::cref(level));
 }
 
 const bool kRegistered = [] {
-  testing::RegisterTest(fmt::format("traced_{}_others", tested_prefix()).c_str(), "kernels",
-                        nullptr, nullptr, __FILE__, __LINE__,
-                        []() -> testing::Test* { return new OtherKernelsTest; });
+  register_test<OtherKernelsTest>(fmt::format("traced_{}_others", tested_prefix()), "kernels");
   for (const Ladder& ladder : tested_chapter().ladders) {
     for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
       add_test<TracedLevelTest>(ladder, i, "");

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include "chapters/00_roofs/types.hpp"
 #include "chapters/01_coalescing/problem.hpp"
@@ -25,24 +26,14 @@ namespace cookbook {
 namespace {
 
 // Name, type, rows, columns, pitch and role of every tensor.
-struct Expected {
-  const char* name;
-  DType dtype;
-  std::int64_t rows, cols, pitch;
-  Role role;
-};
+using Expected = std::tuple<std::string, DType, std::int64_t, std::int64_t, std::int64_t, Role>;
 template <class P>
 void expect_tensors(const P& problem, const std::vector<Expected>& expected) {
-  const std::vector<TensorSpec> specs = problem.tensors();
-  ASSERT_EQ(specs.size(), expected.size());
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    EXPECT_EQ(specs[i].name, expected[i].name);
-    EXPECT_EQ(specs[i].dtype, expected[i].dtype) << specs[i].name;
-    EXPECT_EQ(specs[i].rows, expected[i].rows) << specs[i].name;
-    EXPECT_EQ(specs[i].cols, expected[i].cols) << specs[i].name;
-    EXPECT_EQ(specs[i].pitch, expected[i].pitch) << specs[i].name;
-    EXPECT_EQ(specs[i].role, expected[i].role) << specs[i].name;
+  std::vector<Expected> found;
+  for (const TensorSpec& spec : problem.tensors()) {
+    found.push_back({spec.name, spec.dtype, spec.rows, spec.cols, spec.pitch, spec.role});
   }
+  EXPECT_EQ(found, expected);
 }
 
 // ---- chapter 0: roofs --------------------------------------------------------------------------
@@ -206,6 +197,32 @@ TEST(Copy, IsCutWhereBothReachABoundary) {
   EXPECT_EQ(cut(4096, 8192, 0), Pair(0, 0));
 }
 
+// Sums of the products of A's and B's elements, as they are stored.
+template <class P>
+void expect_sums(const P& problem, const Size& size, bool a_transposed, bool b_transposed) {
+  const HostTensors at = drawn(problem);
+  for (int i = 0; i < size[0]; ++i) {
+    const Row row = reference(problem, at, "c", i);
+    for (int j = 0; j < size[1]; ++j) {
+      long double sum = 0;
+      for (int p = 0; p < size[2]; ++p) {
+        const double a = a_transposed ? at["a"].at(p, i) : at["a"].at(i, p);
+        sum += static_cast<long double>(a) * (b_transposed ? at["b"].at(j, p) : at["b"].at(p, j));
+      }
+      ASSERT_NEAR(row.value[j], static_cast<double>(sum), 1e-13) << i << ", " << j;
+    }
+  }
+}
+
+// Of one row of A, -1 and 1 in turn, and one column of B, all 1 but for the last.
+template <class P>
+Row alternating_sum(const P& problem, int k, double last) {
+  HostTensors at = zeros(problem);
+  for (int p = 0; p < k; ++p) at["a"].set(0, p, p % 2 ? 1 : -1), at["b"].set(p, 0, 1);
+  at["b"].set(k - 1, 0, last);
+  return reference(problem, at, "c", 0);
+}
+
 // ---- chapters 2 and 4: GEMM, fp32 --------------------------------------------------------------
 
 TEST(Sgemm, ByHand) {
@@ -227,10 +244,7 @@ TEST(Sgemm, ByHand) {
 
 TEST(Sgemm, TheBoundAtTwoSizes) {
   for (const int k : {4, 64}) {  // 4 sqrt(k) u k: 2^-19 and 2^-13
-    const auto problem = sgemm::Problem::make({1, 1, k}, {});
-    HostTensors at = zeros(problem);
-    for (int p = 0; p < k; ++p) at["a"].set(0, p, p % 2 ? 1 : -1), at["b"].set(p, 0, 1);
-    const Row row = reference(problem, at, "c", 0);
+    const Row row = alternating_sum(sgemm::Problem::make({1, 1, k}, {}), k, 1);
     EXPECT_EQ(row.value[0], 0);
     expect_equal(row.bound[0], k == 4 ? 0x1p-19 : 0x1p-13, "bound");
   }
@@ -241,18 +255,7 @@ TEST(Sgemm, TheBoundAtTwoSizes) {
 
 TEST(Sgemm, AgainstTheFormula) {
   for (const Size& size : {Size{3, 5, 7}, Size{1, 9, 33}, Size{4, 1, 2}}) {
-    const auto problem = sgemm::Problem::make(size, {.extra_pitch = 2});
-    const HostTensors at = drawn(problem);
-    for (int i = 0; i < size[0]; ++i) {
-      const Row row = reference(problem, at, "c", i);
-      for (int j = 0; j < size[1]; ++j) {
-        long double sum = 0;
-        for (int p = 0; p < size[2]; ++p) {
-          sum += static_cast<long double>(at["a"].at(i, p)) * at["b"].at(p, j);
-        }
-        ASSERT_NEAR(row.value[j], static_cast<double>(sum), 1e-13) << i << ", " << j;
-      }
-    }
+    expect_sums(sgemm::Problem::make(size, {.extra_pitch = 2}), size, false, false);
   }
 }
 
@@ -367,11 +370,7 @@ TEST(Gemm, ByHandInEveryLayout) {
 
 template <class T>
 double gemm_bound(int k, double last) {
-  const auto problem = gemm::ProblemT<T>::make({1, 1, k}, {});
-  HostTensors at = zeros(problem);
-  for (int p = 0; p < k; ++p) at["a"].set(0, p, p % 2 ? 1 : -1), at["b"].set(p, 0, 1);
-  at["b"].set(k - 1, 0, last);
-  return reference(problem, at, "c", 0).bound[0];
+  return alternating_sum(gemm::ProblemT<T>::make({1, 1, k}, {}), k, last).bound[0];
 }
 
 TEST(Gemm, TheBoundAtTwoSizes) {
@@ -384,19 +383,8 @@ TEST(Gemm, TheBoundAtTwoSizes) {
 }
 
 TEST(Gemm, AgainstTheFormula) {
-  const auto problem =
-      gemm::ProblemT<bf16>::make_layout({5, 7, 41}, {.extra_pitch = 1}, true, true);
-  const HostTensors at = drawn(problem);
-  for (int i = 0; i < 5; ++i) {
-    const Row row = reference(problem, at, "c", i);
-    for (int j = 0; j < 7; ++j) {
-      long double sum = 0;
-      for (int p = 0; p < 41; ++p) {
-        sum += static_cast<long double>(at["a"].at(p, i)) * at["b"].at(j, p);
-      }
-      ASSERT_NEAR(row.value[j], static_cast<double>(sum), 1e-13);
-    }
-  }
+  const Size size = {5, 7, 41};
+  expect_sums(gemm::Problem::make_layout(size, {.extra_pitch = 1}, true, true), size, true, true);
 }
 
 TEST(Gemm, NanInfinityAndNoTerms) {
@@ -869,16 +857,11 @@ void rope_by_hand() {
   const auto problem = rope::ProblemT<kSplit>::make({2, 3, 4}, {.extra_pitch = 2});
   const char* const in = kSplit ? "in" : "x";
   const char* const out = kSplit ? "out" : "x";
-  if (kSplit) {
-    expect_tensors(problem, {{"in", DType::bf16, 6, 4, 6, Role::input},
-                             {"out", DType::bf16, 6, 4, 6, Role::output},
-                             {"cos", DType::f32, 2, 2, 4, Role::input},
-                             {"sin", DType::f32, 2, 2, 4, Role::input}});
-  } else {
-    expect_tensors(problem, {{"x", DType::bf16, 6, 4, 6, Role::in_out},
-                             {"cos", DType::f32, 2, 2, 4, Role::input},
-                             {"sin", DType::f32, 2, 2, 4, Role::input}});
-  }
+  std::vector<Expected> tensors = {{in, DType::bf16, 6, 4, 6, kSplit ? Role::input : Role::in_out}};
+  if (kSplit) tensors.push_back({out, DType::bf16, 6, 4, 6, Role::output});
+  tensors.push_back({"cos", DType::f32, 2, 2, 4, Role::input});
+  tensors.push_back({"sin", DType::f32, 2, 2, 4, Role::input});
+  expect_tensors(problem, tensors);
   EXPECT_EQ(problem.bytes(), 8 * 12 + 8 * 4);
   HostTensors at = zeros(problem);
   // Position 1 and 2 turn pair 0 by 1 and 2, pair 1 by a hundredth of that: 10000^(-1/2).

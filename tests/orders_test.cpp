@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -33,6 +32,7 @@
 #include "chapters/11_autotuning/tuner/recording.hpp"
 #include "common/harness/report/statistics.hpp"
 #include "common/harness/run/process.hpp"
+#include "common/harness/verdict/check.hpp"
 #include "library/attention/choose.hpp"
 #include "library/attention/decode.cuh"
 #include "library/attention/prefill.cuh"
@@ -218,10 +218,7 @@ gemm::Problem product(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 TEST(Persistent, WorkOfAProduct) {
   const gemm::Work work = gemm::work_of(product(300, 500, 130), 128, 256, 64, 8);
-  EXPECT_EQ(work.tiles_m, 3);
-  EXPECT_EQ(work.tiles_n, 2);
-  EXPECT_EQ(work.k_blocks, 3);
-  EXPECT_EQ(work.group, 8);
+  EXPECT_EQ((Size{work.tiles_m, work.tiles_n, work.k_blocks, work.group}), (Size{3, 2, 3, 8}));
   EXPECT_EQ(work.shared_tiles, 0);
   EXPECT_EQ(work.tiles(), 6);
 }
@@ -362,20 +359,20 @@ using gemm::any_shape::loads_vectors;
 using gemm::any_shape::Splits;
 using gemm::any_shape::splits_of;
 
+Size extents_of(const Gemv& g) { return {g.outputs, g.depth, g.pitch}; }
+using Steps = std::pair<std::int64_t, std::int64_t>;  // from element to element of x, and of y
+Steps steps_of(const Gemv& g) { return {g.x_step, g.y_step}; }
+Steps pitches_of(const Gemv& g) { return {g.x_pitch, g.y_pitch}; }
+
 TEST(GemvOf, OneRowReadsB) {
   const gemm::Buffers at = anywhere();
   for (const bool a_transposed : {false, true}) {
     for (const bool b_transposed : {false, true}) {
       const Gemv g = gemv_of(vector_product(1, 48, 72, a_transposed, b_transposed), at);
-      EXPECT_EQ(g.w, at.b);
-      EXPECT_EQ(g.x, at.a);
-      EXPECT_EQ(g.y, at.c);
-      EXPECT_EQ(g.outputs, 48);
-      EXPECT_EQ(g.depth, 72);
-      EXPECT_EQ(g.pitch, b_transposed ? 72 : 48);
+      EXPECT_EQ(std::tuple(g.w, g.x, g.y), std::tuple(at.b, at.a, at.c));
+      EXPECT_EQ(extents_of(g), (Size{48, 72, b_transposed ? 72 : 48}));
       EXPECT_EQ(g.w_rows_are_outputs, b_transposed);
-      EXPECT_EQ(g.x_step, 1);  // a row, or a column of one element per row
-      EXPECT_EQ(g.y_step, 1);
+      EXPECT_EQ(steps_of(g), Steps(1, 1));  // a row, or a column of one element per row
       EXPECT_TRUE(loads_vectors(g));
     }
   }
@@ -386,14 +383,10 @@ TEST(GemvOf, OneColumnReadsA) {
   gemm::Problem p = vector_product(48, 1, 72, false, false);
   p.ldb = 3, p.ldc = 5;
   Gemv g = gemv_of(p, at);
-  EXPECT_EQ(g.w, at.a);
-  EXPECT_EQ(g.x, at.b);
-  EXPECT_EQ(g.outputs, 48);
-  EXPECT_EQ(g.depth, 72);
-  EXPECT_EQ(g.pitch, 72);
+  EXPECT_EQ(std::pair(g.w, g.x), std::pair(at.a, at.b));
+  EXPECT_EQ(extents_of(g), (Size{48, 72, 72}));
   EXPECT_TRUE(g.w_rows_are_outputs);
-  EXPECT_EQ(g.x_step, 3);
-  EXPECT_EQ(g.y_step, 5);
+  EXPECT_EQ(steps_of(g), Steps(3, 5));
   EXPECT_FALSE(loads_vectors(g));  // x is scattered
 
   p = vector_product(48, 1, 72, true, true);
@@ -481,17 +474,13 @@ TEST(Skinny, TheSmallerOperandIsTheVectors) {
     const Gemv rows = gemv_of(vector_product(5, 48, 72, transposed, false), at);
     EXPECT_EQ(rows.w, at.b);
     EXPECT_EQ(rows.batch, 5);
-    EXPECT_EQ(rows.x_step, transposed ? 5 : 1);
-    EXPECT_EQ(rows.x_pitch, transposed ? 1 : 72);
-    EXPECT_EQ(rows.y_step, 1);
-    EXPECT_EQ(rows.y_pitch, 48);
+    EXPECT_EQ(steps_of(rows), Steps(transposed ? 5 : 1, 1));
+    EXPECT_EQ(pitches_of(rows), Steps(transposed ? 1 : 72, 48));
     const Gemv columns = gemv_of(vector_product(48, 5, 72, false, transposed), at);
     EXPECT_EQ(columns.w, at.a);
     EXPECT_EQ(columns.batch, 5);
-    EXPECT_EQ(columns.x_step, transposed ? 1 : 5);
-    EXPECT_EQ(columns.x_pitch, transposed ? 72 : 1);
-    EXPECT_EQ(columns.y_step, 5);
-    EXPECT_EQ(columns.y_pitch, 1);
+    EXPECT_EQ(steps_of(columns), Steps(transposed ? 1 : 5, 5));
+    EXPECT_EQ(pitches_of(columns), Steps(transposed ? 72 : 1, 1));
   }
 }
 
@@ -676,76 +665,32 @@ TEST(Splitting, TheBlocksOfAClusterDivideK) {
 }
 
 // Each kernel on a shape that it would not be chosen for: the levels' tests see only chosen ones.
-// In every layout, by every candidate that `wanted` names.
-void expect_right(std::int64_t m, std::int64_t n, std::int64_t k_extent,
-                  const std::function<bool(const Candidate&)>& wanted) {
-  const auto value = [](std::uint64_t i) {  // small integers: every sum is exact
-    return static_cast<int>((i * 2654435761u >> 13) % 5) - 2;
-  };
-  const auto fill = [&](DeviceMemory& memory, std::uint64_t seed, int sign = 1) {
-    std::vector<std::uint16_t> host(memory.bytes() / 2);
-    for (std::size_t i = 0; i < host.size(); ++i) {
-      const float number = static_cast<float>(sign * value(i + seed));
-      std::uint32_t bits;
-      std::memcpy(&bits, &number, 4);
-      host[i] = static_cast<std::uint16_t>(bits >> 16);
-    }
-    memory.copy_from_host(host.data(), memory.bytes());
-  };
-  constexpr std::int64_t kSeed = 1 << 20;
-  for (const bool a_transposed : {false, true}) {
-    for (const bool b_transposed : {false, true}) {
-      const auto p = gemm::Problem::make_layout({m, n, k_extent}, {}, a_transposed, b_transposed);
-      DeviceMemory a(static_cast<std::size_t>(p.a_rows() * p.lda) * 2, "a");
-      DeviceMemory b(static_cast<std::size_t>(p.b_rows() * p.ldb) * 2, "b");
-      DeviceMemory c(static_cast<std::size_t>(p.m * p.ldc) * 2, "c");
-      fill(a, 0), fill(b, kSeed);
-      std::vector<float> expected;
-      for (std::int64_t i = 0; i < m; ++i) {
-        for (std::int64_t j = 0; j < n; ++j) {
-          int sum = 0;
-          for (std::int64_t k = 0; k < k_extent; ++k) {
-            sum += value(static_cast<std::uint64_t>(a_transposed ? k * p.lda + i : i * p.lda + k)) *
-                   value(static_cast<std::uint64_t>((b_transposed ? j * p.ldb + k : k * p.ldb + j) +
-                                                    kSeed));
-          }
-          expected.push_back(static_cast<float>(sum));
-        }
-      }
-      const gemm::Buffers at{a.as<bf16>(), b.as<bf16>(), c.as<bf16>()};
-      const auto check = [&](const gemm::any_shape::Plan& plan, const std::string& name, int sign) {
-        c.fill(0xff);
-        plan.start(plan, Stream{});
-        synchronize();
-        std::vector<std::uint16_t> got(c.bytes() / 2);
-        c.copy_to_host(got.data(), c.bytes());
-        int wrong = 0;
-        for (std::int64_t i = 0; i < m; ++i) {
-          for (std::int64_t j = 0; j < n; ++j) {
-            const std::uint32_t bits = std::uint32_t{got[static_cast<std::size_t>(i * p.ldc + j)]}
-                                       << 16;
-            float number;
-            std::memcpy(&number, &bits, 4);
-            const float exact =
-                static_cast<float>(sign) * expected[static_cast<std::size_t>(i * n + j)];
-            wrong += !(std::fabs(number - exact) <= std::fabs(exact) / 256);  // rounded to bf16
-          }
-        }
-        EXPECT_EQ(wrong, 0) << name << (a_transposed ? " T" : " N") << (b_transposed ? "T" : "N");
-        EXPECT_TRUE(c.guards_intact());
-      };
-      for (const Candidate& c : kCandidates) {
-        if (!wanted(c)) continue;
-        const bool divides_k = c.kernel == Kernel::cluster_k || c.kernel == Kernel::split_k;
-        for (const int splits : divides_k ? std::vector{2, 3, 5, 8} : std::vector{0}) {
-          const auto plan = gemm::any_shape::prepare(c, p, at, splits);  // of 8 k-blocks
-          if (c.kernel == Kernel::split_k && plan.blocks > 132) continue;
-          const std::string name = std::string(c.name) + "/" + std::to_string(splits);
-          check(plan, name, 1);
-          fill(a, 0, -1);  // so that partial sums of the launch before are wrong now
-          check(plan, name + ", second launch", -1);  // after the first, flags are set
-          fill(a, 0);
-          check(plan, name + ", third launch", 1);
+// In every layout, by every candidate that `wanted` names. Inputs are integers: every sum is exact.
+void expect_right(const Size& size, const std::function<bool(const Candidate&)>& wanted) {
+  const Draw first{InputKind::integers, 1}, other{InputKind::integers, 2};
+  for (const char* layout : {"NN", "NT", "TN", "TT"}) {
+    Ladder ladder;
+    ladder.make_problem = [layout](const Size& of, const Variant& variant) {
+      return std::make_shared<ProblemHolder<gemm::Problem>>(
+          gemm::Problem::make_layout(of, variant, layout[0] == 'T', layout[1] == 'T'));
+    };
+    Instance instance(ladder, size, first.kind, first.seed);
+    const auto& p = *static_cast<const gemm::Problem*>(instance.problem().get());
+    for (const Candidate& c : kCandidates) {
+      if (!wanted(c)) continue;
+      const bool divides_k = c.kernel == Kernel::cluster_k || c.kernel == Kernel::split_k;
+      for (const int splits : divides_k ? std::vector{2, 3, 5, 8} : std::vector{0}) {
+        const auto plan = gemm::any_shape::prepare(c, p, gemm::Buffers::bind(instance.pointers()),
+                                                   splits);  // of 8 k-blocks
+        if (c.kernel == Kernel::split_k && plan.blocks > 132) continue;
+        // After the first launch flags are set, and in the second its partial sums are wrong.
+        for (const Draw& draw : {first, other, first}) {
+          instance.redraw(draw);
+          plan.start(plan, Stream{});
+          synchronize();
+          const Instance::Comparison found = instance.compare();
+          EXPECT_TRUE(found.ok) << c.name << "/" << splits << " " << layout << ", seed "
+                                << draw.seed << ": " << found.message;
         }
       }
     }
@@ -753,7 +698,7 @@ void expect_right(std::int64_t m, std::int64_t n, std::int64_t k_extent,
 }
 
 TEST(AnyShape, EveryKernelComputesEveryLayout) {
-  expect_right(200, 328, 456, [](const Candidate& c) {
+  expect_right({200, 328, 456}, [](const Candidate& c) {
     return c.kernel != Kernel::gemv && c.kernel != Kernel::short_k;  // not for this shape
   });
 }
@@ -764,8 +709,8 @@ TEST(Skinny, OneColumnOfTermsIsNoRow) {
     return c.kernel == Kernel::skinny || c.kernel == Kernel::cluster_k ||
            c.kernel == Kernel::split_k;
   };
-  expect_right(72, 1, 136, divides_k);
-  expect_right(1, 72, 136, divides_k);
+  expect_right({72, 1, 136}, divides_k);
+  expect_right({1, 72, 136}, divides_k);
 }
 
 TEST(AnyShape, ThePlanHasTheTilesOfTheCandidate) {
@@ -997,10 +942,11 @@ attention::Problem attention_of(const Size& size, bool causal) {
   return attention::Problem::make(size, {}, DType::bf16, causal);
 }
 using QueryTile = std::array<int, 3>;  // batch, head, first query
+using Tiles = std::vector<QueryTile>;
 
-std::vector<QueryTile> in_order(const attention::Problem& p, int block_m, size_t l2_bytes) {
+Tiles in_order(const attention::Problem& p, int block_m, size_t l2_bytes) {
   const attention::Schedule schedule = attention::make_schedule(p, block_m, l2_bytes);
-  std::vector<QueryTile> tiles;
+  Tiles tiles;
   for (int t = 0; t < schedule.tiles; ++t) {
     const attention::QueryTile at = schedule.at(t, block_m, p.shape.heads_q);
     tiles.push_back({at.batch, at.head, at.first_query});
@@ -1013,7 +959,7 @@ TEST(Schedule, EveryQueryTileOfEveryHeadOnce) {
     for (const size_t l2_bytes : {size_t{1} << 16, size_t{1} << 20, size_t{50} << 20}) {
       for (const Size& size : {Size{2, 6, 2, 300, 300, 64}, Size{1, 1, 1, 1, 1, 64},
                                Size{3, 4, 4, 513, 100, 64}, Size{1, 5, 1, 256, 4096, 128}}) {
-        const std::vector<QueryTile> tiles = in_order(attention_of(size, causal), 128, l2_bytes);
+        const Tiles tiles = in_order(attention_of(size, causal), 128, l2_bytes);
         std::set<QueryTile> seen(tiles.begin(), tiles.end());
         const auto expected = static_cast<std::size_t>(size[0] * size[1] * ((size[3] + 127) / 128));
         EXPECT_EQ(tiles.size(), expected);
@@ -1028,35 +974,21 @@ TEST(Schedule, EveryQueryTileOfEveryHeadOnce) {
 }
 
 TEST(Schedule, LongestFirstUnderAMaskAndHeadAfterHeadWithout) {
-  using Tiles = std::vector<QueryTile>;
   // Keys and values of a head are 64 KB: half of 256 KB holds two heads.
-  const Size size = {1, 4, 4, 256, 256, 64};
-  EXPECT_EQ(in_order(attention_of(size, true), 128, 256 << 10), (Tiles{{0, 0, 128},
-                                                                       {0, 1, 128},
-                                                                       {0, 0, 0},
-                                                                       {0, 1, 0},
-                                                                       {0, 2, 128},
-                                                                       {0, 3, 128},
-                                                                       {0, 2, 0},
-                                                                       {0, 3, 0}}));
-  EXPECT_EQ(in_order(attention_of(size, false), 128, 256 << 10), (Tiles{{0, 0, 0},
-                                                                        {0, 0, 128},
-                                                                        {0, 1, 0},
-                                                                        {0, 1, 128},
-                                                                        {0, 2, 0},
-                                                                        {0, 2, 128},
-                                                                        {0, 3, 0},
-                                                                        {0, 3, 128}}));
+  const auto order = [](const Size& size, bool causal) {
+    return in_order(attention_of(size, causal), 128, 256 << 10);
+  };
+  using At = QueryTile;
+  EXPECT_EQ(order({1, 4, 4, 256, 256, 64}, true),
+            (Tiles{At{0, 0, 128}, At{0, 1, 128}, At{0, 0, 0}, At{0, 1, 0}, At{0, 2, 128},
+                   At{0, 3, 128}, At{0, 2, 0}, At{0, 3, 0}}));
+  EXPECT_EQ(order({1, 4, 4, 256, 256, 64}, false),
+            (Tiles{At{0, 0, 0}, At{0, 0, 128}, At{0, 1, 0}, At{0, 1, 128}, At{0, 2, 0},
+                   At{0, 2, 128}, At{0, 3, 0}, At{0, 3, 128}}));
   // Heads that share a KV head are worked on together.
-  EXPECT_EQ(in_order(attention_of({1, 4, 2, 256, 256, 64}, false), 128, 256 << 10),
-            (Tiles{{0, 0, 0},
-                   {0, 1, 0},
-                   {0, 0, 128},
-                   {0, 1, 128},
-                   {0, 2, 0},
-                   {0, 3, 0},
-                   {0, 2, 128},
-                   {0, 3, 128}}));
+  EXPECT_EQ(order({1, 4, 2, 256, 256, 64}, false),
+            (Tiles{At{0, 0, 0}, At{0, 1, 0}, At{0, 0, 128}, At{0, 1, 128}, At{0, 2, 0}, At{0, 3, 0},
+                   At{0, 2, 128}, At{0, 3, 128}}));
 }
 
 TEST(Schedule, AGroupOfHeadsNeedsAboutHalfOfL2) {
@@ -1075,7 +1007,7 @@ TEST(Schedule, AGroupOfHeadsNeedsAboutHalfOfL2) {
 }
 
 // Key tiles of the SM that has most when tiles are taken from a counter in this order.
-int makespan(const attention::Problem& p, const std::vector<QueryTile>& tiles, int sms) {
+int makespan(const attention::Problem& p, const Tiles& tiles, int sms) {
   std::priority_queue<int, std::vector<int>, std::greater<>> free_at(
       std::greater<>{}, std::vector<int>(static_cast<std::size_t>(sms), 0));
   int end = 0;
@@ -1090,7 +1022,7 @@ int makespan(const attention::Problem& p, const std::vector<QueryTile>& tiles, i
 }
 TEST(Schedule, LongestFirstEndsSooner) {
   const attention::Problem p = attention_of({1, 16, 16, 4096, 4096, 128}, true);
-  std::vector<QueryTile> tiles = in_order(p, 128, size_t{1} << 40);
+  Tiles tiles = in_order(p, 128, size_t{1} << 40);
   const int longest_first = makespan(p, tiles, 132);
   std::reverse(tiles.begin(), tiles.end());
   const int shortest_first = makespan(p, tiles, 132);
@@ -1102,7 +1034,7 @@ TEST(Schedule, LongestFirstEndsSooner) {
 TEST(Schedule, TheLastGroupOfHeadsIsAsLargeAsTheOthers) {
   for (const int seq : {2048, 4096, 8192, 16384}) {
     const attention::Problem p = attention_of({16384 / seq, 16, 16, seq, seq, 128}, true);
-    const std::vector<QueryTile> tiles = in_order(p, 128, size_t{60} << 20);
+    const Tiles tiles = in_order(p, 128, size_t{60} << 20);
     int work = 0;
     for (const auto& [batch, head, query] : tiles) {
       work += attention::key_tiles<128, 128>(p.shape, query);
@@ -1238,19 +1170,14 @@ TEST(Schedule, KeyTilesOfAQueryTile) {
 
 // Without a schedule: a head's tiles one after the other, which read the same keys.
 TEST(Schedule, BlocksThatRunTogetherReadTheSameKeys) {
-  std::vector<QueryTile> tiles;
+  Tiles tiles;
   for (int block = 0; block < 8; ++block) {
     const attention::QueryTile at = attention::tile_index(block, 2, 64, 2);
     tiles.push_back({at.batch, at.head, at.first_query});
   }
-  EXPECT_EQ(tiles, (std::vector<QueryTile>{{0, 0, 0},
-                                           {0, 0, 64},
-                                           {0, 1, 0},
-                                           {0, 1, 64},
-                                           {1, 0, 0},
-                                           {1, 0, 64},
-                                           {1, 1, 0},
-                                           {1, 1, 64}}));
+  using At = QueryTile;
+  EXPECT_EQ(tiles, (Tiles{At{0, 0, 0}, At{0, 0, 64}, At{0, 1, 0}, At{0, 1, 64}, At{1, 0, 0},
+                          At{1, 0, 64}, At{1, 1, 0}, At{1, 1, 64}}));
 }
 
 // ---- capstones ---------------------------------------------------------------------------------

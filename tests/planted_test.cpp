@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "common/harness/run/commands.hpp"
-#include "common/harness/run/options.hpp"
 #include "common/harness/verdict/check.hpp"
 #include "common/harness/verdict/inputs.hpp"
-#include "tests/folder.hpp"
+#include "tests/ended_run.hpp"
+#include "tests/first_level.hpp"
 #include "tests/planted/limits.hpp"
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
@@ -31,14 +28,7 @@ namespace {
 template <Bug kBug>
 CheckResult check(const Size& size = {4, 64}, const Variant& variant = {},
                   InputKind kind = InputKind::normal) {
-  const Ladder ladder = reverse_ladder<kBug>();
-  Instance instance(ladder, size, kind, 1, variant);
-  return check_level(ladder.levels[0], instance, instance.drawn(2));
-}
-
-void expect_caught(const CheckResult& result, const std::string& words) {
-  EXPECT_EQ(result.status, CheckResult::Status::mismatch);
-  EXPECT_CONTAINS(result.reason, words);
+  return check_first(reverse_ladder<kBug>(), size, 2, kind, variant);
 }
 
 TEST(Planted, TheRightKernelPasses) {
@@ -51,9 +41,7 @@ TEST(Planted, TheRightKernelPasses) {
 template <small_types::Bug kBug>
 CheckResult check_small(const Size& size, InputKind kind = InputKind::normal,
                         const Variant& variant = {}) {
-  const Ladder ladder = small_types::ladder<kBug>();
-  Instance instance(ladder, size, kind, 1, variant);
-  return check_level(ladder.levels[0], instance, instance.drawn(2));
+  return check_first(small_types::ladder<kBug>(), size, 2, kind, variant);
 }
 
 TEST(SmallTypes, TheRightKernelPassesWithAllInputs) {
@@ -121,9 +109,7 @@ TEST(Planted, BarrierNotReachedByAll) {
 
 template <ProductBug kBug>
 CheckResult check_product(const Size& size = {32, 16, 192}) {
-  const Ladder ladder = product_ladder<kBug>();
-  Instance instance(ladder, size, InputKind::normal, 1);
-  return check_level(ladder.levels[0], instance, instance.drawn(2));
+  return check_first(product_ladder<kBug>(), size, 2);
 }
 
 class PlantedProduct : public testing::Test {
@@ -187,20 +173,13 @@ TEST(Planted, NanMustStayWhereItIs) {
 // Copies that land at once hide a wait that is missing. With COOKBOOK_SIMT_ASYNC=early, which some
 // exercises suggest, all other checks use that schedule.
 TEST(PlantedExercise, IsGradedUnderEverySchedule) {
-  Chapter chapter;
-  chapter.number = 99;
-  chapter.ladders = {product_ladder<ProductBug::missing_wait>()};
-  chapter.exercises = chapter.ladders[0].levels;
-  const Folder folder;
-  Options options;
-  options.exercise = 1;
-  options.json = folder / "grade.json";
   simt::set_async_schedule(simt::AsyncSchedule::early);
-  EXPECT_EQ(grade_exercise(chapter, options), 1);
+  const EndedRun ended =
+      run_with_json(chapter_of({product_ladder<ProductBug::missing_wait>()}), {"--exercise", "1"});
+  EXPECT_EQ(ended.status, 1);
   simt::set_async_schedule(simt::AsyncSchedule::late);
-  const auto json = nlohmann::json::parse(std::ifstream(options.json));
   int late = 0;
-  for (const auto& check : json.at("checks")) {
+  for (const auto& check : ended.json.at("checks")) {
     const std::string what = check.at("check");
     if (what.find("elements longer") != std::string::npos) continue;  // it takes no such layout
     if (what.find("asynchronous copies") == std::string::npos) {
@@ -300,8 +279,7 @@ CheckResult check_four(float a, float b, float c, float d, int first = 0) {
   const float values[] = {a, b, c, d};
   std::copy(values, values + 4, FourValues::values);
   FourValues::first = first;
-  Instance instance(ladder, {1, 4}, InputKind::normal, 1);
-  return check_level(ladder.levels[0], instance, instance.drawn(2));
+  return check_first(ladder, {1, 4}, 2);
 }
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -336,10 +314,8 @@ TEST(PlantedUnderAnInfiniteBound, NanMustBeNan) {
 // A level may say so: then another right result is right, and a wrong one is still wrong.
 TEST(PlantedOrderDependent, ADifferentResultPassesOnlyWithinItsBound) {
   const auto check_twice = [](Ladder ladder, bool same_every_run, InputKind kind) {
-    LevelEntry level = ladder.levels[0];
-    level.same_every_run = same_every_run;
-    Instance instance(ladder, {4, 64}, kind, 1);
-    return check_level(level, instance, instance.drawn(2));
+    ladder.levels[0].same_every_run = same_every_run;
+    return check_first(ladder, {4, 64}, 2, kind);
   };
   const auto sign = [&](bool same) {
     return check_twice(reverse_ladder<Bug::sign_of_zero_later>(), same, InputKind::signed_zeros);

@@ -2,13 +2,8 @@
 // Planted bugs that only the tracer sees: a lucky schedule gives the right result all the same.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
-#include "common/harness/run/commands.hpp"
-#include "common/harness/run/options.hpp"
 #include "common/harness/run/traced.hpp"
-#include "tests/folder.hpp"
+#include "tests/ended_run.hpp"
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
 #include "tests/planted/small_types.hpp"
@@ -16,11 +11,13 @@
 namespace cookbook::planted {
 namespace {
 
-template <Bug kBug>
-TracedRun trace(const Size& size = {4, 64}) {
-  const Ladder ladder = reverse_ladder<kBug>();
+TracedRun trace_first(const Ladder& ladder, const Size& size) {
   Instance instance(ladder, size, InputKind::normal, 1);
   return trace_level(ladder.levels[0], instance);
+}
+template <Bug kBug>
+TracedRun trace(const Size& size = {4, 64}) {
+  return trace_first(reverse_ladder<kBug>(), size);
 }
 
 std::string messages(const TracedRun& run) {
@@ -46,8 +43,7 @@ TEST(PlantedTraced, TheRightKernelHasNoFindingAndItsClaimsHold) {
 
 TEST(PlantedTraced, TypesOfOneByteAreCounted) {
   const Ladder ladder = small_types::ladder<small_types::Bug::none>();
-  Instance instance(ladder, ladder.trace_size, InputKind::normal, 1);
-  const TracedRun run = trace_level(ladder.levels[0], instance);
+  const TracedRun run = trace_first(ladder, ladder.trace_size);
   EXPECT_EQ(run.check.status, CheckResult::Status::ok) << run.check.reason;
   EXPECT_TRUE(run.findings.empty()) << messages(run);
   ASSERT_EQ(run.claims.size(), 5u);
@@ -76,9 +72,7 @@ TEST(PlantedTraced, OutOfBoundsLoad) {
 
 template <ProductBug kBug>
 TracedRun trace_product() {
-  const Ladder ladder = product_ladder<kBug>();
-  Instance instance(ladder, {32, 16, 192}, InputKind::normal, 1);
-  return trace_level(ladder.levels[0], instance);
+  return trace_first(product_ladder<kBug>(), {32, 16, 192});
 }
 
 TEST(PlantedTraced, TheRightProductHasNoFinding) {
@@ -94,16 +88,14 @@ TEST(PlantedTraced, StageUsedTooEarly) {
 }
 
 TEST(PlantedTraced, AWrongClaimIsFalse) {
-  const Ladder ladder = reverse_ladder<Bug::none>();
-  LevelEntry level = ladder.levels[0];
-  level.claims = [](const AnyProblem&) {
+  Ladder ladder = reverse_ladder<Bug::none>();
+  ladder.levels[0].claims = [](const AnyProblem&) {
     return Claims{global_loads("in").sectors_per_request(32),
                   shared_loads().wavefronts_per_request(4),
                   global_stores("nothing_of_that_name").coalesced(),
                   global_stores("nothing_of_that_name").bytes(1e9, Relation::at_most)};
   };
-  Instance instance(ladder, {4, 64}, InputKind::normal, 1);
-  const TracedRun run = trace_level(level, instance);
+  const TracedRun run = trace_first(ladder, {4, 64});
   ASSERT_EQ(run.claims.size(), 4u);
   for (const ClaimResult& claim : run.claims) EXPECT_EQ(claim.holds, false) << claim.claim.text;
   EXPECT_EQ(run.claims[0].measured, "4");
@@ -113,27 +105,21 @@ TEST(PlantedTraced, AWrongClaimIsFalse) {
 
 // A claim that nothing has checked is not one that holds: here the tracer has not run the level.
 TEST(PlantedTraced, AnUncheckedClaimFailsAnExercise) {
-  Chapter chapter;
-  chapter.number = 99;
-  chapter.ladders = {reverse_ladder<Bug::none>()};
-  chapter.exercises = chapter.ladders[0].levels;
+  Chapter chapter = chapter_of({reverse_ladder<Bug::none>()});
   chapter.exercises[0].claims = [](const AnyProblem&) {
     return Claims{global_loads("in").coalesced(), faster_than_previous(1.1)};
   };
   chapter.exercises[0].supports = [](const AnyProblem&, const DeviceInfo&) {
     return Support::no("not today");
   };
-  const Folder folder;
-  Options options;
-  options.exercise = 1;
-  options.json = folder / "grade.json";
-  EXPECT_EQ(grade_exercise(chapter, options), 1);
-  const auto json = nlohmann::json::parse(std::ifstream(options.json));
-  ASSERT_EQ(json.at("checks").size(), 2u) << json;
-  EXPECT_EQ(json.at("checks").at(0).at("reason"), "not today");
-  EXPECT_EQ(json.at("checks").at(1).at("passed"), false);
-  EXPECT_EQ(json.at("checks").at(1).at("reason"), "was not checked");
-  EXPECT_EQ(json.at("checks").at(1).at("fault"), "not-counted");
+  const EndedRun ended = run_with_json(chapter, {"--exercise", "1"});
+  EXPECT_EQ(ended.status, 1);
+  const auto& checks = ended.json.at("checks");
+  ASSERT_EQ(checks.size(), 2u) << checks;
+  EXPECT_EQ(checks[0].at("reason"), "not today");
+  EXPECT_EQ(checks[1].at("passed"), false);
+  EXPECT_EQ(checks[1].at("reason"), "was not checked");
+  EXPECT_EQ(checks[1].at("fault"), "not-counted");
 }
 
 }  // namespace

@@ -31,17 +31,22 @@ LadderResult ladder_of(std::size_t levels, std::size_t references, Roof roof = R
   LadderResult result;
   result.bytes = 4e6, result.flops = 8e9;
   result.roof = roof;
-  result.roofs = Roofs{};
-  result.roofs->hbm_copy_gbps = 2000;
-  result.roofs->fp32_tflops = 100;
+  result.roofs = {{Roof::hbm_copy, 2000}, {Roof::fp32, 100}};
   result.levels.resize(levels);
   result.references.resize(references);
   return result;
 }
 
+LadderResult timed(std::size_t levels, std::size_t references,
+                   const std::vector<TimedContender>& contenders, Roof roof = Roof::hbm_copy) {
+  LadderResult result = ladder_of(levels, references, roof);
+  enter_times(contenders, result);
+  return result;
+}
+
 TEST(Rates, AreWorkOverTheColdMedian) {
-  LadderResult result = ladder_of(1, 1);
-  enter_times({contender(0, 0, "naive", 4, 2), library(0, "memcpy", 5)}, result);
+  const LadderResult result =
+      timed(1, 1, {contender(0, 0, "naive", 4, 2), library(0, "memcpy", 5)});
   EXPECT_DOUBLE_EQ(*result.levels[0].gbps, 1000);
   EXPECT_DOUBLE_EQ(*result.levels[0].tflops, 2000);
   EXPECT_DOUBLE_EQ(result.levels[0].cold->median, 4);
@@ -53,10 +58,9 @@ TEST(Rates, AreWorkOverTheColdMedian) {
 
 // As with --seconds: the optional warm time stays empty, and is null in the results file.
 TEST(Rates, WithoutWarmSamplesThereIsNoWarmTime) {
-  LadderResult result = ladder_of(1, 1);
   TimedContender level = contender(0, 0, "naive", 4), other = library(0, "memcpy", 5);
   level.hot = other.hot = {};
-  enter_times({level, other}, result);
+  const LadderResult result = timed(1, 1, {level, other});
   EXPECT_DOUBLE_EQ(result.levels[0].cold->median, 4);
   EXPECT_FALSE(result.levels[0].hot.has_value());
   EXPECT_FALSE(result.references[0].hot.has_value());
@@ -71,14 +75,12 @@ TEST(Rates, WithoutFlopsThereAreNone) {
 }
 
 TEST(Rates, TheRoofIsOfBytesOrOfFlops) {
-  LadderResult bytes = ladder_of(1, 0), flops = ladder_of(1, 0, Roof::fp32);
-  enter_times({contender(0, 0, "naive", 4)}, bytes);
-  enter_times({contender(0, 0, "naive", 160)}, flops);
-  EXPECT_DOUBLE_EQ(*bytes.levels[0].roof_fraction, 0.5);
-  EXPECT_DOUBLE_EQ(*flops.levels[0].roof_fraction, 0.5);
-  LadderResult unknown = ladder_of(1, 0, Roof::wgmma_bf16);
-  enter_times({contender(0, 0, "naive", 4)}, unknown);
-  EXPECT_EQ(unknown.levels[0].roof_fraction, std::nullopt);
+  const auto fraction = [](Roof roof, double us) {
+    return timed(1, 0, {contender(0, 0, "naive", us)}, roof).levels[0].roof_fraction;
+  };
+  EXPECT_DOUBLE_EQ(fraction(Roof::hbm_copy, 4).value(), 0.5);
+  EXPECT_DOUBLE_EQ(fraction(Roof::fp32, 160).value(), 0.5);
+  EXPECT_EQ(fraction(Roof::wgmma_bf16, 4), std::nullopt);
 }
 
 TEST(Rates, OperationsOfItsOwnKind) {
@@ -164,21 +166,16 @@ TEST(Rates, ALevelIsOverItsRoofByMoreThanThreePerCent) {
 }
 
 TEST(Rates, ARoofThatIsMeasuredAgainOnlyRises) {
-  Roofs roofs, again;
-  roofs.fp32_tflops = 60, roofs.l2_gbps = 8000, roofs.wgmma_int8_tops = 1700;
-  again.fp32_tflops = 65, again.l2_gbps = 7000, again.fp64_tflops = 33;
-  raise_roofs(again, roofs);
-  EXPECT_EQ(roofs.fp32_tflops, 65);
-  EXPECT_EQ(roofs.l2_gbps, 8000);
-  EXPECT_EQ(roofs.fp64_tflops, 33);
-  EXPECT_EQ(roofs.wgmma_int8_tops, 1700);
-  EXPECT_EQ(roofs.hbm_copy_gbps, std::nullopt);
+  Roofs roofs = {{Roof::fp32, 60}, {Roof::l2, 8000}, {Roof::wgmma_int8, 1700}};
+  raise_roofs({{Roof::fp32, 65}, {Roof::l2, 7000}, {Roof::fp64, 33}}, roofs);
+  EXPECT_EQ(
+      roofs,
+      (Roofs{{Roof::fp32, 65}, {Roof::l2, 8000}, {Roof::fp64, 33}, {Roof::wgmma_int8, 1700}}));
 }
 
 TEST(Rates, AFasterLevelHasARatioAboveOne) {
-  LadderResult result = ladder_of(2, 1);
-  enter_times({contender(0, 0, "slow", 6), contender(1, 1, "fast", 2), library(0, "lib", 3)},
-              result);
+  const LadderResult result =
+      timed(2, 1, {contender(0, 0, "slow", 6), contender(1, 1, "fast", 2), library(0, "lib", 3)});
   EXPECT_EQ(result.levels[0].vs_previous, std::nullopt);
   EXPECT_DOUBLE_EQ(result.levels[1].vs_previous->ratio, 3);
   EXPECT_DOUBLE_EQ(result.levels[0].vs_reference->ratio, 0.5);
@@ -188,21 +185,19 @@ TEST(Rates, AFasterLevelHasARatioAboveOne) {
 
 TEST(Rates, ThePreviousLevelIsTheOneBelowInTheLadder) {
   // Levels 0, 2 and 3 were selected; 3 stands above 2, and 2 does not stand above 0.
-  LadderResult result = ladder_of(3, 0);
-  enter_times({contender(0, 0, "zero", 8), contender(2, 1, "two", 4), contender(3, 2, "three", 2)},
-              result);
+  const LadderResult result = timed(
+      3, 0, {contender(0, 0, "zero", 8), contender(2, 1, "two", 4), contender(3, 2, "three", 2)});
   EXPECT_EQ(result.levels[1].vs_previous, std::nullopt);
   EXPECT_DOUBLE_EQ(result.levels[2].vs_previous->ratio, 2);
   EXPECT_EQ(result.levels[2].vs_reference, std::nullopt);
 }
 
 TEST(Rates, ALevelWithAnErrorIsWrongAndNobodysPrevious) {
-  LadderResult result = ladder_of(3, 2);
   auto broken = contender(1, 1, "broken", 1), absent = library(0, "absent", 1);
   broken.error = "launch failure", absent.error = "not installed";
-  enter_times({contender(0, 0, "zero", 8), broken, contender(2, 2, "two", 4), absent,
-               library(1, "second", 2)},
-              result);
+  const LadderResult result = timed(3, 2,
+                                    {contender(0, 0, "zero", 8), broken, contender(2, 2, "two", 4),
+                                     absent, library(1, "second", 2)});
   EXPECT_EQ(result.levels[1].check.status, CheckResult::Status::mismatch);
   EXPECT_EQ(result.levels[1].check.reason, "launch failure");
   EXPECT_EQ(result.levels[1].cold, std::nullopt);
@@ -215,9 +210,8 @@ TEST(Rates, ALevelWithAnErrorIsWrongAndNobodysPrevious) {
 }
 
 TEST(Rates, TheFirstLibraryIsTheReference) {
-  LadderResult result = ladder_of(1, 2);
-  enter_times({contender(0, 0, "zero", 8), library(0, "first", 4), library(1, "second", 2)},
-              result);
+  const LadderResult result =
+      timed(1, 2, {contender(0, 0, "zero", 8), library(0, "first", 4), library(1, "second", 2)});
   EXPECT_EQ(result.levels[0].reference_name, "first");
   EXPECT_DOUBLE_EQ(result.levels[0].vs_reference->ratio, 0.5);
 }

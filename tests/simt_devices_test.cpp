@@ -69,11 +69,7 @@ class DevicesTest : public testing::Test {
   }
 };
 
-const bool kRegistered = [] {
-  testing::RegisterTest(tested_prefix().c_str(), "every_device_of_the_table", nullptr, nullptr,
-                        __FILE__, __LINE__, []() -> testing::Test* { return new DevicesTest; });
-  return true;
-}();
+const bool kRegistered = register_test<DevicesTest>(tested_prefix(), "every_device_of_the_table");
 
 }  // namespace
 }  // namespace cookbook

@@ -112,13 +112,14 @@ __global__ void sum_tiles(const float* in, float* out) {
 }
 
 template <int kBuffers>
-Tracks record_sum() {
+void launch_sum() {
   DeviceMemory in(kTiles * kThreads * sizeof(float), "in"), out(kThreads * sizeof(float), "out");
   in.fill(0);
-  return record_launch([&] {
-    launch(sum_tiles<kBuffers>, {dim3(8), dim3(kThreads)}, Stream{}, in.as<float>(),
-           out.as<float>());
-  });
+  launch(sum_tiles<kBuffers>, {dim3(8), dim3(kThreads)}, Stream{}, in.as<float>(), out.as<float>());
+}
+template <int kBuffers>
+Tracks record_sum() {
+  return record_launch(launch_sum<kBuffers>);
 }
 
 TEST(Timeline, TwoBuffersCopyDuringTheSum) {
@@ -147,9 +148,7 @@ TEST(Timeline, OneBufferDoesNot) {
 
 TEST(Timeline, NothingIsRecordedUnlessAsked) {
   record_sum<2>();
-  DeviceMemory in(kTiles * kThreads * sizeof(float), "in"), out(kThreads * sizeof(float), "out");
-  in.fill(0);
-  launch(sum_tiles<2>, {dim3(1), dim3(kThreads)}, Stream{}, in.as<float>(), out.as<float>());
+  launch_sum<2>();
   EXPECT_TRUE(record_launch([] {}).empty());
 }
 
@@ -182,13 +181,7 @@ TEST(TimelineOfChapter6, WarpsAreNamedByTheirRoles) {
 }
 
 /// How many batches of a warp begin before the previous one is known to have ended.
-int batches_overlap(const Spans& batches) {
-  int overlap = 0;
-  for (std::size_t i = 0; i + 1 < batches.size(); ++i) {
-    overlap += batches[i + 1].begin < batches[i].end;
-  }
-  return overlap;
-}
+int batches_overlap(const Spans& batches) { return copied_ahead(batches, batches); }
 
 TEST(TimelineOfChapter6, OneBatchStaysInFlight) {
   const Chapter chapter = chapter_6_entry();
@@ -300,18 +293,18 @@ std::string mistake_in(const nlohmann::json& trace) {
   return "";
 }
 
-int record_file(const Chapter& chapter, const std::string& level, const std::string& file) {
+/// The file that is recorded of a level, or by default.
+nlohmann::json recorded(const Chapter& chapter, const std::vector<std::string>& levels) {
+  const Folder folder;
   Options options;
-  if (!level.empty()) options.levels = {level};
-  options.timeline = file;
-  return record_timeline(chapter, options);
+  options.levels = levels;
+  options.timeline = folder / "trace.json";
+  EXPECT_EQ(record_timeline(chapter, options), 0);
+  return nlohmann::json::parse(std::ifstream(options.timeline));
 }
 
 TEST(TimelineJson, NestsAndSaysThatItHasNoTimes) {
-  const Folder folder;
-  const std::string file = folder / "trace.json";
-  ASSERT_EQ(record_file(chapter_6_entry(), "one_in_flight", file), 0);
-  nlohmann::json trace = nlohmann::json::parse(std::ifstream(file));
+  nlohmann::json trace = recorded(chapter_6_entry(), {"one_in_flight"});
   EXPECT_EQ(mistake_in(trace), "");
   EXPECT_GT(trace.at("traceEvents").size(), 100u);
   const auto& about = trace.at("otherData");
@@ -324,11 +317,8 @@ TEST(TimelineJson, NestsAndSaysThatItHasNoTimes) {
 }
 
 TEST(TimelineJson, RecordsTheLastLevelUnlessTold) {
-  const Folder folder;
-  const std::string file = folder / "trace.json";
   const Chapter chapter = chapter_6_entry();
-  ASSERT_EQ(record_file(chapter, "", file), 0);
-  EXPECT_EQ(nlohmann::json::parse(std::ifstream(file)).at("otherData").at("level"),
+  EXPECT_EQ(recorded(chapter, {}).at("otherData").at("level"),
             chapter.ladders.front().levels.back().name);
 }
 
@@ -338,10 +328,12 @@ TEST(TimelineJson, ALevelThatMarksNothingSaysSo) {
   level.name = "silent";
   level.prepare = [](const AnyProblem&, const DevicePointers&) { return [](Stream) {}; };
   const Folder folder;
-  const std::string file = folder / "trace.json";
-  const std::string said = error_of<UsageError>([&] { record_file(chapter, "silent", file); });
+  Options options;
+  options.levels = {"silent"};
+  options.timeline = folder / "trace.json";
+  const std::string said = error_of<UsageError>([&] { record_timeline(chapter, options); });
   EXPECT_CONTAINS(said, "level silent has no marks");
-  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_FALSE(std::filesystem::exists(options.timeline));
 }
 
 TEST(TimelineJson, OneLevelAtATime) {

@@ -116,9 +116,10 @@ TEST(MeasuredRoofs, AreThoseAskedForAndThatThisGpuHas) {
   std::vector<std::string> said;
   const Roofs roofs = measure_roofs([&](const std::string& text) { said.push_back(text); },
                                     {Roof::fp32, Roof::wgmma_bf16, Roof::hbm_copy});
-  EXPECT_DOUBLE_EQ(roofs.hbm_copy_gbps.value(), 2000);
-  EXPECT_DOUBLE_EQ(roofs.fp32_tflops.value(), 100);
-  EXPECT_FALSE(roofs.hbm_read_gbps || roofs.l2_gbps || roofs.wgmma_bf16_tflops);
+  EXPECT_DOUBLE_EQ(roofs.at(Roof::hbm_copy), 2000);
+  EXPECT_DOUBLE_EQ(roofs.at(Roof::fp32), 100);
+  EXPECT_FALSE(roofs.contains(Roof::hbm_read) || roofs.contains(Roof::l2) ||
+               roofs.contains(Roof::wgmma_bf16));
   EXPECT_EQ(said, (std::vector<std::string>{"measuring this GPU's roofs: fma",
                                             "measuring this GPU's roofs: copy"}));
   ASSERT_EQ(sampled.size(), 2u);
@@ -136,7 +137,7 @@ TEST(MeasuredRoofs, ArePreparedOnceAndMeasuredEachTime) {
   start();
   measure_roofs({}, {Roof::hbm_read});
   cold["read"] = all(1.6);
-  EXPECT_DOUBLE_EQ(measure_roofs({}, {Roof::hbm_read}).hbm_read_gbps.value(), 5000);
+  EXPECT_DOUBLE_EQ(measure_roofs({}, {Roof::hbm_read}).at(Roof::hbm_read), 5000);
   EXPECT_EQ(prepared.at("read"), 1);
   EXPECT_EQ(sampled.size(), 2u);
 }
@@ -145,8 +146,8 @@ TEST(MeasuredRoofs, OneThatFailsStaysEmpty) {
   start();
   fails = "cache";
   const Roofs roofs = measure_roofs({}, {Roof::l2, Roof::hbm_copy});
-  EXPECT_FALSE(roofs.l2_gbps);
-  EXPECT_TRUE(roofs.hbm_copy_gbps);
+  EXPECT_FALSE(roofs.contains(Roof::l2));
+  EXPECT_TRUE(roofs.contains(Roof::hbm_copy));
 }
 
 // ---- a ladder ----------------------------------------------------------------------------------
@@ -194,6 +195,11 @@ struct Timed {
   }
 };
 
+void expect_check(const CheckResult& check, Fault fault, const std::string& reason) {
+  EXPECT_EQ(check.fault, fault);
+  EXPECT_EQ(check.reason, reason);
+}
+
 void takes(const std::string& name, double us) { cold[name] = all(us), hot[name] = all(us / 2); }
 
 TEST(TimeLevels, TimesWhatIsRightAndTheLaddersLibraries) {
@@ -215,9 +221,9 @@ TEST(TimeLevels, TimesWhatIsRightAndTheLaddersLibraries) {
   EXPECT_DOUBLE_EQ(rows[1].vs_previous->ratio, 2);
   EXPECT_DOUBLE_EQ(rows[1].vs_reference->ratio, 1.25);
   EXPECT_EQ(rows[1].reference_name, "library");
-  EXPECT_DOUBLE_EQ(rows[1].roof_fraction.value(), 200 / timed.result.roofs->hbm_copy_gbps.value());
-  EXPECT_EQ(rows[2].check.fault, Fault::wrong_result);
-  EXPECT_EQ(rows[2].check.reason, "out[0][0]: got 2, expected 1 (error 1, allowed 0.5)");
+  EXPECT_DOUBLE_EQ(rows[1].roof_fraction.value(), 200 / timed.result.roofs->at(Roof::hbm_copy));
+  expect_check(rows[2].check, Fault::wrong_result,
+               "out[0][0]: got 2, expected 1 (error 1, allowed 0.5)");
   EXPECT_FALSE(rows[2].cold || rows[3].cold);
   EXPECT_EQ(rows[3].check.fault, Fault::hang);
   const auto& references = timed.result.references;
@@ -248,50 +254,45 @@ TEST(TimeLevels, ALevelThatTurnsWrongWhileItIsTimedIsWrong) {
   timed.libraries = {{"given", level("library", 1, 1, 2)}};
   timed.run();
   const auto& rows = timed.result.levels;
-  EXPECT_EQ(rows[0].check.fault, Fault::none);
-  EXPECT_EQ(rows[0].check.reason, "");
+  expect_check(rows[0].check, Fault::none, "");
   EXPECT_EQ(rows[1].check.fault, Fault::none);
-  EXPECT_EQ(rows[2].check.fault, Fault::wrong_result);
-  EXPECT_EQ(rows[2].check.reason,
-            "after timing: out[0][0]: got 2, expected 1 (error 1, allowed 0.5)");
-  EXPECT_EQ(rows[3].check.fault, Fault::runs_differ);
-  EXPECT_EQ(rows[3].check.reason, "after timing: the output differs from before");
-  EXPECT_EQ(rows[4].check.fault, Fault::kernel_failed);
-  EXPECT_EQ(rows[4].check.reason, "too many resources requested for launch");
+  expect_check(rows[2].check, Fault::wrong_result,
+               "after timing: out[0][0]: got 2, expected 1 (error 1, allowed 0.5)");
+  expect_check(rows[3].check, Fault::runs_differ, "after timing: the output differs from before");
+  expect_check(rows[4].check, Fault::kernel_failed, "too many resources requested for launch");
   EXPECT_EQ(timed.result.references[0].check.fault, Fault::none);  // a library is not checked again
 }
 
 TEST(TimeLevels, ARoofIsMeasuredAgainBeforeALevelIsFasterThanIt) {
   start();
   takes("level", 40);
-  Timed below({level("level")});
-  below.run();
-  const double roof = below.result.roofs->hbm_copy_gbps.value();
+  const auto timed = [] {
+    sampled.clear();
+    Timed one({level("level")});
+    one.run();
+    return one.result;
+  };
+  const LadderResult below = timed();
+  const double roof = below.roofs->at(Roof::hbm_copy);
   // At the roof: not measured again.
-  sampled.clear();
-  takes("level", 1e-3 * below.result.bytes / roof);
-  Timed at({level("level")});
-  at.run();
+  takes("level", 1e-3 * below.bytes / roof);
+  const LadderResult at = timed();
   EXPECT_EQ(sampled.size(), 1u);
-  EXPECT_DOUBLE_EQ(at.result.levels[0].roof_fraction.value(), 1);
+  EXPECT_DOUBLE_EQ(at.levels[0].roof_fraction.value(), 1);
   // Twice as fast, and the roof is now found to be three times as high.
-  sampled.clear();
-  takes("level", 0.5e-3 * below.result.bytes / roof);
+  takes("level", 0.5e-3 * below.bytes / roof);
   cold["copy"] = all(8e6 * 1e-3 / (3 * roof));
-  Timed above({level("level")});
-  above.run();
+  const LadderResult above = timed();
   ASSERT_EQ(sampled.size(), 2u);
   EXPECT_EQ(sampled[1].names, std::vector<std::string>{"copy"});
-  EXPECT_DOUBLE_EQ(above.result.roofs->hbm_copy_gbps.value(), 3 * roof);
-  EXPECT_NEAR(above.result.levels[0].roof_fraction.value(), 2.0 / 3, 1e-9);
+  EXPECT_DOUBLE_EQ(above.roofs->at(Roof::hbm_copy), 3 * roof);
+  EXPECT_NEAR(above.levels[0].roof_fraction.value(), 2.0 / 3, 1e-9);
   // The next ladder is judged against the higher one, and a lower one does not replace it.
-  sampled.clear();
-  takes("level", 1e-3 * below.result.bytes / (4 * roof));
+  takes("level", 1e-3 * below.bytes / (4 * roof));
   cold["copy"] = all(8e6 * 1e-3 / roof);
-  Timed next({level("level")});
-  next.run();
+  const LadderResult next = timed();
   EXPECT_EQ(sampled.size(), 2u);
-  EXPECT_DOUBLE_EQ(next.result.roofs->hbm_copy_gbps.value(), 3 * roof);
+  EXPECT_DOUBLE_EQ(next.roofs->at(Roof::hbm_copy), 3 * roof);
 }
 
 TEST(TimeLevels, GoogleBenchmarkGetsThemWhereItWasAskedFor) {

@@ -187,7 +187,8 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
   const Roofs roofs = measure_roofs();
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const double tflops = same.flops() / measured[i].cold.median * 1e-6;
-    const double roof = (i == 0 ? roofs.wgmma_fp8_tflops : roofs.wgmma_bf16_tflops).value_or(NAN);
+    const double roof =
+        roof_value(roofs, i == 0 ? Roof::wgmma_fp8 : Roof::wgmma_bf16).value_or(NAN);
     std::printf("  %-46s %7.1f TFLOP/s, %.0f %% of its roof of %.0f %s\n",
                 contenders[i].name.c_str(), tflops, 100 * tflops / roof, roof,
                 measured[i].error.c_str());

@@ -4,6 +4,7 @@
 
 #include "common/device/cp_async.cuh"
 #include "common/device/mma.cuh"
+#include "tests/planted/every_bug.hpp"
 
 namespace cookbook::planted {
 
@@ -69,10 +70,7 @@ void Product<kBug>::run(const Plan& plan, Stream stream) {
          at.a, p.lda, at.b, p.ldb, at.c, p.ldc, static_cast<int>(p.k));
 }
 
-template struct Product<ProductBug::none>;
-template struct Product<ProductBug::missing_wait>;
-template struct Product<ProductBug::stage_used_too_early>;
-template struct Product<ProductBug::wrong_fragment_layout>;
-template struct Product<ProductBug::one_sided_swizzle>;
+auto all_product =
+    every_bug<ProductBug::one_sided_swizzle>([]<ProductBug kBug>() { return &Product<kBug>::run; });
 
 }  // namespace cookbook::planted

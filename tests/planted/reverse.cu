@@ -3,6 +3,7 @@
 #include "tests/planted/reverse.hpp"
 
 #include "common/device/sync.cuh"
+#include "tests/planted/every_bug.hpp"
 
 namespace cookbook::planted {
 
@@ -66,8 +67,7 @@ void Reverse<kBug>::run(const Plan& plan, Stream stream) {
          static_cast<int>(p.out_pitch), calls++);
 }
 
-#define COOKBOOK_BUG(NAME) template struct Reverse<Bug::NAME>;
-COOKBOOK_REVERSE_BUGS(COOKBOOK_BUG)
-#undef COOKBOOK_BUG
+auto all_reverse =
+    every_bug<Bug::input_padding_changed_later>([]<Bug kBug>() { return &Reverse<kBug>::run; });
 
 }  // namespace cookbook::planted

@@ -7,11 +7,11 @@
 
 namespace cookbook::planted {
 
-/// A tensor `in` and a tensor `out` of as many rows and columns.
-struct Rows {
+struct Problem {
   std::int64_t rows, cols, in_pitch, out_pitch;
 
-  static Rows make(const Size& size, const Variant& variant) {
+  static Problem make(const Size& size, const Variant& variant) {
+    if (size.at(1) > 256) throw BadSize("reverse takes at most 256 columns");
     return {size.at(0), size.at(1), size.at(1) + variant.of("in").extra_pitch,
             size.at(1) + variant.of("out").extra_pitch};
   }
@@ -21,13 +21,6 @@ struct Rows {
   }
   double bytes() const { return 8.0 * static_cast<double>(rows * cols); }
   double flops() const { return 0; }
-};
-
-struct Problem : Rows {
-  static Problem make(const Size& size, const Variant& variant) {
-    if (size.at(1) > 256) throw BadSize("reverse takes at most 256 columns");
-    return {Rows::make(size, variant)};
-  }
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
                      double* value, double* bound) const {
     for (std::int64_t c = 0; c < cols; ++c) {
@@ -47,34 +40,31 @@ struct Buffers {
 
 using Level = LevelOf<Problem, Buffers>;
 
-#define COOKBOOK_REVERSE_BUGS(BUG) \
-  BUG(none)                        \
-  BUG(missing_barrier)             \
-  BUG(missing_warp_barrier)        \
-  BUG(race_between_two_warps)      \
-  BUG(off_by_one)                  \
-  BUG(unwritten_tail)              \
-  BUG(stale_output)                \
-  BUG(nan_produced)                \
-  BUG(nan_lost)                    \
-  BUG(nan_spread)                  \
-  BUG(wrong_at_one_size)           \
-  BUG(padding_written)             \
-  BUG(input_changed)               \
-  BUG(two_inputs_negated)          \
-  BUG(out_of_bounds_store)         \
-  BUG(out_of_bounds_load)          \
-  BUG(uninitialised_shared)        \
-  BUG(differs_between_runs)        \
-  BUG(barrier_not_reached_by_all)  \
-  BUG(too_many_threads)            \
-  BUG(sign_of_zero_later)          \
-  BUG(out_of_bounds_later)         \
-  BUG(input_padding_changed_later)
-
-#define COOKBOOK_BUG(NAME) NAME,
-enum class Bug { COOKBOOK_REVERSE_BUGS(COOKBOOK_BUG) };
-#undef COOKBOOK_BUG
+enum class Bug {
+  none,
+  missing_barrier,
+  missing_warp_barrier,
+  race_between_two_warps,
+  off_by_one,
+  unwritten_tail,
+  stale_output,
+  nan_produced,
+  nan_lost,
+  nan_spread,
+  wrong_at_one_size,
+  padding_written,
+  input_changed,
+  two_inputs_negated,
+  out_of_bounds_store,
+  out_of_bounds_load,
+  uninitialised_shared,
+  differs_between_runs,
+  barrier_not_reached_by_all,
+  too_many_threads,
+  sign_of_zero_later,
+  out_of_bounds_later,
+  input_padding_changed_later,
+};
 
 /// A level with one bug; `call` counts how often it ran, for bugs that depend on it.
 template <Bug kBug>

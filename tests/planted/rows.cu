@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tests/planted/every_bug.hpp"
+
 namespace cookbook::planted::rows_copy {
 namespace {
 
@@ -86,8 +88,6 @@ void CopyRows<kBug>::run(const Plan& plan, Stream stream) {
   launch(set_to<int>, {dim3(1), dim3(1)}, stream, plan.flag.template as<int>(), 1);
 }
 
-#define COOKBOOK_BUG(NAME) template struct CopyRows<Bug::NAME>;
-COOKBOOK_COPY_BUGS(COOKBOOK_BUG)
-#undef COOKBOOK_BUG
+auto all_rows = every_bug<Bug::refuses_odd_pitch>([]<Bug kBug>() { return &CopyRows<kBug>::run; });
 
 }  // namespace cookbook::planted::rows_copy

@@ -7,9 +7,9 @@
 
 namespace cookbook::planted::rows_copy {
 
-struct Problem : Rows {
+struct Problem : planted::Problem {
   static Problem make(const Size& size, const Variant& variant) {
-    return {Rows::make(size, variant)};
+    return {planted::Problem::make(size, variant)};
   }
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
                      double* value, double* bound) const {
@@ -17,24 +17,21 @@ struct Problem : Rows {
   }
 };
 
-#define COOKBOOK_COPY_BUGS(BUG)                                                             \
-  BUG(none)                                                                                 \
-  BUG(no_bounds_check)      /* copies whole warps */                                        \
-  BUG(padding_copied)       /* the same, but for the last row */                            \
-  BUG(load_past_the_end)    /* reads one row more, and does not use it */                   \
-  BUG(vectors_without_out)  /* the vector path does not ask for the pitch of `out` */       \
-  BUG(vectors_without_base) /* nor for the base of `out` */                                 \
-  BUG(short_tail)           /* the vector path ends one element early */                    \
-  BUG(row_in_int)           /* row * pitch in 32 bits */                                    \
-  BUG(row_in_unsigned)      /* the same without a sign */                                   \
-  BUG(remainder_of_sms)     /* rows are distributed as if the number of SMs divided them */ \
-  BUG(flag_stays)           /* the second run finds the flag of the first */                \
-  BUG(keeps_first_inputs)   /* the second run writes what the first one read */             \
-  BUG(refuses_odd_pitch)
-
-#define COOKBOOK_BUG(NAME) NAME,
-enum class Bug { COOKBOOK_COPY_BUGS(COOKBOOK_BUG) };
-#undef COOKBOOK_BUG
+enum class Bug {
+  none,
+  no_bounds_check,       // copies whole warps
+  padding_copied,        // the same, but for the last row
+  load_past_the_end,     // reads one row more, and does not use it
+  vectors_without_out,   // the vector path does not ask for the pitch of `out`
+  vectors_without_base,  // nor for the base of `out`
+  short_tail,            // the vector path ends one element early
+  row_in_int,            // row * pitch in 32 bits
+  row_in_unsigned,       // the same without a sign
+  remainder_of_sms,      // rows are distributed as if the number of SMs divided them
+  flag_stays,            // the second run finds the flag of the first
+  keeps_first_inputs,    // the second run writes what the first one read
+  refuses_odd_pitch,
+};
 
 template <Bug kBug>
 struct CopyRows : LevelOf<Problem, Buffers> {

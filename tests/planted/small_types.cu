@@ -2,6 +2,8 @@
 // The kernels of small_types.hpp.
 #include "tests/planted/small_types.hpp"
 
+#include "tests/planted/every_bug.hpp"
+
 namespace cookbook::planted::small_types {
 namespace {
 
@@ -30,11 +32,7 @@ void Scaled<kBug>::run(const Plan& plan, Stream stream) {
          stream, plan.buffers, plan.problem.scale, plan.problem.n);
 }
 
-template struct Scaled<Bug::none>;
-template struct Scaled<Bug::read_as_unsigned>;
-template struct Scaled<Bug::wraps>;
-template struct Scaled<Bug::truncates>;
-template struct Scaled<Bug::unwritten_tail>;
-template struct Scaled<Bug::scale_forgotten>;
+auto all_small_types =
+    every_bug<Bug::scale_forgotten>([]<Bug kBug>() { return &Scaled<kBug>::run; });
 
 }  // namespace cookbook::planted::small_types

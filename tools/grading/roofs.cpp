@@ -21,14 +21,15 @@ int main(int argc, char** argv) {
     const cookbook::Roofs roofs = cookbook::measure_roofs();
     nlohmann::json found{{"device", device}};
     // Bytes or floating-point operations per second.
-    const auto add = [&found](const char* name, const std::optional<double>& value, double unit) {
-      if (value) found[name] = *value * unit;
+    using cookbook::Roof;
+    const auto add = [&](const char* name, Roof roof, double unit) {
+      if (const auto value = cookbook::roof_value(roofs, roof)) found[name] = *value * unit;
     };
-    add("hbm_copy", roofs.hbm_copy_gbps, 1e9);
-    add("hbm_read", roofs.hbm_read_gbps, 1e9);
-    add("fp32", roofs.fp32_tflops, 1e12);
-    add("mma_bf16", roofs.mma_bf16_tflops, 1e12);
-    add("wgmma_bf16", roofs.wgmma_bf16_tflops, 1e12);
+    add("hbm_copy", Roof::hbm_copy, 1e9);
+    add("hbm_read", Roof::hbm_read, 1e9);
+    add("fp32", Roof::fp32, 1e12);
+    add("mma_bf16", Roof::mma_bf16, 1e12);
+    add("wgmma_bf16", Roof::wgmma_bf16, 1e12);
     std::puts(found.dump().c_str());
     return 0;
   } catch (const std::exception& error) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <compare>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -11,40 +12,39 @@
 namespace cookbook {
 namespace {
 
-// A floating-point format of 8 or 16 bits: conversions written out here, independent of the device
-// types that the kernels use, so that an error in those is found.
-struct Narrow {
-  int bits;
+struct Format {  // of a floating-point type
   int mantissa_bits;
   int min_exponent;  // of the smallest normal number
   double largest;
   bool has_infinity = true;
   bool saturates = false;
 };
-constexpr Narrow kHalf{16, 10, -14, 65504.0};
-constexpr Narrow kBfloat{16, 7, -126, 3.3895313892515355e38};
-constexpr Narrow kE4m3{8, 3, -6, 448.0, false, true};
-constexpr Narrow kE5m2{8, 2, -14, 57344.0, true, true};
+constexpr Format kFloat{23, -126, std::numeric_limits<float>::max()};
+constexpr Format kDouble{52, -1022, std::numeric_limits<double>::max()};
+constexpr Format kHalf{10, -14, 65504.0};
+constexpr Format kBfloat{7, -126, 3.3895313892515355e38};
+constexpr Format kE4m3{3, -6, 448.0, false, true};
+constexpr Format kE5m2{2, -14, 57344.0, true, true};
 
 struct Traits {
   const char* name;
   std::size_t bytes;
-  double unit_roundoff;  // 0: whole numbers
+  const Format* format;  // null: whole numbers
   double largest;
   bool saturates = false;
 };
 constexpr Traits kTraits[] = {
     // in the order of DType
-    {"f32", 4, 0x1p-24, std::numeric_limits<float>::max()},
-    {"f16", 2, 0x1p-11, kHalf.largest},
-    {"bf16", 2, 0x1p-8, kBfloat.largest},
-    {"i32", 4, 0, std::numeric_limits<std::int32_t>::max()},
-    {"f64", 8, 0x1p-53, std::numeric_limits<double>::max()},
-    {"u32", 4, 0, std::numeric_limits<std::uint32_t>::max()},
-    {"i64", 8, 0, 0x1p63},
-    {"i8", 1, 0, std::numeric_limits<std::int8_t>::max(), true},
-    {"e4m3", 1, 0x1p-4, kE4m3.largest, true},
-    {"e5m2", 1, 0x1p-3, kE5m2.largest, true},
+    {"f32", 4, &kFloat, kFloat.largest},
+    {"f16", 2, &kHalf, kHalf.largest},
+    {"bf16", 2, &kBfloat, kBfloat.largest},
+    {"i32", 4, nullptr, std::numeric_limits<std::int32_t>::max()},
+    {"f64", 8, &kDouble, kDouble.largest},
+    {"u32", 4, nullptr, std::numeric_limits<std::uint32_t>::max()},
+    {"i64", 8, nullptr, 0x1p63},
+    {"i8", 1, nullptr, std::numeric_limits<std::int8_t>::max(), true},
+    {"e4m3", 1, &kE4m3, kE4m3.largest, true},
+    {"e5m2", 1, &kE5m2, kE5m2.largest, true},
 };
 const Traits& traits_of(DType dtype) { return kTraits[static_cast<std::size_t>(dtype)]; }
 
@@ -59,220 +59,156 @@ int exponent_of(double value) {
   return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023;
 }
 
-double spacing(const Narrow& format, double value) {
-  return power_of_two(std::max(exponent_of(value), format.min_exponent) - format.mantissa_bits);
-}
-
-std::uint16_t encode(const Narrow& format, double value) {
-  const std::uint32_t sign_bit = 1u << (format.bits - 1);
-  const int exponent_bits = format.bits - 1 - format.mantissa_bits;
-  const std::uint16_t infinity =
-      static_cast<std::uint16_t>(((1u << exponent_bits) - 1) << format.mantissa_bits);
-  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? sign_bit : 0);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(sign_bit - 1);
-  double magnitude = std::fabs(value);
-  if (format.saturates) magnitude = std::min(magnitude, format.largest);
-  const double step = spacing(format, std::isinf(magnitude) ? format.largest : magnitude);
-  magnitude = std::nearbyint(magnitude / step) * step;  // ties to even
-  if (magnitude > format.largest) return sign | infinity;
-  if (magnitude == 0) return sign;
-  const int exponent = std::max(exponent_of(magnitude), format.min_exponent);
-  const double mantissa = magnitude * power_of_two(format.mantissa_bits - exponent);
-  const auto whole = static_cast<std::uint32_t>(mantissa);
-  const std::uint32_t hidden = 1u << format.mantissa_bits;
-  if (whole < hidden) return sign | static_cast<std::uint16_t>(whole);  // denormal
-  const std::uint32_t biased = static_cast<std::uint32_t>(exponent - format.min_exponent + 1);
-  return sign | static_cast<std::uint16_t>((biased << format.mantissa_bits) | (whole - hidden));
-}
-
-double decode_byte(const Narrow& format, std::uint8_t bits) {
-  const int mantissa = bits & ((1 << format.mantissa_bits) - 1);
-  const int exponent = (bits & 0x7f) >> format.mantissa_bits;
-  const int all_ones = 0x7f >> format.mantissa_bits;
-  double magnitude = 0;
-  if (exponent == all_ones && format.has_infinity) {
-    magnitude = mantissa == 0 ? std::numeric_limits<double>::infinity()
-                              : std::numeric_limits<double>::quiet_NaN();
-  } else if ((bits & 0x7f) == 0x7f) {
-    magnitude = std::numeric_limits<double>::quiet_NaN();
-  } else {  // denormals have the smallest exponent and no hidden bit
-    const int hidden = exponent == 0 ? 0 : 1 << format.mantissa_bits;
-    magnitude = (hidden + mantissa) * power_of_two(format.min_exponent + std::max(exponent, 1) - 1 -
-                                                   format.mantissa_bits);
-  }
-  return (bits & 0x80) != 0 ? -magnitude : magnitude;
-}
-
-std::int8_t to_i8(double value) {
-  if (std::isnan(value)) return 0;
-  return static_cast<std::int8_t>(std::clamp(std::nearbyint(value), -128.0, 127.0));
-}
-
-double decode_half(std::uint16_t bits) {
-  const std::uint64_t mantissa = bits & 0x3ff, sign = std::uint64_t{bits} >> 15 << 63;
-  const int exponent = (bits & 0x7fff) >> 10;
-  if (exponent == 31) {
-    if (mantissa) return std::numeric_limits<double>::quiet_NaN();
-    return sign ? -std::numeric_limits<double>::infinity()
-                : std::numeric_limits<double>::infinity();
-  }
-  if (exponent == 0) {  // zero or denormal
-    const double magnitude =
-        static_cast<double>(mantissa) * power_of_two(kHalf.min_exponent - kHalf.mantissa_bits);
-    return sign ? -magnitude : magnitude;
-  }
-  const auto biased = static_cast<std::uint64_t>(exponent - 1 + kHalf.min_exponent + 1023);
-  return std::bit_cast<double>(sign | biased << 52 | mantissa << 42);
-}
-
-// bf16 is the upper half of an fp32.
-double decode_bfloat(std::uint16_t bits) {
-  return static_cast<double>(std::bit_cast<float>(std::uint32_t{bits} << 16));
-}
-
+// What follows stores doubles as elements, and reads elements as doubles: of the types of C++,
 template <class T>
-T load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
+struct Number {
+  static double decode(T stored) { return static_cast<double>(stored); }
+  static T encode(double value) { return static_cast<T>(value); }
+  static std::strong_ordering order(T a, T b) { return std::strong_order(a, b); }
+};
+
+struct Saturated : Number<std::int8_t> {
+  static std::int8_t encode(double value) {
+    if (std::isnan(value)) return 0;
+    return static_cast<std::int8_t>(std::clamp(std::nearbyint(value), -128.0, 127.0));
+  }
+};
+
+// and of a floating-point format of 8 or 16 bits. Its conversions are written out here, independent
+// of the device types that the kernels use, so that an error in those is found.
+template <const Format& kFormat, class Bits>
+struct Narrow {
+  static constexpr std::uint32_t kSign = 1u << (8 * sizeof(Bits) - 1);
+  static constexpr std::uint32_t kHidden = 1u << kFormat.mantissa_bits;
+  static constexpr std::uint32_t kInfinity = kSign - kHidden;
+
+  static Bits encode(double value) {
+    if (std::isnan(value)) return static_cast<Bits>(kSign - 1);
+    const std::uint32_t sign = std::signbit(value) ? kSign : 0;
+    double magnitude = std::fabs(value);
+    if (kFormat.saturates) magnitude = std::min(magnitude, kFormat.largest);
+    const double about = std::isinf(magnitude) ? kFormat.largest : magnitude;
+    const double step =
+        power_of_two(std::max(exponent_of(about), kFormat.min_exponent) - kFormat.mantissa_bits);
+    magnitude = std::nearbyint(magnitude / step) * step;  // ties to even
+    if (magnitude > kFormat.largest) return static_cast<Bits>(sign | kInfinity);
+    const int exponent = std::max(exponent_of(magnitude), kFormat.min_exponent);
+    const auto whole =
+        static_cast<std::uint32_t>(magnitude * power_of_two(kFormat.mantissa_bits - exponent));
+    if (whole < kHidden) return static_cast<Bits>(sign | whole);  // zero or denormal
+    const auto biased = static_cast<std::uint32_t>(exponent - kFormat.min_exponent + 1);
+    return static_cast<Bits>(sign | biased << kFormat.mantissa_bits | (whole - kHidden));
+  }
+
+  static double decode(Bits bits) {
+    const std::uint32_t magnitude = bits & (kSign - 1);
+    const int exponent = static_cast<int>(magnitude >> kFormat.mantissa_bits);
+    double value = 0;
+    if (kFormat.has_infinity ? magnitude > kInfinity : magnitude == kSign - 1) {
+      value = std::numeric_limits<double>::quiet_NaN();
+    } else if (kFormat.has_infinity && magnitude == kInfinity) {
+      value = std::numeric_limits<double>::infinity();
+    } else {  // denormals have the smallest exponent and no hidden bit
+      const std::uint32_t mantissa = magnitude % kHidden + (exponent == 0 ? 0 : kHidden);
+      value =
+          static_cast<int>(mantissa) *
+          power_of_two(kFormat.min_exponent + std::max(exponent, 1) - 1 - kFormat.mantissa_bits);
+    }
+    return (bits & kSign) != 0 ? -value : value;
+  }
+
+  static std::strong_ordering order(Bits a, Bits b) {
+    const auto key = [](int bits) { return bits < int{kSign} ? bits : int{kSign} - 1 - bits; };
+    return key(a) <=> key(b);
+  }
+};
+
+struct Bfloat : Narrow<kBfloat, std::uint16_t> {
+  static double decode(std::uint16_t bits) {  // the upper half of an fp32
+    return static_cast<double>(std::bit_cast<float>(std::uint32_t{bits} << 16));
+  }
+};
+
+// Calls `use` with the one of these that stores elements of `dtype`.
+template <class Use>
+auto with_codec(DType dtype, const Use& use) {
+  switch (dtype) {
+    case DType::f32: return use(Number<float>());
+    case DType::f16: return use(Narrow<kHalf, std::uint16_t>());
+    case DType::bf16: return use(Bfloat());
+    case DType::i32: return use(Number<std::int32_t>());
+    case DType::f64: return use(Number<double>());
+    case DType::u32: return use(Number<std::uint32_t>());
+    case DType::i64: return use(Number<std::int64_t>());
+    case DType::i8: return use(Saturated());
+    case DType::e4m3: return use(Narrow<kE4m3, std::uint8_t>());
+    case DType::e5m2: return use(Narrow<kE5m2, std::uint8_t>());
+  }
+  throw std::logic_error("no type of elements");
+}
+
+template <class Codec>
+double decoded(Codec codec, const HostTensor& tensor, std::int64_t i) {
+  decltype(codec.encode(0)) stored;
+  std::memcpy(&stored, tensor.storage.data() + i * std::int64_t{sizeof stored}, sizeof stored);
+  return codec.decode(stored);
 }
 
 }  // namespace
 
 std::size_t dtype_bytes(DType dtype) { return traits_of(dtype).bytes; }
-bool is_integer(DType dtype) { return traits_of(dtype).unit_roundoff == 0; }
+bool is_integer(DType dtype) { return traits_of(dtype).format == nullptr; }
 bool saturates(DType dtype) { return traits_of(dtype).saturates; }
 const char* dtype_name(DType dtype) { return traits_of(dtype).name; }
-double unit_roundoff(DType dtype) { return traits_of(dtype).unit_roundoff; }
+double unit_roundoff(DType dtype) {
+  const Format* format = traits_of(dtype).format;
+  return format ? power_of_two(-format->mantissa_bits - 1) : 0;
+}
 double largest(DType dtype) { return traits_of(dtype).largest; }
 
 double half_ulp(DType dtype, double value) {
-  if (!std::isfinite(value)) return 0;
-  switch (dtype) {
-    case DType::f32: return 0.5 * spacing({32, 23, -126, 0}, value);
-    case DType::f16: return 0.5 * spacing(kHalf, value);
-    case DType::bf16: return 0.5 * spacing(kBfloat, value);
-    case DType::f64:  // half the smallest denormal is no double: the whole of it
-      return std::max(std::ldexp(1.0, std::max(exponent_of(value), -1022) - 53),
-                      std::numeric_limits<double>::denorm_min());
-    case DType::e4m3: return 0.5 * spacing(kE4m3, value);
-    case DType::e5m2: return 0.5 * spacing(kE5m2, value);
-    default: return 0;  // whole numbers
-  }
+  const Format* format = traits_of(dtype).format;
+  if (!format || !std::isfinite(value)) return 0;
+  const int exponent =
+      std::max(exponent_of(value), format->min_exponent) - format->mantissa_bits - 1;
+  if (exponent >= kDouble.min_exponent) return power_of_two(exponent);
+  // Half the smallest denormal of f64 is no double: the whole of it.
+  return std::max(std::ldexp(1.0, exponent), std::numeric_limits<double>::denorm_min());
 }
 
 double rounded(DType dtype, double value) {
-  switch (dtype) {
-    case DType::f32: return static_cast<double>(static_cast<float>(value));
-    case DType::f16: return decode_half(encode(kHalf, value));
-    case DType::bf16: return decode_bfloat(encode(kBfloat, value));
-    case DType::i32: return static_cast<double>(static_cast<std::int32_t>(value));
-    case DType::f64: return value;
-    case DType::u32: return static_cast<double>(static_cast<std::uint32_t>(value));
-    case DType::i64: return static_cast<double>(static_cast<std::int64_t>(value));
-    case DType::i8: return to_i8(value);
-    case DType::e4m3: return decode_byte(kE4m3, static_cast<std::uint8_t>(encode(kE4m3, value)));
-    case DType::e5m2: return decode_byte(kE5m2, static_cast<std::uint8_t>(encode(kE5m2, value)));
-  }
-  return value;
+  return with_codec(dtype, [&](auto codec) { return codec.decode(codec.encode(value)); });
 }
 
 HostTensor::HostTensor(TensorSpec tensor_spec)
     : spec(std::move(tensor_spec)), storage(spec.bytes()) {}
 
-namespace {
-
-// Calls `use` with what turns the i-th element of `tensor` into a double.
-template <class Use>
-auto with_decoder(const HostTensor& tensor, Use&& use) {
-  const std::byte* base = tensor.storage.data();
-  const auto number = [base, &use](auto type) {
-    return use([base](std::int64_t i) {
-      using T = decltype(type);
-      return static_cast<double>(load<T>(base + i * static_cast<std::int64_t>(sizeof(T))));
-    });
-  };
-  switch (tensor.spec.dtype) {
-    case DType::bf16:
-      return use(
-          [base](std::int64_t i) { return decode_bfloat(load<std::uint16_t>(base + i * 2)); });
-    case DType::f16:
-      return use([base](std::int64_t i) { return decode_half(load<std::uint16_t>(base + i * 2)); });
-    case DType::e4m3:
-      return use(
-          [base](std::int64_t i) { return decode_byte(kE4m3, load<std::uint8_t>(base + i)); });
-    case DType::e5m2:
-      return use(
-          [base](std::int64_t i) { return decode_byte(kE5m2, load<std::uint8_t>(base + i)); });
-    case DType::f32: return number(float());
-    case DType::i32: return number(std::int32_t());
-    case DType::f64: return number(double());
-    case DType::u32: return number(std::uint32_t());
-    case DType::i64: return number(std::int64_t());
-    case DType::i8: return number(std::int8_t());
-  }
-  return use([](std::int64_t) { return 0.0; });
-}
-
-}  // namespace
-
 double HostTensor::at(std::int64_t row, std::int64_t col) const {
-  return with_decoder(*this, [&](auto decode) { return decode(row * spec.pitch + col); });
+  return with_codec(spec.dtype,
+                    [&](auto codec) { return decoded(codec, *this, row * spec.pitch + col); });
 }
 
 void HostTensor::read_row(std::int64_t row, std::int64_t count, double* to) const {
-  with_decoder(*this, [&](auto decode) {
-    for (std::int64_t col = 0; col < count; ++col) to[col] = decode(row * spec.pitch + col);
+  with_codec(spec.dtype, [&](auto codec) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = decoded(codec, *this, row * spec.pitch + i);
   });
 }
 
 void HostTensor::set(std::int64_t row, std::int64_t col, double value) {
-  std::byte* to = storage.data() + (row * spec.pitch + col) * dtype_bytes(spec.dtype);
-  const auto store = [to](auto element) { std::memcpy(to, &element, sizeof element); };
-  switch (spec.dtype) {
-    case DType::f32: return store(static_cast<float>(value));
-    case DType::f16: return store(encode(kHalf, value));
-    case DType::bf16: return store(encode(kBfloat, value));
-    case DType::i32: return store(static_cast<std::int32_t>(value));
-    case DType::f64: return store(value);
-    case DType::u32: return store(static_cast<std::uint32_t>(value));
-    case DType::i64: return store(static_cast<std::int64_t>(value));
-    case DType::i8: return store(to_i8(value));
-    case DType::e4m3: return store(static_cast<std::uint8_t>(encode(kE4m3, value)));
-    case DType::e5m2: return store(static_cast<std::uint8_t>(encode(kE5m2, value)));
-  }
+  with_codec(spec.dtype, [&](auto codec) {
+    const auto stored = codec.encode(value);
+    const std::int64_t at = (row * spec.pitch + col) * std::int64_t{sizeof stored};
+    std::memcpy(storage.data() + at, &stored, sizeof stored);
+  });
 }
 
 void sort_elements(HostTensor& tensor, std::int64_t row, std::int64_t begin, std::int64_t end) {
   if (begin >= end) return;
-  // By keys that sort as unsigned numbers: NaNs have no order that std::sort could use, and an i64
-  // is more than a double holds.
-  const std::size_t width = dtype_bytes(tensor.spec.dtype);
-  const std::uint64_t sign = std::uint64_t{1} << (8 * width - 1);
-  const std::uint64_t all = sign | (sign - 1);
-  const bool is_float = !is_integer(tensor.spec.dtype);
-  const bool is_signed = is_float || tensor.spec.dtype != DType::u32;
-  const auto key = [&](std::uint64_t bits) {
-    if (is_float && (bits & sign) != 0) return bits ^ all;
-    return is_signed ? bits ^ sign : bits;
-  };
-  const auto bits_of = [&](std::uint64_t of) {
-    if (is_float && (of & sign) == 0) return of ^ all;
-    return is_signed ? of ^ sign : of;
-  };
-  std::byte* first =
-      tensor.storage.data() + static_cast<std::size_t>(row * tensor.spec.pitch + begin) * width;
-  std::vector<std::uint64_t> keys(static_cast<std::size_t>(end - begin));
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, first + i * width, width);
-    keys[i] = key(bits);
-  }
-  std::sort(keys.begin(), keys.end());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const std::uint64_t bits = bits_of(keys[i]);
-    std::memcpy(first + i * width, &bits, width);
-  }
+  with_codec(tensor.spec.dtype, [&](auto codec) {
+    using T = decltype(codec.encode(0));
+    T* first = tensor.data<T>() + row * tensor.spec.pitch;
+    std::sort(first + begin, first + end, [&](T a, T b) { return codec.order(a, b) < 0; });
+  });
 }
 
 const HostTensor& HostTensors::operator[](const std::string& name) const {

@@ -85,7 +85,7 @@ void enter_roof(Roof roof, double bytes, double flops, const Timing& cold, const
                 Roofs& roofs) {
   const double work = roof_is_bandwidth(roof) ? bytes * 1e-3 : flops * 1e-6;
   for (const RoofInfo& one : measured_roofs()) {
-    if (one.roof == roof) roofs.*one.value = work / (one.cold ? cold : hot).median;
+    if (one.roof == roof) roofs[roof] = work / (one.cold ? cold : hot).median;
   }
 }
 
@@ -94,9 +94,9 @@ bool over_its_roof(const LevelResult& level) {
 }
 
 void raise_roofs(const Roofs& again, Roofs& roofs) {
-  for (const RoofInfo& one : measured_roofs()) {
-    const std::optional<double>& value = again.*one.value;
-    if (value && (!(roofs.*one.value) || *value > *(roofs.*one.value))) roofs.*one.value = value;
+  for (const auto& [roof, value] : again) {
+    double& known = roofs.try_emplace(roof, value).first->second;
+    known = std::max(known, value);
   }
 }
 

@@ -7,25 +7,19 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/harness/contract/json.hpp"
 #include "common/harness/contract/launches.hpp"
 #include "common/harness/report/rates.hpp"
 
 namespace cookbook {
-namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json optional_json(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+static void to_json(Json& json, const Timing& timing) {
+  json = {{"median", timing.median}, {"q1", timing.q1}, {"q3", timing.q3}, {"n", timing.n}};
 }
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-Json timing_json(const std::optional<Timing>& timing) {
-  if (!timing) return nullptr;
-  return Json{{"median", timing->median}, {"q1", timing->q1}, {"q3", timing->q3}, {"n", timing->n}};
-}
+namespace {
 
 Json level_json(const LevelResult& level) {
   Json json{{"name", level.name},
@@ -38,11 +32,11 @@ Json level_json(const LevelResult& level) {
             {"reason", text_or_null(level.check.reason)},
             {"max_error", level.check.max_error},
             {"error_bound", level.check.error_bound},
-            {"time_us", timing_json(level.cold)},
-            {"time_hot_us", timing_json(level.hot)},
-            {"gbps", optional_json(level.gbps)},
-            {"tflops", optional_json(level.tflops)},
-            {"roof_fraction", optional_json(level.roof_fraction)}};
+            {"time_us", level.cold},
+            {"time_hot_us", level.hot},
+            {"gbps", level.gbps},
+            {"tflops", level.tflops},
+            {"roof_fraction", level.roof_fraction}};
   auto ratio = [](const std::optional<Ratio>& r) -> Json {
     if (!r) return nullptr;
     return Json{{"ratio", r->ratio}, {"low", r->low}, {"high", r->high}};
@@ -92,26 +86,19 @@ bool LadderResult::all_right() const {
 
 const std::vector<RoofInfo>& measured_roofs() {
   static const std::vector<RoofInfo> all = {
-      {Roof::hbm_copy, "HBM copy", "hbm_copy_gbps", "GB/s", "", &Roofs::hbm_copy_gbps, true},
-      {Roof::hbm_read, "HBM read", "hbm_read_gbps", "GB/s", "", &Roofs::hbm_read_gbps, true},
-      {Roof::l2, "L2", "l2_gbps", "GB/s", "", &Roofs::l2_gbps, false},
-      {Roof::shared, "shared memory", "shared_gbps", "GB/s", "", &Roofs::shared_gbps, false},
-      {Roof::fp32, "FP32 FMA", "fp32_tflops", "TFLOP/s", "fp32", &Roofs::fp32_tflops, false},
-      {Roof::mma_bf16, "mma.sync bf16", "mma_bf16_tflops", "TFLOP/s", "bf16",
-       &Roofs::mma_bf16_tflops, false},
-      {Roof::wgmma_bf16, "wgmma bf16", "wgmma_bf16_tflops", "TFLOP/s", "bf16",
-       &Roofs::wgmma_bf16_tflops, false},
-      {Roof::fp64, "FP64 FMA", "fp64_tflops", "TFLOP/s", "fp64", &Roofs::fp64_tflops, false},
-      {Roof::mma_tf32, "mma.sync tf32", "mma_tf32_tflops", "TFLOP/s", "tf32",
-       &Roofs::mma_tf32_tflops, false},
-      {Roof::mma_int8, "mma.sync int8", "mma_int8_tops", "TOP/s", "int8", &Roofs::mma_int8_tops,
-       false},
-      {Roof::wgmma_tf32, "wgmma tf32", "wgmma_tf32_tflops", "TFLOP/s", "tf32",
-       &Roofs::wgmma_tf32_tflops, false},
-      {Roof::wgmma_fp8, "wgmma fp8", "wgmma_fp8_tflops", "TFLOP/s", "fp8", &Roofs::wgmma_fp8_tflops,
-       false},
-      {Roof::wgmma_int8, "wgmma int8", "wgmma_int8_tops", "TOP/s", "int8", &Roofs::wgmma_int8_tops,
-       false}};
+      {Roof::hbm_copy, "HBM copy", "hbm_copy_gbps", "GB/s", "", true},
+      {Roof::hbm_read, "HBM read", "hbm_read_gbps", "GB/s", "", true},
+      {Roof::l2, "L2", "l2_gbps", "GB/s", "", false},
+      {Roof::shared, "shared memory", "shared_gbps", "GB/s", "", false},
+      {Roof::fp32, "FP32 FMA", "fp32_tflops", "TFLOP/s", "fp32", false},
+      {Roof::mma_bf16, "mma.sync bf16", "mma_bf16_tflops", "TFLOP/s", "bf16", false},
+      {Roof::wgmma_bf16, "wgmma bf16", "wgmma_bf16_tflops", "TFLOP/s", "bf16", false},
+      {Roof::fp64, "FP64 FMA", "fp64_tflops", "TFLOP/s", "fp64", false},
+      {Roof::mma_tf32, "mma.sync tf32", "mma_tf32_tflops", "TFLOP/s", "tf32", false},
+      {Roof::mma_int8, "mma.sync int8", "mma_int8_tops", "TOP/s", "int8", false},
+      {Roof::wgmma_tf32, "wgmma tf32", "wgmma_tf32_tflops", "TFLOP/s", "tf32", false},
+      {Roof::wgmma_fp8, "wgmma fp8", "wgmma_fp8_tflops", "TFLOP/s", "fp8", false},
+      {Roof::wgmma_int8, "wgmma int8", "wgmma_int8_tops", "TOP/s", "int8", false}};
   return all;
 }
 
@@ -146,8 +133,8 @@ const RoofInfo* find_roof(Roof roof) {
 }  // namespace
 
 std::optional<double> roof_value(const Roofs& roofs, Roof roof) {
-  const RoofInfo* found = find_roof(roof);
-  return found ? roofs.*found->value : std::nullopt;
+  const auto found = roofs.find(roof);
+  return found == roofs.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool roof_is_bandwidth(Roof roof) { return roof <= Roof::shared; }
@@ -176,7 +163,7 @@ std::optional<double> LadderResult::speed(const std::optional<double>& gbps,
 nlohmann::ordered_json roofs_json(const std::optional<Roofs>& roofs) {
   if (!roofs) return nullptr;
   Json json;
-  for (const RoofInfo& one : measured_roofs()) json[one.key] = optional_json((*roofs).*one.value);
+  for (const RoofInfo& one : measured_roofs()) json[one.key] = roof_value(*roofs, one.roof);
   return json;
 }
 
@@ -188,7 +175,7 @@ nlohmann::ordered_json to_json(const LadderResult& result) {
            {"ladder", result.ladder},
            {"title", result.title},
            {"backend", result.backend},
-           {"commit", optional_json(result.commit)},
+           {"commit", result.commit},
            {"date", result.date},
            {"seed", result.seed},
            {"device",
@@ -213,7 +200,7 @@ nlohmann::ordered_json to_json(const LadderResult& result) {
            {"roofs_after", nullptr}};
   if (result.roof == Roof::own) {
     run["problem"]["operation"] = result.operation;
-    run["own_gops"] = optional_json(result.own_gops);
+    run["own_gops"] = result.own_gops;
   }
   run["clocks"] = result.clocks.empty() ? Json(nullptr) : Json::array();
   for (const ClockSample& sample : result.clocks) {
@@ -231,10 +218,10 @@ nlohmann::ordered_json to_json(const LadderResult& result) {
                                  {"status", status_name(reference.check.status)},
                                  {"fault", fault_name(reference.check.fault)},
                                  {"reason", text_or_null(reference.check.reason)},
-                                 {"time_us", timing_json(reference.cold)},
-                                 {"time_hot_us", timing_json(reference.hot)},
-                                 {"gbps", optional_json(reference.gbps)},
-                                 {"tflops", optional_json(reference.tflops)}});
+                                 {"time_us", reference.cold},
+                                 {"time_hot_us", reference.hot},
+                                 {"gbps", reference.gbps},
+                                 {"tflops", reference.tflops}});
   }
   return run;
 }

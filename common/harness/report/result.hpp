@@ -53,21 +53,17 @@ struct ReferenceResult {
   std::optional<double> gbps, tflops;
 };
 
-struct Roofs {
-  std::optional<double> hbm_copy_gbps, hbm_read_gbps, l2_gbps, shared_gbps, fp32_tflops,
-      mma_bf16_tflops, wgmma_bf16_tflops, fp64_tflops, mma_tf32_tflops, mma_int8_tops,
-      wgmma_tf32_tflops, wgmma_fp8_tflops, wgmma_int8_tops;
-};
+/// Those that were measured, in the unit of measured_roofs().
+using Roofs = std::map<Roof, double>;
 
 /// What is known of a roof that chapter 0 measures.
 struct RoofInfo {
   Roof roof;
-  const char* name;                     ///< in the JSON's "roof", and for people
-  const char* key;                      ///< in the JSON's "roofs"
-  const char* unit;                     ///< "GB/s", "TFLOP/s" or "TOP/s"
-  const char* type;                     ///< element type; empty for a roof of memory
-  std::optional<double> Roofs::*value;  ///< in that unit
-  bool cold;  ///< measured after the caches were flushed: a roof of device memory
+  const char* name;  ///< in the JSON's "roof", and for people
+  const char* key;   ///< in the JSON's "roofs"
+  const char* unit;  ///< "GB/s", "TFLOP/s" or "TOP/s"
+  const char* type;  ///< element type; empty for a roof of memory
+  bool cold;         ///< measured after the caches were flushed: a roof of device memory
 };
 /// All of them, in the order of the JSON.
 const std::vector<RoofInfo>& measured_roofs();

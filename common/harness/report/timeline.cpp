@@ -62,7 +62,7 @@ class Block {
     if (event.edge == Edge::moment) {
       start(warp, event, now);
     } else if (event.edge == Edge::begin) {
-      warp.begun[event.kind] = {name_of(warp, event), category_of(event.kind), now, now, 0};
+      warp.begun[event.kind] = begun_at(now, name_of(warp, event));
     } else if (const auto begun = warp.begun.find(event.kind); begun != warp.begun.end()) {
       begun->second.end = now;
       warp.own.push_back(std::move(begun->second));
@@ -140,14 +140,9 @@ class Block {
     }
   }
 
-  static const char* category_of(Kind kind) {
-    switch (kind) {
-      case Kind::copy: return "copy";
-      case Kind::multiply: return "multiply";
-      case Kind::softmax: return "softmax";
-      case Kind::store: return "store";
-      default: return "wait";
-    }
+  /// The category is the first word of the name.
+  static TimelineSpan begun_at(double now, const std::string& name, std::uint32_t bytes = 0) {
+    return {name, name.substr(0, name.find(' ')), now, now, bytes};
   }
 
   void start(Warp& warp, const Event& event, double now) {
@@ -156,7 +151,7 @@ class Block {
         warp.loads = true;
         const Barrier& barrier = barriers_[event.object];
         copies_[event.object].open.push_back(
-            {barrier.named ? "copy " + barrier.stage : "copy", "copy", now, now, event.value});
+            begun_at(now, barrier.named ? "copy " + barrier.stage : "copy", event.value));
         break;
       }
       case Kind::commit_wgmma: {
@@ -164,13 +159,13 @@ class Block {
         const std::string which =
             warp.stage.empty() ? fmt::format("{}", warp.multiplied) : warp.stage;
         ++warp.multiplied;
-        warp.multiplies.open.push_back({"multiply " + which, "multiply", now, now, 0});
+        warp.multiplies.open.push_back(begun_at(now, "multiply " + which));
         break;
       }
       case Kind::commit_copies:
-        warp.copies.open.push_back({fmt::format("copy {}", warp.copied++), "copy", now, now, 0});
+        warp.copies.open.push_back(begun_at(now, fmt::format("copy {}", warp.copied++)));
         break;
-      case Kind::commit_stores: warp.stores.open.push_back({"store", "store", now, now, 0}); break;
+      case Kind::commit_stores: warp.stores.open.push_back(begun_at(now, "store")); break;
       default: break;
     }
   }

@@ -30,9 +30,7 @@ LevelResult describe(const LevelEntry& level, const AnyProblem& trace_problem) {
   result.expect = level.expect;
   result.tokens = token_hash(level.source);
   for (const Claim& claim : level.claims(trace_problem)) {
-    ClaimResult open;
-    open.claim = claim;
-    result.claims.push_back(open);
+    result.claims.emplace_back().claim = claim;  // open
   }
   return result;
 }

@@ -19,6 +19,7 @@
 #include "common/backend/whole_number.hpp"
 #include "common/harness/run/arguments.hpp"
 #include "common/harness/run/process.hpp"
+#include "common/harness/run/request.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/settings.hpp"
 #endif
@@ -41,48 +42,6 @@ std::string why_no_exercise(const Chapter& chapter, const std::string& text) {
 
 // How one program of a chapter asks another: this, and options as JSON.
 constexpr const char* kRequest = "--request";
-
-/// Calls `with(name, field)` for every option.
-template <class Of, class With>
-void for_each_field(Of& options, const With& with) {
-  with("list", options.list);
-  with("check", options.check);
-  with("explain", options.explain);
-  with("no_trace", options.no_trace);
-  with("all", options.all);
-  with("levels", options.levels);
-  with("sizes", options.sizes);
-  with("ladder", options.ladder);
-  with("json", options.json);
-  with("launches", options.launches);
-  with("profile", options.profile);
-  with("energy", options.energy);
-  with("timeline", options.timeline);
-  with("exercise", options.exercise);
-  with("describe", options.describe);
-  with("seed", options.seed);
-  with("seconds", options.seconds);
-  with("in_process", options.in_process);
-  with("time_limit", options.time_limit);
-  with("benchmark_arguments", options.benchmark_arguments);
-}
-
-template <class T>
-void write_field(nlohmann::json& json, const T& value) {
-  json = value;
-}
-template <class T>
-void write_field(nlohmann::json& json, const std::optional<T>& value) {
-  json = value ? nlohmann::json(*value) : nlohmann::json();
-}
-template <class T>
-void read_field(const nlohmann::json& json, T& value) {
-  json.get_to(value);
-}
-template <class T>
-void read_field(const nlohmann::json& json, std::optional<T>& value) {
-  value = json.is_null() ? std::nullopt : std::optional<T>(json.get<T>());
-}
 
 }  // namespace
 
@@ -111,11 +70,6 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   app.add_flag("--describe", options.describe,
                "print an exercise's file and sizes as JSON and run nothing (for ./run assignment)")
       ->needs(exercise);
-  // These options choose levels and what is done with them. They must not be ignored silently.
-  for (const char* other :
-       {"--list", "--level", "--ladder", "--all", "--check", "--explain", "--no-trace"}) {
-    exercise->excludes(app.get_option(other));
-  }
   CLI::Option* profile =
       app.add_flag("--profile", options.profile,
                    "run every level of one ladder once, unchecked: for a profiler (./run profile)");
@@ -131,18 +85,17 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   CLI::Option* timeline = app.add_option(
       "--timeline", options.timeline,
       "record what each warp of one level does, and write a trace for Perfetto to this file");
-  for (const char* other :
-       {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--json"}) {
-    timeline->excludes(app.get_option(other));
-  }
-  for (const char* other :
-       {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise", "--timeline"}) {
-    profile->excludes(app.get_option(other));
-  }
-  for (const char* other : {"--list", "--all", "--check", "--explain", "--no-trace", "--exercise",
-                            "--json", "--profile", "--timeline"}) {
-    launches->excludes(app.get_option(other));
-  }
+  // Options that choose levels and what is done with them. They must not be ignored silently.
+  const auto excludes = [&app](CLI::Option* one, const std::vector<std::string>& others) {
+    for (const char* other : {"--list", "--all", "--check", "--explain", "--no-trace"}) {
+      one->excludes(app.get_option(other));
+    }
+    for (const std::string& other : others) one->excludes(app.get_option(other));
+  };
+  excludes(exercise, {"--level", "--ladder"});
+  excludes(timeline, {"--exercise", "--json"});
+  excludes(profile, {"--exercise", "--timeline"});
+  excludes(launches, {"--exercise", "--json", "--profile", "--timeline"});
   // By default CLI11 wraps -1, and reads 010 as 8.
   const auto whole = [](const char* name, auto& value, std::uint64_t most, const char* takes) {
     return [=, &value](const std::string& text) {
@@ -212,16 +165,6 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   }
 #endif
   return std::nullopt;
-}
-
-void to_json(nlohmann::json& json, const Options& options) {
-  for_each_field(options,
-                 [&json](const char* name, const auto& value) { write_field(json[name], value); });
-}
-
-void from_json(const nlohmann::json& json, Options& options) {
-  for_each_field(options,
-                 [&json](const char* name, auto& value) { read_field(json.at(name), value); });
 }
 
 int run_request(const std::string& program, const Options& options) {

@@ -34,9 +34,6 @@ struct Options {
   bool operator==(const Options&) const = default;
 };
 
-/// All of them, for another program of the chapter.
-void to_json(nlohmann::json& json, const Options& options);
-void from_json(const nlohmann::json& json, Options& options);
 /// Runs another program of the chapter with these options: its exit status.
 int run_request(const std::string& program, const Options& options);
 /// The same, for the JSON that it writes. Throws std::runtime_error when it cannot be started, ends

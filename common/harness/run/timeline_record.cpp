@@ -37,11 +37,12 @@ struct Recorded {
   const LevelEntry* level = nullptr;
 };
 
-Recorded recorded_level(const Chapter& chapter, const Options& options, Purpose purpose) {
+Recorded recorded_level(const Chapter& chapter, const Options& options) {
   if (options.levels.size() > 1 || options.sizes.size() > 1) {
     throw UsageError("--timeline records one level at one size");
   }
-  const RunPlan plan = make_plan(chapter, options, purpose);
+  const RunPlan plan =
+      make_plan(chapter, options, device_info().is_simt ? Purpose::trace : Purpose::time);
   Recorded recorded{plan.runs.front(), nullptr};
   recorded.level = &recorded.run.ladder->levels[recorded.run.levels.back()];
   return recorded;
@@ -93,14 +94,8 @@ void write(const Options& options, const Recorded& recorded,
 constexpr const char* kNoTimes =
     "order of the marks in one schedule of the SIMT backend; ts counts marks and is no time";
 
-}  // namespace
-
-int record_timeline(const Chapter& chapter, const Options& options) {
-  const Recorded recorded = recorded_level(chapter, options, Purpose::trace);
-  require_writable(options.timeline);
-  Instance instance(*recorded.run.ladder, recorded.run.size, InputKind::normal, options.seed);
-  const std::function<void(Stream)> run = prepare(*recorded.level, instance);
-  instance.reset();
+int record(const Chapter& chapter, const Options& options, const Recorded& recorded,
+           const std::function<void(Stream)>& run) {
   nlohmann::json found;
   const Outcome outcome = run_isolated(
       recorded.run.isolation,
@@ -203,14 +198,8 @@ int record_there(const Chapter& chapter, const Options& options, const Recorded&
   return 0;
 }
 
-}  // namespace
-
-int record_timeline(const Chapter& chapter, const Options& options) {
-  const Recorded recorded = recorded_level(chapter, options, Purpose::time);
-  require_writable(options.timeline);
-  Instance instance(*recorded.run.ladder, recorded.run.size, InputKind::normal, options.seed);
-  const std::function<void(Stream)> run = prepare(*recorded.level, instance);
-  instance.reset();
+int record(const Chapter& chapter, const Options& options, const Recorded& recorded,
+           const std::function<void(Stream)>& run) {
   const DeviceMemory events(std::size_t{kBlocks} * kWarps * kCapacity * sizeof(Event), "events");
   DeviceMemory counts(kBlocks * kWarps * sizeof(std::uint32_t), "counts");
   counts.fill(0);
@@ -220,5 +209,16 @@ int record_timeline(const Chapter& chapter, const Options& options) {
   return record_here(chapter, options, recorded, run, rings, events, counts);
 }
 #endif
+
+}  // namespace
+
+int record_timeline(const Chapter& chapter, const Options& options) {
+  const Recorded recorded = recorded_level(chapter, options);
+  require_writable(options.timeline);
+  Instance instance(*recorded.run.ladder, recorded.run.size, InputKind::normal, options.seed);
+  const std::function<void(Stream)> run = prepare(*recorded.level, instance);
+  instance.reset();
+  return record(chapter, options, recorded, run);
+}
 
 }  // namespace cookbook

@@ -113,24 +113,18 @@ void note(Instance::Comparison& in, Fault fault, std::string message) {
 
 Instance::Instance(const Ladder& ladder, const Size& size, InputKind kind, std::uint64_t seed,
                    const Variant& variant)
-    : problem_(ladder.make_problem(size, variant)),
-      drawn_{kind, seed},
-      exact_(kind == InputKind::integers && problem_->exact_on_integers()) {
+    : problem_(ladder.make_problem(size, variant)), exact_(false) {
   for (TensorSpec& spec : problem_->tensors()) {
     HostTensor tensor;
     tensor.spec = spec;
-    if (spec.role != Role::output) {
-      tensor = HostTensor(spec);
-      draw(tensor, kind, seed);
-    }
+    if (spec.role != Role::output) tensor = HostTensor(spec);
     const std::size_t misalign =
         static_cast<std::size_t>(variant.of(spec.name).misalign_elements) * dtype_bytes(spec.dtype);
     memory_.push_back(std::make_unique<DeviceMemory>(spec.bytes(), spec.name, misalign));
     pointers_.by_name[spec.name] = memory_.back()->data();
     tensors_.list.push_back(std::move(tensor));
   }
-  reset();
-  note_inputs();
+  redraw({kind, seed});
 }
 
 void Instance::redraw(const Draw& inputs) {

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "common/harness/contract/json.hpp"
+
 namespace cookbook {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 CheckResult::Status status_of(Fault fault) {
   using Status = CheckResult::Status;
@@ -87,7 +87,7 @@ CheckResult check_of(const ClaimResult& claim) {
 nlohmann::ordered_json to_json(const ClaimResult& claim) {
   return Json{{"id", claim_identity(claim.claim)},
               {"text", claim.claim.text},
-              {"holds", claim.holds ? Json(*claim.holds) : Json(nullptr)},
+              {"holds", claim.holds},
               {"checked_by", text_or_null(claim.checked_by)},
               {"measured", text_or_null(claim.measured)}};
 }
