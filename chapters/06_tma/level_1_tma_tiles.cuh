@@ -28,6 +28,10 @@ struct PanelTile {
   static constexpr int kPanelBytes = kRows * kSpanBytes;
   static constexpr int kBytes = kPanels * kPanelBytes;
 
+  /// Tensor map of the whole operand.
+  static TensorMap map(const bf16* base, std::int64_t rows, std::int64_t cols, std::int64_t pitch) {
+    return matrix_map(base, rows, cols, pitch, kRows, kPanelCols, kSwizzle);
+  }
   /// Starts the loads of the tile whose first element is matrix[row][col].
   static __device__ __forceinline__ void load(unsigned char* tile, const TensorMap* map,
                                               uint64_t* bar, int row, int col) {
@@ -153,14 +157,7 @@ struct LevelOn : LevelT<bf16> {
     return supports_tma(p, device);
   }
   static Plan prepare(const Problem& p, const Buffers& at) {
-    using T = Traits<C>;
-    Plan plan{p, at};
-    if (plan.is_empty()) return plan;
-    plan.fallback = p.k == 0 || !is_16_byte_aligned(at.a) || !is_16_byte_aligned(at.b);
-    if (plan.fallback) return plan;
-    plan.a = matrix_map(at.a, p.m, p.k, p.lda, C::kBlockM, T::A::kPanelCols, C::kSwizzle);
-    plan.b = matrix_map(at.b, p.k, p.n, p.ldb, C::kBlockK, T::B::kPanelCols, C::kSwizzle);
-    return plan;
+    return plan_operands<typename Traits<C>::A, typename Traits<C>::B>(p, at);
   }
   static void run(const Plan& plan, Stream stream) {
     if (launched_fallback(plan, stream)) return;

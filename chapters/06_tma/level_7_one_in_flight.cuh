@@ -31,6 +31,19 @@ __device__ __forceinline__ int mma_tile(float (&acc)[kMmaM][kAccumulators], Smem
 
 namespace one_in_flight {
 
+/// A consumer's part of a tile.
+struct MainLoop {
+  template <class C, class Smem, int kMmaM, int kAccumulators>
+  static __device__ __forceinline__ void multiply(float (&acc)[kMmaM][kAccumulators], Smem& smem,
+                                                  const Descriptors<C>& tiles, int k_blocks) {
+    StageCursor<C::kStages> read;
+    mma_tile(acc, smem, tiles, read, k_blocks, [&](int stage) {
+      if (lane_idx() == 0) mbarrier_arrive(&smem.empty[stage]);
+    });
+    wgmma_wait<0>();  // the last batch; no load waits for its stage
+  }
+};
+
 struct Config : DefaultOperands {  // level 6's
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
   static constexpr int kStages = 4;
@@ -38,16 +51,19 @@ struct Config : DefaultOperands {  // level 6's
   static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
   static constexpr int kBlocksPerSm = 1;
   static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
+  using MainLoop = one_in_flight::MainLoop;
+  using Order = RowMajorOrder;
 };
 
-using pipeline::Smem;
-
-template <class C>
-__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
-    kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
-           Output out, Extents e) {
-  auto& smem = *dynamic_shared<Smem<C>>();
-  const TileIndex tile = row_major_tile(static_cast<int>(blockIdx.x), ceil_div(e.n, C::kBlockN));
+/// A block computes one tile of C. Each consumer warpgroup ends with store(acc, row, col, warp):
+/// its accumulators, their first element of C, and the index of the warp.
+template <class C, class Smem, class Store>
+__device__ __forceinline__ void compute_tile(Smem& smem, const TensorMap* map_a,
+                                             const TensorMap* map_b, const Extents& e,
+                                             Store store) {
+  TileIndex tile;
+  const int tiles_m = ceil_div(e.m, C::kBlockM), tiles_n = ceil_div(e.n, C::kBlockN);
+  if (!C::Order::tile(static_cast<int>(blockIdx.x), tiles_m, tiles_n, tile)) return;
   const int k_blocks = ceil_div(e.k, C::kBlockK);
   const int warp = warp_idx_uniform(), warpgroup = warp / 4;
 
@@ -59,7 +75,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     if (warp == 0 && elect_one()) {
       StageCursor<C::kStages> write;
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
-        load_next(smem, write, &map_a, &map_b, tile, k_block);
+        load_next(smem, write, map_a, map_b, tile, k_block);
       }
     }
   } else {
@@ -69,13 +85,18 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     const Descriptors<C> tiles(smem.stages[0], row);
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
-    StageCursor<C::kStages> read;
-    mma_tile(acc, smem, tiles, read, k_blocks, [&](int stage) {
-      if (lane_idx() == 0) mbarrier_arrive(&smem.empty[stage]);
-    });
-    wgmma_wait<0>();  // the last batch; no load waits for its stage
-    store_accumulators(acc, out, e, tile.m * C::kBlockM + row, tile.n * C::kBlockN);
+    C::MainLoop::multiply(acc, smem, tiles, k_blocks);
+    store(acc, tile.m * C::kBlockM + row, tile.n * C::kBlockN, warp);
   }
+}
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
+    kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+           Output out, Extents e) {
+  compute_tile<C>(
+      *dynamic_shared<pipeline::Smem<C>>(), &map_a, &map_b, e,
+      [&](auto& acc, int row, int col, int) { store_accumulators(acc, out, e, row, col); });
 }
 
 /// Everything but the level's name. A template, so that later chapters do not compile the kernel
@@ -83,7 +104,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
 template <class C>
 struct LevelOn : WgmmaLevel<C> {
   static void run(const TmaPlan& plan, Stream stream) {
-    WgmmaLevel<C>::launch_tiles(kernel<C>, sizeof(Smem<C>), plan, stream);
+    WgmmaLevel<C>::launch_tiles(kernel<C>, sizeof(pipeline::Smem<C>), plan, stream);
   }
 };
 

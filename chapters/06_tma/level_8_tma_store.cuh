@@ -9,18 +9,6 @@ namespace cookbook::gemm {
 
 namespace tma_store {
 
-template <Major kA = Major::k, Major kB = Major::mn>
-struct Config : DefaultOperands {
-  static constexpr Major kMajorA = kA, kMajorB = kB;
-  static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
-  static constexpr int kStages = 4;
-  static constexpr int kStoreBuffers = 2;  // boxes of C per warp that TMA may still be storing
-  static constexpr int kConsumers = 2;     // warpgroups, half of the tile's rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
-  static constexpr int kBlocksPerSm = 1;
-  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
-};
-
 inline constexpr int kBoxRows = 16, kBoxCols = 64, kBoxBytes = kBoxRows * kBoxCols * 2;
 
 /// The tensor map of C for store_tile.
@@ -96,44 +84,33 @@ __device__ __forceinline__ void store_tile(const float (&acc)[kMmaM][kAccumulato
   timeline::end(timeline::Kind::store);
 }
 
+template <Major kA = Major::k, Major kB = Major::mn>
+struct Config : one_in_flight::Config {
+  static constexpr Major kMajorA = kA, kMajorB = kB;
+  static constexpr int kStoreBuffers = 2;  // boxes of C per warp that TMA may still be storing
+};
+
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
     kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            const __grid_constant__ TensorMap map_c, Extents e) {
   auto& smem = *dynamic_shared<Smem<C>>();
-  const TileIndex tile = row_major_tile(static_cast<int>(blockIdx.x), ceil_div(e.n, C::kBlockN));
-  const int k_blocks = ceil_div(e.k, C::kBlockK);
-  const int warp = warp_idx_uniform(), warpgroup = warp / 4;
-
-  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kConsumers);  // readers: the consumers' warps
-  __syncthreads();
-
-  if (warpgroup == 0) {
-    register_dealloc<C::kProducerRegisters>();
-    if (warp == 0 && elect_one()) {
-      StageCursor<C::kStages> write;
-      for (int k_block = 0; k_block < k_blocks; ++k_block) {
-        load_next(smem, write, &map_a, &map_b, tile, k_block);
-      }
-    }
-  } else {
-    register_alloc<C::kConsumerRegisters>();
-    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
-    const Descriptors<C> tiles(smem.stages[0], row);
-    float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
-
-    StageCursor<C::kStages> read;
-    mma_tile(acc, smem, tiles, read, k_blocks, [&](int stage) {
-      if (lane_idx() == 0) mbarrier_arrive(&smem.empty[stage]);
-    });
-    wgmma_wait<0>();           // the last batch; no load waits for its stage
+  const auto store = [&](auto& acc, int row, int col, int warp) {
     wgmma_fence_operand(acc);  // the accumulators are read only from here
-
-    store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
-                                 tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
+    store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4], row + warp % 4 * 16, col);
     if (lane_idx() == 0) tma_store_wait_read<0>();  // before the exit: TMA still reads the boxes
-  }
+  };
+  one_in_flight::compute_tile<C>(smem, &map_a, &map_b, e, store);
+}
+
+/// Launches `kernel` with one block per tile of the order.
+template <class C>
+void launch_tiles(const TmaPlan& plan, Stream stream) {
+  const Extents e = extents_of(plan.problem);
+  launch(kernel<C>,
+         {dim3(C::Order::blocks(ceil_div(e.m, C::kBlockM), ceil_div(e.n, C::kBlockN))),
+          dim3(C::kThreads), sizeof(Smem<C>)},
+         stream, plan.a, plan.b, plan.c, e);
 }
 
 /// Host side of the levels that store C by TMA, for operands in any layout. ConfigOf: maps the
@@ -162,11 +139,23 @@ struct LayoutLevel : LevelT<bf16> {
     if (launched_fallback(plan, stream)) return;
     with_majors(plan.problem, [&](auto a, auto b) { launch_kernel(ConfigOf<a.value, b.value>{}); });
   }
+  /// Boxes of A of all tiles.
+  static double boxes_of_a(const Problem& p) { return gemm::boxes_of_a<Config>(p); }
+};
+
+/// Everything but the level's name: chapter 7 runs this kernel in other orders. A template, so that
+/// a file that includes this level for something else compiles no kernel.
+template <template <Major, Major> class ConfigOf>
+struct LevelOn : LayoutLevel<ConfigOf> {
+  static void run(const TmaPlan& plan, Stream stream) {
+    LayoutLevel<ConfigOf>::in_layout(
+        plan, stream, [&](auto config) { launch_tiles<decltype(config)>(plan, stream); });
+  }
 };
 
 }  // namespace tma_store
 
-struct TmaStore : tma_store::LayoutLevel<tma_store::Config> {
+struct TmaStore : tma_store::LevelOn<tma_store::Config> {
   static constexpr LevelText text{
       .name = "tma_store",
       .changed = "C: stmatrix to shared memory, then one TMA store per warp and box; any layout",
@@ -181,18 +170,6 @@ struct TmaStore : tma_store::LayoutLevel<tma_store::Config> {
         Config::kBlockM / tma_store::kBoxRows * (Config::kBlockN / tma_store::kBoxCols);
     return {tma_stores("c").requests(tiles * boxes), shared_stores().on("stage").conflict_free(),
             faster_than_previous(1.0)};
-  }
-  // A template, so that a file that includes this level for something else compiles no kernel.
-  template <class = void>
-  static void run(const Plan& plan, Stream stream) {
-    in_layout(plan, stream, [&](auto config) {
-      using C = decltype(config);
-      const Problem& p = plan.problem;
-      launch(tma_store::kernel<C>,
-             {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads),
-              sizeof(tma_store::Smem<C>)},
-             stream, plan.a, plan.b, plan.c, extents_of(p));
-    });
   }
 };
 

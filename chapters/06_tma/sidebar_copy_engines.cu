@@ -106,6 +106,13 @@ void add(std::vector<Contender>& contenders, const bf16* matrix, int rows, uint3
                         }});
 }
 
+template <int kRows>
+void add_all(std::vector<Contender>& contenders, const bf16* matrix, int rows, uint32_t* out) {
+  add<How::plain, kRows>(contenders, matrix, rows, out);
+  add<How::async, kRows>(contenders, matrix, rows, out);
+  add<How::tma, kRows>(contenders, matrix, rows, out);
+}
+
 int run() {
   constexpr int kRows = 1 << 21;  // 256 MB
   std::vector<uint32_t> host(std::size_t{kRows} * 32);
@@ -121,18 +128,10 @@ int run() {
   std::vector<Contender> contenders;
   const bf16* data = matrix.as<bf16>();
   uint32_t* sum = out.as<uint32_t>();
-  add<How::plain, 8>(contenders, data, kRows, sum);
-  add<How::async, 8>(contenders, data, kRows, sum);
-  add<How::tma, 8>(contenders, data, kRows, sum);
-  add<How::plain, 32>(contenders, data, kRows, sum);
-  add<How::async, 32>(contenders, data, kRows, sum);
-  add<How::tma, 32>(contenders, data, kRows, sum);
-  add<How::plain, 64>(contenders, data, kRows, sum);
-  add<How::async, 64>(contenders, data, kRows, sum);
-  add<How::tma, 64>(contenders, data, kRows, sum);
-  add<How::plain, 96>(contenders, data, kRows / 96 * 96, sum);
-  add<How::async, 96>(contenders, data, kRows / 96 * 96, sum);
-  add<How::tma, 96>(contenders, data, kRows / 96 * 96, sum);
+  add_all<8>(contenders, data, kRows, sum);
+  add_all<32>(contenders, data, kRows, sum);
+  add_all<64>(contenders, data, kRows, sum);
+  add_all<96>(contenders, data, kRows / 96 * 96, sum);
 
   int status = 0;
   for (const Contender& each : contenders) {

@@ -30,16 +30,9 @@ void add_waiting(Sweep& sweep) {
 
 template <int kDepth>
 void add_in_flight(Sweep& sweep) {
-  using C = InFlight<kDepth>;
   sweep.add("one batch in flight,  " + std::to_string(kDepth) + " stages", [&] {
     const TmaPlan plan = TmaStore::prepare(sweep.problem, sweep.buffers);
-    return [plan](Stream stream) {
-      const Problem& p = plan.problem;
-      launch(tma_store::kernel<C>,
-             {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads),
-              sizeof(tma_store::Smem<C>)},
-             stream, plan.a, plan.b, plan.c, extents_of(p));
-    };
+    return [plan](Stream stream) { tma_store::launch_tiles<InFlight<kDepth>>(plan, stream); };
   });
 }
 

@@ -157,9 +157,21 @@ decltype(auto) with_majors(const Problem& p, F&& f) {
 
 /// Raster order: tiles from left to right, then down. blockIdx.x is a tile's index in it, until
 /// chapter 7 changes the order.
-__device__ __forceinline__ TileIndex row_major_tile(int block, int tiles_n) {
+__host__ __device__ __forceinline__ TileIndex row_major_tile(int block, int tiles_n) {
   return {block / tiles_n, block % tiles_n};
 }
+
+/// The same as a policy of a Config.
+struct RowMajorOrder {
+  static unsigned blocks(int tiles_m, int tiles_n) {
+    return static_cast<unsigned>(tiles_m) * static_cast<unsigned>(tiles_n);
+  }
+  /// The tile of block `block`; false if it has none.
+  static __host__ __device__ bool tile(int block, int /*tiles_m*/, int tiles_n, TileIndex& tile) {
+    tile = row_major_tile(block, tiles_n);
+    return true;
+  }
+};
 
 /// C[row][col], C[row][col + 1] = low, high where they are inside C; col is even.
 __device__ __forceinline__ void store_two(const Output& out, const Extents& e, int row, int col,

@@ -9,84 +9,21 @@ namespace cookbook::gemm {
 
 namespace l2_order {
 
-template <class TileOrder, Major kA = Major::k, Major kB = Major::mn>
-struct Config : tma_store::Config<kA, kB> {
-  using Order = TileOrder;
-};
-
-using tma_store::Smem;
-using tma_store::store_tile;
-
-template <class C>
-__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
-    kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
-           const __grid_constant__ TensorMap map_c, Extents e) {
-  auto& smem = *dynamic_shared<Smem<C>>();
-  TileIndex tile;
-  const int tiles_m = ceil_div(e.m, C::kBlockM), tiles_n = ceil_div(e.n, C::kBlockN);
-  // [quote grouped]
-  if (!C::Order::tile(static_cast<int>(blockIdx.x), tiles_m, tiles_n, tile)) return;
-  // [end quote]
-  const int k_blocks = ceil_div(e.k, C::kBlockK);
-  const int warp = warp_idx_uniform(), warpgroup = warp / 4;
-
-  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kConsumers);  // readers: the consumers' warps
-  __syncthreads();
-
-  if (warpgroup == 0) {
-    register_dealloc<C::kProducerRegisters>();
-    if (warp == 0 && elect_one()) {
-      StageCursor<C::kStages> write;
-      for (int k_block = 0; k_block < k_blocks; ++k_block) {
-        load_next(smem, write, &map_a, &map_b, tile, k_block);
-      }
-    }
-  } else {
-    register_alloc<C::kConsumerRegisters>();
-    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
-    const Descriptors<C> tiles(smem.stages[0], row);
-    float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
-
-    StageCursor<C::kStages> read;
-    mma_tile(acc, smem, tiles, read, k_blocks, [&](int stage) {
-      if (lane_idx() == 0) mbarrier_arrive(&smem.empty[stage]);
-    });
-    wgmma_wait<0>();           // the last batch; no load waits for its stage
-    wgmma_fence_operand(acc);  // the accumulators are read only from here
-
-    store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
-                                 tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // before the exit: TMA still reads the boxes
-  }
-}
-
-/// Config by layout, as LayoutLevel requires it.
-template <class Order>
-struct ConfigOf {
+/// Level 8's Config in another order.
+template <class TileOrder>
+struct In {
   template <Major kA, Major kB>
-  using Layout = Config<Order, kA, kB>;
+  struct Config : tma_store::Config<kA, kB> {
+    // [quote grouped]
+    using Order = TileOrder;
+    // [end quote]
+  };
 };
 
-/// Everything but the level's name.
+/// Everything but the level's name. The order changes where blocks find the data, not how much they
+/// load.
 template <class Order>
-struct LevelOn : tma_store::LayoutLevel<ConfigOf<Order>::template Layout> {
-  using Base = tma_store::LayoutLevel<ConfigOf<Order>::template Layout>;
-
-  static void run(const TmaPlan& plan, Stream stream) {
-    Base::in_layout(plan, stream, [&](auto config) {
-      using C = decltype(config);
-      const Extents e = extents_of(plan.problem);
-      launch(kernel<C>,
-             {dim3(Order::blocks(ceil_div(e.m, C::kBlockM), ceil_div(e.n, C::kBlockN))),
-              dim3(C::kThreads), sizeof(Smem<C>)},
-             stream, plan.a, plan.b, plan.c, e);
-    });
-  }
-  /// Boxes of A of all tiles. The raster order changes where blocks find the data, not how much
-  /// they load.
-  static double boxes_of_a(const Problem& p) { return gemm::boxes_of_a<typename Base::Config>(p); }
-};
+using LevelOn = tma_store::LevelOn<In<Order>::template Config>;
 
 }  // namespace l2_order
 

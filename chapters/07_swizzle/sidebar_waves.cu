@@ -16,16 +16,6 @@
 namespace cookbook::gemm {
 namespace {
 
-struct RowMajorOrder {
-  static unsigned blocks(int tiles_m, int tiles_n) {
-    return static_cast<unsigned>(tiles_m) * static_cast<unsigned>(tiles_n);
-  }
-  static bool tile(int block, int, int tiles_n, TileIndex& tile) {
-    tile = {block / tiles_n, block % tiles_n};
-    return true;
-  }
-};
-
 /// kUp: blocks of a cluster, one above the other, that together take one tile of the order.
 template <class Order>
 void report(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, int up = 1) {

@@ -4,19 +4,15 @@
 /// the same rows of A and columns of B: what one block has loaded, the others find in L2.
 #pragma once
 
+#include "chapters/06_tma/tma_level.cuh"
 #include "common/device/raster_order.cuh"
-#include "common/device/cuda.cuh"
 
 namespace cookbook::gemm {
 
 /// kRows rows of tiles at a time, column by column:  0 2 4 6
 ///                                                   1 3 5 7   (kRows = 2)
 template <int kRows>
-struct GroupedOrder {
-  static unsigned blocks(int tiles_m, int tiles_n) {
-    return static_cast<unsigned>(tiles_m) * static_cast<unsigned>(tiles_n);
-  }
-  /// The tile of block `block`; false if it has none.
+struct GroupedOrder : RowMajorOrder {
   static __host__ __device__ bool tile(int block, int tiles_m, int tiles_n, TileIndex& tile) {
     tile = grouped_tile(block, tiles_m, tiles_n, kRows);
     return true;

@@ -49,22 +49,36 @@ struct ClusterTiles {
 
 namespace persistent_static {
 
+/// Both consumer warpgroups compute every tile of the block; level 4 lets them take turns.
+struct Together {
+  static __device__ __forceinline__ bool is_mine(int /*turn*/, int /*group*/) { return true; }
+  static __device__ __forceinline__ void wait(int /*turn*/, int /*group*/) {}
+  static __device__ __forceinline__ void pass(bool /*more*/, int /*group*/) {}
+};
+
+/// Stores a warp's rows of a tile and waits until the whole tile of C is written.
+struct Epilogue {
+  template <class C, int kMmaM, int kAccumulators>
+  static __device__ __forceinline__ void store(const float (&acc)[kMmaM][kAccumulators],
+                                               const TensorMap* map_c, unsigned char* boxes,
+                                               int row, int col) {
+    tma_store::store_tile<C::kStoreBuffers>(acc, map_c, boxes, row, col);
+    // [quote static]
+    if (lane_idx() == 0) tma_store_wait<0>();
+    named_barrier_sync(1, 256);  // the whole tile of C is written
+    // [end quote]
+  }
+  static __device__ __forceinline__ void end() {}
+};
+
 template <Major kA = Major::k, Major kB = Major::mn>
-struct Config : DefaultOperands {
-  static constexpr Major kMajorA = kA, kMajorB = kB;
-  static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
-  static constexpr int kStages = 4;
-  static constexpr int kStoreBuffers = 2;   // boxes of C per warp that TMA may still be storing
-  static constexpr int kCluster = 2;        // blocks, one above the other; each loads half of B
-  using Order = GroupedOrder<8>;            // of cluster tiles, 256 x 256
-  static constexpr int kConsumers = 2;      // warpgroups
+struct Config : multicast::Config<kA, kB> {
   static constexpr int kTileConsumers = 2;  // that compute a tile together: half of its rows each
-  static constexpr int kThreads = 128 * (1 + kConsumers);  // + the producer's warpgroup
-  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // 40 + 2 x 232 = 3 x 168
+  using Turns = Together;
+  using Epilogue = persistent_static::Epilogue;
 };
 
 using tma_store::Smem;
-using tma_store::store_tile;
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
@@ -94,33 +108,51 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   } else {
     register_alloc<C::kConsumerRegisters>();
     constexpr int kMmaM = C::kBlockM / C::kTileConsumers / 64;
-    const int row = first_row<C>(warpgroup);
+    const int row = first_row<C>(warpgroup), group = warpgroup - 1;
     const Descriptors<C> tiles(smem.stages[0], row);
     const auto release = [&](int stage) { release_in_cluster<C::kCluster>(&smem.empty[stage]); };
     float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
 
     StageCursor<C::kStages> read;
-    for (int t = grid.cluster; t < grid.count(); t += grid.clusters) {
+    for (int t = grid.cluster, turn = 0; t < grid.count(); t += grid.clusters, ++turn) {
+      if (!C::Turns::is_mine(turn, group)) {
+        read.advance(k_blocks);  // the other warpgroup's tile: skip its stages
+        continue;
+      }
+      C::Turns::wait(turn, group);
       const int last = mma_tile(acc, smem, tiles, read, k_blocks, release);
+      C::Turns::pass(t + grid.clusters < grid.count(), group);
       wgmma_wait<0>();
       wgmma_fence_operand(acc);  // the accumulators are read only from here
       release(last);             // the next tile's loads wait for it
 
       const TileIndex tile = grid.at(t);
-      store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
-                                   tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-      // [quote static]
-      if (lane_idx() == 0) tma_store_wait<0>();
-      named_barrier_sync(1, 256);  // the whole tile of C is written
-      // [end quote]
+      C::Epilogue::template store<C>(acc, &map_c, smem.boxes[warp - 4],
+                                     tile.m * C::kBlockM + row + warp % 4 * 16,
+                                     tile.n * C::kBlockN);
     }
+    C::Epilogue::end();
   }
   cluster_sync();  // no block exits while the other still sends to it
 }
 
+/// Everything but the level's name: levels 3 and 4 run this kernel with another Config.
+template <template <Major, Major> class ConfigOf>
+struct LevelOn : tma_store::LayoutLevel<ConfigOf> {
+  static void run(const TmaPlan& plan, Stream stream) {
+    tma_store::LayoutLevel<ConfigOf>::in_layout(plan, stream, [&](auto config) {
+      using C = decltype(config);
+      launch(kernel<C>,
+             {dim3(persistent_blocks<C>(plan.problem)), dim3(C::kThreads), sizeof(Smem<C>),
+              C::kCluster},
+             stream, plan.a, plan.b, plan.c, extents_of(plan.problem));
+    });
+  }
+};
+
 }  // namespace persistent_static
 
-struct PersistentStatic : tma_store::LayoutLevel<persistent_static::Config> {
+struct PersistentStatic : persistent_static::LevelOn<persistent_static::Config> {
   static constexpr LevelText text{
       .name = "static",
       .changed = "one block per SM, tiles assigned round-robin",
@@ -131,17 +163,7 @@ struct PersistentStatic : tma_store::LayoutLevel<persistent_static::Config> {
   };
 
   static Claims claims(const Problem& p) {
-    return {tma_loads("a").requests(boxes_of_a<Config>(p)), faster_than_previous(1.0)};
-  }
-  static void run(const Plan& plan, Stream stream) {
-    in_layout(plan, stream, [&](auto config) {
-      using C = decltype(config);
-      const Problem& p = plan.problem;
-      launch(persistent_static::kernel<C>,
-             {dim3(persistent_blocks<C>(p)), dim3(C::kThreads), sizeof(persistent_static::Smem<C>),
-              C::kCluster},
-             stream, plan.a, plan.b, plan.c, extents_of(p));
-    });
+    return {tma_loads("a").requests(boxes_of_a(p)), faster_than_previous(1.0)};
   }
 };
 

@@ -110,8 +110,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 }  // namespace persistent_dynamic
 
-struct PersistentDynamic : LevelT<bf16> {
-  using Config = persistent_dynamic::Config<>;
+struct PersistentDynamic : tma_store::LayoutLevel<persistent_dynamic::Config> {
   struct Plan {
     TmaPlan tma;
     DeviceMemory next;  // the counter, and the number of finished clusters
@@ -128,23 +127,19 @@ struct PersistentDynamic : LevelT<bf16> {
   };
 
   static Claims claims(const Problem& p) {
-    return {tma_loads("a").requests(boxes_of_a<Config>(p)), global_loads().requests(0),
+    return {tma_loads("a").requests(boxes_of_a(p)), global_loads().requests(0),
             at_least_previous(0.97,
                               "equal tiles leave nothing to balance; the counter is fetched "
                               "ahead, so it costs nothing either")};
   }
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return TmaStore::supports(p, device);
-  }
   static Plan prepare(const Problem& p, const Buffers& at) {
-    Plan plan{Multicast::prepare(p, at), DeviceMemory(2 * sizeof(int), "next tile")};
+    Plan plan{LayoutLevel::prepare(p, at), DeviceMemory(2 * sizeof(int), "next tile")};
     plan.next.fill(0);
     return plan;
   }
   static void run(const Plan& plan, Stream stream) {
-    if (launched_fallback(plan.tma, stream)) return;
-    with_majors(plan.tma.problem, [&](auto a, auto b) {
-      using C = persistent_dynamic::Config<a.value, b.value>;
+    in_layout(plan.tma, stream, [&](auto config) {
+      using C = decltype(config);
       const Problem& p = plan.tma.problem;
       launch(persistent_dynamic::kernel<C>,
              {dim3(persistent_blocks<C>(p)), dim3(C::kThreads), sizeof(persistent_dynamic::Smem<C>),

@@ -90,8 +90,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 }  // namespace stream_k
 
-struct StreamK : LevelT<bf16> {
-  using Config = stream_k::Config<>;
+struct StreamK : tma_store::LayoutLevel<stream_k::Config> {
   struct Plan {
     TmaPlan tma;
     Work work{};
@@ -106,16 +105,11 @@ struct StreamK : LevelT<bf16> {
   };
 
   static Claims claims(const Problem& p) {
-    const double all = 1.0 * ceil_div(static_cast<int>(p.k), Config::kBlockK) * Config::kCluster *
-                       blocks_for(p.m, p.n, Config::kBlockM * Config::kCluster, Config::kBlockN);
-    return {tma_loads("a").requests(all),  // no k-block is loaded twice
+    return {tma_loads("a").requests(boxes_of_a(p)),  // no k-block is loaded twice
             at_least_previous(0.9, "it pays where the last wave is far from full")};
   }
-  static Support supports(const Problem& p, const DeviceInfo& device) {
-    return TmaStore::supports(p, device);
-  }
   static Plan prepare(const Problem& p, const Buffers& at) {
-    Plan plan{Multicast::prepare(p, at)};
+    Plan plan{LayoutLevel::prepare(p, at)};
     if (plan.tma.is_empty() || plan.tma.fallback) return plan;
     constexpr int kClusterM = Config::kBlockM * Config::kCluster;
     plan.work = work_of(p, kClusterM, Config::kBlockN, Config::kBlockK, 8);
@@ -129,9 +123,8 @@ struct StreamK : LevelT<bf16> {
     return plan;
   }
   static void run(const Plan& plan, Stream stream) {
-    if (launched_fallback(plan.tma, stream)) return;
-    with_majors(plan.tma.problem, [&](auto a, auto b) {
-      using C = stream_k::Config<a.value, b.value>;
+    in_layout(plan.tma, stream, [&](auto config) {
+      using C = decltype(config);
       launch(stream_k::kernel<C>,
              {dim3(static_cast<unsigned>(plan.clusters * C::kCluster)), dim3(C::kThreads),
               sizeof(stream_k::Smem<C>), C::kCluster},

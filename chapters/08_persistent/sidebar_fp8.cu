@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "chapters/06_tma/level_8_tma_store.cuh"
+#include "chapters/07_swizzle/tile_order.cuh"
 #include "common/harness/run/arguments.hpp"
 #if COOKBOOK_CUDA
 #include "chapters/08_persistent/linked_level.hpp"
@@ -23,11 +24,6 @@
 
 namespace cookbook::gemm {
 namespace fp8 {
-
-using tma_store::Smem;
-using tma_store::store_tile;
-
-struct Config : tma_store::Config<Major::k, Major::k> {};
 
 /// As chapter 6's mma_k_block, with the FP8 instruction: 32 k (16 pairs) per instruction.
 template <class C, int kMmaM, int kAccumulators>
@@ -48,34 +44,11 @@ __device__ __forceinline__ void mma_k_block_fp8(float (&acc)[kMmaM][kAccumulator
   wgmma_commit();
 }
 
-template <class C>
-__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
-    kernel(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
-           const __grid_constant__ TensorMap map_c, Extents e) {
-  auto& smem = *dynamic_shared<Smem<C>>();
-  const TileIndex tile = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(e.m, C::kBlockM),
-                                      ceil_div(e.n, C::kBlockN), 16);
-  const int k_blocks = ceil_div(e.k, C::kBlockK);
-  const int warp = warp_idx_uniform(), warpgroup = warp / 4;
-
-  if (threadIdx.x == 0) init_barriers(smem, 4 * C::kConsumers);  // readers: the consumers' warps
-  __syncthreads();
-
-  if (warpgroup == 0) {
-    register_dealloc<C::kProducerRegisters>();
-    if (warp == 0 && elect_one()) {
-      StageCursor<C::kStages> write;
-      for (int k_block = 0; k_block < k_blocks; ++k_block) {
-        load_next(smem, write, &map_a, &map_b, tile, k_block);
-      }
-    }
-  } else {
-    register_alloc<C::kConsumerRegisters>();
-    constexpr int kMmaM = C::kBlockM / C::kConsumers / 64;
-    const int row = (warpgroup - 1) * kMmaM * 64;  // this warpgroup's first row in the tile
-    const Descriptors<C> tiles(smem.stages[0], row);
-    float acc[kMmaM][C::kBlockN / 2];  // 64 x kBlockN each, over the warpgroup
-
+/// As level 7's of chapter 6, with these batches.
+struct MainLoop {
+  template <class C, class Smem, int kMmaM, int kAccumulators>
+  static __device__ __forceinline__ void multiply(float (&acc)[kMmaM][kAccumulators], Smem& smem,
+                                                  const Descriptors<C>& tiles, int k_blocks) {
     StageCursor<C::kStages> read;
     int previous = 0;  // the stage that the batch in flight reads
     for (int k_block = 0; k_block < k_blocks; ++k_block) {
@@ -86,14 +59,14 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
       previous = read.stage;
       read.advance();
     }
-    wgmma_wait<0>();           // the last batch; no load waits for its stage
-    wgmma_fence_operand(acc);  // the accumulators are read only from here
-
-    store_tile<C::kStoreBuffers>(acc, &map_c, smem.boxes[warp - 4],
-                                 tile.m * C::kBlockM + row + warp % 4 * 16, tile.n * C::kBlockN);
-    if (lane_idx() == 0) tma_store_wait_read<0>();  // before the exit: TMA still reads the boxes
+    wgmma_wait<0>();  // the last batch; no load waits for its stage
   }
-}
+};
+
+struct Config : tma_store::Config<Major::k, Major::k> {
+  using MainLoop = fp8::MainLoop;
+  using Order = GroupedOrder<16>;
+};
 
 /// The value of an e4m3 byte: one sign bit, four of exponent (bias 7), three of fraction; no
 /// infinity.
@@ -128,12 +101,7 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
   const Problem pairs = Problem::make_layout({m, n, k / 2}, {}, false, true);
   const Buffers at{device_a.as<bf16>(), device_b.as<bf16>(), device_c.as<bf16>()};
   const TmaPlan plan = TmaStore::prepare(pairs, at);
-  const auto product = [&](Stream stream) {
-    launch(kernel<Config>,
-           {dim3(blocks_for(m, n, Config::kBlockM, Config::kBlockN)), dim3(Config::kThreads),
-            sizeof(Smem<Config>)},
-           stream, plan.a, plan.b, plan.c, extents_of(pairs));
-  };
+  const auto product = [&](Stream stream) { tma_store::launch_tiles<Config>(plan, stream); };
   product({});
   synchronize();
 

@@ -32,13 +32,6 @@ struct SplitConfig {
   static constexpr int kThreads = 128 * kConsumers + kWarpSize;           // + the producer's warp
 };
 
-template <class C>
-struct SplitSmem {
-  using Config = C;
-  Stage<C> stages[C::kStages];
-  uint64_t full[C::kStages], empty[C::kStages];
-};
-
 /// Stores four accumulators of a lane: two outputs, eight apart, of two neighbouring vectors.
 __device__ __forceinline__ void store_pack(const float (&d)[4], const Gemv& p, std::int64_t output,
                                            std::int64_t vector) {
@@ -62,7 +55,7 @@ template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     split_k(const __grid_constant__ TensorMap map_w, const __grid_constant__ TensorMap map_x,
             Gemv p, const __grid_constant__ Work work, int splits, PartialSums partial) {
-  auto& smem = *dynamic_shared<SplitSmem<C>>();
+  auto& smem = *dynamic_shared<pipeline::Smem<C>>();
   const int warp = warp_idx_uniform(), lane = lane_idx();
   const int block = static_cast<int>(blockIdx.x), split = block % splits;
   const TileIndex tile = work.at(block / splits);
@@ -164,7 +157,7 @@ void launch_split_k(const Plan& plan, Stream stream) {
   launch_padding(plan.a, stream);
   launch_padding(plan.b, stream);
   LaunchConfig config{dim3(static_cast<unsigned>(plan.blocks)), dim3(C::kThreads),
-                      sizeof(SplitSmem<C>)};
+                      sizeof(pipeline::Smem<C>)};
   config.cooperative = true;  // blocks wait for each other
   launch(split_k<C>, config, stream, plan.tma.a, plan.tma.b, plan.gemv, plan.work,
          plan.splits.count, PartialSums{plan.sums.as<float>(), plan.flags.as<int>()});
