@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The library calls for the same task: cuSPARSE. It is opened when it is needed, because not every
 // toolkit brings it.
-#include <dlfcn.h>
-
 #include <stdexcept>
 
+#include "common/backend/loaded_library.hpp"
 #include "problem.hpp"
 #if __has_include(<cusparse.h>)
 #include <cusparse.h>
@@ -16,27 +15,19 @@ namespace {
 
 #if __has_include(<cusparse.h>)
 
-/// What is used of cuSPARSE. `library` is null where it is not installed.
-struct CuSparse {
-  void* library = dlopen("libcusparse.so.12", RTLD_NOW);
-  decltype(&::cusparseCreate) create = load<decltype(create)>("cusparseCreate");
-  decltype(&::cusparseSetStream) set_stream = load<decltype(set_stream)>("cusparseSetStream");
-  decltype(&::cusparseCreateConstCsr) csr = load<decltype(csr)>("cusparseCreateConstCsr");
-  decltype(&::cusparseCreateConstDnVec) input = load<decltype(input)>("cusparseCreateConstDnVec");
-  decltype(&::cusparseCreateDnVec) output = load<decltype(output)>("cusparseCreateDnVec");
-  decltype(&::cusparseSpMV_bufferSize) buffer_size =
-      load<decltype(buffer_size)>("cusparseSpMV_bufferSize");
-  decltype(&::cusparseSpMV_preprocess) preprocess =
-      load<decltype(preprocess)>("cusparseSpMV_preprocess");
-  decltype(&::cusparseSpMV) spmv = load<decltype(spmv)>("cusparseSpMV");
+/// What is used of cuSPARSE.
+struct CuSparse : LoadedLibrary {
+  decltype(&::cusparseCreate) create = find("cusparseCreate");
+  decltype(&::cusparseSetStream) set_stream = find("cusparseSetStream");
+  decltype(&::cusparseCreateConstCsr) csr = find("cusparseCreateConstCsr");
+  decltype(&::cusparseCreateConstDnVec) input = find("cusparseCreateConstDnVec");
+  decltype(&::cusparseCreateDnVec) output = find("cusparseCreateDnVec");
+  decltype(&::cusparseSpMV_bufferSize) buffer_size = find("cusparseSpMV_bufferSize");
+  decltype(&::cusparseSpMV_preprocess) preprocess = find("cusparseSpMV_preprocess");
+  decltype(&::cusparseSpMV) spmv = find("cusparseSpMV");
 
-  template <class Function>
-  Function load(const char* name) const {
-    return library ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
-  }
-  bool is_there() const {
-    return create && set_stream && csr && input && output && buffer_size && preprocess && spmv;
-  }
+  CuSparse() : LoadedLibrary("cuSPARSE", "libcusparse.so.12", "not installed") {}
+  bool is_there() const { return missing.empty(); }
   static const CuSparse& get() {
     static const CuSparse all;
     return all;

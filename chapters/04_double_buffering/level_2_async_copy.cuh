@@ -9,6 +9,22 @@
 
 namespace cookbook::sgemm {
 
+/// The position of a thread's elements of C in the tile of its block, as in chapter 2: groups of
+/// 4 x 4 elements, from one group to the next half a tile.
+template <class C>
+struct HalvesLayout {
+  static constexpr int kStepM = C::kM / 2, kStepN = C::kN / 2;
+  int ty, tx;
+
+  __device__ __forceinline__ HalvesLayout() {
+    const int tid = static_cast<int>(threadIdx.x);
+    ty = tid / (C::kN / C::kThreadN), tx = tid % (C::kN / C::kThreadN);
+  }
+  /// The row of the thread's row `i`, which begins a group, and the column of its column `j`.
+  __device__ __forceinline__ int row_of(int i) const { return i / 4 * kStepM + 4 * ty; }
+  __device__ __forceinline__ int col_of(int j) const { return j / 4 * kStepN + 4 * tx; }
+};
+
 struct AsyncCopyConfig {
   static constexpr int kM = 128, kN = 128, kK = 8;  // tile of C per block, and steps of k per tile
   static constexpr int kThreadM = 8, kThreadN = 8;  // elements of C per thread
@@ -16,6 +32,8 @@ struct AsyncCopyConfig {
   static constexpr int kBlocks = 2;  // per SM: caps a thread at 128 registers
   static constexpr int kStages = 2;
   static constexpr int kPitchA = kM + 4;  // leading dimension of a stage of A
+  template <class C>
+  using Layout = HalvesLayout<C>;
 };
 
 /// One thread's part of copying tiles of A and B to shared memory.
@@ -76,9 +94,9 @@ struct TileCopy {
   }
 };
 
-/// Claims of all levels with TileCopy: whole sectors, and no bank conflict although A is
-/// transposed.
-inline Claims copy_claims() {
+/// Claims of a level with TileCopy: whole sectors, no bank conflict although A is transposed, and
+/// what else the level claims.
+inline Claims copy_claims(const Claims& others) {
   Claims claims = {Accesses("global", "async_load", "a").coalesced(),
                    Accesses("global", "async_load", "b").coalesced(),
                    Accesses("shared", "async_store", "").conflict_free(),
@@ -88,6 +106,7 @@ inline Claims copy_claims() {
   claims[1].text = "cp.async of `b`: sectors = ideal";
   claims[2].text = "cp.async into shared memory: wavefronts = ideal";
   claims[3].text = "cp.async of `b`: 16 bytes per lane, 16 sectors per request";
+  claims.insert(claims.end(), others.begin(), others.end());
   return claims;
 }
 
@@ -111,10 +130,9 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   const int tiles_n = ceil_div(n, C::kN);
   const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
   const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
-  const int tid = static_cast<int>(threadIdx.x);
 
-  constexpr int kStepM = C::kM / 2, kStepN = C::kN / 2;
-  const int ty = tid / (C::kN / C::kThreadN), tx = tid % (C::kN / C::kThreadN);
+  using Layout = typename C::template Layout<C>;
+  const Layout at;
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
@@ -136,11 +154,11 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
       float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
 #pragma unroll
       for (int i = 0; i < C::kThreadM; i += 4) {
-        load_fragment4(&a_fragment[i], &a_tile[stage][p][i / 4 * kStepM + 4 * ty]);
+        load_fragment4(&a_fragment[i], &a_tile[stage][p][at.row_of(i)]);
       }
 #pragma unroll
       for (int j = 0; j < C::kThreadN; j += 4) {
-        load_fragment4(&b_fragment[j], &b_tile[stage][p][j / 4 * kStepN + 4 * tx]);
+        load_fragment4(&b_fragment[j], &b_tile[stage][p][at.col_of(j)]);
       }
 #pragma unroll
       for (int i = 0; i < C::kThreadM; ++i) {
@@ -152,7 +170,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     __syncthreads();  // all threads have read this stage before the next copies overwrite it
     stage = 1 - stage;
   }
-  store_groups<kStepM, kStepN, kAligned>(acc, c, ldc, tile_row + 4 * ty, tile_col + 4 * tx, m, n);
+  store_groups<Layout::kStepM, Layout::kStepN, kAligned>(acc, c, ldc, tile_row + at.row_of(0),
+                                                         tile_col + at.col_of(0), m, n);
 }
 
 /// B and C in 16-byte pieces: rows are aligned and a whole number of pieces long. A needs no
@@ -160,6 +179,22 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 inline bool in_16_byte_pieces(const Problem& p, const Buffers& at) {
   return p.n % 4 == 0 && rows_are_16_byte_aligned(at.b, p.ldb) &&
          rows_are_16_byte_aligned(at.c, p.ldc);
+}
+
+/// A kernel with the arguments of C = A B, and `Alpha` after them: nothing before level 8.
+template <class... Alpha>
+using Kernel = void (*)(int m, int n, int k, const float* a, int64_t lda, const float* b,
+                        int64_t ldb, float* c, int64_t ldc, Alpha... alpha);
+
+/// Launches a block per tile of C: of `in_pieces` where in_16_byte_pieces(), else of `singly`.
+template <class C, class... Alpha>
+void launch_tiles(Kernel<Alpha...> in_pieces, Kernel<Alpha...> singly, const Level::Plan& plan,
+                  Stream stream, std::size_t smem_bytes = 0, Alpha... alpha) {
+  const Problem& p = plan.problem;
+  const Buffers& at = plan.buffers;
+  launch(in_16_byte_pieces(p, at) ? in_pieces : singly,
+         {grid_of_tiles<C>(p), dim3(C::kThreads), smem_bytes}, stream, p.m, p.n, p.k, at.a, p.lda,
+         at.b, p.ldb, at.c, p.ldc, alpha...);
 }
 
 struct AsyncCopy : Level {
@@ -173,20 +208,13 @@ struct AsyncCopy : Level {
   };
 
   static Claims claims(const Problem& p) {
-    Claims claims = copy_claims();
-    claims.push_back(shared_loads().conflict_free());
-    claims.push_back(fragment_loads<AsyncCopyConfig>(p));
-    claims.push_back(faster_than_previous(1.0));
-    return claims;
+    return copy_claims({shared_loads().conflict_free(), fragment_loads<AsyncCopyConfig>(p),
+                        faster_than_previous(1.0)});
   }
 
   static void run(const Plan& plan, Stream stream) {
     using C = AsyncCopyConfig;
-    const Problem& p = plan.problem;
-    const Buffers& at = plan.buffers;
-    launch(in_16_byte_pieces(p, at) ? async_copy_kernel<C, true> : async_copy_kernel<C, false>,
-           {grid_of_tiles<C>(p), dim3(C::kThreads)}, stream, p.m, p.n, p.k, at.a, p.lda, at.b,
-           p.ldb, at.c, p.ldc);
+    launch_tiles<C>(async_copy_kernel<C, true>, async_copy_kernel<C, false>, plan, stream);
   }
 };
 

@@ -7,8 +7,50 @@
 
 namespace cookbook::sgemm {
 
+/// All stages, in shared memory.
+template <class C>
+struct Stages {
+  float (*a)[C::kK][C::kPitchA];  // (stage, k, rows of A)
+  float (*b)[C::kK][C::kN];       // (stage, k, columns of B)
+};
+
 struct MultistageConfig : AsyncCopyConfig {
   static constexpr int kStages = 4;
+
+  /// In static shared memory; level 5 needs more than that.
+  template <class C>
+  static __device__ __forceinline__ Stages<C> stages() {
+    __shared__ __align__(16) float a_tile[C::kStages][C::kK][C::kPitchA];
+    __shared__ __align__(16) float b_tile[C::kStages][C::kK][C::kN];
+    return {a_tile, b_tile};
+  }
+
+  /// Waits until the next tile may be read, and starts to copy the tile of the steps from k0 on
+  /// into the stage that is free then.
+  template <class C, class Copy, class StageA, class StageB>
+  static __device__ __forceinline__ void next_tile(Copy& copy, StageA& a_free, StageB& b_free,
+                                                   int k0) {
+    // [quote multistage]
+    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile have arrived
+    // One barrier, two meanings: all threads' pieces have arrived, and all threads have read the
+    // previous tile, whose stage is filled next.
+    __syncthreads();
+    copy(a_free, b_free, k0);
+    cp_async_commit();
+    // [end quote]
+  }
+
+  /// acc += a b^T.
+  template <int kRows, int kCols>
+  static __device__ __forceinline__ void add_outer_product(float (&acc)[kRows][kCols],
+                                                           const float (&a)[kRows],
+                                                           const float (&b)[kCols]) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kCols; ++j) acc[i][j] += a[i] * b[j];
+    }
+  }
 };
 
 template <class C, bool kAligned>
@@ -16,15 +58,13 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     multistage_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
                       const float* __restrict__ b, int64_t ldb, float* __restrict__ c,
                       int64_t ldc) {
-  __shared__ __align__(16) float a_tile[C::kStages][C::kK][C::kPitchA];  // (stage, k, rows of A)
-  __shared__ __align__(16) float b_tile[C::kStages][C::kK][C::kN];
+  const auto [a_tile, b_tile] = C::template stages<C>();
   const int tiles_n = ceil_div(n, C::kN);
   const int tile_row = static_cast<int>(blockIdx.x) / tiles_n * C::kM;
   const int tile_col = static_cast<int>(blockIdx.x) % tiles_n * C::kN;
-  const int tid = static_cast<int>(threadIdx.x);
 
-  constexpr int kStepM = C::kM / 2, kStepN = C::kN / 2;
-  const int ty = tid / (C::kN / C::kThreadN), tx = tid % (C::kN / C::kThreadN);
+  using Layout = typename C::template Layout<C>;
+  const Layout at;
   float acc[C::kThreadM][C::kThreadN] = {};  // (rows, columns)
 
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
@@ -35,14 +75,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   }
   int stage = 0, fill = C::kStages - 1;  // the stage being multiplied, the stage to be filled
   for (int k0 = 0; k0 < k; k0 += C::kK) {
-    // [quote multistage]
-    cp_async_wait<C::kStages - 2>();  // this thread's pieces of this tile have arrived
-    // One barrier, two meanings: all threads' pieces have arrived, and all threads have read the
-    // previous tile, whose stage is filled next.
-    __syncthreads();
-    copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
-    cp_async_commit();
-    // [end quote]
+    C::template next_tile<C>(copy, a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
 
     timeline::begin(timeline::Kind::multiply);
 #pragma unroll
@@ -50,26 +83,31 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
       float a_fragment[C::kThreadM], b_fragment[C::kThreadN];
 #pragma unroll
       for (int i = 0; i < C::kThreadM; i += 4) {
-        load_fragment4(&a_fragment[i], &a_tile[stage][p][i / 4 * kStepM + 4 * ty]);
+        load_fragment4(&a_fragment[i], &a_tile[stage][p][at.row_of(i)]);
       }
 #pragma unroll
       for (int j = 0; j < C::kThreadN; j += 4) {
-        load_fragment4(&b_fragment[j], &b_tile[stage][p][j / 4 * kStepN + 4 * tx]);
+        load_fragment4(&b_fragment[j], &b_tile[stage][p][at.col_of(j)]);
       }
-#pragma unroll
-      for (int i = 0; i < C::kThreadM; ++i) {
-#pragma unroll
-        for (int j = 0; j < C::kThreadN; ++j) acc[i][j] += a_fragment[i] * b_fragment[j];
-      }
+      C::add_outer_product(acc, a_fragment, b_fragment);
     }
     timeline::end(timeline::Kind::multiply);
     fill = stage;  // free after the next barrier
     stage = stage + 1 < C::kStages ? stage + 1 : 0;
   }
-  store_groups<kStepM, kStepN, kAligned>(acc, c, ldc, tile_row + 4 * ty, tile_col + 4 * tx, m, n);
+  store_groups<Layout::kStepM, Layout::kStepN, kAligned>(acc, c, ldc, tile_row + at.row_of(0),
+                                                         tile_col + at.col_of(0), m, n);
 }
 
-struct Multistage : Level {
+/// A level that launches this kernel.
+template <class C>
+struct MultistageLevel : Level {
+  static void run(const Plan& plan, Stream stream) {
+    launch_tiles<C>(multistage_kernel<C, true>, multistage_kernel<C, false>, plan, stream);
+  }
+};
+
+struct Multistage : MultistageLevel<MultistageConfig> {
   static constexpr LevelText text{
       .name = "multistage",
       .changed = "four stages instead of two, and one barrier per tile instead of two",
@@ -78,20 +116,8 @@ struct Multistage : Level {
   };
 
   static Claims claims(const Problem& p) {
-    Claims claims = copy_claims();
-    claims.push_back(shared_loads().conflict_free());
-    claims.push_back(fragment_loads<MultistageConfig>(p));
-    claims.push_back(at_least_previous(0.98, "there is no wait for memory left to hide"));
-    return claims;
-  }
-
-  static void run(const Plan& plan, Stream stream) {
-    using C = MultistageConfig;
-    const Problem& p = plan.problem;
-    const Buffers& at = plan.buffers;
-    launch(in_16_byte_pieces(p, at) ? multistage_kernel<C, true> : multistage_kernel<C, false>,
-           {grid_of_tiles<C>(p), dim3(C::kThreads)}, stream, p.m, p.n, p.k, at.a, p.lda, at.b,
-           p.ldb, at.c, p.ldc);
+    return copy_claims({shared_loads().conflict_free(), fragment_loads<MultistageConfig>(p),
+                        at_least_previous(0.98, "there is no wait for memory left to hide")});
   }
 };
 

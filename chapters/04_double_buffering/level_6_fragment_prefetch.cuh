@@ -34,10 +34,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     fragment_prefetch_kernel(int m, int n, int k, const float* __restrict__ a, int64_t lda,
                              const float* __restrict__ b, int64_t ldb, float* __restrict__ c,
                              int64_t ldc, Alpha... alpha) {
-  using TileA = float[C::kK][C::kPitchA];  // (k, rows of A)
-  using TileB = float[C::kK][C::kN];
-  TileA* a_tile = reinterpret_cast<TileA*>(dynamic_shared<float>());  // (stage)
-  TileB* b_tile = reinterpret_cast<TileB*>(a_tile + C::kStages);
+  const Stages<C> stages = C::template stages<C>();
   const TileIndex tile = C::template tile<C>(static_cast<int>(blockIdx.x), m, n);
   const int tile_row = tile.row * C::kM;
   const int tile_col = tile.col * C::kN;
@@ -49,18 +46,18 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   TileCopy<C, kAligned> copy(tile_row, tile_col, m, n, k, a, lda, b, ldb);
   // Start filling all stages but one; tiles past the end of k are zero-filled.
   for (int s = 0; s < C::kStages - 1; ++s) {
-    copy(a_tile[s], b_tile[s], s * C::kK);
+    copy(stages.a[s], stages.b[s], s * C::kK);
     cp_async_commit();
   }
   float a_fragment[2][C::kThreadM], b_fragment[2][C::kThreadN];  // (k odd or even, rows | columns)
   const auto load_fragments = [&](int s, int p) {
 #pragma unroll
     for (int i = 0; i < C::kThreadM; i += 4) {
-      load_fragment4(&a_fragment[p % 2][i], &a_tile[s][p][at.row + i / 4 * kStepM]);
+      load_fragment4(&a_fragment[p % 2][i], &stages.a[s][p][at.row + i / 4 * kStepM]);
     }
 #pragma unroll
     for (int j = 0; j < C::kThreadN; j += 4) {
-      load_fragment4(&b_fragment[p % 2][j], &b_tile[s][p][at.col + j / 4 * kStepN]);
+      load_fragment4(&b_fragment[p % 2][j], &stages.b[s][p][at.col + j / 4 * kStepN]);
     }
   };
 
@@ -86,17 +83,26 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
       }
       // [end quote]
       if (p == 0) {  // the stage read before the last barrier is free
-        copy(a_tile[fill], b_tile[fill], k0 + (C::kStages - 1) * C::kK);
+        copy(stages.a[fill], stages.b[fill], k0 + (C::kStages - 1) * C::kK);
         cp_async_commit();
       }
-      add_outer_product(acc, a_fragment[p % 2], b_fragment[p % 2]);
+      C::add_outer_product(acc, a_fragment[p % 2], b_fragment[p % 2]);
     }
     timeline::end(timeline::Kind::multiply);
   }
   C::template store<C, kAligned>(acc, c, ldc, tile_row + at.row, tile_col + at.col, m, n, alpha...);
 }
 
-struct FragmentPrefetch : Level {
+/// A level that launches this kernel.
+template <class C>
+struct FragmentPrefetchLevel : DynamicStagesLevel<C> {
+  static void run(const Level::Plan& plan, Stream stream) {
+    launch_tiles<C>(fragment_prefetch_kernel<C, true>, fragment_prefetch_kernel<C, false>, plan,
+                    stream, stages_bytes<C>());
+  }
+};
+
+struct FragmentPrefetch : FragmentPrefetchLevel<FragmentPrefetchConfig> {
   static constexpr LevelText text{
       .name = "fragment_prefetch",
       .changed = "fragments are double-buffered in registers, also across tiles",
@@ -106,26 +112,11 @@ struct FragmentPrefetch : Level {
       .cost = "24 more registers per thread",
   };
 
-  static Support supports(const Problem&, const DeviceInfo& device) {
-    return enough_shared_memory<FragmentPrefetchConfig>(device);
-  }
-
   static Claims claims(const Problem&) {
-    Claims claims = copy_claims();
-    claims.push_back(shared_loads().wavefronts_per_request(2));
-    claims.push_back(
-        at_least_previous(0.98, "the second warp of a scheduler hides most of that wait already"));
-    return claims;
-  }
-
-  static void run(const Plan& plan, Stream stream) {
-    using C = FragmentPrefetchConfig;
-    const Problem& p = plan.problem;
-    const Buffers& at = plan.buffers;
-    launch(in_16_byte_pieces(p, at) ? fragment_prefetch_kernel<C, true>
-                                    : fragment_prefetch_kernel<C, false>,
-           {grid_of_tiles<C>(p), dim3(C::kThreads), stages_bytes<C>()}, stream, p.m, p.n, p.k, at.a,
-           p.lda, at.b, p.ldb, at.c, p.ldc);
+    return copy_claims(
+        {shared_loads().wavefronts_per_request(2),
+         at_least_previous(0.98,
+                           "the second warp of a scheduler hides most of that wait already")});
   }
 };
 

@@ -33,7 +33,7 @@ struct BlockOrderConfig : FragmentPrefetchConfig {
   }
 };
 
-struct BlockOrder : Level {
+struct BlockOrder : FragmentPrefetchLevel<BlockOrderConfig> {
   static constexpr LevelText text{
       .name = "block_order",
       .changed =
@@ -45,27 +45,12 @@ struct BlockOrder : Level {
       .cost = "two divisions per block",
   };
 
-  static Support supports(const Problem&, const DeviceInfo& device) {
-    return enough_shared_memory<BlockOrderConfig>(device);
-  }
-
   static Claims claims(const Problem&) {
-    Claims claims = copy_claims();
-    claims.push_back(shared_loads().wavefronts_per_request(2));
-    claims.push_back(at_least_previous(
-        0.96, "FP32 needs too few bytes for the order to matter; tensor cores will need it"));
-    claims.push_back(against_library("cuBLAS", 0.90));
-    return claims;
-  }
-
-  static void run(const Plan& plan, Stream stream) {
-    using C = BlockOrderConfig;
-    const Problem& p = plan.problem;
-    const Buffers& at = plan.buffers;
-    launch(in_16_byte_pieces(p, at) ? fragment_prefetch_kernel<C, true>
-                                    : fragment_prefetch_kernel<C, false>,
-           {grid_of_tiles<C>(p), dim3(C::kThreads), stages_bytes<C>()}, stream, p.m, p.n, p.k, at.a,
-           p.lda, at.b, p.ldb, at.c, p.ldc);
+    return copy_claims(
+        {shared_loads().wavefronts_per_request(2),
+         at_least_previous(
+             0.96, "FP32 needs too few bytes for the order to matter; tensor cores will need it"),
+         against_library("cuBLAS", 0.90)});
   }
 };
 

@@ -38,7 +38,7 @@ struct AnyRegisterConfig : BlockOrderConfig {
   }
 };
 
-struct AnyRegister : Level {
+struct AnyRegister : FragmentPrefetchLevel<AnyRegisterConfig> {
   static constexpr LevelText text{
       .name = "any_register",
       .changed = "each element of C is multiplied by alpha, which is 1, before it is stored",
@@ -48,28 +48,17 @@ struct AnyRegister : Level {
       .cost = "128 multiplications per thread, once; none in the loop",
   };
 
-  static Support supports(const Problem&, const DeviceInfo& device) {
-    return enough_shared_memory<AnyRegisterConfig>(device);
-  }
-
   static Claims claims(const Problem&) {
-    Claims claims = copy_claims();
-    claims.push_back(shared_loads().wavefronts_per_request(2));
-    claims.push_back(faster_than_previous(1.03));
-    claims.push_back(fraction_of_roof(0.77));
-    claims.push_back(against_library("cuBLAS", 1.0));
-    return claims;
+    return copy_claims({shared_loads().wavefronts_per_request(2), faster_than_previous(1.03),
+                        fraction_of_roof(0.77), against_library("cuBLAS", 1.0)});
   }
 
   static void run(const Plan& plan, Stream stream) {
     using C = AnyRegisterConfig;
-    const Problem& p = plan.problem;
-    const Buffers& at = plan.buffers;
     const float alpha = 1;
-    launch(in_16_byte_pieces(p, at) ? fragment_prefetch_kernel<C, true, float>
-                                    : fragment_prefetch_kernel<C, false, float>,
-           {grid_of_tiles<C>(p), dim3(C::kThreads), stages_bytes<C>()}, stream, p.m, p.n, p.k, at.a,
-           p.lda, at.b, p.ldb, at.c, p.ldc, alpha);
+    launch_tiles<C>(fragment_prefetch_kernel<C, true, float>,
+                    fragment_prefetch_kernel<C, false, float>, plan, stream, stages_bytes<C>(),
+                    alpha);
   }
 };
 

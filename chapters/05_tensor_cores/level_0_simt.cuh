@@ -15,6 +15,7 @@ struct Config {
   static constexpr int kBlockM = 8, kBlockN = 32;  // a warp per row of C
   static constexpr int kThreads = kBlockM * kBlockN;
   static constexpr int kGroup = 8;
+  static constexpr std::size_t kSmemBytes = 0;
 };
 
 template <class C, bool kVector>
@@ -42,8 +43,8 @@ __global__ void __launch_bounds__(C::kThreads) kernel(GemmArgs<typename C::Eleme
 }  // namespace simt_cores
 
 template <class T>
-struct SimtCores : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct SimtCores : TileLevel<simt_cores::Config<T>> {
+  using C = simt_cores::Config<T>;
   static constexpr LevelText text{
       .name = "simt",
       .changed = "one thread per element of C, on CUDA cores",
@@ -57,17 +58,10 @@ struct SimtCores : NnLevel<T> {
             global_stores("c").coalesced()};
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo&) {  // every GPU has FMAs
-    if (problem.a_transposed || problem.b_transposed) {
-      return Support::no("reads row-major A and B only (NN)");
-    }
-    return Support::yes();
+    return TileLevel<C>::supports_layout(problem);
   }
-  static void run(const Plan& plan, Stream stream) {
-    using C = simt_cores::Config<T>;
-    const auto& p = plan.problem;
-    launch(simt_cores::kernel<C, false>,
-           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads)}, stream,
-           gemm_args(p, plan.buffers));
+  static void run(const typename TileLevel<C>::Plan& plan, Stream stream) {
+    TileLevel<C>::launch_tiles(simt_cores::kernel<C, false>, plan, stream);
   }
 };
 

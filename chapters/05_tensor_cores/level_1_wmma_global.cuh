@@ -82,8 +82,8 @@ __global__ void __launch_bounds__(C::kThreads) kernel(GemmArgs<typename C::Eleme
 }  // namespace wmma_global
 
 template <class T>
-struct WmmaGlobal : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct WmmaGlobal : TileLevel<wmma_global::Config<T>> {
+  using C = wmma_global::Config<T>;
   static constexpr LevelText text{
       .name = "wmma_global",
       .changed = "one warp per 16x16 tile, multiplied by WMMA",
@@ -99,16 +99,13 @@ struct WmmaGlobal : NnLevel<T> {
             global_loads("b").bytes(2.0 * static_cast<double>(p.k * p.n * ((p.m + 15) / 16))),
             faster_than_previous(2.0)};
   }
-  static void run(const Plan& plan, Stream stream) {
-    using C = wmma_global::Config<T>;
-    const auto& p = plan.problem;
+  static void run(const typename TileLevel<C>::Plan& plan, Stream stream) {
     // load_matrix_sync requires 32-byte aligned tiles.
-    const bool vector = vectors_fit(p, plan.buffers) &&
+    const bool vector = vectors_fit(plan.problem, plan.buffers) &&
                         reinterpret_cast<std::uintptr_t>(plan.buffers.a) % 32 == 0 &&
                         reinterpret_cast<std::uintptr_t>(plan.buffers.b) % 32 == 0;
-    launch(vector ? wmma_global::kernel<C, true> : wmma_global::kernel<C, false>,
-           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, gemm_args(p, plan.buffers));
+    TileLevel<C>::launch_tiles(
+        vector ? wmma_global::kernel<C, true> : wmma_global::kernel<C, false>, plan, stream);
   }
 };
 

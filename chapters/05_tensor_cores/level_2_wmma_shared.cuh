@@ -27,6 +27,12 @@ struct Config {
   static __device__ __forceinline__ int tile_offset(int row, int chunk) {
     return row * kCols + chunk * 8;
   }
+  /// Copies the chunk at `source` to shared memory, `valid` elements of it; the others are zero.
+  template <bool kVector>
+  static __device__ __forceinline__ void copy_chunk(T* destination, const T* source, int valid,
+                                                    const T* /*matrix*/) {
+    store_vector(destination, load_chunk<kVector>(source, valid));  // [fill]
+  }
 };
 
 /// The block copies the kRows x kCols tile at (row0, col0) of a rows x cols matrix.
@@ -43,7 +49,7 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t
   for (int i = 0; i < kRows / kRowsPerPass; ++i) {
     T* destination = tile + C::template tile_offset<kCols>(first + i * kRowsPerPass, chunk);
     const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
-    store_vector(destination, load_chunk<kVector>(source, valid));  // [fill]
+    C::template copy_chunk<kVector>(destination, source, valid, matrix);
     source += kRowsPerPass * pitch;
   }
 }
@@ -111,11 +117,19 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
   }
 }
 
+/// A level that launches this kernel.
+template <class C>
+struct KernelLevel : TileLevel<C> {
+  static void run(const typename TileLevel<C>::Plan& plan, Stream stream) {
+    const bool vector = vectors_fit(plan.problem, plan.buffers);
+    TileLevel<C>::launch_tiles(vector ? kernel<C, true> : kernel<C, false>, plan, stream);
+  }
+};
+
 }  // namespace wmma_shared
 
 template <class T>
-struct WmmaShared : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct WmmaShared : wmma_shared::KernelLevel<wmma_shared::Config<T>> {
   static constexpr LevelText text{
       .name = "wmma_shared",
       .changed = "128x128 tiles in shared memory, 64x32 of C per warp",
@@ -133,14 +147,6 @@ struct WmmaShared : NnLevel<T> {
                 2.0 * static_cast<double>(p.k * p.n * ((p.m + C::kBlockM - 1) / C::kBlockM))),
             global_loads().coalesced(), global_loads().sectors_per_request(16),
             faster_than_previous(1.5)};
-  }
-  static void run(const Plan& plan, Stream stream) {
-    using C = wmma_shared::Config<T>;
-    const auto& p = plan.problem;
-    launch(
-        vectors_fit(p, plan.buffers) ? wmma_shared::kernel<C, true> : wmma_shared::kernel<C, false>,
-        {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-        stream, gemm_args(p, plan.buffers));
   }
 };
 

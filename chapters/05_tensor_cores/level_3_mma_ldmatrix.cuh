@@ -35,31 +35,34 @@ struct Config : wmma_shared::Config<T> {
   using Base = wmma_shared::Config<T>;
   static constexpr int kMmaM = Base::kWarpM / 16, kMmaN = Base::kWarpN / 8;  // m16n8k16 per warp
   using Epilogue = StorePairs;
-};
 
-/// The fragments of k step `step` of a warp's rows of A and columns of B. ldmatrix.x4 moves a 16x16
-/// piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A is
-/// already in the layout of mma.sync. B is stored k by n and needed n by k, so ldmatrix transposes
-/// its 8x8 matrices.
-template <class C, class T>
-__device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
-                                               std::uint32_t (&b)[C::kMmaN][2], const T* a_tile,
-                                               const T* b_tile, const WarpTile& at, int step) {
-  const int row = at.lane % 16, chunk = at.lane / 16;
+  /// The fragments of k step `step` of a warp's rows of A and columns of B. ldmatrix.x4 moves a
+  /// 16x16 piece: lanes 0-15 give its rows' first chunks, lanes 16-31 the second ones. A is already
+  /// in the layout of mma.sync. B is stored k by n and needed n by k, so ldmatrix transposes its
+  /// 8x8 matrices.
+  template <class C>
+  static __device__ __forceinline__ void load_fragments(std::uint32_t (&a)[C::kMmaM][4],
+                                                        std::uint32_t (&b)[C::kMmaN][2],
+                                                        const T* a_tile, const T* b_tile,
+                                                        const WarpTile& at, int step) {
+    const int row = at.lane % 16, chunk = at.lane / 16;
 #pragma unroll
-  for (int i = 0; i < C::kMmaM; ++i) {
-    const int offset = C::template tile_offset<C::kBlockK>(at.row + i * 16 + row, step * 2 + chunk);
-    ldmatrix_x4(a[i], a_tile + offset);  // [a]
-  }
+    for (int i = 0; i < C::kMmaM; ++i) {
+      const int offset =
+          C::template tile_offset<C::kBlockK>(at.row + i * 16 + row, step * 2 + chunk);
+      ldmatrix_x4(a[i], a_tile + offset);  // [a]
+    }
 #pragma unroll
-  for (int j = 0; j < C::kMmaN; j += 2) {
-    const int offset = C::template tile_offset<C::kBlockN>(step * 16 + row, at.col / 8 + j + chunk);
-    std::uint32_t pair[4];                     // two neighbouring n8 fragments
-    ldmatrix_x4_trans(pair, b_tile + offset);  // [b]
-    b[j][0] = pair[0], b[j][1] = pair[1];
-    b[j + 1][0] = pair[2], b[j + 1][1] = pair[3];
+    for (int j = 0; j < C::kMmaN; j += 2) {
+      const int offset =
+          C::template tile_offset<C::kBlockN>(step * 16 + row, at.col / 8 + j + chunk);
+      std::uint32_t pair[4];                     // two neighbouring n8 fragments
+      ldmatrix_x4_trans(pair, b_tile + offset);  // [b]
+      b[j][0] = pair[0], b[j][1] = pair[1];
+      b[j + 1][0] = pair[2], b[j + 1][1] = pair[3];
+    }
   }
-}
+};
 
 template <class C, bool kVector>
 __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::Element> p) {
@@ -78,7 +81,7 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
     for (int step = 0; step < C::kBlockK / 16; ++step) {
       std::uint32_t a[C::kMmaM][4], b[C::kMmaN][2];  // (kWarpM, 16) of A, (16, kWarpN) of B
       // [quote mma_ldmatrix]
-      load_fragments<C>(a, b, a_tile, b_tile, at, step);
+      C::template load_fragments<C>(a, b, a_tile, b_tile, at, step);
 #pragma unroll
       for (int i = 0; i < C::kMmaM; ++i) {
 #pragma unroll
@@ -91,11 +94,19 @@ __global__ void __launch_bounds__(C::kThreads, 2) kernel(GemmArgs<typename C::El
   C::Epilogue::template store<C, kVector>(acc, p, at);
 }
 
+/// A level that launches this kernel.
+template <class C>
+struct KernelLevel : TileLevel<C> {
+  static void run(const typename TileLevel<C>::Plan& plan, Stream stream) {
+    const bool vector = vectors_fit(plan.problem, plan.buffers);
+    TileLevel<C>::launch_tiles(vector ? kernel<C, true> : kernel<C, false>, plan, stream);
+  }
+};
+
 }  // namespace mma_ldmatrix
 
 template <class T>
-struct MmaLdmatrix : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct MmaLdmatrix : mma_ldmatrix::KernelLevel<mma_ldmatrix::Config<T>> {
   static constexpr LevelText text{
       .name = "mma_ldmatrix",
       .changed = "mma.sync and ldmatrix in place of WMMA",
@@ -111,14 +122,6 @@ struct MmaLdmatrix : NnLevel<T> {
             global_loads().sectors_per_request(16),
             // A quad writes 16 bytes of a row: half of each 32-byte sector.
             global_stores("c").sectors_over_ideal(2), pair_stores(p)};
-  }
-  static void run(const Plan& plan, Stream stream) {
-    using C = mma_ldmatrix::Config<T>;
-    const auto& p = plan.problem;
-    launch(vectors_fit(p, plan.buffers) ? mma_ldmatrix::kernel<C, true>
-                                        : mma_ldmatrix::kernel<C, false>,
-           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, gemm_args(p, plan.buffers));
   }
 };
 

@@ -26,8 +26,7 @@ struct Config : mma_ldmatrix::Config<T> {
 }  // namespace swizzled
 
 template <class T>
-struct Swizzled : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct Swizzled : mma_ldmatrix::KernelLevel<swizzled::Config<T>> {
   static constexpr LevelText text{
       .name = "swizzled",
       .changed = "XOR swizzle: chunk c of row r lies at c ^ (r & 7)",
@@ -43,14 +42,6 @@ struct Swizzled : NnLevel<T> {
             global_loads().sectors_per_request(16),
             pair_stores(p),
             faster_than_previous(1.5)};
-  }
-  static void run(const Plan& plan, Stream stream) {
-    using C = swizzled::Config<T>;
-    const auto& p = plan.problem;
-    launch(vectors_fit(p, plan.buffers) ? mma_ldmatrix::kernel<C, true>
-                                        : mma_ldmatrix::kernel<C, false>,
-           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, gemm_args(p, plan.buffers));
   }
 };
 

@@ -11,32 +11,30 @@ namespace cookbook::gemm {
 
 namespace multistage {
 
-using mma_ldmatrix::load_fragments;
+using wmma_shared::load_tile;
 
 template <class T>
 struct Config : swizzled::Config<T> {
   static constexpr int kStages = 3, kBlocks = 2;  // 96 KB: two blocks fit on a Hopper SM
   static constexpr std::size_t kSmemBytes = kStages * swizzled::Config<T>::kSmemBytes;
-};
 
-/// The block starts to copy the kRows x kCols tile at (row0, col0) of a rows x cols matrix.
-template <class C, int kRows, int kCols, bool kVector, class T>
-__device__ __forceinline__ void load_tile(T* tile, const T* matrix, std::int64_t pitch, int rows,
-                                          int cols, int row0, int col0) {
-  constexpr int kChunks = kCols / 8;                   // chunks per row
-  constexpr int kRowsPerPass = C::kThreads / kChunks;  // rows that the block copies per pass
-  const int chunk = static_cast<int>(threadIdx.x % kChunks);
-  const int first = static_cast<int>(threadIdx.x / kChunks);
-  const int rows_left = rows - row0 - first, cols_left = cols - col0 - chunk * 8;
-  const T* source = matrix + (row0 + first) * pitch + (col0 + chunk * 8);
-#pragma unroll
-  for (int i = 0; i < kRows / kRowsPerPass; ++i) {
-    T* destination = tile + C::template tile_offset<kCols>(first + i * kRowsPerPass, chunk);
-    const int valid = i * kRowsPerPass < rows_left ? cols_left : 0;
+  /// Starts to copy the chunk; `matrix` is a readable address for a chunk out of bounds.
+  template <bool kVector>
+  static __device__ __forceinline__ void copy_chunk(T* destination, const T* source, int valid,
+                                                    const T* matrix) {
     copy_chunk_async<kVector>(destination, source, valid, matrix);
-    source += kRowsPerPass * pitch;
   }
-}
+
+  /// Waits until tile t may be read, and starts to copy the tile whose stage is free then.
+  template <class C, class LoadStage>
+  static __device__ __forceinline__ void next_tile(const LoadStage& load_stage, int t) {
+    // [quote multistage]
+    cp_async_wait<C::kStages - 2>();  // this thread's part of tile t has arrived
+    __syncthreads();                  // every thread's has, and all have read tile t - 1
+    load_stage(t + C::kStages - 1);   // so its stage may be filled again
+    // [end quote]
+  }
+};
 
 template <class C, bool kVector>
 __global__ void __launch_bounds__(C::kThreads, C::kBlocks) kernel(GemmArgs<typename C::Element> p) {
@@ -63,17 +61,13 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks) kernel(GemmArgs<typen
   for (int t = 0; t < C::kStages - 1; ++t) load_stage(t);
 
   for (int t = 0; t < tiles; ++t) {
-    // [quote multistage]
-    cp_async_wait<C::kStages - 2>();  // this thread's part of tile t has arrived
-    __syncthreads();                  // every thread's has, and all have read tile t - 1
-    load_stage(t + C::kStages - 1);   // so its stage may be filled again
-    // [end quote]
+    C::template next_tile<C>(load_stage, t);
     const T* a_tile = a_tiles + t % C::kStages * kATile;
     const T* b_tile = b_tiles + t % C::kStages * kBTile;
 #pragma unroll
     for (int step = 0; step < C::kBlockK / 16; ++step) {
       std::uint32_t a[C::kMmaM][4], b[C::kMmaN][2];  // (kWarpM, 16) of A, (16, kWarpN) of B
-      load_fragments<C>(a, b, a_tile, b_tile, at, step);
+      C::template load_fragments<C>(a, b, a_tile, b_tile, at, step);
 #pragma unroll
       for (int i = 0; i < C::kMmaM; ++i) {
 #pragma unroll
@@ -84,11 +78,19 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks) kernel(GemmArgs<typen
   C::Epilogue::template store<C, kVector>(acc, p, at);
 }
 
+/// A level that launches this kernel.
+template <class C>
+struct KernelLevel : TileLevel<C> {
+  static void run(const typename TileLevel<C>::Plan& plan, Stream stream) {
+    const bool vector = vectors_fit(plan.problem, plan.buffers);
+    TileLevel<C>::launch_tiles(vector ? kernel<C, true> : kernel<C, false>, plan, stream);
+  }
+};
+
 }  // namespace multistage
 
 template <class T>
-struct Multistage : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct Multistage : multistage::KernelLevel<multistage::Config<T>> {
   static constexpr LevelText text{
       .name = "multistage",
       .changed = "cp.async into three stages, one barrier per tile",
@@ -99,21 +101,8 @@ struct Multistage : NnLevel<T> {
   };
 
   static Claims claims(const ProblemT<T>& p) {
-    Claims claims = async_copy_claims();
-    claims.insert(claims.end(),
-                  {shared_loads().conflict_free(), pair_stores(p), faster_than_previous(1.1)});
-    return claims;
-  }
-  static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
-    return NnLevel<T>::supports_nn(problem, device, multistage::Config<T>::kSmemBytes);
-  }
-  static void run(const Plan& plan, Stream stream) {
-    using C = multistage::Config<T>;
-    const auto& p = plan.problem;
-    launch(
-        vectors_fit(p, plan.buffers) ? multistage::kernel<C, true> : multistage::kernel<C, false>,
-        {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-        stream, gemm_args(p, plan.buffers));
+    return async_copy_claims(
+        {shared_loads().conflict_free(), pair_stores(p), faster_than_previous(1.1)});
   }
 };
 

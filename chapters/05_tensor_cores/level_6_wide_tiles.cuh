@@ -24,8 +24,7 @@ struct Config : multistage::Config<T> {
 }  // namespace wide_tiles
 
 template <class T>
-struct WideTiles : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct WideTiles : multistage::KernelLevel<wide_tiles::Config<T>> {
   static constexpr LevelText text{
       .name = "wide_tiles",
       .changed = "128x256 tiles, eight warps of 64x64, four stages",
@@ -36,21 +35,8 @@ struct WideTiles : NnLevel<T> {
   };
 
   static Claims claims(const ProblemT<T>& p) {
-    Claims claims = async_copy_claims();
-    claims.insert(claims.end(),
-                  {shared_loads().conflict_free(), pair_stores(p), faster_than_previous(1.02)});
-    return claims;
-  }
-  static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
-    return NnLevel<T>::supports_nn(problem, device, wide_tiles::Config<T>::kSmemBytes);
-  }
-  static void run(const Plan& plan, Stream stream) {
-    using C = wide_tiles::Config<T>;
-    const auto& p = plan.problem;
-    launch(
-        vectors_fit(p, plan.buffers) ? multistage::kernel<C, true> : multistage::kernel<C, false>,
-        {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-        stream, gemm_args(p, plan.buffers));
+    return async_copy_claims(
+        {shared_loads().conflict_free(), pair_stores(p), faster_than_previous(1.02)});
   }
 };
 

@@ -117,11 +117,19 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
   C::Epilogue::template store<C, kVector>(acc, p, at);
 }
 
+/// A level that launches this kernel.
+template <class C>
+struct KernelLevel : TileLevel<C> {
+  static void run(const typename TileLevel<C>::Plan& plan, Stream stream) {
+    const bool vector = vectors_fit(plan.problem, plan.buffers);
+    TileLevel<C>::launch_tiles(vector ? kernel<C, true> : kernel<C, false>, plan, stream);
+  }
+};
+
 }  // namespace fragments_ahead
 
 template <class T>
-struct FragmentsAhead : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct FragmentsAhead : fragments_ahead::KernelLevel<wide_tiles::Config<T>> {
   static constexpr LevelText text{
       .name = "fragments_ahead",
       .changed = "ldmatrix of k step s + 1, and the copies, between the mma.sync of step s",
@@ -133,21 +141,8 @@ struct FragmentsAhead : NnLevel<T> {
 
   static Claims claims(const ProblemT<T>& p) {
     const double ratio = std::is_same_v<T, bf16> ? 1.04 : 1.03;  // fp16 gains less: 1.039 to 1.050
-    Claims claims = async_copy_claims();
-    claims.insert(claims.end(),
-                  {shared_loads().conflict_free(), pair_stores(p), faster_than_previous(ratio)});
-    return claims;
-  }
-  static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
-    return NnLevel<T>::supports_nn(problem, device, wide_tiles::Config<T>::kSmemBytes);
-  }
-  static void run(const Plan& plan, Stream stream) {
-    using C = wide_tiles::Config<T>;
-    const auto& p = plan.problem;
-    launch(vectors_fit(p, plan.buffers) ? fragments_ahead::kernel<C, true>
-                                        : fragments_ahead::kernel<C, false>,
-           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, gemm_args(p, plan.buffers));
+    return async_copy_claims(
+        {shared_loads().conflict_free(), pair_stores(p), faster_than_previous(ratio)});
   }
 };
 

@@ -54,8 +54,7 @@ struct Config : wide_tiles::Config<T> {
 }  // namespace coalesced_epilogue
 
 template <class T>
-struct CoalescedEpilogue : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct CoalescedEpilogue : fragments_ahead::KernelLevel<coalesced_epilogue::Config<T>> {
   static constexpr LevelText text{
       .name = "coalesced_epilogue",
       .changed = "C through shared memory, stored with 16 bytes per thread",
@@ -66,23 +65,10 @@ struct CoalescedEpilogue : NnLevel<T> {
   };
 
   static Claims claims(const ProblemT<T>&) {
-    Claims claims = async_copy_claims();
-    claims.insert(claims.end(),
-                  {global_stores("c").coalesced(), global_stores("c").sectors_per_request(16),
-                   shared_loads().conflict_free(), shared_stores().on("gather").conflict_free(),
-                   faster_than_previous(1.02)});
-    return claims;
-  }
-  static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
-    return NnLevel<T>::supports_nn(problem, device, coalesced_epilogue::Config<T>::kSmemBytes);
-  }
-  static void run(const Plan& plan, Stream stream) {
-    using C = coalesced_epilogue::Config<T>;
-    const auto& p = plan.problem;
-    launch(vectors_fit(p, plan.buffers) ? fragments_ahead::kernel<C, true>
-                                        : fragments_ahead::kernel<C, false>,
-           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, gemm_args(p, plan.buffers));
+    return async_copy_claims(
+        {global_stores("c").coalesced(), global_stores("c").sectors_per_request(16),
+         shared_loads().conflict_free(), shared_stores().on("gather").conflict_free(),
+         faster_than_previous(1.02)});
   }
 };
 

@@ -152,11 +152,19 @@ __global__ void __launch_bounds__(C::kThreads, 1) kernel(GemmArgs<typename C::El
   C::Epilogue::template store<C, kVector>(acc, p, at);
 }
 
+/// A level that launches this kernel.
+template <class C>
+struct KernelLevel : TileLevel<C> {
+  static void run(const typename TileLevel<C>::Plan& plan, Stream stream) {
+    const bool vector = vectors_fit(plan.problem, plan.buffers);
+    TileLevel<C>::launch_tiles(vector ? kernel<C, true> : kernel<C, false>, plan, stream);
+  }
+};
+
 }  // namespace hoisted_addresses
 
 template <class T>
-struct HoistedAddresses : NnLevel<T> {
-  using Plan = typename NnLevel<T>::Plan;
+struct HoistedAddresses : hoisted_addresses::KernelLevel<coalesced_epilogue::Config<T>> {
   static constexpr LevelText text{
       .name = "hoisted_addresses",
       .changed = "addresses before the loop, constants inside it",
@@ -167,23 +175,10 @@ struct HoistedAddresses : NnLevel<T> {
   };
 
   static Claims claims(const ProblemT<T>&) {
-    Claims claims = async_copy_claims();
-    claims.insert(claims.end(),
-                  {global_stores("c").coalesced(), global_stores("c").sectors_per_request(16),
-                   shared_loads().conflict_free(), shared_stores().on("gather").conflict_free(),
-                   faster_than_previous(1.08), fraction_of_roof(0.75)});
-    return claims;
-  }
-  static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
-    return NnLevel<T>::supports_nn(problem, device, coalesced_epilogue::Config<T>::kSmemBytes);
-  }
-  static void run(const Plan& plan, Stream stream) {
-    using C = coalesced_epilogue::Config<T>;
-    const auto& p = plan.problem;
-    launch(vectors_fit(p, plan.buffers) ? hoisted_addresses::kernel<C, true>
-                                        : hoisted_addresses::kernel<C, false>,
-           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, gemm_args(p, plan.buffers));
+    return async_copy_claims(
+        {global_stores("c").coalesced(), global_stores("c").sectors_per_request(16),
+         shared_loads().conflict_free(), shared_stores().on("gather").conflict_free(),
+         faster_than_previous(1.08), fraction_of_roof(0.75)});
   }
 };
 

@@ -16,13 +16,11 @@
 
 namespace cookbook::gemm {
 
-/// C (m x n) = A (m x k) B (k x n), row-major fp32; the bound allows for inputs rounded to tf32.
-struct Tf32Problem {
-  std::int64_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
-
+/// The extents of the chapter's problem with fp32 in and out; the bound allows for inputs rounded
+/// to tf32.
+struct Tf32Problem : Problem {
   static Tf32Problem make(const Size& size, const Variant& variant) {
-    const Problem p = Problem::make(size, variant);
-    return {p.m, p.n, p.k, p.lda, p.ldb, p.ldc};
+    return {Problem::make(size, variant)};
   }
   std::vector<TensorSpec> tensors() const {
     return {{"a", DType::f32, m, k, lda, Role::input},
@@ -30,7 +28,6 @@ struct Tf32Problem {
             {"c", DType::f32, m, n, ldc, Role::output}};
   }
   double bytes() const { return 4 * static_cast<double>(m * k + k * n + m * n); }
-  double flops() const { return 2.0 * static_cast<double>(m * n * k); }
 
   void reference_row(const HostTensors& tensors, const std::string& /*output*/, std::int64_t row,
                      double* value, double* bound) const {
@@ -50,15 +47,6 @@ struct Tf32Problem {
       value[col] = sum;
       bound[col] = error + half_ulp(DType::f32, std::fabs(sum) + error);
     }
-  }
-};
-
-struct Tf32Buffers {
-  const float* a;
-  const float* b;
-  float* c;
-  static Tf32Buffers bind(const DevicePointers& at) {
-    return {at.get<float>("a"), at.get<float>("b"), at.get<float>("c")};
   }
 };
 
@@ -174,7 +162,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
 }  // namespace tf32
 
-struct Tf32 : LevelOf<Tf32Problem, Tf32Buffers> {
+struct Tf32 : LevelOf<Tf32Problem, BuffersT<float>> {
   static constexpr LevelText text{
       .name = "tf32",
       .changed = "fp32 inputs, rounded to tf32 on their way to mma.sync",
@@ -194,7 +182,7 @@ struct Tf32 : LevelOf<Tf32Problem, Tf32Buffers> {
   static void run(const Plan& plan, Stream stream) {
     using C = tf32::Config;
     const Tf32Problem& p = plan.problem;
-    const Tf32Buffers& at = plan.buffers;
+    const BuffersT<float>& at = plan.buffers;
     const bool vector = p.k % 4 == 0 && p.n % 4 == 0 && rows_are_16_byte_aligned(at.a, p.lda) &&
                         rows_are_16_byte_aligned(at.b, p.ldb);
     launch(vector ? tf32::kernel<C, true> : tf32::kernel<C, false>,

@@ -42,36 +42,48 @@ bool vectors_fit(const ProblemT<T>& p, const BuffersT<T>& at) {
          rows_are_16_byte_aligned(at.b, p.ldb) && rows_are_16_byte_aligned(at.c, p.ldc);
 }
 
-/// Common to the ladder's levels: row-major operands, and a device with the instructions.
-template <class T>
-struct NnLevel : LevelT<T> {
-  static Support supports_nn(const ProblemT<T>& problem, const DeviceInfo& device,
-                             std::size_t smem_bytes = 0) {
+/// Common to the ladder's levels, which compute tiles of C as a Config C says: row-major operands,
+/// a device with the instructions, and a block per tile.
+template <class C>
+struct TileLevel : LevelT<typename C::Element> {
+  using T = typename C::Element;
+  using Plan = typename LevelT<T>::Plan;
+
+  static Support supports_layout(const ProblemT<T>& problem) {
     if (problem.a_transposed || problem.b_transposed) {
       return Support::no("reads row-major A and B only (NN)");
-    }
-    if (device.cc() < 80) return Support::no("needs sm_80 (bf16 mma, cp.async)");
-    if (smem_bytes > device.smem_per_block_bytes) {
-      return Support::no("needs " + std::to_string(smem_bytes / 1024) +
-                         " KB of shared memory per block");
     }
     return Support::yes();
   }
   static Support supports(const ProblemT<T>& problem, const DeviceInfo& device) {
-    return supports_nn(problem, device);
+    if (const Support layout = supports_layout(problem); !layout) return layout;
+    if (device.cc() < 80) return Support::no("needs sm_80 (bf16 mma, cp.async)");
+    if (C::kSmemBytes > device.smem_per_block_bytes) {
+      return Support::no("needs " + std::to_string(C::kSmemBytes / 1024) +
+                         " KB of shared memory per block");
+    }
+    return Support::yes();
+  }
+  static void launch_tiles(void (*kernel)(GemmArgs<T>), const Plan& plan, Stream stream) {
+    const ProblemT<T>& p = plan.problem;
+    launch(kernel,
+           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
+           stream, gemm_args(p, plan.buffers));
   }
 };
 
-/// Claims about the asynchronous copies of a level: every sector read is used, and no two chunks
-/// that a warp writes to shared memory are in the same bank.
-inline Claims async_copy_claims() {
+/// Claims about the asynchronous copies of a level, before its `others`: every sector read is used,
+/// and no two chunks that a warp writes to shared memory are in the same bank.
+inline Claims async_copy_claims(const Claims& others) {
   Claim reads = Accesses("global", "async_load", "").coalesced();
   reads.text = "cp.async, reads of global memory: sectors = ideal";
   Claim writes = Accesses("shared", "async_store", "").on("copy").conflict_free();
   writes.text = "cp.async, writes to shared memory: wavefronts = ideal";
   Claim width = Accesses("global", "async_load", "").sectors_per_request(16);
   width.text = "cp.async: 16 bytes per lane, 16 sectors per request";
-  return {reads, writes, width};
+  Claims claims{reads, writes, width};
+  claims.insert(claims.end(), others.begin(), others.end());
+  return claims;
 }
 
 /// Claims that C is stored in pairs of elements, not one by one.

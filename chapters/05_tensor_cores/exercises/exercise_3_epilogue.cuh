@@ -31,7 +31,7 @@ struct Config : swizzled::Config<bf16> {
 
 }  // namespace exercise_epilogue
 
-struct ExerciseEpilogue : NnLevel<bf16> {
+struct ExerciseEpilogue : mma_ldmatrix::KernelLevel<exercise_epilogue::Config> {
   static constexpr LevelText text{
       .name = "exercise_epilogue",
       .changed = "level 4, C through shared memory",
@@ -41,14 +41,6 @@ struct ExerciseEpilogue : NnLevel<bf16> {
   static Claims claims(const Problem&) {
     return {global_stores("c").coalesced(), shared_stores().on("gather").conflict_free(),
             shared_loads().conflict_free()};
-  }
-  static void run(const Plan& plan, Stream stream) {
-    using C = exercise_epilogue::Config;
-    const auto& p = plan.problem;
-    launch(vectors_fit(p, plan.buffers) ? mma_ldmatrix::kernel<C, true>
-                                        : mma_ldmatrix::kernel<C, false>,
-           {dim3(blocks_for(p.m, p.n, C::kBlockM, C::kBlockN)), dim3(C::kThreads), C::kSmemBytes},
-           stream, gemm_args(p, plan.buffers));
   }
 };
 
