@@ -10,6 +10,10 @@ struct InFlightConfig {
   static constexpr int kThreads = 256;
   static constexpr int kBlocksPerSm = 8;  // 2,048 threads: a full SM
   static constexpr int kLoads = 4;        // 16-byte loads in flight per thread
+  __device__ __forceinline__ static float4 load(const float4* from) { return *from; }  // [load]
+  __device__ __forceinline__ static void store(float4* to, float4 value) {
+    *to = value;  // [store]
+  }
 };
 
 template <class C>
@@ -29,13 +33,13 @@ __global__ void __launch_bounds__(C::kThreads)
 #pragma unroll
     for (int k = 0; k < C::kLoads; ++k) {
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
-      if (i < split.vectors) value[k] = in4[i];  // [load]
+      if (i < split.vectors) value[k] = C::load(in4 + i);
     }
     // The first store waits only for the first load; the others are still in flight.
 #pragma unroll
     for (int k = 0; k < C::kLoads; ++k) {
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
-      if (i < split.vectors) out4[i] = value[k];  // [store]
+      if (i < split.vectors) C::store(out4 + i, value[k]);
     }
     // [end quote]
   }
