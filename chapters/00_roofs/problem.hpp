@@ -162,7 +162,7 @@ struct Bf16 {
   using Sum = float;
   using Register = float;
   static constexpr DType kIn = DType::bf16, kOut = DType::f32;
-  static constexpr double kLost = 16 * 0x1p-24;  // an addition per product
+  static constexpr double kLost = 16 * 0x1p-24;  // of 16 terms, a rounding each
 };
 
 /// The same matrix multiplication repeatedly, for element type T: every unit (a warp, a block) adds
