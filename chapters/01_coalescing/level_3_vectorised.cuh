@@ -26,11 +26,7 @@ __global__ void __launch_bounds__(C::kThreads)
     out4[i] = value;              // [store]
   }
   // [end quote]
-  // The elements before the first 16-byte boundary and those after the last.
-  for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
-    const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;
-    out[j] = in[j];
-  }
+  copy_singles(in, out, n, split, thread, threads);
 }
 
 struct Vectorised : Level {

@@ -49,9 +49,7 @@ struct Naive : Level {
 
   static void run(const Plan& plan, Stream stream) {
     using C = NaiveConfig;
-    const Problem& p = plan.problem;
-    launch(naive_kernel<C>, {grid_of_tiles<C>(p), dim3(C::kM, C::kN)}, stream, p.m, p.n, p.k,
-           plan.buffers.a, p.lda, plan.buffers.b, p.ldb, plan.buffers.c, p.ldc);
+    launch_tiles<C>(naive_kernel<C>, dim3(C::kM, C::kN), plan, stream);
   }
 };
 

@@ -48,9 +48,7 @@ struct Coalesced : Level {
 
   static void run(const Plan& plan, Stream stream) {
     using C = CoalescedConfig;
-    const Problem& p = plan.problem;
-    launch(coalesced_kernel<C>, {grid_of_tiles<C>(p), dim3(C::kN, C::kM)}, stream, p.m, p.n, p.k,
-           plan.buffers.a, p.lda, plan.buffers.b, p.ldb, plan.buffers.c, p.ldc);
+    launch_tiles<C>(coalesced_kernel<C>, dim3(C::kN, C::kM), plan, stream);
   }
 };
 

@@ -63,10 +63,8 @@ struct SharedTile : Level {
   static Claims claims(const Problem& p) {
     using C = SharedTileConfig;
     return {
-        global_loads("a").bytes(
-            4.0 * static_cast<double>(p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN))),
-        global_loads("b").bytes(
-            4.0 * static_cast<double>(p.k * p.n * ceil_div<std::int64_t>(p.m, C::kM))),
+        global_loads("a").bytes(a_bytes<C>(p)),
+        global_loads("b").bytes(b_bytes<C>(p)),
         shared_loads().on("product").wavefronts_per_request(1),  // broadcast and row: no conflict
         shared_loads().conflict_free(),
         shared_stores().conflict_free(),
@@ -75,9 +73,7 @@ struct SharedTile : Level {
 
   static void run(const Plan& plan, Stream stream) {
     using C = SharedTileConfig;
-    const Problem& p = plan.problem;
-    launch(shared_tile_kernel<C>, {grid_of_tiles<C>(p), dim3(C::kN, C::kM)}, stream, p.m, p.n, p.k,
-           plan.buffers.a, p.lda, plan.buffers.b, p.ldb, plan.buffers.c, p.ldc);
+    launch_tiles<C>(shared_tile_kernel<C>, dim3(C::kN, C::kM), plan, stream);
   }
 };
 

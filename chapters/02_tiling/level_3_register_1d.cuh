@@ -72,9 +72,8 @@ struct Register1d : Level {
 
   static Claims claims(const Problem& p) {
     using C = Register1dConfig;
-    return {global_loads("a").bytes(
-                4.0 * static_cast<double>(p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN))),
-            global_loads().coalesced(), shared_loads().conflict_free(),
+    return {global_loads("a").bytes(a_bytes<C>(p)), global_loads().coalesced(),
+            shared_loads().conflict_free(),
             shared_loads().bytes(4.0 * static_cast<double>(p.m * p.n * p.k) * (C::kThreadM + 1) /
                                  C::kThreadM),
             faster_than_previous(1.4)};
@@ -82,9 +81,7 @@ struct Register1d : Level {
 
   static void run(const Plan& plan, Stream stream) {
     using C = Register1dConfig;
-    const Problem& p = plan.problem;
-    launch(register_1d_kernel<C>, {grid_of_tiles<C>(p), dim3(C::kThreads)}, stream, p.m, p.n, p.k,
-           plan.buffers.a, p.lda, plan.buffers.b, p.ldb, plan.buffers.c, p.ldc);
+    launch_tiles<C>(register_1d_kernel<C>, dim3(C::kThreads), plan, stream);
   }
 };
 

@@ -89,8 +89,7 @@ struct Register2d : Level {
 
   static Claims claims(const Problem& p) {
     using C = Register2dConfig;
-    return {global_loads("a").bytes(
-                4.0 * static_cast<double>(p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN))),
+    return {global_loads("a").bytes(a_bytes<C>(p)),
             global_loads().coalesced(),
             global_stores("c").coalesced(),
             shared_loads().conflict_free(),
@@ -101,9 +100,7 @@ struct Register2d : Level {
 
   static void run(const Plan& plan, Stream stream) {
     using C = Register2dConfig;
-    const Problem& p = plan.problem;
-    launch(register_2d_kernel<C>, {grid_of_tiles<C>(p), dim3(C::kThreads)}, stream, p.m, p.n, p.k,
-           plan.buffers.a, p.lda, plan.buffers.b, p.ldb, plan.buffers.c, p.ldc);
+    launch_tiles<C>(register_2d_kernel<C>, dim3(C::kThreads), plan, stream);
   }
 };
 

@@ -68,6 +68,26 @@ dim3 grid_of_tiles(const Problem& p) {
                                     ceil_div<std::int64_t>(p.n, C::kN)));
 }
 
+/// Launches a kernel with one block of `threads` per tile.
+template <class C>
+void launch_tiles(void (*kernel)(int, int, int, const float*, int64_t, const float*, int64_t,
+                                 float*, int64_t),
+                  dim3 threads, const Level::Plan& plan, Stream stream) {
+  const Problem& p = plan.problem;
+  launch(kernel, {grid_of_tiles<C>(p), threads}, stream, p.m, p.n, p.k, plan.buffers.a, p.lda,
+         plan.buffers.b, p.ldb, plan.buffers.c, p.ldc);
+}
+
+/// Bytes of A's and of B's tiles that all blocks read together.
+template <class C>
+double a_bytes(const Problem& p) {
+  return 4.0 * static_cast<double>(p.m * p.k * ceil_div<std::int64_t>(p.n, C::kN));
+}
+template <class C>
+double b_bytes(const Problem& p) {
+  return 4.0 * static_cast<double>(p.k * p.n * ceil_div<std::int64_t>(p.m, C::kM));
+}
+
 /// Whether rows that start at `base + i * pitch` can be accessed 16 bytes at a time.
 inline bool rows_are_16_byte_aligned(const float* base, std::int64_t pitch) {
   return reinterpret_cast<std::uintptr_t>(base) % 16 == 0 && pitch % 4 == 0;

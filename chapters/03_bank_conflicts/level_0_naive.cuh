@@ -6,17 +6,10 @@
 
 namespace cookbook::transpose {
 
-struct NaiveConfig {
-  static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
-  static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     naive_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const unsigned tiles_across = tiles(shape.cols, C::kTile);
-  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
-  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
 
 #pragma unroll
   for (int j = 0; j < C::kTile; j += C::kThreadsY) {
@@ -32,7 +25,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 }
 
 struct Naive : Level {
-  using Config = NaiveConfig;
+  using Config = SquareConfig;
   static constexpr LevelText text{
       .name = "naive",
       .changed = "start: loads along rows, stores along columns",
@@ -46,10 +39,7 @@ struct Naive : Level {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(naive_transpose<Config>,
-           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
-           stream, plan.buffers.in, plan.buffers.out, shape);
+    launch_squares(naive_transpose<Config>, plan, stream);
   }
 };
 

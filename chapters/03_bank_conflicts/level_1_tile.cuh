@@ -6,17 +6,10 @@
 
 namespace cookbook::transpose {
 
-struct TileConfig {
-  static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
-  static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     tile_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const unsigned tiles_across = tiles(shape.cols, C::kTile);
-  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
-  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
 
   __shared__ float tile[C::kTile][C::kTile];  // (row, col) of in
 
@@ -44,7 +37,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 }
 
 struct Tile : Level {
-  using Config = TileConfig;
+  using Config = SquareConfig;
   static constexpr LevelText text{
       .name = "tile",
       .changed = "a 32 x 32 tile in shared memory: stores along rows too",
@@ -61,10 +54,7 @@ struct Tile : Level {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(tile_transpose<Config>,
-           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
-           stream, plan.buffers.in, plan.buffers.out, shape);
+    launch_squares(tile_transpose<Config>, plan, stream);
   }
 };
 

@@ -6,17 +6,10 @@
 
 namespace cookbook::transpose {
 
-struct PaddedConfig {
-  static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
-  static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     padded_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const unsigned tiles_across = tiles(shape.cols, C::kTile);
-  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
-  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
 
   // [quote padded]
   __shared__ float tile[C::kTile][C::kTile + 1];  // (row, col) of in; word (r, c) in bank r + c
@@ -42,7 +35,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 }
 
 struct Padded : Level {
-  using Config = PaddedConfig;
+  using Config = SquareConfig;
   static constexpr LevelText text{
       .name = "padded",
       .changed = "tile[32][33]: each row starts one bank further on",
@@ -58,10 +51,7 @@ struct Padded : Level {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(padded_transpose<Config>,
-           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
-           stream, plan.buffers.in, plan.buffers.out, shape);
+    launch_squares(padded_transpose<Config>, plan, stream);
   }
 };
 

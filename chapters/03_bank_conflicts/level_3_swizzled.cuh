@@ -6,17 +6,10 @@
 
 namespace cookbook::transpose {
 
-struct SwizzledConfig {
-  static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
-  static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     swizzled_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const unsigned tiles_across = tiles(shape.cols, C::kTile);
-  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
-  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
 
   __shared__ float tile[C::kTile][C::kTile];  // (row, col ^ row); word (r, c) in bank c XOR r
 
@@ -44,7 +37,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 }
 
 struct Swizzled : Level {
-  using Config = SwizzledConfig;
+  using Config = SquareConfig;
   static constexpr LevelText text{
       .name = "swizzled",
       .changed = "tile[r][c ^ r] instead of a padded row",
@@ -64,10 +57,7 @@ struct Swizzled : Level {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(swizzled_transpose<Config>,
-           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
-           stream, plan.buffers.in, plan.buffers.out, shape);
+    launch_squares(swizzled_transpose<Config>, plan, stream);
   }
 };
 

@@ -58,9 +58,7 @@ __device__ __forceinline__ void transpose_tile(const float* __restrict__ in,
 template <class C>
 __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY)
     in_flight_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const unsigned tiles_across = tiles(shape.cols, C::kTileCols);
-  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTileRows;
-  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTileCols;
+  const auto [row0, col0] = tile_origin(shape, C::kTileRows, C::kTileCols);
 
   // (row, col ^ row % 32) of in; word (r, c) in bank c XOR r
   __shared__ float tile[C::kTileRows][C::kTileCols];

@@ -64,9 +64,35 @@ __host__ __device__ constexpr unsigned tiles(std::int64_t extent, int tile) {
   return static_cast<unsigned>(ceil_div(extent, tile));
 }
 
-/// One block per tile, numbered row by row. Only x is used, because a grid's y ends at 65,535.
+/// Where a block's tile begins, in `in`.
+struct Origin {
+  std::int64_t row, col;
+};
+
+/// The tile of this block. Blocks are numbered row by row. Only x is used, because a grid's y ends
+/// at 65,535.
+__device__ __forceinline__ Origin tile_origin(const Shape& shape, int tile_rows, int tile_cols) {
+  const unsigned tiles_across = tiles(shape.cols, tile_cols);
+  return {std::int64_t{blockIdx.x / tiles_across} * tile_rows,
+          std::int64_t{blockIdx.x % tiles_across} * tile_cols};
+}
 inline dim3 tile_grid(const Shape& shape, int tile_rows, int tile_cols) {
   return dim3(tiles(shape.rows, tile_rows) * tiles(shape.cols, tile_cols));
+}
+
+/// What levels 0 to 3 and the exercises share.
+struct SquareConfig {
+  static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
+  static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
+};
+
+/// Launches their kernels.
+inline void launch_squares(void (*kernel)(const float*, float*, Shape), const Level::Plan& plan,
+                           Stream stream) {
+  using C = SquareConfig;
+  const Shape& shape = plan.problem.shape;
+  launch(kernel, {tile_grid(shape, C::kTile, C::kTile), dim3(C::kTile, C::kThreadsY)}, stream,
+         plan.buffers.in, plan.buffers.out, shape);
 }
 
 }  // namespace cookbook::transpose

@@ -9,11 +9,6 @@
 
 namespace cookbook::transpose {
 
-/// Where a block's tile begins.
-struct Origin {
-  std::int64_t row, col;
-};
-
 /// The tile of this block. C::kGroup is the group size: that many rows of tiles are traversed
 /// column by column. 1 follows the rows of `in`; a number past all rows of tiles follows the rows
 /// of `out`.
@@ -113,15 +108,8 @@ struct TileShape : Level {
   }
 };
 
-template <int kTileRowsValue, int kTileColsValue, int kThreadsYValue, int kLineValue,
-          int kMinBlocksValue, int kGroupValue>
-struct WordsConfig {
-  static constexpr int kTileRows = kTileRowsValue;
-  static constexpr int kTileCols = kTileColsValue;
-  static constexpr int kThreadsX = 32;
-  static constexpr int kThreadsY = kThreadsYValue;
-  static constexpr int kMinBlocks = kMinBlocksValue;
-  static constexpr int kLine = kLineValue;  // 1: no shift, and any shape is supported
+template <class Aligned, int kGroupValue>
+struct GroupedConfig : Aligned {
   static constexpr int kGroup = kGroupValue;
 };
 
@@ -142,7 +130,8 @@ __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY, C::kMinBlocks)
 /// Level 6 (or, with kLine = 1, level 4) with one shape.
 template <int kTileRows, int kTileCols, int kThreadsY, int kLine, int kMinBlocks, int kGroup = 1>
 struct Words : Level {
-  using Config = WordsConfig<kTileRows, kTileCols, kThreadsY, kLine, kMinBlocks, kGroup>;
+  using Config =
+      GroupedConfig<AlignedConfig<kLine, kTileRows, kTileCols, kThreadsY, kMinBlocks>, kGroup>;
   static constexpr LevelText text{
       .name = "words",
       .changed = "tile, threads, boundary and order only",

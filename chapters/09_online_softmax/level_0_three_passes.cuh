@@ -66,10 +66,7 @@ struct ThreePasses : Level<T> {
   }
 
   static void run(const PlanOf<T>& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(three_passes_softmax<Config>,
-           {row_grid(shape, Config::kThreads), dim3(Config::kThreads)}, stream, plan.buffers.in,
-           plan.buffers.out, shape);
+    launch_rows<T>(three_passes_softmax<Config>, plan, stream, Config::kThreads, Config::kThreads);
   }
 };
 

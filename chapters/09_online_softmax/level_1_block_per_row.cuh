@@ -8,12 +8,6 @@
 
 namespace cookbook::softmax {
 
-template <class Element>
-struct BlockPerRowConfig {
-  using T = Element;
-  static constexpr int kThreads = 256;  // for one row
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     block_per_row_softmax(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
@@ -60,7 +54,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
 template <class T>
 struct BlockPerRow : Level<T> {
-  using Config = BlockPerRowConfig<T>;
+  using Config = BlockConfig<T>;
   static constexpr LevelText text{
       .name = "block_per_row",
       .changed = "one block per row: coalesced, two reduction trees in shared memory",
@@ -75,9 +69,7 @@ struct BlockPerRow : Level<T> {
   }
 
   static void run(const PlanOf<T>& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(block_per_row_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
-           plan.buffers.in, plan.buffers.out, shape);
+    launch_rows<T>(block_per_row_softmax<Config>, plan, stream, Config::kThreads);
   }
 };
 

@@ -8,12 +8,6 @@
 
 namespace cookbook::softmax {
 
-template <class Element>
-struct OnlineConfig {
-  using T = Element;
-  static constexpr int kThreads = 256;  // for one row
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     online_softmax(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
@@ -26,10 +20,7 @@ __global__ void __launch_bounds__(C::kThreads)
   __shared__ uint2 shared[C::kThreads];  // (max, sum) of each thread
 
   MaxSum part;
-  for (int col = thread; col < shape.cols; col += C::kThreads) {
-    const float x[1] = {as_float(in[col])};
-    add(part, x);
-  }
+  for (int col = thread; col < shape.cols; col += C::kThreads) add(part, as_float(in[col]));
   store_vector(&shared[thread], part);
   for (int half = C::kThreads / 2; half > 0; half /= 2) {
     __syncthreads();  // the previous step of the tree is complete
@@ -49,7 +40,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
 template <class T>
 struct Online : Level<T> {
-  using Config = OnlineConfig<T>;
+  using Config = BlockConfig<T>;
   static constexpr LevelText text{
       .name = "online",
       .changed = "maximum and sum in one pass, merged as pairs in one reduction tree",
@@ -66,9 +57,7 @@ struct Online : Level<T> {
   }
 
   static void run(const PlanOf<T>& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(online_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
-           plan.buffers.in, plan.buffers.out, shape);
+    launch_rows<T>(online_softmax<Config>, plan, stream, Config::kThreads);
   }
 };
 

@@ -8,12 +8,6 @@
 
 namespace cookbook::softmax {
 
-template <class Element>
-struct WarpShufflesConfig {
-  using T = Element;
-  static constexpr int kThreads = 256;  // for one row
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     warp_shuffles_softmax(const typename C::T* __restrict__ in, typename C::T* __restrict__ out,
@@ -27,10 +21,7 @@ __global__ void __launch_bounds__(C::kThreads)
   __shared__ uint2 shared[kWarps];  // (max, sum) of each warp
 
   MaxSum part;
-  for (int col = thread; col < shape.cols; col += C::kThreads) {
-    const float x[1] = {as_float(in[col])};
-    add(part, x);
-  }
+  for (int col = thread; col < shape.cols; col += C::kThreads) add(part, as_float(in[col]));
   // [quote warp_shuffles]
   part = merge_lanes(part);
   if (lane_idx() == 0) store_vector(&shared[warp_idx()], part);
@@ -46,7 +37,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
 template <class T>
 struct WarpShuffles : Level<T> {
-  using Config = WarpShufflesConfig<T>;
+  using Config = BlockConfig<T>;
   static constexpr LevelText text{
       .name = "warp_shuffles",
       .changed = "reductions by shuffle; one barrier per row",
@@ -66,9 +57,7 @@ struct WarpShuffles : Level<T> {
   }
 
   static void run(const PlanOf<T>& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(warp_shuffles_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
-           plan.buffers.in, plan.buffers.out, shape);
+    launch_rows<T>(warp_shuffles_softmax<Config>, plan, stream, Config::kThreads);
   }
 };
 

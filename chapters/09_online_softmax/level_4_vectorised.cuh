@@ -8,12 +8,6 @@
 
 namespace cookbook::softmax {
 
-template <class Element>
-struct VectorisedConfig {
-  using T = Element;
-  static constexpr int kThreads = 256;  // for one row
-};
-
 /// Elements of a row before its first 16-byte boundary; all of them if `in` and `out` do not reach
 /// a boundary at the same element.
 template <class T>
@@ -48,8 +42,7 @@ __global__ void __launch_bounds__(C::kThreads)
   }
   // [end quote]
   for (int i = thread; i < singles; i += C::kThreads) {
-    const float x[1] = {as_float(in[i < head ? i : i + vectors * kPack])};
-    add(part, x);
+    add(part, as_float(in[i < head ? i : i + vectors * kPack]));
   }
   part = merge_lanes(part);
   if (lane_idx() == 0) store_vector(&shared[warp_idx()], part);
@@ -72,7 +65,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
 template <class T>
 struct Vectorised : Level<T> {
-  using Config = VectorisedConfig<T>;
+  using Config = BlockConfig<T>;
   static constexpr LevelText text{
       .name = "vectorised",
       .changed = "16-byte accesses; one rescaling per access, not per element",
@@ -91,9 +84,7 @@ struct Vectorised : Level<T> {
   }
 
   static void run(const PlanOf<T>& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(vectorised_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
-           plan.buffers.in, plan.buffers.out, shape);
+    launch_rows<T>(vectorised_softmax<Config>, plan, stream, Config::kThreads);
   }
 };
 

@@ -6,18 +6,15 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue, Access kAccessValue,
-          int kElements = kElementsPerThread, int kThreadsPerSm = 1024>
-struct OnChipConfig {
-  using Client = ClientValue;
-  using T = typename Client::T;
-  using Op = typename Client::Op;
+template <class Client, int kThreadsValue, Access kAccessValue, int kElements = kElementsPerThread,
+          int kThreadsPerSm = 1024>
+struct OnChipConfig : RowConfig<Client, kAccessValue != Access::elements> {
   static constexpr int kThreads = kThreadsValue;  // for one row: 8 ... 1024, a power of two
   static constexpr int kBlock = kThreads > kWarpSize ? kThreads : 128;  // threads of a block
   static constexpr int kRows = kBlock / kThreads;                       // rows per block
   static constexpr Access kAccess = kAccessValue;
   static constexpr bool kPeeled = kAccess == Access::peeled;
-  static constexpr int kPack = kAccess == Access::elements ? 1 : kPackOf<T>;  // elements per access
+  using RowConfig<Client, kAccessValue != Access::elements>::kPack;  // elements per access
   static constexpr int kVectors = kElements / kPack;  // accesses in flight per thread
   static constexpr int kMinBlocks = kThreadsPerSm / kBlock > 0 ? kThreadsPerSm / kBlock : 1;
   static constexpr int kCapacity = kThreads * kElements;  // longest row
@@ -48,13 +45,8 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
   out += head + first * C::kPack;
   op.skip(head + first * C::kPack);
 
-  float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
-#pragma unroll
-  for (int v = 0; v < C::kVectors; ++v) {
-#pragma unroll
-    for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
-    if (v * C::kThreads < left) load_pack_streaming(x[v], in + v * C::kThreads * C::kPack);
-  }
+  Elements<C> x;
+  load_elements<C>(x, in, left);
 
   // [quote on_chip]
   const Partial mine = op.reduce(x);
@@ -67,21 +59,13 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 
   const float factor = op.factor(mine, whole);
   // [end quote]
-#pragma unroll
-  for (int v = 0; v < C::kVectors; ++v) {
-    if (v * C::kThreads < left) {
-      op.template finish<C::kPeeled>(x[v], factor, v * C::kThreads * C::kPack);
-      store_pack(out + v * C::kThreads * C::kPack, x[v]);
-    }
-  }
+  store_elements<C, C::kPeeled>(op, x, factor, out, left);
   edges.finish(row_op, whole, row_out);
 }
 
 template <class C>
 void start_on_chip(const RowLaunch<typename C::Client>& plan, Stream stream) {
-  const Shape& shape = plan.problem.shape;
-  launch(on_chip_rows<C>, {row_grid(shape, C::kRows), dim3(C::kBlock)}, stream, plan.buffers.in,
-         plan.buffers.out, shape, C::Client::op(plan));
+  launch_row_kernel(on_chip_rows<C>, plan, stream, C::kBlock, C::kRows);
 }
 
 /// The fewest threads per row, from kThreads upwards, that hold a row in their registers. For rows
@@ -100,10 +84,7 @@ StartRows<Client> pick_on_chip(std::int64_t cols) {
 }
 
 template <class Client>
-struct OnChip : RowLevel<Client> {
-  using typename RowLevel<Client>::Plan;
-  using typename RowLevel<Client>::Problem;
-  using typename RowLevel<Client>::Buffers;
+struct OnChip : RowLevel<Client, OnChip<Client>> {
   static constexpr LevelText text{
       .name = "on_chip",
       .changed = "the row stays in registers: one read, 32 elements per thread",
@@ -113,16 +94,13 @@ struct OnChip : RowLevel<Client> {
       .cost = "32 registers; one kernel per range of row lengths",
   };
 
-  static Claims claims(const Problem& p) {
-    Claims claims = RowLevel<Client>::one_read(p);
-    claims.push_back(at_least_previous(0.97, "the same kernel where a row does not fit"));
-    return claims;
+  static Claims claims(const RowProblem<Client>& p) {
+    return one_read<Client>(p,
+                            {at_least_previous(0.97, "the same kernel where a row does not fit")});
   }
 
-  static Plan prepare(const Problem& problem, const Buffers& buffers) {
-    Plan plan{{problem, buffers}};
-    plan.start = pick(Client::access(plan), problem.shape.cols);
-    return plan;
+  static void choose(RowLaunch<Client>& plan) {
+    plan.start = pick(Client::access(plan), plan.problem.shape.cols);
   }
 
   static StartRows<Client> pick(Access access, std::int64_t cols) {

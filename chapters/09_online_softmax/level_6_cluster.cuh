@@ -8,15 +8,12 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue, bool kAligned, int kElements = kElementsPerThread,
+template <class Client, int kThreadsValue, bool kAligned, int kElements = kElementsPerThread,
           int kThreadsPerSm = 1024>
-struct ClusterConfig {
-  using Client = ClientValue;
-  using T = typename Client::T;
-  using Op = typename Client::Op;
-  static constexpr int kThreads = kThreadsValue;  // of each block, for its slice of the row
-  static constexpr int kPack = kAligned ? kPackOf<T> : 1;  // elements per access
-  static constexpr int kVectors = kElements / kPack;       // accesses in flight per thread
+struct ClusterConfig : RowConfig<Client, kAligned> {
+  static constexpr int kThreads = kThreadsValue;      // of each block, for its slice of the row
+  using RowConfig<Client, kAligned>::kPack;           // elements per access
+  static constexpr int kVectors = kElements / kPack;  // accesses in flight per thread
   static constexpr int kMinBlocks = kThreadsPerSm / kThreads;
   static constexpr int kCapacity = kThreads * kElements;  // longest slice
   static_assert(kThreads >= kWarpSize && kMinBlocks >= 1, "whole warps, at least one block");
@@ -45,13 +42,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   out += row * shape.out_pitch + first * C::kPack;
   op.skip(first * C::kPack);
 
-  float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
-#pragma unroll
-  for (int v = 0; v < C::kVectors; ++v) {
-#pragma unroll
-    for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
-    if (v * C::kThreads < left) load_pack_streaming(x[v], in + v * C::kThreads * C::kPack);
-  }
+  Elements<C> x;
+  load_elements<C>(x, in, left);
 
   const Partial mine = op.reduce(x);
   const Partial warp = op.template merge_lanes<kWarpSize>(mine);
@@ -63,30 +55,17 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   cluster_sync();  // every block has the Partials of all warps of the cluster
   // [end quote]
   Partial whole;
-  for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
-    whole = op.merge(whole, load_vector<Partial>(&table[i]));
-  }
-  whole = op.template merge_lanes<kWarpSize>(whole);
+  merge_table(op, whole, table, blocks * kWarps);
 
   const float factor = op.factor(mine, whole);
-#pragma unroll
-  for (int v = 0; v < C::kVectors; ++v) {
-    if (v * C::kThreads < left) {
-      op.finish(x[v], factor, v * C::kThreads * C::kPack);
-      store_pack(out + v * C::kThreads * C::kPack, x[v]);
-    }
-  }
+  store_elements<C>(op, x, factor, out, left);
 }
 
 template <class C>
 void start_cluster(const RowLaunch<typename C::Client>& plan, Stream stream) {
-  const Shape& shape = plan.problem.shape;
   const size_t table_bytes =
       plan.cluster * (C::kThreads / kWarpSize) * sizeof(typename C::Op::Partial);
-  dim3 grid = row_grid(shape);
-  grid.x *= plan.cluster;
-  launch(cluster_rows<C>, {grid, dim3(C::kThreads), table_bytes, plan.cluster}, stream,
-         plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan));
+  launch_row_kernel(cluster_rows<C>, plan, stream, C::kThreads, 1, table_bytes);
 }
 
 /// The smallest cluster, a power of two, whose blocks together hold `cols` elements at `capacity`
@@ -98,10 +77,7 @@ inline int cluster_for(std::int64_t cols, int capacity) {
 }
 
 template <class Client>
-struct Cluster : RowLevel<Client> {
-  using typename RowLevel<Client>::Plan;
-  using typename RowLevel<Client>::Problem;
-  using typename RowLevel<Client>::Buffers;
+struct Cluster : RowLevel<Client, Cluster<Client>> {
   template <bool kAligned>
   using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks per SM
   static constexpr LevelText text{
@@ -115,19 +91,17 @@ struct Cluster : RowLevel<Client> {
       .cost = "one cluster barrier per row; Hopper only, other GPUs fall back to level 5",
   };
 
-  static Claims claims(const Problem& p) {
-    Claims claims = RowLevel<Client>::one_read(p);
-    claims.push_back(at_least_previous(0.96, "the same kernel where a row fits one block"));
-    return claims;
+  static Claims claims(const RowProblem<Client>& p) {
+    return one_read<Client>(
+        p, {at_least_previous(0.96, "the same kernel where a row fits one block")});
   }
 
-  static Plan prepare(const Problem& problem, const Buffers& buffers) {
-    Plan plan{OnChip<Client>::prepare(problem, buffers)};
-    const int cluster = cluster_for(problem.shape.cols, Config<true>::kCapacity);
-    if (cluster == 1 || cluster > kMaxCluster || device_info().cc() < 90) return plan;
+  static void choose(RowLaunch<Client>& plan) {
+    OnChip<Client>::choose(plan);
+    const int cluster = cluster_for(plan.problem.shape.cols, Config<true>::kCapacity);
+    if (cluster == 1 || cluster > kMaxCluster || device_info().cc() < 90) return;
     plan.cluster = cluster;
-    plan.start = Client::aligned(plan) ? start_cluster<Config<true>> : start_cluster<Config<false>>;
-    return plan;
+    plan.start = plan.aligned() ? start_cluster<Config<true>> : start_cluster<Config<false>>;
   }
 };
 

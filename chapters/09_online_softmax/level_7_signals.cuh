@@ -40,13 +40,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   out += row * shape.out_pitch + first * C::kPack;
   op.skip(first * C::kPack);
 
-  float x[C::kVectors][C::kPack];  // (accesses, elements) per thread
-#pragma unroll
-  for (int v = 0; v < C::kVectors; ++v) {
-#pragma unroll
-    for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
-    if (v * C::kThreads < left) load_pack_streaming(x[v], in + v * C::kThreads * C::kPack);
-  }
+  Elements<C> x;
+  load_elements<C>(x, in, left);
 
   const Partial mine = op.reduce(x);
   const Partial warp = op.template merge_lanes<kWarpSize>(mine);
@@ -58,37 +53,21 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   mbarrier_wait_cluster(table_full, 0);  // the Partials of all warps of the cluster have arrived
   // [end quote]
   Partial whole;
-  for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
-    whole = op.merge(whole, load_vector<Partial>(&table[i]));
-  }
-  whole = op.template merge_lanes<kWarpSize>(whole);
+  merge_table(op, whole, table, blocks * kWarps);
 
   const float factor = op.factor(mine, whole);
-#pragma unroll
-  for (int v = 0; v < C::kVectors; ++v) {
-    if (v * C::kThreads < left) {
-      op.finish(x[v], factor, v * C::kThreads * C::kPack);
-      store_pack(out + v * C::kThreads * C::kPack, x[v]);
-    }
-  }
+  store_elements<C>(op, x, factor, out, left);
 }
 
 template <class C>
 void start_signalled(const RowLaunch<typename C::Client>& plan, Stream stream) {
-  const Shape& shape = plan.problem.shape;
   const size_t shared_bytes = sizeof(std::uint64_t) + plan.cluster * (C::kThreads / kWarpSize) *
                                                           sizeof(typename C::Op::Partial);
-  dim3 grid = row_grid(shape);
-  grid.x *= plan.cluster;
-  launch(signalled_rows<C>, {grid, dim3(C::kThreads), shared_bytes, plan.cluster}, stream,
-         plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan));
+  launch_row_kernel(signalled_rows<C>, plan, stream, C::kThreads, 1, shared_bytes);
 }
 
 template <class Client>
-struct Signals : RowLevel<Client> {
-  using typename RowLevel<Client>::Plan;
-  using typename RowLevel<Client>::Problem;
-  using typename RowLevel<Client>::Buffers;
+struct Signals : RowLevel<Client, Signals<Client>> {
   template <bool kAligned>
   using Config = ClusterConfig<Client, 512, kAligned>;  // two blocks per SM
   static constexpr LevelText text{
@@ -100,18 +79,15 @@ struct Signals : RowLevel<Client> {
       .cost = "one mbarrier per block, and bytes to count",
   };
 
-  static Claims claims(const Problem& p) {
-    Claims claims = RowLevel<Client>::one_read(p);
-    claims.push_back(at_least_previous(0.97, "the same kernel where a row fits one block"));
-    return claims;
+  static Claims claims(const RowProblem<Client>& p) {
+    return one_read<Client>(
+        p, {at_least_previous(0.97, "the same kernel where a row fits one block")});
   }
 
-  static Plan prepare(const Problem& problem, const Buffers& buffers) {
-    Plan plan = Cluster<Client>::prepare(problem, buffers);
-    if (plan.cluster == 1) return plan;
-    plan.start =
-        Client::aligned(plan) ? start_signalled<Config<true>> : start_signalled<Config<false>>;
-    return plan;
+  static void choose(RowLaunch<Client>& plan) {
+    Cluster<Client>::choose(plan);
+    if (plan.cluster == 1) return;
+    plan.start = plan.aligned() ? start_signalled<Config<true>> : start_signalled<Config<false>>;
   }
 };
 

@@ -7,17 +7,14 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue, int kChunksValue = 3, int kVectorsValue = 4,
+template <class Client, int kThreadsValue, int kChunksValue = 3, int kVectorsValue = 4,
           bool kPeeledValue = false>
-struct InSharedConfig {
-  using Client = ClientValue;
-  using T = typename Client::T;
-  using Op = typename Client::Op;
+struct InSharedConfig : RowConfig<Client> {
   static constexpr int kThreads = kThreadsValue;  // for one row, or one slice of a row
   static constexpr int kBlock = 256;
   static constexpr int kRows = kBlock / kThreads;  // rows per block
   static constexpr bool kPeeled = kPeeledValue;
-  static constexpr int kPack = kPackOf<T>;            // elements per access
+  using RowConfig<Client>::kPack;                     // elements per access
   static constexpr int kVectors = kVectorsValue;      // accesses per thread and chunk
   static constexpr int kChunk = kVectors * kThreads;  // accesses per bulk copy
   static constexpr int kChunks = kChunksValue;        // bulk copies per row or slice
@@ -143,22 +140,15 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 
 template <class C>
 void start_in_shared(const RowLaunch<typename C::Client>& plan, Stream stream) {
-  const Shape& shape = plan.problem.shape;
   const size_t barriers = (2 + C::kRows * C::kChunks) * sizeof(std::uint64_t);
   const size_t table_bytes =
       plan.cluster * (C::kBlock / kWarpSize) * sizeof(typename C::Op::Partial);
-  dim3 grid = row_grid(shape, C::kRows);
-  grid.x *= plan.cluster;
-  launch(rows_in_shared<C>,
-         {grid, dim3(C::kBlock), C::kRowsBytes + barriers + table_bytes, plan.cluster}, stream,
-         plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan));
+  launch_row_kernel(rows_in_shared<C>, plan, stream, C::kBlock, C::kRows,
+                    C::kRowsBytes + barriers + table_bytes);
 }
 
 template <class Client>
-struct InShared : RowLevel<Client> {
-  using typename RowLevel<Client>::Plan;
-  using typename RowLevel<Client>::Problem;
-  using typename RowLevel<Client>::Buffers;
+struct InShared : RowLevel<Client, InShared<Client>> {
   template <int kThreads, bool kPeeled>
   using Row = InSharedConfig<Client, kThreads, 3, 4, kPeeled>;
   static constexpr LevelText text{
@@ -174,31 +164,24 @@ struct InShared : RowLevel<Client> {
           "different elements, it falls back to level 7",
   };
 
-  static Claims claims(const Problem& p) {
-    Claims claims = RowLevel<Client>::one_bulk_read(p);
-    claims.push_back(faster_than_previous(1.02));
-    claims.push_back(fraction_of_roof(0.95));
-    return claims;
+  static Claims claims(const RowProblem<Client>& p) {
+    return one_bulk_read<Client>(p, {faster_than_previous(1.02), fraction_of_roof(0.95)});
   }
 
   /// The fewest threads per row that hold it; a cluster holds longer rows in slices.
-  static void pick(Plan& plan) {
-    Client::aligned(plan) ? pick_row<false>(plan) : pick_row<true>(plan);
+  static void pick(RowLaunch<Client>& plan) {
+    plan.aligned() ? pick_row<false>(plan) : pick_row<true>(plan);
   }
 
-  template <bool kPeeled>
-  static void pick_row(Plan& plan) {
+  template <bool kPeeled, int kThreads = 32>
+  static void pick_row(RowLaunch<Client>& plan) {
     constexpr int kPack = kPackOf<typename Client::T>;
     const std::int64_t cols = plan.problem.shape.cols / kPack * kPack;  // without edges
     plan.cluster = 1;
-    if (cols <= Row<32, kPeeled>::kCapacity) {
-      plan.start = start_in_shared<Row<32, kPeeled>>;
-    } else if (cols <= Row<64, kPeeled>::kCapacity) {
-      plan.start = start_in_shared<Row<64, kPeeled>>;
-    } else if (cols <= Row<128, kPeeled>::kCapacity) {
-      plan.start = start_in_shared<Row<128, kPeeled>>;
-    } else if (cols <= Row<256, kPeeled>::kCapacity) {
-      plan.start = start_in_shared<Row<256, kPeeled>>;
+    if (cols <= Row<kThreads, kPeeled>::kCapacity) {
+      plan.start = start_in_shared<Row<kThreads, kPeeled>>;
+    } else if constexpr (kThreads < 256) {
+      pick_row<kPeeled, 2 * kThreads>(plan);
     } else if (cols <= kMaxCluster * Slice<Client>::kCapacity) {
       // As many blocks as the row needs: the more rows are in flight.
       plan.cluster = static_cast<int>(ceil_div(cols, std::int64_t{Slice<Client>::kCapacity}));
@@ -210,7 +193,7 @@ struct InShared : RowLevel<Client> {
   }
 
   /// Whether bulk copies can load these rows: long enough for one copy to pay, and not too long.
-  static bool reaches(const Plan& plan) {
+  static bool reaches(const RowLaunch<Client>& plan) {
     constexpr std::int64_t kShortest = 4096 / sizeof(typename Client::T);
     constexpr std::int64_t kLongest = kMaxCluster * LongSlice<Client>::kCapacity;
     const std::int64_t cols = plan.problem.shape.cols;
@@ -218,10 +201,9 @@ struct InShared : RowLevel<Client> {
            cols >= kShortest && cols <= kLongest;
   }
 
-  static Plan prepare(const Problem& problem, const Buffers& buffers) {
-    Plan plan = Signals<Client>::prepare(problem, buffers);
+  static void choose(RowLaunch<Client>& plan) {
+    Signals<Client>::choose(plan);
     if (reaches(plan)) pick(plan);
-    return plan;
   }
 };
 

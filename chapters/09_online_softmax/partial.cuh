@@ -45,6 +45,12 @@ __device__ __forceinline__ void add(MaxSum& part, const float (&x)[kCount]) {
   // [end quote]
 }
 
+/// Adds one element.
+__device__ __forceinline__ void add(MaxSum& part, float x) {
+  const float only[1] = {x};
+  add(part, only);
+}
+
 /// Merges the parts of groups of kLanes neighbouring lanes, in every lane: first the lanes reduce
 /// the maximum, then every lane rescales once, then they reduce the sums. All 32 lanes must call.
 template <int kLanes = kWarpSize>

@@ -150,6 +150,23 @@ inline dim3 row_grid(const Shape& shape, std::int64_t rows_per_block = 1) {
   return dim3(static_cast<unsigned>(ceil_div(shape.rows, rows_per_block)));
 }
 
+/// Launches a kernel with `threads` threads per row (or per `rows_per_block` rows) of a plan of
+/// softmax.
+template <class T>
+void launch_rows(void (*kernel)(const T*, T*, Shape), const typename Level<T>::Plan& plan,
+                 Stream stream, int threads, int rows_per_block = 1) {
+  const Shape& shape = plan.problem.shape;
+  launch(kernel, {row_grid(shape, rows_per_block), dim3(static_cast<unsigned>(threads))}, stream,
+         plan.buffers.in, plan.buffers.out, shape);
+}
+
+/// Of kernels with one block per row.
+template <class Element>
+struct BlockConfig {
+  using T = Element;
+  static constexpr int kThreads = 256;  // for one row
+};
+
 /// Bytes of one pass over the matrix, as claims count them.
 template <class T>
 double pass_bytes(const Shape& shape) {

@@ -12,12 +12,6 @@ namespace cookbook::softmax {
 template <class T>
 using RmsLevel = LevelOf<RmsProblem<T>, RmsBuffers<T>>;
 
-template <class Element>
-struct RmsTwoPassesConfig {
-  using T = Element;
-  static constexpr int kThreads = 256;  // for one row
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     two_passes_rmsnorm(const typename C::T* __restrict__ in,
@@ -45,7 +39,7 @@ __global__ void __launch_bounds__(C::kThreads)
 
 template <class T>
 struct RmsTwoPasses : RmsLevel<T> {
-  using Config = RmsTwoPassesConfig<T>;
+  using Config = BlockConfig<T>;
   static constexpr LevelText text{
       .name = "two_passes",
       .changed = "start: one block per row, shuffles, two passes",

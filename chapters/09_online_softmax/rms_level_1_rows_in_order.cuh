@@ -9,20 +9,18 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue>
-struct InOrderConfig {
-  using Client = ClientValue;
-  using T = typename Client::T;
-  using Op = typename Client::Op;
+template <class Client, int kThreadsValue>
+struct InOrderConfig : RowConfig<Client> {
   static constexpr int kThreads = kThreadsValue;  // for one row
   static constexpr int kBlock = kThreads > 128 ? kThreads : 128;
-  static constexpr int kRows = kBlock / kThreads;                   // a block computes side by side
-  static constexpr int kMinBlocks = 512 / kBlock;                   // of each SM
-  static constexpr int kPack = kPackOf<T>;                          // elements per access
-  static constexpr int kVectors = kElementsPerThread / kPack;       // accesses of a row per thread
-  static constexpr int kRow = kThreads * kVectors;                  // accesses
-  static constexpr int kCapacity = kRow * kPack;                    // longest row
-  static constexpr int kStages = 12 / static_cast<int>(sizeof(T));  // rows in shared memory
+  static constexpr int kRows = kBlock / kThreads;              // a block computes side by side
+  static constexpr int kMinBlocks = 512 / kBlock;              // of each SM
+  using RowConfig<Client>::kPack;                              // elements per access
+  static constexpr int kVectors = kElementsPerThread / kPack;  // accesses of a row per thread
+  static constexpr int kRow = kThreads * kVectors;             // accesses
+  static constexpr int kCapacity = kRow * kPack;               // longest row
+  static constexpr int kStages =
+      12 / static_cast<int>(sizeof(typename Client::T));  // rows in shared memory
   static constexpr int kStagesBytes = kRows * kStages * kRow * 16;
   static constexpr int kTicket = kRow < 1024 ? 1024 / kRow : 1;  // rows: 16 KB at a time
   static_assert(kMinBlocks * kStagesBytes <= 200 * 1024, "what fits on an SM");
@@ -34,11 +32,8 @@ struct RowCounter {
   unsigned ended;  // groups of threads
 };
 
-/// This thread's elements of a row, or of its block's slice of one: (accesses, elements). The
-/// accesses are kThreads apart. Below, `count` is the number of accesses of the row or slice.
-template <class C>
-using Elements = float[C::kVectors][C::kPack];
-/// Their weights, which are the same in every row.
+/// The weights of this thread's elements, which are the same in every row. Below, `count` is the
+/// number of accesses of the row or slice.
 template <class C>
 using Weights = Pack<typename C::T, C::kPack>[C::kVectors];
 
@@ -181,10 +176,7 @@ inline std::shared_ptr<DeviceMemory> row_counter() {
 }
 
 template <class Client>
-struct RowsInOrder : RowLevel<Client> {
-  using typename RowLevel<Client>::Plan;
-  using typename RowLevel<Client>::Problem;
-  using typename RowLevel<Client>::Buffers;
+struct RowsInOrder : RowLevel<Client, RowsInOrder<Client>> {
   static constexpr LevelText text{
       .name = "rows_in_order",
       .changed =
@@ -195,17 +187,14 @@ struct RowsInOrder : RowLevel<Client> {
       .cost = "an atomic operation per 16 KB, and 8 bytes of memory that hold it",
   };
 
-  static Claims claims(const Problem& p) {
-    Claims claims = RowLevel<Client>::one_bulk_read(p);
-    claims.push_back(faster_than_previous(1.02));
-    claims.push_back(fraction_of_roof(0.94));
-    return claims;
+  static Claims claims(const RowProblem<Client>& p) {
+    return one_bulk_read<Client>(p, {faster_than_previous(1.02), fraction_of_roof(0.94)});
   }
 
   /// Plans the kernel with at most `most` blocks; 0: as many as fit on the GPU. The fewest threads
   /// per row with at most four accesses each, or 512: more were measured to be slower.
   template <int kThreads = 32>
-  static void plan_in_order(Plan& plan, std::int64_t most = 0) {
+  static void plan_in_order(RowLaunch<Client>& plan, std::int64_t most = 0) {
     using C = InOrderConfig<Client, kThreads>;
     const Shape& shape = plan.problem.shape;
     if constexpr (kThreads < 512) {
@@ -218,16 +207,15 @@ struct RowsInOrder : RowLevel<Client> {
   }
 
   /// Whether persistent kernels support these rows: bulk copies, and shared memory for stages.
-  static bool reaches(const Plan& plan, std::int64_t longest = 16384) {
+  static bool reaches(const RowLaunch<Client>& plan, std::int64_t longest = 16384) {
     return device_info().cc() >= 90 && device_info().smem_per_block_bytes >= 200 * 1024 &&
-           Client::aligned(plan) && plan.problem.shape.elements() > 0 &&
+           plan.aligned() && plan.problem.shape.elements() > 0 &&
            plan.problem.shape.cols <= longest;
   }
 
-  static Plan prepare(const Problem& problem, const Buffers& buffers) {
-    Plan plan = OnChip<Client>::prepare(problem, buffers);
+  static void choose(RowLaunch<Client>& plan) {
+    OnChip<Client>::choose(plan);
     if (reaches(plan)) plan_in_order(plan);
-    return plan;
   }
 };
 

@@ -10,14 +10,11 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue, int kThreadsPerSm = 512>
-struct PersistentConfig {
-  using Client = ClientValue;
-  using T = typename Client::T;
-  using Op = typename Client::Op;
+template <class Client, int kThreadsValue, int kThreadsPerSm = 512>
+struct PersistentConfig : RowConfig<Client> {
   static constexpr int kThreads = kThreadsValue;  // of each block, for its slice of the rows
   static constexpr int kMinBlocks = kThreadsPerSm / kThreads;  // of each SM
-  static constexpr int kPack = kPackOf<T>;                     // elements per access
+  using RowConfig<Client>::kPack;                              // elements per access
   static constexpr int kVectors = kElementsPerThread / kPack;  // accesses of a slice per thread
   static constexpr int kSlice = kThreads * kVectors;           // accesses
   static constexpr int kCapacity = kSlice * kPack;             // longest slice
@@ -27,8 +24,8 @@ struct PersistentConfig {
   static_assert(kMinBlocks * kStagesBytes <= 200 * 1024, "what fits on an SM");
   /// What a block tells the others of its cluster about a row. The first block's has the number of
   /// a later row as well: that of the load that the next row's stage makes room for.
-  struct alignas(2 * sizeof(typename Op::Partial)) Message {
-    typename Op::Partial part;
+  struct alignas(2 * sizeof(typename Client::Op::Partial)) Message {
+    typename Client::Op::Partial part;
     int row;
   };
 };
@@ -189,10 +186,7 @@ void plan_persistent(RowLaunch<typename C::Client>& plan, std::int64_t rows,
 }
 
 template <class Client>
-struct HeldWeights : RowLevel<Client> {
-  using typename RowLevel<Client>::Plan;
-  using typename RowLevel<Client>::Problem;
-  using typename RowLevel<Client>::Buffers;
+struct HeldWeights : RowLevel<Client, HeldWeights<Client>> {
   /// Two blocks per SM, if they hold a row: while one waits for the rest of its cluster, the other
   /// works.
   using Config = PersistentConfig<Client, 256>;
@@ -208,21 +202,19 @@ struct HeldWeights : RowLevel<Client> {
       .cost = "registers for the weights; vectors only",
   };
 
-  static Claims claims(const Problem& p) {
-    Claims claims = RowLevel<Client>::one_bulk_read(p);
-    claims.push_back(faster_than_previous(1.02));
-    return claims;
+  static Claims claims(const RowProblem<Client>& p) {
+    return one_bulk_read<Client>(p, {faster_than_previous(1.02)});
   }
 
-  static Plan prepare(const Problem& problem, const Buffers& buffers) {
-    Plan plan = InShared<Client>::prepare(problem, buffers);
-    const bool in_block = problem.shape.cols <= Config::kCapacity;
-    if (in_block || !RowsInOrder<Client>::reaches(plan, kMaxCluster * LongConfig::kCapacity)) {
-      return plan;
+  static void choose(RowLaunch<Client>& plan) {
+    InShared<Client>::choose(plan);
+    const std::int64_t cols = plan.problem.shape.cols;
+    if (cols <= Config::kCapacity ||
+        !RowsInOrder<Client>::reaches(plan, kMaxCluster * LongConfig::kCapacity)) {
+      return;
     }
-    problem.shape.cols <= kMaxCluster* Config::kCapacity ? plan_persistent<Config>(plan, 0)
-                                                         : plan_persistent<LongConfig>(plan, 0);
-    return plan;
+    cols <= kMaxCluster* Config::kCapacity ? plan_persistent<Config>(plan, 0)
+                                           : plan_persistent<LongConfig>(plan, 0);
   }
 };
 

@@ -158,6 +158,56 @@ Access access_of(const Shape& shape, const T* in, const T* out) {
   return together ? Access::peeled : Access::elements;
 }
 
+/// What all Configs of row kernels have. kPack: elements per access.
+template <class ClientValue, bool kVectors = true>
+struct RowConfig {
+  using Client = ClientValue;
+  using T = typename Client::T;
+  using Op = typename Client::Op;
+  static constexpr int kPack = kVectors ? kPackOf<T> : 1;
+};
+
+/// This thread's elements of a row, or of its block's slice of one: (accesses, elements). The
+/// accesses are kThreads apart.
+template <class C>
+using Elements = float[C::kVectors][C::kPack];
+
+/// Loads them from `in`, this thread's first one. `left`: accesses from there to the end of the row
+/// or slice.
+template <class C>
+__device__ __forceinline__ void load_elements(Elements<C>& x, const typename C::T* in, int left) {
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+#pragma unroll
+    for (int j = 0; j < C::kPack; ++j) x[v][j] = C::Op::kPadding;
+    if (v * C::kThreads < left) load_pack_streaming(x[v], in + v * C::kThreads * C::kPack);
+  }
+}
+
+/// Finishes them with `factor`, and stores them to `out`, in the same way.
+template <class C, bool kPeeled = false>
+__device__ __forceinline__ void store_elements(const typename C::Op& op, Elements<C>& x,
+                                               float factor, typename C::T* out, int left) {
+#pragma unroll
+  for (int v = 0; v < C::kVectors; ++v) {
+    if (v * C::kThreads < left) {
+      op.template finish<kPeeled>(x[v], factor, v * C::kThreads * C::kPack);
+      store_pack(out + v * C::kThreads * C::kPack, x[v]);
+    }
+  }
+}
+
+/// Merges the `count` Partials of a table into `whole`, in every lane.
+template <class Op>
+__device__ __forceinline__ void merge_table(const Op& op, typename Op::Partial& whole,
+                                            const typename Op::Partial* table, int count) {
+  whole = {};
+  for (int i = lane_idx(); i < count; i += kWarpSize) {
+    whole = op.merge(whole, load_vector<typename Op::Partial>(&table[i]));
+  }
+  whole = op.template merge_lanes<kWarpSize>(whole);
+}
+
 /// The elements of a row before its first boundary and after its last. Only peeled rows have any.
 template <bool kPeeled, class T, class Op, int kThreads>
 struct Edges {
@@ -218,7 +268,6 @@ struct Softmax {
   static Access access(const typename Level::Plan& plan) {
     return access_of(plan.problem.shape, plan.buffers.in, plan.buffers.out);
   }
-  static bool aligned(const typename Level::Plan& plan) { return access(plan) == Access::vectors; }
   static void any_length(const typename Level::Plan& plan, Stream stream) {
     Vectorised<T>::run(plan, stream);
   }
@@ -237,7 +286,6 @@ struct RmsNorm {
     const Access rows = access_of(plan.problem.shape, plan.buffers.in, plan.buffers.out);
     return rows == Access::vectors && !on_boundary(plan.buffers.weight) ? Access::peeled : rows;
   }
-  static bool aligned(const typename Level::Plan& plan) { return access(plan) == Access::vectors; }
   static void any_length(const typename Level::Plan& plan, Stream stream) {
     RmsTwoPasses<T>::run(plan, stream);
   }
@@ -251,6 +299,7 @@ struct RowLaunch : Client::Level::Plan {
   int batch = 1;              // rows that a block (or cluster) computes one after the other
   std::int64_t resident = 0;  // blocks (or clusters) of a persistent kernel
   std::shared_ptr<DeviceMemory> counter = nullptr;  // of rows, which they share
+  bool aligned() const { return Client::access(*this) == Access::vectors; }
 };
 template <class Client>
 using StartRows = void (*)(const RowLaunch<Client>&, Stream);
@@ -260,31 +309,56 @@ void start_any_length(const RowLaunch<Client>& plan, Stream stream) {
   Client::any_length(plan, stream);
 }
 
-/// What levels of row kernels inherit.
-template <class Client>
+/// Launches a kernel with blocks of `threads`: one, or a cluster, per `rows` rows.
+template <class Client, class Kernel, class... Extra>
+void launch_row_kernel(Kernel kernel, const RowLaunch<Client>& plan, Stream stream, int threads,
+                       std::int64_t rows, std::size_t shared_bytes = 0, Extra... extra) {
+  const Shape& shape = plan.problem.shape;
+  dim3 grid = row_grid(shape, rows);
+  grid.x *= plan.cluster;
+  launch(kernel, {grid, dim3(static_cast<unsigned>(threads)), shared_bytes, plan.cluster}, stream,
+         plan.buffers.in, plan.buffers.out, shape, Client::op(plan), extra...);
+}
+
+/// What level L of row kernels inherits. L::choose(plan) sets the kernel and its launch.
+template <class Client, class L>
 struct RowLevel : Client::Level {
   using Plan = RowLaunch<Client>;
   using Problem = typename Client::Level::Problem;
   using Buffers = typename Client::Level::Buffers;
 
+  static Plan prepare(const Problem& problem, const Buffers& buffers) {
+    Plan plan{{problem, buffers}};
+    L::choose(plan);
+    return plan;
+  }
   static void run(const Plan& plan, Stream stream) { plan.start(plan, stream); }
-
-  /// Of a kernel that reads a row once: coalesced, with 16-byte accesses.
-  static Claims one_read(const Problem& p) {
-    using T = typename Client::T;
-    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
-    return {global_loads("in").coalesced(), global_stores("out").coalesced(),
-            global_loads("in").bytes(pass_bytes<T>(p.shape)), global_loads("in").requests(accesses),
-            global_stores("out").requests(accesses)};
-  }
-  /// The same where bulk copies load it into shared memory.
-  static Claims one_bulk_read(const Problem& p) {
-    using T = typename Client::T;
-    const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
-    return {tma_loads("in").bytes(pass_bytes<T>(p.shape)), global_stores("out").coalesced(),
-            global_stores("out").requests(accesses), shared_loads().conflict_free()};
-  }
 };
+
+template <class Client>
+using RowProblem = typename Client::Level::Problem;
+
+/// Of a kernel that reads a row once: coalesced, with 16-byte accesses. And `more`.
+template <class Client>
+Claims one_read(const RowProblem<Client>& p, const Claims& more) {
+  using T = typename Client::T;
+  const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
+  Claims claims = {global_loads("in").coalesced(), global_stores("out").coalesced(),
+                   global_loads("in").bytes(pass_bytes<T>(p.shape)),
+                   global_loads("in").requests(accesses), global_stores("out").requests(accesses)};
+  claims.insert(claims.end(), more.begin(), more.end());
+  return claims;
+}
+/// The same where bulk copies load it into shared memory.
+template <class Client>
+Claims one_bulk_read(const RowProblem<Client>& p, const Claims& more) {
+  using T = typename Client::T;
+  const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
+  Claims claims = {tma_loads("in").bytes(pass_bytes<T>(p.shape)), global_stores("out").coalesced(),
+                   global_stores("out").requests(accesses), shared_loads().conflict_free()};
+  claims.insert(claims.end(), more.begin(), more.end());
+  return claims;
+}
 
 /// Copies by cp.async: the SIMT backend counts them with the other asynchronous ones.
 inline Accesses async_loads(std::string buffer) { return tma_loads(std::move(buffer)); }

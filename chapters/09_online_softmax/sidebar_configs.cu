@@ -27,7 +27,7 @@ struct Candidate {
   bool once = false;  // a row must fit into one block
   int waves = 0;      // 0: no loop over rows
   int (*batch)(const Shape&, int cluster, int waves) = nullptr;
-  void (*start)(const RowLaunch<Softmax<T>>&, Stream) = nullptr;
+  StartRows<Softmax<T>> start = nullptr;
 
   /// How this candidate runs a problem; false if it cannot, or would leave most lanes idle.
   bool plan(RowLaunch<Softmax<T>>& plan) const {
@@ -40,63 +40,49 @@ struct Candidate {
   }
 };
 
+std::string shape_text(const char* kernel, int threads, int elements, int per_sm) {
+  return std::string(kernel) + " " + std::to_string(threads) + " threads x " +
+         std::to_string(elements) + ", " + std::to_string(per_sm) + " an SM";
+}
+
 template <class T, int kThreads, int kElements = 32, int kPerSm = 1024>
 Candidate<T> on_chip() {
   using C = OnChipConfig<Softmax<T>, kThreads, Access::vectors, kElements, kPerSm>;
-  return {"on_chip     " + std::to_string(kThreads) + " threads x " + std::to_string(kElements) +
-              ", " + std::to_string(kPerSm) + " an SM",
-          C::kCapacity,
-          true,
-          0,
-          nullptr,
-          start_on_chip<C>};
+  return {.name = shape_text("on_chip    ", kThreads, kElements, kPerSm),
+          .capacity = C::kCapacity,
+          .once = true,
+          .start = start_on_chip<C>};
 }
 
+/// The kernels of levels 6 and 7.
 template <class T, int kThreads, int kElements = 32, int kPerSm = 1024>
-Candidate<T> cluster() {
+Candidate<T> cluster(bool signals) {
   using C = ClusterConfig<Softmax<T>, kThreads, true, kElements, kPerSm>;
-  return {"cluster     " + std::to_string(kThreads) + " threads x " + std::to_string(kElements) +
-              ", " + std::to_string(kPerSm) + " an SM",
-          C::kCapacity,
-          false,
-          0,
-          nullptr,
-          start_cluster<C>};
-}
-
-template <class T, int kThreads, int kElements = 32, int kPerSm = 1024>
-Candidate<T> signals() {
-  using C = ClusterConfig<Softmax<T>, kThreads, true, kElements, kPerSm>;
-  Candidate<T> candidate = cluster<T, kThreads, kElements, kPerSm>();
-  candidate.name.replace(0, 7, "signals");
-  candidate.start = start_signalled<C>;
-  return candidate;
+  return {.name = shape_text(signals ? "signals    " : "cluster    ", kThreads, kElements, kPerSm),
+          .capacity = C::kCapacity,
+          .start = signals ? start_signalled<C> : start_cluster<C>};
 }
 
 template <class T, int kThreads, int kChunks, int kVectors = 4>
 Candidate<T> in_shared() {
   using C = InSharedConfig<Softmax<T>, kThreads, kChunks, kVectors>;
-  return {"in_shared   " + std::to_string(kThreads) + " threads, " + std::to_string(kChunks) +
-              " bulk copies of " + std::to_string(C::kChunk * 16) + " bytes, " +
-              std::to_string(C::kRowsBytes / 1024) + " KB per block",
-          C::kCapacity,
-          C::kRows > 1,
-          0,
-          nullptr,
-          start_in_shared<C>};
+  return {.name = "in_shared   " + std::to_string(kThreads) + " threads, " +
+                  std::to_string(kChunks) + " bulk copies of " + std::to_string(C::kChunk * 16) +
+                  " bytes, " + std::to_string(C::kRowsBytes / 1024) + " KB per block",
+          .capacity = C::kCapacity,
+          .once = C::kRows > 1,
+          .start = start_in_shared<C>};
 }
 
 template <class T, int kThreads, int kElements, int kStages, int kPerSm = 1024>
 Candidate<T> prefetched(int waves) {
   using C = PrefetchedConfig<Softmax<T>, kThreads, kElements, kStages, kPerSm>;
-  return {"prefetched  " + std::to_string(kThreads) + " threads x " + std::to_string(kElements) +
-              ", " + std::to_string(kPerSm) + " an SM, " + std::to_string(kStages) + " stages, " +
-              std::to_string(waves) + " waves",
-          C::kCapacity,
-          false,
-          waves,
-          rows_per_block<C>,
-          start_prefetched<C>};
+  return {.name = shape_text("prefetched ", kThreads, kElements, kPerSm) + ", " +
+                  std::to_string(kStages) + " stages, " + std::to_string(waves) + " waves",
+          .capacity = C::kCapacity,
+          .waves = waves,
+          .batch = rows_per_block<C>,
+          .start = start_prefetched<C>};
 }
 
 template <class T, int kThreads>
@@ -105,8 +91,8 @@ void add_block_shapes(std::vector<Candidate<T>>& list) {
   list.push_back(on_chip<T, kThreads>());
   list.push_back(on_chip<T, kThreads, 16, 1536>());
   if constexpr (kThreads >= 256) {
-    list.push_back(cluster<T, kThreads>());
-    list.push_back(signals<T, kThreads>());
+    list.push_back(cluster<T, kThreads>(false));
+    list.push_back(cluster<T, kThreads>(true));
   }
   if constexpr (kThreads <= 256) {
     list.push_back(in_shared<T, kThreads, 2>());

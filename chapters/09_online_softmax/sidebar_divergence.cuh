@@ -29,10 +29,7 @@ struct BothUpdate {
   static constexpr const char* name = "both";
   static constexpr const char* changed = "no branch: always rescale, usually by 1";
   static constexpr const char* expect = "two exponentials per element, none of them divergent";
-  __device__ static void add(MaxSum& part, float x) {
-    const float only[1] = {x};
-    softmax::add(part, only);
-  }
+  __device__ static void add(MaxSum& part, float x) { softmax::add(part, x); }
 };
 
 /// One of e^(max - new max) and e^(x - new max) is 1; the other is e^-|x - max|.
@@ -50,9 +47,8 @@ struct SelectUpdate {
 };
 
 template <class UpdateValue>
-struct UpdateConfig {
+struct UpdateConfig : BlockConfig<float> {
   using Update = UpdateValue;
-  static constexpr int kThreads = 256;  // for one row
 };
 
 template <class C>
@@ -94,9 +90,7 @@ struct Updated : Level<float> {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(update_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
-           plan.buffers.in, plan.buffers.out, shape);
+    launch_rows<float>(update_softmax<Config>, plan, stream, Config::kThreads);
   }
 };
 

@@ -48,7 +48,7 @@ struct Exponential : OnChip<Softmax<float, Exp>> {
   static RowLaunch<Client> prepare(const Problem<float>& problem, const Buffers<float>& buffers) {
     using Config = OnChipConfig<Client, 128, Access::vectors>;
     RowLaunch<Client> plan{{problem, buffers}};
-    if (!Client::aligned(plan) || problem.shape.cols > Config::kCapacity) {
+    if (!plan.aligned() || problem.shape.cols > Config::kCapacity) {
       throw std::invalid_argument("one kernel: rows on 16-byte boundaries, up to 4,096 columns");
     }
     plan.start = start_on_chip<Config>;

@@ -62,9 +62,8 @@ struct OneFmaSoftmax : Softmax<Element> {
 };
 
 template <class T>
-struct OneFma : RowLevel<OneFmaSoftmax<T>> {
+struct OneFma : RowLevel<OneFmaSoftmax<T>, OneFma<T>> {
   using Client = OneFmaSoftmax<T>;
-  using Plan = RowLaunch<Client>;
   static constexpr LevelText text{
       .name = "one_fma",
       .changed = "e^(x - m) is one FMA and one ex2: the FMA multiplies by log2 e and subtracts",
@@ -74,18 +73,14 @@ struct OneFma : RowLevel<OneFmaSoftmax<T>> {
       .cost = "a correction for the rounded m log2 e; a branch for huge m",
   };
 
-  static Claims claims(const Problem<T>& p) {
-    Claims claims = RowLevel<Client>::one_bulk_read(p);
-    claims.push_back(
-        at_least_previous(0.95, "both exponentials were hidden under the copy already"));
-    return claims;
+  static Claims claims(const RowProblem<Client>& p) {
+    return one_bulk_read<Client>(
+        p, {at_least_previous(0.95, "both exponentials were hidden under the copy already")});
   }
 
-  static Plan prepare(const Problem<T>& problem, const Buffers<T>& buffers) {
-    Plan plan{{problem, buffers}};
+  static void choose(RowLaunch<Client>& plan) {
     plan.start = start_any_length<Client>;
     if (InShared<Client>::reaches(plan)) InShared<Client>::pick(plan);
-    return plan;
   }
 };
 

@@ -7,16 +7,13 @@
 
 namespace cookbook::softmax {
 
-template <class ClientValue, int kThreadsValue, int kElements = kElementsPerThread,
-          int kStagesValue = sizeof(typename ClientValue::T) == 4 ? 1 : 2, int kThreadsPerSm = 1024>
-struct PrefetchedConfig {
-  using Client = ClientValue;
-  using T = typename Client::T;
-  using Op = typename Client::Op;
+template <class Client, int kThreadsValue, int kElements = kElementsPerThread,
+          int kStagesValue = sizeof(typename Client::T) == 4 ? 1 : 2, int kThreadsPerSm = 1024>
+struct PrefetchedConfig : RowConfig<Client> {
   static constexpr int kThreads = kThreadsValue;  // per block, for one row or its slice of one
   static constexpr int kBlock = kThreads > kWarpSize ? kThreads : 128;  // threads of a block
   static constexpr int kRows = kBlock / kThreads;                       // rows per block at a time
-  static constexpr int kPack = kPackOf<T>;                              // elements per access
+  using RowConfig<Client>::kPack;                                       // elements per access
   static constexpr int kVectors = kElements / kPack;  // accesses per thread and row
   static constexpr int kStages = kStagesValue;        // rows in flight
   static constexpr int kMinBlocks = kThreadsPerSm / kBlock > 0 ? kThreadsPerSm / kBlock : 1;
@@ -96,35 +93,22 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
       } else {
         __syncthreads();
       }
-      whole = Partial{};
-      for (int i = lane_idx(); i < blocks * kWarps; i += kWarpSize) {
-        whole = op.merge(whole, load_vector<Partial>(&table[i]));
-      }
-      whole = op.template merge_lanes<kWarpSize>(whole);
+      merge_table(op, whole, table, blocks * kWarps);
     }
 
     const float factor = op.factor(mine, whole);
-#pragma unroll
-    for (int v = 0; v < C::kVectors; ++v) {
-      if (v * C::kThreads < row_left) {
-        op.finish(x[v], factor, v * C::kThreads * C::kPack);
-        store_pack(out + v * C::kThreads * C::kPack, x[v]);
-      }
-    }
+    store_elements<C>(op, x, factor, out, row_left);
     out += C::kRows * shape.out_pitch;
   }
 }
 
 template <class C>
 void start_prefetched(const RowLaunch<typename C::Client>& plan, Stream stream) {
-  const Shape& shape = plan.problem.shape;
   const size_t tables_bytes =
       2 * plan.cluster * (C::kBlock / kWarpSize) * sizeof(typename C::Op::Partial);
-  dim3 grid = row_grid(shape, std::int64_t{plan.batch} * C::kRows);
-  grid.x *= plan.cluster;
-  launch(prefetched_rows<C>,
-         {grid, dim3(C::kBlock), C::kStages * C::kStageBytes + tables_bytes, plan.cluster}, stream,
-         plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan), plan.batch);
+  launch_row_kernel(prefetched_rows<C>, plan, stream, C::kBlock,
+                    std::int64_t{plan.batch} * C::kRows, C::kStages * C::kStageBytes + tables_bytes,
+                    plan.batch);
 }
 
 /// Rows per block (or cluster), so that the grid has `waves` times the blocks that the device
@@ -137,10 +121,7 @@ int rows_per_block(const Shape& shape, int cluster, int waves) {
 }
 
 template <class Client>
-struct Prefetched : RowLevel<Client> {
-  using typename RowLevel<Client>::Plan;
-  using typename RowLevel<Client>::Problem;
-  using typename RowLevel<Client>::Buffers;
+struct Prefetched : RowLevel<Client, Prefetched<Client>> {
   static constexpr int kWaves = 4;  // enough that SMs which finish early get more blocks
   static constexpr LevelText text{
       .name = "prefetched",
@@ -151,7 +132,7 @@ struct Prefetched : RowLevel<Client> {
       .cost = "128 KB of shared memory per SM; 16-byte boundaries",
   };
 
-  static Claims claims(const Problem& p) {
+  static Claims claims(const RowProblem<Client>& p) {
     using T = typename Client::T;
     const double accesses = static_cast<double>(p.shape.elements()) / kPackOf<T> / 32;
     return {async_loads("in").coalesced(),
@@ -164,23 +145,23 @@ struct Prefetched : RowLevel<Client> {
   }
 
   template <int kThreads>
-  static void choose(Plan& plan) {
+  static void choose_threads(RowLaunch<Client>& plan) {
     using Config = PrefetchedConfig<Client, kThreads>;
     const Shape& shape = plan.problem.shape;
     if constexpr (kThreads < 512) {
-      if (shape.cols > Config::kCapacity) return choose<(kThreads < 32 ? 32 : 2 * kThreads)>(plan);
+      if (shape.cols > Config::kCapacity)
+        return choose_threads<(kThreads < 32 ? 32 : 2 * kThreads)>(plan);
     }
     plan.cluster = cluster_for(shape.cols, Config::kCapacity);
     plan.batch = rows_per_block<Config>(shape, plan.cluster, kWaves);
     plan.start = start_prefetched<Config>;
   }
 
-  static Plan prepare(const Problem& problem, const Buffers& buffers) {
-    Plan plan{Cluster<Client>::prepare(problem, buffers)};
-    const int cluster = cluster_for(problem.shape.cols, 512 * kElementsPerThread);
+  static void choose(RowLaunch<Client>& plan) {
+    Cluster<Client>::choose(plan);
+    const int cluster = cluster_for(plan.problem.shape.cols, 512 * kElementsPerThread);
     const int largest = device_info().cc() >= 90 ? kMaxCluster : 1;
-    if (Client::aligned(plan) && cluster <= largest) choose<8>(plan);
-    return plan;
+    if (plan.aligned() && cluster <= largest) choose_threads<8>(plan);
   }
 };
 

@@ -9,19 +9,16 @@ namespace cookbook::softmax {
 
 constexpr std::int64_t kPackedRow = 64;  // longest row, in elements
 
-template <class ClientValue, int kLanesValue>
-struct PackedRowsConfig {
-  using Client = ClientValue;
-  using T = typename Client::T;
-  using Op = typename Client::Op;
+template <class Client, int kLanesValue>
+struct PackedRowsConfig : RowConfig<Client> {
   static constexpr int kLanes = kLanesValue;  // for one row: 1 ... 4, a power of two
   static constexpr int kBlock = 256;
   static constexpr int kMinBlocks = 6;                  // 40 registers per thread
   static constexpr int kElements = 16;                  // of a row, per lane
   static constexpr int kRows = kBlock / kLanes;         // per block
   static constexpr int kCapacity = kLanes * kElements;  // longest row
-  static constexpr int kPack = kPackOf<T>;
-  static constexpr int kVectors = kElements / kPack;  // accesses per thread
+  using RowConfig<Client>::kPack;                       // elements per access
+  static constexpr int kVectors = kElements / kPack;    // accesses per thread
 };
 
 template <class C>
@@ -94,9 +91,7 @@ __global__ void __launch_bounds__(C::kBlock, C::kMinBlocks)
 
 template <class C>
 void start_packed_rows(const RowLaunch<typename C::Client>& plan, Stream stream) {
-  const Shape& shape = plan.problem.shape;
-  launch(packed_rows<C>, {row_grid(shape, C::kRows), dim3(C::kBlock)}, stream, plan.buffers.in,
-         plan.buffers.out, shape, C::Client::op(plan));
+  launch_row_kernel(packed_rows<C>, plan, stream, C::kBlock, C::kRows);
 }
 
 /// The fewest lanes that hold a row.

@@ -89,10 +89,10 @@ void plan_rows(RowLaunch<Client>& plan, const RowCandidate& k, std::int64_t limi
     case RowKernel::any_length: plan.start = start_any_length<Client>; break;
     case RowKernel::in_shared:
     case RowKernel::slices:
-      Client::aligned(plan) ? plan_in_shared<Client, false>(plan, k)
-                            : plan_in_shared<Client, true>(plan, k);
+      plan.aligned() ? plan_in_shared<Client, false>(plan, k)
+                     : plan_in_shared<Client, true>(plan, k);
       break;
-    case RowKernel::signals: plan.start = pick_signals<Client>(k, Client::aligned(plan)); break;
+    case RowKernel::signals: plan.start = pick_signals<Client>(k, plan.aligned()); break;
     case RowKernel::in_order:
       if constexpr (!Client::kExponentials) RowsInOrder<Client>::plan_in_order(plan, limit);
       break;
@@ -117,10 +117,7 @@ inline const library::Recording* row_recording() {
 }
 
 template <class Client>
-struct Rows : RowLevel<Client> {
-  using typename RowLevel<Client>::Plan;
-  using typename RowLevel<Client>::Problem;
-  using typename RowLevel<Client>::Buffers;
+struct Rows : RowLevel<Client, Rows<Client>> {
   static constexpr LevelText text{
       .name = "rows",
       .changed = "the candidate with the least predicted time, corrected by measured ones",
@@ -128,17 +125,15 @@ struct Rows : RowLevel<Client> {
       .cost = "nothing that a kernel sees",
   };
 
-  static Claims claims(const Problem& p) {
+  static Claims claims(const RowProblem<Client>& p) {
     Claims claims = {global_stores("out").bytes(pass_bytes<typename Client::T>(p.shape))};
     if (p.bytes() > 1e8) claims.push_back(fraction_of_roof(0.93));
     return claims;
   }
 
-  static Plan prepare(const Problem& problem, const Buffers& buffers) {
-    Plan plan{{problem, buffers}};
-    const Shape& s = problem.shape;
+  static void choose(RowLaunch<Client>& plan) {
+    const Shape& s = plan.problem.shape;
     plan_rows(plan, choose_rows(row_case(plan), s.rows, s.cols, row_recording()));
-    return plan;
   }
 };
 

@@ -11,13 +11,10 @@ namespace cookbook::softmax {
 /// of its lanes.
 constexpr std::int64_t kShortBytes = 128;
 
-template <class ClientValue, int kLanesValue>
-struct ShortRowsConfig {
-  using Client = ClientValue;
-  using T = typename Client::T;
-  using Op = typename Client::Op;
-  static constexpr int kLanes = kLanesValue;  // for one row: 1 ... 8, a power of two
-  static constexpr int kPack = kPackOf<T>;    // elements per access; a lane has one access of a row
+template <class Client, int kLanesValue>
+struct ShortRowsConfig : RowConfig<Client> {
+  static constexpr int kLanes = kLanesValue;                // for one row: 1 ... 8, a power of two
+  using RowConfig<Client>::kPack;                           // elements per access
   static constexpr int kRows = kElementsPerThread / kPack;  // of a thread
   static constexpr int kBlock = 128;
   static constexpr int kTogether = kBlock / kLanes;  // rows that lie side by side
@@ -60,9 +57,7 @@ __global__ void __launch_bounds__(C::kBlock, 1024 / C::kBlock)
 
 template <class C>
 void start_short_rows(const RowLaunch<typename C::Client>& plan, Stream stream) {
-  const Shape& shape = plan.problem.shape;
-  launch(short_rows<C>, {row_grid(shape, C::kRows * C::kTogether), dim3(C::kBlock)}, stream,
-         plan.buffers.in, plan.buffers.out, shape, C::Client::op(plan));
+  launch_row_kernel(short_rows<C>, plan, stream, C::kBlock, C::kRows * C::kTogether);
 }
 
 /// The fewest lanes that hold a row.

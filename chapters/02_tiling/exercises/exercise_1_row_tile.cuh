@@ -72,9 +72,7 @@ struct RowTile : Level {
 
   static void run(const Plan& plan, Stream stream) {
     using C = RowTileConfig;
-    const Problem& p = plan.problem;
-    launch(row_tile_kernel<C>, {grid_of_tiles<C>(p), dim3(C::kThreads)}, stream, p.m, p.n, p.k,
-           plan.buffers.a, p.lda, plan.buffers.b, p.ldb, plan.buffers.c, p.ldc);
+    launch_tiles<C>(row_tile_kernel<C>, dim3(C::kThreads), plan, stream);
   }
 };
 

@@ -9,11 +9,6 @@
 
 namespace cookbook::transpose {
 
-struct ConflictFreeConfig {
-  static constexpr int kTile = 32;
-  static constexpr int kThreadsY = 8;
-};
-
 /// Where element (row, col) of the tile is stored within row `row`: your part.
 // >>> your part
 template <class C>
@@ -25,9 +20,7 @@ __device__ __forceinline__ int slot(int /*row*/, int col) {
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     conflict_free_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const unsigned tiles_across = tiles(shape.cols, C::kTile);
-  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
-  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
   const int x = threadIdx.x;
 
   __shared__ float tile[C::kTile][C::kTile];  // (row, `slot`) of in
@@ -52,7 +45,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 }
 
 struct ConflictFree : Level {
-  using Config = ConflictFreeConfig;
+  using Config = SquareConfig;
   static constexpr LevelText text{
       .name = "conflict_free",
       .changed = "your own placement of a row's columns",
@@ -66,10 +59,7 @@ struct ConflictFree : Level {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(conflict_free_transpose<Config>,
-           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
-           stream, plan.buffers.in, plan.buffers.out, shape);
+    launch_squares(conflict_free_transpose<Config>, plan, stream);
   }
 };
 

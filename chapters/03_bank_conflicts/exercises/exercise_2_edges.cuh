@@ -8,17 +8,10 @@
 
 namespace cookbook::transpose {
 
-struct EdgesConfig {
-  static constexpr int kTile = 32;
-  static constexpr int kThreadsY = 8;
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     edges_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const unsigned tiles_across = tiles(shape.cols, C::kTile);
-  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
-  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
+  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
   const int x = threadIdx.x;
   if (row0 + threadIdx.y >= shape.rows || col0 + x >= shape.cols) return;  // nothing to load
 
@@ -42,7 +35,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 }
 
 struct Edges : Level {
-  using Config = EdgesConfig;
+  using Config = SquareConfig;
   static constexpr LevelText text{
       .name = "edges",
       .changed = "the padded transpose, with a bug",
@@ -55,10 +48,7 @@ struct Edges : Level {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(edges_transpose<Config>,
-           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
-           stream, plan.buffers.in, plan.buffers.out, shape);
+    launch_squares(edges_transpose<Config>, plan, stream);
   }
 };
 

@@ -15,10 +15,6 @@
 
 namespace cookbook::softmax {
 
-struct OneReadConfig {
-  static constexpr int kThreads = 256;  // for one row
-};
-
 struct alignas(8) RunningPair {
   float max = std::numeric_limits<float>::lowest();
   float sum = 0;
@@ -77,7 +73,7 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct OneRead : Level<float> {
-  using Config = OneReadConfig;
+  using Config = BlockConfig<float>;
   static constexpr LevelText text{
       .name = "one_read",
       .changed = "your own running pair: maximum and sum in one pass",
@@ -91,9 +87,7 @@ struct OneRead : Level<float> {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(one_read_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
-           plan.buffers.in, plan.buffers.out, shape);
+    launch_rows<float>(one_read_softmax<Config>, plan, stream, Config::kThreads);
   }
 };
 

@@ -10,10 +10,6 @@
 
 namespace cookbook::softmax {
 
-struct ReusedTableConfig {
-  static constexpr int kThreads = 256;  // for one row
-};
-
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     reused_table_softmax(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
@@ -46,7 +42,7 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct ReusedTable : Level<float> {
-  using Config = ReusedTableConfig;
+  using Config = BlockConfig<float>;
   static constexpr LevelText text{
       .name = "reused_table",
       .changed = "one table for two reductions; has a bug",
@@ -59,9 +55,7 @@ struct ReusedTable : Level<float> {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    const Shape& shape = plan.problem.shape;
-    launch(reused_table_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
-           plan.buffers.in, plan.buffers.out, shape);
+    launch_rows<float>(reused_table_softmax<Config>, plan, stream, Config::kThreads);
   }
 };
 
