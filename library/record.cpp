@@ -26,15 +26,8 @@ namespace {
 
 /// The kind of a dense matrix, as recordings name it.
 std::string kind_of(const std::string& ladder, const Size& size) {
-  if (ladder == "transpose") {
-    return transpose::kind_of(size[0] % 32 == 0, size[0] % 8 == 0, (size[0] | size[1]) % 4 == 0);
-  }
-  softmax::RowCase c;
-  c.element_bytes = ladder.ends_with("_bf16") ? 2 : 4;
-  c.exponentials = ladder.starts_with("softmax");
-  c.peeled = size[1] * c.element_bytes % 16 != 0;
-  c.vectors = !c.peeled;
-  return softmax::kind_of(c);
+  return ladder == "transpose" ? transpose::kind_of(size[0], size[1], size[1], size[0])
+                               : softmax::kind_of(softmax::dense_case(ladder, size[1]));
 }
 
 /// NAME US of each candidate that supports the shape. A ladder's last level chooses among them.

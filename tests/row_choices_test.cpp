@@ -213,12 +213,8 @@ TEST(TransposeChoice, CostsLittleWhereAllCandidatesWereTimed) {
 
 std::string chosen_of(const library::Shape& shape,
                       const library::Recording& recording = h200_row_recording()) {
-  RowCase c;
-  c.element_bytes = shape.kind.find("bf16") != std::string::npos ? 2 : 4;
-  c.exponentials = shape.kind.starts_with("softmax");
-  c.vectors = shape.kind.find('+') == std::string::npos;
-  c.packed = true;
-  c.peeled = !c.vectors;
+  const RowCase c = dense_case(shape.kind.substr(0, shape.kind.find('+')), shape.extents[1]);
+  EXPECT_EQ(kind_of(c), shape.kind);
   return choose_rows(c, shape.extents[0], shape.extents[1], &recording).name;
 }
 

@@ -14,7 +14,6 @@ Ladder long_rows_ladder(std::string name, std::string title) {
   using namespace softmax;
   auto ladder = row_ladder<Problem<T>>(std::move(name), std::move(title),
                                        {4096 / static_cast<int>(sizeof(T)), 131072}, {2, 131072});
-  ladder.dtype = dtype_name(kDType<T>);
   ladder.trace_size = {2, 131072};
   ladder.test_sizes = {{2, 70000}, {1, 140000}, {1, 262144}, {1, 100001}};
   const bool is_wide = sizeof(T) == 4;  // half the exponentials for the bytes
@@ -27,13 +26,22 @@ Ladder long_rows_ladder(std::string name, std::string title) {
   return ladder;
 }
 
+template <class T>
+Ladder rms_ladder(std::string name, std::string title) {
+  using namespace softmax;
+  auto ladder = row_ladder<RmsProblem<T>>(std::move(name), std::move(title),
+                                          {65536 / static_cast<int>(sizeof(T)), 8192}, {64, 8192});
+  ladder.trace_size = {12, 4096};
+  ladder.levels = rows<RmsTwoPasses<T>, OnChip<RmsNorm<T>>, RowsInOrder<RmsNorm<T>>>();
+  return ladder;
+}
+
 /// RMSNorm of rows whose weights are as many bytes as an SM's share of the rows.
 template <class T>
 Ladder long_rms_ladder(std::string name, std::string title) {
   using namespace softmax;
   auto ladder = row_ladder<RmsProblem<T>>(
       std::move(name), std::move(title), {2048 / static_cast<int>(sizeof(T)), 262144}, {2, 131072});
-  ladder.dtype = dtype_name(kDType<T>);
   ladder.trace_size = {2, 131072};
   ladder.test_sizes = {{2, 70000}, {1, 262144}, {1, 100001}};
   ladder.levels = {claiming(make_level<RmsTwoPasses<T>>(), {}),
@@ -63,7 +71,6 @@ inline Chapter chapter_9() {
 
   auto b16 = row_ladder<Problem<bf16>>("softmax_bf16", "softmax of every row, bf16", {8192, 32768},
                                        {64, 20480});
-  b16.dtype = "bf16";
   b16.levels = rows<ThreePasses<bf16>, BlockPerRow<bf16>, Online<bf16>, WarpShuffles<bf16>,
                     Vectorised<bf16>, OnChip<Softmax<bf16>>, ClusterOfHalfTheBytes,
                     Signals<Softmax<bf16>>, InShared<Softmax<bf16>>>();
@@ -73,16 +80,8 @@ inline Chapter chapter_9() {
   auto b16_long =
       long_rows_ladder<bf16>("softmax_long_bf16", "softmax of rows too long for an SM, bf16");
 
-  auto rms = row_ladder<RmsProblem<float>>("rmsnorm", "RMSNorm of every row, fp32", {16384, 8192},
-                                           {64, 8192});
-  rms.trace_size = {12, 4096};
-  rms.levels = rows<RmsTwoPasses<float>, OnChip<RmsNorm<float>>, RowsInOrder<RmsNorm<float>>>();
-
-  auto rms_b16 = row_ladder<RmsProblem<bf16>>("rmsnorm_bf16", "RMSNorm of every row, bf16",
-                                              {32768, 8192}, {64, 8192});
-  rms_b16.dtype = "bf16";
-  rms_b16.trace_size = {12, 4096};
-  rms_b16.levels = rows<RmsTwoPasses<bf16>, OnChip<RmsNorm<bf16>>, RowsInOrder<RmsNorm<bf16>>>();
+  auto rms = rms_ladder<float>("rmsnorm", "RMSNorm of every row, fp32");
+  auto rms_b16 = rms_ladder<bf16>("rmsnorm_bf16", "RMSNorm of every row, bf16");
 
   auto rms_long =
       long_rms_ladder<float>("rmsnorm_long", "RMSNorm of rows too long for an SM, fp32");

@@ -10,6 +10,7 @@ namespace cookbook {
 template <class P>
 Ladder row_ladder(std::string name, std::string title, Size gpu_size, Size check_size) {
   auto ladder = ladder_over<P>(std::move(name), std::move(title), {"rows", "cols"});
+  ladder.dtype = dtype_name(softmax::kDType<typename P::Element>);
   ladder.gpu_size = std::move(gpu_size);
   ladder.check_size = std::move(check_size);
   // Rows longer than a block of 512 threads holds, and enough of them that blocks compute several.

@@ -41,6 +41,7 @@ inline Shape make_shape(const Size& size, const Variant& variant) {
 /// out[r][c] = exp(in[r][c]) / sum over j of exp(in[r][j]).
 template <class T>
 struct Problem {
+  using Element = T;
   Shape shape;
   static constexpr bool kExactOnIntegers = false;              // exponentials, a division
   void (*fill)(HostTensor& in, std::uint64_t seed) = nullptr;  // null: the harness draws `in`
@@ -103,6 +104,7 @@ struct Buffers {
 /// out[r][c] = in[r][c] weight[c] / sqrt(mean over j of in[r][j]^2 + kEpsilon).
 template <class T>
 struct RmsProblem {
+  using Element = T;
   Shape shape;
   static constexpr bool kExactOnIntegers = false;  // a root, a division
 

@@ -24,8 +24,6 @@ namespace {
 using namespace cookbook;
 using namespace cookbook::attention;
 
-thread_local std::string last_error;
-
 /// Finds a level by its name, without the harness: the library links only the backend.
 struct NamedLevel {
   std::string name;
@@ -70,24 +68,17 @@ extern "C" {
 
 void* cookbook_attention_plan(const char* level, const cookbook_attention_problem* problem,
                               const void* q, const void* k, const void* v, void* o, float* lse) {
-  return guarded(last_error, static_cast<void*>(nullptr), [&]() -> void* {
-    return new PlannedRun(prepare(level, *problem, q, k, v, o, lse));
-  });
+  return new_plan([&] { return prepare(level, *problem, q, k, v, o, lse); });
 }
 
-int cookbook_attention_run(void* plan, void* stream) {
-  return guarded(last_error, 1, [&] {
-    (*static_cast<PlannedRun*>(plan))(as_stream(stream));
-    return 0;
-  });
-}
+int cookbook_attention_run(void* plan, void* stream) { return run_plan(plan, stream); }
 
-void cookbook_attention_destroy(void* plan) { delete static_cast<PlannedRun*>(plan); }
+void cookbook_attention_destroy(void* plan) { delete_plan(plan); }
 
 int cookbook_attention_forward(const char* level, const cookbook_attention_problem* problem,
                                const void* q, const void* k, const void* v, void* o, float* lse,
                                void* stream) {
-  return guarded(last_error, 1, [&] {
+  return guarded(1, [&] {
     const PlannedRun run = prepare(level, *problem, q, k, v, o, lse);
     run(as_stream(stream));
     synchronize(as_stream(stream));  // the plan's workspace is freed on return

@@ -13,8 +13,6 @@ namespace {
 using namespace cookbook;
 using namespace cookbook::gemm;
 
-thread_local std::string last_error;
-
 PlannedRun prepare(const std::string& level, const cookbook_gemm_problem& c, const void* a,
                    const void* b, void* out) {
   Problem problem =
@@ -38,18 +36,12 @@ extern "C" {
 
 void* cookbook_gemm_plan(const char* level, const cookbook_gemm_problem* problem, const void* a,
                          const void* b, void* c) {
-  return guarded(last_error, static_cast<void*>(nullptr),
-                 [&]() -> void* { return new PlannedRun(prepare(level, *problem, a, b, c)); });
+  return new_plan([&] { return prepare(level, *problem, a, b, c); });
 }
 
-int cookbook_gemm_run(void* plan, void* stream) {
-  return guarded(last_error, 1, [&] {
-    (*static_cast<PlannedRun*>(plan))(as_stream(stream));
-    return 0;
-  });
-}
+int cookbook_gemm_run(void* plan, void* stream) { return run_plan(plan, stream); }
 
-void cookbook_gemm_destroy(void* plan) { delete static_cast<PlannedRun*>(plan); }
+void cookbook_gemm_destroy(void* plan) { delete_plan(plan); }
 
 const char* cookbook_gemm_error(void) { return last_error.c_str(); }
 

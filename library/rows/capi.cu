@@ -13,8 +13,6 @@ namespace {
 using namespace cookbook;
 using namespace cookbook::softmax;
 
-thread_local std::string last_error;
-
 template <class Client>
 PlannedRun prepare(const std::string& kernel, const cookbook_rows_problem& c,
                    typename Client::Level::Buffers buffers) {
@@ -50,23 +48,18 @@ extern "C" {
 
 void* cookbook_rows_plan(const char* kernel, const cookbook_rows_problem* problem, const void* in,
                          const void* weight, void* out) {
-  return guarded(last_error, static_cast<void*>(nullptr), [&]() -> void* {
-    if (problem->dtype != 0 && problem->dtype != 2) {
-      throw std::invalid_argument("dtype must be 0 (bf16) or 2 (fp32)");
+  return new_plan([&] {
+    switch (problem->dtype) {
+      case 0: return prepare<bf16>(kernel, *problem, in, weight, out);
+      case 2: return prepare<float>(kernel, *problem, in, weight, out);
+      default: throw std::invalid_argument("dtype must be 0 (bf16) or 2 (fp32)");
     }
-    return new PlannedRun(problem->dtype == 0 ? prepare<bf16>(kernel, *problem, in, weight, out)
-                                              : prepare<float>(kernel, *problem, in, weight, out));
   });
 }
 
-int cookbook_rows_run(void* plan, void* stream) {
-  return guarded(last_error, 1, [&] {
-    (*static_cast<PlannedRun*>(plan))(as_stream(stream));
-    return 0;
-  });
-}
+int cookbook_rows_run(void* plan, void* stream) { return run_plan(plan, stream); }
 
-void cookbook_rows_destroy(void* plan) { delete static_cast<PlannedRun*>(plan); }
+void cookbook_rows_destroy(void* plan) { delete_plan(plan); }
 
 const char* cookbook_rows_error(void) { return last_error.c_str(); }
 

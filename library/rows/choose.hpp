@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "library/choose.hpp"
@@ -215,6 +216,17 @@ inline std::string kind_of(const RowCase& c) {
          (c.vectors  ? ""
           : c.peeled ? "+peeled"
                      : "+elements");
+}
+
+/// The case of a dense matrix. name: of a ladder, which is a kind's first word.
+inline RowCase dense_case(std::string_view name, std::int64_t cols) {
+  RowCase c;
+  c.element_bytes = name.ends_with("_bf16") ? 2 : 4;
+  c.exponentials = name.starts_with("softmax");
+  c.packed = true;
+  c.peeled = cols * c.element_bytes % 16 != 0;
+  c.vectors = !c.peeled;
+  return c;
 }
 
 /// Measured on an H200, dense matrices.

@@ -11,11 +11,9 @@ namespace cookbook {
 /// Every candidate alone that supports some of the rows, and the one that is chosen.
 template <class Client>
 Ladder library_ladder(Ladder ladder) {
-  using T = typename Client::T;
-  ladder.dtype = dtype_name(softmax::kDType<T>);
   for (const softmax::RowCandidate& candidate : softmax::kRowCandidates) {
     softmax::RowCase c;
-    c.element_bytes = sizeof(T);
+    c.element_bytes = sizeof(typename Client::T);
     c.exponentials = Client::kExponentials;
     const auto supports = [&](std::int64_t cols) {
       for (const bool vectors : {true, false}) {
@@ -39,7 +37,6 @@ Ladder library_ladder(Ladder ladder) {
 template <class Client>
 Ladder persistent_ladder(Ladder ladder) {
   using namespace softmax;
-  ladder.dtype = dtype_name(kDType<typename Client::T>);
   for (const RowCandidate& candidate : kRowCandidates) {
     const bool in_order = candidate.kernel == RowKernel::in_order;
     if (!in_order && candidate.kernel != RowKernel::persistent) continue;

@@ -13,8 +13,6 @@ namespace {
 using namespace cookbook;
 using namespace cookbook::transpose;
 
-thread_local std::string last_error;
-
 PlannedRun prepare(const std::string& kernel, const cookbook_transpose_problem& c, const float* in,
                    float* out) {
   const auto pitch = [](long long given, long long least) {
@@ -41,18 +39,12 @@ extern "C" {
 
 void* cookbook_transpose_plan(const char* kernel, const cookbook_transpose_problem* problem,
                               const float* in, float* out) {
-  return guarded(last_error, static_cast<void*>(nullptr),
-                 [&]() -> void* { return new PlannedRun(prepare(kernel, *problem, in, out)); });
+  return new_plan([&] { return prepare(kernel, *problem, in, out); });
 }
 
-int cookbook_transpose_run(void* plan, void* stream) {
-  return guarded(last_error, 1, [&] {
-    (*static_cast<PlannedRun*>(plan))(as_stream(stream));
-    return 0;
-  });
-}
+int cookbook_transpose_run(void* plan, void* stream) { return run_plan(plan, stream); }
 
-void cookbook_transpose_destroy(void* plan) { delete static_cast<PlannedRun*>(plan); }
+void cookbook_transpose_destroy(void* plan) { delete_plan(plan); }
 
 const char* cookbook_transpose_error(void) { return last_error.c_str(); }
 

@@ -69,6 +69,13 @@ inline std::string kind_of(bool on_lines, bool on_sectors, bool vectors) {
          (vectors ? "+vectors" : "");
 }
 
+/// The kind of a matrix that begins on a line, as its transpose does. Pitches in elements.
+inline std::string kind_of(std::int64_t rows, std::int64_t cols, std::int64_t in_pitch,
+                           std::int64_t out_pitch) {
+  return kind_of(out_pitch % 32 == 0, out_pitch % 8 == 0,
+                 (rows | cols | in_pitch | out_pitch) % 4 == 0);
+}
+
 /// Microseconds: every byte once through device memory, or the waves of blocks, whichever takes
 /// longer, and a part of the other. A sector at the end of a tile's row that starts off sectors has
 /// two writers.

@@ -50,14 +50,10 @@ struct Transpose : Level {
   };
 
   static Claims claims(const Problem& p) {
-    // The alignment of a dense matrix.
-    const std::int64_t pitch = p.shape.out_pitch;
-    const bool vectors = (p.shape.rows | p.shape.cols | p.shape.in_pitch | pitch) % 4 == 0;
-    const Candidate& chosen =
-        choose({{p.shape.rows, p.shape.cols}, kind_of(pitch % 32 == 0, pitch % 8 == 0, vectors)},
-               recording());
-    Claims claims = claims_of(chosen, p);
-    if (std::min(p.shape.rows, p.shape.cols) > 128) claims.push_back(fraction_of_roof(0.85));
+    const Shape& s = p.shape;
+    const library::Shape shape{{s.rows, s.cols}, kind_of(s.rows, s.cols, s.in_pitch, s.out_pitch)};
+    Claims claims = claims_of(choose(shape, recording()), p);
+    if (std::min(s.rows, s.cols) > 128) claims.push_back(fraction_of_roof(0.85));
     return claims;
   }
 

@@ -38,15 +38,34 @@ inline Stream as_stream([[maybe_unused]] void* handle) {
   return stream;
 }
 
-/// Runs `f`; an exception becomes the message in `error`, and the result is `failed`.
+/// What went wrong in this thread's last call that failed. Each library has its own.
+static thread_local std::string last_error;
+
+/// Runs `f`; an exception becomes the message in last_error, and the result is `failed`.
 template <class R, class F>
-R guarded(std::string& error, R failed, F&& f) {
+R guarded(R failed, F&& f) {
   try {
     return f();
   } catch (const std::exception& exception) {
-    error = exception.what();
+    last_error = exception.what();
     return failed;
   }
 }
+
+/// A plan of what `prepare` returns, for run_plan and delete_plan; null after an exception.
+template <class F>
+void* new_plan(F&& prepare) {
+  return guarded(static_cast<void*>(nullptr), [&]() -> void* { return new PlannedRun(prepare()); });
+}
+
+/// 0, or 1 after an exception.
+[[maybe_unused]] static int run_plan(void* plan, void* stream) {
+  return guarded(1, [&] {
+    (*static_cast<PlannedRun*>(plan))(as_stream(stream));
+    return 0;
+  });
+}
+
+inline void delete_plan(void* plan) { delete static_cast<PlannedRun*>(plan); }
 
 }  // namespace cookbook
