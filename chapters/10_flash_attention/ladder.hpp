@@ -34,8 +34,7 @@ inline Chapter chapter_10() {
   using namespace attention;
   Chapter chapter;
   auto [full, causal, f16, decode, decode_causal] = common_ladders();
-  auto fusion =
-      attention_ladder<DType::bf16, false>("fusion", "attention, bf16: one kernel, not three");
+  auto fusion = prefill_ladder<false>("fusion", "attention, bf16: one kernel, not three");
   fusion.levels = rows<Unfused, Tiled>();
   full.levels = rows<Tiled, TensorCores, Wgmma, Specialised, PingPong, Overlapped, Lazy, Persistent,
                      CrossTile, SplitSoftmax, MaxOfBits, LastWave>();
