@@ -9,7 +9,7 @@ namespace cookbook::transpose {
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     padded_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
+  const auto [row0, col0] = tile_origin(blockIdx.x, shape, C::kTile, C::kTile);
 
   // [quote padded]
   __shared__ float tile[C::kTile][C::kTile + 1];  // (row, col) of in; word (r, c) in bank r + c

@@ -9,7 +9,7 @@ namespace cookbook::transpose {
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     swizzled_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
+  const auto [row0, col0] = tile_origin(blockIdx.x, shape, C::kTile, C::kTile);
 
   __shared__ float tile[C::kTile][C::kTile];  // (row, col ^ row); word (r, c) in bank c XOR r
 

@@ -17,7 +17,7 @@ struct VectorisedConfig {
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
     vectorised_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
+  const auto [row0, col0] = tile_origin(blockIdx.x, shape, C::kTile, C::kTile);
 
   constexpr int kQuads = C::kTile / 4;  // 16-byte quads in a row of the tile
   static_assert(kQuads * kQuads == C::kThreads, "one 4 x 4 block per thread");

@@ -95,7 +95,7 @@ __device__ __forceinline__ void transpose_aligned_tile(const float* __restrict__
 template <class C>
 __global__ void __launch_bounds__(C::kThreadsX* C::kThreadsY, C::kMinBlocks)
     aligned_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const auto [row0, col0] = tile_origin(shape, C::kTileRows, C::kTileCols);
+  const auto [row0, col0] = tile_origin(blockIdx.x, shape, C::kTileRows, C::kTileCols);
 
   // (row % kTileRows, col ^ row % 32) of in; word (r, c) in bank c XOR r
   __shared__ float tile[C::kTileRows][C::kTileCols];

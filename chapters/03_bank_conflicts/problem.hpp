@@ -69,12 +69,13 @@ struct Origin {
   std::int64_t row, col;
 };
 
-/// The tile of this block. Blocks are numbered row by row. Only x is used, because a grid's y ends
-/// at 65,535.
-__device__ __forceinline__ Origin tile_origin(const Shape& shape, int tile_rows, int tile_cols) {
+/// The tile of block `block`. Blocks are numbered row by row. Only x is used, because a grid's y
+/// ends at 65,535.
+__host__ __device__ inline Origin tile_origin(unsigned block, const Shape& shape, int tile_rows,
+                                              int tile_cols) {
   const unsigned tiles_across = tiles(shape.cols, tile_cols);
-  return {std::int64_t{blockIdx.x / tiles_across} * tile_rows,
-          std::int64_t{blockIdx.x % tiles_across} * tile_cols};
+  return {std::int64_t{block / tiles_across} * tile_rows,
+          std::int64_t{block % tiles_across} * tile_cols};
 }
 inline dim3 tile_grid(const Shape& shape, int tile_rows, int tile_cols) {
   return dim3(tiles(shape.rows, tile_rows) * tiles(shape.cols, tile_cols));

@@ -20,7 +20,7 @@ __device__ __forceinline__ int slot(int /*row*/, int col) {
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     conflict_free_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
+  const auto [row0, col0] = tile_origin(blockIdx.x, shape, C::kTile, C::kTile);
   const int x = threadIdx.x;
 
   __shared__ float tile[C::kTile][C::kTile];  // (row, `slot`) of in

@@ -11,7 +11,7 @@ namespace cookbook::transpose {
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     edges_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const auto [row0, col0] = tile_origin(shape, C::kTile, C::kTile);
+  const auto [row0, col0] = tile_origin(blockIdx.x, shape, C::kTile, C::kTile);
   const int x = threadIdx.x;
   if (row0 + threadIdx.y >= shape.rows || col0 + x >= shape.cols) return;  // nothing to load
 
