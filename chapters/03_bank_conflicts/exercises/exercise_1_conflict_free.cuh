@@ -9,6 +9,11 @@
 
 namespace cookbook::transpose {
 
+struct ConflictFreeConfig {
+  static constexpr int kTile = 32;
+  static constexpr int kThreadsY = 8;
+};
+
 /// Where element (row, col) of the tile is stored within row `row`: your part.
 // >>> your part
 template <class C>
@@ -20,7 +25,9 @@ __device__ __forceinline__ int slot(int /*row*/, int col) {
 template <class C>
 __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
     conflict_free_transpose(const float* __restrict__ in, float* __restrict__ out, Shape shape) {
-  const auto [row0, col0] = tile_origin(blockIdx.x, shape, C::kTile, C::kTile);
+  const unsigned tiles_across = tiles(shape.cols, C::kTile);
+  const std::int64_t row0 = std::int64_t{blockIdx.x / tiles_across} * C::kTile;
+  const std::int64_t col0 = std::int64_t{blockIdx.x % tiles_across} * C::kTile;
   const int x = threadIdx.x;
 
   __shared__ float tile[C::kTile][C::kTile];  // (row, `slot`) of in
@@ -45,7 +52,7 @@ __global__ void __launch_bounds__(C::kTile* C::kThreadsY)
 }
 
 struct ConflictFree : Level {
-  using Config = SquareConfig;
+  using Config = ConflictFreeConfig;
   static constexpr LevelText text{
       .name = "conflict_free",
       .changed = "your own placement of a row's columns",
@@ -59,7 +66,10 @@ struct ConflictFree : Level {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    launch_squares(conflict_free_transpose<Config>, plan, stream);
+    const Shape& shape = plan.problem.shape;
+    launch(conflict_free_transpose<Config>,
+           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
+           stream, plan.buffers.in, plan.buffers.out, shape);
   }
 };
 

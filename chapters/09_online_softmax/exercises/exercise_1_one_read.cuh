@@ -15,6 +15,10 @@
 
 namespace cookbook::softmax {
 
+struct OneReadConfig {
+  static constexpr int kThreads = 256;  // for one row
+};
+
 struct alignas(8) RunningPair {
   float max = std::numeric_limits<float>::lowest();
   float sum = 0;
@@ -73,7 +77,7 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 struct OneRead : Level<float> {
-  using Config = BlockConfig<float>;
+  using Config = OneReadConfig;
   static constexpr LevelText text{
       .name = "one_read",
       .changed = "your own running pair: maximum and sum in one pass",
@@ -87,7 +91,9 @@ struct OneRead : Level<float> {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    launch_rows<float>(one_read_softmax<Config>, plan, stream, Config::kThreads);
+    const Shape& shape = plan.problem.shape;
+    launch(one_read_softmax<Config>, {row_grid(shape), dim3(Config::kThreads)}, stream,
+           plan.buffers.in, plan.buffers.out, shape);
   }
 };
 
