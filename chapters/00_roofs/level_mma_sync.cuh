@@ -70,24 +70,8 @@ __global__ void __launch_bounds__(C::kThreads)
   }
 }
 
-/// Everything but the level's text and its kernel.
-template <class T>
-struct MmaLevel : LevelOf<MmaTypeProblem<T>, ProductBuffers<T>> {
-  using Plan = typename LevelOf<MmaTypeProblem<T>, ProductBuffers<T>>::Plan;
-  static Claims claims(const MmaTypeProblem<T>& p) {
-    return {global_stores("out").bytes(p.bytes())};
-  }
-  template <class C, class Kernel>
-  static void run_with(Kernel kernel, const Plan& plan, Stream stream) {
-    const std::int64_t warps = C::kThreads / 32;
-    launch(kernel,
-           {dim3(static_cast<unsigned>(ceil_div(plan.problem.units, warps))), dim3(C::kThreads)},
-           stream, plan.buffers.a, plan.buffers.b, plan.buffers.out, plan.problem.units,
-           static_cast<int>(plan.problem.repeats));
-  }
-};
-
-struct Mma : MmaLevel<Bf16> {
+struct Mma : LevelOf<MmaProblem, ProductBuffers> {
+  using Config = MmaConfig;
   static constexpr LevelText text{
       .name = "mma_sync",
       .changed = "m16n8k16 on bf16 fragments that never leave registers",
@@ -97,8 +81,14 @@ struct Mma : MmaLevel<Bf16> {
   static Support supports(const Problem&, const DeviceInfo& device) {
     return device.cc() >= 80 ? Support::yes() : Support::no("bf16 mma.sync needs sm_80");
   }
+  static Claims claims(const Problem& p) { return {global_stores("out").bytes(p.bytes())}; }
   static void run(const Plan& plan, Stream stream) {
-    run_with<MmaConfig>(mma_registers<MmaConfig>, plan, stream);
+    const std::int64_t warps = Config::kThreads / 32;
+    launch(
+        mma_registers<Config>,
+        {dim3(static_cast<unsigned>(ceil_div(plan.problem.units, warps))), dim3(Config::kThreads)},
+        stream, plan.buffers.a, plan.buffers.b, plan.buffers.out, plan.problem.units,
+        static_cast<int>(plan.problem.repeats));
   }
 };
 

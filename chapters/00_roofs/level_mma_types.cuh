@@ -3,14 +3,14 @@
 // a register holds the same four of them, so one kernel serves all types.
 #pragma once
 
-#include "chapters/00_roofs/level_mma_sync.cuh"
 #include "chapters/00_roofs/types.hpp"
+#include "common/device/ceil_div.cuh"
+#include "common/device/mma.cuh"
 
 namespace cookbook::roofs {
 
 template <class T>
 struct MmaTypeConfig {
-  using Type = T;
   static constexpr int kThreads = 128;
   static constexpr int kRowTiles = MmaTypeProblem<T>::kM / 16;
   static constexpr int kColTiles = MmaTypeProblem<T>::kN / 8;
@@ -39,12 +39,10 @@ __device__ __forceinline__ void mma_of(typename T::Register (&d)[4], const uint3
   }
 }
 
-template <class C>
+template <class C, class T>
 __global__ void __launch_bounds__(C::kThreads)
-    mma_type(const typename C::Type::Element* __restrict__ a,
-             const typename C::Type::Element* __restrict__ b,
-             typename C::Type::Sum* __restrict__ out, std::int64_t units, int repeats) {
-  using T = typename C::Type;
+    mma_type(const typename T::Element* __restrict__ a, const typename T::Element* __restrict__ b,
+             typename T::Sum* __restrict__ out, std::int64_t units, int repeats) {
   using P = MmaTypeProblem<T>;
   const int lane_idx = threadIdx.x % 32;
   const int quad = lane_idx / 4;  // row of the fragments, modulo 8
@@ -91,7 +89,8 @@ __global__ void __launch_bounds__(C::kThreads)
 }
 
 template <class T>
-struct MmaType : MmaLevel<T> {
+struct MmaType : LevelOf<MmaTypeProblem<T>, TypeBuffers<T>> {
+  using Base = LevelOf<MmaTypeProblem<T>, TypeBuffers<T>>;
   using Config = MmaTypeConfig<T>;
   static constexpr LevelText text{
       .name = "mma_types",
@@ -106,8 +105,16 @@ struct MmaType : MmaLevel<T> {
     }
     return Support::yes();
   }
-  static void run(const typename MmaLevel<T>::Plan& plan, Stream stream) {
-    MmaLevel<T>::template run_with<Config>(mma_type<Config>, plan, stream);
+  static Claims claims(const MmaTypeProblem<T>& p) {
+    return {global_stores("out").bytes(p.bytes())};
+  }
+  static void run(const typename Base::Plan& plan, Stream stream) {
+    const std::int64_t warps = Config::kThreads / 32;
+    launch(
+        mma_type<Config, T>,
+        {dim3(static_cast<unsigned>(ceil_div(plan.problem.units, warps))), dim3(Config::kThreads)},
+        stream, plan.buffers.a, plan.buffers.b, plan.buffers.out, plan.problem.units,
+        static_cast<int>(plan.problem.repeats));
   }
 };
 

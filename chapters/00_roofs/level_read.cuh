@@ -74,15 +74,12 @@ struct Read : LevelOf<ReadProblem, ReadBuffers> {
     return {global_loads("in").sectors_per_request(16), global_loads("in").coalesced(),
             global_loads("in").bytes(p.bytes())};
   }
-  using Kernel = void (*)(const float*, float*, std::int64_t, int);
-  static void run_with(Kernel aligned, Kernel any, const Plan& plan, Stream stream) {
+  static void run(const Plan& plan, Stream stream) {
     const auto [rows, repeats] = plan.problem;
-    launch(reinterpret_cast<std::uintptr_t>(plan.buffers.in) % 16 == 0 ? aligned : any,
+    const bool aligned = reinterpret_cast<std::uintptr_t>(plan.buffers.in) % 16 == 0;
+    launch(aligned ? read_rows<Config, true> : read_rows<Config, false>,
            {dim3(static_cast<unsigned>(ceil_div(rows, Config::kRows))), dim3(Config::kThreads)},
            stream, plan.buffers.in, plan.buffers.out, rows, static_cast<int>(repeats));
-  }
-  static void run(const Plan& plan, Stream stream) {
-    run_with(read_rows<Config, true>, read_rows<Config, false>, plan, stream);
   }
 };
 

@@ -19,6 +19,12 @@ struct WgmmaConfig {
   static constexpr int kSmemBytes = kBytesA + kBytesB + 8;
 };
 
+/// An element type: what an accumulator's register holds, and what `out` holds.
+struct Bf16 {
+  using Register = float;
+  using Sum = float;
+};
+
 /// One instruction: d += A B, 64 x 256 accumulators of a warpgroup, 32 bytes of k. One overload per
 /// element type.
 __device__ __forceinline__ void wgmma_of(Bf16, float (&d)[128], uint64_t desc_a, uint64_t desc_b) {
@@ -73,11 +79,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-/// Everything but the level's text.
-template <class T>
-struct WgmmaLevel : LevelOf<WgmmaTypeProblem<T>, ProductBuffers<T>> {
-  using P = WgmmaTypeProblem<T>;
-  using B = ProductBuffers<T>;
+/// Everything but the level's text. P: the problem for element type T; B: its buffers.
+template <class T, class P, class B>
+struct WgmmaLevel : LevelOf<P, B> {
+  static_assert(P::kM == WgmmaProblem::kM && P::kN == WgmmaProblem::kN);
   using Config = WgmmaConfig;
   struct Plan {
     P problem;
@@ -110,7 +115,7 @@ struct WgmmaLevel : LevelOf<WgmmaTypeProblem<T>, ProductBuffers<T>> {
   }
 };
 
-struct Wgmma : WgmmaLevel<Bf16> {
+struct Wgmma : WgmmaLevel<Bf16, WgmmaProblem, ProductBuffers> {
   static constexpr LevelText text{
       .name = "wgmma",
       .changed = "m64n256k16 on shared-memory operands, two warpgroups per SM",

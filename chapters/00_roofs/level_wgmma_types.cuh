@@ -19,7 +19,7 @@ __device__ __forceinline__ void wgmma_of(Int8, uint32_t (&d)[128], uint64_t desc
 }
 
 template <class T>
-struct WgmmaType : WgmmaLevel<T> {
+struct WgmmaType : WgmmaLevel<T, WgmmaTypeProblem<T>, TypeBuffers<T>> {
   static constexpr LevelText text{
       .name = "wgmma_types",
       .changed = "wgmma of 64 x 256 on shared-memory operands, two warpgroups per SM",
@@ -30,7 +30,7 @@ struct WgmmaType : WgmmaLevel<T> {
     if (!std::is_same_v<T, E4m3> && !kTensorTypes) {
       return Support::no("the SIMT backend has no wgmma of this type");
     }
-    return WgmmaLevel<T>::supports(problem, device);
+    return WgmmaLevel<T, WgmmaTypeProblem<T>, TypeBuffers<T>>::supports(problem, device);
   }
 };
 

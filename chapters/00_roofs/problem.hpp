@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "common/device/cuda.cuh"
@@ -66,8 +65,9 @@ struct SharedProblem {
   static constexpr std::int64_t kThreads = 256;
   std::int64_t blocks, repeats;
 
-  static SharedProblem make(const Size& size, const Variant&) {
+  static SharedProblem make(const Size& size, const Variant& variant) {
     require_dims(size, 2, "shared takes blocks x repeats");
+    (void)variant;
     return {size[0], size[1]};
   }
   std::vector<TensorSpec> tensors() const {
@@ -97,18 +97,15 @@ struct SharedProblem {
 };
 using SharedBuffers = ReadBuffers;
 
-/// Chains of fused multiply-adds in fp32 or fp64: every thread of `blocks` x 256 runs kChains
-/// chains x = x * a + b, `repeats` steps each; out[block][thread] = the sum of its chains.
-template <class T, int kChainsValue>
-struct FmaProblemOf {
-  using Element = T;
-  static constexpr DType kType = std::is_same_v<T, float> ? DType::f32 : DType::f64;
+/// Chains of fused multiply-adds: every thread of `blocks` x 256 runs 16 chains
+/// x = x * a + b, `repeats` steps each; out[block][thread] = the sum of its chains.
+struct FmaProblem {
   static constexpr std::int64_t kThreads = 256;
-  static constexpr int kChains = kChainsValue;
+  static constexpr int kChains = 16;
   static constexpr bool kExactOnIntegers = false;  // fills `a` with fractions
   std::int64_t blocks, repeats;
 
-  static FmaProblemOf make(const Size& size, const Variant&) {
+  static FmaProblem make(const Size& size, const Variant&) {
     require_dims(size, 2, "fma takes blocks x repeats");
     return {size[0], size[1]};
   }
@@ -120,10 +117,10 @@ struct FmaProblemOf {
         tensor.set(0, c, 0.25 + 0.5 * static_cast<double>((bits >> 13) % 1024) / 1024);
       }
     };
-    return {{"a", kType, 1, kThreads, kThreads, Role::input, fill},
-            {"out", kType, blocks, kThreads, kThreads, Role::output}};
+    return {{"a", DType::f32, 1, kThreads, kThreads, Role::input, fill},
+            {"out", DType::f32, blocks, kThreads, kThreads, Role::output}};
   }
-  double bytes() const { return sizeof(T) * static_cast<double>(blocks * kThreads); }
+  double bytes() const { return 4.0 * static_cast<double>(blocks * kThreads); }
   double flops() const { return 2.0 * static_cast<double>(blocks * kThreads * kChains * repeats); }
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t, double* value,
                      double* bound) const {
@@ -132,48 +129,29 @@ struct FmaProblemOf {
       value[t] = 0;
       for (int chain = 0; chain < kChains; ++chain) {
         double x = chain;
-        for (std::int64_t r = 0; r < repeats; ++r) x = std::fma(x, a, 0.5);
+        for (std::int64_t r = 0; r < repeats; ++r) x = x * a + 0.5;
         value[t] += x;
       }
-      // Each step rounds once and damps the error so far by a <= 3/4. In fp64 the reference rounds
-      // as often, in the same places.
-      bound[t] = 64 * unit_roundoff(kType) * (kChains * (kChains + 2.0));
+      // Each step rounds once and damps the error so far by a <= 3/4.
+      bound[t] = 64 * 0x1p-24 * (kChains * (kChains + 2.0));
     }
   }
 };
 
-template <class T>
 struct FmaBuffers {
-  const T* a;
-  T* out;
+  const float* a;
+  float* out;
   static FmaBuffers bind(const DevicePointers& at) {
-    return {at.get<const T>("a"), at.get<T>("out")};
+    return {at.get<const float>("a"), at.get<float>("out")};
   }
 };
 
-using FmaProblem = FmaProblemOf<float, 16>;
-using Fma64Problem = FmaProblemOf<double, 8>;  // each twice as wide
-
-/// An element type of the tensor cores: `Element` in memory, `Sum` in the output, `Register` of an
-/// accumulator. kLost: what one step can lose of the accumulator, relative to it. types.hpp has the
-/// others.
-struct Bf16 {
-  using Element = bf16;
-  using Sum = float;
-  using Register = float;
-  static constexpr DType kIn = DType::bf16, kOut = DType::f32;
-  static constexpr double kLost = 16 * 0x1p-24;  // of 16 terms, a rounding each
-};
-
-/// The same matrix multiplication repeatedly, for element type T: every unit (a warp, a block) adds
-/// A * B to its accumulators `repeats` times. A is kM x kK, B is kK x kN (stored n-major: B[n][k]);
-/// a row of each has kRowBytes. out holds repeats * A * B once per unit.
-template <class T, int kM_, int kN_, int kRowBytes>
+/// The same matrix multiplication repeatedly: every unit (a warp, a block) adds A * B to its
+/// accumulators `repeats` times. A is kM x kK, B is kK x kN (stored n-major: B[n][k]), bf16; out
+/// holds repeats * A * B once per unit, fp32.
+template <int kM_, int kN_, int kK_>
 struct ProductProblem {
-  static constexpr int kM = kM_, kN = kN_,
-                       kK = kRowBytes / static_cast<int>(sizeof(typename T::Element));
-  static constexpr bool kDraws = requires { T::draw(0u); };  // its operands: see types.hpp
-  static constexpr bool kExactOnIntegers = !kDraws;
+  static constexpr int kM = kM_, kN = kN_, kK = kK_;
   std::int64_t units, repeats;
 
   static ProductProblem make(const Size& size, const Variant&) {
@@ -181,27 +159,14 @@ struct ProductProblem {
     return {size[0], size[1]};
   }
   std::vector<TensorSpec> tensors() const {
-    std::vector<TensorSpec> specs = {{"a", T::kIn, kM, kK, kK, Role::input},
-                                     {"b", T::kIn, kN, kK, kK, Role::input},
-                                     {"out", T::kOut, units * kM, kN, kN, Role::output}};
-    if constexpr (kDraws) specs[0].fill = specs[1].fill = fill;
-    return specs;
-  }
-  static void fill(HostTensor& tensor, std::uint64_t seed) {
-    auto state = static_cast<std::uint32_t>(seed * 2 + (tensor.spec.name == "a" ? 1 : 0));
-    for (std::int64_t r = 0; r < tensor.spec.rows; ++r) {
-      for (std::int64_t c = 0; c < tensor.spec.cols; ++c) {
-        state = state * 1664525u + 1013904223u;
-        tensor.set(r, c, T::draw((state >> 9) * 2654435761u >> 1));
-      }
-    }
+    return {{"a", DType::bf16, kM, kK, kK, Role::input},
+            {"b", DType::bf16, kN, kK, kK, Role::input},
+            {"out", DType::f32, units * kM, kN, kN, Role::output}};
   }
   double bytes() const { return 4.0 * static_cast<double>(units * kM * kN); }
   double flops() const { return 2.0 * kM * kN * kK * static_cast<double>(units * repeats); }
   void reference_row(const HostTensors& tensors, const std::string&, std::int64_t row,
                      double* value, double* bound) const {
-    // An instruction takes 32 bytes of k, and adds them to the accumulator in one step.
-    const double passes = static_cast<double>(repeats), steps = passes * kRowBytes / 32;
     const HostTensor &a = tensors["a"], &b = tensors["b"];
     for (int n = 0; n < kN; ++n) {
       double sum = 0, magnitude = 0;
@@ -210,28 +175,23 @@ struct ProductProblem {
         sum += product;
         magnitude += std::fabs(product);
       }
+      const double passes = static_cast<double>(repeats);
       value[n] = repeats == 0 ? 0 : sum * passes;
-      bound[n] = 2 * steps * T::kLost * magnitude * passes + (T::kLost > 0 ? 0x1p-149 : 0);
+      bound[n] = 2 * kK * passes * 0x1p-24 * magnitude * passes + 0x1p-149;
     }
   }
 };
 
-template <class T>
 struct ProductBuffers {
-  const typename T::Element* a;
-  const typename T::Element* b;
-  typename T::Sum* out;
+  const bf16* a;
+  const bf16* b;
+  float* out;
   static ProductBuffers bind(const DevicePointers& at) {
-    return {at.get<const typename T::Element>("a"), at.get<const typename T::Element>("b"),
-            at.get<typename T::Sum>("out")};
+    return {at.get<const bf16>("a"), at.get<const bf16>("b"), at.get<float>("out")};
   }
 };
 
-template <class T>
-using MmaTypeProblem = ProductProblem<T, 64, 32, 32>;
-template <class T>
-using WgmmaTypeProblem = ProductProblem<T, 128, 256, 128>;
-using MmaProblem = MmaTypeProblem<Bf16>;
-using WgmmaProblem = WgmmaTypeProblem<Bf16>;
+using MmaProblem = ProductProblem<64, 32, 16>;
+using WgmmaProblem = ProductProblem<128, 256, 64>;
 
 }  // namespace cookbook::roofs

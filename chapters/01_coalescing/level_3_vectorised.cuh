@@ -26,7 +26,11 @@ __global__ void __launch_bounds__(C::kThreads)
     out4[i] = value;              // [store]
   }
   // [end quote]
-  copy_singles(in, out, n, split, thread, threads);
+  // The elements before the first 16-byte boundary and those after the last.
+  for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
+    const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;
+    out[j] = in[j];
+  }
 }
 
 struct Vectorised : Level {

@@ -10,10 +10,6 @@ struct InFlightConfig {
   static constexpr int kThreads = 256;
   static constexpr int kBlocksPerSm = 8;  // 2,048 threads: a full SM
   static constexpr int kLoads = 4;        // 16-byte loads in flight per thread
-  __device__ __forceinline__ static float4 load(const float4* from) { return *from; }  // [load]
-  __device__ __forceinline__ static void store(float4* to, float4 value) {
-    *to = value;  // [store]
-  }
 };
 
 template <class C>
@@ -33,17 +29,21 @@ __global__ void __launch_bounds__(C::kThreads)
 #pragma unroll
     for (int k = 0; k < C::kLoads; ++k) {
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
-      if (i < split.vectors) value[k] = C::load(in4 + i);
+      if (i < split.vectors) value[k] = in4[i];  // [load]
     }
     // The first store waits only for the first load; the others are still in flight.
 #pragma unroll
     for (int k = 0; k < C::kLoads; ++k) {
       const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
-      if (i < split.vectors) C::store(out4 + i, value[k]);
+      if (i < split.vectors) out4[i] = value[k];  // [store]
     }
     // [end quote]
   }
-  copy_singles(in, out, n, split, thread, threads);
+  // The elements before the first 16-byte boundary and those after the last.
+  for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
+    const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;
+    out[j] = in[j];
+  }
 }
 
 struct InFlight : Level {

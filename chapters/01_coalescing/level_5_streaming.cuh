@@ -1,22 +1,51 @@
 // SPDX-License-Identifier: MIT
-// Level 5: every byte is used once, so no cache has to keep it. The kernel is level 4's.
+// Level 5: every byte is used once, so no cache has to keep it.
 #pragma once
 
-#include "chapters/01_coalescing/level_4_in_flight.cuh"
+#include "chapters/01_coalescing/problem.hpp"
 #include "common/device/vector.cuh"
 
 namespace cookbook::coalescing {
 
-struct StreamingConfig : InFlightConfig {
-  // [quote streaming]
-  __device__ __forceinline__ static float4 load(const float4* from) {
-    return load_vector_streaming<float4>(from);  // [load]
-  }
-  __device__ __forceinline__ static void store(float4* to, float4 value) {
-    store_vector_streaming(to, value);  // [store]
-  }
-  // [end quote]
+struct StreamingConfig {
+  static constexpr int kThreads = 256;
+  static constexpr int kBlocksPerSm = 8;  // 2,048 threads: a full SM
+  static constexpr int kLoads = 4;        // 16-byte loads in flight per thread
 };
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads)
+    streaming_copy(const float* __restrict__ in, float* __restrict__ out, std::int64_t n,
+                   Split split) {
+  constexpr int kBatch = C::kThreads * C::kLoads;  // vectors per block and step
+  const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
+  const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
+  const float4* in4 = reinterpret_cast<const float4*>(in + split.head);
+  float4* out4 = reinterpret_cast<float4*>(out + split.head);
+#pragma unroll 1
+  for (std::int64_t begin = std::int64_t{blockIdx.x} * kBatch; begin < split.vectors;
+       begin += std::int64_t{gridDim.x} * kBatch) {
+    float4 value[C::kLoads] = {};
+#pragma unroll
+    for (int k = 0; k < C::kLoads; ++k) {
+      const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
+      // [quote streaming]
+      if (i < split.vectors) value[k] = load_vector_streaming<float4>(in4 + i);  // [load]
+      // [end quote]
+    }
+    // The first store waits only for the first load; the others are still in flight.
+#pragma unroll
+    for (int k = 0; k < C::kLoads; ++k) {
+      const std::int64_t i = begin + k * C::kThreads + threadIdx.x;
+      if (i < split.vectors) store_vector_streaming(out4 + i, value[k]);  // [store]
+    }
+  }
+  // The elements before the first 16-byte boundary and those after the last.
+  for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
+    const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;
+    out[j] = in[j];
+  }
+}
 
 struct Streaming : Level {
   using Config = StreamingConfig;
@@ -41,7 +70,7 @@ struct Streaming : Level {
     const std::int64_t n = plan.problem.n;
     const unsigned blocks =
         resident_blocks(ceil_div(n, 4 * Config::kThreads * Config::kLoads), Config::kBlocksPerSm);
-    launch(in_flight_copy<Config>, {dim3(blocks), dim3(Config::kThreads)}, stream, plan.buffers.in,
+    launch(streaming_copy<Config>, {dim3(blocks), dim3(Config::kThreads)}, stream, plan.buffers.in,
            plan.buffers.out, n, split_for_vectors(plan.buffers, n));
   }
 };

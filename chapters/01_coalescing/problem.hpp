@@ -69,17 +69,6 @@ struct Split {
   std::int64_t vectors = 0;
 };
 
-/// Copies the elements before the first 16-byte boundary and those after the last: thread `thread`
-/// of `threads`.
-__device__ __forceinline__ void copy_singles(const float* __restrict__ in, float* __restrict__ out,
-                                             std::int64_t n, const Split& split,
-                                             std::int64_t thread, std::int64_t threads) {
-  for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
-    const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;
-    out[j] = in[j];
-  }
-}
-
 inline Split split_for_vectors(const Buffers& buffers, std::int64_t n) {
   const auto in = reinterpret_cast<std::uintptr_t>(buffers.in);
   const auto out = reinterpret_cast<std::uintptr_t>(buffers.out);

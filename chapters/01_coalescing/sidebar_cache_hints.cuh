@@ -65,7 +65,10 @@ __global__ void __launch_bounds__(C::kThreads)
   }
   const std::int64_t thread = std::int64_t{blockIdx.x} * C::kThreads + threadIdx.x;
   const std::int64_t threads = std::int64_t{gridDim.x} * C::kThreads;
-  copy_singles(in, out, n, split, thread, threads);
+  for (std::int64_t i = thread; i < n - 4 * split.vectors; i += threads) {
+    const std::int64_t j = i < split.head ? i : i + 4 * split.vectors;
+    out[j] = in[j];
+  }
 }
 
 template <class Access>

@@ -9,7 +9,7 @@
 namespace cookbook::coalescing {
 
 template <int kThreadsValue, int kLoadsValue, int kBlocksPerSmValue>
-struct ShapeConfig : StreamingConfig {
+struct ShapeConfig {
   static constexpr int kThreads = kThreadsValue;
   static constexpr int kLoads = kLoadsValue;
   static constexpr int kBlocksPerSm = kBlocksPerSmValue;  // 0: one block per batch, no loop
@@ -34,7 +34,7 @@ struct Shape : Level {
     const std::int64_t n = plan.problem.n;
     const unsigned blocks =
         resident_blocks(ceil_div(n, 4 * kThreads * kLoads), Config::kBlocksPerSm);
-    launch(in_flight_copy<Config>, {dim3(blocks), dim3(kThreads)}, stream, plan.buffers.in,
+    launch(streaming_copy<Config>, {dim3(blocks), dim3(kThreads)}, stream, plan.buffers.in,
            plan.buffers.out, n, split_for_vectors(plan.buffers, n));
   }
 };

@@ -39,7 +39,10 @@ struct Naive : Level {
   }
 
   static void run(const Plan& plan, Stream stream) {
-    launch_squares(naive_transpose<Config>, plan, stream);
+    const Shape& shape = plan.problem.shape;
+    launch(naive_transpose<Config>,
+           {tile_grid(shape, Config::kTile, Config::kTile), dim3(Config::kTile, Config::kThreadsY)},
+           stream, plan.buffers.in, plan.buffers.out, shape);
   }
 };
 

@@ -87,7 +87,7 @@ struct SquareConfig {
   static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads
 };
 
-/// Launches their kernels.
+/// Launches their kernels, as level 0 does.
 inline void launch_squares(void (*kernel)(const float*, float*, Shape), const Level::Plan& plan,
                            Stream stream) {
   using C = SquareConfig;

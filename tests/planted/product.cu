@@ -70,7 +70,6 @@ void Product<kBug>::run(const Plan& plan, Stream stream) {
          at.a, p.lda, at.b, p.ldb, at.c, p.ldc, static_cast<int>(p.k));
 }
 
-auto all_product =
-    every_bug<ProductBug::one_sided_swizzle>([]<ProductBug kBug>() { return &Product<kBug>::run; });
+auto all_product = every_bug<ProductBug, ProductBug::one_sided_swizzle, Product>();
 
 }  // namespace cookbook::planted

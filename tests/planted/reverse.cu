@@ -67,7 +67,6 @@ void Reverse<kBug>::run(const Plan& plan, Stream stream) {
          static_cast<int>(p.out_pitch), calls++);
 }
 
-auto all_reverse =
-    every_bug<Bug::input_padding_changed_later>([]<Bug kBug>() { return &Reverse<kBug>::run; });
+auto all_reverse = every_bug<Bug, Bug::input_padding_changed_later, Reverse>();
 
 }  // namespace cookbook::planted

@@ -88,6 +88,6 @@ void CopyRows<kBug>::run(const Plan& plan, Stream stream) {
   launch(set_to<int>, {dim3(1), dim3(1)}, stream, plan.flag.template as<int>(), 1);
 }
 
-auto all_rows = every_bug<Bug::refuses_odd_pitch>([]<Bug kBug>() { return &CopyRows<kBug>::run; });
+auto all_rows = every_bug<Bug, Bug::refuses_odd_pitch, CopyRows>();
 
 }  // namespace cookbook::planted::rows_copy

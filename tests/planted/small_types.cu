@@ -32,7 +32,6 @@ void Scaled<kBug>::run(const Plan& plan, Stream stream) {
          stream, plan.buffers, plan.problem.scale, plan.problem.n);
 }
 
-auto all_small_types =
-    every_bug<Bug::scale_forgotten>([]<Bug kBug>() { return &Scaled<kBug>::run; });
+auto all_small_types = every_bug<Bug, Bug::scale_forgotten, Scaled>();
 
 }  // namespace cookbook::planted::small_types

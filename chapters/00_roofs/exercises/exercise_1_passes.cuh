@@ -12,6 +12,11 @@
 
 namespace cookbook::roofs {
 
+struct PassesConfig {
+  static constexpr int kThreads = 256;  // times 4 floats: one row of the problem
+  static constexpr int kRows = 8;       // rows, and so loads, in flight per thread
+};
+
 template <class C, bool kAligned>
 __global__ void __launch_bounds__(C::kThreads)
     passes_read(const float* __restrict__ in, float* __restrict__ out, std::int64_t rows,
@@ -49,7 +54,8 @@ __global__ void __launch_bounds__(C::kThreads)
   }
 }
 
-struct Passes : Read {
+struct Passes : LevelOf<ReadProblem, ReadBuffers> {
+  using Config = PassesConfig;
   static constexpr LevelText text{
       .name = "passes",
       .changed = "an L2 roof, with a bug",
@@ -58,8 +64,18 @@ struct Passes : Read {
       .ladder = "l2",
   };
 
+  static Claims claims(const Problem& p) {
+    return {global_loads("in").bytes(p.bytes()), global_loads("in").sectors_per_request(16),
+            global_loads("in").coalesced()};
+  }
+
   static void run(const Plan& plan, Stream stream) {
-    run_with(passes_read<Config, true>, passes_read<Config, false>, plan, stream);
+    const auto [rows, repeats] = plan.problem;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(plan.buffers.in) % 16 == 0;
+    launch(aligned ? passes_read<Config, true> : passes_read<Config, false>,
+           {dim3(static_cast<unsigned>((rows + Config::kRows - 1) / Config::kRows)),
+            dim3(Config::kThreads)},
+           stream, plan.buffers.in, plan.buffers.out, rows, static_cast<int>(repeats));
   }
 };
 

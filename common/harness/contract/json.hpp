@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+/// @cond  Doxygen does not know the library's template.
 /// Null where there is no value.
 template <class T>
 struct nlohmann::adl_serializer<std::optional<T>> {
@@ -18,6 +19,7 @@ struct nlohmann::adl_serializer<std::optional<T>> {
     value = json.is_null() ? std::nullopt : std::optional(json.template get<T>());
   }
 };
+/// @endcond
 
 namespace cookbook {
 
