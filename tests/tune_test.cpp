@@ -1938,13 +1938,17 @@ TEST_F(Shards, CoverTheSpaceAndMergeToTheSameBytesInAnyOrder) {
   const Recording recording = synthetic_recording(space);
   const Size size = {16, 128};
   constexpr int kShards = 3;
+  // A GPU of its own for each: all measure the default, and no two find the same time. Recorded
+  // before the fork, because a child cannot ask for the GPU that its parent has asked for.
+  std::vector<Recording> recordings;
+  for (unsigned i = 0; i < kShards; ++i) {
+    recordings.push_back(synthetic_recording(space, 0.003, 10 + i));
+  }
   in_processes(kShards, [&](int i) {
     TuneOptions options;
     options.shard = {i, kShards};
     options.finalists = 2;
-    // A GPU of its own: all measure the default, and no two find the same time.
-    const Recording mine = synthetic_recording(space, 0.003, static_cast<unsigned>(10 + i));
-    Report report = replay(space, mine, size, options);
+    Report report = replay(space, recordings[static_cast<std::size_t>(i)], size, options);
     report.entry.key = entry_of("sharded").key;
     Cache(folder / (std::to_string(i) + ".json")).add(report.entry);
   });

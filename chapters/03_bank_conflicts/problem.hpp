@@ -81,7 +81,7 @@ inline dim3 tile_grid(const Shape& shape, int tile_rows, int tile_cols) {
   return dim3(tiles(shape.rows, tile_rows) * tiles(shape.cols, tile_cols));
 }
 
-/// What levels 0 to 3 and the exercises share.
+/// What levels 0 to 3 and exercise 3.2 share.
 struct SquareConfig {
   static constexpr int kTile = 32;     // a block transposes kTile x kTile elements
   static constexpr int kThreadsY = 8;  // with kTile x kThreadsY threads

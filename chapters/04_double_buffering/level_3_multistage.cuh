@@ -26,7 +26,7 @@ struct MultistageConfig : AsyncCopyConfig {
   }
 
   /// Waits until the next tile may be read, and starts to copy the tile of the steps from k0 on
-  /// into the stage that is free then.
+  /// into the stage that is free then. The exercises have others.
   template <class C, class Copy, class StageA, class StageB>
   static __device__ __forceinline__ void next_tile(Copy& copy, StageA& a_free, StageB& b_free,
                                                    int k0) {
@@ -40,7 +40,7 @@ struct MultistageConfig : AsyncCopyConfig {
     // [end quote]
   }
 
-  /// acc += a b^T.
+  /// acc += a b^T. Level 5 has another order.
   template <int kRows, int kCols>
   static __device__ __forceinline__ void add_outer_product(float (&acc)[kRows][kCols],
                                                            const float (&a)[kRows],

@@ -32,7 +32,7 @@ __device__ __forceinline__ bool bits_suffice(const RowStates& rows, float scale_
 }
 
 struct SoftmaxOfBits : SoftmaxInTwoParts<16> {
-  bool positive = false;  // the maximum of bits is right for all rows of the warp
+  bool enough = false;  // the maximum of bits is right for all rows of the warp
 
   using SoftmaxInTwoParts<16>::SoftmaxInTwoParts;
 
@@ -40,21 +40,21 @@ struct SoftmaxOfBits : SoftmaxInTwoParts<16> {
   __device__ __forceinline__ bool begin(float (&s)[kCount], RowStates& rows, float (&rescale)[2],
                                         float scale_log2) {
     return begin_with<C>(s, rows, rescale, scale_log2,
-                         [positive = positive](const float(&scores)[kCount], int r, float floor) {
-                           return positive ? max_of_bits(scores, r, floor)
-                                           : max_of_floats(scores, r, floor);
+                         [enough = enough](const float(&scores)[kCount], int r, float floor) {
+                           return enough ? max_of_bits(scores, r, floor)
+                                         : max_of_floats(scores, r, floor);
                          });
   }
   template <class C>
   __device__ __forceinline__ void maxima_changed(const RowStates& rows, float scale_log2) {
-    positive = bits_suffice<C::kSlack>(rows, scale_log2);
+    enough = bits_suffice<C::kSlack>(rows, scale_log2);
   }
 };
 
 /// As start_split_softmax.
 template <class C, class Start, class... More>
 void start_max_of_bits(C config, const Start& start, const More&... more) {
-  if constexpr (C::kHeadDim == 64 || C::kBlockN <= 128) {
+  if constexpr (C::kBlockN <= 128) {
     start_split_softmax(config, start, more...);
   } else {
     start(cross_tile_kernel<C, SoftmaxOfBits, More...>, more..., kMinusInfinity);
@@ -64,13 +64,15 @@ void start_max_of_bits(C config, const Start& start, const More&... more) {
 struct MaxOfBits : SplitSoftmax {
   static constexpr LevelText text{
       .name = "max_of_bits",
-      .changed = "the maximum of a row is one of integers: the scores' bits, three at a time",
+      .changed =
+          "the maximum of a row is one of integers: the scores' bits, three at a time; 3/8 of the "
+          "exponentials wait for P V, not 1/4",
       .expect =
           "d = 64: 3 to 5 %, because issue slots are scarce; d = 128: 1 %. Measured: 2 to 4 % "
           "at d = 128 without a mask, and a loss at d = 64 and with tiles of 128 keys",
       .cost =
-          "a second maximum, of floats, for rows whose maximum is negative; and where it loses, "
-          "level 10's kernel stays",
+          "a second maximum, of floats, for rows whose maximum is below -8 (log2); and where "
+          "it loses, level 10's softmax stays",
   };
   static Claims claims(const Problem& p) {
     Claims claims = SplitSoftmax::claims(p);

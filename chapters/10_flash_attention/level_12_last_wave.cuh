@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Level 12: the last wave is divided. The query tiles that do not fill a wave are split by keys, so
 // that every SM gets an equal part. Each block computes chunks of their keys, before its whole
-// tiles, and the block that ends last for a tile merges its chunks. The kernel is level 11's, with
-// another producer and another consumer.
+// tiles, and the block that ends last for a tile merges its chunks. The kernel is that of levels
+// 9 to 11, with another producer and another consumer.
 #pragma once
 
 #include "chapters/10_flash_attention/key_chunks.hpp"
@@ -34,8 +34,8 @@ struct ChunkConfig : CrossTileConfig<PersistentC> {
   };
 };
 
-/// As produce_tiles of cross_tile.cuh, which the kernel calls without `chunks`; the block's chunks
-/// come first.
+/// As produce_tiles of cross_tile.cuh, with the block's chunks before its whole tiles. The kernel
+/// finds this one by its argument `chunks`, whose type is declared here.
 template <class C>
 __device__ __forceinline__ void produce_tiles(typename C::Smem& smem, const TensorMap* q_map,
                                               const TensorMap* k_map, const TensorMap* v_map,
@@ -179,7 +179,7 @@ struct ChunkConsumer : TileConsumer<C> {
   __device__ __forceinline__ void store(T* o, float* lse, const Shape& shape, float (&acc)[kCount],
                                         RowStates& rows, const KeyChunks& chunks) {
     const ChunkPlace at = this->smem.chunk[this->entry.stage];
-    Shape stored = shape;
+    Shape stored = shape;  // without rows, nothing is stored
     if (at.count > 1 && !merge(at, chunks, shape.scale_log2, acc, rows)) stored.seq_q = 0;
     Base::store(o, lse, stored, acc, rows);
   }
@@ -188,7 +188,9 @@ struct ChunkConsumer : TileConsumer<C> {
 struct LastWave : MaxOfBits {
   static constexpr LevelText text{
       .name = "last_wave",
-      .changed = "the query tiles of a partly filled last wave are divided among all SMs, by keys",
+      .changed =
+          "the query tiles of a partly filled last wave are divided among all SMs, by keys; "
+          "the mask's bound is computed once per chunk",
       .expect =
           "2,048 query tiles on 132 SMs are 15.5 waves and took the time of 16: 3 % less, minus "
           "the merging; a third where 160 tiles took the time of two waves",

@@ -3,6 +3,7 @@
 // it may be out of date. It is updated only when the true maximum is more than 8 larger (in log2
 // units: a weight would exceed 2^8). This is rare after the first tiles. Otherwise the output keeps
 // its scale, which saves d / 2 multiplications per thread and tile between one P V and the next.
+// The kernel is level 6's; `lazy_softmax` (softmax.cuh) tells it whether to rescale.
 #pragma once
 
 #include "chapters/10_flash_attention/level_6_overlapped.cuh"

@@ -63,9 +63,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     float rescale[2];
     RowStates rows;
     Softmax softmax(parameters);
-    // One turn: starts the scores of key tile n, and P V of the key tile before it. Returns when
+    // Starts the scores of key tile n, and P V of the key tile before it, in one turn. Returns when
     // the scores are complete.
-    const auto turn = [&](int n) {
+    const auto start_tile = [&](int n) {
       mbarrier_wait(&smem.k_full[consumer.k_ring.stage], consumer.k_ring.phase);
       turns.begin();
       start_scores<T, kHeadDim, kBlockM, kBlockN>(s, q_tile, smem.k[consumer.k_ring.stage]);
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       for (;;) {
         // Step 2: the other key tiles, as in level 8.
         for (int n = tiles - 2; n >= 0; --n) {
-          turn(n);
+          start_tile(n);
           consumer.mask(s, shape, consumer.entry, n);
           const bool moved = softmax.template begin<C>(s, rows, rescale, shape.scale_log2);
           finish_softmax_before_wait(rows);
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         tiles = consumer.wait_for_tile(next);
         if (tiles <= 0) break;
         consumer.begin_tile(next, shape);
-        turn(tiles - 1);
+        start_tile(tiles - 1);
         consumer.mask(s, shape, next, tiles - 1);
         RowStates fresh;
         lazy_softmax<C::kSlack>(s, fresh, rescale, shape.scale_log2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Example 4, attention: chapter 10's last kernel and its multicast kernel. The space: queries and
+// Example 4, attention: chapter 10's persistent and its multicast kernel. The space: queries and
 // keys per tile, stages, cluster size 1 or 2, and the number of heads whose tiles are interleaved.
 #pragma once
 
