@@ -9,6 +9,7 @@ RAW holds, for every group G of cases:
     manifest.json       `parity --json`: cases, sizes and the kernels each launches, in order
     source_G.csv        `ncu --page source --csv --print-source sass`: counters per instruction
     raw_G.csv           `ncu --page raw --csv`: counters per launch
+    report_G.json       the same two read through Nsight Compute's Python module (optional)
     *.sass              `nvdisasm -c -gi` of the executable: the source line of each instruction
     sources/            the kernels' sources as they were (optional; else those of this checkout)
 
@@ -196,6 +197,18 @@ def parse_raw_page(text):
     return result
 
 
+def parse_report_json(text):
+    """Both of the above from dump_report.py's JSON."""
+    source, raw = [], []
+    for launch in json.loads(text):
+        rows = [(entry["pc"], entry["sass"],
+                 {ours: number(entry.get(name, 0)) for ours, name, _ in COUNTERS})
+                for entry in launch["instructions"]]
+        source.append((launch["kernel"], rows))
+        raw.append((launch["kernel"], launch["metrics"]))
+    return source, raw
+
+
 def same_code(rows, function):
     """Whether the loads and stores that ncu saw are those of the disassembly. Modifiers may be
     spelt differently by the two disassemblers."""
@@ -323,27 +336,39 @@ def case_of(case, launches, disassembly, source_dir, sources):
 
 
 def load_group(raw, group):
-    """(kernel, rows, metrics) per launch of a group."""
+    """(kernel, rows, metrics) per launch of a group, from whichever pages are whole."""
+    problems = []
+    pages = []
     source, page = raw / f"source_{group}.csv", raw / f"raw_{group}.csv"
-    if not source.exists() or not page.exists():
-        raise Unusable(f"{group}: nothing was brought back")
-
-    def unusable(why):
-        return Unusable(f"{group}: {source.name}: {why}")
-    try:
-        per_instruction = parse_source_page(source.read_text())
-        per_launch = parse_raw_page(page.read_text())
-    except (Unusable, ValueError, KeyError) as error:
-        raise unusable(error if isinstance(error, Unusable) else repr(error)) from None
-    if not per_launch or len(per_instruction) != len(per_launch):
-        raise unusable(f"{len(per_instruction)} launches on the source page, {len(per_launch)} on the raw page")
-    if any(not rows for _, rows in per_instruction):
-        raise unusable("a launch without instructions")
-    if not any(counters["sectors"] + counters["wavefronts"]
-               for _, rows in per_instruction for _, _, counters in rows):
-        raise unusable("no counters per instruction")
-    return [(kernel, rows, metrics)
-            for (_, rows), (kernel, metrics) in zip(per_instruction, per_launch)]
+    if source.exists() and page.exists():
+        pages.append((source.name, lambda: (parse_source_page(source.read_text()),
+                                            parse_raw_page(page.read_text()))))
+    report = raw / f"report_{group}.json"
+    if report.exists():
+        pages.append((report.name, lambda: parse_report_json(report.read_text())))
+    for name, read in pages:
+        try:
+            per_instruction, per_launch = read()
+        except Unusable as error:
+            problems.append(f"{name}: {error}")
+            continue
+        except (ValueError, KeyError) as error:
+            problems.append(f"{name}: {error!r}")
+            continue
+        if not per_launch or len(per_instruction) != len(per_launch):
+            problems.append(f"{name}: {len(per_instruction)} launches on the source page, "
+                            f"{len(per_launch)} on the raw page")
+            continue
+        if any(not rows for _, rows in per_instruction):
+            problems.append(f"{name}: a launch without instructions")
+            continue
+        if not any(counters["sectors"] + counters["wavefronts"]
+                   for _, rows in per_instruction for _, _, counters in rows):
+            problems.append(f"{name}: no counters per instruction")
+            continue
+        return [(kernel, rows, metrics)
+                for (_, rows), (kernel, metrics) in zip(per_instruction, per_launch)]
+    raise Unusable(f"{group}: " + ("; ".join(problems) or "nothing was brought back"))
 
 
 def merge(raw):

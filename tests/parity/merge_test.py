@@ -5,12 +5,10 @@ import contextlib
 import io
 import json
 import pathlib
-import struct
 import tempfile
 import unittest
 
 import merge
-import ncu_steps
 import table
 
 KERNEL = "_Z5tilesPKfPf"
@@ -108,13 +106,15 @@ def raw_page(launches=1, kernel=KERNEL, more=()):
 
 class Merge(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.raw = pathlib.Path(folder.name)
+        self.folder = tempfile.TemporaryDirectory()
+        self.raw = pathlib.Path(self.folder.name)
         (self.raw / "sources/chapters/9").mkdir(parents=True)
         (self.raw / "sources/chapters/9/level.cuh").write_text(SOURCE)
         (self.raw / "00_levels.sass").write_text(SASS)
         self.write([{"name": "g/ladder/one", "size": [4, 8], "kernels": [KERNEL]}])
+
+    def tearDown(self):
+        self.folder.cleanup()
 
     def write(self, cases, **pages):
         (self.raw / "manifest.json").write_text(json.dumps({
@@ -123,13 +123,6 @@ class Merge(unittest.TestCase):
         launches = sum(len(case["kernels"]) for case in cases)
         (self.raw / "source_g.csv").write_text(pages.get("source") or source_page(launches))
         (self.raw / "raw_g.csv").write_text(pages.get("raw") or raw_page(launches))
-
-    def merged(self, **pages):
-        """The golden entry of one launch."""
-        self.write([{"name": "g/ladder/one", "size": [4, 8], "kernels": [KERNEL]}], **pages)
-        golden, _, problems = merge.merge(self.raw)
-        self.assertEqual(problems, [])
-        return golden["cases"]["g/ladder/one"]
 
     def check_one(self, case):
         self.assertEqual(case["size"], [4, 8])
@@ -167,11 +160,30 @@ class Merge(unittest.TestCase):
         page = source_page()
         for _, name, label in reversed(merge.COUNTERS):  # longer labels first
             page = page.replace(f'"{label}"', f'"{name}"')
-        self.check_one(self.merged(source=page))
+        self.write([{"name": "g/ladder/one", "size": [4, 8], "kernels": [KERNEL]}], source=page)
+        golden, _, problems = merge.merge(self.raw)
+        self.assertEqual(problems, [])
+        self.check_one(golden["cases"]["g/ladder/one"])
 
     def test_demangled_names_are_accepted(self):
-        name = "tiles(const float *, float *)"
-        self.check_one(self.merged(source=source_page(kernel=name), raw=raw_page(kernel=name)))
+        self.write([{"name": "g/ladder/one", "size": [4, 8], "kernels": [KERNEL]}],
+                   source=source_page(kernel="tiles(const float *, float *)"),
+                   raw=raw_page(kernel="tiles(const float *, float *)"))
+        golden, _, problems = merge.merge(self.raw)
+        self.assertEqual(problems, [])
+        self.check_one(golden["cases"]["g/ladder/one"])
+
+    def test_report_takes_the_place_of_pages(self):
+        for page in ("source_g.csv", "raw_g.csv"):
+            (self.raw / page).write_text("==ERROR== unknown option\n")
+        names = [name for _, name, _ in merge.COUNTERS]
+        (self.raw / "report_g.json").write_text(json.dumps([{
+            "kernel": KERNEL, "metrics": dict(merge.parse_raw_page(raw_page())[0][1]),
+            "instructions": [{"pc": 0x500 + 16 * i, "sass": sass, **dict(zip(names, counters))}
+                             for i, (sass, *counters) in enumerate(COUNTED)]}]))
+        golden, _, problems = merge.merge(self.raw)
+        self.assertEqual(problems, [])
+        self.check_one(golden["cases"]["g/ladder/one"])
 
     def copies(self, counted=ASYNC_COUNTED, **more):
         """The case of ASYNC_SASS, without ordinary stores of global memory."""
@@ -261,7 +273,11 @@ class Merge(unittest.TestCase):
         self.fails_with(f"no {missing}", raw=raw_page().replace(missing, "something else"))
 
     def test_sectors_that_do_not_add_up_are_noted(self):
-        self.assertEqual(self.merged(raw=raw_page().replace('"1,024"', '"1,025"'))["notes"],
+        self.write([{"name": "g/ladder/one", "size": [4, 8], "kernels": [KERNEL]}],
+                   raw=raw_page().replace('"1,024"', '"1,025"'))
+        golden, _, problems = merge.merge(self.raw)
+        self.assertEqual(problems, [])
+        self.assertEqual(golden["cases"]["g/ladder/one"]["notes"],
                          ["global_load: 1025 sectors in all, but 1024 over its instructions"])
 
     def test_golden_file_reads_back_and_prunes(self):
@@ -275,14 +291,6 @@ class Merge(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()):
             merge.prune(path, self.raw / "cases.json")
         self.assertEqual(list(json.loads(path.read_text())["cases"]), ["g/b"])
-
-    def test_every_fatbinary_of_a_program_has_a_folder(self):
-        found = [ncu_steps.FATBINARY + struct.pack("<Q", size) + b"x" * size for size in (0, 5)]
-        program = self.raw / "program"
-        program.write_bytes(b"before" + found[0] + b"between" + found[1] + b"after")
-        (self.raw / "out").mkdir()
-        ncu_steps.fatbinaries(program, self.raw / "out")
-        self.assertEqual([file.read_bytes() for file in sorted(self.raw.glob("out/*/code.fatbin"))], found)
 
     def test_table(self):
         golden, _, _ = merge.merge(self.raw)

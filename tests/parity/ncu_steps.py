@@ -4,8 +4,7 @@
 
     ncu_steps.py versions NAME=TOOL...     JSON: the release that each tool names
     ncu_steps.py fatbinaries PROGRAM OUT   a folder with code.fatbin for each that PROGRAM holds
-    ncu_steps.py metrics                   the metrics to ask for, with commas
-    ncu_steps.py optional                  those that a GPU may lack
+    ncu_steps.py optional                  the metrics that a GPU may lack
     ncu_steps.py groups MANIFEST           the groups of cases, in order
 """
 import json
@@ -39,10 +38,6 @@ def fatbinaries(program, out):
         at, count = end, count + 1
 
 
-def metrics():
-    print(*(name for _, name, _ in merge.COUNTERS), *merge.HARDWARE.values(), sep=",")
-
-
 def optional():
     print(*(name for names in merge.OPTIONAL.values() for name in names))
 
@@ -53,4 +48,4 @@ def groups(manifest):
 
 
 if __name__ == "__main__":
-    {step.__name__: step for step in (versions, fatbinaries, metrics, optional, groups)}[sys.argv[1]](*sys.argv[2:])
+    {step.__name__: step for step in (versions, fatbinaries, optional, groups)}[sys.argv[1]](*sys.argv[2:])

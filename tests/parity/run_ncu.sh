@@ -63,7 +63,16 @@ mkdir "$raw/sources"
 (cd "$here/../.." && find chapters tests/parity -name '*.cuh' -o -name '*.hpp' -o -name '*.cu') |
   tar -C "$here/../.." -cf - -T - | tar -C "$raw/sources" -xf -
 
-metrics=$("${steps[@]}" metrics)
+metrics=inst_executed,memory_l1_tag_requests_global
+metrics+=,memory_l2_theoretical_sectors_global,memory_l2_theoretical_sectors_global_ideal
+metrics+=,memory_l1_wavefronts_shared,memory_l1_wavefronts_shared_ideal
+for op in ld st; do
+  metrics+=,l1tex__t_requests_pipe_lsu_mem_global_op_$op.sum
+  metrics+=,l1tex__t_sectors_pipe_lsu_mem_global_op_$op.sum
+  metrics+=,l1tex__data_pipe_lsu_wavefronts_mem_shared_op_$op.sum
+  metrics+=,l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_$op.sum
+done
+
 # Counters of cp.async and ldmatrix, as far as this GPU has them: an unknown name would be an error.
 more=
 timeout 60 "$ncu" --query-metrics > "$raw/metrics.txt" 2>&1
@@ -81,6 +90,11 @@ profile() {
   [ -s "$reports/$group.ncu-rep" ]
 }
 
+modules=
+for folder in "$(dirname "$(realpath "$ncu")")" /opt/nvidia/nsight-compute/* \
+  /usr/local/cuda/nsight-compute-*; do
+  [ -z "$modules" ] && [ -d "$folder/extras/python" ] && modules=$folder/extras/python
+done
 for group in $("${steps[@]}" groups "$raw/manifest.json"); do
   start=$SECONDS
   if ! profile "$group" --section SourceCounters --metrics "$metrics$more" &&
@@ -95,6 +109,8 @@ for group in $("${steps[@]}" groups "$raw/manifest.json"); do
     print=("$ncu" --import "$report" --csv --print-units base --print-kernel-base mangled)
     "${print[@]}" --page source --print-source sass > "$raw/source_$group.csv"
     "${print[@]}" --page raw > "$raw/raw_$group.csv"
+    PYTHONPATH="$here:$modules" timeout 60 python3 "$here/dump_report.py" "$report" \
+      "$raw/report_$group.json"
   fi
   echo "$group: $((SECONDS - start)) s"
 done
