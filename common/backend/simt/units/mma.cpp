@@ -5,9 +5,11 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/access_tracer.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/units/state.hpp"
+#include "common/backend/simt/units/tensor_sum.hpp"
 #include "common/backend/simt/units/warp_collective.hpp"
 
 namespace cookbook {
@@ -68,20 +70,10 @@ Floats unpack(Bits registers, int i) {
   return reinterpret_cast<Floats>(value | not_finite | (half & 0x8000u) << 16);
 }
 
-using Row = float __attribute__((vector_size(32), may_alias));  // eight columns, added side by side
-
-COOKBOOK_SIMT_WIDE void multiply_rows(const float (*a)[16], const Row* b, int depth, Row* d) {
-  for (int row = 0; row < 16; ++row) {
-    Row sum = d[row];
-    for (int k = 0; k < depth; ++k) sum += a[row][k] * b[k];
-    d[row] = sum;
-  }
-}
-
 template <Format format>
 void multiply(const std::array<MmaLane*, kWarpSize>& lanes) {
   float a[16][16];
-  alignas(32) float b[16][8];
+  float b[16][8];
   constexpr int per_register = format == Format::tf32 ? 1 : 2;
   constexpr int half_k = 4 * per_register;
   for (int lane = 0; lane < 32; ++lane) {
@@ -100,7 +92,7 @@ void multiply(const std::array<MmaLane*, kWarpSize>& lanes) {
     }
   }
   // Four lanes hold two columns each of a row, in two of their four registers.
-  alignas(32) float d[16][8];
+  float d[16][8];
   const auto for_each_sum = [&](auto&& visit) {
     for (int lane = 0; lane < 32; ++lane) {
       float* sums = lanes[static_cast<size_t>(lane)]->d;
@@ -111,7 +103,9 @@ void multiply(const std::array<MmaLane*, kWarpSize>& lanes) {
     }
   };
   for_each_sum([](float& sum, float& element) { element = sum; });
-  multiply_rows(a, reinterpret_cast<const Row*>(b), 2 * half_k, reinterpret_cast<Row*>(d));
+  static thread_local TensorSums sums;
+  sums.set_b(sum_rule(format, false, device_info().cc()), format, b[0], 8, 8, 2 * half_k);
+  for (int row = 0; row < 16; ++row) sums.add(a[row], d[row]);
   for_each_sum([](float& sum, float& element) { sum = element; });
 }
 
@@ -149,7 +143,8 @@ void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format) {
       case Format::tf32: return multiply<Format::tf32>(lanes);
       case Format::bf16: return multiply<Format::bf16>(lanes);
       case Format::f16: return multiply<Format::f16>(lanes);
-      case Format::e4m3: break;  // wgmma only
+      case Format::e4m3:
+      case Format::e5m2: break;  // wgmma only
     }
   });
 }

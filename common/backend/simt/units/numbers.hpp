@@ -20,7 +20,7 @@
 namespace cookbook::simt {
 
 /// What a tensor-core operand's bits mean.
-enum class Format : uint8_t { bf16, f16, tf32, e4m3 };
+enum class Format : uint8_t { bf16, f16, tf32, e4m3, e5m2 };
 
 #if !defined(COOKBOOK_CUDA)
 /// FP8 with 4 exponent and 3 mantissa bits: no infinities, 0x7f is NaN.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/convergence.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
@@ -18,6 +19,7 @@
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
+#include "common/backend/simt/units/tensor_sum.hpp"
 #include "common/backend/simt/units/wgmma_state.hpp"
 
 namespace cookbook {
@@ -116,36 +118,11 @@ uint32_t row_of(uint32_t id, uint32_t which) { return id / 32 * 16 + id % 32 / 4
 
 // Scratch of one wgmma: one at a time per OS thread.
 struct Scratch {
-  alignas(64) float a[64][32];   // (m, k)
-  alignas(64) float b[32][256];  // (k, n)
-  alignas(64) float d[256];      // a row of the accumulator
+  float a[64][32];   // (m, k)
+  float b[32][256];  // (k, n)
+  float d[256];      // a row of the accumulator
+  TensorSums sums;
 };
-
-using Floats = float __attribute__((vector_size(32)));
-
-COOKBOOK_SIMT_WIDE void multiply_row(const float* a, const float (*b)[256], float* d, int columns,
-                                     uint32_t depth) {
-  auto* sums = reinterpret_cast<Floats*>(d);
-  const auto row = [b](uint32_t k) { return reinterpret_cast<const Floats*>(b[k]); };
-  const int vectors = columns / 8;
-  int v = 0;
-  // Four sums at a time: one alone would wait for its own last addition. Each adds in order of k.
-  for (; v + 4 <= vectors; v += 4) {
-    Floats sum0 = sums[v], sum1 = sums[v + 1], sum2 = sums[v + 2], sum3 = sums[v + 3];
-    for (uint32_t k = 0; k < depth; ++k) {
-      sum0 += a[k] * row(k)[v];
-      sum1 += a[k] * row(k)[v + 1];
-      sum2 += a[k] * row(k)[v + 2];
-      sum3 += a[k] * row(k)[v + 3];
-    }
-    sums[v] = sum0, sums[v + 1] = sum1, sums[v + 2] = sum2, sums[v + 3] = sum3;
-  }
-  for (; v < vectors; ++v) {
-    Floats sum = sums[v];
-    for (uint32_t k = 0; k < depth; ++k) sum += a[k] * row(k)[v];
-    sums[v] = sum;
-  }
-}
 
 void load_operands(const WgmmaProduct& product, const Block& block, Scratch& scratch) {
   const WgmmaShape& shape = product.shape;
@@ -187,6 +164,8 @@ void execute(const WgmmaProduct& product, const Block& block) {
   static thread_local Scratch scratch;
   const WgmmaShape& shape = product.shape;
   load_operands(product, block, scratch);
+  scratch.sums.set_b(sum_rule(shape.format, true, device_info().cc()), shape.format, scratch.b[0],
+                     256, shape.columns, static_cast<int>(depth_of(shape)));
   for (uint32_t row = 0; row < 64; ++row) {
     const uint32_t which = row % 16 / 8;
     const uint32_t quad = row / 16 * 32 + row % 8 * 4;  // the first of the four threads of the row
@@ -201,7 +180,7 @@ void execute(const WgmmaProduct& product, const Block& block) {
       }
     };
     for_each_sum([&](float& sum, float& element) { element = shape.accumulate ? sum : 0.0f; });
-    multiply_row(scratch.a[row], scratch.b, scratch.d, shape.columns, depth_of(shape));
+    scratch.sums.add(scratch.a[row], scratch.d);
     for_each_sum([](float& sum, float& element) { sum = element; });
   }
 }

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/units/mma.hpp"
 #include "common/backend/simt/units/state.hpp"
+#include "common/backend/simt/units/tensor_sum.hpp"
 #include "common/backend/simt/units/warp_collective.hpp"
 
 namespace cookbook::simt {
@@ -46,15 +48,20 @@ void multiply(const std::array<WmmaLane*, kWarpSize>& lanes, WmmaShape shape, Fo
       b[at.row][at.column] = input(from.b, i, format);
     }
   }
-  for (int lane = 0; lane < 32; ++lane) {
-    const WmmaLane& of = *lanes[static_cast<size_t>(lane)];
-    for (int i = 0; i < shape.m * shape.n / 32; ++i) {
-      const WmmaPosition at = wmma_c_position(lane, i, shape.m);
-      float sum = of.c[i];
-      for (int k = 0; k < shape.k; ++k) sum += a[at.row][k] * b[k][at.column];
-      of.d[i] = sum;
+  float d[32][32];
+  const auto for_each_sum = [&](auto&& visit) {
+    for (int lane = 0; lane < 32; ++lane) {
+      for (int i = 0; i < shape.m * shape.n / 32; ++i) {
+        const WmmaPosition at = wmma_c_position(lane, i, shape.m);
+        visit(*lanes[static_cast<size_t>(lane)], i, d[at.row][at.column]);
+      }
     }
-  }
+  };
+  for_each_sum([](const WmmaLane& of, int i, float& element) { element = of.c[i]; });
+  static thread_local TensorSums sums;
+  sums.set_b(sum_rule(format, false, device_info().cc()), format, b[0], 32, shape.n, shape.k);
+  for (int row = 0; row < shape.m; ++row) sums.add(a[row], d[row]);
+  for_each_sum([](const WmmaLane& of, int i, float& element) { of.d[i] = element; });
 }
 
 }  // namespace

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include "common/backend/simt/units/tensor_sum.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace cookbook::simt {
+namespace {
+
+constexpr int kZero = -10'000, kNotFinite = 100'000;  // exponents
+constexpr int kNone = -5'000;                         // below: a sum of zeros only
+
+int least_exponent(Format format) {
+  switch (format) {
+    case Format::f16:
+    case Format::e5m2: return -14;
+    case Format::e4m3: return -6;
+    case Format::bf16:
+    case Format::tf32: break;
+  }
+  return -126;
+}
+
+int exponent_of(float value, int least) {
+  const auto field = static_cast<int>(std::bit_cast<uint32_t>(value) >> 23 & 0xff);
+  if (field == 0xff) return kNotFinite;
+  return value == 0 ? kZero : std::max(field - 127, least);
+}
+
+bool is_fp8(Format format) { return format == Format::e4m3 || format == Format::e5m2; }
+
+// The multiple of `unit` next to `value` towards 0, or the nearest.
+double cut_off(double value, double unit) { return std::trunc(value / unit) * unit; }
+double rounded(double value, double unit) { return std::nearbyint(value / unit) * unit; }
+
+// An exact sum as fp32 with `bits` fraction bits: what lies below is cut off.
+float to_single(double sum, int bits) {
+  if (sum == 0 || !std::isfinite(sum)) return static_cast<float>(sum);
+  const double cut = cut_off(sum, std::ldexp(1.0, std::max(std::ilogb(sum) - bits, -149)));
+  if (std::fabs(cut) < 0x1p128) return static_cast<float>(cut);
+  return static_cast<float>(std::copysign(std::numeric_limits<double>::infinity(), sum));
+}
+
+// As fp16, to nearest even; the value.
+float to_half(double sum) {
+  if (sum == 0 || !std::isfinite(sum)) return static_cast<float>(sum);
+  const double value = rounded(sum, std::ldexp(1.0, std::max(std::ilogb(sum), -14) - 10));
+  if (std::fabs(value) < 65536) return static_cast<float>(value);
+  return static_cast<float>(std::copysign(std::numeric_limits<double>::infinity(), sum));
+}
+
+// One group: products and c aligned, cut off and added, exactly. `c_least`: c's least exponent.
+struct Operands {
+  const float *a, *b;
+  int stride;
+  int least_a, least_b;
+};
+double group_sum(const Operands& x, int begin, int end, float c, int c_least, int fraction_bits) {
+  int largest = exponent_of(c, c_least);
+  for (int k = begin; k < end; ++k) {
+    largest = std::max(largest,
+                       exponent_of(x.a[k], x.least_a) + exponent_of(x.b[k * x.stride], x.least_b));
+  }
+  if (largest < kNone) return 0;
+  const bool finite = largest < kNotFinite / 2;
+  double sum = 0;
+  const auto add = [&](double term) {
+    sum += finite ? std::trunc(std::ldexp(term, fraction_bits - largest)) : term;
+  };
+  add(c);
+  for (int k = begin; k < end; ++k) add(static_cast<double>(x.a[k]) * x.b[k * x.stride]);
+  return finite ? std::ldexp(sum, largest - fraction_bits) : sum;
+}
+
+uint32_t half_bits(float value) {
+  if (value != value) return 0x7fff;
+  const uint32_t sign = std::bit_cast<uint32_t>(value) >> 16 & 0x8000u;
+  const float magnitude = std::fabs(value);
+  if (std::isinf(value)) return sign | 0x7c00u;
+  if (magnitude < 0x1p-14f) return sign | static_cast<uint32_t>(magnitude * 0x1p24f);
+  return sign | ((std::bit_cast<uint32_t>(magnitude) - (112u << 23)) >> 13);
+}
+
+using Floats = float __attribute__((vector_size(32), aligned(4), may_alias));
+using Ints = int32_t __attribute__((vector_size(32), aligned(4), may_alias));
+using FourFloats = float __attribute__((vector_size(16)));
+using FourInts = int32_t __attribute__((vector_size(16)));
+using FourDoubles = double __attribute__((vector_size(32)));
+using FourLongs = int64_t __attribute__((vector_size(32)));
+
+// Eight columns of one group; lanes whose exponents are outside these bounds are left to
+// group_sum(): products and sums of the others neither overflow nor lose bits in fp32.
+constexpr int kLeastFast = -100, kLargestFast = 125;
+
+struct GroupOf8 {
+  const float* a;
+  const int* a_exponents;
+  const float* b;
+  const int* b_exponents;
+  int stride, terms, fraction_bits, result_bits;
+  int32_t* left_out;  // receives whether a lane was, eight of them
+};
+
+// d += the group; whether no lane was left out.
+COOKBOOK_SIMT_WIDE bool add_group(const GroupOf8& group, float* d) {
+  const Floats before = *reinterpret_cast<const Floats*>(d);
+  const Ints field = reinterpret_cast<Ints>(before) >> 23 & 0xff;
+  Ints largest = field - 127;
+  largest = field == 0 ? Ints{} - 126 : largest;
+  largest = before == 0 ? Ints{} + kZero : largest;
+  largest = field == 0xff ? Ints{} + kNotFinite : largest;
+  for (int k = 0; k < group.terms; ++k) {
+    const Ints exponent =
+        *reinterpret_cast<const Ints*>(group.b_exponents + k * TensorSums::kMaxColumns) +
+        group.a_exponents[k];
+    largest = exponent > largest ? exponent : largest;
+  }
+  const Ints left_out = (largest > kLargestFast) | ((largest < kLeastFast) & (largest > kNone));
+  const Ints shift = largest < kLeastFast ? Ints{} : group.fraction_bits - largest;
+  const Floats scale = reinterpret_cast<Floats>((shift + 127) << 23);
+  // A term is less than 2^27, so eight of them and c fit 32 bits, and there are at most two eights
+  // (or terms of fp8, far smaller).
+  Ints first = __builtin_convertvector(before * scale, Ints), second{};
+  const auto add = [&](Ints & sum, int k) __attribute__((always_inline)) {
+    const Floats row = *reinterpret_cast<const Floats*>(group.b + k * group.stride);
+    sum += __builtin_convertvector(group.a[k] * row * scale, Ints);
+  };
+  for (int k = 0; k < group.terms && k < 8; ++k) add(first, k);
+  for (int k = 8; k < group.terms; ++k) add(second, k);
+  // Cutting off bits of the fraction rounds towards 0; what stays fits fp32.
+  const int64_t kept = -(int64_t{1} << (52 - group.result_bits));
+  const auto four = [&](FourInts upper, FourInts lower) __attribute__((always_inline)) {
+    const FourDoubles exact =
+        __builtin_convertvector(upper, FourDoubles) + __builtin_convertvector(lower, FourDoubles);
+    const auto cut = reinterpret_cast<FourDoubles>(reinterpret_cast<FourLongs>(exact) & kept);
+    return __builtin_convertvector(cut, FourFloats);
+  };
+  const FourFloats left = four(__builtin_shufflevector(first, first, 0, 1, 2, 3),
+                               __builtin_shufflevector(second, second, 0, 1, 2, 3));
+  const FourFloats right = four(__builtin_shufflevector(first, first, 4, 5, 6, 7),
+                                __builtin_shufflevector(second, second, 4, 5, 6, 7));
+  const Floats sum = __builtin_shufflevector(left, right, 0, 1, 2, 3, 4, 5, 6, 7) *
+                     reinterpret_cast<Floats>((127 - shift) << 23);
+  *reinterpret_cast<Floats*>(d) = left_out != 0 ? before : sum;
+  *reinterpret_cast<Ints*>(group.left_out) = left_out;
+  const auto pairs = reinterpret_cast<FourLongs>(left_out);
+  return (pairs[0] | pairs[1] | pairs[2] | pairs[3]) == 0;
+}
+
+}  // namespace
+
+SumRule sum_rule(Format format, bool warpgroup, int cc) {
+  if (is_fp8(format) && (warpgroup || cc == 89)) return {warpgroup ? 32 : 16, 13, 13};
+  const bool converted = is_fp8(format);
+  const bool tf32 = format == Format::tf32;
+  if (cc < 80) return {4, 23, 23, converted};
+  if (cc < 90) return {tf32 ? 4 : 8, 24, 23, converted};
+  return {tf32 ? 8 : 16, 25, 23, converted};
+}
+
+int sum_exponent(float value, Format format) { return exponent_of(value, least_exponent(format)); }
+
+uint32_t tensor_sum(const SumRule& rule, Format format_a, Format format_b, const float* a,
+                    const float* b, int stride, int depth, float c, bool half_result) {
+  constexpr int kLeastSingle = -126, kLeastHalf = -14;
+  const auto groups = [&](const Operands& x, int count, float sum) {
+    for (int k = 0; k < count; k += rule.terms) {
+      const double exact = group_sum(x, k, std::min(k + rule.terms, count), sum,
+                                     half_result ? kLeastHalf : kLeastSingle, rule.fraction_bits);
+      sum = half_result ? to_half(exact) : to_single(exact, rule.result_bits);
+    }
+    return sum;
+  };
+  float result;
+  if (rule.converted) {
+    // e4m3 and e5m2 become fp16 exactly, and none of them is below the smallest normal number.
+    const int least = least_exponent(Format::f16);
+    float part_a[2][16], part_b[2][16];
+    for (int k = 0; k < depth; ++k) {
+      const int to = k / 4 * 2 + k % 2;
+      part_a[k % 4 / 2][to] = a[k];
+      part_b[k % 4 / 2][to] = b[k * stride];
+    }
+    result = 0;
+    for (int part = 0; part < 2; ++part) {
+      result = groups({part_a[part], part_b[part], 1, least, least}, depth / 2, result);
+    }
+    result = half_result ? to_half(static_cast<double>(result) + c) : result + c;
+  } else {
+    result = groups({a, b, stride, least_exponent(format_a), least_exponent(format_b)}, depth, c);
+  }
+  if (half_result) return half_bits(result);
+  return result != result ? 0x7fffffffu : std::bit_cast<uint32_t>(result);
+}
+
+void TensorSums::set_b(const SumRule& rule, Format format, const float* b, int stride, int columns,
+                       int depth) {
+  rule_ = rule;
+  format_ = format;
+  b_ = b;
+  stride_ = stride;
+  columns_ = columns;
+  depth_ = depth;
+  const int least = least_exponent(format);
+  for (int k = 0; k < depth; ++k) {
+    for (int n = 0; n < columns; ++n) {
+      exponents_[k * kMaxColumns + n] = exponent_of(b[k * stride + n], least);
+    }
+  }
+}
+
+void TensorSums::add(const float* a, float* d) const {
+  const int least = least_exponent(format_);
+  int a_exponents[kMaxDepth];
+  for (int k = 0; k < depth_; ++k) a_exponents[k] = exponent_of(a[k], least);
+  const int terms = std::min(rule_.terms, depth_);
+  for (int k = 0; k < depth_; k += terms) {
+    for (int n = 0; n < columns_; n += 8) {
+      int32_t left_out[8];
+      if (add_group({a + k, a_exponents + k, b_ + k * stride_ + n, exponents_ + k * kMaxColumns + n,
+                     stride_, terms, rule_.fraction_bits, rule_.result_bits, left_out},
+                    d + n)) {
+        continue;
+      }
+      for (int lane = 0; lane < 8; ++lane) {
+        if (left_out[lane] == 0) continue;
+        d[n + lane] = std::bit_cast<float>(tensor_sum(rule_, format_, format_, a + k,
+                                                      b_ + k * stride_ + n + lane, stride_, terms,
+                                                      d[n + lane], false));
+      }
+    }
+  }
+}
+
+}  // namespace cookbook::simt
