@@ -105,9 +105,9 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
   product({});
   synchronize();
 
-  // Tensor cores keep about 14 bits while they accumulate FP8 multiplications. Each step adds 32
-  // terms to the accumulator and may lose the 14th bit of the larger operand, so the bound grows
-  // with the number of steps.
+  // Each instruction adds 32 terms and the sum so far, of which it keeps 13 bits below the largest
+  // exponent among them, and 13 fraction bits of the result (docs/simt.md, "What tensor cores add
+  // up"). So a term may lose all of itself, or one unit of the last bit kept.
   constexpr std::int64_t kStep = 32;
   std::vector<std::uint16_t> row(static_cast<size_t>(n));
   double worst = 0;
@@ -115,12 +115,18 @@ int run(std::int64_t m, std::int64_t n, std::int64_t k) {
     device_c.copy_to_host(row.data(), row.size() * 2, static_cast<size_t>(i * n) * 2);
     for (std::int64_t j = 0; j < n; ++j) {
       double sum = 0, lost = 0;
-      for (std::int64_t x = 0; x < k; ++x) {
-        const double term = value_of(a[static_cast<size_t>(i * k + x)]) *
-                            value_of(b[static_cast<size_t>(j * k + x)]);
-        if (x % kStep == 0) lost += std::ldexp(std::fabs(sum), -13);
-        lost += std::ldexp(std::fabs(term), -13);
-        sum += term;
+      for (std::int64_t step = 0; step < k; step += kStep) {
+        double terms[kStep] = {}, largest = std::fabs(sum) + lost;
+        for (std::int64_t x = step; x < std::min(step + kStep, k); ++x) {
+          double& term = terms[x - step];
+          term = value_of(a[static_cast<size_t>(i * k + x)]) *
+                 value_of(b[static_cast<size_t>(j * k + x)]);
+          largest = std::max(largest, std::fabs(term));
+          sum += term;
+        }
+        const double unit = std::ldexp(largest, -13);
+        for (const double term : terms) lost += std::min(std::fabs(term), unit);
+        lost += unit + std::ldexp(std::fabs(sum) + lost, -13);
       }
       const std::uint32_t wide = std::uint32_t{row[static_cast<size_t>(j)]} << 16;
       float got;

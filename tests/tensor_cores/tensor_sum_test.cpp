@@ -2,6 +2,7 @@
 // What the SIMT backend's tensor cores add up, against what GPUs returned: the committed results of
 // cases.hpp, and, where COOKBOOK_TENSOR_VECTORS names their folder, the public vectors of eight
 // GPUs (north-numerical-computing/MATLAB-tensor-core, model_validation).
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
