@@ -56,7 +56,7 @@ inline constexpr Form kForms[] = {
 enum class Kind {
   plain,       // four binades
   spread,      // 24 binades, or what the format has
-  cancelling,  // products come in pairs that almost cancel
+  cancelling,  // terms come in pairs that almost cancel
   huge,        // about the largest: sums overflow
   tiny,        // about the smallest normal number
   subnormal,   // many are below it

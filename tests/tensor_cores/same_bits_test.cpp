@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A product of matrices has the same bits on the CPU and on a GPU: of every level of chapters 5, 6
-// and 8, at a size that no tile divides, against products.txt. On a GPU, COOKBOOK_WRITE_PRODUCTS
+// A GEMM has the same bits on the CPU and on a GPU: of every level of chapters 5, 6
+// and 8, at a size that no tile divides, against gemms.txt. On a GPU, COOKBOOK_WRITE_GEMMS
 // names a file to write instead.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ struct Drawn {
 
 // By level: a hash of what it makes of three kinds of inputs. Outputs are bf16, so most of them
 // hide the last bits of a sum; those of numbers that cancel do not.
-std::map<std::string, std::string> products(const Chapter& chapter) {
+std::map<std::string, std::string> gemms(const Chapter& chapter) {
   std::map<std::string, std::string> found;
   for (const Ladder& ladder : chapter.ladders) {
     if (ladder.dims.size() != kSize.size()) continue;
@@ -85,24 +85,24 @@ std::map<std::string, std::string> products(const Chapter& chapter) {
   return found;
 }
 
-TEST(SameBits, ProductsAreThoseOfAGpu) {
+TEST(SameBits, GemmsAreThoseOfAGpu) {
 #if COOKBOOK_SIMT
   simt::set_sm_count(132);  // levels divide work among as many
 #endif
-  if (device_info().cc() != 90) GTEST_SKIP() << "products.txt is of an H200";
+  if (device_info().cc() != 90) GTEST_SKIP() << "gemms.txt is of an H200";
   std::map<std::string, std::string> found;
   for (const Chapter& chapter : {chapter_5_entry(), chapter_6_entry(), chapter_8_entry()}) {
-    found.merge(products(chapter));
+    found.merge(gemms(chapter));
   }
 #if COOKBOOK_SIMT
   simt::set_sm_count(0);
 #endif
-  if (const char* file = std::getenv("COOKBOOK_WRITE_PRODUCTS")) {
+  if (const char* file = std::getenv("COOKBOOK_WRITE_GEMMS")) {
     std::ofstream out(file);
     for (const auto& [level, hash] : found) out << level << " " << hash << "\n";
     return;
   }
-  std::ifstream in(source_path("tests/tensor_cores/products.txt"));
+  std::ifstream in(source_path("tests/tensor_cores/gemms.txt"));
   std::map<std::string, std::string> listed;
   for (std::string level, hash; in >> level >> hash;) listed[level] = hash;
   EXPECT_EQ(found, listed);

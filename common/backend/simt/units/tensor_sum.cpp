@@ -51,7 +51,7 @@ float to_half(double sum) {
   return static_cast<float>(std::copysign(std::numeric_limits<double>::infinity(), sum));
 }
 
-// One group: products and c aligned, cut off and added, exactly. `c_least`: c's least exponent.
+// One group: a[k] b[k] and c aligned, cut off and added, exactly. `c_least`: c's least exponent.
 struct Operands {
   const float *a, *b;
   int stride;
@@ -91,7 +91,7 @@ using FourDoubles = double __attribute__((vector_size(32)));
 using FourLongs = int64_t __attribute__((vector_size(32)));
 
 // Eight columns of one group; lanes whose exponents are outside these bounds are left to
-// group_sum(): products and sums of the others neither overflow nor lose bits in fp32.
+// group_sum(): terms and sums of the others neither overflow nor lose bits in fp32.
 constexpr int kLeastFast = -100, kLargestFast = 125;
 
 struct GroupOf8 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a tensor core adds up. It does not add one product after the other in fp32: it aligns a
-// group of exact products, and what was summed before, to the largest exponent among them, cuts
-// off what lies below its last bit, adds exactly, and cuts the sum off to fp32. docs/simt.md says
+// What a tensor core adds up. It does not add one a[k] b[k] after the other in fp32: it aligns a
+// group of these terms, which are exact, and what was summed before, to the largest exponent among
+// them, cuts off what lies below its last bit, adds exactly, and cuts the sum off to fp32. docs/simt.md says
 // how each rule is known. Plain host code: tests compare it with a GPU as well.
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace cookbook::simt {
 
-/// How a GPU adds up the products of one format.
+/// How a GPU adds up the terms a[k] b[k] of one format.
 struct SumRule {
-  int terms;          // products of a group; C, or the groups before, is one term more
+  int terms;          // of a group; C, or the groups before, is one more
   int fraction_bits;  // kept of each term, below the largest exponent
   int result_bits;    // fraction bits of an fp32 sum; fp16 results are rounded to nearest even
-  /// Two products of half the depth instead, each from 0, the k with k % 4 < 2 first; C is added to
+  /// Two sums of half the depth instead, each from 0, the k with k % 4 < 2 first; C is added to
   /// their sum as numbers are. It is how mma.sync of fp8 is compiled where the hardware has none.
   bool converted = false;
   bool operator==(const SumRule&) const = default;
