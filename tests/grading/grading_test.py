@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,6 +25,7 @@ import exercises  # noqa: E402
 import grade  # noqa: E402
 import gradescope  # noqa: E402
 import lint  # noqa: E402
+import lint_fuzz  # noqa: E402
 import make  # noqa: E402
 import museum  # noqa: E402
 import objects  # noqa: E402
@@ -40,7 +42,7 @@ SAMPLE = ["right_in_a_folder", "cheat_host_computation", "cheat_public_sizes_onl
 
 def compile_object(folder, name, source, *options):
     target = folder / f"{name}.o"
-    subprocess.run(["g++", "-x", "c++", "-std=c++20", "-O1", *options, "-c", "-", "-o", str(target)], input=source,
+    subprocess.run(["g++", "-x", "c++", "-std=c++20", "-O1", "-fsanitize-coverage=trace-pc", *options, "-c", "-", "-o", str(target)], input=source,
                    text=True, check=True)
     return target
 
@@ -54,7 +56,7 @@ class Lint(unittest.TestCase):
                 "[ [gnu::used]] int a;": "attribute", "int a __attribute__((used));": "attribute", "}": "closes",
                 "{": "missing", "(]": "closes", "int* p = new int;": "allocation", "void* operator new(long);": "allocation",
                 "DeviceMemory m;": "allocation", "simt::start_trace();": "backend", "int x = COOKBOOK_TRACED;": "build",
-                "const char* f = __FILE__;": "which file", "__builtin_trap();": "builtin", 'R"(a)"': "raw",
+                "const char* f = __FILE__;": "reserved name", "__builtin_trap();": "builtin", 'R"(a)"': "raw",
                 "a \\\nb": "backslash", "a \\ \nb": "backslash", "/* a": "not closed", "f(1'0, \"' // \"); asm();": "assembly",
                 "int a = 1'0; exit(0); int b = 1'0;": "ending", "%: define": "digraph", "??=define": "digraph", "namespace a = b;": "namespace",
                 "thread_local int a;": "thread_local", "int \u0430;": "ASCII", "x;  // [mine]": "mark",
@@ -76,6 +78,27 @@ class Lint(unittest.TestCase):
         self.assertEqual(lint.lint(text, region=False, includes=["common/device/"]), [])
         for header in ("/etc/passwd", "common/device/../harness/x.hpp", "common/harness/verdict/check.hpp"):
             self.assertTrue(lint.lint(f'#include "{header}"\n', region=False, includes=["common/device/"]), header)
+
+
+    def test_no_spelling_passes(self):
+        """Few here; tests/grading/lint_fuzz.py 10000 tries many, and compiles them."""
+        self.assertEqual(lint_fuzz.passed(400, 1), [])
+        weaker = {"attribute_problem": lambda *_: "", "directive_problem": lambda *_: "", "word_problem": lambda *_: "",
+                  "UNREADABLE": (), "BRACKETS": {}}
+        for name, planted in weaker.items():
+            with self.subTest(name), unittest.mock.patch.object(lint, name, planted):
+                if name == "UNREADABLE":  # a splice in a name is read as two names
+                    self.assertEqual(lint.lint("// a \\\nint a;"), [])
+                else:
+                    self.assertTrue(lint_fuzz.passed(200, 1))
+
+    def test_the_compilers_tokens(self):
+        for text in ("int a = 1'000; // \" '\n[[maybe_unused]] char b = '\\''; /* \n */ #pragma unroll 4\n", "a<:b:>"):
+            said = subprocess.run(["g++", "-x", "c++", "-std=c++20", *lint.PREPROCESS], input=text, text=True,
+                                  capture_output=True).stdout
+            self.assertEqual(lint.read_differently(text, said), False, said)
+        for text, said in (("a\\\nb", "ab"), ("a b", "ab"), ("__FILE__", '"a"')):
+            self.assertTrue(lint.read_differently(text, said))
 
 
 class Splice(unittest.TestCase):
@@ -177,7 +200,7 @@ class Objects(museum.InFolder):
         objects.confine(made, confined)
         names = [row.split()[-1] for row in objects.output_of(["nm", "-g", "--defined-only", str(confined)]).splitlines()]
         self.assertEqual(names, [objects.ENTRY])
-        self.assertFalse([name for name, kind, size in objects.sections_of(confined) if kind in (14, 15, 16) and size])
+        self.assertFalse([name for name, kind, size, _ in objects.sections_of(confined) if kind in (14, 15, 16) and size])
 
 
 class Sandbox(unittest.TestCase):
@@ -189,7 +212,6 @@ class Sandbox(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             folder.chmod(0o755)
-            (folder / "root").mkdir()
             victim = folder / "victim"
             victim.write_text("here")
             victim.chmod(0o666)
@@ -213,7 +235,7 @@ class Sandbox(unittest.TestCase):
         left = []
         for entry in Path("/proc").glob("[0-9]*/exe"):
             try:
-                if os.readlink(entry).startswith((str(folder), "/work/worker")):
+                if os.readlink(entry).startswith((str(folder), "/box/worker")):
                     left.append(entry)
             except OSError:
                 pass
@@ -425,7 +447,7 @@ class Speed(museum.InFolder):
                                    "if (more < 1) return;\n      " +
                                    museum.RUN[museum.RUN.index("launch("):museum.RUN.rindex("  }\n")].strip() + "\n    }")
         (folder / "made").mkdir()
-        box = timing.make(*grade.admit(launches, {}, assignment), folder / "made")
+        box = timing.make(*grade.admit(launches, {}, assignment)[:2], folder / "made")
 
         def of(cols):
             assignment.speed["size"] = [64 * 64 // cols, cols]

@@ -202,7 +202,7 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
     "constructor": (change(RIGHT, ("struct ConflictFreeConfig", "__attribute__((constructor)) void begin() {}\n"
                                    "struct ConflictFreeConfig")), 0, 0, "attribute"),
     "assembly": (with_kernel('  asm volatile("nop");'), 0, 0, "inline assembly"),
-    "declares_exit": (change(RIGHT, ("struct ConflictFreeConfig", 'extern "C" void _Exit(int);\n'
+    "declares_exit": (change(RIGHT, ("struct ConflictFreeConfig", 'extern "C" void leave(int);\n'
                                      "struct ConflictFreeConfig")), 0, 0, "extern"),
     "endless_loop": (with_kernel("  for (volatile int i = 0; i < 1; i = 0) {\n  }"), 0, 0, ""),
     "endless_run": (with_run("    for (volatile int i = 0; i < 1; i = 0) {\n    }"), 0, 0, ""),
@@ -214,7 +214,7 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
     "huge_allocation": (with_run("    new char[1L << 40]();"), 0, 0, "allocation"),
     "huge_shared": (change(RIGHT, ("tile[C::kTile][C::kTile];", "tile[C::kTile][C::kTile * 4096];")), 0, 0,
                     "shared memory"),
-    "deletes_files": (with_run('    std::remove("grades.csv");'), 0, 0, "`remove`"),
+    "deletes_files": (with_run('    std::remove("grades.csv");'), 0, 0, "`std::remove`"),
     "writes_past_the_buffer": (with_kernel("  if (threadIdx.x == 0 && threadIdx.y == 0) out[shape.cols * shape.out_pitch "
                                            "+ 8] = 1;"), 0, 0, "1x1"),
     "writes_everywhere": (with_kernel("  for (long i = 0; i < 1 << 22; ++i) out[i * 1024] = 1;"), 0, 0, ""),
@@ -245,6 +245,24 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
                         "not closed"),
     "hides_in_a_number": (with_kernel("  int a = 1'0;\n  const char* b = \"' // \"; asm(\"nop\");"), 0, 0,
                           "inline assembly"),
+    # What the compiler reads otherwise than an editor shows it.
+    "return_as_a_line": (change(RIGHT, ("struct ConflictFreeConfig", "// a\r#include \"/etc/passwd\"\r"
+                                        "struct ConflictFreeConfig")), 0, 0, "13: control characters"),
+    "spliced_directive": (change(RIGHT, ("struct ConflictFreeConfig", "#def\\\nine A 1\nstruct ConflictFreeConfig")), 0, 0,
+                          "backslash"),
+    "digraphs_close": (change(RIGHT, ("struct ConflictFreeConfig", "%> namespace cookbook::simt <% int a; %>\n"
+                                      "namespace cookbook::transpose <%\nstruct ConflictFreeConfig")), 0, 0, "13: digraphs"),
+    "second_attribute": (change(RIGHT, ("struct ConflictFreeConfig", "[[maybe_unused, gnu::constructor]] inline void begin() "
+                                        "{}\nstruct ConflictFreeConfig")), 0, 0, "`gnu` is not allowed: an attribute"),
+    "attribute_on_the_next_row": (change(RIGHT, ("struct ConflictFreeConfig", "[\n[gnu::constructor]\n] inline void begin() "
+                                                 "{}\nstruct ConflictFreeConfig")), 0, 0, "an attribute"),
+    "pasted_assembly": (with_kernel("  __CONCAT(as, m)(\"nop\");"), 0, 0, "`__CONCAT` is not allowed: a reserved name"),
+    "macro_of_the_library": (with_kernel("  assert(_POSIX_VERSION > 0);"), 0, 0, "`_POSIX_VERSION` is not allowed"),
+    "character_hides_a_comment": (with_kernel("  const char a = '\"'; /* \" */ asm(\"nop\"); // \""), 0, 0,
+                                  "inline assembly"),
+    "names_a_file": (change(RIGHT, ("struct ConflictFreeConfig", "# 1 \"/etc/passwd\"\nstruct ConflictFreeConfig")), 0, 0,
+                     "`#1` is not allowed"),
+    "copies_by_the_library": (with_kernel("  float a[3];\n  std::copy(in, in + 3, a);"), 0, 0, "`std::copy` is not allowed"),
     "own_problem": (with_run("", before="  struct Problem : transpose::Problem {};\n"), 0, 0, "must keep its problem"),
     "adds_a_mark": (change(RIGHT, ("= tile[x][slot<C>(x, y)];", "= tile[x][slot<C>(x, y)];  // [tile]")), 0, 0,
                     "do not add"),

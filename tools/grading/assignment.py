@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import lint
+
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "// >>> your part", "// <<< your part"
 STEPS = {  # in the order of grading, with what a new assignment gives for each
@@ -77,6 +79,8 @@ class Assignment:
             need("/" not in name and (self.folder / name).is_file(), f"there is no file {name} beside it")
             self.files[name] = (self.folder / name).read_text()
         self.read_speed(need)
+        # What the lint compares names with; the builder, which has a compiler, fills in the macros.
+        self.macros, self.known = frozenset(), set().union(*map(lint.names_in, [self.text, *self.files.values()]))
         self.regions = None if data.get("whole_file") else find_regions(self.text)
         self.uses_workspaces = "DeviceMemory" in self.text
         if self.regions == []:

@@ -75,24 +75,25 @@ def read_submission(path, assignment):
 
 
 def admit(text, own_files, assignment):
-    """(the text that is compiled, the student's headers that it includes), or BadSubmission with the line that must
-    go."""
+    """(the text that is compiled, the student's headers that it includes, [(first line, text)] of the student's), or
+    BadSubmission with the line that must go."""
     spliced, parts = assignments.splice(assignment, text)
     whole = assignment.regions is None
     work = [(assignment.file.name, first, part, own) for first, part, own in parts]
     included = {}
     for file, first, part, own in work:  # grows by what is included
         found = lint.lint(part, first, region=not whole, includes=[*assignment.includes, *own_files],
-                          own_tags=lint.tags_of(own), workspaces=whole and assignment.uses_workspaces)
+                          own_tags=lint.tags_of(own), workspaces=whole and assignment.uses_workspaces,
+                          macros=assignment.macros, known=assignment.known)
         if found:
             line, message = found[0]
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             raise BadSubmission(f"{file}:{line}: {message}{more}")
-        for name in re.findall(r'#\s*include\s*["<]([^">]+)[">]', part) if whole else []:
+        for name in lint.includes_in(part) if whole else []:
             if name in own_files and name not in included:
                 included[name] = own_files[name]
                 work.append((name, 1, own_files[name], ""))
-    return spliced, included
+    return spliced, included, [(first, part) for first, part, _ in parts]
 
 
 def for_student(check):
@@ -194,11 +195,11 @@ class Class:
                 old = self.old_result(name, result["text"])
                 if old:
                     return old
-            spliced, included = admit(text, own_files, self.assignment)
+            spliced, included, parts = admit(text, own_files, self.assignment)
             if self.assignment.regions is not None and \
                     assignments.region_texts(spliced) == assignments.region_texts(self.assignment.text):
                 raise BadSubmission("the part is as it was handed out")
-            outcome = self.run(spliced, included)
+            outcome = self.run(spliced, included, parts)
         except BadSubmission as reason:
             outcome = {"rejected": str(reason)}
         except build.DoesNotCompile as reason:
@@ -227,7 +228,7 @@ class Class:
                 self.enter(result)
                 continue
             text, own_files = read_submission(found[result["name"]], self.assignment)
-            entries[result["name"]] = admit(text, own_files, self.assignment)
+            entries[result["name"]] = admit(text, own_files, self.assignment)[:2]
         outcomes = timing.run(entries, jobs, lambda row: print(row, flush=True))
         for result in results:
             if result["name"] in outcomes:
@@ -244,13 +245,13 @@ class Class:
             not old["outcome"].get("speed", {}).get("trouble")
         return dict(old, kept=True) if same else None
 
-    def run(self, spliced, own_files=None):
+    def run(self, spliced, own_files=None, parts=()):
         with self.lock:
             slot = self.slots.pop()
         folder = Path(tempfile.mkdtemp(prefix="cookbook-grade-"))
         folder.chmod(0o755)
         try:
-            box = self.builder.worker(spliced, folder, own_files)
+            box = self.builder.worker(spliced, folder, own_files, slot, parts)
             limits = self.assignment.limits
             of_worker = sandbox.Limits(limits["seconds"], limits["cpu_seconds"], limits["memory_mb"],
                                        limits["processes"], limits["output_mb"])
@@ -389,12 +390,11 @@ def main(argv):
         bad = next((name for name in found if not re.fullmatch(r"[\w.,@+= -]+", name)), None)
         if bad:
             raise BadAssignment(f"the name {bad!r} cannot be a file's name in the results")
-        hidden = [assignment.folder] + ([submissions] if submissions.is_dir() else [])
-        builder = build.Builder(arguments.build, assignment, hidden)
+        builder = build.Builder(arguments.build, assignment)
         builder.prepare()
         timing = None
         if assignment.speed and arguments.gpu_build:
-            timing = speed.Speed(assignment, arguments.gpu_build, builder.folder / "grader", hidden)
+            timing = speed.Speed(assignment, arguments.gpu_build, builder.folder / "grader")
     except (BadAssignment, BadSubmission, speed.NoGpu) as reason:
         print(f"grade: {reason}", file=sys.stderr)
         return 2

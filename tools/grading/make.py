@@ -141,7 +141,7 @@ def try_solution(folder, text, build_folder):
     builder.prepare()
     with tempfile.TemporaryDirectory() as out:
         graded = grade.Class(assignment, builder, Path(out), 1, True)
-        outcome = graded.run(grade.admit(text, {}, assignment)[0])
+        outcome = graded.run(*grade.admit(text, {}, assignment))
     if outcome.get("ended"):
         raise BadAssignment(f"the solution: {outcome['ended']}")
     return assignment, outcome["checks"]
