@@ -7,6 +7,7 @@ Usage: grading_test.py BUILD [unittest arguments]
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -175,6 +176,11 @@ class Objects(museum.InFolder):
                              "void f() { cookbook::simt::set_async_schedule(1); }",
                 "static initialiser": "void g(int) {} volatile int* p; __attribute__((constructor)) static void f() { *p = 1; }",
                 "static initialiser ": "volatile int* p; __attribute__((destructor)) static void f() { *p = 1; }",
+                "not yours": 'extern "C" void __tsan_read4(void*) {}',
+                "not yours ": 'extern "C" void* memcpy(void* a, const void*, unsigned long) { return a; }',
+                "keeps a value  ": '__attribute__((section("other"))) int n; int f() { return ++n; }',
+                "is not instrumented": "__attribute__((no_sanitize_coverage)) int g(int* p) { return p[0]; }",
+                "reads as a system call": "long f(long x) { return x ^ 0x12050f34; }",
                 "indirect function": "extern \"C\" { typedef void t(); static void h() {}\nstatic t* r() { return h; }\n"
                                      "void f() __attribute__((ifunc(\"r\"))); }",
                 "shared memory": "float f(int i) { static thread_local float t[20000]; return ++t[i]; }",
@@ -474,6 +480,45 @@ class Speed(museum.InFolder):
             found = of(cols)
             self.assertIn(part, found["refused"], found)
             self.assertNotIn("ratio", found)
+
+
+@unittest.skipIf(BUILD is None, "needs a build folder")
+class WithoutTheLint(museum.InFolder):
+    """What the other fences see of a text that the lint would refuse."""
+
+    def setUp(self):
+        super().setUp()
+        self.assignment = assignments.Assignment(museum.TASK)
+        self.builder = build.Builder(BUILD, self.assignment)
+        self.builder.prepare()
+        self.graded = grade.Class(self.assignment, self.builder, self.folder, 1, True)
+
+    def test_copies_and_library_code_count(self):
+        """Every claim about `in` and `out` needs the loads by memcpy and the stores by std::copy."""
+        text = museum.change(
+            museum.RIGHT, ("tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];",
+                           "float v[2];\n      memcpy(v, &in[row * shape.in_pitch + col], 4 * static_cast<size_t>(shape.rows > 0));\n"
+                           "      tile[y][slot<C>(y, x)] = v[0];"),
+            ("out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];",
+             "const float* from = &tile[x][slot<C>(x, y)];\n      "
+             "std::copy(from, from + (shape.rows > 0), &out[col * shape.out_pitch + row]);"))
+        def wrong():
+            return [row["step"] for row in grade.score(self.assignment, self.graded.run(text)) if not row["passed"]]
+        self.assertEqual(wrong(), [])
+        with unittest.mock.patch.multiple(objects, COPIES=[], OF_LIBRARY=re.compile("no name")):
+            self.assertEqual(wrong(), ["claims"])
+
+    def test_what_the_compiler_reads(self):
+        for change in ("#include <list>\n", "#line 7\n#include <list>\n"):
+            with self.assertRaises(assignments.BadSubmission) as caught:
+                self.graded.run(museum.change(museum.RIGHT, ("#pragma once", "#pragma once\n" + change)))
+            self.assertIn("reads a file", str(caught.exception))
+        with self.assertRaises(build.DoesNotCompile) as caught:
+            self.graded.run(museum.change(museum.RIGHT, ("#pragma once", '#include "/etc/passwd"')))
+        self.assertNotIn("root", str(caught.exception))
+        with self.assertRaises(assignments.BadSubmission) as caught:
+            self.graded.run(museum.RIGHT, {}, [(1, "int a\\\nb;")])
+        self.assertIn("another way", str(caught.exception))
 
 
 @unittest.skipIf(BUILD is None, "needs a build folder")

@@ -113,7 +113,7 @@ HONEST = {
                           100, 100, ""),
     "right_windows": (RIGHT.replace("\n", "\r\n"), 100, 100, ""),
     "as_handed_out": (GIVEN, 0, 0, "as it was handed out"),
-    "still_conflicts": (change(GIVEN, ("return col;", "return (col + 1) % C::kTile;")), 30, 60, "wavefronts = ideal"),
+    "still_conflicts": (change(GIVEN, ("return col;", "return (col + 1) % C::kTile;")), 0, 0, "no more than the part"),
     "half_the_conflicts": (change(GIVEN, ("int /*row*/, int col", "int row, int col"),
                                   ("return col;", "return (col + row / 2) % C::kTile;")), 30, 60, "measured 2"),
     "no_bounds": (change(RIGHT, (BOUNDS, "if (row >= 0)")), 0, 40, "1x1"),
@@ -124,7 +124,7 @@ HONEST = {
     "no_barrier": (change(RIGHT, ("__syncthreads();", "")), 0, 40, ""),
     "warp_barrier": (change(RIGHT, ("__syncthreads();", "__syncwarp();")), 0, 40, ""),
     "ignores_pitch": (change(RIGHT, ("row * shape.in_pitch", "row * shape.cols")), 60, 99, "rows 1 elements longer"),
-    "uncoalesced": (change(GIVEN, ("tile[x][slot<C>(x, y)]", "in[row * shape.in_pitch + col]")), 0, 60, "no such access"),
+    "uncoalesced": (change(GIVEN, ("tile[x][slot<C>(x, y)]", "in[row * shape.in_pitch + col]")), 0, 0, "global loads of `in`: sectors = ideal"),
     "early_return": (change(RIGHT, ("const int x = threadIdx.x;", "const int x = threadIdx.x;\n  "
                                      "if (row0 + threadIdx.y >= shape.rows || col0 + x >= shape.cols) return;")), 0, 40,
                      "was never written"),
@@ -168,8 +168,24 @@ CHEATS = {
     "traced_size_only": (change(GIVEN, ("int /*row*/, int col", "int row, int col, bool well"),
                                 ("return col;", "return well ? (col + row) % C::kTile : col;"),
                                 ("slot<C>(y, x)", "slot<C>(y, x, shape.rows == 256 && shape.cols == 192)"),
-                                ("slot<C>(x, y)", "slot<C>(x, y, shape.rows == 256 && shape.cols == 192)")), 0, 60,
-                         "at a hidden size"),
+                                ("slot<C>(x, y)", "slot<C>(x, y, shape.rows == 256 && shape.cols == 192)")), 0, 0,
+                         "no more than the part"),
+    "one_constant_changed": (change(GIVEN, ("kThreadsY = 8", "kThreadsY = 16")), 0, 0, "no more than the part"),
+    # What moves data where no claim looks. The dummy load is one of what the thread itself has just written.
+    "loads_by_atomics": (change(GIVEN, ("in[row * shape.in_pitch + col];", """in[row * shape.in_pitch + col];
+      if (tile[y][slot<C>(y, x)] == 0.12345f) tile[y][slot<C>(y, x)] = 0.12345f;"""),
+                                ("= tile[x][slot<C>(x, y)]", "= __int_as_float(atomicAdd(reinterpret_cast<int*>("
+                                 "&tile[x][slot<C>(x, y)]), 0))")), 0, 0, "no more than the part"),
+    "reads_its_output_back": (change(RIGHT, (RIGHT[RIGHT.index("= tile[x][slot<C>(x, y)];"):RIGHT.index("// <<< your part\n\nstruct")],
+                                             """= tile[x][slot<C>(x, y)];
+    }
+  }
+  for (int j = 0; j < 4; ++j) {
+    const std::int64_t row = row0 + x, col = col0 + threadIdx.y + (j + x) % 4 * 8;
+    if (row < shape.rows && col < shape.cols && out[col * shape.out_pitch + row] == 0.12345f) __trap();
+  }
+}
+""")), 90, 99, "global loads of `in`: sectors = ideal: measured 2.5 at line"),
     "reads_which_build": (change(RIGHT, ("__syncthreads();", "\n#if COOKBOOK_TRACED\n  __syncthreads();\n#endif")), 0, 0,
                           "`#if` is not allowed"),
     "weaker_claims": (change(GIVEN, ("shared_loads().conflict_free(), ", "")), 0, 0, "as it was handed out"),
@@ -178,7 +194,7 @@ CHEATS = {
     "claims_in_the_part": (with_run("", before="  static Claims claims(const Problem&) { return {}; }\n"), 0, 0,
                            "overloaded"),
     "other_claims_type": (with_run("", text=GIVEN, before="  template <int> static Claims claims(int) { return {}; }\n"),
-                          0, 60, "wavefronts = ideal"),
+                          0, 0, "no more than the part"),
     "host_computation": (change(RIGHT, (RUN_BODY, RUN_BODY + "\n" + HOST_LOOP + "    if (true) return;")), 0, 0,
                          "host code"),
     "own_launch": (change(RIGHT, ("struct ConflictFreeConfig", """template <class K, class G>
@@ -223,8 +239,8 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
                                              'exercise_1_conflict_free.diff"\nstruct ConflictFreeConfig')), 0, 0,
                               "#include"),
     "brings_a_ladder": ({"transpose.cuh": change(GIVEN, ("return col;", "return (col + 2) % C::kTile;")),
-                         "ladder.hpp": "#error not taken\n", "level.hpp": "#error not taken\n"}, 30, 60,
-                        "wavefronts = ideal"),
+                         "ladder.hpp": "#error not taken\n", "level.hpp": "#error not taken\n"}, 0, 0,
+                        "no more than the part"),
     "says_unsupported": (with_run("", before="  static Support supports(const Problem& p, const DeviceInfo&) {\n    return "
                                   'p.shape.rows % 32 ? Support::no("no") : Support::yes();\n  }\n'), 0, 60,
                          "unsupported"),

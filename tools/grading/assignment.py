@@ -120,11 +120,27 @@ class Assignment:
         self.speed = speed
         self.points["speed"] = sum(tier["points"] for tier in speed["tiers"])
 
-    def plan(self):
-        """What the grader reads (grader.cpp)."""
-        return {"drop_bad_sizes": self.drawing, **{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
+    def plan(self, spliced, parts):
+        """What the grader reads (grader.cpp). `spliced`: the text that runs, with the student's `parts` in it."""
+        return {"file": self.file.name, "tags": self.tagged_lines(spliced, parts), "drop_bad_sizes": self.drawing, **{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
                                                            "hidden_trace_sizes", "seeds")},
                 "seconds": self.limits["kernel_seconds"]}
+
+
+    def tagged_lines(self, spliced, parts):
+        """{tag: lines}. Marks are the teacher's: where one is in a student's part, every line of that part has it, but
+        those that the teacher has marked otherwise."""
+        found = {}
+        of_parts = {first + i for first, part in parts for i in range(part.count("\n") + 1)}
+        for number, row in enumerate(spliced.split("\n"), 1):
+            for tag in lint.tags_of(row) if number not in of_parts or self.regions is None else []:
+                found.setdefault(tag, []).append(number)
+        for (first, part), theirs in zip(parts, region_texts(self.text) if self.regions else []):
+            marked = {row.strip(): lint.tags_of(row) for row in theirs.split("\n")}
+            for tag in lint.tags_of(theirs):
+                found.setdefault(tag, []).extend(first + i for i, row in enumerate(part.split("\n"))
+                                                 if tag in marked.get(row.strip(), [tag]) or not marked[row.strip()])
+        return found
 
 
 def is_mark(row, mark):

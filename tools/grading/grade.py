@@ -7,6 +7,7 @@ import argparse
 import concurrent.futures
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -155,17 +156,42 @@ def score(assignment, outcome):
 
 
 def score_claims(assignment, checks):
-    """A claim holds where it holds at every size that is counted, and where the result is right there."""
-    weights, held, why = assignment.data.get("claim_points", {}), {}, {}
+    """A claim holds where it holds at every size that is counted, and where the result is right there. It is known by
+    its number: its text at a hidden size may tell the size."""
+    weights, held, why, said = assignment.data.get("claim_points", {}), {}, {}, {}
     for check in checks:
-        held[check["what"]] = held.get(check["what"], True) and check["passed"]
-        if not check["passed"] and check["what"] not in why:
-            why[check["what"]] = for_student(check) + (" at a hidden size" if check["hidden"] else "")
+        claim = check.get("claim", check["what"])
+        if not check["hidden"]:
+            said.setdefault(claim, check["what"])
+        held[claim] = held.get(claim, True) and check["passed"]
+        if not check["passed"] and claim not in why:
+            why[claim] = for_student(check) + (" at a hidden size" if check["hidden"] else "")
     if not held:
         return 1.0, ""
-    total = sum(weights.get(claim, 1) for claim in held)
-    got = sum(weights.get(claim, 1) for claim, holds in held.items() if holds)
-    return got / total if total else 1.0, "; ".join(f"{claim}: {text}" for claim, text in why.items())
+    weight = {claim: weights.get(said.get(claim), 1) for claim in held}
+    got = sum(weight[claim] for claim, holds in held.items() if holds)
+    return got / sum(weight.values()) if any(weight.values()) else 1.0, \
+        "; ".join(f"{said.get(claim, 'a claim')}: {text}" for claim, text in why.items())
+
+
+def distances(outcome):
+    """{number of a claim: how far it is from holding, where it is farthest}"""
+    found = {}
+    for check in outcome.get("checks", []):
+        if check["step"] == "claims":
+            far = 0 if check["passed"] else check.get("distance", math.inf)
+            found[check["claim"]] = max(found.get(check["claim"], 0), far)
+    return found
+
+
+def does_more(assignment, outcome, given):
+    """Whether a submission does anything that the file does not do as it is handed out: a step that earns more, or a
+    claim that is half as far from holding."""
+    mine, theirs = score(assignment, outcome), score(assignment, given)
+    if any(row["points"] > other["points"] + 1e-9 for row, other in zip(mine, theirs)):
+        return True
+    far, before = distances(outcome), distances(given)
+    return any(far[claim] <= before[claim] / 2 for claim in far if 0 < before.get(claim, 0) < math.inf)
 
 
 def digest_of(text, own_files):
@@ -177,12 +203,31 @@ class Class:
 
     def __init__(self, assignment, builder, out, jobs, again):
         self.assignment, self.builder, self.out, self.jobs, self.again = assignment, builder, out, jobs, again
+        self.given = None
         self.lock = threading.Lock()
         self.slots = list(range(jobs))
         own = Path(__file__).resolve().parent
         scripts = [(own / f"{name}.py").read_text() for name in ("assignment", "build", "grade", "lint", "objects", "speed")]
         state = [assignment.data, builder.digest, scripts]
         self.digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
+
+    def grade_given(self):
+        """What the file does as it is handed out, kept beside the grader. None where that says nothing: it earns all, it
+        is graded by its speed, or it does not run."""
+        if self.assignment.regions is None or self.assignment.speed:
+            return None
+        kept = self.builder.folder / f"given-{self.digest}.json"
+        try:
+            outcome = json.loads(kept.read_text())
+        except (OSError, ValueError):
+            try:
+                outcome = self.run(*admit(self.assignment.text, {}, self.assignment))
+            except (BadSubmission, build.DoesNotCompile) as reason:
+                outcome = {"rejected": str(reason)}
+            if not outcome.get("trouble"):
+                report.write_json(kept, outcome)
+        rows = score(self.assignment, outcome)
+        return outcome if any(row["points"] < row["of"] for row in rows) and outcome.get("checks") else None
 
     def grade(self, name, path):
         """The result of one submission; from the file of an earlier run where nothing has changed."""
@@ -210,7 +255,12 @@ class Class:
 
     def enter(self, result):
         """Writes the result with its points."""
-        result["steps"] = score(self.assignment, result["outcome"])
+        outcome = result["outcome"]
+        if self.given and any(row["points"] for row in score(self.assignment, outcome)) and \
+                not does_more(self.assignment, outcome, self.given):
+            claims = next(row["feedback"] for row in score(self.assignment, outcome) if row["step"] == "claims")
+            outcome["rejected"] = "\n".join(filter(None, ["does no more than the part as it was handed out", claims]))
+        result["steps"] = score(self.assignment, outcome)
         result["score"] = round(sum(row["points"] for row in result["steps"]), 2)
         result["of"] = sum(row["of"] for row in result["steps"])
         report.write_json(self.out / "results" / f"{result['name']}.json",
@@ -255,7 +305,7 @@ class Class:
             limits = self.assignment.limits
             of_worker = sandbox.Limits(limits["seconds"], limits["cpu_seconds"], limits["memory_mb"],
                                        limits["processes"], limits["output_mb"])
-            (folder / "plan.json").write_text(json.dumps(self.assignment.plan()))
+            (folder / "plan.json").write_text(json.dumps(self.assignment.plan(spliced, parts)))
             command = [str(self.builder.folder / "grader"), str(folder / "plan.json"), str(folder / "out.json"),
                        *sandbox.worker_command(sandbox.kind_of_sandbox(), box, of_worker, slot)]
             try:
@@ -402,6 +452,7 @@ def main(argv):
     with tempfile.TemporaryDirectory() as temporary:
         out = caller / arguments.out if arguments.out else Path(temporary)
         graders = Class(assignment, builder, out, arguments.jobs, arguments.again)
+        graders.given = graders.grade_given()
         if arguments.task is not None:
             name = json.loads((out / "slurm" / "tasks.json").read_text())[arguments.task]
             result = graders.grade(name, found[name])

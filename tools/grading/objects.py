@@ -247,7 +247,9 @@ def confine(path, target, gpu=False):
     # is the submission's. And it counts what is copied.
     renamed = [f"{symbol.name} cookbook_submitted{symbol.name}" for symbol in symbols_of(joined)
                if symbol.section and symbol.kind == "FUNC" and OF_LIBRARY.match(symbol.name)]
-    names.write_text("\n".join(dict.fromkeys(renamed + COPIES * (not gpu))) + "\n")
+    if "__tsan_init" in undefined(joined):
+        renamed += COPIES
+    names.write_text("\n".join(dict.fromkeys(renamed)) + "\n")
     sections = [".ctors*", ".fini_array*", ".preinit_array*", ".dtors*"]
     if not gpu:
         sections += [".init_array*", ".rela.init_array*"]
