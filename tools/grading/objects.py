@@ -249,7 +249,7 @@ def confine(path, target, gpu=False):
                if symbol.section and symbol.kind == "FUNC" and OF_LIBRARY.match(symbol.name)]
     if "__tsan_init" in undefined(joined):
         renamed += COPIES
-    names.write_text("\n".join(dict.fromkeys(renamed)) + "\n")
+    names.write_text("".join(f"{row}\n" for row in dict.fromkeys(renamed)))
     sections = [".ctors*", ".fini_array*", ".preinit_array*", ".dtors*"]
     if not gpu:
         sections += [".init_array*", ".rela.init_array*"]
