@@ -15,6 +15,7 @@ import tempfile
 import time
 import unittest
 import unittest.mock
+import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,6 +25,7 @@ import assignment as assignments  # noqa: E402
 import build  # noqa: E402
 import exercises  # noqa: E402
 import grade  # noqa: E402
+import handed_in  # noqa: E402
 import gradescope  # noqa: E402
 import lint  # noqa: E402
 import lint_fuzz  # noqa: E402
@@ -270,6 +272,72 @@ class Sandbox(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 15)
 
 
+    def test_nothing_is_left_behind(self):
+        """A process that detaches itself, where no sandbox ends it."""
+        sandbox.adopt()
+        sandbox.run(["sh", "-c", "setsid sleep 60 >/dev/null 2>&1 &"], 10)
+        self.assertEqual((sandbox.left_behind(), sandbox.left_behind()), (1, 0))
+
+    def test_helpers_have_limits(self):
+        with self.assertRaises(RuntimeError):
+            objects.output_of(["python3", "-c", "a = bytearray(5 << 30)"])
+
+
+class HandedIn(museum.InFolder):
+    def setUp(self):
+        super().setUp()
+        self.assignment = assignments.Assignment(museum.TASK)
+
+    def put(self, name, content=museum.RIGHT):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def put_zip(self, name, entries):
+        with zipfile.ZipFile(self.folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for place, content in entries.items():
+                archive.writestr(place, content)
+
+    def test_every_entry_gets_a_row(self):
+        for name in ("O'Brien.cuh", "conflict_free (1).cuh", "ju\u0308rgen.cuh", "ada.cuh", "ada/transpose.cuh", "b/a.cuh", "b/c.cuh",
+                     "word.docx", ".DS_Store"):
+            self.put(name)
+        (self.folder / "link").symlink_to("/etc")
+        os.close(os.open(os.fsencode(self.folder) + b"/\xff.cuh", os.O_CREAT))
+        self.put_zip("zip.zip", {"work/transpose.cuh": museum.RIGHT, "__MACOSX/work/._transpose.cuh": b"\0"})
+        self.put_zip("bomb.zip", {"transpose.cuh": b"a" * (9 << 20)})
+        self.put("bad.zip", b"PK\3\4 no zip")
+        found, said = handed_in.submissions_in(self.folder), {}
+        for name, path in found.items():
+            try:
+                said[name] = "read" if handed_in.read_submission(path, self.assignment)[0] else "empty"
+            except assignments.BadSubmission as reason:
+                said[name] = str(reason)
+        self.assertEqual({name: said.pop(name) for name in ("O'Brien", "conflict_free (1)", "j\u00fcrgen", "ada.cuh", "ada", "zip")
+                          if name in said}, dict.fromkeys(("O'Brien", "conflict_free (1)", "j\u00fcrgen", "ada.cuh", "ada", "zip"), "read"))
+        for name, part in (("b", "has no transpose.cuh, but a.cuh, c.cuh"), ("word", "a .docx is not read"), ("link", "is a link"),
+                           ("bomb", "more than 256 KiB"), ("bad", "cannot be read"), ("\ufffd", "empty")):
+            self.assertIn(part, said.pop(name))
+        self.assertEqual(said, {})
+        files = [handed_in.file_name(name) for name in found]
+        self.assertEqual(len(set(files)), len(files))
+        self.assertFalse([name for name in files if "/" in name or "'" in name or name.startswith(".")])
+
+    def test_edits_outside_are_said(self):
+        self.assertIsNone(grade.edits_outside(self.assignment, museum.RIGHT))
+        outside = museum.change(museum.RIGHT, ("4 KB of shared memory", "5 KB"))
+        line = next(i for i, row in enumerate(outside.split("\n"), 1) if "5 KB" in row)
+        self.assertEqual(grade.edits_outside(self.assignment, outside), line)
+
+    def test_texts_are_bounded_and_clean(self):
+        self.assertEqual(grade.cleaned({"a": ["b\0\ud800c\x1b[2J\nd", 3]}), {"a": ["b??c?[2J\nd", 3]})
+        self.assertLess(len(grade.cleaned("x" * (4 << 20))), 5000)
+        said = build.explain("/tmp/a/transpose.cuh:3:1: error: bad\n    3 | SECRET\n/etc/passwd:1:1: error: /etc/passwd: no\n",
+                             {"transpose.cuh": {3: "mine"}})
+        self.assertEqual(said, "transpose.cuh:3: error: bad\n  3 | mine\npasswd:1: error: ...: no")
+
+
 class Score(unittest.TestCase):
     def setUp(self):
         self.assignment = assignments.Assignment(museum.TASK)
@@ -301,6 +369,19 @@ class Score(unittest.TestCase):
         self.assertEqual(half["claims"]["points"], full / 2)
         racy = self.of(*right, ("races", "the tracer finds no fault", False, True))
         self.assertEqual(racy["claims"]["points"], 0)
+
+    def test_what_was_earned_before_the_time_limit_stays(self):
+        checks = [{"step": step, "what": "1x1", "passed": True, "hidden": False, "reason": "", "property": ""}
+                  for step in ("public_sizes", "hidden_sizes", "inputs")]
+        rows = grade.score(self.assignment, {"checks": checks, "done": ["public_sizes", "hidden_sizes"], "ended": "late"})
+        self.assertEqual([row["step"] for row in rows if row["points"]], ["public_sizes", "hidden_sizes"])
+        self.assertIn("not finished: late", rows[3]["feedback"])
+
+    def test_a_claim_at_a_hidden_size_is_not_named_by_its_text(self):
+        checks = [{"step": "claims", "what": f"loads: {n} bytes", "claim": 0, "passed": not hidden, "hidden": hidden,
+                   "reason": "SECRET", "property": "does not hold"} for n, hidden in ((64, False), (7799, True))]
+        part, text = grade.score_claims(self.assignment, checks)
+        self.assertEqual((part, text), (0, "loads: 64 bytes: does not hold at a hidden size"))
 
     def test_without_an_answer_there_are_no_points(self):
         rows = grade.score(self.assignment, {"checks": [], "ended": "grading took more than 60 s"})
@@ -376,6 +457,13 @@ class SmallClass(museum.InFolder):
             self.assertEqual(gradescope.problems(document), [], path)
             self.assertAlmostEqual(sum(test["score"] for test in document["tests"]), document["score"])
         self.assertIn("right_in_a_folder", (grades / "index.html").read_text())
+        inside = museum.command(BUILD, self.folder / "submissions", self.folder / "submissions/grades")
+        refused = subprocess.run(inside, capture_output=True, text=True)
+        self.assertEqual((refused.returncode, refused.stderr.count("\n")), (2, 1), refused.stderr)
+        refused = subprocess.run([one for one in command if one != "--no-sandbox"], capture_output=True, text=True,
+                                 env={**os.environ, "COOKBOOK_SANDBOX": "limits"})
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("apt-get install bubblewrap", refused.stderr)
         # Interrupted: what has a result is not graded again.
         (grades / "results/cheat_no_claims.json").unlink()
         again = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -508,11 +596,21 @@ class WithoutTheLint(museum.InFolder):
         with unittest.mock.patch.multiple(objects, COPIES=[], OF_LIBRARY=re.compile("no name")):
             self.assertEqual(wrong(), ["claims"])
 
+    def test_what_the_compiler_may_open(self):
+        secret = self.folder / "secret"
+        secret.write_text("7799")
+        places = ["/etc/passwd", secret, museum.TASK / "assignment.json", build.assignments.ROOT / "README.md"]
+        if sandbox.kind_of_sandbox() == "limits":
+            self.skipTest("no sandbox works on this machine")
+        code = "".join(f'asm(".incbin \\"{place}\\"");\n' for place in places)
+        with self.assertRaises(build.DoesNotCompile) as caught:
+            self.graded.run(museum.change(museum.RIGHT, ("struct ConflictFreeConfig", code + "struct ConflictFreeConfig")))
+        self.assertEqual(str(caught.exception).count("file not found"), len(places), str(caught.exception))
+
     def test_what_the_compiler_reads(self):
-        for change in ("#include <list>\n", "#line 7\n#include <list>\n"):
-            with self.assertRaises(assignments.BadSubmission) as caught:
-                self.graded.run(museum.change(museum.RIGHT, ("#pragma once", "#pragma once\n" + change)))
-            self.assertIn("reads a file", str(caught.exception))
+        with self.assertRaises(assignments.BadSubmission) as caught:
+            self.graded.run(museum.change(museum.RIGHT, ("#pragma once", "#pragma once\n#line 7\n#include <list>\n")))
+        self.assertIn("reads a file", str(caught.exception))
         with self.assertRaises(build.DoesNotCompile) as caught:
             self.graded.run(museum.change(museum.RIGHT, ("#pragma once", '#include "/etc/passwd"')))
         self.assertNotIn("root", str(caught.exception))

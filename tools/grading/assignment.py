@@ -80,6 +80,7 @@ class Assignment:
             self.files[name] = (self.folder / name).read_text()
         self.read_speed(need)
         # What the lint compares names with; the builder, which has a compiler, fills in the macros.
+        self.headers = []  # filled in by the builder, too
         self.macros, self.known = frozenset(), set().union(*map(lint.names_in, [self.text, *self.files.values()]))
         self.regions = None if data.get("whole_file") else find_regions(self.text)
         self.uses_workspaces = "DeviceMemory" in self.text
@@ -122,24 +123,34 @@ class Assignment:
 
     def plan(self, spliced, parts):
         """What the grader reads (grader.cpp). `spliced`: the text that runs, with the student's `parts` in it."""
-        return {"file": self.file.name, "tags": self.tagged_lines(spliced, parts), "drop_bad_sizes": self.drawing, **{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
+        return {"file": self.file.name, "tags": self.tagged_lines(spliced, parts), "drop_bad_sizes": self.drawing,
+                **{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
                                                            "hidden_trace_sizes", "seeds")},
                 "seconds": self.limits["kernel_seconds"]}
 
-
     def tagged_lines(self, spliced, parts):
-        """{tag: lines}. Marks are the teacher's: where one is in a student's part, every line of that part has it, but
-        those that the teacher has marked otherwise."""
+        """{tag: {file: lines}}. Marks are the teacher's: where one is in a student's part, every line of that part has it,
+        but those that the teacher has marked otherwise."""
         found = {}
+
+        def mark(tag, file, line):
+            found.setdefault(tag, {}).setdefault(file, []).append(line)
+        for file in self.headers:  # that the teacher's file includes, of the book or beside it
+            path = self.folder / file if file in self.files else ROOT / file
+            for number, row in enumerate(path.read_text(errors="replace").split("\n"), 1):
+                for tag in lint.tags_of(row):
+                    mark(tag, file, number)
         of_parts = {first + i for first, part in parts for i in range(part.count("\n") + 1)}
         for number, row in enumerate(spliced.split("\n"), 1):
             for tag in lint.tags_of(row) if number not in of_parts or self.regions is None else []:
-                found.setdefault(tag, []).append(number)
+                mark(tag, self.file.name, number)
         for (first, part), theirs in zip(parts, region_texts(self.text) if self.regions else []):
             marked = {row.strip(): lint.tags_of(row) for row in theirs.split("\n")}
             for tag in lint.tags_of(theirs):
-                found.setdefault(tag, []).extend(first + i for i, row in enumerate(part.split("\n"))
-                                                 if tag in marked.get(row.strip(), [tag]) or not marked[row.strip()])
+                found.setdefault(tag, {})["/usr/"] = []
+                for i, row in enumerate(part.split("\n")):
+                    if not marked.get(row.strip()) or tag in marked[row.strip()]:
+                        mark(tag, self.file.name, first + i)
         return found
 
 

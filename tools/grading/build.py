@@ -125,6 +125,10 @@ class Builder:
             self.link([self.folder / "claims.o"], "link_grader", grader)
             macros.write_text(json.dumps(names))
         self.assignment.macros = frozenset(json.loads(macros.read_text()))
+        read = files_of((self.folder / "teacher.o.d").read_text())
+        self.assignment.headers = [*self.assignment.files, *sorted(
+            name.removeprefix(f"{assignments.ROOT}/") for name in read
+            if name.startswith(tuple(f"{assignments.ROOT}/{room}/" for room in ("chapters", "library", "capstones"))))]
 
     def link(self, inputs, libraries, target):
         partial = target.with_suffix(".partial")

@@ -8,8 +8,9 @@
 //
 // PLAN.json: {"public_sizes": [[1, 1], ...], "hidden_sizes": ..., "trace_sizes": ...,
 //             "hidden_trace_sizes": ..., "seeds": [7, ...], "seconds": 10, "file": "a.cuh",
-//             "tags": {"tag": [LINE, ...]}}; with "drop_bad_sizes": true, hidden sizes that the
-//             problem cannot have are left out. "tags": lines of "file" that count as marked
+//             "tags": {"tag": {"a.cuh": [LINE, ...]}}}; with "drop_bad_sizes": true, hidden sizes
+//             that the problem cannot have are left out. "tags": lines that count as marked;
+//             with "/usr/", also what the standard library's code accesses
 // OUT.json:  {"checks": [{"step", "what", "hidden", "size", "passed", "property",
 //              "fault", "reason"}, ...],
 //             "complete": true}; checks of claims have "claim", its number, and "distance", how
@@ -23,7 +24,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +75,15 @@ std::string property_of(Fault fault) {
   }
 }
 
+// Of a submission's messages: what is longer, or more, is left out.
+constexpr std::size_t kMostText = 2000, kMostChecks = 2000, kMostFindings = 40;
+
+/// What is written of the checks, whole or not at all. A message may not be UTF-8.
+void write_checks(const std::string& path, const json& checks) {
+  write_file(path + ".partial", checks.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+  std::filesystem::rename(path + ".partial", path);
+}
+
 /// One task: runs of one plan, and what they count for.
 struct Task {
   const char* step = "";
@@ -91,6 +103,9 @@ class Grader {
 
   json grade();
 
+  /// Gets what is known so far, after each step: it counts where the time limit ends the rest.
+  std::function<void(const json&)> keep = [](const json&) {};
+
  private:
   std::vector<Size> sizes(const char* of) const { return plan_.at(of).get<std::vector<Size>>(); }
   std::vector<std::uint64_t> seeds() const {
@@ -98,13 +113,14 @@ class Grader {
   }
   void note(const Task& task, const char* step, const std::string& what, const CheckResult& check,
             const json& more = json::object()) {
+    if (checks_.size() > kMostChecks) return;
     json noted{{"step", step},
                {"what", what},
                {"hidden", task.hidden},
                {"size", task.run.size},
                {"passed", check.fault == Fault::none},
                {"fault", fault_name(check.fault)},
-               {"reason", check.reason},
+               {"reason", check.reason.substr(0, kMostText)},
                {"property", property_of(check.fault)}};
     noted.update(more);
     // A race is found wherever there are many threads: once is enough.
@@ -243,13 +259,16 @@ void Grader::check_claims(const Task& task, const AnyProblem& problem, const jso
   if (trace) trace->at("sites").get_to(counted.sites);
   const std::string file = plan_.value("file", "");
   const json tags = plan_.value("tags", json::object());
-  // The submission says which line an access is in. What is in no line of its file counts as
-  // marked: it may be code of the library that a marked line calls.
+  // No file is opened that a submission names. Code of the standard library may be what a marked
+  // line of the student's part calls.
   const IsTagged is_tagged = [&](const simt::AccessSite& site, const std::string& tag) {
-    if (!tags.contains(tag)) return false;
-    const json& lines = tags.at(tag);
-    return !site.file.ends_with("/" + file) ||
-           std::find(lines.begin(), lines.end(), json(site.line)) != lines.end();
+    const json places = tags.value(tag, json::object());
+    for (const auto& [name, lines] : places.items()) {
+      if (site.file.ends_with("/" + name)) {
+        return std::find(lines.begin(), lines.end(), json(site.line)) != lines.end();
+      }
+    }
+    return places.contains("/usr/") && site.file.starts_with("/usr/");
   };
   const Claims claims = mechanism(teacher_.level.claims(problem));
   for (std::size_t i = 0; i < claims.size(); ++i) {
@@ -316,7 +335,10 @@ void Grader::run(const Task& task) {
     trace = &answer["result"]["trace"];
   }
   if (trace) {
-    for (const FoundFault& found : trace->at("findings").get<std::vector<FoundFault>>()) {
+    std::vector<FoundFault> faults;
+    trace->at("findings").get_to(faults);
+    faults.resize(std::min(faults.size(), kMostFindings));
+    for (const FoundFault& found : faults) {
       note(task, "races", "the tracer finds no fault", {found.fault, found.message});
     }
   }
@@ -351,6 +373,11 @@ json Grader::grade() {
            .what = axis == Axis::traced ? "right under the tracer at " + at : at});
     }
   };
+  json finished = json::array();
+  const auto done = [&](const char* step) {
+    finished.push_back(step);
+    keep({{"checks", checks_}, {"done", finished}});
+  };
   for (const bool hidden : {false, true}) {
     const char* step = hidden ? "hidden_sizes" : "public_sizes";
     if (hidden && !any_passed("public_sizes")) break;
@@ -359,12 +386,16 @@ json Grader::grade() {
       return work_of(ladder_, a) < work_of(ladder_, b);
     });
     run_all(Axis::shapes, step, hidden, true);
+    done(step);
   }
   if (any_passed("public_sizes")) {
     scope.sizes = sizes("public_sizes");
     run_all(Axis::inputs, "inputs", false, false);
+    done("inputs");
     run_all(Axis::layouts, "layouts", false, true);
+    done("layouts");
     run_all(Axis::schedules, "schedules", false, false);
+    done("schedules");
     for (const bool hidden : {false, true}) {
       for (const Size& size : sizes(hidden ? "hidden_trace_sizes" : "trace_sizes")) {
         scope.traced = size;
@@ -388,8 +419,9 @@ int main_of(int argc, char** argv) {
     return 0;
   }
   const json plan = json::parse(std::ifstream(argv[1]));
-  const json result = Grader(plan, argv + 3).grade();
-  write_file(argv[2], result.dump(1) + "\n");
+  Grader grader(plan, argv + 3);
+  grader.keep = [&](const json& result) { write_checks(argv[2], result); };
+  write_checks(argv[2], grader.grade());
   return 0;
 }
 

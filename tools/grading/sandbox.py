@@ -5,6 +5,7 @@ bubblewrap where it is installed: no network, no process but its own, nothing wr
 of the machine's files only those of the system. Where it is missing, namespaces by unshare(1), and
 rlimits. Where even these are not allowed, rlimits alone; describe() says which.
 """
+import ctypes
 import functools
 import glob
 import os
@@ -14,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 SYSTEM = [folder for folder in ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/alternatives")
@@ -162,6 +164,41 @@ class TooMuch(Exception):
     """A limit was reached; the message says which."""
 
 
+RUNNING = set()  # what run() has started and not ended
+ENDING = threading.Event()
+
+
+def end_all():
+    """Ends what run() has started, in whatever thread: nothing starts after this."""
+    ENDING.set()
+    for process in list(RUNNING):
+        end_group(process)
+
+
+def adopt():
+    """What a command leaves behind becomes a child of this process, however it detaches itself."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def left_behind():
+    """Ends what is left of the commands that run() has started, after the last one; how many there were."""
+    found = 0
+    for _ in range(1000):  # the children of those become children
+        children = [int(pid) for task in pathlib.Path("/proc/self/task").glob("*/children")
+                    for pid in task.read_text().split()]
+        if not children:
+            break
+        for pid in children:
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0] == 0:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                    found += 1
+            except OSError:
+                pass
+    return found
+
+
 def end_group(process):
     try:
         os.killpg(process.pid, signal.SIGKILL)
@@ -174,6 +211,9 @@ def run(command, seconds, output_bytes=1 << 20, **more):
     ended with it. Throws TooMuch after `seconds`, or when it writes more than `output_bytes`."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True, **more)
+    RUNNING.add(process)
+    if ENDING.is_set():
+        end_group(process)
     text, until = b"", time.monotonic() + seconds
     try:
         while True:
@@ -197,5 +237,6 @@ def run(command, seconds, output_bytes=1 << 20, **more):
     finally:
         end_group(process)
         process.wait()
+        RUNNING.discard(process)
         process.stdout.close()
     return process.returncode, text.decode(errors="replace")
