@@ -599,13 +599,15 @@ class WithoutTheLint(museum.InFolder):
     def test_what_the_compiler_may_open(self):
         secret = self.folder / "secret"
         secret.write_text("7799")
-        places = ["/etc/passwd", secret, museum.TASK / "assignment.json", build.assignments.ROOT / "README.md"]
+        places = ["common/device/cuda.cuh", "/etc/passwd", secret, museum.TASK / "assignment.json", HERE / "museum.py",
+                  HERE.parents[1] / "tests/solutions/03/exercise_1_conflict_free.diff"]
+        self.assertTrue(places[-1].exists())
         if sandbox.kind_of_sandbox() == "limits":
             self.skipTest("no sandbox works on this machine")
-        code = "".join(f'asm(".incbin \\"{place}\\"");\n' for place in places)
+        seen = "".join(f'#if __has_include("{place}")\n#error sees {i}\n#endif\n' for i, place in enumerate(places))
         with self.assertRaises(build.DoesNotCompile) as caught:
-            self.graded.run(museum.change(museum.RIGHT, ("struct ConflictFreeConfig", code + "struct ConflictFreeConfig")))
-        self.assertEqual(str(caught.exception).count("file not found"), len(places), str(caught.exception))
+            self.graded.run(museum.change(museum.RIGHT, ("#pragma once", seen)))
+        self.assertEqual(re.findall(r"sees (\d)", str(caught.exception)), ["0"], str(caught.exception))
 
     def test_what_the_compiler_reads(self):
         with self.assertRaises(assignments.BadSubmission) as caught:
