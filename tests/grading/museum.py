@@ -177,6 +177,20 @@ CHEATS = {
       if (tile[y][slot<C>(y, x)] == 0.12345f) tile[y][slot<C>(y, x)] = 0.12345f;"""),
                                 ("= tile[x][slot<C>(x, y)]", "= __int_as_float(atomicAdd(reinterpret_cast<int*>("
                                  "&tile[x][slot<C>(x, y)]), 0))")), 0, 0, "no more than the part"),
+    "struct_by_value": (change(with_kernel("", text=GIVEN), ("template <class C>\n__global__", """struct Four {
+  float x[4];
+};
+struct Reader {
+  virtual float first(Four four) const { return four.x[0]; }
+};
+template <class C>
+__global__"""), ("= tile[x][slot<C>(x, y)]", "= reader->first(*reinterpret_cast<const Four*>(&tile[x][slot<C>(x, y)]))"),
+                               ("const int x = threadIdx.x;", "const int x = threadIdx.x;\n  const Reader one;\n"
+                                "  const Reader* volatile where = &one;\n  const Reader* reader = where;")), 0, 0,
+                        "a struct in memory is an argument"),
+    "constant_in_shared": (change(GIVEN, ("__shared__ float tile[C::kTile][C::kTile];", "__shared__ const float tile[C::kTile]"
+                                          "[C::kTile] = {};"), ("tile[y][slot<C>(y, x)] =", "const_cast<float&>(tile[y][slot<C>"
+                                                                "(y, x)]) =")), 0, 0, "is const"),
     "reads_its_output_back": (change(RIGHT, (RIGHT[RIGHT.index("= tile[x][slot<C>(x, y)];"):RIGHT.index("// <<< your part\n\nstruct")],
                                              """= tile[x][slot<C>(x, y)];
     }

@@ -64,7 +64,8 @@ class Builder:
         """Compiles unit.cu in `folder`, and says which files it read (-MD)."""
         return [self.flags["compiler"], "-x", self.flags.get("language", "c++"), *self.flags["common"], *self.flags[mode],
                 "-I", folder, "-c", f"{folder}/unit.cu", "-o", f"{folder}/{target}", "-MD", "-MF", f"{folder}/{target}.d",
-                *([] if self.gpu else ["-fno-diagnostics-show-caret"])]
+                *([] if self.gpu else ["-fno-diagnostics-show-caret"]),
+                *([f"-fdump-tree-tsan-lineno={folder}/{target}.tsan"] if "-fsanitize=thread" in self.flags[mode] else [])]
 
     def write_unit(self, folder, text, own_files=None):
         # The teacher's headers take the place of a student's of the same name.
@@ -152,6 +153,9 @@ class Builder:
             self.compile(source, "submission", "submission.o", slot, own)
             self.compare_includes(source / "submission.o.d", own_files or {})
             wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu)
+            if not wrong and "-fsanitize=thread" in self.flags["submission"]:
+                dump = (source / "submission.o.tsan").read_text(errors="replace")
+                wrong = objects.uncounted(dump, made, own)
         except sandbox.TooMuch as reason:
             raise DoesNotCompile(f"compiling {reason}") from None
         if wrong:

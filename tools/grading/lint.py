@@ -173,6 +173,8 @@ def word_problem(tokens, at, region, workspaces, macros, known):
     if word == "std":
         if after[0] != ":" or after[1] != ":":
             return "`std` without a name of it"
+        if after[2] in WORDS:
+            return WORDS[after[2]]
         return "" if STD.fullmatch(after[2]) or f"std::{after[2]}" in known else "none of the types and functions of numbers"
     if word.startswith("COOKBOOK_"):
         return "a name of the build"

@@ -230,6 +230,64 @@ def check_code(path, teacher, gpu):
     return ""
 
 
+# A place in the source, as -fdump-tree-tsan-lineno writes them into its text.
+PLACE = re.compile(r"\[([^]\s]+):(\d+):\d+\] ?")
+IN_REGISTERS = re.compile(r"&.*|\w+_\d+(?:\(D\))?|[-\d\"{].*")
+
+
+def split_arguments(text):
+    """The arguments of a call, without the places."""
+    found, depth = [""], 0
+    for c in text:
+        depth += (c in "([{<") - (c in ")]}>")
+        if c == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += c
+    return [one.strip() for one in found]
+
+
+def uncounted(dump, path, lines_of):
+    """A line of the student's with an access that g++ does not instrument, and why; or "". `dump`: what g++ wrote of
+    its functions when it had instrumented them. `lines_of`: {file: lines} of the student's.
+
+    A call whose argument is a struct in memory reads it, and one whose result is a struct may write it, uncounted. A
+    constant is read uncounted, also where it is shared memory that was written by a cast."""
+    shared = {text.split("::")[-1] for text in demangled(
+        symbol.name for symbol in symbols_of(path) if symbol.kind == "TLS").values()}
+    names = {name.split("::")[-1] for name in re.findall(r"^;; Function (?:.*? )??([\w:~]+)(?:<.*)? \(", dump, re.MULTILINE)}
+    for function in dump.split("\n;; Function ")[1:]:
+        head, _, body = function.partition("\n{\n")
+        local, static = set(re.findall(r"(\w+)(?=[,)])", head)), set()
+        for row in body.split("\n"):
+            place = PLACE.search(row)
+            plain = PLACE.sub("", row).strip()
+            declared = re.fullmatch(r"(static )?(.*?)([\w.]+)(?:\[\S*\])*(?: = .*)?;", plain)
+            if not place and declared and " = " not in plain.split(declared[3])[0]:
+                (static if declared[1] else local).add(declared[3])
+                if not declared[1]:
+                    continue
+                if re.search(r"\bconst\b", declared[2]) and declared[3] in shared:
+                    return f"the shared variable `{declared[3]}` is const: what is read from it is not counted"
+                continue
+            if not place or int(place[2]) not in lines_of.get(place[1].split("/")[-1], ()):
+                continue
+            call = re.fullmatch(r"(?:(.+?) = )?([\w.:~<>, *&]+?|OBJ_TYPE_REF\(.*?\)) \((.*)\);(?: \[.*\])*", plain)
+            if not call or call[2].startswith("__builtin___") or call[2].startswith("if"):
+                continue
+            for operand in [*([call[1]] if call[1] else []), *filter(None, split_arguments(call[3]))]:
+                base = re.match(r"(?:MEM\S* ?\[\([^)]*\)&)?([\w.]+)", operand)
+                name = base[1] if base else ""
+                known = name not in static and (name in local or re.fullmatch(r"D\.\d+", name)) and "->" not in operand and \
+                    not operand.startswith("*")
+                function_name = re.match(r"[\w:~]*", operand)[0].split("::")[-1]
+                if IN_REGISTERS.fullmatch(operand) or known or function_name in names - shared - static:
+                    continue
+                return (f"{place[1].split('/')[-1]}:{place[2]}: a struct in memory is an argument or a result of a call, which "
+                        "cannot be counted; copy it by way of a variable")
+    return ""
+
+
 # What g++ makes beside the functions of the source: wrappers of thread-local variables, and the instrumentation's start.
 UNCOUNTED = re.compile(r"TLS (?:wrapper|init) function|_sub_I_|__tls_init|_GLOBAL__sub|non-virtual thunk|virtual thunk")
 
