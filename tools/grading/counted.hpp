@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Included before the text of a submission and of a teacher's file. g++ does not instrument what it
-// copies itself: these calls are counted (tsan_entry.cpp), whoever makes them.
+// copies itself: these calls are counted (tsan_entry.cpp), in library code, too.
 #pragma once
 
 extern "C" {
