@@ -116,6 +116,25 @@ class Splice(unittest.TestCase):
         first, region, _ = parts[1]
         self.assertEqual(spliced.split("\n")[first - 1], region.split("\n")[0])
 
+    def test_marks_are_the_teachers(self):
+        """A line of the student's part counts for a mark in it, but for lines that the teacher has marked otherwise."""
+        text = museum.change(museum.GIVEN, ("tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];",
+                                            "tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];  // [in]"),
+                             ("= tiles(shape.cols, C::kTile);", "= tiles(shape.cols, C::kTile);  // [tiles]"),
+                             ("    return {shared", "    // [claims]\n    return {shared"))
+        self.assignment.text, self.assignment.regions = text, assignments.find_regions(text)
+        mine = museum.change(text, ("  const int x = threadIdx.x;", "  const int x = threadIdx.x;  // [in]"),
+                             ("  // [claims]", "  // [claims]\n    // [tiles]"))
+        spliced, parts = assignments.splice(self.assignment, mine)
+        tags = self.assignment.tagged_lines(spliced, [(first, part) for first, part, _ in parts])
+        rows = spliced.split("\n")
+        marked = {tag: [rows[line - 1].strip() for line in files["transpose.cuh"]] for tag, files in tags.items()}
+        self.assertEqual(marked["claims"], ["// [claims]"])
+        self.assertIn("const unsigned tiles_across = tiles(shape.cols, C::kTile);  // [tiles]", marked["tiles"])
+        self.assertNotIn("const unsigned tiles_across = tiles(shape.cols, C::kTile);  // [tiles]", marked["in"])
+        self.assertIn("out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];", marked["in"])
+        self.assertNotIn("// [tiles]", marked["tiles"])
+
     def test_marks_must_match(self):
         for text in ("", museum.GIVEN.replace(assignments.END, ""), museum.GIVEN.replace(assignments.BEGIN, "", 1)):
             with self.assertRaises(assignments.BadSubmission):
@@ -194,6 +213,10 @@ class Objects(museum.InFolder):
             if "instruction" in part and os.uname().machine != "x86_64":
                 continue
             self.assertIn(part.strip(), self.check(source))
+
+    def test_how_large_it_may_be(self):
+        with unittest.mock.patch.object(objects, "MOST_OBJECT_BYTES", 1 << 10):
+            self.assertIn("when it is compiled", self.check("int f() { return 1; }"))
 
     def test_the_teachers_imports_are_allowed(self):
         source = 'extern "C" int abs_of(int); int f(int x) { return abs_of(x); }'
@@ -596,6 +619,20 @@ class WithoutTheLint(museum.InFolder):
         with unittest.mock.patch.multiple(objects, COPIES=[], OF_LIBRARY=re.compile("no name")):
             self.assertEqual(wrong(), ["claims"])
 
+    @unittest.skipUnless(os.uname().machine == "x86_64", "the instruction is that of x86-64")
+    def test_a_system_call_of_its_own_ends_it(self):
+        """getpid(), past the check of the object file."""
+        text = museum.with_run('    long a = 39;\n    asm volatile("syscall" : "+a"(a) : : "rcx", "r11", "memory");')
+        self.assertIn("`syscall`", self.refused(text))
+        with unittest.mock.patch.object(objects, "check_code", lambda *_: ""):
+            outcome = self.graded.run(text)
+        self.assertFalse([check for check in outcome["checks"] if check["passed"]], outcome)
+
+    def refused(self, text):
+        with self.assertRaises(assignments.BadSubmission) as caught:
+            self.graded.run(text)
+        return str(caught.exception)
+
     def test_what_the_compiler_may_open(self):
         secret = self.folder / "secret"
         secret.write_text("7799")
@@ -610,9 +647,8 @@ class WithoutTheLint(museum.InFolder):
         self.assertEqual(re.findall(r"sees (\d)", str(caught.exception)), ["0"], str(caught.exception))
 
     def test_what_the_compiler_reads(self):
-        with self.assertRaises(assignments.BadSubmission) as caught:
-            self.graded.run(museum.change(museum.RIGHT, ("#pragma once", "#pragma once\n#line 7\n#include <list>\n")))
-        self.assertIn("reads a file", str(caught.exception))
+        self.assertIn("reads a file", self.refused(
+            museum.change(museum.RIGHT, ("#pragma once", "#pragma once\n#line 7\n#include <list>\n"))))
         with self.assertRaises(build.DoesNotCompile) as caught:
             self.graded.run(museum.change(museum.RIGHT, ("#pragma once", '#include "/etc/passwd"')))
         self.assertNotIn("root", str(caught.exception))

@@ -259,6 +259,9 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
     "says_unsupported": (with_run("", before="  static Support supports(const Problem& p, const DeviceInfo&) {\n    return "
                                   'p.shape.rows % 32 ? Support::no("no") : Support::yes();\n  }\n'), 0, 60,
                          "unsupported"),
+    "says_megabytes": (with_run("", before="  static Support supports(const Problem& p, const DeviceInfo&) {\n    return "
+                                "p.shape.rows % 32 ? Support::no(std::string(4 << 20, '\\xff')) : Support::yes();\n  }\n"),
+                       0, 60, ""),
     "prepare_throws": (with_run("", before="""  static Plan prepare(const Problem& problem, const Buffers& buffers) {
     if (problem.shape.in_pitch != problem.shape.cols) throw std::invalid_argument("rows");
     return {problem, buffers};

@@ -115,15 +115,15 @@ def hidden_sizes(known, draw, count):
     return found
 
 
-def scaled(size, draw, count=6):
-    """Sizes near the traced one, at which the same claims may be made, of about the same work. Extents are multiples of
+def scaled(size, draw, count=4):
+    """Sizes near the traced one, at which the same claims may be made, of at most about the same work. Extents are multiples of
     32 as far as they were, or keep their powers of two: `choose` takes what the solution does best."""
     found = []
     for attempt in range(50 * count):
         steps = [min(extent & -extent, 32 if attempt % 2 else 1 << 30) for extent in size]
         other = [extent if step == extent else draw.randint(max(1, extent // 2 // step), extent * 7 // 4 // step) * step
                  for extent, step in zip(size, steps)]
-        if math.prod(other) <= 1.5 * math.prod(size) and other != list(size) and other not in found:
+        if math.prod(other) <= 1.1 * math.prod(size) and other != list(size) and other not in found:
             found.append(other)
         if len(found) == count:
             break
