@@ -158,6 +158,8 @@ class AssignmentFile(unittest.TestCase):
                             "`samples`": {"size": [1], "samples": 1}}.items():
             self.assertIn(text, self.wrong(speed=table))
         self.assertIn("no limit 'time'", self.wrong(limits={"time": 3}))
+        self.assertIn("with numbers", self.wrong(limits={"seconds": "3"}))
+        self.assertIn("is a text", self.wrong(title=[1]))
         self.assertIn("whole numbers", self.wrong(hidden_sizes=[[1.5, 2]]))
         self.assertIn("no file", self.wrong(file="other.cuh"))
         self.assertIn("name of a type", self.wrong(level="x; int main"))
@@ -693,6 +695,8 @@ class WholeLadder(museum.InFolder):
             self.level, (self.BUFFERS, self.BUFFERS + "\n    if (n > 0) plan.sums.as<float>()[0] += 1;"))})
         self.submit("hidden_include", {"level_2_shuffle.cuh": museum.change(
             self.level, ('"tile_scan.cuh"', '"mine.cuh"')), "mine.cuh": '#include <cstdlib>\n'})
+        self.submit("in_place_of_math", {"level_2_shuffle.cuh": museum.change(
+            self.level, ('"tile_scan.cuh"', '"mine.cuh"')), "mine.cuh": '#include "math.h"\n', "math.h": "int a;\n"})
         assignment = assignments.Assignment(self.folder / "task")
         builder = build.Builder(BUILD, assignment)
         builder.prepare()
@@ -702,6 +706,7 @@ class WholeLadder(museum.InFolder):
         self.assertEqual(results["ladder"]["score"], 100, text["ladder"])
         self.assertEqual(results["host"]["score"], 0)
         self.assertIn("in host code", text["host"])
+        self.assertIn("is called math.h", text["in_place_of_math"])
         self.assertIn("mine.cuh:1: `#include <cstdlib>` is not allowed", text["hidden_include"])
 
 

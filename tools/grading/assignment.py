@@ -48,6 +48,13 @@ class Assignment:
         def need(holds, text):
             if not holds:
                 raise BadAssignment(f"{path}: {text}")
+        need(isinstance(data, dict), "is no JSON object")
+        for field in ("points", "claim_points", "limits"):
+            need(isinstance(data.get(field, {}), dict) and all(isinstance(value, (int, float)) and value >= 0
+                                                               for value in data.get(field, {}).values()),
+                 f"{field} is an object with numbers")
+        for field in ("title", "file", "level"):
+            need(isinstance(data.get(field, ""), str), f"{field} is a text")
         unknown = set(data) - {"title", "exercise", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes",
                                "hidden_trace_sizes", "seeds", "points", "claim_points", "limits", "whole_file",
                                "includes", "files", "speed"}

@@ -142,6 +142,10 @@ class Builder:
     def worker(self, text, folder, own_files=None, slot=0, parts=()):
         """Compiles, checks and links a submission: folder/box/worker. `parts`: [(first line, text)], what the student
         wrote. Raises DoesNotCompile, BadSubmission."""
+        # Another header of that name would be in its place, also where a header of the system includes it.
+        taken = {Path(name).name for name in files_of((self.folder / "teacher.o.d").read_text())} & set(own_files or {})
+        if taken:
+            raise assignments.BadSubmission(f"a header of the system or the book is called {min(taken)}, too; rename yours")
         source = folder / "source"
         source.mkdir(mode=0o755)
         self.write_unit(source, text, own_files)

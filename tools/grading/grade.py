@@ -424,6 +424,17 @@ def parse_arguments(argv):
 
 
 def main(argv):
+    """One line and a status for what a teacher can run into."""
+    try:
+        return grade_class(argv)
+    except KeyboardInterrupt:
+        return 130
+    except (OSError, RuntimeError) as reason:
+        print(f"grade: {reason}", file=sys.stderr)
+        return 2
+
+
+def grade_class(argv):
     arguments = parse_arguments(argv)
     caller = Path(os.environ.get("COOKBOOK_CALLER", os.getcwd()))
     submissions = caller / arguments.submissions
