@@ -957,6 +957,23 @@ TEST(Addresses, StaticSharedSize) {
   }
 }
 
+// On a GPU every thread has its own local memory, whatever the address.
+__global__ void borrowed(const float* in, float* out, int lane) {
+  __shared__ float* where[32];
+  float local = in[threadIdx.x];
+  where[threadIdx.x] = &local;
+  __syncthreads();
+  out[threadIdx.x] = *where[threadIdx.x ^ lane];  // [borrowed load]
+  __syncthreads();
+}
+
+TEST(Addresses, AnotherThreadsLocalMemory) {
+  DeviceMemory in = ramp(32, "in"), out = ramp(32, "out");
+  EXPECT_NO_FINDINGS(trace_launch(borrowed, {1, 32}, in, out, 0));
+  EXPECT_FINDING(trace_launch(borrowed, {1, 32}, in, out, 1), "out-of-bounds",
+                 {"reads 4 bytes of another thread's local memory", place_of("borrowed load")});
+}
+
 __global__ void racing_rows(const float* in, float* out) {
   __shared__ float unused_one[32];
   __shared__ float rows[2][32];

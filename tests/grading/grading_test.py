@@ -7,12 +7,15 @@ Usage: grading_test.py BUILD [unittest arguments]
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
+import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,8 +25,10 @@ import assignment as assignments  # noqa: E402
 import build  # noqa: E402
 import exercises  # noqa: E402
 import grade  # noqa: E402
+import handed_in  # noqa: E402
 import gradescope  # noqa: E402
 import lint  # noqa: E402
+import lint_fuzz  # noqa: E402
 import make  # noqa: E402
 import museum  # noqa: E402
 import objects  # noqa: E402
@@ -40,7 +45,7 @@ SAMPLE = ["right_in_a_folder", "cheat_host_computation", "cheat_public_sizes_onl
 
 def compile_object(folder, name, source, *options):
     target = folder / f"{name}.o"
-    subprocess.run(["g++", "-x", "c++", "-std=c++20", "-O1", *options, "-c", "-", "-o", str(target)], input=source,
+    subprocess.run(["g++", "-x", "c++", "-std=c++20", "-O1", "-fsanitize-coverage=trace-pc", *options, "-c", "-", "-o", str(target)], input=source,
                    text=True, check=True)
     return target
 
@@ -54,7 +59,7 @@ class Lint(unittest.TestCase):
                 "[ [gnu::used]] int a;": "attribute", "int a __attribute__((used));": "attribute", "}": "closes",
                 "{": "missing", "(]": "closes", "int* p = new int;": "allocation", "void* operator new(long);": "allocation",
                 "DeviceMemory m;": "allocation", "simt::start_trace();": "backend", "int x = COOKBOOK_TRACED;": "build",
-                "const char* f = __FILE__;": "which file", "__builtin_trap();": "builtin", 'R"(a)"': "raw",
+                "const char* f = __FILE__;": "reserved name", "__builtin_trap();": "builtin", 'R"(a)"': "raw",
                 "a \\\nb": "backslash", "a \\ \nb": "backslash", "/* a": "not closed", "f(1'0, \"' // \"); asm();": "assembly",
                 "int a = 1'0; exit(0); int b = 1'0;": "ending", "%: define": "digraph", "??=define": "digraph", "namespace a = b;": "namespace",
                 "thread_local int a;": "thread_local", "int \u0430;": "ASCII", "x;  // [mine]": "mark",
@@ -78,6 +83,27 @@ class Lint(unittest.TestCase):
             self.assertTrue(lint.lint(f'#include "{header}"\n', region=False, includes=["common/device/"]), header)
 
 
+    def test_no_spelling_passes(self):
+        """Few here; tests/grading/lint_fuzz.py 10000 tries many, and compiles them."""
+        self.assertEqual(lint_fuzz.passed(400, 1), [])
+        weaker = {"attribute_problem": lambda *_: "", "directive_problem": lambda *_: "", "word_problem": lambda *_: "",
+                  "UNREADABLE": (), "BRACKETS": {}}
+        for name, planted in weaker.items():
+            with self.subTest(name), unittest.mock.patch.object(lint, name, planted):
+                if name == "UNREADABLE":  # a splice in a name is read as two names
+                    self.assertEqual(lint.lint("// a \\\nint a;"), [])
+                else:
+                    self.assertTrue(lint_fuzz.passed(200, 1))
+
+    def test_the_compilers_tokens(self):
+        for text in ("int a = 1'000; // \" '\n[[maybe_unused]] char b = '\\''; /* \n */ #pragma unroll 4\n", "a<:b:>"):
+            said = subprocess.run(["g++", "-x", "c++", "-std=c++20", *lint.PREPROCESS], input=text, text=True,
+                                  capture_output=True).stdout
+            self.assertEqual(lint.read_differently(text, said), False, said)
+        for text, said in (("a\\\nb", "ab"), ("a b", "ab"), ("__FILE__", '"a"')):
+            self.assertTrue(lint.read_differently(text, said))
+
+
 class Splice(unittest.TestCase):
     def setUp(self):
         self.assignment = assignments.Assignment(museum.TASK)
@@ -89,6 +115,25 @@ class Splice(unittest.TestCase):
         self.assertEqual(len(parts), 2)
         first, region, _ = parts[1]
         self.assertEqual(spliced.split("\n")[first - 1], region.split("\n")[0])
+
+    def test_marks_are_the_teachers(self):
+        """A line of the student's part counts for a mark in it, but for lines that the teacher has marked otherwise."""
+        text = museum.change(museum.GIVEN, ("tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];",
+                                            "tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];  // [in]"),
+                             ("= tiles(shape.cols, C::kTile);", "= tiles(shape.cols, C::kTile);  // [tiles]"),
+                             ("    return {shared", "    // [claims]\n    return {shared"))
+        self.assignment.text, self.assignment.regions = text, assignments.find_regions(text)
+        mine = museum.change(text, ("  const int x = threadIdx.x;", "  const int x = threadIdx.x;  // [in]"),
+                             ("  // [claims]", "  // [claims]\n    // [tiles]"))
+        spliced, parts = assignments.splice(self.assignment, mine)
+        tags = self.assignment.tagged_lines(spliced, [(first, part) for first, part, _ in parts])
+        rows = spliced.split("\n")
+        marked = {tag: [rows[line - 1].strip() for line in files["transpose.cuh"]] for tag, files in tags.items()}
+        self.assertEqual(marked["claims"], ["// [claims]"])
+        self.assertIn("const unsigned tiles_across = tiles(shape.cols, C::kTile);  // [tiles]", marked["tiles"])
+        self.assertNotIn("const unsigned tiles_across = tiles(shape.cols, C::kTile);  // [tiles]", marked["in"])
+        self.assertIn("out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];", marked["in"])
+        self.assertNotIn("// [tiles]", marked["tiles"])
 
     def test_marks_must_match(self):
         for text in ("", museum.GIVEN.replace(assignments.END, ""), museum.GIVEN.replace(assignments.BEGIN, "", 1)):
@@ -113,6 +158,8 @@ class AssignmentFile(unittest.TestCase):
                             "`samples`": {"size": [1], "samples": 1}}.items():
             self.assertIn(text, self.wrong(speed=table))
         self.assertIn("no limit 'time'", self.wrong(limits={"time": 3}))
+        self.assertIn("with numbers", self.wrong(limits={"seconds": "3"}))
+        self.assertIn("is a text", self.wrong(title=[1]))
         self.assertIn("whole numbers", self.wrong(hidden_sizes=[[1.5, 2]]))
         self.assertIn("no file", self.wrong(file="other.cuh"))
         self.assertIn("name of a type", self.wrong(level="x; int main"))
@@ -152,6 +199,11 @@ class Objects(museum.InFolder):
                              "void f() { cookbook::simt::set_async_schedule(1); }",
                 "static initialiser": "void g(int) {} volatile int* p; __attribute__((constructor)) static void f() { *p = 1; }",
                 "static initialiser ": "volatile int* p; __attribute__((destructor)) static void f() { *p = 1; }",
+                "not yours": 'extern "C" void __tsan_read4(void*) {}',
+                "not yours ": 'extern "C" void* memcpy(void* a, const void*, unsigned long) { return a; }',
+                "keeps a value  ": '__attribute__((section("other"))) int n; int f() { return ++n; }',
+                "is not instrumented": "__attribute__((no_sanitize_coverage)) int g(int* p) { return p[0]; }",
+                "reads as a system call": "long f(long x) { return x ^ 0x12050f34; }",
                 "indirect function": "extern \"C\" { typedef void t(); static void h() {}\nstatic t* r() { return h; }\n"
                                      "void f() __attribute__((ifunc(\"r\"))); }",
                 "shared memory": "float f(int i) { static thread_local float t[20000]; return ++t[i]; }",
@@ -163,6 +215,10 @@ class Objects(museum.InFolder):
             if "instruction" in part and os.uname().machine != "x86_64":
                 continue
             self.assertIn(part.strip(), self.check(source))
+
+    def test_how_large_it_may_be(self):
+        with unittest.mock.patch.object(objects, "MOST_OBJECT_BYTES", 1 << 10):
+            self.assertIn("when it is compiled", self.check("int f() { return 1; }"))
 
     def test_the_teachers_imports_are_allowed(self):
         source = 'extern "C" int abs_of(int); int f(int x) { return abs_of(x); }'
@@ -177,7 +233,7 @@ class Objects(museum.InFolder):
         objects.confine(made, confined)
         names = [row.split()[-1] for row in objects.output_of(["nm", "-g", "--defined-only", str(confined)]).splitlines()]
         self.assertEqual(names, [objects.ENTRY])
-        self.assertFalse([name for name, kind, size in objects.sections_of(confined) if kind in (14, 15, 16) and size])
+        self.assertFalse([name for name, kind, size, _ in objects.sections_of(confined) if kind in (14, 15, 16) and size])
 
 
 class Sandbox(unittest.TestCase):
@@ -189,7 +245,6 @@ class Sandbox(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             folder.chmod(0o755)
-            (folder / "root").mkdir()
             victim = folder / "victim"
             victim.write_text("here")
             victim.chmod(0o666)
@@ -213,7 +268,7 @@ class Sandbox(unittest.TestCase):
         left = []
         for entry in Path("/proc").glob("[0-9]*/exe"):
             try:
-                if os.readlink(entry).startswith((str(folder), "/work/worker")):
+                if os.readlink(entry).startswith((str(folder), "/box/worker")):
                     left.append(entry)
             except OSError:
                 pass
@@ -240,6 +295,72 @@ class Sandbox(unittest.TestCase):
         with self.assertRaises(sandbox.TooMuch):
             sandbox.run(["yes"], 20, output_bytes=1 << 16)
         self.assertLess(time.monotonic() - began, 15)
+
+
+    def test_nothing_is_left_behind(self):
+        """A process that detaches itself, where no sandbox ends it."""
+        sandbox.adopt()
+        sandbox.run(["sh", "-c", "setsid sleep 60 >/dev/null 2>&1 &"], 10)
+        self.assertEqual((sandbox.left_behind(), sandbox.left_behind()), (1, 0))
+
+    def test_helpers_have_limits(self):
+        with self.assertRaises(RuntimeError):
+            objects.output_of(["python3", "-c", "a = bytearray(5 << 30)"])
+
+
+class HandedIn(museum.InFolder):
+    def setUp(self):
+        super().setUp()
+        self.assignment = assignments.Assignment(museum.TASK)
+
+    def put(self, name, content=museum.RIGHT):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def put_zip(self, name, entries):
+        with zipfile.ZipFile(self.folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for place, content in entries.items():
+                archive.writestr(place, content)
+
+    def test_every_entry_gets_a_row(self):
+        for name in ("O'Brien.cuh", "conflict_free (1).cuh", "ju\u0308rgen.cuh", "ada.cuh", "ada/transpose.cuh", "b/a.cuh", "b/c.cuh",
+                     "word.docx", ".DS_Store"):
+            self.put(name)
+        (self.folder / "link").symlink_to("/etc")
+        os.close(os.open(os.fsencode(self.folder) + b"/\xff.cuh", os.O_CREAT))
+        self.put_zip("zip.zip", {"work/transpose.cuh": museum.RIGHT, "__MACOSX/work/._transpose.cuh": b"\0"})
+        self.put_zip("bomb.zip", {"transpose.cuh": b"a" * (9 << 20)})
+        self.put("bad.zip", b"PK\3\4 no zip")
+        found, said = handed_in.submissions_in(self.folder), {}
+        for name, path in found.items():
+            try:
+                said[name] = "read" if handed_in.read_submission(path, self.assignment)[0] else "empty"
+            except assignments.BadSubmission as reason:
+                said[name] = str(reason)
+        self.assertEqual({name: said.pop(name) for name in ("O'Brien", "conflict_free (1)", "j\u00fcrgen", "ada.cuh", "ada", "zip")
+                          if name in said}, dict.fromkeys(("O'Brien", "conflict_free (1)", "j\u00fcrgen", "ada.cuh", "ada", "zip"), "read"))
+        for name, part in (("b", "has no transpose.cuh, but a.cuh, c.cuh"), ("word", "a .docx is not read"), ("link", "is a link"),
+                           ("bomb", "more than 256 KiB"), ("bad", "cannot be read"), ("\ufffd", "empty")):
+            self.assertIn(part, said.pop(name))
+        self.assertEqual(said, {})
+        files = [handed_in.file_name(name) for name in found]
+        self.assertEqual(len(set(files)), len(files))
+        self.assertFalse([name for name in files if "/" in name or "'" in name or name.startswith(".")])
+
+    def test_edits_outside_are_said(self):
+        self.assertIsNone(grade.edits_outside(self.assignment, museum.RIGHT))
+        outside = museum.change(museum.RIGHT, ("4 KB of shared memory", "5 KB"))
+        line = next(i for i, row in enumerate(outside.split("\n"), 1) if "5 KB" in row)
+        self.assertEqual(grade.edits_outside(self.assignment, outside), line)
+
+    def test_texts_are_bounded_and_clean(self):
+        self.assertEqual(grade.cleaned({"a": ["b\0\ud800c\x1b[2J\nd", 3]}), {"a": ["b??c?[2J\nd", 3]})
+        self.assertLess(len(grade.cleaned("x" * (4 << 20))), 5000)
+        said = build.explain("/tmp/a/transpose.cuh:3:1: error: bad\n    3 | SECRET\n/etc/passwd:1:1: error: /etc/passwd: no\n",
+                             {"transpose.cuh": {3: "mine"}})
+        self.assertEqual(said, "transpose.cuh:3: error: bad\n  3 | mine\npasswd:1: error: ...: no")
 
 
 class Score(unittest.TestCase):
@@ -273,6 +394,19 @@ class Score(unittest.TestCase):
         self.assertEqual(half["claims"]["points"], full / 2)
         racy = self.of(*right, ("races", "the tracer finds no fault", False, True))
         self.assertEqual(racy["claims"]["points"], 0)
+
+    def test_what_was_earned_before_the_time_limit_stays(self):
+        checks = [{"step": step, "what": "1x1", "passed": True, "hidden": False, "reason": "", "property": ""}
+                  for step in ("public_sizes", "hidden_sizes", "inputs")]
+        rows = grade.score(self.assignment, {"checks": checks, "done": ["public_sizes", "hidden_sizes"], "ended": "late"})
+        self.assertEqual([row["step"] for row in rows if row["points"]], ["public_sizes", "hidden_sizes"])
+        self.assertIn("not finished: late", rows[3]["feedback"])
+
+    def test_a_claim_at_a_hidden_size_is_not_named_by_its_text(self):
+        checks = [{"step": "claims", "what": f"loads: {n} bytes", "claim": 0, "passed": not hidden, "hidden": hidden,
+                   "reason": "SECRET", "property": "does not hold"} for n, hidden in ((64, False), (7799, True))]
+        part, text = grade.score_claims(self.assignment, checks)
+        self.assertEqual((part, text), (0, "loads: 64 bytes: does not hold at a hidden size"))
 
     def test_without_an_answer_there_are_no_points(self):
         rows = grade.score(self.assignment, {"checks": [], "ended": "grading took more than 60 s"})
@@ -348,6 +482,13 @@ class SmallClass(museum.InFolder):
             self.assertEqual(gradescope.problems(document), [], path)
             self.assertAlmostEqual(sum(test["score"] for test in document["tests"]), document["score"])
         self.assertIn("right_in_a_folder", (grades / "index.html").read_text())
+        inside = museum.command(BUILD, self.folder / "submissions", self.folder / "submissions/grades")
+        refused = subprocess.run(inside, capture_output=True, text=True)
+        self.assertEqual((refused.returncode, refused.stderr.count("\n")), (2, 1), refused.stderr)
+        refused = subprocess.run([one for one in command if one != "--no-sandbox"], capture_output=True, text=True,
+                                 env={**os.environ, "COOKBOOK_SANDBOX": "limits"})
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("apt-get install bubblewrap", refused.stderr)
         # Interrupted: what has a result is not graded again.
         (grades / "results/cheat_no_claims.json").unlink()
         again = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -425,7 +566,7 @@ class Speed(museum.InFolder):
                                    "if (more < 1) return;\n      " +
                                    museum.RUN[museum.RUN.index("launch("):museum.RUN.rindex("  }\n")].strip() + "\n    }")
         (folder / "made").mkdir()
-        box = timing.make(*grade.admit(launches, {}, assignment), folder / "made")
+        box = timing.make(*grade.admit(launches, {}, assignment)[:2], folder / "made")
 
         def of(cols):
             assignment.speed["size"] = [64 * 64 // cols, cols]
@@ -452,6 +593,70 @@ class Speed(museum.InFolder):
             found = of(cols)
             self.assertIn(part, found["refused"], found)
             self.assertNotIn("ratio", found)
+
+
+@unittest.skipIf(BUILD is None, "needs a build folder")
+class WithoutTheLint(museum.InFolder):
+    """What the other fences see of a text that the lint would refuse."""
+
+    def setUp(self):
+        super().setUp()
+        self.assignment = assignments.Assignment(museum.TASK)
+        self.builder = build.Builder(BUILD, self.assignment)
+        self.builder.prepare()
+        self.graded = grade.Class(self.assignment, self.builder, self.folder, 1, True)
+
+    def test_copies_and_library_code_count(self):
+        """Every claim about `in` and `out` needs the loads by memcpy and the stores by std::copy."""
+        text = museum.change(
+            museum.RIGHT, ("tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];",
+                           "float v[2];\n      memcpy(v, &in[row * shape.in_pitch + col], 4 * static_cast<size_t>(shape.rows > 0));\n"
+                           "      tile[y][slot<C>(y, x)] = v[0];"),
+            ("out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];",
+             "const float* from = &tile[x][slot<C>(x, y)];\n      "
+             "std::copy(from, from + (shape.rows > 0), &out[col * shape.out_pitch + row]);"))
+        def wrong():
+            return [row["step"] for row in grade.score(self.assignment, self.graded.run(text)) if not row["passed"]]
+        self.assertEqual(wrong(), [])
+        with unittest.mock.patch.multiple(objects, COPIES=[], OF_LIBRARY=re.compile("no name")):
+            self.assertEqual(wrong(), ["claims"])
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "the instruction is that of x86-64")
+    def test_a_system_call_of_its_own_ends_it(self):
+        """getpid(), past the check of the object file."""
+        text = museum.with_run('    long a = 39;\n    asm volatile("syscall" : "+a"(a) : : "rcx", "r11", "memory");')
+        self.assertIn("`syscall`", self.refused(text))
+        with unittest.mock.patch.object(objects, "check_code", lambda *_: ""):
+            outcome = self.graded.run(text)
+        self.assertFalse([check for check in outcome["checks"] if check["passed"]], outcome)
+
+    def refused(self, text):
+        with self.assertRaises(assignments.BadSubmission) as caught:
+            self.graded.run(text)
+        return str(caught.exception)
+
+    def test_what_the_compiler_may_open(self):
+        secret = self.folder / "secret"
+        secret.write_text("7799")
+        places = ["common/device/cuda.cuh", "/etc/passwd", secret, museum.TASK / "assignment.json", HERE / "museum.py",
+                  HERE.parents[1] / "tests/solutions/03/exercise_1_conflict_free.diff"]
+        self.assertTrue(places[-1].exists())
+        if sandbox.kind_of_sandbox() == "limits":
+            self.skipTest("no sandbox works on this machine")
+        seen = "".join(f'#if __has_include("{place}")\n#error sees {i}\n#endif\n' for i, place in enumerate(places))
+        with self.assertRaises(build.DoesNotCompile) as caught:
+            self.graded.run(museum.change(museum.RIGHT, ("#pragma once", seen)))
+        self.assertEqual(re.findall(r"sees (\d)", str(caught.exception)), ["0"], str(caught.exception))
+
+    def test_what_the_compiler_reads(self):
+        self.assertIn("reads a file", self.refused(
+            museum.change(museum.RIGHT, ("#pragma once", "#pragma once\n#line 7\n#include <list>\n"))))
+        with self.assertRaises(build.DoesNotCompile) as caught:
+            self.graded.run(museum.change(museum.RIGHT, ("#pragma once", '#include "/etc/passwd"')))
+        self.assertNotIn("root", str(caught.exception))
+        with self.assertRaises(assignments.BadSubmission) as caught:
+            self.graded.run(museum.RIGHT, {}, [(1, "int a\\\nb;")])
+        self.assertIn("another way", str(caught.exception))
 
 
 @unittest.skipIf(BUILD is None, "needs a build folder")
@@ -490,6 +695,8 @@ class WholeLadder(museum.InFolder):
             self.level, (self.BUFFERS, self.BUFFERS + "\n    if (n > 0) plan.sums.as<float>()[0] += 1;"))})
         self.submit("hidden_include", {"level_2_shuffle.cuh": museum.change(
             self.level, ('"tile_scan.cuh"', '"mine.cuh"')), "mine.cuh": '#include <cstdlib>\n'})
+        self.submit("in_place_of_math", {"level_2_shuffle.cuh": museum.change(
+            self.level, ('"tile_scan.cuh"', '"mine.cuh"')), "mine.cuh": '#include "math.h"\n', "math.h": "int a;\n"})
         assignment = assignments.Assignment(self.folder / "task")
         builder = build.Builder(BUILD, assignment)
         builder.prepare()
@@ -499,6 +706,7 @@ class WholeLadder(museum.InFolder):
         self.assertEqual(results["ladder"]["score"], 100, text["ladder"])
         self.assertEqual(results["host"]["score"], 0)
         self.assertIn("in host code", text["host"])
+        self.assertIn("is called math.h", text["in_place_of_math"])
         self.assertIn("mine.cuh:1: `#include <cstdlib>` is not allowed", text["hidden_include"])
 
 

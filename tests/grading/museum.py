@@ -21,6 +21,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tools/grading"))
 import assignment as assignments  # noqa: E402
 import report  # noqa: E402
+import sandbox  # noqa: E402
 
 
 
@@ -113,7 +114,7 @@ HONEST = {
                           100, 100, ""),
     "right_windows": (RIGHT.replace("\n", "\r\n"), 100, 100, ""),
     "as_handed_out": (GIVEN, 0, 0, "as it was handed out"),
-    "still_conflicts": (change(GIVEN, ("return col;", "return (col + 1) % C::kTile;")), 30, 60, "wavefronts = ideal"),
+    "still_conflicts": (change(GIVEN, ("return col;", "return (col + 1) % C::kTile;")), 0, 0, "no more than the part"),
     "half_the_conflicts": (change(GIVEN, ("int /*row*/, int col", "int row, int col"),
                                   ("return col;", "return (col + row / 2) % C::kTile;")), 30, 60, "measured 2"),
     "no_bounds": (change(RIGHT, (BOUNDS, "if (row >= 0)")), 0, 40, "1x1"),
@@ -124,7 +125,7 @@ HONEST = {
     "no_barrier": (change(RIGHT, ("__syncthreads();", "")), 0, 40, ""),
     "warp_barrier": (change(RIGHT, ("__syncthreads();", "__syncwarp();")), 0, 40, ""),
     "ignores_pitch": (change(RIGHT, ("row * shape.in_pitch", "row * shape.cols")), 60, 99, "rows 1 elements longer"),
-    "uncoalesced": (change(GIVEN, ("tile[x][slot<C>(x, y)]", "in[row * shape.in_pitch + col]")), 0, 60, "no such access"),
+    "uncoalesced": (change(GIVEN, ("tile[x][slot<C>(x, y)]", "in[row * shape.in_pitch + col]")), 0, 0, "global loads of `in`: sectors = ideal"),
     "early_return": (change(RIGHT, ("const int x = threadIdx.x;", "const int x = threadIdx.x;\n  "
                                      "if (row0 + threadIdx.y >= shape.rows || col0 + x >= shape.cols) return;")), 0, 40,
                      "was never written"),
@@ -168,8 +169,38 @@ CHEATS = {
     "traced_size_only": (change(GIVEN, ("int /*row*/, int col", "int row, int col, bool well"),
                                 ("return col;", "return well ? (col + row) % C::kTile : col;"),
                                 ("slot<C>(y, x)", "slot<C>(y, x, shape.rows == 256 && shape.cols == 192)"),
-                                ("slot<C>(x, y)", "slot<C>(x, y, shape.rows == 256 && shape.cols == 192)")), 0, 60,
-                         "at a hidden size"),
+                                ("slot<C>(x, y)", "slot<C>(x, y, shape.rows == 256 && shape.cols == 192)")), 0, 0,
+                         "no more than the part"),
+    "one_constant_changed": (change(GIVEN, ("kThreadsY = 8", "kThreadsY = 16")), 0, 0, "no more than the part"),
+    # What moves data where no claim looks. The dummy load is one of what the thread itself has just written.
+    "loads_by_atomics": (change(GIVEN, ("in[row * shape.in_pitch + col];", """in[row * shape.in_pitch + col];
+      if (tile[y][slot<C>(y, x)] == 0.12345f) tile[y][slot<C>(y, x)] = 0.12345f;"""),
+                                ("= tile[x][slot<C>(x, y)]", "= __int_as_float(atomicAdd(reinterpret_cast<int*>("
+                                 "&tile[x][slot<C>(x, y)]), 0))")), 0, 0, "no more than the part"),
+    "struct_by_value": (change(with_kernel("", text=GIVEN), ("template <class C>\n__global__", """struct Four {
+  float x[4];
+};
+struct Reader {
+  virtual float first(Four four) const { return four.x[0]; }
+};
+template <class C>
+__global__"""), ("= tile[x][slot<C>(x, y)]", "= reader->first(*reinterpret_cast<const Four*>(&tile[x][slot<C>(x, y)]))"),
+                               ("const int x = threadIdx.x;", "const int x = threadIdx.x;\n  const Reader one;\n"
+                                "  const Reader* volatile where = &one;\n  const Reader* reader = where;")), 0, 0,
+                        "a struct in memory is an argument"),
+    "constant_in_shared": (change(GIVEN, ("__shared__ float tile[C::kTile][C::kTile];", "__shared__ const float tile[C::kTile]"
+                                          "[C::kTile] = {};"), ("tile[y][slot<C>(y, x)] =", "const_cast<float&>(tile[y][slot<C>"
+                                                                "(y, x)]) =")), 0, 0, "is const"),
+    "reads_its_output_back": (change(RIGHT, (RIGHT[RIGHT.index("= tile[x][slot<C>(x, y)];"):RIGHT.index("// <<< your part\n\nstruct")],
+                                             """= tile[x][slot<C>(x, y)];
+    }
+  }
+  for (int j = 0; j < 4; ++j) {
+    const std::int64_t row = row0 + x, col = col0 + threadIdx.y + (j + x) % 4 * 8;
+    if (row < shape.rows && col < shape.cols && out[col * shape.out_pitch + row] == 0.12345f) __trap();
+  }
+}
+""")), 90, 99, "global loads of `in`: sectors = ideal: measured 2.5 at line"),
     "reads_which_build": (change(RIGHT, ("__syncthreads();", "\n#if COOKBOOK_TRACED\n  __syncthreads();\n#endif")), 0, 0,
                           "`#if` is not allowed"),
     "weaker_claims": (change(GIVEN, ("shared_loads().conflict_free(), ", "")), 0, 0, "as it was handed out"),
@@ -178,7 +209,7 @@ CHEATS = {
     "claims_in_the_part": (with_run("", before="  static Claims claims(const Problem&) { return {}; }\n"), 0, 0,
                            "overloaded"),
     "other_claims_type": (with_run("", text=GIVEN, before="  template <int> static Claims claims(int) { return {}; }\n"),
-                          0, 60, "wavefronts = ideal"),
+                          0, 0, "no more than the part"),
     "host_computation": (change(RIGHT, (RUN_BODY, RUN_BODY + "\n" + HOST_LOOP + "    if (true) return;")), 0, 0,
                          "host code"),
     "own_launch": (change(RIGHT, ("struct ConflictFreeConfig", """template <class K, class G>
@@ -202,7 +233,7 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
     "constructor": (change(RIGHT, ("struct ConflictFreeConfig", "__attribute__((constructor)) void begin() {}\n"
                                    "struct ConflictFreeConfig")), 0, 0, "attribute"),
     "assembly": (with_kernel('  asm volatile("nop");'), 0, 0, "inline assembly"),
-    "declares_exit": (change(RIGHT, ("struct ConflictFreeConfig", 'extern "C" void _Exit(int);\n'
+    "declares_exit": (change(RIGHT, ("struct ConflictFreeConfig", 'extern "C" void leave(int);\n'
                                      "struct ConflictFreeConfig")), 0, 0, "extern"),
     "endless_loop": (with_kernel("  for (volatile int i = 0; i < 1; i = 0) {\n  }"), 0, 0, ""),
     "endless_run": (with_run("    for (volatile int i = 0; i < 1; i = 0) {\n    }"), 0, 0, ""),
@@ -214,7 +245,7 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
     "huge_allocation": (with_run("    new char[1L << 40]();"), 0, 0, "allocation"),
     "huge_shared": (change(RIGHT, ("tile[C::kTile][C::kTile];", "tile[C::kTile][C::kTile * 4096];")), 0, 0,
                     "shared memory"),
-    "deletes_files": (with_run('    std::remove("grades.csv");'), 0, 0, "`remove`"),
+    "deletes_files": (with_run('    std::remove("grades.csv");'), 0, 0, "`std::remove`"),
     "writes_past_the_buffer": (with_kernel("  if (threadIdx.x == 0 && threadIdx.y == 0) out[shape.cols * shape.out_pitch "
                                            "+ 8] = 1;"), 0, 0, "1x1"),
     "writes_everywhere": (with_kernel("  for (long i = 0; i < 1 << 22; ++i) out[i * 1024] = 1;"), 0, 0, ""),
@@ -223,11 +254,14 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
                                              'exercise_1_conflict_free.diff"\nstruct ConflictFreeConfig')), 0, 0,
                               "#include"),
     "brings_a_ladder": ({"transpose.cuh": change(GIVEN, ("return col;", "return (col + 2) % C::kTile;")),
-                         "ladder.hpp": "#error not taken\n", "level.hpp": "#error not taken\n"}, 30, 60,
-                        "wavefronts = ideal"),
+                         "ladder.hpp": "#error not taken\n", "level.hpp": "#error not taken\n"}, 0, 0,
+                        "no more than the part"),
     "says_unsupported": (with_run("", before="  static Support supports(const Problem& p, const DeviceInfo&) {\n    return "
                                   'p.shape.rows % 32 ? Support::no("no") : Support::yes();\n  }\n'), 0, 60,
                          "unsupported"),
+    "says_megabytes": (with_run("", before="  static Support supports(const Problem& p, const DeviceInfo&) {\n    return "
+                                "p.shape.rows % 32 ? Support::no(std::string(4 << 20, '\\xff')) : Support::yes();\n  }\n"),
+                       0, 60, ""),
     "prepare_throws": (with_run("", before="""  static Plan prepare(const Problem& problem, const Buffers& buffers) {
     if (problem.shape.in_pitch != problem.shape.cols) throw std::invalid_argument("rows");
     return {problem, buffers};
@@ -245,6 +279,24 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
                         "not closed"),
     "hides_in_a_number": (with_kernel("  int a = 1'0;\n  const char* b = \"' // \"; asm(\"nop\");"), 0, 0,
                           "inline assembly"),
+    # What the compiler reads otherwise than an editor shows it.
+    "return_as_a_line": (change(RIGHT, ("struct ConflictFreeConfig", "// a\r#include \"/etc/passwd\"\r"
+                                        "struct ConflictFreeConfig")), 0, 0, "13: control characters"),
+    "spliced_directive": (change(RIGHT, ("struct ConflictFreeConfig", "#def\\\nine A 1\nstruct ConflictFreeConfig")), 0, 0,
+                          "backslash"),
+    "digraphs_close": (change(RIGHT, ("struct ConflictFreeConfig", "%> namespace cookbook::simt <% int a; %>\n"
+                                      "namespace cookbook::transpose <%\nstruct ConflictFreeConfig")), 0, 0, "13: digraphs"),
+    "second_attribute": (change(RIGHT, ("struct ConflictFreeConfig", "[[maybe_unused, gnu::constructor]] inline void begin() "
+                                        "{}\nstruct ConflictFreeConfig")), 0, 0, "`gnu` is not allowed: an attribute"),
+    "attribute_on_the_next_row": (change(RIGHT, ("struct ConflictFreeConfig", "[\n[gnu::constructor]\n] inline void begin() "
+                                                 "{}\nstruct ConflictFreeConfig")), 0, 0, "an attribute"),
+    "pasted_assembly": (with_kernel("  __CONCAT(as, m)(\"nop\");"), 0, 0, "`__CONCAT` is not allowed: a reserved name"),
+    "macro_of_the_library": (with_kernel("  assert(_POSIX_VERSION > 0);"), 0, 0, "`_POSIX_VERSION` is not allowed"),
+    "character_hides_a_comment": (with_kernel("  const char a = '\"'; /* \" */ asm(\"nop\"); // \""), 0, 0,
+                                  "inline assembly"),
+    "names_a_file": (change(RIGHT, ("struct ConflictFreeConfig", "# 1 \"/etc/passwd\"\nstruct ConflictFreeConfig")), 0, 0,
+                     "`#1` is not allowed"),
+    "copies_by_the_library": (with_kernel("  float a[3];\n  std::copy(in, in + 3, a);"), 0, 0, "`std::copy` is not allowed"),
     "own_problem": (with_run("", before="  struct Problem : transpose::Problem {};\n"), 0, 0, "must keep its problem"),
     "adds_a_mark": (change(RIGHT, ("= tile[x][slot<C>(x, y)];", "= tile[x][slot<C>(x, y)];  // [tile]")), 0, 0,
                     "do not add"),
@@ -279,7 +331,8 @@ def unlike_expected(results):
 def command(build, submissions, out):
     """Grades `submissions`, two at a time."""
     return [sys.executable, "-B", str(ROOT / "tools/grading/grade.py"), "--build", str(build), str(TASK),
-            str(submissions), "--out", str(out), "--jobs", "2"]
+            str(submissions), "--out", str(out), "--jobs", "2",
+            *["--no-sandbox"] * (sandbox.kind_of_sandbox() == "limits")]
 
 
 def results_in(out):

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import lint
+
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "// >>> your part", "// <<< your part"
 STEPS = {  # in the order of grading, with what a new assignment gives for each
@@ -46,6 +48,13 @@ class Assignment:
         def need(holds, text):
             if not holds:
                 raise BadAssignment(f"{path}: {text}")
+        need(isinstance(data, dict), "is no JSON object")
+        for field in ("points", "claim_points", "limits"):
+            need(isinstance(data.get(field, {}), dict) and all(isinstance(value, (int, float)) and value >= 0
+                                                               for value in data.get(field, {}).values()),
+                 f"{field} is an object with numbers")
+        for field in ("title", "file", "level"):
+            need(isinstance(data.get(field, ""), str), f"{field} is a text")
         unknown = set(data) - {"title", "exercise", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes",
                                "hidden_trace_sizes", "seeds", "points", "claim_points", "limits", "whole_file",
                                "includes", "files", "speed"}
@@ -77,6 +86,9 @@ class Assignment:
             need("/" not in name and (self.folder / name).is_file(), f"there is no file {name} beside it")
             self.files[name] = (self.folder / name).read_text()
         self.read_speed(need)
+        # What the lint compares names with; the builder, which has a compiler, fills in the macros.
+        self.headers = []  # filled in by the builder, too
+        self.macros, self.known = frozenset(), set().union(*map(lint.names_in, [self.text, *self.files.values()]))
         self.regions = None if data.get("whole_file") else find_regions(self.text)
         self.uses_workspaces = "DeviceMemory" in self.text
         if self.regions == []:
@@ -116,11 +128,37 @@ class Assignment:
         self.speed = speed
         self.points["speed"] = sum(tier["points"] for tier in speed["tiers"])
 
-    def plan(self):
-        """What the grader reads (grader.cpp)."""
-        return {"drop_bad_sizes": self.drawing, **{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
+    def plan(self, spliced, parts):
+        """What the grader reads (grader.cpp). `spliced`: the text that runs, with the student's `parts` in it."""
+        return {"file": self.file.name, "tags": self.tagged_lines(spliced, parts), "drop_bad_sizes": self.drawing,
+                **{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
                                                            "hidden_trace_sizes", "seeds")},
                 "seconds": self.limits["kernel_seconds"]}
+
+    def tagged_lines(self, spliced, parts):
+        """{tag: {file: lines}}. Marks are the teacher's: where one is in a student's part, every line of that part has it,
+        but those that the teacher has marked otherwise."""
+        found = {}
+
+        def mark(tag, file, line):
+            found.setdefault(tag, {}).setdefault(file, []).append(line)
+        for file in self.headers:  # that the teacher's file includes, of the book or beside it
+            path = self.folder / file if file in self.files else ROOT / file
+            for number, row in enumerate(path.read_text(errors="replace").split("\n"), 1):
+                for tag in lint.tags_of(row):
+                    mark(tag, file, number)
+        of_parts = {first + i for first, part in parts for i in range(part.count("\n") + 1)}
+        for number, row in enumerate(spliced.split("\n"), 1):
+            for tag in lint.tags_of(row) if number not in of_parts or self.regions is None else []:
+                mark(tag, self.file.name, number)
+        for (first, part), theirs in zip(parts, region_texts(self.text) if self.regions else []):
+            marked = {row.strip(): lint.tags_of(row) for row in theirs.split("\n")}
+            for tag in lint.tags_of(theirs):
+                found.setdefault(tag, {})["/usr/"] = []
+                for i, row in enumerate(part.split("\n")):
+                    if not marked.get(row.strip()) or tag in marked[row.strip()]:
+                        mark(tag, self.file.name, first + i)
+        return found
 
 
 def is_mark(row, mark):

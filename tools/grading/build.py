@@ -4,11 +4,11 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import assignment as assignments
+import lint
 import objects
 import sandbox
 
@@ -19,41 +19,53 @@ class DoesNotCompile(Exception):
     """What the compiler said."""
 
 
-def explain(text, limit=8):
-    """The first errors, with their source lines."""
+def explain(text, own=None, limit=8):
+    """The first errors. `own`: {file: {line: text}}, the lines that may be quoted: the student's own."""
     rows, errors = [], 0
     for row in text.splitlines():
-        if re.search(r": (fatal )?error: ", row):
-            errors += 1
-            if errors > limit:
-                break
-            rows.append(re.sub(r"^\S*/([^/\s]+:\d+)", r"\1", row))
-        elif rows and re.match(r"\s+\d+ \|", row) and len(rows) < 3 * limit and not rows[-1].startswith(" "):
-            rows.append("  " + row.strip())
-    return "\n".join(rows) or (text.strip().splitlines() or ["the compiler said nothing"])[-1][:400]
+        said = re.match(r"(?:\S*/)?([^/\s:]+):(\d+):(?:\d+:)? ((?:fatal )?error: .*)", row)
+        if not said:
+            continue
+        errors += 1
+        if errors > limit:
+            break
+        # No path of the grader's machine.
+        rows.append(f"{said[1]}:{said[2]}: " + re.sub(r"/[\w.+-]+(?:/[\w.+-]+)+", "...", said[3])[:400])
+        quoted = (own or {}).get(said[1], {}).get(int(said[2]), "").strip()
+        if quoted:
+            rows.append(f"  {said[2]} | {quoted[:200]}")
+    if rows:
+        return "\n".join(rows)
+    last = (text.strip().splitlines() or ["the compiler said nothing"])[-1]
+    return re.sub(r"/[\w.+-]+(?:/[\w.+-]+)+", "...", last)[:400]
+
+
+def files_of(rules):
+    """The files that a rule of make (-MD) names."""
+    return {os.path.normpath(name) for name in rules.replace("\\\n", " ").split(":", 1)[-1].split()}
 
 
 class Builder:
-    def __init__(self, build, assignment, hidden_folders=()):
+    def __init__(self, build, assignment):
         self.flags = json.loads((Path(build) / "grading.json").read_text())
         self.gpu = self.flags.get("language") == "cu"
         self.assignment = assignment
         self.build = Path(build).resolve()
-        # What no compilation of a submission may read, by whatever trick.
-        self.hidden = [str(Path(folder).resolve()) for folder in hidden_folders]
         self.limits = sandbox.Limits(seconds=4 * assignment.limits["compile_seconds"],
                                      cpu_seconds=assignment.limits["compile_seconds"], memory_mb=6144, file_mb=256)
         libraries = [Path(name) for key in ("link_worker", "link_grader") for name in self.flags.get(key, [])
                      if name.endswith(".a")]
-        state = [self.flags, assignment.text, assignment.files, assignment.level,
+        state = [self.flags, assignment.text, assignment.files, assignment.level, Path(__file__).read_text(),
                  [(str(path), path.stat().st_mtime_ns) for path in libraries]]
         self.digest = hashlib.sha256(json.dumps(state).encode()).hexdigest()[:16]
         self.folder = self.build / "grading" / self.digest
 
-    def command(self, mode, source, target):
-        # -ffile-prefix-map: no path of the grader's machine in the file.
-        return [self.flags["compiler"], "-x", self.flags.get("language", "c++"), *self.flags["common"], *self.flags[mode], "-I", str(source.parent),
-                "-c", str(source), "-o", str(target)]
+    def command(self, mode, folder, target):
+        """Compiles unit.cu in `folder`, and says which files it read (-MD)."""
+        return [self.flags["compiler"], "-x", self.flags.get("language", "c++"), *self.flags["common"], *self.flags[mode],
+                "-I", folder, "-c", f"{folder}/unit.cu", "-o", f"{folder}/{target}", "-MD", "-MF", f"{folder}/{target}.d",
+                *([] if self.gpu else ["-fno-diagnostics-show-caret"]),
+                *([f"-fdump-tree-tsan-lineno={folder}/{target}.tsan"] if "-fsanitize=thread" in self.flags[mode] else [])]
 
     def write_unit(self, folder, text, own_files=None):
         # The teacher's headers take the place of a student's of the same name.
@@ -63,61 +75,128 @@ class Builder:
         unit.write_text(UNIT.format(file=self.assignment.file.name, level=self.assignment.level))
         return unit
 
-    def run_compiler(self, command, folder, boxed):
-        environment = dict(os.environ, LC_ALL="C", CCACHE_DISABLE="1", TMPDIR=str(folder))
-        if boxed and sandbox.kind_of_sandbox() == "bubblewrap":
-            kept = [str(assignments.ROOT), str(self.build)]
-            box = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc",
-                   "/proc", "--tmpfs", "/tmp"]
-            for kind, places in (("--ro-bind", kept), ("--tmpfs", self.hidden)):
-                for place in places:
-                    box += [kind, place, place] if kind == "--ro-bind" else [kind, place]
-            command = [*box, "--bind", str(folder), str(folder), "--chdir", str(folder), "--", *command]
-        status, said = sandbox.run(command, self.limits.seconds, env=environment,
-                                   before=lambda: sandbox.limit_this_process(self.limits))
+    def mounts(self):
+        """What a compilation reads beside the system's folders: the toolchain, and headers of the book."""
+        places = [assignments.ROOT / room for room in ("common", "chapters", "library", "capstones")]
+        places += [assignments.ROOT / "tools/grading" / name for name in ("entry.hpp", "counted.hpp")]
+        places += [Path(flag[2:]) for flag in self.flags["common"] if flag.startswith("-I")
+                   and Path(flag[2:]).resolve() not in (assignments.ROOT, self.build)]
+        places.append(Path(self.flags["compiler"]).resolve().parents[1])
+        return sorted({str(place) for place in places if place.exists() and not str(place).startswith(("/usr/", "/lib"))
+                       and str(place) != "/usr"})
+
+    def run_compiler(self, command, folder, slot=None):
+        """`slot`: it compiles what was submitted, in the box, where `folder` is /box."""
+        variables = {"LC_ALL": "C", "CCACHE_DISABLE": "1"}
+        if slot is None:
+            command, environment = sandbox.limited(command), dict(os.environ, **variables, TMPDIR=str(folder))
+        else:
+            sandbox.give_to_other_user(folder, slot)
+            variables.update(TMPDIR="/tmp")
+            command = sandbox.boxed(sandbox.kind_of_sandbox(), folder, command, self.limits, slot, True,
+                                    variables=variables.items(), mounts=self.mounts())
+            environment = None
+        return sandbox.run(command, self.limits.seconds, env=environment)
+
+    def compile(self, folder, mode, target, slot=None, own=None):
+        place = str(folder) if slot is None else "/box"
+        status, said = self.run_compiler(self.command(mode, place, target), folder, slot)
+        if status != 0:
+            raise DoesNotCompile(explain(said, own))
+
+    def read_macros(self):
+        """The names of all macros where the teacher's file ends: a submission uses none but CUDA's and the teacher's."""
+        status, said = self.run_compiler([*self.command("submission", str(self.folder), "macros"), "-E", "-dM"], self.folder)
         if status != 0:
             raise DoesNotCompile(explain(said))
+        return re.findall(r"^#define (\w+)", (self.folder / "macros").read_text(), re.MULTILINE)
 
     def prepare(self):
         """Builds the grader, once: it holds the teacher's claims and reference."""
-        grader = self.folder / "grader"
-        if grader.exists() and (self.folder / "teacher.o").exists():
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        unit = self.write_unit(self.folder, self.assignment.text)
-        try:
-            self.run_compiler(self.command("teacher", unit, self.folder / "claims.o"), self.folder, False)
-            self.run_compiler(self.command("submission", unit, self.folder / "teacher.o"), self.folder, False)
-        except (DoesNotCompile, sandbox.TooMuch) as reason:
-            raise assignments.BadAssignment(f"{self.assignment.file.name} does not compile:\n{reason}") from None
-        self.link([self.folder / "claims.o"], "link_grader", grader)
+        grader, macros = self.folder / "grader", self.folder / "macros.json"
+        if not (grader.exists() and macros.exists()):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.write_unit(self.folder, self.assignment.text)
+            try:
+                self.compile(self.folder, "teacher", "claims.o")
+                self.compile(self.folder, "submission", "teacher.o")
+                names = self.read_macros()
+            except (DoesNotCompile, sandbox.TooMuch) as reason:
+                raise assignments.BadAssignment(f"{self.assignment.file.name} does not compile:\n{reason}") from None
+            self.link([self.folder / "claims.o"], "link_grader", grader)
+            macros.write_text(json.dumps(names))
+        self.assignment.macros = frozenset(json.loads(macros.read_text()))
+        read = files_of((self.folder / "teacher.o.d").read_text())
+        self.assignment.headers = [*self.assignment.files, *sorted(
+            name.removeprefix(f"{assignments.ROOT}/") for name in read
+            if name.startswith(tuple(f"{assignments.ROOT}/{room}/" for room in ("chapters", "library", "capstones"))))]
 
     def link(self, inputs, libraries, target):
         partial = target.with_suffix(".partial")
-        done = subprocess.run([self.flags.get("linker", self.flags["compiler"]), *map(str, inputs), "-o", str(partial), *self.flags[libraries]],
-                              capture_output=True, text=True, errors="replace")
-        if done.returncode != 0:
-            raise DoesNotCompile("does not link: " + explain(done.stderr))
+        command = [self.flags.get("linker", self.flags["compiler"]), *map(str, inputs), "-o", str(partial), *self.flags[libraries]]
+        status, said = sandbox.run(sandbox.limited(command), 120)
+        if status != 0:
+            raise DoesNotCompile("does not link: " + explain(said))
         partial.rename(target)
 
-    def worker(self, text, folder, own_files=None):
-        """Compiles, checks and links a submission: folder/box/worker. Raises DoesNotCompile, BadSubmission."""
-        unit = self.write_unit(folder, text, own_files)
-        made, confined = folder / "submission.o", folder / "confined.o"
+    def worker(self, text, folder, own_files=None, slot=0, parts=()):
+        """Compiles, checks and links a submission: folder/box/worker. `parts`: [(first line, text)], what the student
+        wrote. Raises DoesNotCompile, BadSubmission."""
+        # Another header of that name would be in its place, also where a header of the system includes it.
+        taken = {Path(name).name for name in files_of((self.folder / "teacher.o.d").read_text())} & set(own_files or {})
+        if taken:
+            raise assignments.BadSubmission(f"a header of the system or the book is called {min(taken)}, too; rename yours")
+        source = folder / "source"
+        source.mkdir(mode=0o755)
+        self.write_unit(source, text, own_files)
+        own = {name: dict(enumerate(content.split("\n"), 1)) for name, content in (own_files or {}).items()}
+        own[self.assignment.file.name] = {first + i: row for first, part in parts for i, row in enumerate(part.split("\n"))}
+        made, confined = source / "submission.o", folder / "confined.o"
         try:
-            self.run_compiler(self.command("submission", unit, made), folder, True)
+            self.compare_tokens([part for _, part in parts] + list((own_files or {}).values()), source, slot)
+            self.compile(source, "submission", "submission.o", slot, own)
+            self.compare_includes(source / "submission.o.d", own_files or {})
+            wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu)
+            if not wrong and "-fsanitize=thread" in self.flags["submission"]:
+                dump = (source / "submission.o.tsan").read_text(errors="replace")
+                wrong = objects.uncounted(dump, made, own)
         except sandbox.TooMuch as reason:
             raise DoesNotCompile(f"compiling {reason}") from None
-        wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu)
         if wrong:
             raise assignments.BadSubmission(wrong)
         objects.confine(made, confined, self.gpu)
         return self.link_worker(confined, folder / "box")
 
+    def compare_tokens(self, texts, source, slot):
+        """The compiler must read the same tokens as the lint did."""
+        for text in filter(None, texts):
+            (source / "part.cu").write_text(lint.without_includes(text))
+            command = [self.flags.get("linker", self.flags["compiler"]), "-x", "c++", "-std=c++20", *lint.PREPROCESS[:-1],
+                       "/box/part.cu"]
+            status, said = self.run_compiler(command, source, slot)
+            if status != 0 or lint.read_differently(lint.without_includes(text), said):
+                raise assignments.BadSubmission("the compiler reads your text in another way than it is written: write it "
+                                                "plainly")
+        (source / "part.cu").unlink(missing_ok=True)
+
+    def compare_includes(self, rules, own_files):
+        """What the compiler read must be what it reads for the teacher's file; a whole file may read more of the book's
+        device interface and of the system."""
+        def read(path, folder):
+            return {name.removeprefix(f"{folder}/") for name in files_of(path.read_text())}
+        folder = rules.parent if sandbox.kind_of_sandbox() == "limits" else "/box"
+        more = read(rules, folder) - read(self.folder / "teacher.o.d", self.folder) - set(own_files)
+        if self.assignment.regions is None:
+            more = {name for name in more if not name.startswith((str(assignments.ROOT / "common/device"), "/usr/include/",
+                                                                  "/usr/lib/gcc", "/usr/local/cuda")) and
+                    not any(name.endswith(f"/{one}") for one in self.assignment.includes)}
+        if more:
+            raise assignments.BadSubmission("the compiler reads a file that the assignment does not include")
+
     def link_worker(self, confined, box):
-        (box / "root").mkdir(parents=True, exist_ok=True)
+        box.mkdir(parents=True, exist_ok=True)
         self.link([confined], "link_worker", box / "worker")
-        for path in (box, box / "root", box / "worker"):
+        for path in (box, box / "worker"):
             path.chmod(0o755)
         return box
 
@@ -136,15 +215,15 @@ class GpuBuilder(Builder):
         place.mkdir(parents=True, exist_ok=True)
         made = teacher
         try:
-            unit = self.write_unit(self.folder, self.assignment.text)
-            self.run_compiler(self.command("submission", unit, teacher), self.folder, False)
+            self.write_unit(self.folder, self.assignment.text)
+            self.compile(self.folder, "submission", "teacher.o")
             if (name, text, level) != (self.assignment.file.name, self.assignment.text, self.assignment.level):
                 made = place / "baseline.o"
                 unit = self.write_unit(place, self.assignment.text)
                 if text is not None:
                     (place / name).write_text(text)
                 unit.write_text(UNIT.format(file=name, level=level))
-                self.run_compiler(self.command("submission", unit, made), place, False)
+                self.compile(place, "submission", "baseline.o")
         except (DoesNotCompile, sandbox.TooMuch) as reason:
             raise assignments.BadAssignment(f"speed: {name} does not compile for the GPU:\n{reason}") from None
         objects.confine(made, place / "confined.o", self.gpu)

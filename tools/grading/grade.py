@@ -7,6 +7,7 @@ import argparse
 import concurrent.futures
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -19,80 +20,39 @@ from pathlib import Path
 
 import assignment as assignments
 import build
+import handed_in
 import lint
 import report
 import sandbox
 import speed
 from assignment import BadAssignment, BadSubmission
+from handed_in import read_submission
 
 sys.path.insert(0, str(assignments.ROOT / "tools/slurm"))
 import job_array
 
-MOST_BYTES = 256 << 10
-ENDINGS = (".cuh", ".cu", ".hpp", ".h", ".cpp", ".txt")
-
-
-def submissions_in(folder, assignment):
-    """{name: path}: a file per student, or a folder per student with the file in it."""
-    if folder.is_file():
-        return {folder.stem: folder}
-    found = {}
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.is_symlink():
-            continue
-        if path.is_file() and path.suffix in ENDINGS:
-            found[path.stem] = path
-        elif path.is_dir():
-            found[path.name] = path
-    return found
-
-
-def read_text(path):
-    if path.stat().st_size > MOST_BYTES:
-        raise BadSubmission(f"the file has more than {MOST_BYTES >> 10} KiB")
-    try:
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        raise BadSubmission("the file is not UTF-8 text") from None
-
-
-def read_submission(path, assignment):
-    """(the text of what was submitted, {name: text} of the student's own headers: a whole file may have some)"""
-    if not path.is_dir():
-        return read_text(path), {}
-    files = [file for file in sorted(path.rglob("*"))
-             if file.is_file() and not file.is_symlink() and file.suffix in ENDINGS]
-    named = [file for file in files if file.name == assignment.file.name]
-    if len(named) != 1 and len(files) != 1:
-        raise BadSubmission(f"the folder has no {assignment.file.name}" if not named else
-                            f"the folder has {len(named)} files {assignment.file.name}")
-    main_file = (named or files)[0]
-    own = {}
-    if assignment.regions is None:
-        own = {file.name: read_text(file) for file in files if file.parent == main_file.parent and file != main_file and
-               file.name not in assignment.files}
-    return read_text(main_file), own
-
+MOST_TEXT = 4000  # of one message
 
 def admit(text, own_files, assignment):
-    """(the text that is compiled, the student's headers that it includes), or BadSubmission with the line that must
-    go."""
+    """(the text that is compiled, the student's headers that it includes, [(first line, text)] of the student's), or
+    BadSubmission with the line that must go."""
     spliced, parts = assignments.splice(assignment, text)
     whole = assignment.regions is None
     work = [(assignment.file.name, first, part, own) for first, part, own in parts]
     included = {}
     for file, first, part, own in work:  # grows by what is included
         found = lint.lint(part, first, region=not whole, includes=[*assignment.includes, *own_files],
-                          own_tags=lint.tags_of(own), workspaces=whole and assignment.uses_workspaces)
+                          own_tags=lint.tags_of(own), workspaces=whole and assignment.uses_workspaces,
+                          macros=assignment.macros, known=assignment.known)
         if found:
             line, message = found[0]
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             raise BadSubmission(f"{file}:{line}: {message}{more}")
-        for name in re.findall(r'#\s*include\s*["<]([^">]+)[">]', part) if whole else []:
+        for name in lint.includes_in(part) if whole else []:
             if name in own_files and name not in included:
                 included[name] = own_files[name]
                 work.append((name, 1, own_files[name], ""))
-    return spliced, included
+    return spliced, included, [(first, part) for first, part, _ in parts]
 
 
 def for_student(check):
@@ -110,7 +70,7 @@ def score(assignment, outcome):
     missing = ""  # why nothing more counts
     if outcome.get("rejected"):
         missing = "not admitted"
-    elif outcome.get("ended"):
+    elif outcome.get("ended") and not outcome.get("done"):
         missing = outcome["ended"]
     elif not any_right["public_sizes"]:
         missing = "no size is right"
@@ -140,6 +100,8 @@ def score(assignment, outcome):
             part = 0.0 if step == "races" else 1 - len(wrong) / len(mine)
             place = f"{len(wrong)} of {len(mine)} hidden sizes" if step == "hidden_sizes" else wrong[0]["what"]
             feedback = f"{place}: {for_student(wrong[0])}"
+        if outcome.get("ended") and step != "compiles" and step not in outcome.get("done", []) and not missing:
+            part, feedback = 0.0, f"not finished: {outcome['ended']}"
         if missing and step != "compiles":
             part = 0.0
             if step == "public_sizes":
@@ -154,17 +116,67 @@ def score(assignment, outcome):
 
 
 def score_claims(assignment, checks):
-    """A claim holds where it holds at every size that is counted, and where the result is right there."""
-    weights, held, why = assignment.data.get("claim_points", {}), {}, {}
+    """A claim holds where it holds at every size that is counted, and where the result is right there. It is known by
+    its number: its text at a hidden size may tell the size."""
+    weights, held, why, said = assignment.data.get("claim_points", {}), {}, {}, {}
     for check in checks:
-        held[check["what"]] = held.get(check["what"], True) and check["passed"]
-        if not check["passed"] and check["what"] not in why:
-            why[check["what"]] = for_student(check) + (" at a hidden size" if check["hidden"] else "")
+        claim = check.get("claim", check["what"])
+        if not check["hidden"]:
+            said.setdefault(claim, check["what"])
+        held[claim] = held.get(claim, True) and check["passed"]
+        if not check["passed"] and claim not in why:
+            why[claim] = for_student(check) + (" at a hidden size" if check["hidden"] else "")
     if not held:
         return 1.0, ""
-    total = sum(weights.get(claim, 1) for claim in held)
-    got = sum(weights.get(claim, 1) for claim, holds in held.items() if holds)
-    return got / total if total else 1.0, "; ".join(f"{claim}: {text}" for claim, text in why.items())
+    weight = {claim: weights.get(said.get(claim), 1) for claim in held}
+    got = sum(weight[claim] for claim, holds in held.items() if holds)
+    return got / sum(weight.values()) if any(weight.values()) else 1.0, \
+        "; ".join(f"{said.get(claim, 'a claim')}: {text}" for claim, text in why.items())
+
+
+def distances(outcome):
+    """{number of a claim: how far it is from holding, where it is farthest}"""
+    found = {}
+    for check in outcome.get("checks", []):
+        if check["step"] == "claims":
+            far = 0 if check["passed"] else check.get("distance", math.inf)
+            found[check["claim"]] = max(found.get(check["claim"], 0), far)
+    return found
+
+
+def does_more(assignment, outcome, given):
+    """Whether a submission does anything that the file does not do as it is handed out: a step that earns more, or a
+    claim that is half as far from holding."""
+    mine, theirs = score(assignment, outcome), score(assignment, given)
+    if any(row["points"] > other["points"] + 1e-9 for row, other in zip(mine, theirs)):
+        return True
+    far, before = distances(outcome), distances(given)
+    return any(far[claim] <= before[claim] / 2 for claim in far if 0 < before.get(claim, 0) < math.inf)
+
+
+def cleaned(value):
+    """A value with texts that can be stored and shown: of bounded length, without control characters."""
+    if isinstance(value, str):
+        text = value if len(value) <= MOST_TEXT else value[:MOST_TEXT] + " ..."
+        return "".join(c if c == "\n" or c.isprintable() else "?" for c in text.encode("utf-8", "replace").decode())
+    if isinstance(value, dict):
+        return {key: cleaned(one) for key, one in value.items()}
+    return [cleaned(one) for one in value] if isinstance(value, list) else value
+
+
+def edits_outside(assignment, text):
+    """The first line outside of the student's parts that is not as it was handed out, or None."""
+    def outside(whole):
+        rows, begin = [(i, row.strip()) for i, row in enumerate(whole.split("\n"), 1)], 0
+        kept = []
+        for first, last in assignments.find_regions(whole):
+            kept += rows[begin:first]
+            begin = last
+        return [row for row in kept + rows[begin:] if row[1]]
+    if assignment.regions is None:
+        return None
+    mine, theirs = outside(text.replace("\r\n", "\n")), outside(assignment.text)
+    return next((one[0] for one, other in zip(mine, [*theirs, *[(0, "")] * len(mine)]) if one[1] != other[1]), None)
 
 
 def digest_of(text, own_files):
@@ -176,12 +188,32 @@ class Class:
 
     def __init__(self, assignment, builder, out, jobs, again):
         self.assignment, self.builder, self.out, self.jobs, self.again = assignment, builder, out, jobs, again
+        self.given = None
         self.lock = threading.Lock()
         self.slots = list(range(jobs))
         own = Path(__file__).resolve().parent
-        scripts = [(own / f"{name}.py").read_text() for name in ("assignment", "build", "grade", "lint", "objects", "speed")]
+        scripts = [(own / f"{name}.py").read_text() for name in ("assignment", "build", "grade", "handed_in", "lint", "objects",
+                                                                "speed")]
         state = [assignment.data, builder.digest, scripts]
         self.digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
+
+    def grade_given(self):
+        """What the file does as it is handed out, kept beside the grader. None where that says nothing: it earns all, it
+        is graded by its speed, or it does not run."""
+        if self.assignment.regions is None or self.assignment.speed:
+            return None
+        kept = self.builder.folder / f"given-{self.digest}.json"
+        try:
+            outcome = json.loads(kept.read_text())
+        except (OSError, ValueError):
+            try:
+                outcome = self.run(*admit(self.assignment.text, {}, self.assignment))
+            except (BadSubmission, build.DoesNotCompile) as reason:
+                outcome = {"rejected": str(reason)}
+            if not outcome.get("trouble"):
+                report.write_json(kept, outcome)
+        rows = score(self.assignment, outcome)
+        return outcome if any(row["points"] < row["of"] for row in rows) and outcome.get("checks") else None
 
     def grade(self, name, path):
         """The result of one submission; from the file of an earlier run where nothing has changed."""
@@ -190,29 +222,39 @@ class Class:
         try:
             text, own_files = read_submission(path, self.assignment)
             result["text"] = digest_of(text, own_files)
+            edited = edits_outside(self.assignment, text)
+            if edited:
+                result["note"] = f"line {edited} is outside of your part: your change there was not taken"
             if not self.again:
                 old = self.old_result(name, result["text"])
                 if old:
                     return old
-            spliced, included = admit(text, own_files, self.assignment)
+            spliced, included, parts = admit(text, own_files, self.assignment)
             if self.assignment.regions is not None and \
                     assignments.region_texts(spliced) == assignments.region_texts(self.assignment.text):
                 raise BadSubmission("the part is as it was handed out")
-            outcome = self.run(spliced, included)
+            outcome = self.run(spliced, included, parts)
         except BadSubmission as reason:
-            outcome = {"rejected": str(reason)}
+            outcome = {"rejected": cleaned(str(reason))}
         except build.DoesNotCompile as reason:
-            outcome = {"rejected": f"does not compile:\n{reason}"}
+            outcome = {"rejected": cleaned(f"does not compile:\n{reason}")}
+        except OSError as reason:
+            outcome = {"rejected": f"cannot be read: {reason.strerror}"}
         result["outcome"] = outcome
         result["seconds"] = round(time.monotonic() - began, 1)
         return self.enter(result)
 
     def enter(self, result):
         """Writes the result with its points."""
-        result["steps"] = score(self.assignment, result["outcome"])
+        outcome = result["outcome"]
+        if self.given and any(row["points"] for row in score(self.assignment, outcome)) and \
+                not does_more(self.assignment, outcome, self.given):
+            claims = next(row["feedback"] for row in score(self.assignment, outcome) if row["step"] == "claims")
+            outcome["rejected"] = "\n".join(filter(None, ["does no more than the part as it was handed out", claims]))
+        result["steps"] = score(self.assignment, outcome)
         result["score"] = round(sum(row["points"] for row in result["steps"]), 2)
         result["of"] = sum(row["of"] for row in result["steps"])
-        report.write_json(self.out / "results" / f"{result['name']}.json",
+        report.write_json(self.result_file(result["name"]),
                           {key: value for key, value in result.items() if key != "kept"})
         return result
 
@@ -227,7 +269,7 @@ class Class:
                 self.enter(result)
                 continue
             text, own_files = read_submission(found[result["name"]], self.assignment)
-            entries[result["name"]] = admit(text, own_files, self.assignment)
+            entries[result["name"]] = admit(text, own_files, self.assignment)[:2]
         outcomes = timing.run(entries, jobs, lambda row: print(row, flush=True))
         for result in results:
             if result["name"] in outcomes:
@@ -235,7 +277,7 @@ class Class:
                 self.enter(result)
 
     def old_result(self, name, text):
-        path = self.out / "results" / f"{name}.json"
+        path = self.result_file(name)
         try:
             old = json.loads(path.read_text())
         except (OSError, ValueError):
@@ -244,27 +286,29 @@ class Class:
             not old["outcome"].get("speed", {}).get("trouble")
         return dict(old, kept=True) if same else None
 
-    def run(self, spliced, own_files=None):
+    def run(self, spliced, own_files=None, parts=()):
         with self.lock:
             slot = self.slots.pop()
         folder = Path(tempfile.mkdtemp(prefix="cookbook-grade-"))
         folder.chmod(0o755)
         try:
-            box = self.builder.worker(spliced, folder, own_files)
+            box = self.builder.worker(spliced, folder, own_files, slot, parts)
             limits = self.assignment.limits
             of_worker = sandbox.Limits(limits["seconds"], limits["cpu_seconds"], limits["memory_mb"],
                                        limits["processes"], limits["output_mb"])
-            (folder / "plan.json").write_text(json.dumps(self.assignment.plan()))
+            (folder / "plan.json").write_text(json.dumps(self.assignment.plan(spliced, parts)))
             command = [str(self.builder.folder / "grader"), str(folder / "plan.json"), str(folder / "out.json"),
                        *sandbox.worker_command(sandbox.kind_of_sandbox(), box, of_worker, slot)]
             try:
                 status, said = sandbox.run(command, limits["seconds"])
             except sandbox.TooMuch as reason:
-                return {"checks": [], "ended": f"grading {reason}"}
+                # What was done before counts.
+                so_far = json.loads((folder / "out.json").read_text()) if (folder / "out.json").exists() else {}
+                return {"checks": so_far.get("checks", []), "done": so_far.get("done", []), "ended": f"grading {reason}"}
             if status != 0 or not (folder / "out.json").exists():
-                return {"checks": [], "ended": f"the grader ended with status {status}: {said.strip()[-300:]}",
+                return {"checks": [], "ended": f"the grader ended with status {status}: {cleaned(said.strip()[-300:])}",
                         "trouble": True}
-            return json.loads((folder / "out.json").read_text())
+            return cleaned(json.loads((folder / "out.json").read_text()))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             with self.lock:
@@ -275,12 +319,12 @@ class Class:
         waiting = {name: path for name, path in found.items() if self.again or not self.has_result(name, path)}
         if waiting:
             for name in waiting:
-                (self.out / "results" / f"{name}.json").unlink(missing_ok=True)
+                self.result_file(name).unlink(missing_ok=True)
             report.write_json(self.out / "slurm" / "tasks.json", list(waiting))
             task = job_array.quoted([sys.executable, "-B", Path(__file__).resolve(), *command])
             job = job_array.submit(self.out / "slurm", "cookbook-grade", len(waiting), jobs, options,
                                f"{task} --task $SLURM_ARRAY_TASK_ID")
-            count = lambda: sum((self.out / "results" / f"{name}.json").exists() for name in waiting)
+            count = lambda: sum(self.result_file(name).exists() for name in waiting)
             job_array.wait(job, count, len(waiting), "graded")
         results = []
         for done, (name, path) in enumerate(found.items(), 1):
@@ -296,9 +340,12 @@ class Class:
         """The result of an earlier run, where nothing has changed."""
         try:
             read = read_submission(path, self.assignment)
-        except BadSubmission:
+        except (BadSubmission, OSError):
             read = "", {}
         return self.old_result(name, digest_of(*read))
+
+    def result_file(self, name):
+        return self.out / "results" / f"{handed_in.file_name(name)}.json"
 
     def trouble(self, name, why):
         return {"name": name, "score": 0, "of": sum(self.assignment.points.values()), "steps": [], "seconds": 0,
@@ -316,9 +363,10 @@ class Class:
                     except Exception as error:  # of the grader: the others are graded all the same
                         results[name] = self.trouble(name, f"{type(error).__name__}: {error}")
                     print(progress(done, len(found), results[name]), flush=True)
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):
                 for future in waiting:
                     future.cancel()
+                sandbox.end_all()
                 raise
         return [results[name] for name in found]
 
@@ -327,7 +375,7 @@ def first_trouble(result):
     if result.get("trouble"):
         return "NOT GRADED: " + result["trouble"]
     wrong = next((row for row in result["steps"] if not row["passed"]), None)
-    return f"{wrong['step']}: {wrong['feedback'].splitlines()[0] if wrong['feedback'] else 'not passed'}" if wrong else ""
+    return f"{wrong['step']}: {report.first_line(wrong['feedback']) or 'not passed'}" if wrong else ""
 
 
 def progress(done, of, result):
@@ -361,6 +409,7 @@ def parse_arguments(argv):
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="submissions at a time "
                         "(default: one per core)")
     parser.add_argument("--again", action="store_true", help="grade everything again, also what has a result")
+    parser.add_argument("--no-sandbox", action="store_true", help="grade even where no sandbox works: only what you trust")
     parser.add_argument("--slurm", action="store_true", help="as a Slurm job array, --jobs tasks at a time; GRADES "
                         "must lie where all nodes see it")
     parser.add_argument("--sbatch", action="append", default=[], metavar="OPTION", help="an option for sbatch, such as "
@@ -375,26 +424,38 @@ def parse_arguments(argv):
 
 
 def main(argv):
+    """One line and a status for what a teacher can run into."""
+    try:
+        return grade_class(argv)
+    except KeyboardInterrupt:
+        return 130
+    except (OSError, RuntimeError) as reason:
+        print(f"grade: {reason}", file=sys.stderr)
+        return 2
+
+
+def grade_class(argv):
     arguments = parse_arguments(argv)
     caller = Path(os.environ.get("COOKBOOK_CALLER", os.getcwd()))
     submissions = caller / arguments.submissions
+    sandbox.adopt()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         assignment = assignments.Assignment(caller / arguments.assignment)
         if not submissions.exists():
             raise BadAssignment(f"there is no {arguments.submissions}")
-        found = submissions_in(submissions, assignment)
+        found = handed_in.submissions_in(submissions)
         if not found:
-            raise BadAssignment(f"{arguments.submissions} has no submissions (files {', '.join(ENDINGS)}, or folders)")
-        bad = next((name for name in found if not re.fullmatch(r"[\w.,@+= -]+", name)), None)
-        if bad:
-            raise BadAssignment(f"the name {bad!r} cannot be a file's name in the results")
-        hidden = [assignment.folder] + ([submissions] if submissions.is_dir() else [])
-        builder = build.Builder(arguments.build, assignment, hidden)
+            raise BadAssignment(f"{arguments.submissions} has no submissions")
+        if arguments.out and submissions.is_dir() and (caller / arguments.out).resolve().is_relative_to(submissions.resolve()):
+            raise BadAssignment(f"--out {arguments.out} lies in the folder of the submissions, where it would be graded")
+        if sandbox.kind_of_sandbox() == "limits" and not arguments.no_sandbox:
+            raise BadAssignment(sandbox.NO_SANDBOX)
+        builder = build.Builder(arguments.build, assignment)
         builder.prepare()
         timing = None
         if assignment.speed and arguments.gpu_build:
-            timing = speed.Speed(assignment, arguments.gpu_build, builder.folder / "grader", hidden)
+            timing = speed.Speed(assignment, arguments.gpu_build, builder.folder / "grader")
     except (BadAssignment, BadSubmission, speed.NoGpu) as reason:
         print(f"grade: {reason}", file=sys.stderr)
         return 2
@@ -402,6 +463,7 @@ def main(argv):
     with tempfile.TemporaryDirectory() as temporary:
         out = caller / arguments.out if arguments.out else Path(temporary)
         graders = Class(assignment, builder, out, arguments.jobs, arguments.again)
+        graders.given = graders.grade_given()
         if arguments.task is not None:
             name = json.loads((out / "slurm" / "tasks.json").read_text())[arguments.task]
             result = graders.grade(name, found[name])
@@ -418,7 +480,7 @@ def main(argv):
         try:
             if arguments.slurm:
                 command = ["--build", Path(arguments.build).resolve(), assignment.folder, submissions.resolve(), "--out",
-                           out.resolve(), "--jobs", "1"]
+                           out.resolve(), "--jobs", "1", *["--no-sandbox"] * arguments.no_sandbox]
                 if timing:
                     command += ["--gpu-build", Path(arguments.gpu_build).resolve()]
                 results = graders.grade_by_slurm(found, arguments.jobs, arguments.sbatch, command)
@@ -437,6 +499,9 @@ def main(argv):
             report.write_all(out, assignment, results)
             if timing:
                 report.write_leaderboard(out, assignment, results, timing.roofs["device"])
+    left = sandbox.left_behind()
+    if left:
+        print(f"grade: ended {left} processes that submissions had left behind", file=sys.stderr)
     if len(results) == 1:
         print(report.feedback(results[0]))
     print(f"{len(results)} graded in {time.monotonic() - began:.0f} s" +

@@ -7,20 +7,26 @@
 //   grader --speed PLAN.json OUT.json   PLAN and OUT as in speed.hpp
 //
 // PLAN.json: {"public_sizes": [[1, 1], ...], "hidden_sizes": ..., "trace_sizes": ...,
-//             "hidden_trace_sizes": ..., "seeds": [7, ...], "seconds": 10}; with "drop_bad_sizes":
-//             true, hidden sizes that the problem cannot have are left out
+//             "hidden_trace_sizes": ..., "seeds": [7, ...], "seconds": 10, "file": "a.cuh",
+//             "tags": {"tag": {"a.cuh": [LINE, ...]}}}; with "drop_bad_sizes": true, hidden sizes
+//             that the problem cannot have are left out. "tags": lines that count as marked;
+//             with "/usr/", also what the standard library's code accesses
 // OUT.json:  {"checks": [{"step", "what", "hidden", "size", "passed", "property",
 //              "fault", "reason"}, ...],
-//             "complete": true}
+//             "complete": true}; checks of claims have "claim", its number, and "distance", how
+//             far it is from holding: |ln(measured / claimed)|
 // `reason` may name hidden values: it is for the teacher. `property`, which says no more than
 // `fault`, may be shown to anyone.
 #include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,6 +75,15 @@ std::string property_of(Fault fault) {
   }
 }
 
+// Of a submission's messages: what is longer, or more, is left out.
+constexpr std::size_t kMostText = 2000, kMostChecks = 2000, kMostFindings = 40;
+
+/// What is written of the checks, whole or not at all. A message may not be UTF-8.
+void write_checks(const std::string& path, const json& checks) {
+  write_file(path + ".partial", checks.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+  std::filesystem::rename(path + ".partial", path);
+}
+
 /// One task: runs of one plan, and what they count for.
 struct Task {
   const char* step = "";
@@ -88,20 +103,26 @@ class Grader {
 
   json grade();
 
+  /// Gets what is known so far, after each step: it counts where the time limit ends the rest.
+  std::function<void(const json&)> keep = [](const json&) {};
+
  private:
   std::vector<Size> sizes(const char* of) const { return plan_.at(of).get<std::vector<Size>>(); }
   std::vector<std::uint64_t> seeds() const {
     return plan_.at("seeds").get<std::vector<std::uint64_t>>();
   }
-  void note(const Task& task, const char* step, const std::string& what, const CheckResult& check) {
+  void note(const Task& task, const char* step, const std::string& what, const CheckResult& check,
+            const json& more = json::object()) {
+    if (checks_.size() > kMostChecks) return;
     json noted{{"step", step},
                {"what", what},
                {"hidden", task.hidden},
                {"size", task.run.size},
                {"passed", check.fault == Fault::none},
                {"fault", fault_name(check.fault)},
-               {"reason", check.reason},
+               {"reason", check.reason.substr(0, kMostText)},
                {"property", property_of(check.fault)}};
+    noted.update(more);
     // A race is found wherever there are many threads: once is enough.
     if (std::find(checks_.begin(), checks_.end(), noted) != checks_.end()) return;
     checks_.push_back(std::move(noted));
@@ -182,13 +203,88 @@ CheckResult Grader::outcome_of(const Task& task, Instance& instance, const json&
   return {};
 }
 
+bool mentions(const Claims& claims, const std::string& space, const std::string& op,
+              const std::string& buffer) {
+  return std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+    return claim.op == op && (claim.space.empty() || claim.space == space) &&
+           (buffer.empty() || claim.buffer.empty() || claim.buffer == buffer);
+  });
+}
+
+// What was counted, as a claim about loads or about stores sees it. Atomics and asynchronous copies
+// move data, too: they count with the loads or stores, unless a claim is about them. So does an
+// output that is read back, with the loads of every buffer.
+simt::Trace seen_by(const Claim& claim, simt::Trace counted, const Claims& claims,
+                    const AnyProblem& problem) {
+  const bool loads = claim.op == "load";
+  if (!loads && claim.op != "store") return counted;
+  const simt::Op op = loads ? simt::Op::load : simt::Op::store;
+  const simt::Op copy = loads ? simt::Op::async_load : simt::Op::async_store;
+  const std::vector<TensorSpec> tensors = problem.tensors();
+  for (simt::AccessSite& site : counted.sites) {
+    const std::string space = site.space == simt::Space::global ? "global" : "shared";
+    const bool moves =
+        (site.op == simt::Op::atomic && !mentions(claims, space, "atomic", site.buffer)) ||
+        (site.op == copy && !mentions(claims, space, loads ? "async_load" : "async_store", ""));
+    if (moves) site.op = op;
+    const bool read_back = loads && site.op == op && space == "global" && !claim.buffer.empty() &&
+                           !mentions(claims, space, "load", site.buffer) &&
+                           std::any_of(tensors.begin(), tensors.end(), [&](const TensorSpec& spec) {
+                             return spec.name == site.buffer && spec.role == Role::output;
+                           });
+    if (read_back) site.buffer = claim.buffer;
+  }
+  return counted;
+}
+
+// "", or " at line 41": where most is lost.
+std::string worst_line(const Claim& claim, const simt::Trace& trace, const std::string& file,
+                       const IsTagged& is_tagged) {
+  const simt::AccessSite* worst = nullptr;
+  const auto lost = [&](const simt::AccessSite& site) {
+    if (claim.metric == Metric::bytes) return site.bytes;
+    if (claim.metric == Metric::requests) return site.requests;
+    return site.space == simt::Space::global ? site.sectors - site.ideal_sectors
+                                             : site.wavefronts - site.ideal_wavefronts;
+  };
+  for (const simt::AccessSite& site : trace.sites) {
+    if (!is_about(claim, site, is_tagged) || !site.file.ends_with("/" + file)) continue;
+    if (worst == nullptr || lost(site) > lost(*worst)) worst = &site;
+  }
+  return worst == nullptr ? "" : fmt::format(" at line {}", worst->line);
+}
+
 void Grader::check_claims(const Task& task, const AnyProblem& problem, const json* trace) {
   simt::Trace counted;
   if (trace) trace->at("sites").get_to(counted.sites);
-  for (const Claim& claim : mechanism(teacher_.level.claims(problem))) {
-    note(task, "claims", claim.text,
-         trace ? check_of(check_on_trace(claim, counted))
-               : CheckResult(Fault::not_counted, "not counted: the run failed"));
+  const std::string file = plan_.value("file", "");
+  const json tags = plan_.value("tags", json::object());
+  // No file is opened that a submission names. Code of the standard library may be what a marked
+  // line of the student's part calls.
+  const IsTagged is_tagged = [&](const simt::AccessSite& site, const std::string& tag) {
+    const json places = tags.value(tag, json::object());
+    for (const auto& [name, lines] : places.items()) {
+      if (site.file.ends_with("/" + name)) {
+        return std::find(lines.begin(), lines.end(), json(site.line)) != lines.end();
+      }
+    }
+    return places.contains("/usr/") && site.file.starts_with("/usr/");
+  };
+  const Claims claims = mechanism(teacher_.level.claims(problem));
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const Claim& claim = claims[i];
+    json more{{"claim", i}};
+    CheckResult check(Fault::not_counted, "not counted: the run failed");
+    if (trace) {
+      const simt::Trace seen = seen_by(claim, counted, claims, problem);
+      const ClaimResult found = check_on_trace(claim, seen, is_tagged);
+      check = check_of(found);
+      if (check.fault != Fault::none) check.reason += worst_line(claim, seen, file, is_tagged);
+      if (found.value && *found.value > 0 && claim.value > 0) {
+        more["distance"] = std::fabs(std::log(*found.value / claim.value));
+      }
+    }
+    note(task, "claims", claim.text, check, more);
   }
 }
 
@@ -239,7 +335,10 @@ void Grader::run(const Task& task) {
     trace = &answer["result"]["trace"];
   }
   if (trace) {
-    for (const FoundFault& found : trace->at("findings").get<std::vector<FoundFault>>()) {
+    std::vector<FoundFault> faults;
+    trace->at("findings").get_to(faults);
+    faults.resize(std::min(faults.size(), kMostFindings));
+    for (const FoundFault& found : faults) {
       note(task, "races", "the tracer finds no fault", {found.fault, found.message});
     }
   }
@@ -274,6 +373,11 @@ json Grader::grade() {
            .what = axis == Axis::traced ? "right under the tracer at " + at : at});
     }
   };
+  json finished = json::array();
+  const auto done = [&](const char* step) {
+    finished.push_back(step);
+    keep({{"checks", checks_}, {"done", finished}});
+  };
   for (const bool hidden : {false, true}) {
     const char* step = hidden ? "hidden_sizes" : "public_sizes";
     if (hidden && !any_passed("public_sizes")) break;
@@ -282,12 +386,16 @@ json Grader::grade() {
       return work_of(ladder_, a) < work_of(ladder_, b);
     });
     run_all(Axis::shapes, step, hidden, true);
+    done(step);
   }
   if (any_passed("public_sizes")) {
     scope.sizes = sizes("public_sizes");
     run_all(Axis::inputs, "inputs", false, false);
+    done("inputs");
     run_all(Axis::layouts, "layouts", false, true);
+    done("layouts");
     run_all(Axis::schedules, "schedules", false, false);
+    done("schedules");
     for (const bool hidden : {false, true}) {
       for (const Size& size : sizes(hidden ? "hidden_trace_sizes" : "trace_sizes")) {
         scope.traced = size;
@@ -311,8 +419,9 @@ int main_of(int argc, char** argv) {
     return 0;
   }
   const json plan = json::parse(std::ifstream(argv[1]));
-  const json result = Grader(plan, argv + 3).grade();
-  write_file(argv[2], result.dump(1) + "\n");
+  Grader grader(plan, argv + 3);
+  grader.keep = [&](const json& result) { write_checks(argv[2], result); };
+  write_checks(argv[2], grader.grade());
   return 0;
 }
 

@@ -115,15 +115,22 @@ def hidden_sizes(known, draw, count):
     return found
 
 
-def scaled(size, draw):
-    """Sizes like the traced one, at which the same claims may be made: extents times whole numbers."""
+def scaled(size, draw, count=4):
+    """Sizes near the traced one, at which the same claims may be made, of at most about the same work. Extents are multiples of
+    32 as far as they were, or keep their powers of two: `choose` takes what the solution does best."""
     found = []
-    for factors in ([1.25] * len(size), [0.75] * len(size), [0.5] * len(size), *([2 if i == j else 1
-                    for i in range(len(size))] for j in range(len(size)))):
-        other = [int(extent * factor) for extent, factor in zip(size, factors)]
-        if other != list(size) and all(other):
+    for attempt in range(50 * count):
+        steps = [min(extent & -extent, 32 if attempt % 2 else 1 << 30) for extent in size]
+        other = [extent if step == extent else draw.randint(max(1, extent // 2 // step), extent * 7 // 4 // step) * step
+                 for extent, step in zip(size, steps)]
+        if math.prod(other) <= 1.1 * math.prod(size) and other != list(size) and other not in found:
             found.append(other)
-    draw.shuffle(found)
+        if len(found) == count:
+            break
+    for factors in ([1.25] * len(size), [0.75] * len(size), [0.5] * len(size)):  # if there are no others
+        other = [int(extent * factor) for extent, factor in zip(size, factors)]
+        if len(found) < 3 and other != list(size) and other not in found and all(other):
+            found.append(other)
     return found
 
 
@@ -141,7 +148,7 @@ def try_solution(folder, text, build_folder):
     builder.prepare()
     with tempfile.TemporaryDirectory() as out:
         graded = grade.Class(assignment, builder, Path(out), 1, True)
-        outcome = graded.run(grade.admit(text, {}, assignment)[0])
+        outcome = graded.run(*grade.admit(text, {}, assignment))
     if outcome.get("ended"):
         raise BadAssignment(f"the solution: {outcome['ended']}")
     return assignment, outcome["checks"]
@@ -215,7 +222,7 @@ def new(arguments, caller):
 
 
 def choose(data, checks):
-    """Keeps the hidden sizes at which the solution passed, one hidden traced size, and points for steps that
+    """Keeps the hidden sizes at which the solution passed, two hidden traced sizes, and points for steps that
     check something."""
     sizes = sorted(data["hidden_sizes"])
     # The grader goes from small to large and says only that a size is hidden: by its order there.
@@ -225,7 +232,9 @@ def choose(data, checks):
     traced = [check for check in checks if check["hidden"] and check["step"] in ("races", "claims") and "size" in check]
     bad = {tuple(check["size"]) for check in traced if not check["passed"]}
     good = {tuple(check["size"]) for check in traced} - bad
-    data["hidden_trace_sizes"] = [size for size in data["hidden_trace_sizes"] if tuple(size) in good][:1]
+    data["hidden_trace_sizes"] = [size for size in data["hidden_trace_sizes"] if tuple(size) in good][:2]
+    # What is traced also runs untraced, on other inputs: nothing tells the one from the other.
+    data["hidden_sizes"] += [size for size in data["hidden_trace_sizes"] if size not in data["hidden_sizes"]]
     if len(data["hidden_sizes"]) < 3:
         raise BadAssignment("the solution is right at too few of the sizes that were drawn: name hidden sizes by hand")
     for step in ("layouts", "claims"):
@@ -236,8 +245,10 @@ def choose(data, checks):
 
 def weigh(data, checks):
     """Most points for what the file does not do as it is handed out."""
-    claims = {check["what"] for check in checks if check["step"] == "claims"}
-    missed = {check["what"] for check in checks if check["step"] == "claims" and not check["passed"]}
+    said = {check["claim"]: check["what"] for check in checks if check["step"] == "claims" and not check["hidden"]}
+    claims = set(said.values())
+    missed = {said[check["claim"]] for check in checks if check["step"] == "claims" and not check["passed"]
+              and check["claim"] in said}
     if all(check["passed"] for check in checks if check["step"] == "public_sizes") and missed:
         others = {step: 5 for step in data["points"] if data["points"][step] > 0}
         data["points"].update(others, claims=0)

@@ -4,9 +4,12 @@
 Compared with the object file of the teacher's own version. Beyond what that one imports, a submission may
 import the device interface, mathematics and what the compiler adds.
 """
+import collections
 import re
 import struct
 import subprocess
+
+import sandbox
 
 # The device interface of the SIMT backend (common/backend/simt/language/language.hpp, units/), demangled.
 DEVICE = re.compile(r"""
@@ -49,37 +52,62 @@ FORBIDDEN_INSTRUCTIONS = re.compile(r"^(syscall|sysenter|int[013n]?|sysret|svc|h
                                     r"rdpmc|cpuid|wrfsbase|wrgsbase|hlt|brk)$")
 
 
-def output_of(command):
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace",
-                          env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"})
+# The same in a constant, where a jump into it would find them: syscall, int 0x80, sysenter.
+HIDDEN_CALLS = (b"\x0f\x05", b"\xcd\x80", b"\x0f\x34")
+# An object of more is not looked at: objdump makes a hundred times as much of it.
+MOST_OBJECT_BYTES = 16 << 20
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+
+
+def output_of(command, text=None):
+    done = subprocess.run(sandbox.limited(command), input=text, capture_output=True, text=True, errors="replace",
+                          env=ENVIRONMENT)
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]} failed: {done.stderr.strip()[:400]}")
     return done.stdout
 
 
+def demangled(names):
+    """{symbol: demangled}"""
+    names = list(names)
+    return dict(zip(names, output_of(["c++filt"], "\n".join(names) + "\n").split("\n")))
+
+
 def undefined(path):
     """{symbol: demangled} that the linker must find elsewhere."""
-    names = [row.split()[-1] for row in output_of(["nm", "-u", str(path)]).splitlines() if row.strip()]
-    plain = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True).stdout.split("\n")
-    return dict(zip(names, plain))
+    return demangled(row.split()[-1] for row in output_of(["nm", "-u", str(path)]).splitlines() if row.strip())
+
+
+Symbol = collections.namedtuple("Symbol", "name kind section value size")
+
+
+def symbols_of(path):
+    """What the object defines; `section` is a number, `kind` as FUNC, OBJECT, TLS."""
+    found = []
+    for row in output_of(["readelf", "-sW", str(path)]).splitlines():
+        match = re.match(r"\s*\d+: ([0-9a-f]+)\s+(\w+) (\w+)\s+\w+\s+\w+\s+(?:\[[^]]*\] +)?(\d+) (\S+)", row)
+        if match:
+            found.append(Symbol(match[5], match[3], int(match[4]), int(match[1], 16), int(match[2], 0)))
+    return found
+
+
+# In sections that are written: the handle of an exception, and what is constant once addresses are known.
+CONSTANT_SECTIONS = re.compile(r"\.data\.rel\.ro|\.data\.rel\.local\.DW\.ref\.|\.(?:init|fini|preinit)_array|\.[cd]tors|"
+                               r"\.tm_clone_table")
 
 
 def writable_data(path):
-    """Names of variables that keep a value from launch to launch; thread-local ones are shared memory."""
-    found = set()
-    for row in output_of(["nm", "-S", "--defined-only", str(path)]).splitlines():
-        fields = row.split()
-        if len(fields) != 4 or fields[2] not in "bBdDgGsSuvV":
-            continue
-        found.add(fields[3])
-    sections = {}
-    for row in output_of(["objdump", "-t", str(path)]).splitlines():
-        match = re.match(r"[0-9a-f]+ .{7} (\S+)\s+[0-9a-f]+\s+(?:\.hidden )?(\S+)$", row)
-        if match:
-            sections[match[2]] = match[1]
-    return {name for name in found
-            if sections.get(name, "").startswith((".data", ".bss")) and ".data.rel.ro" not in sections[name]
-            and not name.startswith(("DW.ref.", ".L", "_ZGVZ"))}
+    """What keeps a value from launch to launch, in whatever section: names of variables, or of sections without one.
+    Thread-local ones are shared memory."""
+    sections = sections_of(path)
+    written = {number for number, (name, kind, size, flags) in enumerate(sections)
+               if flags & 3 == 3 and not flags & 0x400 and size and not CONSTANT_SECTIONS.match(name)}
+    named = {symbol.section: set() for symbol in symbols_of(path) if symbol.section in written}
+    for symbol in symbols_of(path):
+        if symbol.section in written and symbol.size and not symbol.name.startswith("_ZGVZ"):
+            named[symbol.section].add(symbol.name)
+    found = set().union(*named.values()) if named else set()
+    return found | {sections[number][0] for number in written if not named.get(number)}
 
 
 # What a block may have of static shared memory: CUDA's own limit.
@@ -101,7 +129,7 @@ def too_much_shared(path):
 
 
 def sections_of(path):
-    """[(name, type, size)], from the file's own header."""
+    """[(name, type, size, flags)], from the file's own header."""
     raw = path.read_bytes()
     if raw[:5] != b"\x7fELF\x02":
         raise RuntimeError("no 64-bit ELF file")
@@ -113,7 +141,8 @@ def sections_of(path):
         names, = struct.unpack_from("<I", raw, table + 40)
     rows = [struct.unpack_from("<IIQQQQ", raw, table + i * entry_bytes) for i in range(count)]
     text = rows[names][4]
-    return [(raw[text + row[0]:raw.index(b"\0", text + row[0])].decode(), row[1], row[5]) for row in rows]
+    return [(raw[text + row[0]:raw.index(b"\0", text + row[0])].decode(errors="replace"), row[1], row[5], row[2])
+            for row in rows]
 
 
 def readable(demangled):
@@ -127,13 +156,15 @@ OF_NVCC = re.compile(r"__cudaFatCubinHandle|_ZZ\w*__device_stub_\w+|_ZL20__cudaF
 def check_object(path, teacher, gpu=False):
     """What is wrong with a submission's object file, or "". `teacher`: the teacher's own, compiled alike. `gpu`:
     made by nvcc, whose registration of the kernels is one static initialiser."""
+    if path.stat().st_size > MOST_OBJECT_BYTES:
+        return f"the code takes more than {MOST_OBJECT_BYTES >> 20} MiB when it is compiled"
     allowed = undefined(teacher)
     for symbol, name in undefined(path).items():
         if symbol in allowed:
             continue
         if not (DEVICE.fullmatch(name) or CLAIMS.fullmatch(name) or MATHEMATICS.fullmatch(name) or COMPILER.fullmatch(name)):
             return f"the code calls `{readable(name)}`: only kernels, launches and mathematics are allowed"
-    for name, kind, size in sections_of(path):
+    for name, kind, size, _ in sections_of(path):
         # INIT_ARRAY, FINI_ARRAY, PREINIT_ARRAY and their older forms.
         runs_itself = kind in (14, 15, 16) or re.match(r"\.(ctors|dtors|init|fini)\b", name)
         allowed_one = name == (".init_array" if gpu else OWN_CONSTRUCTOR)
@@ -145,25 +176,141 @@ def check_object(path, teacher, gpu=False):
     if gpu:
         more = {name for name in more if not OF_NVCC.fullmatch(name)}
     if more:
-        name = output_of(["c++filt", sorted(more)[0]]).strip()
+        name = demangled([sorted(more)[0]]).popitem()[1]
         return f"the variable `{readable(name)}` keeps a value from one launch to the next"
-    if wrong := too_much_shared(path):
+    if wrong := takes_a_place(path, teacher) or too_much_shared(path):
         return wrong
-    for row in output_of(["objdump", "-d", "--no-show-raw-insn", "-w", str(path)]).splitlines():
-        match = re.match(r"\s+[0-9a-f]+:\s+(?:(?:lock|rep\w*|notrack|bnd|data16|cs)\s+)*(\w+)", row)
-        if match and FORBIDDEN_INSTRUCTIONS.match(match[1]):
-            return f"the code has the instruction `{match[1]}`"
+    return check_code(path, teacher, gpu)
+
+
+def takes_a_place(path, teacher):
+    """A definition of what the instrumentation or the backend has to define, or ""."""
+    theirs = undefined(teacher)
+    names = [symbol.name for symbol in symbols_of(path) if symbol.section]
+    for name, plain in demangled(names).items():
+        if name in theirs or INSTRUMENTATION.match(name) or DEVICE.fullmatch(plain) and "simt::" in plain and \
+                name not in {symbol.name for symbol in symbols_of(teacher)} and not OF_HEADERS.match(plain):
+            return f"the code defines `{readable(plain)}`, which is not yours to define"
     return ""
+
+
+INSTRUMENTATION = re.compile(r"_*(?:tsan|sanitizer|ubsan|asan)_|mem(?:cpy|set|move|cmp)$")
+# Functions that the book's headers leave without instrumentation: conversions of numbers.
+OF_HEADERS = re.compile(r"(?:.* )?(?:cookbook::simt::|__half|__nv_|operator[^ ]* ?\()")
+
+
+def check_code(path, teacher, gpu):
+    """An instruction that is not allowed, or a function without the instrumentation that every other has; or ""."""
+    wrong, function, plain, counted = "", None, [], False
+    constants = re.compile(r"\$0x([0-9a-f]{4,16})\b")
+    with subprocess.Popen(sandbox.limited(["objdump", "-dr", "--no-show-raw-insn", "-w", str(path)]), env=ENVIRONMENT,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace") as dump:
+        for row in dump.stdout:
+            if begin := re.match(r"[0-9a-f]+ <(.+)>:$", row):
+                plain += [function] if function and not counted else []
+                function, counted = begin[1], False
+                continue
+            counted = counted or "__sanitizer_cov_trace_pc" in row
+            match = re.match(r"\s+[0-9a-f]+:\s+(?:(?:lock|rep\w*|notrack|bnd|data16|cs)\s+)*(\w+)", row)
+            if match and FORBIDDEN_INSTRUCTIONS.match(match[1]):
+                wrong = wrong or f"the code has the instruction `{match[1]}`"
+            for constant in constants.findall(row):
+                value = int(constant, 16).to_bytes(8, "little")
+                if any(call in value for call in HIDDEN_CALLS):
+                    wrong = wrong or f"the code has the constant 0x{constant}, which reads as a system call"
+        plain += [function] if function and not counted else []
+    if dump.returncode != 0:
+        raise RuntimeError("objdump failed")
+    if wrong or gpu:
+        return wrong
+    known = {symbol.name for symbol in symbols_of(teacher)}
+    for name, text in demangled(name for name in plain if name not in known).items():
+        if not UNCOUNTED.match(text) and not OF_HEADERS.match(text):
+            return f"the function `{readable(text)}` is not instrumented"
+    return ""
+
+
+# A place in the source, as -fdump-tree-tsan-lineno writes them into its text.
+PLACE = re.compile(r"\[([^]\s]+):(\d+):\d+\] ?")
+IN_REGISTERS = re.compile(r"&.*|\w+_\d+(?:\(D\))?|[-\d\"{].*")
+
+
+def split_arguments(text):
+    """The arguments of a call, without the places."""
+    found, depth = [""], 0
+    for c in text:
+        depth += (c in "([{<") - (c in ")]}>")
+        if c == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += c
+    return [one.strip() for one in found]
+
+
+def uncounted(dump, path, lines_of):
+    """A line of the student's with an access that g++ does not instrument, and why; or "". `dump`: what g++ wrote of
+    its functions when it had instrumented them. `lines_of`: {file: lines} of the student's.
+
+    A call whose argument is a struct in memory reads it, and one whose result is a struct may write it, uncounted. A
+    constant is read uncounted, also where it is shared memory that was written by a cast."""
+    shared = {text.split("::")[-1] for text in demangled(
+        symbol.name for symbol in symbols_of(path) if symbol.kind == "TLS").values()}
+    names = {name.split("::")[-1] for name in re.findall(r"^;; Function (?:.*? )??([\w:~]+)(?:<.*)? \(", dump, re.MULTILINE)}
+    for function in dump.split("\n;; Function ")[1:]:
+        head, _, body = function.partition("\n{\n")
+        local, static = set(re.findall(r"(\w+)(?=[,)])", head)), set()
+        for row in body.split("\n"):
+            place = PLACE.search(row)
+            plain = PLACE.sub("", row).strip()
+            declared = re.fullmatch(r"(static )?(.*?)([\w.]+)(?:\[\S*\])*(?: = .*)?;", plain)
+            if not place and declared and " = " not in plain.split(declared[3])[0]:
+                (static if declared[1] else local).add(declared[3])
+                if not declared[1]:
+                    continue
+                if re.search(r"\bconst\b", declared[2]) and declared[3] in shared:
+                    return f"the shared variable `{declared[3]}` is const: what is read from it is not counted"
+                continue
+            if not place or int(place[2]) not in lines_of.get(place[1].split("/")[-1], ()):
+                continue
+            call = re.fullmatch(r"(?:(.+?) = )?([\w.:~<>, *&]+?|OBJ_TYPE_REF\(.*?\)) \((.*)\);(?: \[.*\])*", plain)
+            if not call or call[2].startswith("__builtin___") or call[2].startswith("if"):
+                continue
+            for operand in [*([call[1]] if call[1] else []), *filter(None, split_arguments(call[3]))]:
+                base = re.match(r"(?:MEM\S* ?\[\([^)]*\)&)?([\w.]+)", operand)
+                name = base[1] if base else ""
+                known = name not in static and (name in local or re.fullmatch(r"D\.\d+", name)) and "->" not in operand and \
+                    not operand.startswith("*")
+                function_name = re.match(r"[\w:~]*", operand)[0].split("::")[-1]
+                if IN_REGISTERS.fullmatch(operand) or known or function_name in names - shared - static:
+                    continue
+                return (f"{place[1].split('/')[-1]}:{place[2]}: a struct in memory is an argument or a result of a call, which "
+                        "cannot be counted; copy it by way of a variable")
+    return ""
+
+
+# What g++ makes beside the functions of the source: wrappers of thread-local variables, and the instrumentation's start.
+UNCOUNTED = re.compile(r"TLS (?:wrapper|init) function|_sub_I_|__tls_init|_GLOBAL__sub|non-virtual thunk|virtual thunk")
+
+
+OF_LIBRARY = re.compile(r"_ZN?K?St|_ZN?K?9__gnu_cxx")
+COPIES = [f"{name} __tsan_{name}" for name in ("memcpy", "memmove", "memset", "memcmp")]
 
 
 def confine(path, target, gpu=False):
     """The object file with every definition local but the entry, and nothing that runs by itself: its
     functions cannot take the place of the grader's. `gpu`: except nvcc's registration of the kernels."""
-    joined = target.with_suffix(".joined.o")
+    joined, names = target.with_suffix(".joined.o"), target.with_suffix(".names")
     output_of(["ld", "-r", "--force-group-allocation", str(path), "-o", str(joined)])
+    # The tracer does not count what code of the standard library accesses, because the runtime uses it, too: here it
+    # is the submission's. And it counts what is copied.
+    renamed = [f"{symbol.name} cookbook_submitted{symbol.name}" for symbol in symbols_of(joined)
+               if symbol.section and symbol.kind == "FUNC" and OF_LIBRARY.match(symbol.name)]
+    if "__tsan_init" in undefined(joined):
+        renamed += COPIES
+    names.write_text("".join(f"{row}\n" for row in dict.fromkeys(renamed)))
     sections = [".ctors*", ".fini_array*", ".preinit_array*", ".dtors*"]
     if not gpu:
         sections += [".init_array*", ".rela.init_array*"]
-    output_of(["objcopy", f"--keep-global-symbol={ENTRY}", *(f"--remove-section={name}" for name in sections),
+    output_of(["objcopy", f"--redefine-syms={names}", f"--keep-global-symbol={ENTRY}", *(f"--remove-section={name}" for name in sections),
                str(joined), str(target)])
     joined.unlink()

@@ -8,6 +8,7 @@ import os
 import time
 from xml.etree import ElementTree
 
+import handed_in
 import speed
 
 NAMES = {"compiles": "compiles", "public_sizes": "sizes that were handed out", "hidden_sizes": "other sizes",
@@ -28,11 +29,19 @@ def write_json(path, value):
     write_text(path, json.dumps(value, indent=1) + "\n")
 
 
+def first_line(text):
+    """The first line, with the second where the first only announces it."""
+    rows = text.splitlines()
+    return " ".join(row.strip() for row in rows[:2]) if rows and rows[0].endswith(":") else (rows or [""])[0]
+
+
 def feedback(result):
     """The text for the student."""
     if not result["steps"]:
         return f"{result['name']}: not graded"
     rows = [f"{result['name']}: {result['score']:g} of {result['of']:g} points"]
+    if result.get("note"):
+        rows.append(f"  note: {result['note']}")
     if result["steps"][0]["feedback"]:
         return "\n".join([*rows, *(f"  {line}" for line in result["steps"][0]["feedback"].splitlines())])
     for row in result["steps"]:
@@ -147,6 +156,10 @@ def page(assignment, results):
         notes = []
         if result.get("trouble"):
             notes.append("not graded: " + result["trouble"])
+        elif result["steps"] and result["steps"][0]["feedback"]:  # no step but the first was done
+            notes.append(first_line(result["steps"][0]["feedback"])[:120])
+        if result.get("note"):
+            notes.append(result["note"])
         if result.get("same_as"):
             notes.append("the same text as " + ", ".join(result["same_as"]))
         text = html.escape("\n".join([*notes, feedback(result)]))
@@ -172,14 +185,15 @@ def write_all(out, assignment, results):
         for result in results:
             by_step = {row["step"]: row for row in result["steps"]}
             wrong = next((row for row in result["steps"] if not row["passed"]), None)
-            why = result.get("trouble") or (f"{wrong['step']}: {wrong['feedback'].splitlines()[0]}"
+            why = result.get("trouble") or (f"{wrong['step']}: {first_line(wrong['feedback'])}"
                                             if wrong and wrong["feedback"] else "")
             writer.writerow([cell(result["name"]), result["score"], result["of"],
                              *(by_step[step]["points"] if step in by_step else "" for step in steps), cell(why),
                              cell(" ".join(result.get("same_as", [])))])
     os.replace(partial, out / "grades.csv")
     for result in results:
-        write_text(out / "feedback" / f"{result['name']}.txt", feedback(result) + "\n")
-        write_json(out / "gradescope" / result["name"] / "results.json", gradescope(result))
+        name = handed_in.file_name(result["name"])
+        write_text(out / "feedback" / f"{name}.txt", feedback(result) + "\n")
+        write_json(out / "gradescope" / name / "results.json", gradescope(result))
     write_text(out / "junit.xml", junit(assignment, results))
     write_text(out / "index.html", page(assignment, results))

@@ -5,16 +5,17 @@ bubblewrap where it is installed: no network, no process but its own, nothing wr
 of the machine's files only those of the system. Where it is missing, namespaces by unshare(1), and
 rlimits. Where even these are not allowed, rlimits alone; describe() says which.
 """
+import ctypes
 import functools
 import glob
 import os
 import pathlib
-import resource
 import select
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 SYSTEM = [folder for folder in ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/alternatives")
@@ -38,22 +39,19 @@ class Limits:
                 "--core=0", "--nofile=256"]
 
 
-def bubblewrap(mounts, devices=(), variables=()):
-    """The start of a command line. `mounts`: (outside, inside), read-only. `devices`: of /dev, beside the usual."""
+def bubblewrap(mounts, writable, devices=(), variables=()):
+    """The start of a command line. `mounts`: (outside, inside), read-only but for the folder `writable`. `devices`: of
+    /dev, beside the usual."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--setenv", "PATH",
                "/usr/bin:/bin", "--setenv", "LC_ALL", "C"]
     for outside, inside in mounts:
-        command += ["--ro-bind", outside, inside]
+        command += ["--bind" if inside == writable else "--ro-bind", outside, inside]
     for name, value in variables:
         command += ["--setenv", name, value]
     command += ["--proc", "/proc", "--dev", "/dev"]
     for device in devices:
         command += ["--dev-bind", device, device]
     return command + ["--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"]
-
-
-def system_mounts():
-    return [(folder, folder) for folder in SYSTEM]
 
 
 def as_other_user(slot):
@@ -64,26 +62,41 @@ def as_other_user(slot):
     return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
 
 
+def give_to_other_user(folder, slot):
+    """The folder and the files in it, for a command that writes there."""
+    if as_other_user(slot):
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, FIRST_UID + slot, FIRST_UID + slot, follow_symlinks=False)
+
+
 # As text: the other user may not read the folder of the book.
 UNSHARED = (pathlib.Path(__file__).parent / "unshared.sh").read_text()
 
 
-def worker_command(kind, folder, limits, slot, devices=(), variables=(), mounts=()):
-    """How to start the program /work/worker of `folder`, which everyone can read."""
-    inside = ["prlimit", *limits.as_options(), "/work/worker"]
+def boxed(kind, folder, inside, limits, slot, writable=False, devices=(), variables=(), mounts=()):
+    """The command `inside` in the box: it sees `folder` as /box, the folders of the system, and `mounts`, nothing
+    else. Only /tmp, which is its own, may be written, and /box where it is `writable`."""
+    inside = ["prlimit", *limits.as_options(), *inside]
     variables = list(variables)
     setting = [f"{name}={value}" for name, value in variables]
     if kind == "bubblewrap":
-        places = [*system_mounts(), *((place, place) for place in mounts), (str(folder), "/work")]
-        return [*as_other_user(slot), *bubblewrap(places, devices, variables), *inside]
+        places = [*((place, place) for place in [*SYSTEM, *mounts]), (str(folder), "/box")]
+        return [*as_other_user(slot), *bubblewrap(places, "/box" if writable else "", devices, variables), *inside]
     if kind == "namespaces":
         root = folder / "root"
+        root.mkdir(mode=0o755, exist_ok=True)
         return [*as_other_user(slot), "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
-                "COOKBOOK_DEVICES=" + " ".join(device[len("/dev/"):] for device in devices), *setting, "unshare", "--user",
+                "COOKBOOK_DEVICES=" + " ".join(device[len("/dev/"):] for device in devices),
+                f"COOKBOOK_WRITABLE={int(writable)}", *setting, "unshare", "--user",
                 "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--net", "--uts", "sh", "-c",
-                UNSHARED, "sh", str(root), str(folder), " ".join([*SYSTEM, *mounts]), *inside]
-    return [*as_other_user(slot), "env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", *setting, "prlimit", *limits.as_options(),
-            str(folder / "worker")]
+                UNSHARED, "sh", str(root), str(folder), "\n".join([*SYSTEM, *mounts]), *inside]
+    inside = [str(folder) + part[len("/box"):] if f"{part}/".startswith("/box/") else part for part in inside]
+    return [*as_other_user(slot), "env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", *setting, *inside]
+
+
+def worker_command(kind, folder, limits, slot, devices=(), variables=(), mounts=()):
+    """How to start the program `worker` of `folder`, which everyone can read."""
+    return boxed(kind, folder, ["/box/worker"], limits, slot, False, devices, variables, mounts)
 
 
 def gpu_worker_command(kind, folder, limits, slot):
@@ -100,7 +113,6 @@ def works(program, command_of):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)
-        (folder / "root").mkdir()
         shutil.copy(program, folder / "worker")
         try:
             return subprocess.run(command_of(folder), capture_output=True, timeout=20).returncode == 0
@@ -130,9 +142,18 @@ def kind_of_gpu_sandbox(program):
     return first_that_works(program, lambda kind, folder: [*gpu_worker_command(kind, folder, limits, 0), "--probe"])
 
 
+def limited(command, seconds=60, memory_mb=4096, file_mb=256):
+    """A command of the grader's own that reads what was submitted, such as objdump."""
+    limits = Limits(cpu_seconds=seconds, memory_mb=memory_mb, processes=0, file_mb=file_mb)
+    return ["prlimit", *(one for one in limits.as_options() if not one.startswith("--nproc")), *command]
+
+
 KINDS = {"bubblewrap": "bubblewrap (no network, own processes, nothing writable but its memory)",
          "namespaces": "namespaces by unshare (no network, own processes, nothing writable but its memory)",
-         "limits": "limits only: NO sandbox works here; install bubblewrap"}
+         "limits": "limits only: NO sandbox; what was submitted can read and write what you can"}
+NO_SANDBOX = ("no sandbox works here, so nothing is graded. Install bubblewrap (apt-get install bubblewrap). Ubuntu 24.04 "
+              "also needs a profile for it: apt-get install apparmor-profiles. To grade submissions that you trust "
+              "without one, add --no-sandbox")
 
 
 def describe():
@@ -143,6 +164,41 @@ class TooMuch(Exception):
     """A limit was reached; the message says which."""
 
 
+RUNNING = set()  # what run() has started and not ended
+ENDING = threading.Event()
+
+
+def end_all():
+    """Ends what run() has started, in whatever thread: nothing starts after this."""
+    ENDING.set()
+    for process in list(RUNNING):
+        end_group(process)
+
+
+def adopt():
+    """What a command leaves behind becomes a child of this process, however it detaches itself."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def left_behind():
+    """Ends what is left of the commands that run() has started, after the last one; how many there were."""
+    found = 0
+    for _ in range(1000):  # the children of those become children
+        children = [int(pid) for task in pathlib.Path("/proc/self/task").glob("*/children")
+                    for pid in task.read_text().split()]
+        if not children:
+            break
+        for pid in children:
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0] == 0:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                    found += 1
+            except OSError:
+                pass
+    return found
+
+
 def end_group(process):
     try:
         os.killpg(process.pid, signal.SIGKILL)
@@ -150,11 +206,14 @@ def end_group(process):
         pass
 
 
-def run(command, seconds, output_bytes=1 << 20, before=None, **more):
+def run(command, seconds, output_bytes=1 << 20, **more):
     """Runs a command in a process group of its own; (exit status, what it wrote). Whatever it started is
     ended with it. Throws TooMuch after `seconds`, or when it writes more than `output_bytes`."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               start_new_session=True, preexec_fn=before, **more)
+                               start_new_session=True, **more)
+    RUNNING.add(process)
+    if ENDING.is_set():
+        end_group(process)
     text, until = b"", time.monotonic() + seconds
     try:
         while True:
@@ -178,12 +237,6 @@ def run(command, seconds, output_bytes=1 << 20, before=None, **more):
     finally:
         end_group(process)
         process.wait()
+        RUNNING.discard(process)
         process.stdout.close()
     return process.returncode, text.decode(errors="replace")
-
-
-def limit_this_process(limits):
-    """For a child that becomes a compiler: rlimits before it starts."""
-    for what, value in ((resource.RLIMIT_CPU, limits.cpu_seconds), (resource.RLIMIT_AS, limits.memory_mb << 20),
-                        (resource.RLIMIT_FSIZE, limits.file_mb << 20), (resource.RLIMIT_CORE, 0)):
-        resource.setrlimit(what, (value, value))

@@ -30,9 +30,9 @@ class NoGpu(Exception):
 class Speed:
     """Compiles and times submissions. `grader`: the program that holds the reference."""
 
-    def __init__(self, assignment, gpu_build, grader, hidden_folders=()):
+    def __init__(self, assignment, gpu_build, grader):
         self.assignment, self.grader = assignment, grader
-        self.builder = build.GpuBuilder(gpu_build, assignment, hidden_folders)
+        self.builder = build.GpuBuilder(gpu_build, assignment)
         self.builder.prepare()
         roofs = self.builder.flags["roofs"]
         done = subprocess.run(roofs, capture_output=True, text=True)

@@ -25,20 +25,27 @@ const char* op_name(simt::Op op) {
   return "?";
 }
 
-// Whether line `line` of `file` ends in the comment `// [tag]`.
-bool has_tag(const std::string& file, int line, const std::string& tag) {
+}  // namespace
+
+bool is_tagged_in_file(const simt::AccessSite& site, const std::string& tag) {
   static std::unordered_map<std::string, std::vector<std::string>> files;
-  auto [entry, is_new] = files.try_emplace(file);
+  auto [entry, is_new] = files.try_emplace(site.file);
   if (is_new) {
-    std::ifstream in(file);
+    std::ifstream in(site.file);
     for (std::string text; std::getline(in, text);) entry->second.push_back(text);
   }
   const auto& lines = entry->second;
-  return line >= 1 && line <= static_cast<int>(lines.size()) &&
-         lines[line - 1].ends_with("// [" + tag + "]");
+  return site.line >= 1 && site.line <= static_cast<int>(lines.size()) &&
+         lines[site.line - 1].ends_with("// [" + tag + "]");
 }
 
-}  // namespace
+bool is_about(const Claim& claim, const simt::AccessSite& site, const IsTagged& is_tagged) {
+  return (claim.space.empty() || claim.space == space_name(site.space)) &&
+         (claim.op.empty() || claim.op == op_name(site.op)) &&
+         (claim.buffer.empty() || claim.buffer == site.buffer) &&
+         site.kernel.find(claim.kernel) != std::string::npos &&
+         (claim.tag.empty() || is_tagged(site, claim.tag));
+}
 
 bool satisfies(const Claim& claim, double measured) {
   const double slack = std::fabs(claim.value) * claim.tolerance;
@@ -50,18 +57,15 @@ bool satisfies(const Claim& claim, double measured) {
   return false;
 }
 
-ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace) {
+ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace,
+                           const IsTagged& is_tagged) {
   ClaimResult result;
   result.claim = claim;
   if (!claim.is_mechanism()) return result;
   bool any = false;
   double requests = 0, sectors = 0, ideal_sectors = 0, waves = 0, ideal_waves = 0, bytes = 0;
   for (const simt::AccessSite& site : trace.sites) {
-    if (!claim.space.empty() && claim.space != space_name(site.space)) continue;
-    if (!claim.op.empty() && claim.op != op_name(site.op)) continue;
-    if (!claim.buffer.empty() && claim.buffer != site.buffer) continue;
-    if (!claim.kernel.empty() && site.kernel.find(claim.kernel) == std::string::npos) continue;
-    if (!claim.tag.empty() && !has_tag(site.file, site.line, claim.tag)) continue;
+    if (!is_about(claim, site, is_tagged)) continue;
     any = true;
     requests += static_cast<double>(site.requests);
     sectors += static_cast<double>(site.sectors);
@@ -90,6 +94,7 @@ ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace) {
     return result;
   }
   result.holds = satisfies(claim, measured / base);
+  result.value = measured / base;
   result.measured = number_text(measured / base);
   if (!*result.holds && result.measured == number_text(claim.value)) {
     result.measured = fmt::format("{:.12g}", measured / base);  // they differ further on

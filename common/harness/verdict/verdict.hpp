@@ -55,9 +55,10 @@ std::string claim_identity(const Claim& claim);
 
 struct ClaimResult {
   Claim claim;
-  std::optional<bool> holds;  ///< empty: this run cannot check it
-  std::string checked_by;     ///< "simt", "cuda" or "ncu"
-  std::string measured;       ///< what was found, for people
+  std::optional<bool> holds;    ///< empty: this run cannot check it
+  std::string checked_by;       ///< "simt", "cuda" or "ncu"
+  std::string measured;         ///< what was found, for people
+  std::optional<double> value;  ///< the same as a number; empty where there was no such access
 };
 /// What a claim's count says of the level: false_claim, or not_counted where there is none.
 CheckResult check_of(const ClaimResult& claim);

@@ -16,7 +16,7 @@ int main() {
     made += child > 0;
   }
   void* memory = mmap(0, 1L << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  const char* files[] = {"/usr/bin/cookbook-was-here", "/work/worker", "/etc/cookbook-was-here", PLACE};
+  const char* files[] = {"/usr/bin/cookbook-was-here", "/box/worker", "/etc/cookbook-was-here", PLACE};
   int written = 0, there = access(PLACE, F_OK) == 0, secret = access("/etc/shadow", R_OK) == 0;
   for (int i = 0; i < 4; ++i) { FILE* f = fopen(files[i], "a"); if (f) { written++; fclose(f); } }
   unlink(PLACE);

@@ -66,6 +66,8 @@ bool is_static_shared(const void* pointer);
 Range static_shared_range();
 // True if `pointer` is on a fiber's stack: a GPU would have it in registers or local memory.
 bool is_stack(const void* pointer);
+// True if that fiber is the running one.
+bool is_own_stack(const void* pointer);
 
 // Looks up this OS thread's thread-local storage anew.
 void refresh_static_shared_ranges();

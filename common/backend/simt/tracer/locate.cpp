@@ -44,7 +44,7 @@ WorkerTracer::Location WorkerTracer::locate(Thread& thread, const Access& access
     }
     return {nullptr, static_offset_ + (address - static_shared_.begin)};
   }
-  if (is_stack(reinterpret_cast<const void*>(address))) return {};
+  if (is_own_stack(reinterpret_cast<const void*>(address))) return {};
   for (size_t i = 1; i < recent_.size() && recent_[i] != nullptr; ++i) {
     if (address < recent_[i]->begin || address + bytes > recent_[i]->end) continue;
     std::rotate(recent_.begin(), recent_.begin() + i, recent_.begin() + i + 1);
@@ -73,6 +73,13 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
   const uintptr_t address = access.address;
   const size_t bytes = access.bytes;
   const auto* pointer = reinterpret_cast<const void*>(address);
+  if (is_stack(pointer)) {
+    Occurrence& found = note(Kind::out_of_bounds, 0, access.pc, thread, access.op);
+    if (found.count == 1) {
+      found.detail = fmt::format("{} bytes of another thread's local memory", bytes);
+    }
+    return {};
+  }
   if (group_->block_count > 1) {
     if (const Block* block = find_shared_block(pointer)) {
       const size_t at = address - reinterpret_cast<uintptr_t>(block->shared);

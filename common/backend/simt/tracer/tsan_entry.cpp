@@ -174,6 +174,27 @@ ACCESS(16)
 void __tsan_read_range(void* p, unsigned long bytes) { range(p, bytes, Op::load, CALLER); }
 void __tsan_write_range(void* p, unsigned long bytes) { range(p, bytes, Op::store, CALLER); }
 
+// Copies by functions of the C library, which only the grader of submissions redirects here.
+void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) noexcept {
+  range(from, bytes, Op::load, CALLER);
+  range(to, bytes, Op::store, CALLER);
+  return memcpy(to, from, bytes);
+}
+void* __tsan_memmove(void* to, const void* from, unsigned long bytes) noexcept {
+  range(from, bytes, Op::load, CALLER);
+  range(to, bytes, Op::store, CALLER);
+  return memmove(to, from, bytes);
+}
+void* __tsan_memset(void* to, int value, unsigned long bytes) noexcept {
+  range(to, bytes, Op::store, CALLER);
+  return memset(to, value, bytes);
+}
+int __tsan_memcmp(const void* one, const void* other, unsigned long bytes) noexcept {
+  range(one, bytes, Op::load, CALLER);
+  range(other, bytes, Op::load, CALLER);
+  return memcmp(one, other, bytes);
+}
+
 ATOMIC(8, uint8_t)
 ATOMIC(16, uint16_t)
 ATOMIC(32, uint32_t)
