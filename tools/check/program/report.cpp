@@ -32,7 +32,8 @@ void write(const Report& report) {
   ordered_json findings = ordered_json::array(), calls = findings, sites = findings;
   for (const Finding& finding : report.findings) {
     findings.push_back(
-        {{"kind", finding.kind}, {"message", finding.message}, {"count", finding.count}});
+        {{"kind", finding.kind}, {"message", finding.message}, {"count", finding.count},
+         {"cause", finding.cause}, {"places", finding.places}, {"remedy", finding.remedy}});
   }
   for (const FailedCall& call : report.failed_calls) {
     calls.push_back({{"function", call.function},

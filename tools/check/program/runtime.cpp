@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 // The CUDA runtime API of cuda_headers over the SIMT backend: memory, errors, launches. Everything
 // is synchronous, and one thread of the host at a time is in here.
+#include <cxxabi.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/runtime/access_tracer.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/convergence.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
@@ -63,7 +67,8 @@ struct FreedBuffer {
 struct Variable {
   uintptr_t begin, end;
   std::string name;
-  bool is_constant;
+  DeviceVariable::Kind kind;
+  bool has_address = false;  ///< Of cudaGetSymbolAddress().
 };
 
 struct State {
@@ -78,6 +83,7 @@ struct State {
   std::map<std::pair<std::string, size_t>, size_t> cooperative_offsets;  // of this launch
   size_t cooperative_end = 0;
   Report report;
+  bool failed = false;            // a kernel did, some time
   std::set<std::string> damaged;  // buffers whose guard bands were found written
 };
 
@@ -89,6 +95,15 @@ State& state() {
 
 std::vector<Variable>& variables() {
   static auto* instance = new std::vector<Variable>;
+  return *instance;
+}
+
+struct DynamicArray {
+  std::string place, name;
+  const std::type_info* type;
+};
+std::vector<DynamicArray>& dynamic_arrays() {
+  static auto* instance = new std::vector<DynamicArray>;
   return *instance;
 }
 
@@ -124,14 +139,16 @@ class OpenMemory {
 
 // ---- errors ----
 
-void add_finding(const std::string& kind, const std::string& message) {
+void add_finding(const std::string& kind, const std::string& message,
+                 const std::string& remedy = "", const std::string& cause = "") {
   for (Finding& finding : state().report.findings) {
-    if (finding.message == message) {
+    if (finding.message == kind + ": " + message) {
       ++finding.count;
       return;
     }
   }
-  state().report.findings.push_back({kind, message, 1});
+  state().report.findings.push_back(
+      {kind, kind + ": " + message, 1, cause.empty() ? kind + ": " + message : cause, "", remedy});
 }
 
 cudaError_t fail_call(cudaError_t error, const char* function, Place place,
@@ -157,9 +174,9 @@ const Buffer* find_buffer(const void* pointer) {
                                                                                         : nullptr;
 }
 
-const Variable* find_variable(const void* pointer) {
+Variable* find_variable(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  for (const Variable& variable : variables()) {
+  for (Variable& variable : variables()) {
     if (address >= variable.begin && address < variable.end) return &variable;
   }
   return nullptr;
@@ -184,6 +201,12 @@ std::string describe_freed(const void* pointer) {
   return "";
 }
 
+/// Whether the host can only have got this address by naming the variable, which on a GPU gives the
+/// address of its shadow in host memory.
+bool is_host_name(const Variable& variable) {
+  return variable.kind != DeviceVariable::managed && !variable.has_address;
+}
+
 /// What a copy may do with `bytes` bytes at `pointer`; "" or the reason why not.
 std::string wrong_side(const void* pointer, size_t bytes, bool on_device) {
   const std::string freed = describe_freed(pointer);
@@ -200,9 +223,14 @@ std::string wrong_side(const void* pointer, size_t bytes, bool on_device) {
     }
     return "";
   }
-  if (!on_device) return "";
   if (pointer == nullptr) return "a null pointer";
+  if (!on_device) return "";
   if (const Variable* variable = find_variable(pointer)) {
+    if (is_host_name(*variable)) {
+      return "'" + variable->name +
+             "', a symbol, which is no address on the device: use cudaMemcpyToSymbol(), "
+             "cudaMemcpyFromSymbol() or cudaGetSymbolAddress()";
+    }
     if (reinterpret_cast<uintptr_t>(pointer) + bytes <= variable->end) return "";
     return "more than '" + variable->name + "' has";
   }
@@ -238,51 +266,14 @@ cudaError_t check_copy(const void* to, const void* from, size_t bytes, cudaMemcp
   return fail_call(cudaErrorInvalidValue, function, place, wrong + " (" + names[kind] + ")");
 }
 
-// ---- names of buffers ----
-
-/// The first argument of `function` on its line: "d_x" of `cudaMalloc((void**)&d_x, n)`.
-std::string argument_name(const std::string& function, Place place) {
-  const std::string line = source_line(place);
-  size_t at = line.find(function);
-  if (at == std::string::npos || (at = line.find('(', at)) == std::string::npos) return "";
-  std::string text;
-  int depth = 0;
-  for (++at; at < line.size(); ++at) {
-    const char c = line[at];
-    if (depth == 0 && (c == ',' || c == ')')) break;
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
-    if (c != ' ') text += c;
-  }
-  // Without casts, parentheses around all of it, and &.
-  for (;;) {
-    if (text.rfind("reinterpret_cast<", 0) == 0)
-      text.erase(0, std::min(text.size(), text.find('(')));
-    if (text.empty() || (text[0] != '&' && text[0] != '(')) return text;
-    if (text[0] == '&') {
-      text.erase(0, 1);
-      continue;
-    }
-    size_t closing = 0;
-    for (depth = 0; closing < text.size(); ++closing) {
-      if (text[closing] == '(') ++depth;
-      if (text[closing] == ')' && --depth == 0) break;
-    }
-    if (closing + 1 < text.size()) {
-      text.erase(0, closing + 1);
-    } else {
-      text = text.substr(1, closing - 1);
-    }
-  }
-}
-
 size_t allocated_bytes() {
   size_t bytes = 0;
   for (const auto& [address, buffer] : state().buffers) bytes += buffer.memory.bytes();
   return bytes;
 }
 
-cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* function, Place place) {
+cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* function, Place place) {
+  void** const pointer = to.at;
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (pointer == nullptr) {
@@ -293,7 +284,7 @@ cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* func
     return cudaSuccess;
   }
   const size_t used = allocated_bytes(), all = device_info().memory_bytes;
-  std::string name = argument_name(function, place);
+  std::string name = to.name;
   if (name.empty()) name = std::string(function) + " at " + describe(place);
   try {
     if (all != 0 && bytes > all - std::min(all, used)) throw std::bad_alloc();
@@ -331,6 +322,28 @@ cudaError_t release(void* pointer, bool pinned, const char* function, Place plac
   return cudaSuccess;
 }
 
+// ---- the heap of kernels ----
+
+/// Memory is not given twice within a launch: two threads that had the same do not race.
+struct KernelHeap {
+  static constexpr size_t kReserved = size_t{4} << 30, kGap = 64;
+  std::mutex mutex;
+  char* begin = nullptr;
+  size_t used = 0, live = 0, limit = 8 << 20;
+  std::map<void*, size_t> blocks;
+};
+KernelHeap& kernel_heap() {
+  static auto* instance = new KernelHeap;
+  return *instance;
+}
+std::atomic<bool> heap_is_used{false};
+
+bool is_of_heap(const void* pointer) {
+  if (!heap_is_used.load(std::memory_order_relaxed)) return false;
+  const auto* at = static_cast<const char*>(pointer);
+  return at >= kernel_heap().begin && at < kernel_heap().begin + KernelHeap::kReserved;
+}
+
 // ---- launches ----
 
 // Before the tracer's own objects are destroyed.
@@ -362,7 +375,7 @@ void check_guards(const std::string& kernel) {
   for (const auto& [address, buffer] : state().buffers) {
     const std::string& name = buffer.memory.name();
     if (buffer.memory.guards_intact() || !state().damaged.insert(name).second) continue;
-    add_finding("out-of-bounds", "out-of-bounds: " + kernel + " wrote next to '" + name +
+    add_finding("out-of-bounds", kernel + " wrote next to '" + name +
                                      "', which has " + std::to_string(buffer.memory.bytes()) +
                                      " bytes (" + buffer.function + " at " +
                                      describe(buffer.place) + ")");
@@ -371,9 +384,12 @@ void check_guards(const std::string& kernel) {
 
 /// What is wrong with an argument; "" if it may be a pointer for the device.
 std::string wrong_argument(const void* pointer) {
-  if (pointer == nullptr || find_buffer(pointer) || find_variable(pointer) ||
-      is_registered(pointer)) {
-    return "";
+  if (pointer == nullptr || find_buffer(pointer) || is_registered(pointer)) return "";
+  if (const Variable* variable = find_variable(pointer)) {
+    if (!is_host_name(*variable)) return "";
+    return "'" + variable->name +
+           "', a symbol, which is no address on the device: use cudaGetSymbolAddress(), or let the "
+           "kernel name it";
   }
   // One past the end, or before the beginning, is fine as long as it is not used.
   if (find_nearest_allocation(reinterpret_cast<uintptr_t>(pointer), DeviceMemory::kGuardBytes)) {
@@ -395,10 +411,17 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
     std::atexit(&end_tracing);
     return true;
   }();
-  void* kernel = ask(call);
+  const auto [kernel, most_threads] = ask(call);
   if (kernel == nullptr) throw KernelError(Fault::kernel_failed, "what is launched is no kernel");
   if (sizes.grid.x == 0 || sizes.grid.y == 0 || sizes.grid.z == 0) {
     throw LaunchError("launch of " + kernel_name(kernel) + " refused: a grid of 0 blocks");
+  }
+  const uint64_t threads = uint64_t{sizes.block.x} * sizes.block.y * sizes.block.z;
+  if (most_threads != 0 && threads > most_threads) {
+    throw LaunchError("launch of " + kernel_name(kernel) + " refused: blocks of " +
+                          std::to_string(threads) + " threads, more than its __launch_bounds__(" +
+                          std::to_string(most_threads) + ") allows",
+                      Fault::launch_refused);
   }
   if (sizes.shared_bytes > kDefaultSharedBytes &&
       !state().large_shared.count(kernel_name(kernel))) {
@@ -418,6 +441,7 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
   }
   LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes, static_cast<int>(sizes.cluster),
                       sizes.cooperative};
+  if (kernel_heap().blocks.empty()) kernel_heap().used = 0;
   const OpenMemory open;
   state().cooperative_offsets.clear();
   state().cooperative_end = (config.smem_bytes + 15) / 16 * 16;
@@ -432,11 +456,30 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
 
 // ---- begin and end of the program ----
 
+std::string type_name(const std::type_info& type) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  const std::string name = "'" + std::string(status == 0 ? text : type.name()) + "'";
+  std::free(text);
+  return name;
+}
+
 void write_report() {
   Report& report = state().report;
-  if (report.status == 0) {
+  std::map<std::string, const DynamicArray*> arrays;
+  for (const DynamicArray& array : dynamic_arrays()) {
+    const DynamicArray& first = *arrays.try_emplace(array.place + array.name, &array).first->second;
+    if (*first.type == *array.type) continue;
+    add_finding("nvcc error",
+                array.place + ": extern __shared__ '" + array.name + "' has two types, " +
+                    type_name(*first.type) + " and " + type_name(*array.type) +
+                    ": nvcc refuses the second",
+                "declare one array of bytes, and a pointer of the type to it");
+  }
+  // After a kernel failed, cudaFree() does, too.
+  if (report.status == 0 && !state().failed) {
     for (const auto& [address, buffer] : state().buffers) {
-      add_finding("leak", "leak: '" + buffer.memory.name() + "', " +
+      add_finding("leak", "'" + buffer.memory.name() + "', " +
                               std::to_string(buffer.memory.bytes()) + " bytes of " +
                               buffer.function + " at " + describe(buffer.place) +
                               ", is never freed");
@@ -483,6 +526,7 @@ void explain_crash(int signal, siginfo_t* info, void*) {
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
+  fail_on_crash();
   on_exit([](int status, void*) { state().report.status = status; }, nullptr);
 }
 
@@ -506,9 +550,10 @@ void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
     state().of_launch = error_of(error.fault());
     fail_call(state().of_launch, "<<<>>>", place, error.what(), true);
   } catch (const std::exception& error) {
+    state().failed = true;
     state().fatal = state().of_launch = state().last = error_of(fault_of(error));
     add_finding("failed kernel",
-                "failed kernel: launched at " + describe(place) + ": " + error.what());
+                "launched at " + describe(place) + ": " + error.what());
   }
 }
 
@@ -575,7 +620,7 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   const char* function = from ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
-  const Variable* variable = find_variable(symbol);
+  Variable* const variable = find_variable(symbol);
   if (!variable) {
     return fail_call(cudaErrorInvalidSymbol, function, place,
                      "what it is given is no __device__ or __constant__ variable");
@@ -590,7 +635,10 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
   char* inside = static_cast<char*>(symbol) + offset;
   void* const target = from ? inside : to;
   const void* const source = from ? from : inside;
-  if (const cudaError_t error = check_copy(target, source, bytes, kind, function, place)) {
+  const bool had_address = std::exchange(variable->has_address, true);  // it may name the symbol
+  const cudaError_t error = check_copy(target, source, bytes, kind, function, place);
+  variable->has_address = had_address;
+  if (error != cudaSuccess) {
     return error;
   }
   const OpenMemory open;
@@ -599,10 +647,12 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
 }
 
 cudaError_t symbol_address(void** pointer, const void* symbol, size_t, Place place) {
-  if (!find_variable(symbol)) {
+  Variable* const variable = find_variable(symbol);
+  if (!variable) {
     return fail_call(cudaErrorInvalidSymbol, "cudaGetSymbolAddress", place,
                      "what it is given is no __device__ or __constant__ variable");
   }
+  variable->has_address = true;
   *pointer = const_cast<void*>(symbol);
   return cudaSuccess;
 }
@@ -633,11 +683,69 @@ int resident_blocks(int threads, size_t shared_bytes) {
 
 CooperativeProgram::CooperativeProgram() { uses_cooperative_shared = true; }
 
-DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* name,
-                               bool is_constant) {
+DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* name, Kind kind) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
-  variables().push_back({begin, begin + bytes, name, is_constant});
-  if (!is_constant) register_memory(address, bytes, name);
+  variables().push_back({begin, begin + bytes, name, kind});
+  register_memory(address, bytes, name, kind == constant);
+}
+
+RedZones::RedZones(const void* a, const void* b, const void* c, size_t bytes) {
+  for (const void* zone : {a, b, c}) register_red_zone(zone, bytes);
+}
+
+// ---- the heap of kernels ----
+
+void* heap_malloc(size_t bytes) {
+  if (!current_thread) return std::malloc(bytes);
+  KernelHeap& heap = kernel_heap();
+  const std::lock_guard<std::mutex> lock(heap.mutex);
+  if (!heap.begin) {
+    void* const memory = mmap(nullptr, KernelHeap::kReserved, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    heap.begin = static_cast<char*>(memory);
+    register_red_zone(memory, KernelHeap::kReserved);
+    heap_is_used = true;
+  }
+  const size_t taken = (bytes + 2 * KernelHeap::kGap - 1) / KernelHeap::kGap * KernelHeap::kGap;
+  if (bytes > heap.limit - heap.live || taken > KernelHeap::kReserved - heap.used) return nullptr;
+  void* const pointer = heap.begin + heap.used;
+  heap.used += taken;
+  heap.live += bytes;
+  heap.blocks.emplace(pointer, bytes);
+  if (tracing_available()) register_memory(pointer, bytes, "memory of the kernel's heap");
+  return pointer;
+}
+
+void heap_free(void* pointer) {
+  if (pointer && is_of_heap(pointer)) {
+    KernelHeap& heap = kernel_heap();
+    const std::lock_guard<std::mutex> lock(heap.mutex);
+    const auto at = heap.blocks.find(pointer);
+    if (at != heap.blocks.end()) {
+      if (access_tracer) access_tracer->memory_freed(pointer);
+      if (tracing_available()) unregister_memory(pointer);
+      heap.live -= at->second;
+      heap.blocks.erase(at);
+      return;
+    }
+  } else if (!pointer || !current_thread) {
+    return std::free(pointer);
+  }
+  fail("free() or delete of what is no memory of the kernel's heap, or was freed before",
+       __builtin_return_address(0));
+}
+
+void set_heap_limit(size_t bytes) { kernel_heap().limit = bytes; }
+
+// ---- extern __shared__ ----
+
+bool note_dynamic_shared(const char* place, const std::type_info& type) {
+  const std::string text = place;
+  const size_t name = text.rfind(':'), begin = text.rfind('/') + 1;
+  dynamic_arrays().push_back(
+      {text.substr(begin, name - begin), text.substr(name + 1), &type});
+  return true;
 }
 
 }  // namespace cookbook::simt::program
@@ -645,28 +753,38 @@ DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* na
 using namespace cookbook;                 // NOLINT: the API below is global
 using namespace cookbook::simt::program;  // NOLINT
 
+void* operator new(size_t bytes, Heap) { return heap_malloc(bytes); }
+void* operator new[](size_t bytes, Heap) { return heap_malloc(bytes); }
+// What new gave in a kernel, delete takes there.
+void operator delete(void* pointer) noexcept {
+  is_of_heap(pointer) ? heap_free(pointer) : std::free(pointer);
+}
+void operator delete(void* pointer, size_t) noexcept { operator delete(pointer); }
+void operator delete[](void* pointer) noexcept { operator delete(pointer); }
+void operator delete[](void* pointer, size_t) noexcept { operator delete(pointer); }
+
 // ---- memory ----
 
 cudaError_t cudaMalloc(AnyPointer pointer, size_t bytes, Place place) {
-  return allocate(pointer.at, bytes, Owner::device, "cudaMalloc", place);
+  return allocate(pointer, bytes, Owner::device, "cudaMalloc", place);
 }
 cudaError_t cudaMallocAsync(AnyPointer pointer, size_t bytes, cudaStream_t, Place place) {
-  return allocate(pointer.at, bytes, Owner::device, "cudaMallocAsync", place);
+  return allocate(pointer, bytes, Owner::device, "cudaMallocAsync", place);
 }
 cudaError_t cudaMallocManaged(AnyPointer pointer, size_t bytes, unsigned, Place place) {
-  return allocate(pointer.at, bytes, Owner::managed, "cudaMallocManaged", place);
+  return allocate(pointer, bytes, Owner::managed, "cudaMallocManaged", place);
 }
 cudaError_t cudaMallocHost(AnyPointer pointer, size_t bytes, unsigned, Place place) {
-  return allocate(pointer.at, bytes, Owner::pinned, "cudaMallocHost", place);
+  return allocate(pointer, bytes, Owner::pinned, "cudaMallocHost", place);
 }
 cudaError_t cudaHostAlloc(AnyPointer pointer, size_t bytes, unsigned, Place place) {
-  return allocate(pointer.at, bytes, Owner::pinned, "cudaHostAlloc", place);
+  return allocate(pointer, bytes, Owner::pinned, "cudaHostAlloc", place);
 }
 cudaError_t cudaMallocPitch(AnyPointer pointer, size_t* pitch, size_t width, size_t height,
                             Place place) {
   constexpr size_t kPitchBytes = 512;
   *pitch = (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes;
-  return allocate(pointer.at, *pitch * height, Owner::device, "cudaMallocPitch", place);
+  return allocate(pointer, *pitch * height, Owner::device, "cudaMallocPitch", place);
 }
 cudaError_t cudaFree(void* pointer, Place place) {
   return release(pointer, false, "cudaFree", place);

@@ -34,10 +34,10 @@ constexpr uint32_t kOffsetMask = (1u << kRankShift) - 1;
 
 class Registry {
  public:
-  void add(const void* data, size_t bytes, const std::string& name) {
+  void add(const void* data, size_t bytes, const std::string& name, bool is_constant = false) {
     const std::unique_lock<std::shared_mutex> lock(mutex_);
     const auto begin = reinterpret_cast<uintptr_t>(data);
-    allocations_[begin] = Allocation{begin, bytes, name, next_serial_++, nullptr};
+    allocations_[begin] = Allocation{begin, bytes, name, next_serial_++, nullptr, is_constant};
   }
 
   void remove(const void* data) {
@@ -128,8 +128,24 @@ const Allocation* find_nearest_allocation(uintptr_t address, size_t distance) {
   return registry().find(address, distance);
 }
 
-void register_memory(const void* begin, size_t bytes, const std::string& name) {
-  registry().add(begin, bytes, name);
+void register_memory(const void* begin, size_t bytes, const std::string& name, bool is_constant) {
+  registry().add(begin, bytes, name, is_constant);
+}
+
+namespace {
+std::vector<Range>& red_zones() {
+  static auto* instance = new std::vector<Range>;
+  return *instance;
+}
+}  // namespace
+
+void register_red_zone(const void* begin, size_t bytes) {
+  const auto at = reinterpret_cast<uintptr_t>(begin);
+  red_zones().push_back({at, at + bytes});
+}
+bool is_red_zone(uintptr_t address) {
+  return std::any_of(red_zones().begin(), red_zones().end(),
+                     [address](const Range& zone) { return zone.contains(address); });
 }
 void unregister_memory(const void* begin) { registry().remove(begin); }
 

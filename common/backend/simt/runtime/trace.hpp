@@ -43,6 +43,9 @@ struct Finding {
   std::string kind;
   std::string message;
   uint64_t count = 0;
+  std::string cause{};   ///< Equal for findings that have one cause: kernel, kind and variable.
+  std::string places{};  ///< "prog.cu:5 and prog.cu:7"
+  std::string remedy{};  ///< What CUDA offers against it; may be empty.
 };
 
 struct KernelTotals {

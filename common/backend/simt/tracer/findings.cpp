@@ -44,6 +44,7 @@ void WorkerTracer::take_hazards() {
       found.earlier_block = blocks_[hazard.earlier_thread / threads_per_block_];
       found.later_thread = thread_index(hazard.later_thread);
       found.earlier_thread = thread_index(hazard.earlier_thread);
+      found.one_warp = is_one_warp(hazard.earlier_thread, hazard.later_thread);
       found.is_static = hazard.offset >= static_offset_;
       found.offset = found.is_static || shared_stride_ == 0 ? hazard.offset - static_offset_
                                                             : hazard.offset % shared_stride_;

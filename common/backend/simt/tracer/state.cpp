@@ -29,14 +29,25 @@ std::vector<Range> loaded_images() {
   return images;
 }
 
-GlobalShadow::GlobalShadow(size_t bytes) : bytes_((bytes / 4 + 2) * sizeof(GlobalCell)) {
-  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+GlobalCell* GlobalShadow::map(size_t cells) {
+  void* memory = mmap(nullptr, cells * sizeof(GlobalCell), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  cells_ = memory != MAP_FAILED ? static_cast<GlobalCell*>(memory) : nullptr;
+  return memory != MAP_FAILED ? static_cast<GlobalCell*>(memory) : nullptr;
 }
 
+GlobalShadow::GlobalShadow(size_t bytes) : count_(bytes / 4 + 2), words_(map(count_)) {}
+
 GlobalShadow::~GlobalShadow() {
-  if (cells_ != nullptr) munmap(cells_, bytes_);
+  if (words_ != nullptr) munmap(words_, count_ * sizeof(GlobalCell));
+  if (bytes() != nullptr) munmap(bytes(), 4 * count_ * sizeof(GlobalCell));
+}
+
+GlobalCell* GlobalShadow::make_bytes() {
+  if (bytes() == nullptr) {
+    const std::lock_guard<std::mutex> lock(shared().mutex);
+    if (bytes() == nullptr) bytes_.store(map(4 * count_), std::memory_order_release);
+  }
+  return bytes();
 }
 
 Shared& shared() {

@@ -43,12 +43,13 @@ inline void flag(const volatile void* address, unsigned bytes, Op op, void* pc) 
 /// An atomic, which `perform` performs.
 template <class F>
 auto atomic(const volatile void* address, unsigned bytes, int order, void* pc, F&& perform,
-            FlagUse use = FlagUse::atomic) {
+            FlagUse use = FlagUse::atomic, bool overwrites = false) {
   if (!is_traced(pc)) return perform();
   tracing::Access one = natural_access(address, bytes, Op::atomic, pc);
   one.use = use;
   one.fenced = order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
   one.rule = SharedRule::atomic;
+  one.overwrites = overwrites;
   access(one);
   const auto result = perform();
   worker_tracer->flag_acquire(address_of(address));
@@ -135,11 +136,14 @@ T update(volatile T* p, F&& f) {
         FlagUse::atomic_load);                                                                   \
   }                                                                                              \
   void __tsan_atomic##BITS##_store(volatile T* p, T value, int order) {                          \
-    atomic(p, BITS / 8, order, CALLER, [=] { return update(p, [value](T) { return value; }); }); \
+    atomic(                                                                                      \
+        p, BITS / 8, order, CALLER,                                                              \
+        [=] { return update(p, [value](T) { return value; }); }, FlagUse::atomic, true);         \
   }                                                                                              \
   T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int order) {                          \
-    return atomic(p, BITS / 8, order, CALLER,                                                    \
-                  [=] { return update(p, [value](T) { return value; }); });                      \
+    return atomic(                                                                               \
+        p, BITS / 8, order, CALLER,                                                              \
+        [=] { return update(p, [value](T) { return value; }); }, FlagUse::atomic, true);         \
   }                                                                                              \
   FETCH(BITS, T, add, old + value)                                                               \
   FETCH(BITS, T, sub, old - value)                                                               \
@@ -180,7 +184,7 @@ ATOMIC(32, uint32_t)
 ATOMIC(64, uint64_t)
 ATOMIC(128, unsigned __int128)
 void __tsan_atomic_thread_fence(int) {
-  if (is_traced(CALLER)) worker_tracer->memory_fence();
+  if (is_traced(CALLER)) worker_tracer->memory_fence(false);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void __tsan_atomic_signal_fence(int) {}

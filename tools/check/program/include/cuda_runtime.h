@@ -306,7 +306,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
 inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
-inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t bytes) {
+  if (limit == cudaLimitMallocHeapSize) cookbook::simt::program::set_heap_limit(bytes);
+  return cudaSuccess;
+}
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
@@ -484,6 +487,7 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block
 #undef __host__
 #undef __shared__
 #undef __constant__
+#undef __launch_bounds__
 #define __CUDACC__ 1
 #define __NVCC__ 1
 #define __CUDACC_VER_MAJOR__ 12
