@@ -63,12 +63,13 @@ HEADERS = [  # what no header here answers, with what it stands for
     ("cuda_gl_interop", "OpenGL"), ("cuda_fp8", "fp8 types"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
     ("nvml", "NVML"), ("omp.h", "OpenMP without -Xcompiler -fopenmp"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
 ]
+HERE = set()  # headers of HEADERS that an option brings
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
 def foreign_header(name):
     """What a header such as "curand_kernel.h" stands for; None if it is not on the list, or is here."""
-    if (PROGRAM / "include" / name).is_file():
+    if name in HERE or (PROGRAM / "include" / name).is_file():
         return None
     return next((what for prefix, what in HEADERS if name.startswith(prefix)), None)
 

@@ -6,17 +6,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdarg>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/runtime/access_tracer.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/convergence.hpp"
@@ -28,12 +32,16 @@
 #include "tools/check/program/asking.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
+#include "tools/check/program/order.hpp"
 #include "tools/check/program/report.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/runtime/sync.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 
-struct CUstream_st {};
+struct CUstream_st {
+  char unused;
+};
 struct CUevent_st {
   std::chrono::steady_clock::time_point time;
   bool recorded = false;
@@ -84,6 +92,9 @@ struct State {
   size_t cooperative_end = 0;
   Report report;
   bool failed = false;            // a kernel did, some time
+  Order order;
+  std::atomic<bool> kernel_prints{false};  // in the launch under way
+  State();
   std::set<std::string> damaged;  // buffers whose guard bands were found written
 };
 
@@ -190,6 +201,91 @@ bool is_registered(const void* pointer) {
   return false;
 }
 
+// ---- order ----
+
+/// What both the host and kernels use.
+bool is_host_visible(uintptr_t address) {
+  const auto* pointer = reinterpret_cast<const void*>(address);
+  const Buffer* buffer = find_buffer(pointer);
+  return buffer ? buffer->owner != Owner::device : is_registered(pointer);
+}
+
+void report_unordered(const Order::Operation& earlier, const Order::Operation& later,
+                      uintptr_t begin, uintptr_t end) {
+  const auto* pointer = reinterpret_cast<const void*>(begin);
+  const Buffer* buffer = find_buffer(pointer);
+  const Variable* variable = find_variable(pointer);
+  const std::string name = buffer     ? buffer->memory.name()
+                           : variable ? variable->name
+                                      : "registered host memory";
+  const uintptr_t base = buffer ? reinterpret_cast<uintptr_t>(buffer->memory.data())
+                                : variable ? variable->begin
+                                           : begin;
+  const bool host = later.stream == "the host";
+  add_finding("race",
+              "nothing orders " + earlier.what + ", in " + earlier.stream + ", before " +
+                  later.what + (host ? "" : ", in " + later.stream) + ": both use bytes " +
+                  std::to_string(begin - base) + " to " + std::to_string(end - base) + " of '" +
+                  name + "', and one writes",
+              host ? "cudaStreamSynchronize() or cudaDeviceSynchronize() before the host goes on"
+                   : "cudaEventRecord() and cudaStreamWaitEvent(), or cudaStreamSynchronize()",
+              "|order|" + name + "|" + earlier.what + "|" + later.stream);
+}
+
+// A loop of the host over memory that is pending is one finding: the first line is reported.
+void note_host_access(uintptr_t address, size_t bytes, bool writes, void* pc) {
+  if (current_worker) return;
+  const Lock lock(state().mutex);
+  if (!is_host_visible(address)) return;
+  for (const Order::Operation& one : state().order.pending()) {
+    const bool meets = std::any_of(one.ranges.begin(), one.ranges.end(), [&](const auto& range) {
+      return range.begin < address + bytes && address < range.end &&
+             (writes || range.use != Order::Use::read);
+    });
+    if (!meets) continue;
+    observe_host_access = nullptr;  // finding the line runs code of the host
+    state().order.host_access(address, address + bytes, writes,
+                              std::string("the host ") + (writes ? "writes" : "reads") + " at " +
+                                  describe_pc(pc));
+    return;
+  }
+}
+
+/// An operation in a stream. It ends when this does.
+class Ordered {
+ public:
+  Ordered(cudaStream_t stream, const std::string& what) {
+    state().order.begin(own(stream), what);
+  }
+  ~Ordered() {
+    state().order.end();
+    const auto& pending = state().order.pending();
+    if (tracing_available() && std::any_of(pending.begin(), pending.end(), [](const auto& one) {
+          return std::any_of(one.ranges.begin(), one.ranges.end(),
+                             [](const auto& range) { return is_host_visible(range.begin); });
+        })) {
+      observe_host_access = &note_host_access;
+    }
+  }
+  Ordered(const Ordered&) = delete;
+  Ordered& operator=(const Ordered&) = delete;
+  static void use(const void* begin, size_t bytes, bool writes) {
+    const auto at = reinterpret_cast<uintptr_t>(begin);
+    if (find_buffer(begin) || find_variable(begin) || is_registered(begin)) {
+      state().order.use(at, at + bytes, writes ? Order::Use::write : Order::Use::read);
+    }
+  }
+  static const void* own(cudaStream_t stream) { return stream == cudaStreamLegacy ? nullptr : stream; }
+};
+
+void observe_launch() {
+  observe_range = [](uintptr_t begin, uintptr_t end, int use) {
+    state().order.use(begin, end, static_cast<Order::Use>(use));
+  };
+}
+
+State::State() : order(&report_unordered) {}
+
 std::string describe_freed(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const auto& freed = state().freed;
@@ -295,6 +391,7 @@ cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* funct
     if (tracing_available() && owner == Owner::device) track_writes(*pointer);
     if (state().open == 0) set_protection(buffer, PROT_NONE);
     state().buffers.emplace(address, std::move(buffer));
+    if (owner != Owner::device) observe_launch();
   } catch (const std::bad_alloc&) {
     return fail_call(cudaErrorMemoryAllocation, function, place,
                      "no memory for " + std::to_string(bytes) + " bytes ('" + name + "')");
@@ -302,7 +399,8 @@ cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* funct
   return cudaSuccess;
 }
 
-cudaError_t release(void* pointer, bool pinned, const char* function, Place place) {
+cudaError_t release(void* pointer, bool pinned, const char* function, Place place,
+                    std::optional<cudaStream_t> async = {}) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (pointer == nullptr) return cudaSuccess;
@@ -315,6 +413,15 @@ cudaError_t release(void* pointer, bool pinned, const char* function, Place plac
     return fail_call(cudaErrorInvalidValue, function, place, "it is given " + what);
   }
   const Buffer& buffer = at->second;
+  const std::string what = std::string(function) + " at " + describe(place);
+  if (async) {
+    const Ordered ordered(*async, what);
+    Ordered::use(pointer, buffer.memory.bytes(), true);
+  } else if (pinned) {
+    state().order.host_access(at->first, at->first + buffer.memory.bytes(), true, what);
+  } else {
+    state().order.wait_for_all();  // cudaFree() does
+  }
   set_protection(buffer, PROT_READ | PROT_WRITE);
   state().freed.push_back(
       {at->first, at->first + buffer.memory.bytes(), buffer.memory.name(), place});
@@ -441,6 +548,8 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
   }
   LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes, static_cast<int>(sizes.cluster),
                       sizes.cooperative};
+  const uint64_t blocks = uint64_t{sizes.grid.x} * sizes.grid.y * sizes.grid.z;
+  if (blocks > static_cast<uint64_t>(device_info().sm_count)) state().report.large_grid = true;
   if (kernel_heap().blocks.empty()) kernel_heap().used = 0;
   const OpenMemory open;
   state().cooperative_offsets.clear();
@@ -449,7 +558,13 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
     config.smem_bytes = std::min(state().cooperative_end + kCooperativeSharedBytes,
                                  device_info().smem_per_block_bytes);
   }
-  detail::launch_kernel(kernel, config, call);
+  {
+    const Ordered ordered(sizes.stream,
+                          "the launch of " + kernel_name(kernel) + " at " + describe(place));
+    state().kernel_prints = false;
+    detail::launch_kernel(kernel, config, call);
+    if (state().kernel_prints) state().order.prints();
+  }
   // A traced run names the access itself.
   if (!tracing_available()) check_guards("a kernel launched at " + describe(place));
 }
@@ -475,6 +590,12 @@ void write_report() {
                     type_name(*first.type) + " and " + type_name(*array.type) +
                     ": nvcc refuses the second",
                 "declare one array of bytes, and a pointer of the type to it");
+  }
+  for (const Order::Operation& one : state().order.pending()) {
+    if (!one.prints) continue;
+    add_finding("lost output",
+                "nothing waits for " + one.what + " before the program ends: what it prints is lost",
+                "cudaDeviceSynchronize() before main() returns");
   }
   // After a kernel failed, cudaFree() does, too.
   if (report.status == 0 && !state().failed) {
@@ -527,6 +648,8 @@ void explain_crash(int signal, siginfo_t* info, void*) {
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
   fail_on_crash();
+  find_nan = true;
+  if (std::getenv("COOKBOOK_CHECK_ABSENT_ZERO")) absent_lane_value = 0;
   on_exit([](int status, void*) { state().report.status = status; }, nullptr);
 }
 
@@ -789,8 +912,8 @@ cudaError_t cudaMallocPitch(AnyPointer pointer, size_t* pitch, size_t width, siz
 cudaError_t cudaFree(void* pointer, Place place) {
   return release(pointer, false, "cudaFree", place);
 }
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t, Place place) {
-  return release(pointer, false, "cudaFreeAsync", place);
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, Place place) {
+  return release(pointer, false, "cudaFreeAsync", place, stream);
 }
 cudaError_t cudaFreeHost(void* pointer, Place place) {
   return release(pointer, true, "cudaFreeHost", place);
@@ -798,8 +921,22 @@ cudaError_t cudaFreeHost(void* pointer, Place place) {
 
 namespace {
 
+/// Whether the host is given what the CPU makes of an invalid operation, a float or a double.
+void note_nan(const char* from, size_t bytes) {
+  constexpr uint32_t kSign = 0x80000000, kFloat = 0x7fc00000, kDouble = 0x7ff80000;
+  uint32_t before = 1;
+  for (size_t at = 0; at + 4 <= bytes && !state().report.nan_copied; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, from + at, 4);
+    state().report.nan_copied =
+        (word & ~kSign) == kFloat || ((word & ~kSign) == kDouble && before == 0);
+    before = word;
+  }
+}
+
 cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                      size_t height, cudaMemcpyKind kind, const char* function, Place place) {
+                      size_t height, cudaMemcpyKind kind, const char* function, Place place,
+                      std::optional<cudaStream_t> async = {}) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (width == 0 || height == 0) return cudaSuccess;
@@ -826,6 +963,42 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
     }
   }
   const OpenMemory open;
+  {
+    const Ordered ordered(async.value_or(nullptr), std::string(function) + " at " + describe(place));
+    Ordered::use(from, from_bytes, false);
+    Ordered::use(to, to_bytes, true);
+  }
+  // Memory of the host that is not pinned makes a copy wait, and cudaMemcpy() does.
+  const auto waits_for = [](const void* side) {
+    return !is_device_side(side) && !is_host_visible(reinterpret_cast<uintptr_t>(side));
+  };
+  if ((!async && !(is_device_side(to) && is_device_side(from))) || waits_for(to)) {
+    state().order.wait_for(Ordered::own(async.value_or(nullptr)));
+  }
+  const Buffer* source = find_buffer(from);
+  if (source && source->owner == Owner::device && !is_device_side(to)) {
+    for (size_t row = 0; row < height; ++row) {
+      const auto* begin = static_cast<const char*>(from) + row * from_pitch;
+      state().report.copied ^= hash_bytes(begin, width) + 0x9e3779b97f4a7c15ull * ++state().report.copies;
+      const simt::Unwritten unwritten = simt::find_unwritten(begin, width);
+      if (unwritten.bytes == 0) continue;
+      const std::string& name = source->memory.name();
+      add_finding("uninitialised",
+                  std::string(function) + " at " + describe(place) + " copies bytes " +
+                      std::to_string(unwritten.begin) + " to " + std::to_string(unwritten.end) +
+                      " of '" + name + "' to the host, which nothing has written (" +
+                      std::to_string(unwritten.bytes) + " of " + std::to_string(width) + " bytes)",
+                  "launch enough blocks, (n + threads - 1) / threads, and let the last one do what "
+                  "is left",
+                  "|uninitialised copy|" + name);
+      break;
+    }
+  }
+  if (!is_device_side(to)) {
+    for (size_t row = 0; row < height; ++row) {
+      note_nan(static_cast<const char*>(from) + row * from_pitch, width);
+    }
+  }
   for (size_t row = 0; row < height; ++row) {
     std::memmove(static_cast<char*>(to) + row * to_pitch,
                  static_cast<const char*>(from) + row * from_pitch, width);
@@ -835,7 +1008,7 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
 }
 
 cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t height,
-                     const char* function, Place place) {
+                     const char* function, Place place, cudaStream_t stream = nullptr) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (width == 0 || height == 0) return cudaSuccess;
@@ -844,6 +1017,10 @@ cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t hei
     return fail_call(cudaErrorInvalidValue, function, place, "it writes " + wrong);
   }
   const OpenMemory open;
+  {
+    const Ordered ordered(stream, std::string(function) + " at " + describe(place));
+    Ordered::use(to, pitch * (height - 1) + width, true);
+  }
   for (size_t row = 0; row < height; ++row) {
     std::memset(static_cast<char*>(to) + row * pitch, value, width);
     simt::mark_written(static_cast<char*>(to) + row * pitch, width);
@@ -857,17 +1034,18 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   return copy_rows(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpy", place);
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t, Place place) {
-  return copy_rows(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpyAsync", place);
+                            cudaStream_t stream, Place place) {
+  return copy_rows(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpyAsync", place, stream);
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind, Place place) {
   return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2D", place);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
-                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t,
+                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream,
                               Place place) {
-  return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2DAsync", place);
+  return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2DAsync", place,
+                   stream);
 }
 cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes, Place place) {
   return copy_rows(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, "cudaMemcpyPeer",
@@ -876,8 +1054,8 @@ cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes, P
 cudaError_t cudaMemset(void* to, int value, size_t bytes, Place place) {
   return set_rows(to, bytes, value, bytes, 1, "cudaMemset", place);
 }
-cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t, Place place) {
-  return set_rows(to, bytes, value, bytes, 1, "cudaMemsetAsync", place);
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream, Place place) {
+  return set_rows(to, bytes, value, bytes, 1, "cudaMemsetAsync", place, stream);
 }
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height,
                          Place place) {
@@ -968,10 +1146,12 @@ const char* cudaGetErrorName(cudaError_t error) { return text_of(error).name; }
 
 cudaError_t cudaDeviceSynchronize(Place) {
   const Lock lock(state().mutex);
+  state().order.wait_for_all();
   return state().fatal;
 }
 cudaError_t cudaDeviceReset(Place place) {
   const Lock lock(state().mutex);
+  state().order.wait_for_all();
   state().last = state().fatal = cudaSuccess;
   for (auto& [address, buffer] : state().buffers) {
     set_protection(buffer, PROT_READ | PROT_WRITE);
@@ -1052,42 +1232,90 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
 
 // ---- streams and events ----
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream, Place) {
+namespace {
+cudaError_t no_resource(const char* function, Place place) {
+  return fail_call(cudaErrorInvalidResourceHandle, function, place, "it is given a null handle");
+}
+}  // namespace
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, Place place) {
+  const Lock lock(state().mutex);
   *stream = new CUstream_st;
+  state().order.add_stream(*stream, flags != cudaStreamNonBlocking, place);
+  observe_launch();
   return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t stream, Place) {
-  delete stream;
+cudaError_t cudaStreamDestroy(cudaStream_t stream, Place place) {
+  const Lock lock(state().mutex);
+  if (!stream) return no_resource("cudaStreamDestroy", place);
+  return cudaSuccess;  // not deleted: Order knows it by its address
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream, Place) {
+  const Lock lock(state().mutex);
+  state().order.wait_for(Ordered::own(stream));
+  return state().fatal;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned, Place place) {
+  const Lock lock(state().mutex);
+  if (!event) return no_resource("cudaStreamWaitEvent", place);
+  state().order.wait_in(Ordered::own(stream), event);
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t, Place place) {
-  return cudaDeviceSynchronize(place);
-}
-cudaError_t cudaStreamQuery(cudaStream_t) { return cudaDeviceSynchronize(); }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event, Place) {
   *event = new CUevent_st;
   return cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event, Place) {
+cudaError_t cudaEventDestroy(cudaEvent_t event, Place place) {
+  const Lock lock(state().mutex);
+  if (!event) return no_resource("cudaEventDestroy", place);
   delete event;
   return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t, Place) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, Place place) {
+  const Lock lock(state().mutex);
+  if (!event) return no_resource("cudaEventRecord", place);
+  state().order.record(event, Ordered::own(stream));
   event->time = std::chrono::steady_clock::now();
   event->recorded = true;
-  return cudaDeviceSynchronize();
+  return state().fatal;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t, Place place) { return cudaDeviceSynchronize(place); }
-cudaError_t cudaEventQuery(cudaEvent_t) { return cudaDeviceSynchronize(); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event, Place place) {
+  const Lock lock(state().mutex);
+  if (!event) return no_resource("cudaEventSynchronize", place);
+  state().order.wait_for_event(event);
+  return state().fatal;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end,
                                  Place place) {
+  if (!start || !end) return no_resource("cudaEventElapsedTime", place);
   if (!start->recorded || !end->recorded) {
     return fail_call(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime", place,
                      "an event was not recorded");
   }
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return cudaSuccess;
+}
+
+// ---- printf of kernels ----
+
+extern "C" int printf(const char* format, ...) {
+  if (simt::current_thread) state().kernel_prints = true;
+  va_list arguments;
+  va_start(arguments, format);
+  const int written = std::vprintf(format, arguments);
+  va_end(arguments);
+  return written;
+}
+extern "C" int puts(const char* text) {
+  if (simt::current_thread) state().kernel_prints = true;
+  return std::fputs(text, stdout) < 0 ? EOF : std::fputc('\n', stdout);
+}
+extern "C" int putchar(int character) {
+  if (simt::current_thread) state().kernel_prints = true;
+  return std::fputc(character, stdout);
 }
 
 // ---- assert ----

@@ -100,24 +100,11 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
   _exit(written > 0 ? kCrashStatus : 2);
 }
 
-void handle(int signal, siginfo_t* info, void* context) {
-  if (!has_parent() && !(current_worker && current_thread)) {
-    sigaction(signal, &previous[signal], nullptr);
-    if (info->si_code <= 0) raise(signal);  // sent by a process: would not happen again
-    return;
-  }
-  record_crash(signal, info, context);
-  if (fails_on_crash && signal != SIGABRT && failure_stack) {
-    return return_to_failure(context, failure_stack);
-  }
-  report_and_exit();
-}
-
 bool fails_on_crash = false;
 
 // A crash of a kernel as an error of its launch. On a stack of its own: the thread's may be full.
 [[noreturn]] void fail_after_crash() {
-  const CrashRecord crash = *record;
+  const CrashRecord& crash = *record;
   record->end = End::none;
   std::string text = describe_signal(crash);
   if (crash.signal != SIGFPE) text += fmt::format(", {}", crash.address);
@@ -137,6 +124,23 @@ void return_to_failure(void* context, char* stack_end) {
   machine->sp = reinterpret_cast<uintptr_t>(stack_end);
   machine->pc = reinterpret_cast<uintptr_t>(&fail_after_crash);
 #endif
+}
+
+void handle(int signal, siginfo_t* info, void* context) {
+  if (signal == SIGFPE && info->si_code == FPE_FLTINV && on_invalid_operation && current_thread &&
+      on_invalid_operation(context)) {
+    return;
+  }
+  if (!has_parent() && !(current_worker && current_thread)) {
+    sigaction(signal, &previous[signal], nullptr);
+    if (info->si_code <= 0) raise(signal);  // sent by a process: would not happen again
+    return;
+  }
+  record_crash(signal, info, context);
+  if (fails_on_crash && signal != SIGABRT && failure_stack) {
+    return return_to_failure(context, failure_stack);
+  }
+  report_and_exit();
 }
 
 // exit() and what calls it would run static destructors on a fiber, under its other threads.

@@ -158,6 +158,35 @@ void mark_written(const void* address, size_t bytes) {
   std::memset(allocation->written + offset, 1, std::min(bytes, allocation->bytes - offset));
 }
 
+Unwritten find_unwritten(const void* address, size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(address);
+  const Allocation* allocation = find_allocation(first);
+  if (!allocation || !allocation->written) return {};
+  constexpr size_t kLongestGap = 8, kRecurring = 3;
+  const auto* data = reinterpret_cast<const unsigned char*>(allocation->begin);
+  const size_t begin = first - allocation->begin;
+  const size_t end = begin + std::min(bytes, allocation->bytes - begin);
+  // Fresh memory holds 0xFF: what holds anything else was written by code that is not traced.
+  const auto is_fresh = [&](size_t at) { return !allocation->written[at] && data[at] == 0xff; };
+  Unwritten found;
+  size_t gaps = 0;
+  bool only_gaps = true;
+  for (size_t at = begin; at < end;) {
+    if (!is_fresh(at)) {
+      ++at;
+      continue;
+    }
+    size_t stop = at;
+    while (stop < end && is_fresh(stop)) ++stop;
+    if (found.bytes == 0) found.begin = at, found.end = stop;
+    found.bytes += stop - at;
+    ++gaps;
+    only_gaps &= stop - at < kLongestGap && stop < end;
+    at = stop;
+  }
+  return only_gaps && gaps >= kRecurring ? Unwritten{} : found;
+}
+
 void mark_all_written() { registry().mark_all(); }
 
 void open_device_memory(bool open) {

@@ -44,6 +44,12 @@ bool is_red_zone(uintptr_t address);
 void track_writes(const void* begin);
 void mark_written(const void* address, size_t bytes);
 void mark_all_written();
+// The bytes of such an allocation that nothing has written: the first range, and how many there are
+// in all. Gaps that recur, as those between the members of a structure, do not count.
+struct Unwritten {
+  size_t begin = 0, end = 0, bytes = 0;  // offsets in the allocation
+};
+Unwritten find_unwritten(const void* address, size_t bytes);
 
 // ---- shared memory ----
 

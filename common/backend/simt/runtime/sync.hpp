@@ -8,6 +8,9 @@
 
 namespace cookbook::simt {
 
+// What a shuffle returns of a lane that does not take part: on a GPU it is undefined.
+extern uint64_t absent_lane_value;
+
 // ---- meetings of a warp ----
 
 // Waits until every lane of `mask` that has not exited came with the same mask and operation, then

@@ -89,6 +89,16 @@ std::string explain(const Trace& trace);
 const char* to_string(Space space);
 const char* to_string(Op op);
 
+/// Where not null: called after each traced launch for every range of global memory that it used.
+/// `use`: 0 read, 1 written, 2 used by atomics only.
+inline void (*observe_range)(uintptr_t begin, uintptr_t end, int use) = nullptr;
+
+/// Where not null: called for loads and stores of host code that is compiled for tracing.
+inline void (*observe_host_access)(uintptr_t address, size_t bytes, bool writes, void* pc) = nullptr;
+
+/// Whether traced runs look for what makes a NaN of numbers.
+inline bool find_nan = false;
+
 /// What traced executables add, and register by a static initialiser. Null in plain ones.
 struct TracerBackend {
   void (*start)(const TraceBudget& budget);

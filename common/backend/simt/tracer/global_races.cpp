@@ -62,7 +62,7 @@ void WorkerTracer::note_flag(const Thread& thread, const Access& access) {
   if (access.op != Op::load) {
     // Within a group the detector sees store_release() itself.
     if (access.op == Op::store && access.fenced && launch_->group_count == 1) return;
-    order_.release(flag, thread.actor, access.fenced, thread.block_scope);
+    if (access.changes) order_.release(flag, thread.actor, access.fenced, thread.block_scope);
   } else {
     volatile_loads_[static_cast<uint32_t>(thread.actor)] = {flag,
                                                             detector_.clock_of(thread.actor)};

@@ -174,11 +174,13 @@ WorkerTracer::Buffer& WorkerTracer::use_buffer(const Allocation& allocation) {
     buffer->written = allocation.written;
     const uintptr_t sectors = buffer->end / kSectorBytes - buffer->begin / kSectorBytes + 1;
     buffer->sectors.resize(sectors / 64 + 1);
-    if (launch_->group_count > 1 || group_->thread_count > 1) {
+    if (launch_->group_count > 1 || group_->thread_count > 1 || observe_range != nullptr) {
       Shared& state = shared();
       const std::lock_guard<std::mutex> lock(state.mutex);
       std::unique_ptr<GlobalShadow>& shadow = state.shadows[allocation.serial];
-      if (shadow == nullptr) shadow = std::make_unique<GlobalShadow>(allocation.bytes);
+      if (shadow == nullptr) {
+        shadow = std::make_unique<GlobalShadow>(allocation.begin, allocation.bytes);
+      }
       if (shadow->words() != nullptr) buffer->shadow = shadow.get();
     }
   }

@@ -50,6 +50,8 @@ enum class Kind : uint8_t {
   acted_alone,
   waited_alone,
   registers_unordered,
+  absent_lane,
+  not_a_number,
   overflow,
   global_uninitialised,
 };

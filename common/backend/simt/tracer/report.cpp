@@ -38,6 +38,8 @@ const char* kind_name(Kind kind) {
     case Kind::misaligned: return "misaligned";
     case Kind::static_shared: return "static-shared";
     case Kind::overflow: return "overflow";
+    case Kind::absent_lane: return "absent lane";
+    case Kind::not_a_number: return "nan";
     default: return "race";
   }
 }
@@ -155,6 +157,11 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
           "static __shared__ memory is used at {} in a cluster or cooperative launch: use "
           "dynamic_shared() there{}",
           later_line, in_block);
+    case Kind::not_a_number:
+      return fmt::format("{} computes a NaN of numbers at {}{}", later, later_line, in_block);
+    case Kind::absent_lane:
+      return fmt::format("{} shuffles at {} from {}: the value is undefined{}", later, later_line,
+                         found.detail, in_block);
     case Kind::overflow:
       return fmt::format("{} computes {} at {}{}", later, found.detail, later_line, in_block);
   }
@@ -203,6 +210,9 @@ const char* remedy_of(Kind kind, const Occurrence& found) {
                  ? "a kernel cannot use host memory: allocate it by cudaMalloc() and copy it by "
                    "cudaMemcpy(); of an array of pointers each one must be a device pointer"
                  : "compare the index with the number of elements before the access";
+    case Kind::absent_lane:
+      return "let whole warps run, with neutral values in the lanes beyond the end, or shuffle only "
+             "among the lanes of __ballot_sync() or __activemask() taken before the branch";
     case Kind::shared_out_of_bounds: return "compare the index with the number of elements";
     default: return "";
   }
@@ -220,6 +230,9 @@ const char* remedy_of(Kind kind, const Occurrence& found) {
     return "between blocks only a second buffer or a second launch separates reads from writes; "
            "counters and flags need atomics, or cuda::atomic_ref with device scope, and "
            "__threadfence() between the data and the flag";
+  }
+  if (kind == Kind::write_after_write || kind == Kind::global_write_write) {
+    return "let one thread store, or use an atomic";
   }
   if (found.one_warp) return "__syncwarp() between the two; within a block __syncthreads()";
   return "__syncthreads() between the two, or an atomic";

@@ -47,6 +47,7 @@ struct Access {
   FlagUse use = FlagUse::none;
   bool fenced = false;       ///< It writes a flag with release semantics.
   bool overwrites = false;   ///< An atomic that does not need the old value.
+  bool changes = true;       ///< An atomic that leaves the value as it is releases nothing.
   bool may_outlive = false;  ///< The block need not wait for it before it ends.
   SharedRule rule = SharedRule::load_store;
   uint32_t part = 0;     ///< Distinguishes the parts of one large access.
@@ -181,16 +182,19 @@ constexpr uint64_t kComparedGroups = (uint64_t{1} << 20) - 1;
 /// needed, one for every byte. The memory is zero until it is touched.
 class GlobalShadow {
  public:
-  explicit GlobalShadow(size_t bytes);
+  GlobalShadow(uintptr_t begin, size_t bytes);
   ~GlobalShadow();
   GlobalShadow(const GlobalShadow&) = delete;
   GlobalShadow& operator=(const GlobalShadow&) = delete;
   GlobalCell* words() { return words_; }
   GlobalCell* bytes() { return bytes_.load(std::memory_order_acquire); }
   GlobalCell* make_bytes();
+  /// Tells observe_range of the cells of `sectors`, a bit for each of the allocation.
+  void tell_ranges(const std::vector<uint64_t>& sectors);
 
  private:
   static GlobalCell* map(size_t cells);
+  uintptr_t begin_;
   size_t count_;
   GlobalCell* words_ = nullptr;
   std::atomic<GlobalCell*> bytes_{nullptr};

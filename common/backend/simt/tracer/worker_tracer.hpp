@@ -48,6 +48,7 @@ class WorkerTracer final : public SyncTracer,
     flag_acquire(thread, flag_at(address), detector_.clock_of(thread.actor), thread.block_scope);
   }
   void overflow(const std::string& operation, const char* type, void* pc);
+  void not_a_number(void* pc);
 
   // ---- what the runtime and the units do ----
 
@@ -61,6 +62,7 @@ class WorkerTracer final : public SyncTracer,
                         void* pc) override {
     note_pair(Kind::different_places, first, first_pc, operation, pc);
   }
+  void lane_absent(uint32_t source, uint32_t mask, void* pc) override;
   void diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
                 void* pc) override {
     note_pair(waited ? Kind::waited_alone : Kind::acted_alone, alone, alone_pc, operation, pc);
@@ -105,6 +107,9 @@ class WorkerTracer final : public SyncTracer,
   };
 
   static void make_current(WorkerTracer* tracer);
+
+  /// For this OS thread, where find_nan asks for it.
+  static void trap_invalid(bool on);
 
   struct TableEntry {
     SiteKey key;
