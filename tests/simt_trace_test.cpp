@@ -810,7 +810,7 @@ TEST(Races, StoresOfOneValueAndOfSeveral) {
   }
   EXPECT_NO_FINDINGS(run(store_over<Over::same_shared>, 1));
   EXPECT_FINDING(run(store_over<Over::other_shared>, 1), "race",
-                 {"'one'", "wrote", "writes", place_of("shared stores of other values")});
+                 {"'one'", place_of("shared stores of other values"), "writes"});
   EXPECT_FINDING(run(store_over<Over::volatile_count>, 1), "race",
                  {"'x'", place_of("volatile count"), "writes"});
   EXPECT_NO_FINDINGS(run(store_over<Over::bytes>, 1));

@@ -5,6 +5,7 @@ rewrite() replaces what g++ does not know: `kernel<<<...>>>(...)`, `__shared__`,
 words in front of functions and variables. Everything stays on its line. What it cannot translate is an
 Unsupported error with file and line. It reads tokens, not grammar: macros and headers are expanded before.
 """
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -428,8 +429,10 @@ class Rewriter:
         self.variables += 1
         name = f"cookbook_zone_{self.variables}"
         kept = f"[{RED_ZONE_BYTES}] __attribute__((used, no_reorder))"
-        return (f" static char {name}a{kept}; static char {name}b{kept} = {{1}}; static const char {name}c{kept} = {{1}};"
-                f" static {RUNTIME}RedZones {name}({name}a, {name}b, {name}c, sizeof({name}a)); ")
+        seen = f"{name}_{hashlib.sha256(self.tokens[0].file.encode()).hexdigest()[:16]}"  # static ones lie elsewhere
+        return (f" static char {name}a{kept}; char {seen}{kept}; static char {name}b{kept} = {{1}}; "
+                f"static const char {name}c{kept} = {{1}}; "
+                f"static {RUNTIME}RedZones {name}({{{name}a, {seen}, {name}b, {name}c}}, {RED_ZONE_BYTES}); ")
 
     # ---- shared memory ----
     def shared(self, at, scope):

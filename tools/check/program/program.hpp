@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 #include <typeinfo>
 
@@ -163,7 +164,7 @@ struct DeviceVariable {
 };
 /// What lies around such variables: an access there is beyond the end of one.
 struct RedZones {
-  RedZones(const void* a, const void* b, const void* c, size_t bytes);
+  RedZones(std::initializer_list<const void*> zones, size_t bytes);
 };
 
 // ---- the heap of kernels ----

@@ -16,7 +16,7 @@
 
 namespace cookbook::simt {
 
-uint64_t absent_lane_value = ~uint64_t{0};
+uint64_t (*absent_lane_value)(void* pc) = nullptr;
 
 namespace {
 
@@ -337,7 +337,7 @@ uint64_t shuffle(uint32_t mask, uint64_t value, uint32_t source) {
   const Meeting meeting(mask, value, "__shfl_sync", pc);
   if (meeting.participants() >> source & 1) return meeting.value(source);
   if (sync_tracer) sync_tracer->lane_absent(source, mask, pc);
-  return absent_lane_value;
+  return absent_lane_value ? absent_lane_value(pc) : ~uint64_t{0};
 }
 
 Vote vote(uint32_t mask, bool predicate) {
