@@ -28,6 +28,7 @@
 namespace cookbook {
 namespace {
 
+using simt::program::DeviceVariable;
 using simt::program::Place;
 
 #define EXPECT_OK(call) EXPECT_EQ(call, cudaSuccess)
@@ -102,9 +103,9 @@ struct {
   int not_known;
 } variables;
 auto& variable = variables.values;
-const simt::program::DeviceVariable known(variable, sizeof variable, "variable", false);
+const DeviceVariable known(variable, sizeof variable, "variable", DeviceVariable::device);
 int constant[4];
-const simt::program::DeviceVariable known_too(constant, sizeof constant, "constant", true);
+const DeviceVariable known_too(constant, sizeof constant, "constant", DeviceVariable::constant);
 
 // ---- a program of its own ----
 
@@ -160,6 +161,8 @@ class CheckRuntime : public ::testing::Test {
   void SetUp() override {
     simt::set_workers(1);
     EXPECT_OK(cudaDeviceReset());
+    void* address = nullptr;  // or a copy may not use it
+    EXPECT_OK(cudaGetSymbolAddress(&address, variable));
   }
   void TearDown() override { EXPECT_OK(cudaDeviceReset()); }
 
@@ -785,35 +788,14 @@ TEST(CheckReportDeathTest, OfAProgramWithoutMistakes) {
   EXPECT_TRUE(outcome.failed_calls().empty());
 }
 
-// Names are taken from the line of the call.
 TEST(CheckReportDeathTest, LeaksByTheirNames) {
-  const std::pair<const char*, const char*> calls[] = {
-      {"cudaMalloc(&d_x, 4);", "d_x"},
-      {"cudaMalloc((void**)&d_y, n * sizeof(float));", "d_y"},
-      {"check(cudaMalloc((void **)(&parts[i + f(1)]), 4));", "parts[i+f(1)]"},
-      {"CHECK(hidden);", "cudaMalloc at program.cu:4"},
-      {"cudaMalloc(&p->data, 4", "p->data"},
-      {"cudaMallocManaged(reinterpret_cast<void**>(&m), 4);", "m"}};
-  const Folder folder;
-  const std::string file = folder / "program.cu";
-  std::ofstream source(file);
-  std::vector<std::string> expected;
-  for (const auto& [line, name] : calls) {
-    source << line << std::endl;
-    const size_t number = expected.size() + 1;
-    expected.push_back(
-        fmt::format("1 leak: leak: '{}', {} bytes of cudaMalloc{} at program.cu:{}, is never freed",
-                    name, 4 * number, number == 6 ? "Managed" : "", number));
-  }
-  const auto program = [&](int status) {
-    return run_program([&file, status] {
-      static int* p[7];
-      for (int line = 1; line <= 5; ++line) {
-        if (cudaMalloc(&p[line], 4 * static_cast<size_t>(line), Place(file.c_str(), line)))
-          return 9;
-      }
-      if (cudaMallocManaged(&p[6], 24, 1, Place(file.c_str(), 6))) return 9;
-      if (cudaMalloc(&p[0], 4, Place(file.c_str(), 1)) || cudaFree(p[0])) return 9;
+  const auto program = [](int status) {
+    return run_program([status] {
+      static int* p[4];
+      if (cudaMalloc({&p[0], "d_x"}, 4, Place("program.cu", 1))) return 9;
+      if (cudaMalloc(&p[1], 8, Place("program.cu", 2))) return 9;
+      if (cudaMallocManaged({&p[2], "m"}, 12, 1, Place("program.cu", 3))) return 9;
+      if (cudaMalloc(&p[3], 4, Place("program.cu", 1)) || cudaFree(p[3])) return 9;
       return status;
     });
   };
@@ -821,12 +803,44 @@ TEST(CheckReportDeathTest, LeaksByTheirNames) {
   EXPECT_EQ(outcome.status, 0);
   std::vector<std::string> leaks = outcome.findings();
   std::sort(leaks.begin(), leaks.end());
-  std::sort(expected.begin(), expected.end());
+  const std::vector<std::string> expected = {
+      "1 leak: leak: 'cudaMalloc at program.cu:2', 8 bytes of cudaMalloc at program.cu:2, is never "
+      "freed",
+      "1 leak: leak: 'd_x', 4 bytes of cudaMalloc at program.cu:1, is never freed",
+      "1 leak: leak: 'm', 12 bytes of cudaMallocManaged at program.cu:3, is never freed"};
   EXPECT_EQ(leaks, expected);
-  // A program that gave up frees nothing.
+  // A program that gave up frees nothing, and after a kernel failed nothing can be freed.
   const Outcome gave_up = program(4);
   EXPECT_EQ(gave_up.report["status"], 4);
   EXPECT_TRUE(gave_up.findings().empty());
+  const Outcome failed = run_program([] {
+    int* x = nullptr;
+    if (cudaMalloc(&x, 4)) return 9;
+    simt::program::launch_at("program.cu", 12, [](auto... a) { fails(a...); }).with(1, 32)(x, 3);
+    return cudaFree(x) == cudaErrorLaunchFailure ? 0 : 9;
+  });
+  EXPECT_EQ(failed.status, 0);
+  ASSERT_EQ(failed.findings().size(), 1u);
+  EXPECT_CONTAINS(failed.findings()[0], "failed kernel");
+}
+
+// The host's name of a variable is no address on the device.
+TEST(CheckReportDeathTest, SymbolsAreNoAddresses) {
+  const Outcome outcome = run_program([] {
+    const auto at = [](int line) { return Place("program.cu", line); };
+    int host[4] = {};
+    if (!cudaMemcpy(variable, host, 16, cudaMemcpyHostToDevice, at(3))) return 9;
+    if (!cudaMemset(constant, 0, 16, at(4))) return 9;
+    if (cudaMemcpyToSymbol(variable, host, 16)) return 9;
+    void* address = nullptr;
+    if (cudaGetSymbolAddress(&address, variable)) return 9;
+    if (cudaMemcpy(address, host, 16, cudaMemcpyHostToDevice)) return 9;
+    return 5;
+  });
+  EXPECT_EQ(outcome.status, 5);
+  ASSERT_EQ(outcome.failed_calls().size(), 2u);
+  EXPECT_CONTAINS(outcome.failed_calls()[0], "'variable', a symbol, which is no address");
+  EXPECT_CONTAINS(outcome.failed_calls()[1], "'constant', a symbol, which is no address");
 }
 
 TEST(CheckReportDeathTest, FailedCallsByTheirReasons) {
@@ -839,6 +853,8 @@ TEST(CheckReportDeathTest, FailedCallsByTheirReasons) {
     if (cudaMalloc(&z, 8, at(5)) || cudaFree(z, at(6))) return 9;
     bool failed = true;
     const auto fails = [&failed](cudaError_t error) { failed = failed && error != cudaSuccess; };
+    void* address = nullptr;
+    if (cudaGetSymbolAddress(&address, variable)) return 9;
     fails(cudaFree(&host, at(10)));
     fails(cudaFree(pinned, at(11)));
     fails(cudaFree(z, at(12)));

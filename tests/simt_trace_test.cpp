@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/simt/language/intrinsics.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
@@ -207,6 +208,70 @@ __global__ void in_one_block(int* x, int* y) {
     if (kWhat == InBlock::in_step) __syncthreads();
     if (i >= 32) y[i] = x[i - 32];  // [handed reads]
   }
+}
+
+/// One thread of each warp adds to a value while it holds a lock.
+enum class Lock { right, no_fence, block_fence, block_atomics, in_shared, in_shared_no_fence };
+template <Lock kHow>
+__global__ void add_locked(int* value, int* lock) {
+  __shared__ int own_lock, own_value;
+  constexpr bool kShared = kHow == Lock::in_shared || kHow == Lock::in_shared_no_fence;
+  constexpr bool kFence = kHow != Lock::no_fence && kHow != Lock::in_shared_no_fence;
+  if (kShared) {
+    if (threadIdx.x == 0) own_lock = own_value = 0;
+    __syncthreads();
+    lock = &own_lock;
+    value = &own_value;
+  }
+  const auto fence = [] {
+    if (kHow == Lock::block_fence || kHow == Lock::block_atomics) __threadfence_block();
+    if (kFence && kHow != Lock::block_fence && kHow != Lock::block_atomics) __threadfence();
+  };
+  if (threadIdx.x % 32 != 0) return;
+  if (kHow == Lock::block_atomics) {
+    while (atomicCAS_block(lock, 0, 1) != 0) __nanosleep(20);
+  } else {
+    while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
+  }
+  fence();
+  *value += 1;  // [locked add]
+  fence();
+  if (kHow == Lock::block_atomics) {
+    atomicExch_block(lock, 0);
+  } else {
+    atomicExch(lock, 0);
+  }
+}
+
+/// Stores of several threads to one place, without a barrier.
+enum class Over { same, other, same_shared, other_shared, volatile_count, bytes, same_byte };
+template <Over kWhat>
+__global__ void store_over(int* x, unsigned char* bytes) {
+  __shared__ int one;
+  const int t = static_cast<int>(threadIdx.x);
+  if (kWhat == Over::same) x[0] = 7;
+  if (kWhat == Over::other) x[0] = t;  // [stores of other values]
+  if (kWhat == Over::same_shared) one = 7;
+  if (kWhat == Over::other_shared) one = t;  // [shared stores of other values]
+  if (kWhat == Over::same_shared || kWhat == Over::other_shared) {
+    __syncthreads();
+    if (t == 0) one += 1;  // must not pass for the value of the others' stores
+    __syncthreads();
+    x[t] = one;
+  }
+  if (kWhat == Over::volatile_count && t % 32 == 0) {
+    auto* const count = static_cast<volatile int*>(x);
+    *count = *count + 1;  // [volatile count]
+  }
+  if (kWhat == Over::bytes) bytes[t] = static_cast<unsigned char>(t);
+  if (kWhat == Over::same_byte) bytes[t / 2] = static_cast<unsigned char>(t);  // [one byte]
+}
+
+/// Blocks count by atomics with the scope of a block, or of the device.
+template <bool kBlockOnly>
+__global__ void count_blocks(int* count) {
+  if (kBlockOnly) atomicAdd_block(count, 1);  // [block count]
+  if (!kBlockOnly) atomicAdd(count, 1);
 }
 
 __global__ void same_cell_from(unsigned* x, unsigned first) {
@@ -708,6 +773,50 @@ TEST(Races, OnGlobalMemoryWithinABlock) {
   EXPECT_NO_FINDINGS(run(in_one_block<InBlock::in_step>, 64));
 }
 
+TEST(Races, Locks) {
+  DeviceMemory value = zeros(1, "value"), lock = zeros(1, "lock");
+  const auto run = [&](auto kernel, unsigned blocks) {
+    lock.fill(0);
+    return trace_launch(kernel, {blocks, 96}, value, lock);
+  };
+  for (const unsigned blocks : {1u, 3u}) {
+    EXPECT_NO_FINDINGS(run(add_locked<Lock::right>, blocks));
+    EXPECT_FINDING(run(add_locked<Lock::no_fence>, blocks), "race",
+                   {"'value'", place_of("locked add")});
+    EXPECT_NO_FINDINGS(run(add_locked<Lock::in_shared>, blocks));
+    EXPECT_FINDING(run(add_locked<Lock::in_shared_no_fence>, blocks), "race",
+                   {"'own_value'", place_of("locked add")});
+  }
+  EXPECT_NO_FINDINGS(run(add_locked<Lock::block_fence>, 1));
+  EXPECT_NO_FINDINGS(run(add_locked<Lock::block_atomics>, 1));
+  EXPECT_FINDING(run(add_locked<Lock::block_fence>, 2), "race", {"blocks ", "'value'"});
+  EXPECT_FINDING(run(add_locked<Lock::block_atomics>, 2), "race", {"blocks ", "'value'"});
+  DeviceMemory count = zeros(1, "count");
+  EXPECT_NO_FINDINGS(trace_launch(count_blocks<false>, {2, 32}, count));
+  EXPECT_NO_FINDINGS(trace_launch(count_blocks<true>, {1, 64}, count));
+  EXPECT_FINDING(trace_launch(count_blocks<true>, {2, 32}, count), "race",
+                 {"blocks ", "'count'", "updated at", "updates at", place_of("block count")});
+}
+
+TEST(Races, StoresOfOneValueAndOfSeveral) {
+  DeviceMemory x = zeros(64, "x"), bytes(64, "bytes");
+  const auto run = [&](auto kernel, unsigned blocks) {
+    return trace_launch(kernel, {blocks, 64}, x, bytes);
+  };
+  for (const unsigned blocks : {1u, 2u}) {
+    EXPECT_NO_FINDINGS(run(store_over<Over::same>, blocks));
+    EXPECT_FINDING(run(store_over<Over::other>, blocks), "race",
+                   {"'x'", place_of("stores of other values"), "writes"});
+  }
+  EXPECT_NO_FINDINGS(run(store_over<Over::same_shared>, 1));
+  EXPECT_FINDING(run(store_over<Over::other_shared>, 1), "race",
+                 {"'one'", place_of("shared stores of other values"), "writes"});
+  EXPECT_FINDING(run(store_over<Over::volatile_count>, 1), "race",
+                 {"'x'", place_of("volatile count"), "writes"});
+  EXPECT_NO_FINDINGS(run(store_over<Over::bytes>, 1));
+  EXPECT_FINDING(run(store_over<Over::same_byte>, 1), "race", {"'bytes'", place_of("one byte")});
+}
+
 // The tracer has 20 bits for a block's number. It must not name a wrong block, and must say so.
 TEST(Races, BetweenMoreBlocksThanHaveNames) {
   const unsigned blocks = (1u << 20) + 2;
@@ -978,7 +1087,7 @@ __global__ void racing_rows(const float* in, float* out) {
   __shared__ float unused_one[32];
   __shared__ float rows[2][32];
   const int t = threadIdx.x;
-  unused_one[t % 32] = 0;
+  unused_one[t % 32] = static_cast<float>(t);
   rows[t / 32][t % 32] = in[t];
   out[t] = rows[1 - t / 32][t % 32];
   out[t] += unused_one[t % 32];

@@ -6,6 +6,7 @@
     // prints: text            a part of what the program prints
     // options: --time-limit 2
     x[i] = 0;  // finds: race, uninitialised
+    x[i] = 0;  // says: a part of a finding that names the line
     x[i] = 0;  // unsupported: a part of the message
 
 Usage: check_programs_test.py BUILD [LIBRARY.a] [PROGRAM.cu ...]
@@ -29,7 +30,7 @@ def marks(text, word):
     """{line: [text, ...]} of `// word: text, ...`"""
     found = {}
     for number, line in enumerate(text.split("\n"), 1):
-        match = re.search(rf"// {word}: (.*)$", line)
+        match = re.search(rf"// {word}: (.*?)(?:  //|$)", line)
         if match:
             found[number] = [part.strip() for part in match[1].split(",")]
     return found
@@ -60,6 +61,10 @@ def problems(build, source):
         if not any(part in row for row in rows for part in parts):
             yield f"line {line}: '{parts}' is not named:\n{output}"
     at = lambda message: {int(n) for n in re.findall(rf"{re.escape(source.name)}:(\d+)", message)}
+    for line, parts in marks(text, "says").items():
+        said = [finding["message"] for finding in found["findings"] if line in at(finding["message"])]
+        if not any(part in message for message in said for part in parts):
+            yield f"line {line}: '{parts}' is not said:\n{output}"
     pairs = [(finding["kind"], at(finding["message"])) for finding in found["findings"]]
     pairs += [(text.split(":")[0], {line}) for _, line, text in found["costly"]]
     wanted = {(kind, line) for line, kinds in marks(text, "finds").items() for kind in kinds}

@@ -61,6 +61,43 @@ __global__ void count() {
   if (kText == nullptr) __trap();
 }
 
+__device__ unsigned arrived = 0, generation = 0;
+
+// A barrier of all blocks, which the device holds at once.
+__device__ void grid_barrier() {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const unsigned now = atomicAdd(&generation, 0);
+    __threadfence();
+    if (atomicAdd(&arrived, 1) == gridDim.x - 1) {
+      atomicExch(&arrived, 0);
+      __threadfence();
+      atomicAdd(&generation, 1);
+    }
+    while (atomicAdd(&generation, 0) == now) {
+    }
+    __threadfence();
+  }
+  __syncthreads();
+}
+
+__global__ void neighbours(int* x, int* y) {
+  const int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+  x[i] = i;
+  grid_barrier();
+  y[i] = x[(i + 1) % n] + x[(i + n - 1) % n];
+  grid_barrier();
+  x[i] = y[(i + 1) % n];
+}
+
+// All lanes load before one of them adds.
+__global__ void builtins(int* x) {
+  const int old = __nv_atomic_load_n(x, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  __nv_atomic_fetch_add(x, old + 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_BLOCK);
+  __nv_atomic_exchange_n(x, 4, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+}
+
 int main(int argc, char** argv) {
   const int n = argc > 1 ? atoi(argv[1]) : 1000;
   int *host = nullptr, *device = nullptr, *result = nullptr;
@@ -103,6 +140,14 @@ int main(int argc, char** argv) {
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaMemcpyFromSymbol(&counted, hits, sizeof(int)));
   printf("sum %d, reversed %d, scaled %d, hits %d\n", sum, host[0], scaled, counted);
+  int *x = nullptr, *y = nullptr;
+  CHECK(cudaMalloc(&x, 128 * sizeof(int)));
+  CHECK(cudaMalloc(&y, 128 * sizeof(int)));
+  neighbours<<<4, 32>>>(x, y);
+  CHECK(cudaMemset(x, 0, sizeof(int)));
+  builtins<<<1, 32>>>(x);
+  CHECK(cudaFree(x));
+  CHECK(cudaFree(y));
   CHECK(cudaEventDestroy(start));
   CHECK(cudaEventDestroy(end));
   CHECK(cudaStreamDestroy(stream));

@@ -15,12 +15,15 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
-from rewrite import OWN, PROGRAM, Unsupported, foreign_header, rewrite, source_line
+from rewrite import HERE, OWN, PROGRAM, Unsupported, foreign_header, rewrite, source_line
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_RUNS = 4  # to see whether undefined values matter
 CLEAN, FOUND, CANNOT, CRASHED = 0, 1, 2, 3
+RUNNING = set()  # processes of the program
 
 class CannotCheck(Exception):
     """The message is one line, or g++'s."""
@@ -38,13 +41,15 @@ def short(path):
 # ---- compiling ----
 
 class Compiler:
-    def __init__(self, build, options):
+    def __init__(self, build, options, openmp):
         self.build = Path(build)
         flags = json.loads((self.build / "check.json").read_text())
         self.command = [flags["compiler"]]
         self.common = flags["common"]
         self.modes = {"plain": flags["plain"], "traced": flags["traced"]}
-        self.link = {mode: flags[f"link_{mode}"] for mode in self.modes}
+        if openmp:
+            self.common.append("-fopenmp")
+        self.link = {mode: flags[f"link_{mode}"] + ["-fopenmp"] * openmp for mode in self.modes}
         self.options = options
         self.environment = dict(os.environ, LC_ALL="C")
 
@@ -186,6 +191,7 @@ def run_program(program, arguments, report, limit, quiet, stdin, caller, budget)
                                stdin=subprocess.PIPE if stdin is not None else None,
                                stdout=subprocess.DEVNULL if quiet else None, stderr=subprocess.PIPE,
                                start_new_session=True)
+    RUNNING.add(process)
     last = []
 
     def forward():
@@ -213,6 +219,7 @@ def run_program(program, arguments, report, limit, quiet, stdin, caller, budget)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        RUNNING.discard(process)
     thread.join(timeout=5)
     result = None
     if report.exists():
@@ -256,8 +263,10 @@ def unlooked_errors(report, ignored):
         if call["looked_at"]:
             continue
         if call["is_launch"] or (os.path.realpath(call["file"]), call["line"]) in lines:
-            rows.append(f"unchecked error: {os.path.basename(call['file'])}:{call['line']}: {call['function']} failed "
-                        f"and the program does not look: {call['message']}")
+            place = f"{os.path.basename(call['file'])}:{call['line']}"
+            rows.append(finding_of("unchecked error", f"{place}: {call['function']} failed and the program does not look: "
+                                   f"{call['message']}", "compare the call's result, or cudaGetLastError() after a "
+                                   "launch, with cudaSuccess"))
     return rows
 
 
@@ -276,43 +285,94 @@ def is_crash(status, result, hung):
     return hung or status < 0 or result is None or result["crash"] != ""
 
 
-def collect(plain, traced, ignored, limit):
+def one_per_cause(findings):
+    """The findings without what merely follows from another one, and one for each kernel, kind and variable."""
+    kinds = {finding["kind"] for finding in findings}
+    races = {finding["cause"].replace("|race|", "|uninitialised|") for finding in findings if finding["kind"] == "race"}
+    kept = {}
+    for finding in findings:
+        kind, message = finding["kind"], finding["message"]
+        if kind == "failed kernel" and ("out-of-bounds" in kinds and "out of bounds" in message
+                                        or "misaligned" in kinds and "misaligned" in message):
+            continue
+        if kind == "uninitialised" and finding["cause"] in races:
+            continue
+        first = kept.setdefault(finding["cause"] or message, dict(finding, also=[]))
+        if first["message"] != message:
+            first["count"] += finding["count"]
+            if finding["places"] not in (first["places"], *first["also"]):
+                first["also"].append(finding["places"])
+    for finding in kept.values():
+        if finding["also"]:
+            finding["message"] += "; likewise at " + ", ".join(finding["also"][:8]) + \
+                (", ..." if len(finding["also"]) > 8 else "")
+    return sorted(kept.values(), key=lambda finding: finding["kind"] == "leak")
+
+
+def finding_of(kind, message, remedy=""):
+    return {"kind": kind, "message": f"{kind}: {message}", "count": 1, "cause": "", "places": "", "remedy": remedy}
+
+
+def collect(plain, traced, reverse, ignored, limit, leaks_count):
     """What is printed and written as JSON."""
     out = {"status": None, "crashed": None, "findings": [], "notes": [], "costly": [], "explanation": ""}
     status, last, result, hung = plain
-    kinds = set()
+    crashed = is_crash(status, result, hung)
+    found = []
     if traced:
         traced_status, traced_last, traced_result, traced_hung = traced
-        if is_crash(traced_status, traced_result, traced_hung):
+        if is_crash(traced_status, traced_result, traced_hung) and not crashed:
             text = crash_line(traced_last, traced_status, traced_hung, limit)
-            if not is_crash(status, result, hung):
-                out["findings"].append({"kind": "crash", "message": f"the traced run ended early: {text}", "count": 1})
+            if traced_hung or "no thread has finished" in text:
+                out["notes"].append(f"the traced run, which is about a hundred times as slow, was cut short after {limit} "
+                                    "s: what it had not reached is not checked. Choose a smaller size, or a longer "
+                                    "--time-limit")
+            else:
+                found.append(finding_of("crash", f"the traced run ended early: {text}"))
         if traced_result:
-            for finding in traced_result["findings"]:
-                kinds.add(finding["kind"])
-                out["findings"].append(finding)
+            found += traced_result["findings"]
+            if not traced_result["nan_copied"]:
+                out["notes"] += [f["message"] for f in found if f["kind"] == "nan"]
+                found = [f for f in found if f["kind"] != "nan"]
             out["explanation"] = traced_result["explanation"]
             out["costly"] = costly_lines(traced_result["sites"])
-    if is_crash(status, result, hung):
+    kinds = {finding["kind"] for finding in found}
+    if crashed:
         out["crashed"] = crash_line(last, status, hung, limit)
-        out["findings"].append({"kind": "crash", "message": out["crashed"], "count": 1})
+        found.append(finding_of("crash", out["crashed"]))
     else:
         out["status"] = status
-        seen = {finding["message"] for finding in out["findings"]}
+        seen = {finding["message"] for finding in found}
         for finding in result["findings"]:
             # The traced run names the line of what the plain one only sees afterwards.
             if finding["message"] in seen or (finding["kind"] in kinds and finding["kind"] != "leak"):
                 continue
-            out["findings"].append(finding)
-        for row in unlooked_errors(result, ignored):
-            out["findings"].append({"kind": "unchecked error", "message": row, "count": 1})
+            found.append(finding)
+        found += unlooked_errors(result, ignored)
         for call in result["failed_calls"]:
             if call["looked_at"] or not call["is_launch"]:
                 out["notes"].append(f"{os.path.basename(call['file'])}:{call['line']}: {call['function']} failed: "
                                     f"{call['message']}")
         if status != 0:
-            out["findings"].append({"kind": "exit status", "message": f"the program ended with status {status}",
-                                    "count": 1})
+            if found:
+                out["notes"].append(f"the program ended with status {status}")
+            else:
+                found.append(finding_of("exit status", f"the program ended with status {status}"))
+    if reverse and not crashed:
+        reverse_status, reverse_last, reverse_result, reverse_hung = reverse
+        text = crash_line(reverse_last, reverse_status, reverse_hung, limit)
+        if is_crash(reverse_status, reverse_result, reverse_hung) and (reverse_hung or "no thread has" in text
+                                                                       or "no progress" in text):
+            found.append(finding_of("hang", "with the blocks started in reversed order, which CUDA permits, the program "
+                                    f"does not end: {text}",
+                                    "a block may wait only for one that has started: let each take its number by "
+                                    "atomicAdd() on a counter instead of blockIdx"))
+        elif reverse_result and any(f["kind"] == "failed kernel" for f in reverse_result["findings"]) and not found:
+            found += [f for f in reverse_result["findings"] if f["kind"] == "failed kernel"]
+    if any(f["kind"] == "hang" for f in found):
+        found = [f for f in found if f["kind"] != "failed kernel"]
+    out["findings"] = one_per_cause(found)
+    out["mistakes"] = sum(finding["kind"] != "leak" or leaks_count for finding in out["findings"])
     if ignored:
         places = sorted({(os.path.basename(file), line) for file, line, _ in ignored})
         text = ", ".join(f"{file}:{line}" for file, line in places[:12]) + (", ..." if len(places) > 12 else "")
@@ -334,7 +394,7 @@ def architecture_notes(sources):
 def exit_status(out):
     if out["crashed"]:
         return CRASHED
-    return FOUND if out["findings"] else CLEAN
+    return FOUND if out["mistakes"] else CLEAN
 
 
 def print_report(out, quiet):
@@ -356,6 +416,8 @@ def print_report(out, quiet):
     for finding in out["findings"]:
         times = f" [{finding['count']} times]" if finding["count"] > 1 else ""
         print(f"  {finding['message']}{times}")
+        if finding["remedy"]:
+            print(f"    remedy: {finding['remedy']}")
 
 
 def parse_arguments(argv):
@@ -371,6 +433,9 @@ def parse_arguments(argv):
     parser.add_argument("--full", action="store_true", help="look at every access of every launch: by default of a "
                         "kernel's first 4 launches, and of each the blocks with 16,384 threads")
     parser.add_argument("--quiet", action="store_true", help="no table of memory accesses")
+    parser.add_argument("--leaks", action="store_true", help="memory that is never freed counts as a mistake")
+    parser.add_argument("-Xcompiler", "--compiler-options", action="append", default=[], metavar="-fopenmp",
+                        help="as for nvcc; of the host compiler's options only -fopenmp has a meaning here")
     parser.add_argument("--json", metavar="FILE", help="also write the findings as JSON")
     arguments = parser.parse_args(own)
     arguments.given = given
@@ -385,26 +450,43 @@ def main(argv):
         if not source.is_file():
             print(f"check: there is no file {name}", file=sys.stderr)
             return CANNOT
+    openmp = any("-fopenmp" in text.split(",") for text in arguments.compiler_options)
+    if openmp:
+        HERE.add("omp.h")
     options = [f"-I{caller / folder}" for folder in arguments.I] + [f"-D{macro}" for macro in arguments.D]
-    key = hashlib.sha256(json.dumps([list(map(str, sources)), options]).encode()).hexdigest()[:16]
+    key = hashlib.sha256(json.dumps([list(map(str, sources)), options, openmp]).encode()).hexdigest()[:16]
     folder = Path(arguments.build).parent / "check" / key
     jobs = int(os.environ.get("JOBS") or os.cpu_count() or 1)
     try:
-        programs, ignored = build_program(Compiler(arguments.build, options), sources, folder, jobs)
+        programs, ignored = build_program(Compiler(arguments.build, options, openmp), sources, folder, jobs)
     except (Unsupported, CannotCheck) as reason:
         place = f"{short(reason.file)}:{reason.line}: {reason.what}" if isinstance(reason, Unsupported) else reason
         print(f"check: {place}", file=sys.stderr)
         return CANNOT
     budget = {} if arguments.full else {"COOKBOOK_CHECK_THREADS": "16384", "COOKBOOK_CHECK_LAUNCHES": "4"}
     stdin = None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
-    with tempfile.TemporaryDirectory() as temporary:
-        report = Path(temporary) / "report.json"
-        run = lambda mode, quiet: run_program(programs[mode], arguments.given, report, arguments.time_limit, quiet,
-                                              stdin, caller, budget)
-        plain = run("plain", False)
-        hung = any(" no thread has finished " in row for row in plain[1]) or plain[3]
-        traced = None if hung else run("traced", True)
-    out = collect(plain, traced, ignored, arguments.time_limit)
+    with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        def run(mode, name, limit, **more):
+            return run_program(programs[mode], arguments.given, Path(temporary) / name, limit, name != "plain", stdin, caller,
+                               more)
+
+        limit, begin = arguments.time_limit, time.monotonic()
+        plain = run("plain", "plain", limit)
+        seconds = time.monotonic() - begin
+        traced = reverse = None
+        if not any(" no thread has finished " in row for row in plain[1]) and not plain[3]:
+            # One worker: the same program gives the same findings.
+            traced = pool.submit(run, "traced", "traced", limit, COOKBOOK_SIMT_WORKERS="1", **budget)
+            if plain[2] and plain[2]["large_grid"]:
+                reverse = pool.submit(run, "plain", "reverse", int(3 + seconds), COOKBOOK_SIMT_ORDER="reverse")
+        traced, reverse = (future and future.result() for future in (traced, reverse))
+        absent = [f for f in traced[2]["findings"] if f["kind"] == "absent lane"] if traced and traced[2] else []
+        for finding in absent[:MOST_RUNS] if plain[2] and plain[2]["copies"] else []:
+            other = run("plain", "absent", limit, COOKBOOK_CHECK_ABSENT_ZERO=finding["places"])
+            # Nothing that the host sees depends on this undefined value.
+            if other[2] and (other[0], other[2]["copied"]) == (plain[0], plain[2]["copied"]):
+                traced[2]["findings"].remove(finding)
+    out = collect(plain, traced, reverse, ignored, arguments.time_limit, arguments.leaks)
     out["notes"] += architecture_notes(sources)
     print_report(out, arguments.quiet)
     if arguments.json:
@@ -412,5 +494,17 @@ def main(argv):
     return exit_status(out)
 
 
+def end(number, _):
+    for process in list(RUNNING):
+        os.killpg(process.pid, signal.SIGKILL)
+    raise SystemExit(128 + number)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, end)
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except OSError as error:
+        print(f"check: {error}", file=sys.stderr)
+        sys.exit(CANNOT)

@@ -5,6 +5,7 @@ rewrite() replaces what g++ does not know: `kernel<<<...>>>(...)`, `__shared__`,
 words in front of functions and variables. Everything stays on its line. What it cannot translate is an
 Unsupported error with file and line. It reads tokens, not grammar: macros and headers are expanded before.
 """
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ TOKEN = re.compile(r"""
 MARKER = re.compile(r'#\s*(\d+)\s+"((?:\\.|[^"\\])*)"((?:\s+\d)*)')
 
 WORDS = {"__global__", "__device__", "__host__", "__shared__", "__constant__", "__managed__", "__noinline__"}
+ALLOCATIONS = {"cudaMalloc", "cudaMallocAsync", "cudaMallocManaged", "cudaMallocHost", "cudaHostAlloc",
+               "cudaMallocPitch"}
 COOPERATIVE = {"cudaLaunchCooperativeKernel", "cudaLaunchAttributeCooperative"}
 OPENING, CLOSING = "([{", ")]}"
 
@@ -59,14 +62,15 @@ HEADERS = [  # what no header here answers, with what it stands for
     ("mma.h", "nvcuda::wmma"), ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
     ("cooperative_groups/", "this part of cooperative groups"), ("cuda_pipeline", "cuda::pipeline"),
     ("cuda_gl_interop", "OpenGL"), ("cuda_fp8", "fp8 types"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
-    ("nvml", "NVML"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
+    ("nvml", "NVML"), ("omp.h", "OpenMP without -Xcompiler -fopenmp"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
 ]
+HERE = set()  # headers of HEADERS that an option brings
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
 def foreign_header(name):
     """What a header such as "curand_kernel.h" stands for; None if it is not on the list, or is here."""
-    if (PROGRAM / "include" / name).is_file():
+    if name in HERE or (PROGRAM / "include" / name).is_file():
         return None
     return next((what for prefix, what in HEADERS if name.startswith(prefix)), None)
 
@@ -153,6 +157,7 @@ class Rewriter:
         self.red_zones = 0
         self.variables = 0
         self.host_words = {}  # where declarations with __host__ begin
+        self.launch_bounds = {}  # by where the __launch_bounds__(...) ends
         # All blocks of a cooperative launch share a thread's storage: their variables lie elsewhere.
         self.cooperative = any(t.own and t.text in COOPERATIVE for t in self.tokens)
         # Indices of what counts: neither spaces nor line markers nor system headers.
@@ -281,7 +286,7 @@ class Rewriter:
         start, seen_operator = at, False
         while True:
             text = self.text(at)
-            if text in ("__attribute__", "alignas", "decltype", "__declspec", "noexcept"):
+            if text in ("__attribute__", "alignas", "decltype", "__declspec", "noexcept", "__launch_bounds__"):
                 at = self.match(at + 1) + 1
                 continue
             if text == "[" and self.text(at + 1) == "[":
@@ -313,8 +318,55 @@ class Rewriter:
         while self.text(body) in ("noexcept", "__attribute__"):
             body = self.match(body + 1) + 1 if self.text(body + 1) == "(" else body + 1
         if self.text(body) == "{":
-            self.put_after(body, f" if ({RUNTIME}asking) {{ if ({RUNTIME}answer()) return; }} ")
+            bounds = [self.bounds(i) for i in range(at, opening) if self.text(i) == "__launch_bounds__"]
+            bounds += [self.launch_bounds.get(at, "")]
+            self.put_after(body, f" if ({RUNTIME}asking) {{ if ({RUNTIME}answer({bounds[0]})) return; }} ")
         return opening
+
+    def first_argument(self, opening):
+        """Where the first argument begins and ends, from the `(` at `opening`."""
+        end, close = opening + 1, self.match(opening)
+        while end < close and self.text(end) != ",":
+            end = self.match(end) + 1 if self.text(end) in ("(", "[", "{") else end + 1
+        return opening + 1, end - 1
+
+    def bounds(self, at):
+        """The number of threads of the __launch_bounds__(...) at `at`."""
+        first, last = self.first_argument(at + 1)
+        return " ".join(self.text(i) for i in range(first, last + 1))
+
+    def allocation(self, at):
+        """The runtime learns what the buffer is called: `d_x` of `cudaMalloc((void**)&d_x, n)`."""
+        if self.text(at + 1) != "(":
+            return
+        first, last = begin, end = self.first_argument(at + 1)
+        if first > last:
+            return
+        while True:  # without casts, parentheses around all of it, and &
+            if self.text(begin).endswith("_cast") and self.text(begin + 1) == "<":
+                begin = (self.match_angle(begin + 1) or begin) + 1
+            elif self.text(begin) == "(" and self.match(begin) == end:
+                begin, end = begin + 1, end - 1
+            elif self.text(begin) == "(":
+                begin = self.match(begin) + 1
+            elif self.text(begin) == "&":
+                begin += 1
+            else:
+                break
+        name = "".join(self.text(i) for i in range(begin, end + 1)).replace("\\", "\\\\").replace('"', '\\"')
+        self.put_before(first, f"{RUNTIME}AnyPointer(")
+        self.put_after(last, f', "{name}")')
+
+    def heap(self, at):
+        """malloc(), free(), new and delete of device code use the heap of kernels."""
+        text = self.text(at)
+        if text == "new":
+            if self.text(at + 1) != "(":  # no placement
+                self.token(at).text = f"new ({RUNTIME}Heap()) "
+        elif self.text(at + 1) == "(" and self.text(at - 1) not in (".", "->"):
+            if self.text(at - 1) == "::":
+                self.erase(at - 2 if self.text(at - 2) == "std" else at - 1, at - 1)
+            self.token(at).text = f"{RUNTIME}heap_{text}"
 
     def declaration_start(self, at):
         while self.text(at - 1) not in (";", "{", "}", "", ")", ":"):
@@ -361,11 +413,26 @@ class Rewriter:
             return
         if "constexpr" in words:
             return
-        is_constant = "true" if "__constant__" in words or "const" in words else "false"
-        for name in map(self.text, self.declarator_names(at + 1, end)):
+        kind = "constant" if "__constant__" in words or "const" in words else \
+            "managed" if "__managed__" in words else "device"
+        names = [self.text(i) for i in self.declarator_names(at + 1, end)]
+        for name in names:
             self.variables += 1
             self.put_after(end, f" static {RUNTIME}DeviceVariable cookbook_variable_{self.variables}("
-                                f'(const void*)&{name}, sizeof({name}), "{name}", {is_constant});')
+                                f'(const void*)&{name}, sizeof({name}), "{name}", {RUNTIME}DeviceVariable::{kind});')
+        if self.traced and "inline" not in words and self.text(start) != "[":
+            # What lies around them in the sections of variables without a value, with one, and of constants.
+            self.put_before(start, self.zones() + "__attribute__((no_reorder)) ")
+            self.put_after(end, self.zones())
+
+    def zones(self):
+        self.variables += 1
+        name = f"cookbook_zone_{self.variables}"
+        kept = f"[{RED_ZONE_BYTES}] __attribute__((used, no_reorder))"
+        seen = f"{name}_{hashlib.sha256(self.tokens[0].file.encode()).hexdigest()[:16]}"  # static ones lie elsewhere
+        return (f" static char {name}a{kept}; char {seen}{kept}; static char {name}b{kept} = {{1}}; "
+                f"static const char {name}c{kept} = {{1}}; "
+                f"static {RUNTIME}RedZones {name}({{{name}a, {seen}, {name}b, {name}c}}, {RED_ZONE_BYTES}); ")
 
     # ---- shared memory ----
     def shared(self, at, scope):
@@ -392,7 +459,7 @@ class Rewriter:
         elif self.traced:
             self.put_before(start, f"static thread_local char cookbook_red_zone_{self.red_zones}"
                                    f"[{RED_ZONE_BYTES}] __attribute__((used, aligned(128))); "
-                                   "static thread_local __attribute__((aligned(128))) ")
+                                   "static thread_local __attribute__((used, aligned(128))) ")
         else:
             self.put_before(start, "static thread_local ")
 
@@ -422,7 +489,9 @@ class Rewriter:
         if not extents:
             text = f"auto& {name} = *{RUNTIME}dynamic_shared<{element}>()"
         elif scope == "function":
-            text = f"auto* const {name} = {RUNTIME}dynamic_shared<{element}>()"
+            token = self.token(start)
+            place = f"{token.file}:{token.line}:{name}".replace("\\", "\\\\").replace('"', '\\"')
+            text = f'auto* const {name} = {RUNTIME}dynamic_shared<{element}, "{place}">()'
         else:
             text = f"static const {RUNTIME}DynamicShared<{element}> {name}{{}}"
         self.put_before(end, text)
@@ -468,6 +537,8 @@ class Rewriter:
                 self.launch(at, in_device)
             elif token.kind == "name":
                 self.name(at, text, kind)
+                if in_device and text in ("malloc", "free", "new"):
+                    self.heap(at)
                 if text in ("__global__", "__device__") and kind != "function":
                     start = self.declaration_start(at)
                     around = {self.tokens[self.solid[i]].text for i in range(start, min(at + 4, len(self.solid)))}
@@ -499,6 +570,12 @@ class Rewriter:
                 if kind == "variable" and self.text(at + 1) not in WORDS and "__shared__" not in (
                         self.text(i) for i in range(self.declaration_start(at), at)):
                     self.variable(at, scope)
+        elif text == "__launch_bounds__" and self.text(at + 1) == "(":
+            end = self.match(at + 1)
+            self.launch_bounds[end + 1] = self.bounds(at)
+            self.erase(at, end)
+        elif text in ALLOCATIONS:
+            self.allocation(at)
         elif text in ("asm", "__asm__"):
             self.inline_ptx(at)
         elif text in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaFuncSetAttribute",

@@ -8,20 +8,20 @@ namespace cookbook::simt::program {
 __thread bool asking = false;
 
 namespace {
-void* answered_from = nullptr;
+Answer given;
 }
 
-bool answer() {
-  answered_from = __builtin_return_address(0);
+bool answer(unsigned most_threads) {
+  given = {__builtin_return_address(0), most_threads};
   return true;
 }
 
-void* ask(const KernelCall& call) {
-  answered_from = nullptr;
+Answer ask(const KernelCall& call) {
+  given = {};
   asking = true;
   call.invoke(nullptr, call.arguments);
   asking = false;
-  return answered_from;
+  return given;
 }
 
 }  // namespace cookbook::simt::program

@@ -5,7 +5,12 @@
 
 namespace cookbook::simt::program {
 
-/// An address in the code of the kernel that `call` calls. One caller at a time.
-void* ask(const KernelCall& call);
+struct Answer {
+  void* kernel = nullptr;     ///< An address in its code; null: what was called is no kernel.
+  unsigned most_threads = 0;  ///< Of its __launch_bounds__; 0: it has none.
+};
+
+/// What the kernel that `call` calls says of itself. One caller at a time.
+Answer ask(const KernelCall& call);
 
 }  // namespace cookbook::simt::program

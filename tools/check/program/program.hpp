@@ -4,9 +4,12 @@
 // launch_at() in place of <<<...>>>.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
+#include <typeinfo>
 
 #include "common/backend/simt/language/intrinsics.hpp"
 #include "common/backend/simt/language/kernel_call.hpp"
@@ -24,18 +27,22 @@ struct Place {
       : file(file_), line(line_) {}
 };
 
-/// Where an allocation writes its address.
+/// Where an allocation writes its address, and what the program calls it.
 struct AnyPointer {
   void** at = nullptr;
-  AnyPointer(std::nullptr_t) {}
+  const char* name = "";
+  AnyPointer(std::nullptr_t, const char* = "") {}
+  AnyPointer(AnyPointer pointer, const char* name_) : at(pointer.at), name(name_) {}
   template <class T>
-  AnyPointer(T** pointer) : at(reinterpret_cast<void**>(pointer)) {}
+  AnyPointer(T** pointer, const char* name_ = "")
+      : at(reinterpret_cast<void**>(pointer)), name(name_) {}
 };
 
 /// True while a kernel is only asked who it is. Like threadIdx it is no memory traffic.
 extern __thread const bool asking;
 /// Called by a kernel that is asked; true. Its return address tells which kernel it is.
-bool answer();
+/// `most_threads`: of its __launch_bounds__; 0: it has none.
+bool answer(unsigned most_threads = 0);
 
 struct LaunchSizes {
   dim3 grid, block;
@@ -116,9 +123,24 @@ COOKBOOK_SIMT_UNTRACED Launch<Body> launch_at(const char* file, int line, const 
   return Launch<Body>(Place(file, line), body);
 }
 
-/// `extern __shared__ T name[];` in a function is `T* name = dynamic_shared<T>();`.
+/// `extern __shared__ T name[];` in a function is `T* name = dynamic_shared<T, "file:line:name">();`.
 template <class T>
 __forceinline__ T* dynamic_shared() {
+  return static_cast<T*>(dynamic_shared_memory());
+}
+template <size_t kBytes>
+struct Text {
+  char text[kBytes];
+  consteval Text(const char (&from)[kBytes]) { std::copy(from, from + kBytes, text); }
+};
+bool note_dynamic_shared(const char* place, const std::type_info& type);
+template <class T, Text kPlace>
+struct DynamicSharedType {
+  static inline const bool noted = note_dynamic_shared(kPlace.text, typeid(T));
+};
+template <class T, Text kPlace>
+__forceinline__ T* dynamic_shared() {
+  (void)&DynamicSharedType<T, kPlace>::noted;
   return static_cast<T*>(dynamic_shared_memory());
 }
 /// The same outside of functions: an object that becomes the pointer where it is used.
@@ -137,7 +159,22 @@ struct CooperativeProgram {
 
 /// A `__device__`, `__managed__` or `__constant__` variable: rewrite.py defines one behind each.
 struct DeviceVariable {
-  DeviceVariable(const void* address, size_t bytes, const char* name, bool is_constant);
+  enum Kind { device, managed, constant };
+  DeviceVariable(const void* address, size_t bytes, const char* name, Kind kind);
+};
+/// What lies around such variables: an access there is beyond the end of one.
+struct RedZones {
+  RedZones(std::initializer_list<const void*> zones, size_t bytes);
 };
 
+// ---- the heap of kernels ----
+
+struct Heap {};
+void* heap_malloc(size_t bytes);
+void heap_free(void* pointer);
+void set_heap_limit(size_t bytes);
+
 }  // namespace cookbook::simt::program
+
+void* operator new(size_t bytes, cookbook::simt::program::Heap);
+void* operator new[](size_t bytes, cookbook::simt::program::Heap);

@@ -32,7 +32,8 @@ void write(const Report& report) {
   ordered_json findings = ordered_json::array(), calls = findings, sites = findings;
   for (const Finding& finding : report.findings) {
     findings.push_back(
-        {{"kind", finding.kind}, {"message", finding.message}, {"count", finding.count}});
+        {{"kind", finding.kind}, {"message", finding.message}, {"count", finding.count},
+         {"cause", finding.cause}, {"places", finding.places}, {"remedy", finding.remedy}});
   }
   for (const FailedCall& call : report.failed_calls) {
     calls.push_back({{"function", call.function},
@@ -57,6 +58,10 @@ void write(const Report& report) {
   const ordered_json all = {{"status", report.status},
                             {"crash", report.crash},
                             {"launches", report.launches},
+                            {"large_grid", report.large_grid},
+                            {"nan_copied", report.nan_copied},
+                            {"copies", report.copies},
+                            {"copied", std::to_string(report.copied)},
                             {"findings", findings},
                             {"failed_calls", calls},
                             {"sites", sites},

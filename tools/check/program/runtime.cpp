@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: MIT
 // The CUDA runtime API of cuda_headers over the SIMT backend: memory, errors, launches. Everything
 // is synchronous, and one thread of the host at a time is in here.
+#include <cxxabi.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdarg>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "common/backend/backend.hpp"
+#include "common/backend/device_bytes.hpp"
+#include "common/backend/simt/runtime/access_tracer.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/convergence.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
@@ -24,12 +32,16 @@
 #include "tools/check/program/asking.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
+#include "tools/check/program/order.hpp"
 #include "tools/check/program/report.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/runtime/sync.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 
-struct CUstream_st {};
+struct CUstream_st {
+  char unused;
+};
 struct CUevent_st {
   std::chrono::steady_clock::time_point time;
   bool recorded = false;
@@ -63,7 +75,8 @@ struct FreedBuffer {
 struct Variable {
   uintptr_t begin, end;
   std::string name;
-  bool is_constant;
+  DeviceVariable::Kind kind;
+  bool has_address = false;  ///< Of cudaGetSymbolAddress().
 };
 
 struct State {
@@ -78,6 +91,10 @@ struct State {
   std::map<std::pair<std::string, size_t>, size_t> cooperative_offsets;  // of this launch
   size_t cooperative_end = 0;
   Report report;
+  bool failed = false;            // a kernel did, some time
+  Order order;
+  std::atomic<bool> kernel_prints{false};  // in the launch under way
+  State();
   std::set<std::string> damaged;  // buffers whose guard bands were found written
 };
 
@@ -89,6 +106,15 @@ State& state() {
 
 std::vector<Variable>& variables() {
   static auto* instance = new std::vector<Variable>;
+  return *instance;
+}
+
+struct DynamicArray {
+  std::string place, name;
+  const std::type_info* type;
+};
+std::vector<DynamicArray>& dynamic_arrays() {
+  static auto* instance = new std::vector<DynamicArray>;
   return *instance;
 }
 
@@ -124,14 +150,16 @@ class OpenMemory {
 
 // ---- errors ----
 
-void add_finding(const std::string& kind, const std::string& message) {
+void add_finding(const std::string& kind, const std::string& message,
+                 const std::string& remedy = "", const std::string& cause = "") {
   for (Finding& finding : state().report.findings) {
-    if (finding.message == message) {
+    if (finding.message == kind + ": " + message) {
       ++finding.count;
       return;
     }
   }
-  state().report.findings.push_back({kind, message, 1});
+  state().report.findings.push_back(
+      {kind, kind + ": " + message, 1, cause.empty() ? kind + ": " + message : cause, "", remedy});
 }
 
 cudaError_t fail_call(cudaError_t error, const char* function, Place place,
@@ -157,9 +185,9 @@ const Buffer* find_buffer(const void* pointer) {
                                                                                         : nullptr;
 }
 
-const Variable* find_variable(const void* pointer) {
+Variable* find_variable(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  for (const Variable& variable : variables()) {
+  for (Variable& variable : variables()) {
     if (address >= variable.begin && address < variable.end) return &variable;
   }
   return nullptr;
@@ -173,6 +201,91 @@ bool is_registered(const void* pointer) {
   return false;
 }
 
+// ---- order ----
+
+/// What both the host and kernels use.
+bool is_host_visible(uintptr_t address) {
+  const auto* pointer = reinterpret_cast<const void*>(address);
+  const Buffer* buffer = find_buffer(pointer);
+  return buffer ? buffer->owner != Owner::device : is_registered(pointer);
+}
+
+void report_unordered(const Order::Operation& earlier, const Order::Operation& later,
+                      uintptr_t begin, uintptr_t end) {
+  const auto* pointer = reinterpret_cast<const void*>(begin);
+  const Buffer* buffer = find_buffer(pointer);
+  const Variable* variable = find_variable(pointer);
+  const std::string name = buffer     ? buffer->memory.name()
+                           : variable ? variable->name
+                                      : "registered host memory";
+  const uintptr_t base = buffer ? reinterpret_cast<uintptr_t>(buffer->memory.data())
+                                : variable ? variable->begin
+                                           : begin;
+  const bool host = later.stream == "the host";
+  add_finding("race",
+              "nothing orders " + earlier.what + ", in " + earlier.stream + ", before " +
+                  later.what + (host ? "" : ", in " + later.stream) + ": both use bytes " +
+                  std::to_string(begin - base) + " to " + std::to_string(end - base) + " of '" +
+                  name + "', and one writes",
+              host ? "cudaStreamSynchronize() or cudaDeviceSynchronize() before the host goes on"
+                   : "cudaEventRecord() and cudaStreamWaitEvent(), or cudaStreamSynchronize()",
+              "|order|" + name + "|" + earlier.what + "|" + later.stream);
+}
+
+// A loop of the host over memory that is pending is one finding: the first line is reported.
+void note_host_access(uintptr_t address, size_t bytes, bool writes, void* pc) {
+  if (current_worker) return;
+  const Lock lock(state().mutex);
+  if (!is_host_visible(address)) return;
+  for (const Order::Operation& one : state().order.pending()) {
+    const bool meets = std::any_of(one.ranges.begin(), one.ranges.end(), [&](const auto& range) {
+      return range.begin < address + bytes && address < range.end &&
+             (writes || range.use != Order::Use::read);
+    });
+    if (!meets) continue;
+    observe_host_access = nullptr;  // finding the line runs code of the host
+    state().order.host_access(address, address + bytes, writes,
+                              std::string("the host ") + (writes ? "writes" : "reads") + " at " +
+                                  describe_pc(pc));
+    return;
+  }
+}
+
+/// An operation in a stream. It ends when this does.
+class Ordered {
+ public:
+  Ordered(cudaStream_t stream, const std::string& what) {
+    state().order.begin(own(stream), what);
+  }
+  ~Ordered() {
+    state().order.end();
+    const auto& pending = state().order.pending();
+    if (tracing_available() && std::any_of(pending.begin(), pending.end(), [](const auto& one) {
+          return std::any_of(one.ranges.begin(), one.ranges.end(),
+                             [](const auto& range) { return is_host_visible(range.begin); });
+        })) {
+      observe_host_access = &note_host_access;
+    }
+  }
+  Ordered(const Ordered&) = delete;
+  Ordered& operator=(const Ordered&) = delete;
+  static void use(const void* begin, size_t bytes, bool writes) {
+    const auto at = reinterpret_cast<uintptr_t>(begin);
+    if (find_buffer(begin) || find_variable(begin) || is_registered(begin)) {
+      state().order.use(at, at + bytes, writes ? Order::Use::write : Order::Use::read);
+    }
+  }
+  static const void* own(cudaStream_t stream) { return stream == cudaStreamLegacy ? nullptr : stream; }
+};
+
+void observe_launch() {
+  observe_range = [](uintptr_t begin, uintptr_t end, int use) {
+    state().order.use(begin, end, static_cast<Order::Use>(use));
+  };
+}
+
+State::State() : order(&report_unordered) {}
+
 std::string describe_freed(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const auto& freed = state().freed;
@@ -182,6 +295,12 @@ std::string describe_freed(const void* pointer) {
     }
   }
   return "";
+}
+
+/// Whether the host can only have got this address by naming the variable, which on a GPU gives the
+/// address of its shadow in host memory.
+bool is_host_name(const Variable& variable) {
+  return variable.kind != DeviceVariable::managed && !variable.has_address;
 }
 
 /// What a copy may do with `bytes` bytes at `pointer`; "" or the reason why not.
@@ -200,9 +319,14 @@ std::string wrong_side(const void* pointer, size_t bytes, bool on_device) {
     }
     return "";
   }
-  if (!on_device) return "";
   if (pointer == nullptr) return "a null pointer";
+  if (!on_device) return "";
   if (const Variable* variable = find_variable(pointer)) {
+    if (is_host_name(*variable)) {
+      return "'" + variable->name +
+             "', a symbol, which is no address on the device: use cudaMemcpyToSymbol(), "
+             "cudaMemcpyFromSymbol() or cudaGetSymbolAddress()";
+    }
     if (reinterpret_cast<uintptr_t>(pointer) + bytes <= variable->end) return "";
     return "more than '" + variable->name + "' has";
   }
@@ -238,51 +362,14 @@ cudaError_t check_copy(const void* to, const void* from, size_t bytes, cudaMemcp
   return fail_call(cudaErrorInvalidValue, function, place, wrong + " (" + names[kind] + ")");
 }
 
-// ---- names of buffers ----
-
-/// The first argument of `function` on its line: "d_x" of `cudaMalloc((void**)&d_x, n)`.
-std::string argument_name(const std::string& function, Place place) {
-  const std::string line = source_line(place);
-  size_t at = line.find(function);
-  if (at == std::string::npos || (at = line.find('(', at)) == std::string::npos) return "";
-  std::string text;
-  int depth = 0;
-  for (++at; at < line.size(); ++at) {
-    const char c = line[at];
-    if (depth == 0 && (c == ',' || c == ')')) break;
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
-    if (c != ' ') text += c;
-  }
-  // Without casts, parentheses around all of it, and &.
-  for (;;) {
-    if (text.rfind("reinterpret_cast<", 0) == 0)
-      text.erase(0, std::min(text.size(), text.find('(')));
-    if (text.empty() || (text[0] != '&' && text[0] != '(')) return text;
-    if (text[0] == '&') {
-      text.erase(0, 1);
-      continue;
-    }
-    size_t closing = 0;
-    for (depth = 0; closing < text.size(); ++closing) {
-      if (text[closing] == '(') ++depth;
-      if (text[closing] == ')' && --depth == 0) break;
-    }
-    if (closing + 1 < text.size()) {
-      text.erase(0, closing + 1);
-    } else {
-      text = text.substr(1, closing - 1);
-    }
-  }
-}
-
 size_t allocated_bytes() {
   size_t bytes = 0;
   for (const auto& [address, buffer] : state().buffers) bytes += buffer.memory.bytes();
   return bytes;
 }
 
-cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* function, Place place) {
+cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* function, Place place) {
+  void** const pointer = to.at;
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (pointer == nullptr) {
@@ -293,7 +380,7 @@ cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* func
     return cudaSuccess;
   }
   const size_t used = allocated_bytes(), all = device_info().memory_bytes;
-  std::string name = argument_name(function, place);
+  std::string name = to.name;
   if (name.empty()) name = std::string(function) + " at " + describe(place);
   try {
     if (all != 0 && bytes > all - std::min(all, used)) throw std::bad_alloc();
@@ -304,6 +391,7 @@ cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* func
     if (tracing_available() && owner == Owner::device) track_writes(*pointer);
     if (state().open == 0) set_protection(buffer, PROT_NONE);
     state().buffers.emplace(address, std::move(buffer));
+    if (owner != Owner::device) observe_launch();
   } catch (const std::bad_alloc&) {
     return fail_call(cudaErrorMemoryAllocation, function, place,
                      "no memory for " + std::to_string(bytes) + " bytes ('" + name + "')");
@@ -311,7 +399,8 @@ cudaError_t allocate(void** pointer, size_t bytes, Owner owner, const char* func
   return cudaSuccess;
 }
 
-cudaError_t release(void* pointer, bool pinned, const char* function, Place place) {
+cudaError_t release(void* pointer, bool pinned, const char* function, Place place,
+                    std::optional<cudaStream_t> async = {}) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (pointer == nullptr) return cudaSuccess;
@@ -324,11 +413,42 @@ cudaError_t release(void* pointer, bool pinned, const char* function, Place plac
     return fail_call(cudaErrorInvalidValue, function, place, "it is given " + what);
   }
   const Buffer& buffer = at->second;
+  const std::string what = std::string(function) + " at " + describe(place);
+  if (async) {
+    const Ordered ordered(*async, what);
+    Ordered::use(pointer, buffer.memory.bytes(), true);
+  } else if (pinned) {
+    state().order.host_access(at->first, at->first + buffer.memory.bytes(), true, what);
+  } else {
+    state().order.wait_for_all();  // cudaFree() does
+  }
   set_protection(buffer, PROT_READ | PROT_WRITE);
   state().freed.push_back(
       {at->first, at->first + buffer.memory.bytes(), buffer.memory.name(), place});
   state().buffers.erase(at);
   return cudaSuccess;
+}
+
+// ---- the heap of kernels ----
+
+/// Memory is not given twice within a launch: two threads that had the same do not race.
+struct KernelHeap {
+  static constexpr size_t kReserved = size_t{4} << 30, kGap = 64;
+  std::mutex mutex;
+  char* begin = nullptr;
+  size_t used = 0, live = 0, limit = 8 << 20;
+  std::map<void*, size_t> blocks;
+};
+KernelHeap& kernel_heap() {
+  static auto* instance = new KernelHeap;
+  return *instance;
+}
+std::atomic<bool> heap_is_used{false};
+
+bool is_of_heap(const void* pointer) {
+  if (!heap_is_used.load(std::memory_order_relaxed)) return false;
+  const auto* at = static_cast<const char*>(pointer);
+  return at >= kernel_heap().begin && at < kernel_heap().begin + KernelHeap::kReserved;
 }
 
 // ---- launches ----
@@ -362,7 +482,7 @@ void check_guards(const std::string& kernel) {
   for (const auto& [address, buffer] : state().buffers) {
     const std::string& name = buffer.memory.name();
     if (buffer.memory.guards_intact() || !state().damaged.insert(name).second) continue;
-    add_finding("out-of-bounds", "out-of-bounds: " + kernel + " wrote next to '" + name +
+    add_finding("out-of-bounds", kernel + " wrote next to '" + name +
                                      "', which has " + std::to_string(buffer.memory.bytes()) +
                                      " bytes (" + buffer.function + " at " +
                                      describe(buffer.place) + ")");
@@ -371,9 +491,12 @@ void check_guards(const std::string& kernel) {
 
 /// What is wrong with an argument; "" if it may be a pointer for the device.
 std::string wrong_argument(const void* pointer) {
-  if (pointer == nullptr || find_buffer(pointer) || find_variable(pointer) ||
-      is_registered(pointer)) {
-    return "";
+  if (pointer == nullptr || find_buffer(pointer) || is_registered(pointer)) return "";
+  if (const Variable* variable = find_variable(pointer)) {
+    if (!is_host_name(*variable)) return "";
+    return "'" + variable->name +
+           "', a symbol, which is no address on the device: use cudaGetSymbolAddress(), or let the "
+           "kernel name it";
   }
   // One past the end, or before the beginning, is fine as long as it is not used.
   if (find_nearest_allocation(reinterpret_cast<uintptr_t>(pointer), DeviceMemory::kGuardBytes)) {
@@ -395,10 +518,17 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
     std::atexit(&end_tracing);
     return true;
   }();
-  void* kernel = ask(call);
+  const auto [kernel, most_threads] = ask(call);
   if (kernel == nullptr) throw KernelError(Fault::kernel_failed, "what is launched is no kernel");
   if (sizes.grid.x == 0 || sizes.grid.y == 0 || sizes.grid.z == 0) {
     throw LaunchError("launch of " + kernel_name(kernel) + " refused: a grid of 0 blocks");
+  }
+  const uint64_t threads = uint64_t{sizes.block.x} * sizes.block.y * sizes.block.z;
+  if (most_threads != 0 && threads > most_threads) {
+    throw LaunchError("launch of " + kernel_name(kernel) + " refused: blocks of " +
+                          std::to_string(threads) + " threads, more than its __launch_bounds__(" +
+                          std::to_string(most_threads) + ") allows",
+                      Fault::launch_refused);
   }
   if (sizes.shared_bytes > kDefaultSharedBytes &&
       !state().large_shared.count(kernel_name(kernel))) {
@@ -418,6 +548,9 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
   }
   LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes, static_cast<int>(sizes.cluster),
                       sizes.cooperative};
+  const uint64_t blocks = uint64_t{sizes.grid.x} * sizes.grid.y * sizes.grid.z;
+  if (blocks > static_cast<uint64_t>(device_info().sm_count)) state().report.large_grid = true;
+  if (kernel_heap().blocks.empty()) kernel_heap().used = 0;
   const OpenMemory open;
   state().cooperative_offsets.clear();
   state().cooperative_end = (config.smem_bytes + 15) / 16 * 16;
@@ -425,18 +558,49 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
     config.smem_bytes = std::min(state().cooperative_end + kCooperativeSharedBytes,
                                  device_info().smem_per_block_bytes);
   }
-  detail::launch_kernel(kernel, config, call);
+  {
+    const Ordered ordered(sizes.stream,
+                          "the launch of " + kernel_name(kernel) + " at " + describe(place));
+    state().kernel_prints = false;
+    detail::launch_kernel(kernel, config, call);
+    if (state().kernel_prints) state().order.prints();
+  }
   // A traced run names the access itself.
   if (!tracing_available()) check_guards("a kernel launched at " + describe(place));
 }
 
 // ---- begin and end of the program ----
 
+std::string type_name(const std::type_info& type) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  const std::string name = "'" + std::string(status == 0 ? text : type.name()) + "'";
+  std::free(text);
+  return name;
+}
+
 void write_report() {
   Report& report = state().report;
-  if (report.status == 0) {
+  std::map<std::string, const DynamicArray*> arrays;
+  for (const DynamicArray& array : dynamic_arrays()) {
+    const DynamicArray& first = *arrays.try_emplace(array.place + array.name, &array).first->second;
+    if (*first.type == *array.type) continue;
+    add_finding("nvcc error",
+                array.place + ": extern __shared__ '" + array.name + "' has two types, " +
+                    type_name(*first.type) + " and " + type_name(*array.type) +
+                    ": nvcc refuses the second",
+                "declare one array of bytes, and a pointer of the type to it");
+  }
+  for (const Order::Operation& one : state().order.pending()) {
+    if (!one.prints) continue;
+    add_finding("lost output",
+                "nothing waits for " + one.what + " before the program ends: what it prints is lost",
+                "cudaDeviceSynchronize() before main() returns");
+  }
+  // After a kernel failed, cudaFree() does, too.
+  if (report.status == 0 && !state().failed) {
     for (const auto& [address, buffer] : state().buffers) {
-      add_finding("leak", "leak: '" + buffer.memory.name() + "', " +
+      add_finding("leak", "'" + buffer.memory.name() + "', " +
                               std::to_string(buffer.memory.bytes()) + " bytes of " +
                               buffer.function + " at " + describe(buffer.place) +
                               ", is never freed");
@@ -483,6 +647,19 @@ void explain_crash(int signal, siginfo_t* info, void*) {
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
+  fail_on_crash();
+  find_nan = true;
+  // The shuffles of this line return zero then.
+  if (std::getenv("COOKBOOK_CHECK_ABSENT_ZERO")) {
+    absent_lane_value = [](void* pc) -> uint64_t {
+      static std::mutex mutex;
+      static std::map<void*, bool> known;
+      const std::lock_guard<std::mutex> lock(mutex);
+      const auto [at, is_new] = known.try_emplace(pc, false);
+      if (is_new) at->second = describe_pc(pc) == std::getenv("COOKBOOK_CHECK_ABSENT_ZERO");
+      return at->second ? 0 : ~uint64_t{0};
+    };
+  }
   on_exit([](int status, void*) { state().report.status = status; }, nullptr);
 }
 
@@ -506,9 +683,10 @@ void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
     state().of_launch = error_of(error.fault());
     fail_call(state().of_launch, "<<<>>>", place, error.what(), true);
   } catch (const std::exception& error) {
+    state().failed = true;
     state().fatal = state().of_launch = state().last = error_of(fault_of(error));
     add_finding("failed kernel",
-                "failed kernel: launched at " + describe(place) + ": " + error.what());
+                "launched at " + describe(place) + ": " + error.what());
   }
 }
 
@@ -575,7 +753,7 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   const char* function = from ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
-  const Variable* variable = find_variable(symbol);
+  Variable* const variable = find_variable(symbol);
   if (!variable) {
     return fail_call(cudaErrorInvalidSymbol, function, place,
                      "what it is given is no __device__ or __constant__ variable");
@@ -590,7 +768,10 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
   char* inside = static_cast<char*>(symbol) + offset;
   void* const target = from ? inside : to;
   const void* const source = from ? from : inside;
-  if (const cudaError_t error = check_copy(target, source, bytes, kind, function, place)) {
+  const bool had_address = std::exchange(variable->has_address, true);  // it may name the symbol
+  const cudaError_t error = check_copy(target, source, bytes, kind, function, place);
+  variable->has_address = had_address;
+  if (error != cudaSuccess) {
     return error;
   }
   const OpenMemory open;
@@ -599,10 +780,12 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
 }
 
 cudaError_t symbol_address(void** pointer, const void* symbol, size_t, Place place) {
-  if (!find_variable(symbol)) {
+  Variable* const variable = find_variable(symbol);
+  if (!variable) {
     return fail_call(cudaErrorInvalidSymbol, "cudaGetSymbolAddress", place,
                      "what it is given is no __device__ or __constant__ variable");
   }
+  variable->has_address = true;
   *pointer = const_cast<void*>(symbol);
   return cudaSuccess;
 }
@@ -633,11 +816,69 @@ int resident_blocks(int threads, size_t shared_bytes) {
 
 CooperativeProgram::CooperativeProgram() { uses_cooperative_shared = true; }
 
-DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* name,
-                               bool is_constant) {
+DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* name, Kind kind) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
-  variables().push_back({begin, begin + bytes, name, is_constant});
-  if (!is_constant) register_memory(address, bytes, name);
+  variables().push_back({begin, begin + bytes, name, kind});
+  register_memory(address, bytes, name, kind == constant);
+}
+
+RedZones::RedZones(std::initializer_list<const void*> zones, size_t bytes) {
+  for (const void* zone : zones) register_red_zone(zone, bytes);
+}
+
+// ---- the heap of kernels ----
+
+void* heap_malloc(size_t bytes) {
+  if (!current_thread) return std::malloc(bytes);
+  KernelHeap& heap = kernel_heap();
+  const std::lock_guard<std::mutex> lock(heap.mutex);
+  if (!heap.begin) {
+    void* const memory = mmap(nullptr, KernelHeap::kReserved, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    heap.begin = static_cast<char*>(memory);
+    register_red_zone(memory, KernelHeap::kReserved);
+    heap_is_used = true;
+  }
+  const size_t taken = (bytes + 2 * KernelHeap::kGap - 1) / KernelHeap::kGap * KernelHeap::kGap;
+  if (bytes > heap.limit - heap.live || taken > KernelHeap::kReserved - heap.used) return nullptr;
+  void* const pointer = heap.begin + heap.used;
+  heap.used += taken;
+  heap.live += bytes;
+  heap.blocks.emplace(pointer, bytes);
+  if (tracing_available()) register_memory(pointer, bytes, "memory of the kernel's heap");
+  return pointer;
+}
+
+void heap_free(void* pointer) {
+  if (pointer && is_of_heap(pointer)) {
+    KernelHeap& heap = kernel_heap();
+    const std::lock_guard<std::mutex> lock(heap.mutex);
+    const auto at = heap.blocks.find(pointer);
+    if (at != heap.blocks.end()) {
+      if (access_tracer) access_tracer->memory_freed(pointer);
+      if (tracing_available()) unregister_memory(pointer);
+      heap.live -= at->second;
+      heap.blocks.erase(at);
+      return;
+    }
+  } else if (!pointer || !current_thread) {
+    return std::free(pointer);
+  }
+  fail("free() or delete of what is no memory of the kernel's heap, or was freed before",
+       __builtin_return_address(0));
+}
+
+void set_heap_limit(size_t bytes) { kernel_heap().limit = bytes; }
+
+// ---- extern __shared__ ----
+
+bool note_dynamic_shared(const char* place, const std::type_info& type) {
+  const std::string text = place;
+  const size_t name = text.rfind(':'), begin = text.rfind('/') + 1;
+  dynamic_arrays().push_back(
+      {text.substr(begin, name - begin), text.substr(name + 1), &type});
+  return true;
 }
 
 }  // namespace cookbook::simt::program
@@ -645,34 +886,44 @@ DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* na
 using namespace cookbook;                 // NOLINT: the API below is global
 using namespace cookbook::simt::program;  // NOLINT
 
+void* operator new(size_t bytes, Heap) { return heap_malloc(bytes); }
+void* operator new[](size_t bytes, Heap) { return heap_malloc(bytes); }
+// What new gave in a kernel, delete takes there.
+void operator delete(void* pointer) noexcept {
+  is_of_heap(pointer) ? heap_free(pointer) : std::free(pointer);
+}
+void operator delete(void* pointer, size_t) noexcept { operator delete(pointer); }
+void operator delete[](void* pointer) noexcept { operator delete(pointer); }
+void operator delete[](void* pointer, size_t) noexcept { operator delete(pointer); }
+
 // ---- memory ----
 
 cudaError_t cudaMalloc(AnyPointer pointer, size_t bytes, Place place) {
-  return allocate(pointer.at, bytes, Owner::device, "cudaMalloc", place);
+  return allocate(pointer, bytes, Owner::device, "cudaMalloc", place);
 }
 cudaError_t cudaMallocAsync(AnyPointer pointer, size_t bytes, cudaStream_t, Place place) {
-  return allocate(pointer.at, bytes, Owner::device, "cudaMallocAsync", place);
+  return allocate(pointer, bytes, Owner::device, "cudaMallocAsync", place);
 }
 cudaError_t cudaMallocManaged(AnyPointer pointer, size_t bytes, unsigned, Place place) {
-  return allocate(pointer.at, bytes, Owner::managed, "cudaMallocManaged", place);
+  return allocate(pointer, bytes, Owner::managed, "cudaMallocManaged", place);
 }
 cudaError_t cudaMallocHost(AnyPointer pointer, size_t bytes, unsigned, Place place) {
-  return allocate(pointer.at, bytes, Owner::pinned, "cudaMallocHost", place);
+  return allocate(pointer, bytes, Owner::pinned, "cudaMallocHost", place);
 }
 cudaError_t cudaHostAlloc(AnyPointer pointer, size_t bytes, unsigned, Place place) {
-  return allocate(pointer.at, bytes, Owner::pinned, "cudaHostAlloc", place);
+  return allocate(pointer, bytes, Owner::pinned, "cudaHostAlloc", place);
 }
 cudaError_t cudaMallocPitch(AnyPointer pointer, size_t* pitch, size_t width, size_t height,
                             Place place) {
   constexpr size_t kPitchBytes = 512;
   *pitch = (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes;
-  return allocate(pointer.at, *pitch * height, Owner::device, "cudaMallocPitch", place);
+  return allocate(pointer, *pitch * height, Owner::device, "cudaMallocPitch", place);
 }
 cudaError_t cudaFree(void* pointer, Place place) {
   return release(pointer, false, "cudaFree", place);
 }
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t, Place place) {
-  return release(pointer, false, "cudaFreeAsync", place);
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, Place place) {
+  return release(pointer, false, "cudaFreeAsync", place, stream);
 }
 cudaError_t cudaFreeHost(void* pointer, Place place) {
   return release(pointer, true, "cudaFreeHost", place);
@@ -680,8 +931,22 @@ cudaError_t cudaFreeHost(void* pointer, Place place) {
 
 namespace {
 
+/// Whether the host is given what the CPU makes of an invalid operation, a float or a double.
+void note_nan(const char* from, size_t bytes) {
+  constexpr uint32_t kSign = 0x80000000, kFloat = 0x7fc00000, kDouble = 0x7ff80000;
+  uint32_t before = 1;
+  for (size_t at = 0; at + 4 <= bytes && !state().report.nan_copied; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, from + at, 4);
+    state().report.nan_copied =
+        (word & ~kSign) == kFloat || ((word & ~kSign) == kDouble && before == 0);
+    before = word;
+  }
+}
+
 cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                      size_t height, cudaMemcpyKind kind, const char* function, Place place) {
+                      size_t height, cudaMemcpyKind kind, const char* function, Place place,
+                      std::optional<cudaStream_t> async = {}) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (width == 0 || height == 0) return cudaSuccess;
@@ -708,6 +973,42 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
     }
   }
   const OpenMemory open;
+  {
+    const Ordered ordered(async.value_or(nullptr), std::string(function) + " at " + describe(place));
+    Ordered::use(from, from_bytes, false);
+    Ordered::use(to, to_bytes, true);
+  }
+  // Memory of the host that is not pinned makes a copy wait, and cudaMemcpy() does.
+  const auto waits_for = [](const void* side) {
+    return !is_device_side(side) && !is_host_visible(reinterpret_cast<uintptr_t>(side));
+  };
+  if ((!async && !(is_device_side(to) && is_device_side(from))) || waits_for(to)) {
+    state().order.wait_for(Ordered::own(async.value_or(nullptr)));
+  }
+  const Buffer* source = find_buffer(from);
+  if (source && source->owner == Owner::device && !is_device_side(to)) {
+    for (size_t row = 0; row < height; ++row) {
+      const auto* begin = static_cast<const char*>(from) + row * from_pitch;
+      state().report.copied ^= hash_bytes(begin, width) + 0x9e3779b97f4a7c15ull * ++state().report.copies;
+      const simt::Unwritten unwritten = simt::find_unwritten(begin, width);
+      if (unwritten.bytes == 0) continue;
+      const std::string& name = source->memory.name();
+      add_finding("uninitialised",
+                  std::string(function) + " at " + describe(place) + " copies bytes " +
+                      std::to_string(unwritten.begin) + " to " + std::to_string(unwritten.end) +
+                      " of '" + name + "' to the host, which nothing has written (" +
+                      std::to_string(unwritten.bytes) + " of " + std::to_string(width) + " bytes)",
+                  "launch enough blocks, (n + threads - 1) / threads, and let the last one do what "
+                  "is left",
+                  "|uninitialised copy|" + name);
+      break;
+    }
+  }
+  if (!is_device_side(to)) {
+    for (size_t row = 0; row < height; ++row) {
+      note_nan(static_cast<const char*>(from) + row * from_pitch, width);
+    }
+  }
   for (size_t row = 0; row < height; ++row) {
     std::memmove(static_cast<char*>(to) + row * to_pitch,
                  static_cast<const char*>(from) + row * from_pitch, width);
@@ -717,7 +1018,7 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
 }
 
 cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t height,
-                     const char* function, Place place) {
+                     const char* function, Place place, cudaStream_t stream = nullptr) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (width == 0 || height == 0) return cudaSuccess;
@@ -726,6 +1027,10 @@ cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t hei
     return fail_call(cudaErrorInvalidValue, function, place, "it writes " + wrong);
   }
   const OpenMemory open;
+  {
+    const Ordered ordered(stream, std::string(function) + " at " + describe(place));
+    Ordered::use(to, pitch * (height - 1) + width, true);
+  }
   for (size_t row = 0; row < height; ++row) {
     std::memset(static_cast<char*>(to) + row * pitch, value, width);
     simt::mark_written(static_cast<char*>(to) + row * pitch, width);
@@ -739,17 +1044,18 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   return copy_rows(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpy", place);
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t, Place place) {
-  return copy_rows(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpyAsync", place);
+                            cudaStream_t stream, Place place) {
+  return copy_rows(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpyAsync", place, stream);
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind, Place place) {
   return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2D", place);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
-                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t,
+                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream,
                               Place place) {
-  return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2DAsync", place);
+  return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2DAsync", place,
+                   stream);
 }
 cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes, Place place) {
   return copy_rows(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, "cudaMemcpyPeer",
@@ -758,8 +1064,8 @@ cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes, P
 cudaError_t cudaMemset(void* to, int value, size_t bytes, Place place) {
   return set_rows(to, bytes, value, bytes, 1, "cudaMemset", place);
 }
-cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t, Place place) {
-  return set_rows(to, bytes, value, bytes, 1, "cudaMemsetAsync", place);
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream, Place place) {
+  return set_rows(to, bytes, value, bytes, 1, "cudaMemsetAsync", place, stream);
 }
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height,
                          Place place) {
@@ -850,10 +1156,12 @@ const char* cudaGetErrorName(cudaError_t error) { return text_of(error).name; }
 
 cudaError_t cudaDeviceSynchronize(Place) {
   const Lock lock(state().mutex);
+  state().order.wait_for_all();
   return state().fatal;
 }
 cudaError_t cudaDeviceReset(Place place) {
   const Lock lock(state().mutex);
+  state().order.wait_for_all();
   state().last = state().fatal = cudaSuccess;
   for (auto& [address, buffer] : state().buffers) {
     set_protection(buffer, PROT_READ | PROT_WRITE);
@@ -934,42 +1242,90 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
 
 // ---- streams and events ----
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream, Place) {
+namespace {
+cudaError_t no_resource(const char* function, Place place) {
+  return fail_call(cudaErrorInvalidResourceHandle, function, place, "it is given a null handle");
+}
+}  // namespace
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, Place place) {
+  const Lock lock(state().mutex);
   *stream = new CUstream_st;
+  state().order.add_stream(*stream, flags != cudaStreamNonBlocking, place);
+  observe_launch();
   return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t stream, Place) {
-  delete stream;
+cudaError_t cudaStreamDestroy(cudaStream_t stream, Place place) {
+  const Lock lock(state().mutex);
+  if (!stream) return no_resource("cudaStreamDestroy", place);
+  return cudaSuccess;  // not deleted: Order knows it by its address
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream, Place) {
+  const Lock lock(state().mutex);
+  state().order.wait_for(Ordered::own(stream));
+  return state().fatal;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned, Place place) {
+  const Lock lock(state().mutex);
+  if (!event) return no_resource("cudaStreamWaitEvent", place);
+  state().order.wait_in(Ordered::own(stream), event);
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t, Place place) {
-  return cudaDeviceSynchronize(place);
-}
-cudaError_t cudaStreamQuery(cudaStream_t) { return cudaDeviceSynchronize(); }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event, Place) {
   *event = new CUevent_st;
   return cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event, Place) {
+cudaError_t cudaEventDestroy(cudaEvent_t event, Place place) {
+  const Lock lock(state().mutex);
+  if (!event) return no_resource("cudaEventDestroy", place);
   delete event;
   return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t, Place) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, Place place) {
+  const Lock lock(state().mutex);
+  if (!event) return no_resource("cudaEventRecord", place);
+  state().order.record(event, Ordered::own(stream));
   event->time = std::chrono::steady_clock::now();
   event->recorded = true;
-  return cudaDeviceSynchronize();
+  return state().fatal;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t, Place place) { return cudaDeviceSynchronize(place); }
-cudaError_t cudaEventQuery(cudaEvent_t) { return cudaDeviceSynchronize(); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event, Place place) {
+  const Lock lock(state().mutex);
+  if (!event) return no_resource("cudaEventSynchronize", place);
+  state().order.wait_for_event(event);
+  return state().fatal;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end,
                                  Place place) {
+  if (!start || !end) return no_resource("cudaEventElapsedTime", place);
   if (!start->recorded || !end->recorded) {
     return fail_call(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime", place,
                      "an event was not recorded");
   }
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return cudaSuccess;
+}
+
+// ---- printf of kernels ----
+
+extern "C" int printf(const char* format, ...) {
+  if (simt::current_thread) state().kernel_prints = true;
+  va_list arguments;
+  va_start(arguments, format);
+  const int written = std::vprintf(format, arguments);
+  va_end(arguments);
+  return written;
+}
+extern "C" int puts(const char* text) {
+  if (simt::current_thread) state().kernel_prints = true;
+  return std::fputs(text, stdout) < 0 ? EOF : std::fputc('\n', stdout);
+}
+extern "C" int putchar(int character) {
+  if (simt::current_thread) state().kernel_prints = true;
+  return std::fputc(character, stdout);
 }
 
 // ---- assert ----

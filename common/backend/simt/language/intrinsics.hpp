@@ -28,11 +28,14 @@ __forceinline__ float4 atomicAdd(float4* address, float4 value) {
   const float z = atomicAdd(&address->z, value.z), w = atomicAdd(&address->w, value.w);
   return make_float4(x, y, z, w);
 }
-// A narrower or wider scope makes no difference to the model.
+// The scope of a block matters to the tracer only; a wider one makes no difference to the model.
 #define COOKBOOK_SIMT_SCOPED(NAME)                              \
   template <class T, class... V>                                \
   __forceinline__ auto NAME##_block(T* address, V... values) {  \
-    return NAME(address, static_cast<T>(values)...);            \
+    cookbook::simt::set_block_scope(true);                      \
+    const auto old = NAME(address, static_cast<T>(values)...);  \
+    cookbook::simt::set_block_scope(false);                     \
+    return old;                                                 \
   }                                                             \
   template <class T, class... V>                                \
   __forceinline__ auto NAME##_system(T* address, V... values) { \

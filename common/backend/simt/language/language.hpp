@@ -80,6 +80,7 @@ uint32_t shared_address(const void* pointer);
 void* shared_pointer(uint32_t address);
 void memory_fence();
 void memory_fence_block();
+void set_block_scope(bool on);  // of the calling thread's atomics
 void nap();
 [[noreturn]] void trap();
 long long cycle_counter();

@@ -76,11 +76,18 @@ template unsigned long long atomic_max(unsigned long long*, unsigned long long);
 template long long atomic_max(long long*, long long);
 
 void memory_fence() {
-  if (access_tracer && current_thread) access_tracer->memory_fence();
+  if (access_tracer && current_thread) access_tracer->memory_fence(false);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-void memory_fence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void memory_fence_block() {
+  if (access_tracer && current_thread) access_tracer->memory_fence(true);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void set_block_scope(bool on) {
+  if (current_thread) current_thread->block_scope = on;
+}
 
 unsigned long long nanosecond_counter() {
   return static_cast<unsigned long long>(std::chrono::duration_cast<std::chrono::nanoseconds>(

@@ -30,6 +30,7 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 struct sigaction previous[NSIG];
 
 CrashRecord own_record;
+thread_local char* failure_stack = nullptr;
 CrashRecord* record = &own_record;
 
 bool has_parent() { return record != &own_record; }
@@ -99,13 +100,46 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
   _exit(written > 0 ? kCrashStatus : 2);
 }
 
+bool fails_on_crash = false;
+
+// A crash of a kernel as an error of its launch. On a stack of its own: the thread's may be full.
+[[noreturn]] void fail_after_crash() {
+  const CrashRecord& crash = *record;
+  record->end = End::none;
+  std::string text = describe_signal(crash);
+  if (crash.signal != SIGFPE) text += fmt::format(", {}", crash.address);
+  const std::string line = describe_stack(crash.frames, crash.frame_count);
+  if (!line.empty()) text += " at " + line;
+  const bool is_access = crash.signal == SIGSEGV || crash.signal == SIGBUS;
+  fail(is_access && !crash.stack_overflow ? Fault::out_of_bounds : Fault::kernel_failed, text,
+       nullptr);
+}
+
+void return_to_failure(void* context, char* stack_end) {
+  auto* machine = &static_cast<ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  machine->gregs[REG_RSP] = static_cast<greg_t>(reinterpret_cast<uintptr_t>(stack_end) - 8);
+  machine->gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<uintptr_t>(&fail_after_crash));
+#else
+  machine->sp = reinterpret_cast<uintptr_t>(stack_end);
+  machine->pc = reinterpret_cast<uintptr_t>(&fail_after_crash);
+#endif
+}
+
 void handle(int signal, siginfo_t* info, void* context) {
+  if (signal == SIGFPE && info->si_code == FPE_FLTINV && on_invalid_operation && current_thread &&
+      on_invalid_operation(context)) {
+    return;
+  }
   if (!has_parent() && !(current_worker && current_thread)) {
     sigaction(signal, &previous[signal], nullptr);
     if (info->si_code <= 0) raise(signal);  // sent by a process: would not happen again
     return;
   }
   record_crash(signal, info, context);
+  if (fails_on_crash && signal != SIGABRT && failure_stack) {
+    return return_to_failure(context, failure_stack);
+  }
   report_and_exit();
 }
 
@@ -122,12 +156,14 @@ void exit_was_called() {
 // A handler cannot run on the stack whose overflow it reports.
 struct AlternateStack {
   static constexpr size_t kBytes = 256 << 10;
-  std::unique_ptr<char[]> memory{new char[kBytes]};
+  std::unique_ptr<char[]> memory{new char[2 * kBytes]};  // the second half: fail_after_crash()
   AlternateStack() {
     stack_t stack{};
     stack.ss_sp = memory.get();
     stack.ss_size = kBytes;
     sigaltstack(&stack, nullptr);
+    const auto end = reinterpret_cast<uintptr_t>(memory.get() + 2 * kBytes);
+    failure_stack = reinterpret_cast<char*>(end / 64 * 64);
   }
   ~AlternateStack() {
     stack_t stack{};
@@ -163,6 +199,8 @@ int walk_stack(void** frames, int most, bool in_signal_handler) {
 }
 
 CrashRecord& crash_record() { return *record; }
+
+void fail_on_crash() { fails_on_crash = true; }
 
 void record_crashes(CrashRecord* shared) {
   record = shared;

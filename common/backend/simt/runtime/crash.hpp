@@ -56,6 +56,12 @@ uint64_t time_limit();
 // A signal handler that names the block and thread, for this OS thread.
 void install_crash_handler();
 
+// Where not null: an invalid floating-point operation of a kernel, which traps. True: it goes on.
+inline bool (*on_invalid_operation)(void* context) = nullptr;
+
+// From now on a crash of a kernel is an error of its launch, as on a GPU, and the program goes on.
+void fail_on_crash();
+
 // The record of this process.
 CrashRecord& crash_record();
 

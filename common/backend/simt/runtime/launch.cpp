@@ -98,22 +98,31 @@ class WorkerPool {
  public:
   // Runs `body` on `count` threads at once, this one included, and waits for all.
   void run(int count, const std::function<void()>& body) {
-    if (count > 1) {
+    {
       const std::lock_guard<std::mutex> lock(mutex_);
-      for (; threads_ < count - 1; ++threads_) std::thread([this] { serve(); }).detach();
       body_ = &body;
-      wanted_ = busy_ = count - 1;
-      wake_.notify_all();
+      start(count - 1);
     }
     body();
-    if (count > 1) {
-      std::unique_lock<std::mutex> lock(mutex_);
-      done_.wait(lock, [this] { return busy_ == 0; });
-      body_ = nullptr;
-    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    done_.wait(lock, [this] { return busy_ == 0; });
+    body_ = nullptr;
+  }
+
+  // More of them, while run() does.
+  void add(int count) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (body_) start(count);
   }
 
  private:
+  void start(int count) {
+    wanted_ += count;
+    busy_ += count;
+    for (; threads_ < busy_; ++threads_) std::thread([this] { serve(); }).detach();
+    wake_.notify_all();
+  }
+
   void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
@@ -205,12 +214,27 @@ void run_launch(const Launch& launch) {
   const ChosenGroups chosen(launch);
   const int workers =
       static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(settings().workers), chosen.count));
-  LaunchState state(static_cast<size_t>(workers));
+  // Blocks may wait for each other where the device holds all of them at once.
+  const uint64_t resident =
+      static_cast<uint64_t>(device_info().sm_count) *
+      resident_blocks_per_sm(launch.shared_bytes, launch.block.x * launch.block.y * launch.block.z);
+  const bool all_resident = launch.group_count * launch.blocks_per_group <= resident;
+  const auto most_workers = static_cast<int>(
+      all_resident ? std::clamp<uint64_t>(chosen.count, workers, kMaxWorkers) : workers);
+  LaunchState state(static_cast<size_t>(most_workers));
   state.launch = &launch;
   state.group_total = chosen.count;
   state.schedule = settings().schedule;
   state.seed = settings().seed;
   state.running_workers = workers;
+  int started = workers;
+  state.add_workers = [&state, &started, most_workers] {
+    const int count = std::min(started, most_workers - started);
+    if (count <= 0 || state.next_group >= state.group_total) return;
+    started += count;
+    state.running_workers += count;
+    of_this_process<WorkerPool>().add(count);
+  };
   FirstError first_error;
   CrashRecord& record = crash_record();
   ++record.progress;

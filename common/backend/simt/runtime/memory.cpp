@@ -34,10 +34,10 @@ constexpr uint32_t kOffsetMask = (1u << kRankShift) - 1;
 
 class Registry {
  public:
-  void add(const void* data, size_t bytes, const std::string& name) {
+  void add(const void* data, size_t bytes, const std::string& name, bool is_constant = false) {
     const std::unique_lock<std::shared_mutex> lock(mutex_);
     const auto begin = reinterpret_cast<uintptr_t>(data);
-    allocations_[begin] = Allocation{begin, bytes, name, next_serial_++, nullptr};
+    allocations_[begin] = Allocation{begin, bytes, name, next_serial_++, nullptr, is_constant};
   }
 
   void remove(const void* data) {
@@ -128,8 +128,24 @@ const Allocation* find_nearest_allocation(uintptr_t address, size_t distance) {
   return registry().find(address, distance);
 }
 
-void register_memory(const void* begin, size_t bytes, const std::string& name) {
-  registry().add(begin, bytes, name);
+void register_memory(const void* begin, size_t bytes, const std::string& name, bool is_constant) {
+  registry().add(begin, bytes, name, is_constant);
+}
+
+namespace {
+std::vector<Range>& red_zones() {
+  static auto* instance = new std::vector<Range>;
+  return *instance;
+}
+}  // namespace
+
+void register_red_zone(const void* begin, size_t bytes) {
+  const auto at = reinterpret_cast<uintptr_t>(begin);
+  red_zones().push_back({at, at + bytes});
+}
+bool is_red_zone(uintptr_t address) {
+  return std::any_of(red_zones().begin(), red_zones().end(),
+                     [address](const Range& zone) { return zone.contains(address); });
 }
 void unregister_memory(const void* begin) { registry().remove(begin); }
 
@@ -140,6 +156,35 @@ void mark_written(const void* address, size_t bytes) {
   if (!allocation || !allocation->written) return;
   const size_t offset = reinterpret_cast<uintptr_t>(address) - allocation->begin;
   std::memset(allocation->written + offset, 1, std::min(bytes, allocation->bytes - offset));
+}
+
+Unwritten find_unwritten(const void* address, size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(address);
+  const Allocation* allocation = find_allocation(first);
+  if (!allocation || !allocation->written) return {};
+  constexpr size_t kLongestGap = 8, kRecurring = 3;
+  const auto* data = reinterpret_cast<const unsigned char*>(allocation->begin);
+  const size_t begin = first - allocation->begin;
+  const size_t end = begin + std::min(bytes, allocation->bytes - begin);
+  // Fresh memory holds 0xFF: what holds anything else was written by code that is not traced.
+  const auto is_fresh = [&](size_t at) { return !allocation->written[at] && data[at] == 0xff; };
+  Unwritten found;
+  size_t gaps = 0;
+  bool only_gaps = true;
+  for (size_t at = begin; at < end;) {
+    if (!is_fresh(at)) {
+      ++at;
+      continue;
+    }
+    size_t stop = at;
+    while (stop < end && is_fresh(stop)) ++stop;
+    if (found.bytes == 0) found.begin = at, found.end = stop;
+    found.bytes += stop - at;
+    ++gaps;
+    only_gaps &= stop - at < kLongestGap && stop < end;
+    at = stop;
+  }
+  return only_gaps && gaps >= kRecurring ? Unwritten{} : found;
 }
 
 void mark_all_written() { registry().mark_all(); }

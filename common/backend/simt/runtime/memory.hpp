@@ -23,6 +23,7 @@ struct Allocation {
   std::string name;
   uint64_t serial = 0;               // unique over the process
   unsigned char* written = nullptr;  // where track_writes() was called: 1 for each byte written
+  bool is_constant = false;          // a `__constant__` variable: no memory traffic
 };
 // The DeviceMemory that contains `address`, or null. The pointer is valid until that allocation is
 // freed.
@@ -32,13 +33,23 @@ const Allocation* find_allocation(uintptr_t address);
 const Allocation* find_nearest_allocation(uintptr_t address, size_t distance);
 
 // Memory of the program that kernels may use as if it were a DeviceMemory: a `__device__` variable.
-void register_memory(const void* begin, size_t bytes, const std::string& name);
+void register_memory(const void* begin, size_t bytes, const std::string& name,
+                     bool is_constant = false);
 void unregister_memory(const void* begin);
+// What lies between such variables: an access there is beyond the end of one.
+void register_red_zone(const void* begin, size_t bytes);
+bool is_red_zone(uintptr_t address);
 // From now on the tracer reports reads of this allocation that nothing has written before: neither
 // a kernel nor, by mark_written(), the host. Until the allocation is freed.
 void track_writes(const void* begin);
 void mark_written(const void* address, size_t bytes);
 void mark_all_written();
+// The bytes of such an allocation that nothing has written: the first range, and how many there are
+// in all. Gaps that recur, as those between the members of a structure, do not count.
+struct Unwritten {
+  size_t begin = 0, end = 0, bytes = 0;  // offsets in the allocation
+};
+Unwritten find_unwritten(const void* address, size_t bytes);
 
 // ---- shared memory ----
 

@@ -15,6 +15,9 @@
 #include "common/backend/simt/runtime/worker.hpp"
 
 namespace cookbook::simt {
+
+uint64_t (*absent_lane_value)(void* pc) = nullptr;
+
 namespace {
 
 // ---- barriers of a block ----
@@ -330,8 +333,11 @@ void sync_warp(uint32_t mask) {
 }
 
 uint64_t shuffle(uint32_t mask, uint64_t value, uint32_t source) {
-  const Meeting meeting(mask, value, "__shfl_sync", __builtin_return_address(0));
-  return meeting.participants() >> source & 1 ? meeting.value(source) : ~uint64_t{0};
+  void* const pc = __builtin_return_address(0);
+  const Meeting meeting(mask, value, "__shfl_sync", pc);
+  if (meeting.participants() >> source & 1) return meeting.value(source);
+  if (sync_tracer) sync_tracer->lane_absent(source, mask, pc);
+  return absent_lane_value ? absent_lane_value(pc) : ~uint64_t{0};
 }
 
 Vote vote(uint32_t mask, bool predicate) {

@@ -26,6 +26,8 @@ struct SyncTracer {
   // of the source are one place.
   virtual void different_places(const char* operation, const Thread& first, void* first_pc,
                                 void* pc) = 0;
+  // The current thread reads the value of lane `source`, which does not take part.
+  virtual void lane_absent(uint32_t source, uint32_t mask, void* pc) = 0;
   // The current thread comes to `operation`, which its warp executes together, and `alone`, a lane
   // of that warp, acted or waited alone at `alone_pc` before.
   virtual void diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,

@@ -43,6 +43,9 @@ struct Finding {
   std::string kind;
   std::string message;
   uint64_t count = 0;
+  std::string cause{};   ///< Equal for findings that have one cause: kernel, kind and variable.
+  std::string places{};  ///< "prog.cu:5 and prog.cu:7"
+  std::string remedy{};  ///< What CUDA offers against it; may be empty.
 };
 
 struct KernelTotals {
@@ -85,6 +88,16 @@ std::string explain(const Trace& trace);
 
 const char* to_string(Space space);
 const char* to_string(Op op);
+
+/// Where not null: called after each traced launch for every range of global memory that it used.
+/// `use`: 0 read, 1 written, 2 used by atomics only.
+inline void (*observe_range)(uintptr_t begin, uintptr_t end, int use) = nullptr;
+
+/// Where not null: called for loads and stores of host code that is compiled for tracing.
+inline void (*observe_host_access)(uintptr_t address, size_t bytes, bool writes, void* pc) = nullptr;
+
+/// Whether traced runs look for what makes a NaN of numbers.
+inline bool find_nan = false;
 
 /// What traced executables add, and register by a static initialiser. Null in plain ones.
 struct TracerBackend {

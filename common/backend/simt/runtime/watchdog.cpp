@@ -107,7 +107,7 @@ class Watchdog {
   void begin(LaunchState& state) {
     const std::lock_guard<std::mutex> lock(mutex_);
     state_ = &state;
-    idle_ticks_ = 0;
+    idle_ticks_ = quiet_ticks_ = 0;
     if (asleep_) wake_.notify_one();
   }
 
@@ -140,10 +140,12 @@ class Watchdog {
     }
     if (finished != finished_) {
       finished_ = finished;
-      idle_ticks_ = 0;
+      idle_ticks_ = quiet_ticks_ = 0;
       ++crash_record().progress;
       return;
     }
+    constexpr uint64_t kTicksBeforeMore = 2;
+    if (++quiet_ticks_ >= kTicksBeforeMore) state.add_workers();
     // On a busy machine a worker that the others wait for may not get a CPU for many seconds.
     if (a_worker_starved(state)) return;
     const uint64_t limit = time_limit();
@@ -169,7 +171,7 @@ class Watchdog {
   std::map<int, uint64_t> cpu_before_;  // by OS thread
   LaunchState* state_ = nullptr;
   bool asleep_ = false;
-  uint64_t finished_ = 0, idle_ticks_ = 0;
+  uint64_t finished_ = 0, idle_ticks_ = 0, quiet_ticks_ = 0;
 };
 
 std::atomic<uint64_t>& limit_seconds() {

@@ -59,6 +59,8 @@ struct LaunchState {
   std::atomic<uint64_t> next_group{0};  // groups that have started; beyond group_total: all
   uint64_t group_total = 0;
   std::atomic<bool> abandoned{false};
+  // For the watchdog: groups that have started may wait for others that have not.
+  std::function<void()> add_workers;
   std::atomic<int> running_workers{0};
   std::atomic<int> spinning_workers{0};  // whose threads have all been spinning for a while
 };

@@ -2,6 +2,8 @@
 #include "common/backend/simt/tracer/block_order.hpp"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 namespace cookbook::simt {
 namespace {
@@ -61,7 +63,8 @@ void Flags::add(uintptr_t address, const FlagRelease* release) {
   }
   // A later release of one thread covers its earlier ones.
   const bool replaces = head != nullptr && head->release->group == release->group &&
-                        head->release->thread == release->thread;
+                        head->release->thread == release->thread &&
+                        head->release->block_only == release->block_only;
   links_.push_back({release, replaces ? head->before : head});
   head = &links_.back();
   used_.store(true, std::memory_order_release);
@@ -74,7 +77,7 @@ void BlockOrder::begin_group(uint64_t group, uint32_t threads) {
   threads_ = threads;
   touched_.assign(threads, false);
   fence_count_ = 0;
-  fences_.clear();
+  for (std::vector<Fence>& fences : fences_) fences.clear();
   acquired_.clear();
   acquired_before_.clear();
 }
@@ -89,10 +92,11 @@ std::vector<uint32_t> BlockOrder::known_clocks(Actor thread) const {
   return clocks;
 }
 
-void BlockOrder::fence(Actor thread) {
+void BlockOrder::fence(Actor thread, bool block_only) {
   const auto at = static_cast<uint32_t>(thread);
-  if (fences_.empty()) fences_.resize(threads_);
-  Fence& fence = fences_[at];
+  std::vector<Fence>& fences = fences_[block_only];
+  if (fences.empty()) fences.resize(threads_);
+  Fence& fence = fences[at];
   // A spin loop may fence in every round.
   if (!fence.clocks.empty() && !touched_[at] && fence.version == version_of(thread)) return;
   touched_[at] = false;
@@ -103,10 +107,18 @@ void BlockOrder::fence(Actor thread) {
   fence.released = nullptr;
 }
 
-const FlagRelease* BlockOrder::released_by(Actor thread, bool fenced) {
+bool BlockOrder::has_fenced(Actor thread) const {
+  return std::any_of(fences_.begin(), fences_.end(), [thread](const std::vector<Fence>& fences) {
+    return !fences.empty() && !fences[static_cast<uint32_t>(thread)].clocks.empty();
+  });
+}
+
+// A release within a block takes every fence, another one those for all blocks.
+const FlagRelease* BlockOrder::released_by(Actor thread, bool fenced, bool block_only) {
   const auto at = static_cast<uint32_t>(thread);
-  if (!fenced && fences_.empty()) return nullptr;
-  Fence* own = fences_.empty() ? nullptr : &fences_[at];
+  std::vector<Fence>& fences = fences_[block_only];
+  if (!fenced && fences.empty()) return nullptr;
+  Fence* own = fences.empty() ? nullptr : &fences[at];
   std::vector<uint32_t> clocks;
   if (fenced) {
     clocks = known_clocks(thread);
@@ -116,11 +128,15 @@ const FlagRelease* BlockOrder::released_by(Actor thread, bool fenced) {
     if (own->released != nullptr && own->released_version == version) return own->released;
     own->released_version = std::move(version);
     clocks.assign(threads_, 0);
-    for (uint32_t i = 0; i < threads_; ++i) {
-      clocks[i] = clock_in(own->known, i);
-      const std::vector<uint32_t>& others = fences_[i].clocks;
-      const auto after = std::upper_bound(others.begin(), others.end(), detector_.known(thread, i));
-      if (after != others.begin()) clocks[i] = std::max(clocks[i], *(after - 1));
+    for (const std::vector<Fence>& of : fences_) {
+      if (of.empty() || (&of == &fences_[1] && !block_only)) continue;
+      for (uint32_t i = 0; i < threads_; ++i) {
+        clocks[i] = std::max(clocks[i], clock_in(of[at].known, i));
+        const std::vector<uint32_t>& others = of[i].clocks;
+        const auto after =
+            std::upper_bound(others.begin(), others.end(), detector_.known(thread, i));
+        if (after != others.begin()) clocks[i] = std::max(clocks[i], *(after - 1));
+      }
     }
     if (std::all_of(clocks.begin(), clocks.end(), [](uint32_t clock) { return clock == 0; })) {
       return nullptr;
@@ -129,8 +145,9 @@ const FlagRelease* BlockOrder::released_by(Actor thread, bool fenced) {
   FlagRelease release;
   release.group = group_;
   release.thread = at;
+  release.block_only = block_only;
   for (const Acquired& acquired : acquired_) {
-    if (clocks[acquired.thread] >= acquired.clock) release.learnt.push_back(acquired.link);
+    if (clocks[acquired.thread] >= acquired.clock) release.learnt.push_back(acquired.read);
   }
   release.covered = to_runs(clocks);
   const FlagRelease* made = flags_.keep(std::move(release));
@@ -138,29 +155,52 @@ const FlagRelease* BlockOrder::released_by(Actor thread, bool fenced) {
   return made;
 }
 
-void BlockOrder::release(uintptr_t address, Actor thread, bool fenced) {
-  if (const FlagRelease* made = released_by(thread, fenced)) flags_.add(address, made);
+void BlockOrder::release(uintptr_t address, Actor thread, bool fenced, bool block_only) {
+  // An atomic for all blocks releases less to other blocks than to its own if fences were for one.
+  for (const bool only : {false, true}) {
+    if (only ? !block_only && (fenced || fences_[1].empty()) : block_only) continue;
+    if (only && fences_[1].empty()) fences_[1].resize(threads_);
+    if (const FlagRelease* made = released_by(thread, fenced, only)) flags_.add(address, made);
+  }
 }
 
-void BlockOrder::acquire(uintptr_t address, Actor thread, uint32_t clock) {
+void BlockOrder::acquire(uintptr_t address, Actor thread, uint32_t clock, bool block_only) {
   const FlagLink* link = flags_.carried(address);
-  if (link == nullptr || (link->release->group == group_ && link->before == nullptr)) return;
+  const auto own = static_cast<uint32_t>(thread);
+  if (link == nullptr || (link->before == nullptr && link->release->group == group_ &&
+                          link->release->thread == own)) {
+    return;
+  }
   const uint64_t hash = (reinterpret_cast<uintptr_t>(link) ^ static_cast<uint64_t>(thread) << 48) *
                         0x9e3779b97f4a7c15ull;
   if (!acquired_before_.insert(hash).second) return;
-  acquired_.push_back({static_cast<uint32_t>(thread), clock, link, false, {}});
+  acquired_.push_back({own, clock, {link, block_only}, false, {}});
 }
 
-void BlockOrder::flatten(Acquired& acquired) {
+namespace {
+/// Whether a thread of `reader` learns of the release by such a read.
+bool reaches(const FlagRelease& release, bool read_block_only, uint64_t reader) {
+  return release.group == reader || !(release.block_only || read_block_only);
+}
+}  // namespace
+
+void BlockOrder::flatten(Acquired& acquired) const {
+  struct Read : FlagRead {
+    uint64_t by;  // the group
+  };
   acquired.is_flat = true;
-  std::unordered_set<const FlagLink*> seen;
-  std::vector<const FlagLink*> rest{acquired.link};
+  std::set<std::tuple<const FlagLink*, bool, uint64_t>> seen;
+  std::vector<Read> rest{{acquired.read, group_}};
   while (!rest.empty()) {
-    const FlagLink* link = rest.back();
+    const Read read = rest.back();
     rest.pop_back();
-    for (; link != nullptr && seen.insert(link).second; link = link->before) {
-      acquired.flat[link->release->group].push_back(link->release);
-      rest.insert(rest.end(), link->release->learnt.begin(), link->release->learnt.end());
+    for (const FlagLink* link = read.link;
+         link != nullptr && seen.emplace(link, read.block_only, read.by).second;
+         link = link->before) {
+      const FlagRelease& release = *link->release;
+      if (!reaches(release, read.block_only, read.by)) continue;
+      acquired.flat[release.group].push_back(&release);
+      for (const FlagRead& learnt : release.learnt) rest.push_back({learnt, release.group});
     }
   }
 }
@@ -171,8 +211,11 @@ bool BlockOrder::knows(Actor thread, uint64_t group, uint32_t other, uint32_t cl
   };
   // Most often the flag's last writer is the one that is asked for.
   for (auto at = acquired_.rbegin(); at != acquired_.rend(); ++at) {
-    const FlagRelease& release = *at->link->release;
-    if (release.group == group && release.covers(other, clock) && is_known(*at)) return true;
+    const FlagRelease& release = *at->read.link->release;
+    if (release.group == group && release.covers(other, clock) &&
+        reaches(release, at->read.block_only, group_) && is_known(*at)) {
+      return true;
+    }
   }
   for (Acquired& acquired : acquired_) {
     if (!is_known(acquired)) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Happens-before between groups of blocks, which meet in global memory only. What orders them is a
-// flag: an address that one block writes by an atomic, a volatile store or store_release(), and
-// another reads by an atomic, a volatile load or load_acquire().
+// Happens-before by flags, between threads of one group and of several. A flag is an address, in
+// global or shared memory, that one thread writes by an atomic, a volatile store or
+// store_release(), and another reads by an atomic, a volatile load or load_acquire().
 //
 // A write of a flag *releases* what a fence has covered: the fence of its thread covers what that
 // thread knew, and the fence of another thread of the group what that thread did itself.
@@ -10,9 +10,12 @@
 // *acquires* all releases to that address. So a reset of a flag does not end what it carries; that
 // hides no race, because a release covers only what came before it.
 //
+// A fence or an atomic with the scope of a block orders threads of that block only.
+//
 // A read needs no fence here. The memory model wants one, and docs/simt.md says so.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +32,12 @@ namespace cookbook::simt {
 
 struct FlagLink;
 
+/// What a thread learnt when it read a flag. `block_only`: by an atomic with the scope of a block.
+struct FlagRead {
+  const FlagLink* link;
+  bool block_only;
+};
+
 /// What one thread passed on at one write of a flag.
 struct FlagRelease {
   struct Run {
@@ -36,8 +45,9 @@ struct FlagRelease {
   };
   uint64_t group = 0;
   uint32_t thread = 0;
+  bool block_only = false;  ///< By a fence or an atomic with the scope of a block.
   std::vector<Run> covered;
-  std::vector<const FlagLink*> learnt;  ///< What it knew of other groups.
+  std::vector<FlagRead> learnt;  ///< What it knew by flags.
   bool covers(uint32_t of_thread, uint32_t clock) const;
 };
 
@@ -64,22 +74,26 @@ class Flags {
   std::unordered_map<uintptr_t, const FlagLink*> heads_;
 };
 
-/// What the threads of the group that one worker runs know of other groups.
-class BlockOrder {
+/// What the threads of the group that one worker runs know by flags.
+class BlockOrder final : public FlagOrder {
  public:
   BlockOrder(RaceDetector& detector, Flags& flags) : detector_(detector), flags_(flags) {}
 
   void begin_group(uint64_t group, uint32_t threads);
-  /// `thread` is about to read or write global memory.
+  /// `thread` is about to read or write memory.
   void touch(Actor thread) { touched_[static_cast<uint32_t>(thread)] = true; }
-  /// __threadfence().
-  void fence(Actor thread);
+  /// __threadfence() or, with `block_only`, __threadfence_block().
+  void fence(Actor thread, bool block_only);
+  bool has_fenced(Actor thread) const;
   /// `thread` is about to write the flag at `address`. `fenced`: with release semantics.
-  void release(uintptr_t address, Actor thread, bool fenced);
+  void release(uintptr_t address, Actor thread, bool fenced, bool block_only);
   /// `thread` has read the flag at `address` when its clock was `clock`.
-  void acquire(uintptr_t address, Actor thread, uint32_t clock);
-  /// Whether `thread` knows of what `other` of another group did at `clock`.
+  void acquire(uintptr_t address, Actor thread, uint32_t clock, bool block_only);
+  /// Whether `thread` knows by flags of what `other` of `group` did at `clock`.
   bool knows(Actor thread, uint64_t group, uint32_t other, uint32_t clock);
+  bool orders(Actor thread, uint32_t earlier, uint32_t clock) override {
+    return knows(thread, group_, earlier, clock);
+  }
 
  private:
   /// A version of what a thread knows: another one if that has changed.
@@ -97,15 +111,15 @@ class BlockOrder {
   };
   struct Acquired {
     uint32_t thread, clock;
-    const FlagLink* link;
+    FlagRead read;
     bool is_flat = false;
     std::unordered_map<uint64_t, std::vector<const FlagRelease*>> flat;  ///< By group.
   };
 
   Version version_of(Actor thread) const;
   std::vector<uint32_t> known_clocks(Actor thread) const;
-  static void flatten(Acquired& acquired);
-  const FlagRelease* released_by(Actor thread, bool fenced);
+  void flatten(Acquired& acquired) const;
+  const FlagRelease* released_by(Actor thread, bool fenced, bool block_only);
 
   RaceDetector& detector_;
   Flags& flags_;
@@ -113,7 +127,8 @@ class BlockOrder {
   uint32_t threads_ = 0;
   size_t fence_count_ = 0;
   std::vector<uint8_t> touched_;
-  std::vector<Fence> fences_;  ///< By thread; empty until the first fence.
+  /// By thread; empty until the first fence. First of fences for all blocks, then of those for one.
+  std::array<std::vector<Fence>, 2> fences_;
   std::vector<Acquired> acquired_;
   std::unordered_set<uint64_t> acquired_before_;  ///< Hashes of thread and link.
 };

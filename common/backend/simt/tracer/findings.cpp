@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a worker notes as wrong.
+#include <fmt/format.h>
+
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
 namespace cookbook::simt::tracing {
@@ -10,6 +12,17 @@ void WorkerTracer::note_pair(Kind kind, const Thread& earlier, void* earlier_pc,
   if (found.count != 1) return;
   found.earlier_thread = earlier.thread_idx;
   found.detail = operation;
+}
+
+void WorkerTracer::lane_absent(uint32_t source, uint32_t mask, void* pc) {
+  const Warp& warp = *current_thread->warp;
+  Occurrence& found = note(Kind::absent_lane, 0, pc, *current_thread, Op::load);
+  if (found.count != 1) return;
+  const char* why = (warp.lanes >> source & 1) == 0   ? "which the block does not have"
+                    : (mask >> source & 1) == 0       ? "which is not in the mask"
+                    : (warp.alive >> source & 1) == 0 ? "which has exited"
+                                                      : "which does not take part";
+  found.detail = fmt::format("lane {}, {}", source, why);
 }
 
 void WorkerTracer::overflow(const std::string& operation, const char* type, void* pc) {
@@ -44,6 +57,7 @@ void WorkerTracer::take_hazards() {
       found.earlier_block = blocks_[hazard.earlier_thread / threads_per_block_];
       found.later_thread = thread_index(hazard.later_thread);
       found.earlier_thread = thread_index(hazard.earlier_thread);
+      found.one_warp = is_one_warp(hazard.earlier_thread, hazard.later_thread);
       found.is_static = hazard.offset >= static_offset_;
       found.offset = found.is_static || shared_stride_ == 0 ? hazard.offset - static_offset_
                                                             : hazard.offset % shared_stride_;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which memory an address is in, and whether it may be accessed.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "common/backend/simt/runtime/fail.hpp"
@@ -12,6 +15,13 @@ namespace {
 
 /// How far outside of an allocation an access may land and still be in mapped guard memory.
 constexpr size_t kGuardBytes = 4096;
+
+/// Whether the process has memory there.
+bool is_mapped(uintptr_t address) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  unsigned char resident = 0;
+  return mincore(reinterpret_cast<void*>(address / page * page), 1, &resident) == 0;
+}
 
 }  // namespace
 
@@ -88,6 +98,15 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
   }
   const Allocation* allocation = find_allocation(address);
   if (allocation != nullptr && address + bytes <= allocation->begin + allocation->bytes) {
+    if (allocation->is_constant) {
+      if (access.op != Op::load) {
+        Occurrence& found = note(Kind::out_of_bounds, 0, access.pc, thread, access.op);
+        if (found.count == 1) {
+          found.detail = fmt::format("'{}', which is __constant__", allocation->name);
+        }
+      }
+      return {};
+    }
     Buffer& buffer = use_buffer(*allocation);
     check_alignment(thread, access);
     return {&buffer};
@@ -97,14 +116,19 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
     return {};
   }
   for (const Range& image : shared().images) {
-    if (image.contains(address)) return {};
+    if (image.contains(address) && allocation == nullptr && !is_red_zone(address)) return {};
   }
   const Allocation* near =
       allocation != nullptr ? allocation : find_nearest_allocation(address, kGuardBytes);
   const bool mapped = near != nullptr && address + kGuardBytes >= near->begin &&
                       address + bytes <= near->begin + near->bytes + kGuardBytes;
   Occurrence& found = note(Kind::out_of_bounds, 0, access.pc, thread, access.op);
-  if (found.count == 1) found.detail = describe_overrun(address, bytes, near);
+  if (found.count == 1) {
+    found.on_host = near == nullptr && is_mapped(address);
+    found.detail = found.on_host
+                       ? fmt::format("{} bytes through a pointer to host memory, {:#x}", bytes, address)
+                       : describe_overrun(address, bytes, near);
+  }
   if (!mapped) {
     fail(Fault::out_of_bounds,
          fmt::format("out of bounds: {} {}", access.op == Op::load ? "reads" : "writes",
@@ -157,12 +181,14 @@ WorkerTracer::Buffer& WorkerTracer::use_buffer(const Allocation& allocation) {
     buffer->written = allocation.written;
     const uintptr_t sectors = buffer->end / kSectorBytes - buffer->begin / kSectorBytes + 1;
     buffer->sectors.resize(sectors / 64 + 1);
-    if (launch_->group_count > 1 || group_->thread_count > 1) {
+    if (launch_->group_count > 1 || group_->thread_count > 1 || observe_range != nullptr) {
       Shared& state = shared();
       const std::lock_guard<std::mutex> lock(state.mutex);
       std::unique_ptr<GlobalShadow>& shadow = state.shadows[allocation.serial];
-      if (shadow == nullptr) shadow = std::make_unique<GlobalShadow>(allocation.bytes);
-      buffer->cells = shadow->cells();
+      if (shadow == nullptr) {
+        shadow = std::make_unique<GlobalShadow>(allocation.begin, allocation.bytes);
+      }
+      if (shadow->words() != nullptr) buffer->shadow = shadow.get();
     }
   }
   std::move_backward(recent_.begin(), recent_.end() - 1, recent_.end());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the runtime and the units report to the tracer of their worker.
+#include <algorithm>
 #include <bit>
 
 #include "common/backend/simt/runtime/convergence.hpp"
@@ -40,6 +41,14 @@ void WorkerTracer::atomic_done(const void* address) {
   flag_acquire(address_of(address));
 }
 
+void WorkerTracer::memory_freed(const void* begin) {
+  finish_store();
+  for (Buffer*& buffer : recent_) {
+    if (buffer != nullptr && buffer->begin == address_of(begin)) buffer = nullptr;
+  }
+  std::stable_partition(recent_.begin(), recent_.end(), [](const Buffer* b) { return b != nullptr; });
+}
+
 // Blocks of one group agree through the detector, others through the flags of the launch.
 void WorkerTracer::load_acquire(const void* address, int bytes, void* pc) {
   const Actor self = current_thread->actor;
@@ -47,7 +56,7 @@ void WorkerTracer::load_acquire(const void* address, int bytes, void* pc) {
   access.use = FlagUse::atomic_load;
   lane_access(self, access);
   detector_.acquire(address, self);
-  flag_acquire(address_of(address));
+  if (launch_->group_count > 1) flag_acquire(address_of(address));
 }
 
 void WorkerTracer::store_release(const void* address, int bytes, void* pc) {

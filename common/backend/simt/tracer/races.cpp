@@ -105,6 +105,25 @@ bool RaceDetector::ordered(const Entry& entry, const View& later, bool is_read) 
          (**later.row)[read_slot(entry.slot)] >= entry.clock;
 }
 
+bool RaceDetector::conflicts(const Entry& entry, const Access& access, const View& me,
+                             bool is_read) const {
+  if ((entry.atomic || entry.flag) && (access.atomic || access.flag)) return false;
+  if (ordered(entry, me, is_read)) return false;
+  return flags_ == nullptr || !is_thread(entry.slot) ||
+         !flags_->orders(static_cast<Actor>(me.issuer), entry.slot, entry.clock);
+}
+
+void RaceDetector::note_deferred(bool differs) {
+  for (const SharedHazard& found : deferred_) {
+    if (!differs) break;
+    SharedHazard& hazard = hazards_[Key(found.kind, found.earlier_pc, found.later_pc)];
+    const uint64_t count = hazard.count + 1;
+    if (count == 1) hazard = found;
+    hazard.count = count;
+  }
+  deferred_.clear();
+}
+
 void RaceDetector::add_knowledge(Row& into, const View& from, Knowledge what) const {
   if (*from.row != nullptr) {
     const uint32_t* row = (*from.row)->data();
@@ -252,7 +271,7 @@ void RaceDetector::barrier_use(const void* bar, const Access& access, uint32_t o
   const Init& init = found->second;
   const View me = view(access.actor);
   if (owner != block_of(me.issuer)) note_use(owner, me, access.pc, false, init.offset);
-  const Entry entry{init.clock, init.pc, init.thread & kSlots, 0, false, false};
+  const Entry entry{init.clock, init.pc, init.thread & kSlots, 0, false, false, false};
   if (!knows_init(init, me)) {
     report(SharedHazard::Kind::barrier_unordered, &entry, access, me, init.offset);
     return;
@@ -317,8 +336,10 @@ void RaceDetector::idle_wait(Actor thread, uint32_t pc) {
 void RaceDetector::report(SharedHazard::Kind kind, const Entry* earlier, const Access& later,
                           const View& me, size_t offset) {
   const uint32_t earlier_pc = earlier != nullptr ? earlier->pc : 0;
-  SharedHazard& hazard = hazards_[Key(kind, earlier_pc, later.pc)];
-  if (hazard.count++ != 0) return;
+  const bool deferred = later.deferred && kind == SharedHazard::Kind::write_after_write;
+  SharedHazard& hazard =
+      deferred ? deferred_.emplace_back() : hazards_[Key(kind, earlier_pc, later.pc)];
+  if (!deferred && hazard.count++ != 0) return;
   hazard.kind = kind;
   hazard.earlier_pc = earlier_pc;
   hazard.later_pc = later.pc;
@@ -371,21 +392,20 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
 
   for (int i = 0; i < cell.writer_count; ++i) {
     const Entry& entry = cell.writers[i];
-    if ((entry.bytes & bytes) == 0 || (entry.atomic && access.atomic)) continue;
-    if (ordered(entry, me)) continue;
+    if ((entry.bytes & bytes) == 0 || !conflicts(entry, access, me, false)) continue;
     report(access.write ? Kind::write_after_write : Kind::read_after_write, &entry, access, me,
            offset);
   }
-  if ((!access.write || access.atomic) && (cell.initialised & bytes) != bytes) {
+  if ((!access.write || (access.atomic && !access.overwrites)) && (cell.initialised & bytes) != bytes) {
     report(Kind::uninitialised, nullptr, access, me, offset);
   }
-  const Entry mine{me.clock,    access.pc,     me.slot & kSlots,
-                   bytes & 0xf, access.atomic, access.async_proxy};
+  const Entry mine{me.clock,      access.pc,          me.slot & kSlots, bytes & 0xf,
+                   access.atomic, access.async_proxy, access.flag};
   if (access.write) {
     int kept = 0;
     for (int i = 0; i < cell.reader_count; ++i) {
       const Entry& entry = cell.readers[i];
-      if ((entry.bytes & bytes) != 0 && !ordered(entry, me, true)) {
+      if ((entry.bytes & bytes) != 0 && conflicts(entry, access, me, true)) {
         report(Kind::write_after_read, &entry, access, me, offset);
       }
       // A later write that knows of this one knows of the reads before it, or they were reported.

@@ -50,6 +50,8 @@ enum class Kind : uint8_t {
   acted_alone,
   waited_alone,
   registers_unordered,
+  absent_lane,
+  not_a_number,
   overflow,
   global_uninitialised,
 };
@@ -74,8 +76,14 @@ struct SharedHazard : HazardFacts {
   uint32_t later_thread = 0;    ///< exit_async, exit_remote: of the block that ends.
 };
 
+/// What orders two threads of a group besides barriers: flags (block_order.hpp).
+struct FlagOrder {
+  virtual bool orders(Actor thread, uint32_t earlier, uint32_t clock) = 0;
+};
+
 class RaceDetector {
  public:
+  explicit RaceDetector(FlagOrder* flags = nullptr) : flags_(flags) {}
   struct Access {
     Actor actor;
     uint32_t pc;
@@ -83,6 +91,9 @@ class RaceDetector {
     bool atomic = false;
     bool async_proxy = false;  ///< TMA, bulk copies, wgmma operands; not cp.async.
     bool may_outlive = false;  ///< The block need not wait for it before it ends.
+    bool flag = false;         ///< Volatile: it agrees with other flags and with atomics.
+    bool overwrites = false;   ///< An atomic that does not need the old value.
+    bool deferred = false;     ///< A store over a store is noted by note_deferred() only.
   };
   using Key = std::tuple<SharedHazard::Kind, uint32_t, uint32_t>;
 
@@ -131,6 +142,9 @@ class RaceDetector {
   /// All threads have exited: reports what nobody waited for.
   void check_exits();
 
+  /// The store of the last access left another value than the one before it, or the same one.
+  void note_deferred(bool differs);
+  bool has_deferred() const { return !deferred_.empty(); }
   const std::map<Key, SharedHazard>& hazards() const { return hazards_; }
   void clear_hazards() { hazards_.clear(); }
 
@@ -148,6 +162,7 @@ class RaceDetector {
     uint32_t bytes : 4;  ///< Which of the cell's four.
     uint32_t atomic : 1;
     uint32_t async_proxy : 1;
+    uint32_t flag : 1;
   };
   struct Cell {
     uint32_t group = 0;     ///< Contents are stale unless this is the current group.
@@ -212,6 +227,8 @@ class RaceDetector {
   View view(Actor actor) const;
   uint32_t known_clock(const View& knower, size_t slot) const;
   bool ordered(const Entry& entry, const View& later, bool is_read = false) const;
+  /// A hazard, unless flags order the two.
+  bool conflicts(const Entry& entry, const Access& access, const View& me, bool is_read) const;
   void add_knowledge(Row& into, const View& from, Knowledge what) const;
   RowPointer merged(const RowPointer& a, const RowPointer& b);
   void report(SharedHazard::Kind kind, const Entry* earlier, const Access& later, const View& me,
@@ -239,6 +256,8 @@ class RaceDetector {
   std::vector<const void*> unfenced_;   ///< mbarriers that no proxy fence has seen.
   std::vector<std::vector<Use>> uses_;  ///< By block and slot; empty: none.
   std::map<Key, SharedHazard> hazards_;
+  std::vector<SharedHazard> deferred_;
+  FlagOrder* flags_;
   // The last merge: lanes of a warp that acquire one barrier all need the same one.
   RowPointer merge_a_, merge_b_, merge_result_;
 };

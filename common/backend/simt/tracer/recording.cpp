@@ -61,6 +61,9 @@ class Recording final : public LaunchTracer {
       for (const uint64_t word : words) sectors += static_cast<uint64_t>(std::popcount(word));
     }
     state.kernels[launch.kernel].distinct_bytes += sectors * kSectorBytes;
+    for (const auto& [serial, shadow] : state.shadows) {
+      if (observe_range != nullptr && shadow->words()) shadow->tell_ranges(touched[serial]);
+    }
     state.shadows.clear();
     state.flags.clear();
     tracers_in_use = 0;

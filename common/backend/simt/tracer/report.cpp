@@ -38,6 +38,8 @@ const char* kind_name(Kind kind) {
     case Kind::misaligned: return "misaligned";
     case Kind::static_shared: return "static-shared";
     case Kind::overflow: return "overflow";
+    case Kind::absent_lane: return "absent lane";
+    case Kind::not_a_number: return "nan";
     default: return "race";
   }
 }
@@ -143,9 +145,7 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
       }
       return fmt::format(
           "blocks {} and {} meet at byte offset {} of '{}': one {} at {}, {} of the other {} at {} "
-          "with no synchronisation between. Blocks agree through a flag: store_release() and "
-          "load_acquire(), or __threadfence() between the data and an atomic or volatile write of "
-          "the flag",
+          "with no synchronisation between",
           earlier_block, block, found.offset, found.detail, did, earlier_line, later_thread, does,
           later_line);
     case Kind::out_of_bounds:
@@ -157,10 +157,85 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
           "static __shared__ memory is used at {} in a cluster or cooperative launch: use "
           "dynamic_shared() there{}",
           later_line, in_block);
+    case Kind::not_a_number:
+      return fmt::format("{} computes a NaN of numbers at {}{}", later, later_line, in_block);
+    case Kind::absent_lane:
+      return fmt::format("{} shuffles at {} from {}: the value is undefined{}", later, later_line,
+                         found.detail, in_block);
     case Kind::overflow:
       return fmt::format("{} computes {} at {}{}", later, found.detail, later_line, in_block);
   }
   return "";
+}
+
+/// What the access at the heart of a finding is to: findings on one variable have one cause.
+std::string subject(Kind kind, const Occurrence& found) {
+  switch (kind) {
+    case Kind::global_write_write:
+    case Kind::global_write_read:
+    case Kind::global_read_write:
+    case Kind::global_uninitialised: return found.detail;
+    case Kind::write_after_write:
+    case Kind::read_after_write:
+    case Kind::write_after_read:
+    case Kind::uninitialised: {
+      const SharedVariable* variable =
+          found.is_static ? find_shared_variable(found.offset, 1) : nullptr;
+      return variable != nullptr ? variable->name : "shared memory";
+    }
+    case Kind::out_of_bounds:
+    case Kind::shared_out_of_bounds: {  // "4 bytes at byte offset 8 of 'x', which ..."
+      const size_t first = found.detail.find('\'');
+      return first == std::string::npos
+                 ? "memory"
+                 : found.detail.substr(first, found.detail.find('\'', first + 1) - first);
+    }
+    default: return "";
+  }
+}
+
+const char* remedy_of(Kind kind, const Occurrence& found) {
+  switch (kind) {
+    case Kind::write_after_write:
+    case Kind::read_after_write:
+    case Kind::write_after_read:
+    case Kind::global_write_write:
+    case Kind::global_write_read:
+    case Kind::global_read_write: break;
+    case Kind::uninitialised: return "write the variable before it is read, with a barrier between";
+    case Kind::global_uninitialised:
+      return "cudaMemset() or cudaMemcpy() the buffer, or let a kernel write all of it";
+    case Kind::out_of_bounds:
+      return found.on_host
+                 ? "a kernel cannot use host memory: allocate it by cudaMalloc() and copy it by "
+                   "cudaMemcpy(); of an array of pointers each one must be a device pointer"
+                 : "compare the index with the number of elements before the access";
+    case Kind::absent_lane:
+      return "let whole warps run, with neutral values in the lanes beyond the end, or shuffle only "
+             "among the lanes of __ballot_sync() or __activemask() taken before the branch";
+    case Kind::shared_out_of_bounds: return "compare the index with the number of elements";
+    default: return "";
+  }
+  if (found.earlier_async || found.later_async) return "wait for the asynchronous copy";
+  const bool global = kind == Kind::global_write_write || kind == Kind::global_write_read ||
+                      kind == Kind::global_read_write;
+  const bool one_block = global ? found.in_group && found.block.x == found.earlier_block.x &&
+                                      found.block.y == found.earlier_block.y &&
+                                      found.block.z == found.earlier_block.z
+                                : true;
+  if (!one_block && found.earlier_atomic && found.later_atomic) {
+    return "atomics with the scope of a block order nothing between blocks: leave out _block";
+  }
+  if (!one_block) {
+    return "between blocks only a second buffer or a second launch separates reads from writes; "
+           "counters and flags need atomics, or cuda::atomic_ref with device scope, and "
+           "__threadfence() between the data and the flag";
+  }
+  if (kind == Kind::write_after_write || kind == Kind::global_write_write) {
+    return "let one thread store, or use an atomic";
+  }
+  if (found.one_warp) return "__syncwarp() between the two; within a block __syncthreads()";
+  return "__syncthreads() between the two, or an atomic";
 }
 
 }  // namespace
@@ -242,7 +317,12 @@ Trace make_trace(const Shared& state) {
            fmt::format("{}: {}", kind_name(kind),
                        describe(kind, found, earlier_line, later_line,
                                 found.idle_wait_pc != 0 ? line_of(found.idle_wait_pc) : "")),
-           found.count});
+           found.count,
+           kernel_name(kernel) + "|" + kind_name(kind) + "|" + subject(kind, found),
+           earlier_line.empty() || earlier_line == later_line
+               ? later_line
+               : earlier_line + " and " + later_line,
+           remedy_of(kind, found)});
     } else {
       trace.findings[at->second].count += found.count;
     }

@@ -46,6 +46,8 @@ struct Access {
   // Of lanes only:
   FlagUse use = FlagUse::none;
   bool fenced = false;       ///< It writes a flag with release semantics.
+  bool overwrites = false;   ///< An atomic that does not need the old value.
+  bool changes = true;       ///< An atomic that leaves the value as it is releases nothing.
   bool may_outlive = false;  ///< The block need not wait for it before it ends.
   SharedRule rule = SharedRule::load_store;
   uint32_t part = 0;     ///< Distinguishes the parts of one large access.
@@ -74,6 +76,8 @@ struct Occurrence : HazardFacts {
   uint3 earlier_thread{}, later_thread{};
   bool is_static = false;
   bool in_group = false;  ///< Of global memory: both threads are of one group.
+  bool one_warp = false;  ///< Both threads are of one warp.
+  bool on_host = false;   ///< The address is of host memory.
   Op op = Op::load;
   std::string detail;
 };
@@ -174,18 +178,26 @@ struct GlobalAccess {
 /// Later groups have no number that fits a word, and are not compared.
 constexpr uint64_t kComparedGroups = (uint64_t{1} << 20) - 1;
 
-/// One cell for every four bytes of an allocation. The memory is zero until it is touched.
+/// One cell for every four bytes of an allocation, for accesses to all of them; and, once that is
+/// needed, one for every byte. The memory is zero until it is touched.
 class GlobalShadow {
  public:
-  explicit GlobalShadow(size_t bytes);
+  GlobalShadow(uintptr_t begin, size_t bytes);
   ~GlobalShadow();
   GlobalShadow(const GlobalShadow&) = delete;
   GlobalShadow& operator=(const GlobalShadow&) = delete;
-  GlobalCell* cells() { return cells_; }
+  GlobalCell* words() { return words_; }
+  GlobalCell* bytes() { return bytes_.load(std::memory_order_acquire); }
+  GlobalCell* make_bytes();
+  /// Tells observe_range of the cells of `sectors`, a bit for each of the allocation.
+  void tell_ranges(const std::vector<uint64_t>& sectors);
 
  private:
-  size_t bytes_;
-  GlobalCell* cells_ = nullptr;
+  static GlobalCell* map(size_t cells);
+  uintptr_t begin_;
+  size_t count_;
+  GlobalCell* words_ = nullptr;
+  std::atomic<GlobalCell*> bytes_{nullptr};
 };
 
 /// What all workers share during a launch, and the sums over launches.
@@ -197,6 +209,7 @@ struct Shared {
     uint32_t token = 0;
     FlagUse use = FlagUse::none;
     Op op = Op::load;
+    bool block_only = false;
   };
   std::vector<Place> places;  // of this launch; the first is nowhere
   Flags flags;                // of this launch

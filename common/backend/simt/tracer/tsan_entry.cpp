@@ -28,7 +28,12 @@ inline void access(const tracing::Access& access) {
 }
 
 inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc) {
-  if (!is_traced(pc)) return;
+  if (!is_traced(pc)) {
+    if (observe_host_access != nullptr && current_thread == nullptr) {
+      observe_host_access(address_of(address), bytes, op == Op::store, pc);
+    }
+    return;
+  }
   access(natural_access(address, bytes, op, pc));
 }
 
@@ -38,37 +43,6 @@ inline void flag(const volatile void* address, unsigned bytes, Op op, void* pc) 
   tracing::Access one = natural_access(address, bytes, op, pc);
   one.use = FlagUse::volatile_access;
   access(one);
-}
-
-/// An atomic, which `perform` performs.
-template <class F>
-auto atomic(const volatile void* address, unsigned bytes, int order, void* pc, F&& perform,
-            FlagUse use = FlagUse::atomic) {
-  if (!is_traced(pc)) return perform();
-  tracing::Access one = natural_access(address, bytes, Op::atomic, pc);
-  one.use = use;
-  one.fenced = order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
-  one.rule = SharedRule::atomic;
-  access(one);
-  const auto result = perform();
-  worker_tracer->flag_acquire(address_of(address));
-  return result;
-}
-
-/// An access of a type less aligned than its size. One of at most 16 bytes counts as a whole, a
-/// larger one as the widest parts that fit.
-void range(const void* address, size_t bytes, Op op, void* pc) {
-  if (!is_traced(pc) || bytes == 0) return;
-  uint32_t part = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
-  if (bytes == 2) part = 2;
-  if (bytes == 12) part = 4;
-  for (size_t at = 0; at < bytes; at += part) {
-    access({.address = address_of(address) + at,
-            .pc = pc,
-            .bytes = part,
-            .op = op,
-            .part = static_cast<uint32_t>(at / part) & 0xff});
-  }
 }
 
 // libgcc and libstdc++ provide 16-byte atomics only with -latomic; fibers of one worker run one at
@@ -104,6 +78,48 @@ T update(volatile T* p, F&& f) {
   return old;
 }
 
+/// An atomic, which `perform` performs. `changes(old)`: whether it stores another value.
+template <class T, class F, class C>
+auto atomic(const volatile T* address, int order, void* pc, F&& perform, C&& changes,
+            FlagUse use = FlagUse::atomic, bool overwrites = false) {
+  if (!is_traced(pc)) return perform();
+  tracing::Access one = natural_access(address, sizeof(T), Op::atomic, pc);
+  one.use = use;
+  one.fenced = order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+  one.rule = SharedRule::atomic;
+  one.overwrites = overwrites;
+  // What others see after it must have been released before. A poll that changes nothing releases
+  // nothing: threads that poll would release to each other without end.
+  one.changes = changes(load_value(address));
+  access(one);
+  const auto result = perform();
+  worker_tracer->flag_acquire(address_of(address));
+  return result;
+}
+
+template <class T>
+T exchange(volatile T* p, T value, int order, void* pc) {
+  return atomic(
+      p, order, pc, [=] { return update(p, [value](T) { return value; }); },
+      [value](T old) { return old != value; }, FlagUse::atomic, true);
+}
+
+/// An access of a type less aligned than its size. One of at most 16 bytes counts as a whole, a
+/// larger one as the widest parts that fit.
+void range(const void* address, size_t bytes, Op op, void* pc) {
+  if (!is_traced(pc) || bytes == 0) return;
+  uint32_t part = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
+  if (bytes == 2) part = 2;
+  if (bytes == 12) part = 4;
+  for (size_t at = 0; at < bytes; at += part) {
+    access({.address = address_of(address) + at,
+            .pc = pc,
+            .bytes = part,
+            .op = op,
+            .part = static_cast<uint32_t>(at / part) & 0xff});
+  }
+}
+
 }  // namespace
 
 #define CALLER __builtin_return_address(0)
@@ -114,40 +130,40 @@ T update(volatile T* p, F&& f) {
   void __tsan_volatile_read##N(void* p) { flag(p, N, Op::load, CALLER); } \
   void __tsan_volatile_write##N(void* p) { flag(p, N, Op::store, CALLER); }
 
-#define FETCH(BITS, T, NAME, EXPRESSION)                                       \
-  T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int order) {    \
-    return atomic(p, BITS / 8, order, CALLER, [=] {                            \
-      return update(p, [value](T old) { return static_cast<T>(EXPRESSION); }); \
-    });                                                                        \
+#define FETCH(BITS, T, NAME, EXPRESSION)                                                       \
+  T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int order) {                    \
+    const auto f = [value](T old) { return static_cast<T>(EXPRESSION); };                      \
+    return atomic(                                                                             \
+        p, order, CALLER, [=] { return update(p, f); }, [=](T old) { return f(old) != old; }); \
   }
 
 #define COMPARE_EXCHANGE(BITS, T, NAME)                                                  \
   int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* p, T* expected, T value, \
                                                     int order, int) {                    \
-    return atomic(p, BITS / 8, order, CALLER,                                            \
-                  [=] { return compare_exchange(p, expected, value); });                 \
+    return atomic(                                                                       \
+        p, order, CALLER, [=] { return compare_exchange(p, expected, value); },          \
+        [=](T old) { return old == *expected && old != value; });                        \
   }
 
-#define ATOMIC(BITS, T)                                                                          \
-  T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                       \
-    return atomic(                                                                               \
-        p, BITS / 8, __ATOMIC_RELAXED, CALLER, [=] { return load_value(p); },                    \
-        FlagUse::atomic_load);                                                                   \
-  }                                                                                              \
-  void __tsan_atomic##BITS##_store(volatile T* p, T value, int order) {                          \
-    atomic(p, BITS / 8, order, CALLER, [=] { return update(p, [value](T) { return value; }); }); \
-  }                                                                                              \
-  T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int order) {                          \
-    return atomic(p, BITS / 8, order, CALLER,                                                    \
-                  [=] { return update(p, [value](T) { return value; }); });                      \
-  }                                                                                              \
-  FETCH(BITS, T, add, old + value)                                                               \
-  FETCH(BITS, T, sub, old - value)                                                               \
-  FETCH(BITS, T, and, old& value)                                                                \
-  FETCH(BITS, T, or, old | value)                                                                \
-  FETCH(BITS, T, xor, old ^ value)                                                               \
-  FETCH(BITS, T, nand, ~(old & value))                                                           \
-  COMPARE_EXCHANGE(BITS, T, strong)                                                              \
+#define ATOMIC(BITS, T)                                                                      \
+  T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                   \
+    return atomic(                                                                           \
+        p, __ATOMIC_RELAXED, CALLER, [=] { return load_value(p); }, [](T) { return false; }, \
+        FlagUse::atomic_load);                                                               \
+  }                                                                                          \
+  void __tsan_atomic##BITS##_store(volatile T* p, T value, int order) {                      \
+    exchange(p, value, order, CALLER);                                                       \
+  }                                                                                          \
+  T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int order) {                      \
+    return exchange(p, value, order, CALLER);                                                \
+  }                                                                                          \
+  FETCH(BITS, T, add, old + value)                                                           \
+  FETCH(BITS, T, sub, old - value)                                                           \
+  FETCH(BITS, T, and, old& value)                                                            \
+  FETCH(BITS, T, or, old | value)                                                            \
+  FETCH(BITS, T, xor, old ^ value)                                                           \
+  FETCH(BITS, T, nand, ~(old & value))                                                       \
+  COMPARE_EXCHANGE(BITS, T, strong)                                                          \
   COMPARE_EXCHANGE(BITS, T, weak)
 
 extern "C" {
@@ -201,7 +217,7 @@ ATOMIC(32, uint32_t)
 ATOMIC(64, uint64_t)
 ATOMIC(128, unsigned __int128)
 void __tsan_atomic_thread_fence(int) {
-  if (is_traced(CALLER)) worker_tracer->memory_fence();
+  if (is_traced(CALLER)) worker_tracer->memory_fence(false);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void __tsan_atomic_signal_fence(int) {}

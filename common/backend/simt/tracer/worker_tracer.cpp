@@ -51,9 +51,12 @@ void WorkerTracer::begin_group(Group& group) {
     open_volatile_loads_ = 0;
   }
   make_current(this);
+  trap_invalid(true);
 }
 
 void WorkerTracer::end_group(bool abandoned) {
+  trap_invalid(false);
+  finish_store();
   make_current(nullptr);
   if (!abandoned) detector_.check_exits();
   for (std::vector<OpenRequest>& warp : open_) {
@@ -104,7 +107,7 @@ void WorkerTracer::merge_sectors(std::map<uint64_t, std::vector<uint64_t>>& touc
 
 void WorkerTracer::lane_access(Actor operation, const Access& access) {
   Thread& thread = *current_thread;
-  finish_volatile_load(thread);
+  finish_accesses(thread);
   const Location at = locate(thread, access);
   const Op op = access.op;
   const uint32_t token = token_of(access.pc);
@@ -112,11 +115,18 @@ void WorkerTracer::lane_access(Actor operation, const Access& access) {
     if (at.offset == Location::kIgnored) return;
     if (!thread.block->group->traced) return;  // an atomic: only those of global memory order
     count_lane(thread, {token, access.part, Space::shared, op, access.bytes, 0}, access);
-    detector_.access(
-        at.offset, access.bytes,
-        {operation, token, op == Op::store || op == Op::atomic || op == Op::async_store,
-         op == Op::atomic, false, access.may_outlive},
-        owner_of(at.offset));
+    RaceDetector::Access one{
+        operation, token, op == Op::store || op == Op::atomic || op == Op::async_store,
+        op == Op::atomic, false, access.may_outlive};
+    // Lanes that rely on being in step use volatile, too, but no fence.
+    one.flag = access.use == FlagUse::volatile_access &&
+               (op == Op::load || order_.has_fenced(thread.actor));
+    one.overwrites = access.overwrites;
+    one.deferred = shows_value(access);
+    order_.touch(thread.actor);
+    detector_.access(at.offset, access.bytes, one, owner_of(at.offset));
+    if (detector_.has_deferred()) note_store(access);
+    note_flag(thread, access);
     return;
   }
   Buffer& buffer = *at.buffer;
@@ -125,23 +135,14 @@ void WorkerTracer::lane_access(Actor operation, const Access& access) {
   check_written(buffer, thread, access);
   const size_t site = count_lane(
       thread, {token, access.part, Space::global, op, access.bytes, buffer.serial}, access);
-  if (buffer.cells == nullptr) return;
+  if (buffer.shadow == nullptr) return;
   check_global(buffer, site, thread, access);
-  if (access.use == FlagUse::none || access.use == FlagUse::atomic_load ||
-      launch_->group_count == 1) {
-    return;
-  }
-  if (op != Op::load) {
-    order_.release(access.address, thread.actor, access.fenced);
-  } else {
-    volatile_loads_[static_cast<uint32_t>(thread.actor)] = {access.address,
-                                                            detector_.clock_of(thread.actor)};
-    ++open_volatile_loads_;
-  }
+  note_flag(thread, access);
 }
 
 void WorkerTracer::bulk_access(Actor operation, const Access& access) {
   Thread& thread = *current_thread;
+  finish_store();
   const Location at = locate(thread, access);
   if (at.buffer == nullptr && at.offset == Location::kIgnored) return;
   const uint32_t token = token_of(access.pc);
@@ -186,7 +187,8 @@ void WorkerTracer::check_written(const Buffer& buffer, Thread& thread, const Acc
   };
   const Op op = access.op;
   unsigned char* written = buffer.written + (access.address - buffer.begin);
-  const bool reads = op == Op::load || op == Op::async_load || op == Op::atomic;
+  const bool reads =
+      op == Op::load || op == Op::async_load || (op == Op::atomic && !access.overwrites);
   if (reads && is(written, access.bytes, 0) &&
       is(reinterpret_cast<const unsigned char*>(access.address), access.bytes, 0xff)) {
     Occurrence& found = note(Kind::global_uninitialised, 0, access.pc, thread, op);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <unordered_set>
+#include <utility>
 
 #include "common/backend/simt/runtime/access_tracer.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
@@ -43,9 +44,11 @@ class WorkerTracer final : public SyncTracer,
   void enter_basic_block(void* pc);
   /// It has read the flag at `address`, or performed an atomic on it.
   void flag_acquire(uintptr_t address) {
-    flag_acquire(*current_thread, address, detector_.clock_of(current_thread->actor));
+    Thread& thread = *current_thread;
+    flag_acquire(thread, flag_at(address), detector_.clock_of(thread.actor), thread.block_scope);
   }
   void overflow(const std::string& operation, const char* type, void* pc);
+  void not_a_number(void* pc);
 
   // ---- what the runtime and the units do ----
 
@@ -59,6 +62,7 @@ class WorkerTracer final : public SyncTracer,
                         void* pc) override {
     note_pair(Kind::different_places, first, first_pc, operation, pc);
   }
+  void lane_absent(uint32_t source, uint32_t mask, void* pc) override;
   void diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
                 void* pc) override {
     note_pair(waited ? Kind::waited_alone : Kind::acted_alone, alone, alone_pc, operation, pc);
@@ -66,9 +70,10 @@ class WorkerTracer final : public SyncTracer,
 
   void atomic_access(const void* address, int bytes, void* pc) override;
   void atomic_done(const void* address) override;
+  void memory_freed(const void* begin) override;
   void load_acquire(const void* address, int bytes, void* pc) override;
   void store_release(const void* address, int bytes, void* pc) override;
-  void memory_fence() override;
+  void memory_fence(bool block_only) override;
   void unit_access(const void* address, int bytes, bool is_write, void* pc) override;
 
   Actor async_begin() override { return detector_.begin_async(current_thread->actor); }
@@ -97,11 +102,14 @@ class WorkerTracer final : public SyncTracer,
     uint64_t serial = 0;
     std::string name;
     std::vector<uint64_t> sectors;  // a bit per sector
-    GlobalCell* cells = nullptr;
+    GlobalShadow* shadow = nullptr;  ///< Null: one thread runs alone.
     unsigned char* written = nullptr;  // as in Allocation
   };
 
   static void make_current(WorkerTracer* tracer);
+
+  /// For this OS thread, where find_nan asks for it.
+  static void trap_invalid(bool on);
 
   struct TableEntry {
     SiteKey key;
@@ -181,14 +189,30 @@ class WorkerTracer final : public SyncTracer,
                  void* pc);
 
   uint3 thread_index(uint32_t linear) const;
+  bool is_one_warp(uint32_t one, uint32_t other) const {
+    return one / threads_per_block_ == other / threads_per_block_ &&
+           one % threads_per_block_ / kWarpSize == other % threads_per_block_ / kWarpSize;
+  }
 
   /// Turns the group's hazards into findings.
   void take_hazards();
 
   // ---- global memory, between blocks ----
 
-  void finish_volatile_load(Thread& thread);
-  void flag_acquire(const Thread& thread, uintptr_t address, uint32_t clock);
+  /// The last store has been performed, and the volatile load of `thread`.
+  void finish_accesses(Thread& thread);
+  void finish_store();
+  void flag_acquire(const Thread& thread, uintptr_t flag, uint32_t clock, bool block_only);
+  /// What stands for an address as a flag: each group has shared memory of its own.
+  uintptr_t flag_at(uintptr_t address) const;
+  /// Of an access to a flag.
+  void note_flag(const Thread& thread, const Access& access);
+  /// Whether the access is a store whose value shows when it has been performed.
+  bool shows_value(const Access& access) const {
+    return access.op == Op::store && access.bytes <= over_store_.before.size();
+  }
+  /// Of such a store, over another one.
+  void note_store(const Access& access);
 
   uint3 block_of_group(uint64_t group) const;
 
@@ -199,13 +223,9 @@ class WorkerTracer final : public SyncTracer,
 
   void check_global(Buffer& buffer, size_t site, Thread& thread, const Access& access);
 
-  /// The same between two threads of a group, by plain loads and stores. Two stores are no finding:
-  /// threads may store the same value.
-  void check_in_group(Kind kind, const GlobalAccess& earlier, Thread& thread, Op op,
-                      const Buffer& buffer, size_t cell, size_t site);
-
-  void report_global(Kind kind, const GlobalAccess& earlier, FlagUse use, Thread& thread, Op op,
-                     const Buffer& buffer, size_t cell, size_t site);
+  /// An access to byte `offset` of `buffer`, which an earlier one has touched, too.
+  void check_pair(Kind kind, const GlobalAccess& earlier, Thread& thread, const Access& access,
+                  const Buffer& buffer, size_t offset);
 
   const Launch* launch_ = nullptr;
   Group* group_ = nullptr;
@@ -216,7 +236,7 @@ class WorkerTracer final : public SyncTracer,
   size_t shared_stride_ = 0;  ///< Of one block's dynamic shared memory in the detector's.
   size_t static_offset_ = 0;  ///< Where static shared memory starts in the detector's.
   Range static_shared_;
-  RaceDetector detector_;
+  RaceDetector detector_{&order_};
   BlockOrder order_{detector_, shared().flags};
   std::vector<Site> sites_;
   std::vector<TableEntry> table_;
@@ -224,6 +244,13 @@ class WorkerTracer final : public SyncTracer,
   std::map<uint64_t, std::unique_ptr<Buffer>> buffers_;
   std::array<Buffer*, 8> recent_{};                        // latest first
   std::vector<std::vector<RegisterCall>> register_calls_;  // by warp of the group
+  /// A store over another one, which comes next: a mistake if the value is another one then.
+  struct OverStore {
+    uintptr_t address = 0;  ///< 0: none
+    uint32_t bytes = 0;
+    std::array<unsigned char, 16> before{};
+    std::vector<std::pair<FindingKey, Occurrence>> found;  ///< In global memory.
+  } over_store_;
   std::vector<VolatileLoad> volatile_loads_;               // by thread of the group ...
   uint32_t open_volatile_loads_ = 0;                       // ... and how many there are
   unsigned polls_ = 0;                                     ///< Reads of flags.

@@ -210,6 +210,10 @@ __forceinline__ void sync(const Group& group) {
   group.sync();
 }
 template <class Group>
+__forceinline__ void synchronize(const Group& group) {
+  group.sync();
+}
+template <class Group>
 unsigned long long thread_rank(const Group& group) {
   return group.thread_rank();
 }

@@ -306,7 +306,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
 inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
-inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t bytes) {
+  if (limit == cudaLimitMallocHeapSize) cookbook::simt::program::set_heap_limit(bytes);
+  return cudaSuccess;
+}
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
@@ -328,7 +331,9 @@ inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
 // ---- streams and events ----
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream, COOKBOOK_PLACE);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, COOKBOOK_PLACE);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0,
+                                COOKBOOK_PLACE);
 cudaError_t cudaStreamDestroy(cudaStream_t stream, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaStreamSynchronize(cudaStream_t stream, COOKBOOK_PLACE);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
@@ -340,15 +345,12 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 /// Time on the CPU that simulates: no GPU's.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end,
                                  COOKBOOK_PLACE);
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned, COOKBOOK_PLACE) {
-  return cudaStreamCreate(stream, cookbook_place);
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream, COOKBOOK_PLACE) {
+  return cudaStreamCreateWithFlags(stream, cudaStreamDefault, cookbook_place);
 }
-inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int,
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int,
                                                 COOKBOOK_PLACE) {
-  return cudaStreamCreate(stream, cookbook_place);
-}
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) {
-  return cudaSuccess;
+  return cudaStreamCreateWithFlags(stream, flags, cookbook_place);
 }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned, COOKBOOK_PLACE) {
   return cudaEventCreate(event, cookbook_place);
@@ -476,6 +478,92 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block
   return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, bytes_of(1024), limit);
 }
 
+// ---- atomics as built-in functions: their numbers are g++'s ----
+
+#define __NV_ATOMIC_RELAXED 0
+#define __NV_ATOMIC_CONSUME 1
+#define __NV_ATOMIC_ACQUIRE 2
+#define __NV_ATOMIC_RELEASE 3
+#define __NV_ATOMIC_ACQ_REL 4
+#define __NV_ATOMIC_SEQ_CST 5
+#define __NV_THREAD_SCOPE_THREAD 0
+#define __NV_THREAD_SCOPE_BLOCK 1
+#define __NV_THREAD_SCOPE_CLUSTER 2
+#define __NV_THREAD_SCOPE_DEVICE 3
+#define __NV_THREAD_SCOPE_SYSTEM 4
+
+namespace cookbook::simt::program {
+template <class F>
+__forceinline__ auto in_scope(int scope, const F& perform) {
+  asm goto("" : : : : step);  // a basic block of its own: the lanes of a warp come together
+step:
+  if (scope <= __NV_THREAD_SCOPE_BLOCK) set_block_scope(true);
+  const auto old = perform();
+  if (scope <= __NV_THREAD_SCOPE_BLOCK) set_block_scope(false);
+  return old;
+}
+}  // namespace cookbook::simt::program
+
+template <class T>
+__forceinline__ T __nv_atomic_load_n(T* p, int order, int scope) {
+  return cookbook::simt::program::in_scope(scope, [=] { return __atomic_load_n(p, order); });
+}
+template <class T>
+__forceinline__ void __nv_atomic_load(T* p, T* value, int order, int scope) {
+  *value = __nv_atomic_load_n(p, order, scope);
+}
+template <class T, class V>
+__forceinline__ void __nv_atomic_store_n(T* p, V value, int order, int scope) {
+  cookbook::simt::program::in_scope(scope, [=] {
+    __atomic_store_n(p, static_cast<T>(value), order);
+    return 0;
+  });
+}
+template <class T>
+__forceinline__ void __nv_atomic_store(T* p, T* value, int order, int scope) {
+  __nv_atomic_store_n(p, *value, order, scope);
+}
+template <class T, class V>
+__forceinline__ T __nv_atomic_exchange_n(T* p, V value, int order, int scope) {
+  return cookbook::simt::program::in_scope(
+      scope, [=] { return __atomic_exchange_n(p, static_cast<T>(value), order); });
+}
+template <class T, class V>
+__forceinline__ bool __nv_atomic_compare_exchange_n(T* p, T* expected, V value, bool, int order,
+                                                    int, int scope) {
+  return cookbook::simt::program::in_scope(scope, [=] {
+    return __atomic_compare_exchange_n(p, expected, static_cast<T>(value), false, order,
+                                       __ATOMIC_RELAXED);
+  });
+}
+#define COOKBOOK_FETCH(NAME, ...)                                                      \
+  template <class T, class V>                                                          \
+  __forceinline__ T __nv_atomic_fetch_##NAME(T* p, V v, int order, int scope) {        \
+    const T value = static_cast<T>(v);                                                 \
+    return cookbook::simt::program::in_scope(scope, [=]() -> T { return __VA_ARGS__; }); \
+  }
+#define COOKBOOK_FETCH_INTEGER(NAME, OTHERWISE)                              \
+  COOKBOOK_FETCH(NAME, [=] {                                                 \
+    if constexpr (std::is_integral_v<T>) {                                   \
+      return __atomic_fetch_##NAME(p, value, order);                         \
+    } else {                                                                 \
+      return (void)order, OTHERWISE;                                         \
+    }                                                                        \
+  }())
+COOKBOOK_FETCH_INTEGER(add, atomicAdd(p, value))
+COOKBOOK_FETCH_INTEGER(sub, atomicAdd(p, -value))
+COOKBOOK_FETCH(and, __atomic_fetch_and(p, value, order))
+COOKBOOK_FETCH(or, __atomic_fetch_or(p, value, order))
+COOKBOOK_FETCH(xor, __atomic_fetch_xor(p, value, order))
+COOKBOOK_FETCH(min, ((void)order, atomicMin(p, value)))
+COOKBOOK_FETCH(max, ((void)order, atomicMax(p, value)))
+#undef COOKBOOK_FETCH_INTEGER
+#undef COOKBOOK_FETCH
+__forceinline__ void __nv_atomic_thread_fence(int order, int scope) {
+  if (order == __NV_ATOMIC_RELAXED) return;
+  scope <= __NV_THREAD_SCOPE_BLOCK ? __threadfence_block() : __threadfence();
+}
+
 // What a program sees of the compiler. After this line nothing of the book is compiled. The words
 // of the language are no macros: tools/check/rewrite.py replaces them, in what the preprocessor
 // leaves.
@@ -484,6 +572,7 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block
 #undef __host__
 #undef __shared__
 #undef __constant__
+#undef __launch_bounds__
 #define __CUDACC__ 1
 #define __NVCC__ 1
 #define __CUDACC_VER_MAJOR__ 12

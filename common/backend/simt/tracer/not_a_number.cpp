@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//
+// Where a NaN comes from. The CPU traps an invalid operation, which is one that makes a NaN of
+// numbers: infinity - infinity, 0 / 0, sqrt(-1). An operation on a NaN is none. x86-64 only: not
+// every aarch64 traps.
+#include <algorithm>
+
+#include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
+#include "common/backend/simt/tracer/worker_tracer.hpp"
+
+#if defined(__x86_64__)
+#include <signal.h>
+#include <ucontext.h>
+#include <xmmintrin.h>
+
+extern "C" char __executable_start, etext;
+#endif
+
+namespace cookbook::simt::tracing {
+
+#if defined(__x86_64__)
+namespace {
+
+constexpr unsigned kInvalidMask = 0x80, kFlags = 0x3f;  // of the register MXCSR
+constexpr greg_t kSingleStep = 0x100;                   // of the flags
+constexpr int kMostTraps = 4096;                        // of a group: a trap takes microseconds
+
+thread_local int traps = 0;
+
+unsigned& mxcsr_of(void* context) {
+  return static_cast<ucontext_t*>(context)->uc_mcontext.fpregs->mxcsr;
+}
+
+/// Whether the instruction has a floating-point result. Conversions to whole numbers and
+/// comparisons trap as well, and so do minimum and maximum of a NaN.
+bool makes_nan(const unsigned char* code) {
+  while (*code == 0x66 || *code == 0xf2 || *code == 0xf3 || (*code & 0xf0) == 0x40) ++code;
+  if (*code != 0x0f) return false;
+  const unsigned char operation = code[1];
+  return operation == 0x51 || operation == 0x58 || operation == 0x59 || operation == 0x5c ||
+         operation == 0x5e;
+}
+
+/// The instruction is performed without a trap, and the next ones with it.
+bool pass_over(void* context) {
+  greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  mxcsr_of(context) = (mxcsr_of(context) | kInvalidMask) & ~kFlags;
+  if (worker_tracer == nullptr) return true;
+  const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+  if (makes_nan(code)) {
+    void* frames[CrashRecord::kMaxFrames];
+    const int count = walk_stack(frames, CrashRecord::kMaxFrames, true);
+    const auto is_own = [](const void* pc) { return pc > &__executable_start && pc < &etext; };
+    void** const frame = std::find_if(frames, frames + count, is_own);
+    if (frame != frames + count) worker_tracer->not_a_number(*frame);
+  }
+  if (++traps < kMostTraps) registers[REG_EFL] |= kSingleStep;
+  return true;
+}
+
+void after_step(int, siginfo_t*, void* context) {
+  static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~kSingleStep;
+  mxcsr_of(context) &= ~(kInvalidMask | kFlags);
+}
+
+}  // namespace
+
+void WorkerTracer::trap_invalid(bool on) {
+  if (!find_nan) return;
+  if (on && on_invalid_operation == nullptr) {
+    struct sigaction action {};
+    action.sa_sigaction = &after_step;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTRAP, &action, nullptr);
+    on_invalid_operation = &pass_over;
+  }
+  traps = 0;
+  const unsigned others = _mm_getcsr() & ~(kInvalidMask | kFlags);
+  _mm_setcsr(on ? others : others | kInvalidMask);
+}
+#else
+void WorkerTracer::trap_invalid(bool) {}
+#endif
+
+void WorkerTracer::not_a_number(void* pc) {
+  note(Kind::not_a_number, 0, pc, *current_thread, Op::load);
+}
+
+}  // namespace cookbook::simt::tracing
