@@ -99,7 +99,7 @@ class Builder:
         return sandbox.run(command, self.limits.seconds, env=environment)
 
     def compile(self, folder, mode, target, slot=None, own=None):
-        place = str(folder) if slot is None else "/box"
+        place = str(folder) if slot is None or sandbox.kind_of_sandbox() == "limits" else "/box"
         status, said = self.run_compiler(self.command(mode, place, target), folder, slot)
         if status != 0:
             raise DoesNotCompile(explain(said, own))
