@@ -335,6 +335,8 @@ class HandedIn(museum.InFolder):
         self.put_zip("zip.zip", {"work/transpose.cuh": museum.RIGHT, "__MACOSX/work/._transpose.cuh": b"\0"})
         self.put_zip("bomb.zip", {"transpose.cuh": b"a" * (9 << 20)})
         self.put("bad.zip", b"PK\3\4 no zip")
+        with zipfile.ZipFile(self.folder / "lzma.zip", "w", zipfile.ZIP_LZMA) as archive:
+            archive.writestr("transpose.cuh", museum.RIGHT)
         found, said = handed_in.submissions_in(self.folder), {}
         for name, path in found.items():
             try:
@@ -344,7 +346,7 @@ class HandedIn(museum.InFolder):
         self.assertEqual({name: said.pop(name) for name in ("O'Brien", "conflict_free (1)", "j\u00fcrgen", "ada.cuh", "ada", "zip")
                           if name in said}, dict.fromkeys(("O'Brien", "conflict_free (1)", "j\u00fcrgen", "ada.cuh", "ada", "zip"), "read"))
         for name, part in (("b", "has no transpose.cuh, but a.cuh, c.cuh"), ("word", "a .docx is not read"), ("link", "is a link"),
-                           ("bomb", "more than 256 KiB"), ("bad", "cannot be read"), ("\ufffd", "empty")):
+                           ("bomb", "more than 256 KiB"), ("bad", "cannot be read"), ("lzma", "in a way that is not read"), ("\ufffd", "empty")):
             self.assertIn(part, said.pop(name))
         self.assertEqual(said, {})
         files = [handed_in.file_name(name) for name in found]
@@ -361,8 +363,10 @@ class HandedIn(museum.InFolder):
         self.assertEqual(grade.cleaned({"a": ["b\0\ud800c\x1b[2J\nd", 3]}), {"a": ["b??c?[2J\nd", 3]})
         self.assertLess(len(grade.cleaned("x" * (4 << 20))), 5000)
         said = build.explain("/tmp/a/transpose.cuh:3:1: error: bad\n    3 | SECRET\n/etc/passwd:1:1: error: /etc/passwd: no\n",
-                             {"transpose.cuh": {3: "mine"}})
-        self.assertEqual(said, "transpose.cuh:3: error: bad\n  3 | mine\npasswd:1: error: ...: no")
+                             {"transpose.cuh": {3: "mine"}}, {"transpose.cuh"})
+        self.assertEqual(said, "transpose.cuh:3: error: bad\n  3 | mine")
+        self.assertNotIn("root", build.explain("/etc/passwd:1:1: error: 'root'\n", {}, {"transpose.cuh"}))
+        self.assertEqual(build.explain("/a/b.hpp:1:1: error: /etc/x: no\n"), "b.hpp:1: error: ...: no")
 
 
 class Score(unittest.TestCase):
