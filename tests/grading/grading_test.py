@@ -200,6 +200,7 @@ class Objects(museum.InFolder):
                 "static initialiser": "void g(int) {} volatile int* p; __attribute__((constructor)) static void f() { *p = 1; }",
                 "static initialiser ": "volatile int* p; __attribute__((destructor)) static void f() { *p = 1; }",
                 "not yours": 'extern "C" void __tsan_read4(void*) {}',
+                "not yours  ": "namespace cookbook::simt { int lane_id(int) { return 0; } }",
                 "not yours ": 'extern "C" void* memcpy(void* a, const void*, unsigned long) { return a; }',
                 "keeps a value  ": '__attribute__((section("other"))) int n; int f() { return ++n; }',
                 "is not instrumented": "__attribute__((no_sanitize_coverage)) int g(int* p) { return p[0]; }",
