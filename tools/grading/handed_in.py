@@ -10,6 +10,7 @@ from assignment import BadSubmission
 
 MOST_BYTES = 256 << 10  # of one file
 MOST_FILES = 200  # in a folder or a zip
+MOST_ZIP_BYTES = 4 << 20
 ENDINGS = (".cuh", ".cu", ".hpp", ".h", ".cpp", ".txt")
 
 
@@ -58,13 +59,13 @@ def read_file(path):
 def files_of_folder(path):
     """{place in the folder: function that reads it}; no link is followed."""
     found = {}
-    for place, folders, names in os.walk(path):
+    for count, (place, folders, names) in enumerate(os.walk(path)):
         folders.sort()
         for name in sorted(names):
             file = os.path.join(place, name)
             if os.path.isfile(file) and not os.path.islink(file):
                 found[os.path.relpath(file, path)] = lambda file=file: read_file(file)
-            if len(found) > MOST_FILES:
+            if max(count, len(found)) > MOST_FILES:
                 raise BadSubmission(f"the folder has more than {MOST_FILES} files")
     return found
 
@@ -74,11 +75,15 @@ def files_of_zip(path):
     def read(archive, entry):
         with zipfile.ZipFile(archive) as file, file.open(entry) as opened:
             return as_text(opened.read(MOST_BYTES + 1))
+    if path.stat().st_size > MOST_ZIP_BYTES:
+        raise BadSubmission(f"the zip has more than {MOST_ZIP_BYTES >> 20} MiB; hand in the source files only")
     try:
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir() and not hidden(entry.filename)]
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError):
         raise BadSubmission("the zip cannot be read; hand in the file itself") from None
+    if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries):
+        raise BadSubmission("the zip is packed in a way that is not read; hand in the file itself")
     if len(entries) > MOST_FILES:
         raise BadSubmission(f"the zip has more than {MOST_FILES} files")
     return {entry.filename: lambda entry=entry: read(path, entry) for entry in entries}

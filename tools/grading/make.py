@@ -115,20 +115,20 @@ def hidden_sizes(known, draw, count):
     return found
 
 
-def scaled(size, draw, count=4):
-    """Sizes near the traced one, at which the same claims may be made, of at most about the same work. Extents are multiples of
-    32 as far as they were, or keep their powers of two: `choose` takes what the solution does best."""
+def scaled(size, draw, count=5):
+    """Sizes near the traced one, at which the same claims may be made, of at most about the same work. Extents are
+    multiples of 32 or more, as far as they were: `choose` takes those at which the solution does what it claims."""
     found = []
     for attempt in range(50 * count):
-        steps = [min(extent & -extent, 32 if attempt % 2 else 1 << 30) for extent in size]
+        steps = [min(extent & -extent, (128, 32, 256)[attempt % 3]) for extent in size]
         other = [extent if step == extent else draw.randint(max(1, extent // 2 // step), extent * 7 // 4 // step) * step
                  for extent, step in zip(size, steps)]
         if math.prod(other) <= 1.1 * math.prod(size) and other != list(size) and other not in found:
             found.append(other)
         if len(found) == count:
             break
-    for factors in ([1.25] * len(size), [0.75] * len(size), [0.5] * len(size)):  # if there are no others
-        other = [int(extent * factor) for extent, factor in zip(size, factors)]
+    for factor in (1.25, 0.75, 0.5):  # if there are no others
+        other = [int(extent * factor) for extent in size]
         if len(found) < 3 and other != list(size) and other not in found and all(other):
             found.append(other)
     return found
@@ -193,7 +193,7 @@ def new(arguments, caller):
         for attempt in range(3):
             assignment, checks = try_solution(folder, solved, arguments.build)
             try:
-                choose(data, checks)
+                choose(data, checks, attempt < 2)
                 break
             except BadAssignment:
                 if attempt == 2:
@@ -221,7 +221,7 @@ def new(arguments, caller):
     return of_solution, of_given
 
 
-def choose(data, checks):
+def choose(data, checks, need_traced=False):
     """Keeps the hidden sizes at which the solution passed, two hidden traced sizes, and points for steps that
     check something."""
     sizes = sorted(data["hidden_sizes"])
@@ -235,6 +235,8 @@ def choose(data, checks):
     data["hidden_trace_sizes"] = [size for size in data["hidden_trace_sizes"] if tuple(size) in good][:2]
     # What is traced also runs untraced, on other inputs: nothing tells the one from the other.
     data["hidden_sizes"] += [size for size in data["hidden_trace_sizes"] if size not in data["hidden_sizes"]]
+    if need_traced and traced and not data["hidden_trace_sizes"]:
+        raise BadAssignment("the solution does not do what it claims at any traced size that was drawn")
     if len(data["hidden_sizes"]) < 3:
         raise BadAssignment("the solution is right at too few of the sizes that were drawn: name hidden sizes by hand")
     for step in ("layouts", "claims"):

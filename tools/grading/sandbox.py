@@ -151,9 +151,8 @@ def limited(command, seconds=60, memory_mb=4096, file_mb=256):
 KINDS = {"bubblewrap": "bubblewrap (no network, own processes, nothing writable but its memory)",
          "namespaces": "namespaces by unshare (no network, own processes, nothing writable but its memory)",
          "limits": "limits only: NO sandbox; what was submitted can read and write what you can"}
-NO_SANDBOX = ("no sandbox works here, so nothing is graded. Install bubblewrap (apt-get install bubblewrap). Ubuntu 24.04 "
-              "also needs a profile for it: apt-get install apparmor-profiles. To grade submissions that you trust "
-              "without one, add --no-sandbox")
+NO_SANDBOX = ("no sandbox works here, so nothing is graded: apt-get install bubblewrap (on Ubuntu 24.04 also what "
+              "docs/teaching.md says of its profile); --no-sandbox grades without one, only for submissions that you trust")
 
 
 def describe():
