@@ -6,6 +6,7 @@
 #include <fstream>
 #include <vector>
 
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
@@ -24,7 +25,7 @@ using simt::StartOrder;
 // Before the first launch reads it: two seconds until a spin is reported.
 const bool kSpinsBriefly = setenv("COOKBOOK_SIMT_SPIN_SECONDS", "1", 1) == 0;
 
-constexpr int kTiles = 24;
+constexpr int kTiles = 36;  // more blocks than the one SM holds at once
 constexpr int kCount = kTiles * kLookbackTile;
 
 struct Outcome {
@@ -63,7 +64,9 @@ constexpr Protocol kProtocols[] = {Protocol::released, Protocol::atomics, Protoc
 
 class LookBack : public testing::Test {
  protected:
+  LookBack() { simt::set_sm_count(1); }
   ~LookBack() override {
+    simt::set_sm_count(0);
     simt::set_start_order(StartOrder::forward);
     simt::set_workers(2);
   }

@@ -76,8 +76,9 @@ int main() {
   int *big = nullptr, *small = nullptr;
   double* d = nullptr;
   if (cudaMalloc((void**)&big, 4096) || cudaMalloc(&small, 64)) return 1;  // finds: leak
-  if (cudaMalloc(reinterpret_cast<void**>(&more[0 + 1]), 128) || cudaMalloc(&d, 256)) return 1;  // says: 'more[0+1]'  // finds: leak
-  if (cudaMalloc(&f, 128)) return 1;  // finds: leak
+  if (cudaMalloc((void**)&more[0 + 1], 128)) return 1;          // says: more[0+1]  // finds: leak
+  if (cudaMalloc(reinterpret_cast<void**>(&d), 256)) return 1;  // says: 'd'  // finds: leak
+  if (cudaMalloc(&f, 128)) return 1;                            // finds: leak
   if (cudaMemset(f, 0, 128) || cudaMemset(d, 0, 256)) return 1;
   if (cudaMemset(big, 0, 4096)) return 1;
   int host[32];

@@ -20,7 +20,8 @@ int main() {
   int* sums;
   unsigned* ticket;
   if (cudaMalloc(&sums, bytes) != cudaSuccess || cudaMalloc(&ticket, 4) != cudaSuccess) return 1;
-  if (cudaMemset(sums, 0, bytes) != cudaSuccess || cudaMemset(ticket, 0, 4) != cudaSuccess) return 1;
+  if (cudaMemset(sums, 0, bytes) != cudaSuccess || cudaMemset(ticket, 0, 4) != cudaSuccess)
+    return 1;
   chain<<<blocks, 1024>>>(sums, ticket);
   if (cudaMemset(sums, 0, bytes) != cudaSuccess) return 1;
   chain<<<blocks, 1024>>>(sums, nullptr);

@@ -62,7 +62,8 @@ HEADERS = [  # what no header here answers, with what it stands for
     ("mma.h", "nvcuda::wmma"), ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
     ("cooperative_groups/", "this part of cooperative groups"), ("cuda_pipeline", "cuda::pipeline"),
     ("cuda_gl_interop", "OpenGL"), ("cuda_fp8", "fp8 types"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
-    ("nvml", "NVML"), ("omp.h", "OpenMP without -Xcompiler -fopenmp"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
+    ("nvml", "NVML"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
+    ("omp.h", "OpenMP without -Xcompiler -fopenmp"),
 ]
 HERE = set()  # headers of HEADERS that an option brings
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
@@ -156,6 +157,8 @@ class Rewriter:
         self.traced = traced
         self.red_zones = 0
         self.variables = 0
+        self.braces, self.opened = [0], 0  # those that are open, by number
+        self.shared_names = []  # (brace, name) of the function's __shared__ variables
         self.host_words = {}  # where declarations with __host__ begin
         self.launch_bounds = {}  # by where the __launch_bounds__(...) ends
         # All blocks of a cooperative launch share a thread's storage: their variables lie elsewhere.
@@ -435,12 +438,30 @@ class Rewriter:
                 f"static {RUNTIME}RedZones {name}({{{name}a, {seen}, {name}b, {name}c}}, {RED_ZONE_BYTES}); ")
 
     # ---- shared memory ----
+    def count_brace(self, text):
+        self.opened += 1
+        if text == "{":
+            self.braces.append(self.opened)
+        elif len(self.braces) > 1:
+            self.braces.pop()
+
+    def limit_shared(self, start, end, scope):
+        """ptxas refuses more than 48 KB of them; here those that can be seen at this place are added up."""
+        if scope != "function":
+            return
+        self.shared_names = [entry for entry in self.shared_names if entry[0] in self.braces]
+        self.shared_names += [(self.braces[-1], self.text(i)) for i in self.declarator_names(start, end)]
+        total = " + ".join(f"sizeof({name})" for _, name in self.shared_names)
+        self.put_after(end, f' static_assert({total} <= 49152, "the __shared__ variables have more than 48 KB, which '
+                            'nvcc refuses: use extern __shared__ and cudaFuncSetAttribute()");')
+
     def shared(self, at, scope):
         start, end = self.declaration_start(at), self.declaration_end(at)
         words = {self.text(i) for i in range(start, end)}
         if "extern" in words:
             self.dynamic_shared(start, end, scope)
             return
+        self.limit_shared(start, end, scope)
         for i in range(start, end):
             if self.text(i) in ("static", "__shared__", "__device__", "inline"):
                 self.erase(i)
@@ -522,6 +543,8 @@ class Rewriter:
             text = token.text
             kind = scopes[-1][0] if scopes else "namespace"
             in_device = scopes[-1][1] if scopes else False
+            if text in ("{", "}"):
+                self.count_brace(text)
             if text == "{":
                 what = self.scope_of_brace(at) if kind != "function" else "function"
                 device = in_device or (what == "function" and device_head is not None)

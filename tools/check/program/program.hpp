@@ -123,7 +123,8 @@ COOKBOOK_SIMT_UNTRACED Launch<Body> launch_at(const char* file, int line, const 
   return Launch<Body>(Place(file, line), body);
 }
 
-/// `extern __shared__ T name[];` in a function is `T* name = dynamic_shared<T, "file:line:name">();`.
+/// `extern __shared__ T name[];` in a function is `T* name = dynamic_shared<T,
+/// "file:line:name">();`.
 template <class T>
 __forceinline__ T* dynamic_shared() {
   return static_cast<T*>(dynamic_shared_memory());

@@ -31,9 +31,12 @@ void write(const Report& report) {
   using nlohmann::ordered_json;
   ordered_json findings = ordered_json::array(), calls = findings, sites = findings;
   for (const Finding& finding : report.findings) {
-    findings.push_back(
-        {{"kind", finding.kind}, {"message", finding.message}, {"count", finding.count},
-         {"cause", finding.cause}, {"places", finding.places}, {"remedy", finding.remedy}});
+    findings.push_back({{"kind", finding.kind},
+                        {"message", finding.message},
+                        {"count", finding.count},
+                        {"cause", finding.cause},
+                        {"places", finding.places},
+                        {"remedy", finding.remedy}});
   }
   for (const FailedCall& call : report.failed_calls) {
     calls.push_back({{"function", call.function},

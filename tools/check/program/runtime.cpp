@@ -91,7 +91,7 @@ struct State {
   std::map<std::pair<std::string, size_t>, size_t> cooperative_offsets;  // of this launch
   size_t cooperative_end = 0;
   Report report;
-  bool failed = false;            // a kernel did, some time
+  bool failed = false;  // a kernel did, some time
   Order order;
   std::atomic<bool> kernel_prints{false};  // in the launch under way
   State();
@@ -218,9 +218,9 @@ void report_unordered(const Order::Operation& earlier, const Order::Operation& l
   const std::string name = buffer     ? buffer->memory.name()
                            : variable ? variable->name
                                       : "registered host memory";
-  const uintptr_t base = buffer ? reinterpret_cast<uintptr_t>(buffer->memory.data())
-                                : variable ? variable->begin
-                                           : begin;
+  const uintptr_t base = buffer     ? reinterpret_cast<uintptr_t>(buffer->memory.data())
+                         : variable ? variable->begin
+                                    : begin;
   const bool host = later.stream == "the host";
   add_finding("race",
               "nothing orders " + earlier.what + ", in " + earlier.stream + ", before " +
@@ -244,9 +244,9 @@ void note_host_access(uintptr_t address, size_t bytes, bool writes, void* pc) {
     });
     if (!meets) continue;
     observe_host_access = nullptr;  // finding the line runs code of the host
-    state().order.host_access(address, address + bytes, writes,
-                              std::string("the host ") + (writes ? "writes" : "reads") + " at " +
-                                  describe_pc(pc));
+    state().order.host_access(
+        address, address + bytes, writes,
+        std::string("the host ") + (writes ? "writes" : "reads") + " at " + describe_pc(pc));
     return;
   }
 }
@@ -254,9 +254,7 @@ void note_host_access(uintptr_t address, size_t bytes, bool writes, void* pc) {
 /// An operation in a stream. It ends when this does.
 class Ordered {
  public:
-  Ordered(cudaStream_t stream, const std::string& what) {
-    state().order.begin(own(stream), what);
-  }
+  Ordered(cudaStream_t stream, const std::string& what) { state().order.begin(own(stream), what); }
   ~Ordered() {
     state().order.end();
     const auto& pending = state().order.pending();
@@ -275,7 +273,9 @@ class Ordered {
       state().order.use(at, at + bytes, writes ? Order::Use::write : Order::Use::read);
     }
   }
-  static const void* own(cudaStream_t stream) { return stream == cudaStreamLegacy ? nullptr : stream; }
+  static const void* own(cudaStream_t stream) {
+    return stream == cudaStreamLegacy ? nullptr : stream;
+  }
 };
 
 void observe_launch() {
@@ -482,10 +482,9 @@ void check_guards(const std::string& kernel) {
   for (const auto& [address, buffer] : state().buffers) {
     const std::string& name = buffer.memory.name();
     if (buffer.memory.guards_intact() || !state().damaged.insert(name).second) continue;
-    add_finding("out-of-bounds", kernel + " wrote next to '" + name +
-                                     "', which has " + std::to_string(buffer.memory.bytes()) +
-                                     " bytes (" + buffer.function + " at " +
-                                     describe(buffer.place) + ")");
+    add_finding("out-of-bounds", kernel + " wrote next to '" + name + "', which has " +
+                                     std::to_string(buffer.memory.bytes()) + " bytes (" +
+                                     buffer.function + " at " + describe(buffer.place) + ")");
   }
 }
 
@@ -593,9 +592,10 @@ void write_report() {
   }
   for (const Order::Operation& one : state().order.pending()) {
     if (!one.prints) continue;
-    add_finding("lost output",
-                "nothing waits for " + one.what + " before the program ends: what it prints is lost",
-                "cudaDeviceSynchronize() before main() returns");
+    add_finding(
+        "lost output",
+        "nothing waits for " + one.what + " before the program ends: what it prints is lost",
+        "cudaDeviceSynchronize() before main() returns");
   }
   // After a kernel failed, cudaFree() does, too.
   if (report.status == 0 && !state().failed) {
@@ -685,8 +685,7 @@ void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
   } catch (const std::exception& error) {
     state().failed = true;
     state().fatal = state().of_launch = state().last = error_of(fault_of(error));
-    add_finding("failed kernel",
-                "launched at " + describe(place) + ": " + error.what());
+    add_finding("failed kernel", "launched at " + describe(place) + ": " + error.what());
   }
 }
 
@@ -876,8 +875,7 @@ void set_heap_limit(size_t bytes) { kernel_heap().limit = bytes; }
 bool note_dynamic_shared(const char* place, const std::type_info& type) {
   const std::string text = place;
   const size_t name = text.rfind(':'), begin = text.rfind('/') + 1;
-  dynamic_arrays().push_back(
-      {text.substr(begin, name - begin), text.substr(name + 1), &type});
+  dynamic_arrays().push_back({text.substr(begin, name - begin), text.substr(name + 1), &type});
   return true;
 }
 
@@ -974,7 +972,8 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
   }
   const OpenMemory open;
   {
-    const Ordered ordered(async.value_or(nullptr), std::string(function) + " at " + describe(place));
+    const Ordered ordered(async.value_or(nullptr),
+                          std::string(function) + " at " + describe(place));
     Ordered::use(from, from_bytes, false);
     Ordered::use(to, to_bytes, true);
   }
@@ -989,7 +988,8 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
   if (source && source->owner == Owner::device && !is_device_side(to)) {
     for (size_t row = 0; row < height; ++row) {
       const auto* begin = static_cast<const char*>(from) + row * from_pitch;
-      state().report.copied ^= hash_bytes(begin, width) + 0x9e3779b97f4a7c15ull * ++state().report.copies;
+      state().report.copied ^=
+          hash_bytes(begin, width) + 0x9e3779b97f4a7c15ull * ++state().report.copies;
       const simt::Unwritten unwritten = simt::find_unwritten(begin, width);
       if (unwritten.bytes == 0) continue;
       const std::string& name = source->memory.name();

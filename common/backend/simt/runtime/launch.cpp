@@ -232,6 +232,7 @@ void run_launch(const Launch& launch) {
     const int count = std::min(started, most_workers - started);
     if (count <= 0 || state.next_group >= state.group_total) return;
     started += count;
+    state.has_more_workers = true;
     state.running_workers += count;
     of_this_process<WorkerPool>().add(count);
   };

@@ -8,8 +8,8 @@
 
 namespace cookbook::simt {
 
-// What the shuffle at `pc` returns of a lane that does not take part: on a GPU it is undefined. Null:
-// all ones.
+// What the shuffle at `pc` returns of a lane that does not take part: on a GPU it is undefined.
+// Null: all ones.
 extern uint64_t (*absent_lane_value)(void* pc);
 
 // ---- meetings of a warp ----

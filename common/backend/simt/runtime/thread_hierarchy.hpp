@@ -69,7 +69,7 @@ struct alignas(64) Thread {
   Block* block = nullptr;
   Warp* warp = nullptr;
   ThreadState state = ThreadState::ready;
-  bool spinning = false;  // yielded in a spin loop: lets the other lanes of its warp go first
+  bool spinning = false;     // yielded in a spin loop: lets the other lanes of its warp go first
   bool block_scope = false;  // its atomics are atomicAdd_block() and the like
   // traced mode only
   uint32_t call_depth = 0;    // kept by the tracer (function entry and exit)

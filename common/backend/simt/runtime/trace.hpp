@@ -94,7 +94,8 @@ const char* to_string(Op op);
 inline void (*observe_range)(uintptr_t begin, uintptr_t end, int use) = nullptr;
 
 /// Where not null: called for loads and stores of host code that is compiled for tracing.
-inline void (*observe_host_access)(uintptr_t address, size_t bytes, bool writes, void* pc) = nullptr;
+inline void (*observe_host_access)(uintptr_t address, size_t bytes, bool writes,
+                                   void* pc) = nullptr;
 
 /// Whether traced runs look for what makes a NaN of numbers.
 inline bool find_nan = false;

@@ -147,7 +147,8 @@ class Watchdog {
     constexpr uint64_t kTicksBeforeMore = 2;
     if (++quiet_ticks_ >= kTicksBeforeMore) state.add_workers();
     // On a busy machine a worker that the others wait for may not get a CPU for many seconds.
-    if (a_worker_starved(state)) return;
+    // Not so where blocks may wait for each other: those workers take the CPUs from each other.
+    if (!state.has_more_workers && a_worker_starved(state)) return;
     const uint64_t limit = time_limit();
     if (++idle_ticks_ >= limit * kTicksPerSecond && limit > 0) end_process(state, limit);
   }

@@ -61,6 +61,7 @@ struct LaunchState {
   std::atomic<bool> abandoned{false};
   // For the watchdog: groups that have started may wait for others that have not.
   std::function<void()> add_workers;
+  bool has_more_workers = false;  // it added some
   std::atomic<int> running_workers{0};
   std::atomic<int> spinning_workers{0};  // whose threads have all been spinning for a while
 };

@@ -167,8 +167,8 @@ void BlockOrder::release(uintptr_t address, Actor thread, bool fenced, bool bloc
 void BlockOrder::acquire(uintptr_t address, Actor thread, uint32_t clock, bool block_only) {
   const FlagLink* link = flags_.carried(address);
   const auto own = static_cast<uint32_t>(thread);
-  if (link == nullptr || (link->before == nullptr && link->release->group == group_ &&
-                          link->release->thread == own)) {
+  if (link == nullptr ||
+      (link->before == nullptr && link->release->group == group_ && link->release->thread == own)) {
     return;
   }
   const uint64_t hash = (reinterpret_cast<uintptr_t>(link) ^ static_cast<uint64_t>(thread) << 48) *

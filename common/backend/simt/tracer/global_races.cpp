@@ -64,8 +64,7 @@ void WorkerTracer::note_flag(const Thread& thread, const Access& access) {
     if (access.op == Op::store && access.fenced && launch_->group_count == 1) return;
     if (access.changes) order_.release(flag, thread.actor, access.fenced, thread.block_scope);
   } else {
-    volatile_loads_[static_cast<uint32_t>(thread.actor)] = {flag,
-                                                            detector_.clock_of(thread.actor)};
+    volatile_loads_[static_cast<uint32_t>(thread.actor)] = {flag, detector_.clock_of(thread.actor)};
     ++open_volatile_loads_;
   }
 }
@@ -213,8 +212,8 @@ void WorkerTracer::check_pair(Kind kind, const GlobalAccess& earlier, Thread& th
   found.op = op;
   found.offset = offset;
   found.in_group = in_group;
-  found.earlier_block = in_group ? blocks_[earlier.thread / threads_per_block_]
-                                 : block_of_group(earlier.group);
+  found.earlier_block =
+      in_group ? blocks_[earlier.thread / threads_per_block_] : block_of_group(earlier.group);
   found.earlier_thread = thread_index(earlier.thread);
   found.one_warp = in_group && is_one_warp(earlier.thread, static_cast<uint32_t>(thread.actor));
   found.earlier_atomic = place.use == FlagUse::atomic;

@@ -125,9 +125,9 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
   Occurrence& found = note(Kind::out_of_bounds, 0, access.pc, thread, access.op);
   if (found.count == 1) {
     found.on_host = near == nullptr && is_mapped(address);
-    found.detail = found.on_host
-                       ? fmt::format("{} bytes through a pointer to host memory, {:#x}", bytes, address)
-                       : describe_overrun(address, bytes, near);
+    found.detail = found.on_host ? fmt::format("{} bytes through a pointer to host memory, {:#x}",
+                                               bytes, address)
+                                 : describe_overrun(address, bytes, near);
   }
   if (!mapped) {
     fail(Fault::out_of_bounds,

@@ -46,7 +46,8 @@ void WorkerTracer::memory_freed(const void* begin) {
   for (Buffer*& buffer : recent_) {
     if (buffer != nullptr && buffer->begin == address_of(begin)) buffer = nullptr;
   }
-  std::stable_partition(recent_.begin(), recent_.end(), [](const Buffer* b) { return b != nullptr; });
+  std::stable_partition(recent_.begin(), recent_.end(),
+                        [](const Buffer* b) { return b != nullptr; });
 }
 
 // Blocks of one group agree through the detector, others through the flags of the launch.

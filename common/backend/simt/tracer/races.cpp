@@ -396,7 +396,8 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
     report(access.write ? Kind::write_after_write : Kind::read_after_write, &entry, access, me,
            offset);
   }
-  if ((!access.write || (access.atomic && !access.overwrites)) && (cell.initialised & bytes) != bytes) {
+  if ((!access.write || (access.atomic && !access.overwrites)) &&
+      (cell.initialised & bytes) != bytes) {
     report(Kind::uninitialised, nullptr, access, me, offset);
   }
   const Entry mine{me.clock,      access.pc,          me.slot & kSlots, bytes & 0xf,

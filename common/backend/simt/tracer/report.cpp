@@ -211,7 +211,8 @@ const char* remedy_of(Kind kind, const Occurrence& found) {
                    "cudaMemcpy(); of an array of pointers each one must be a device pointer"
                  : "compare the index with the number of elements before the access";
     case Kind::absent_lane:
-      return "let whole warps run, with neutral values in the lanes beyond the end, or shuffle only "
+      return "let whole warps run, with neutral values in the lanes beyond the end, or shuffle "
+             "only "
              "among the lanes of __ballot_sync() or __activemask() taken before the branch";
     case Kind::shared_out_of_bounds: return "compare the index with the number of elements";
     default: return "";
@@ -317,11 +318,9 @@ Trace make_trace(const Shared& state) {
            fmt::format("{}: {}", kind_name(kind),
                        describe(kind, found, earlier_line, later_line,
                                 found.idle_wait_pc != 0 ? line_of(found.idle_wait_pc) : "")),
-           found.count,
-           kernel_name(kernel) + "|" + kind_name(kind) + "|" + subject(kind, found),
-           earlier_line.empty() || earlier_line == later_line
-               ? later_line
-               : earlier_line + " and " + later_line,
+           found.count, kernel_name(kernel) + "|" + kind_name(kind) + "|" + subject(kind, found),
+           earlier_line.empty() || earlier_line == later_line ? later_line
+                                                              : earlier_line + " and " + later_line,
            remedy_of(kind, found)});
     } else {
       trace.findings[at->second].count += found.count;

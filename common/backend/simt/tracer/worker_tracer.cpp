@@ -116,7 +116,7 @@ void WorkerTracer::lane_access(Actor operation, const Access& access) {
     if (!thread.block->group->traced) return;  // an atomic: only those of global memory order
     count_lane(thread, {token, access.part, Space::shared, op, access.bytes, 0}, access);
     RaceDetector::Access one{
-        operation, token, op == Op::store || op == Op::atomic || op == Op::async_store,
+        operation,        token, op == Op::store || op == Op::atomic || op == Op::async_store,
         op == Op::atomic, false, access.may_outlive};
     // Lanes that rely on being in step use volatile, too, but no fence.
     one.flag = access.use == FlagUse::volatile_access &&

@@ -101,8 +101,8 @@ class WorkerTracer final : public SyncTracer,
     uintptr_t begin = 0, end = 0;
     uint64_t serial = 0;
     std::string name;
-    std::vector<uint64_t> sectors;  // a bit per sector
-    GlobalShadow* shadow = nullptr;  ///< Null: one thread runs alone.
+    std::vector<uint64_t> sectors;     // a bit per sector
+    GlobalShadow* shadow = nullptr;    ///< Null: one thread runs alone.
     unsigned char* written = nullptr;  // as in Allocation
   };
 
@@ -251,9 +251,9 @@ class WorkerTracer final : public SyncTracer,
     std::array<unsigned char, 16> before{};
     std::vector<std::pair<FindingKey, Occurrence>> found;  ///< In global memory.
   } over_store_;
-  std::vector<VolatileLoad> volatile_loads_;               // by thread of the group ...
-  uint32_t open_volatile_loads_ = 0;                       // ... and how many there are
-  unsigned polls_ = 0;                                     ///< Reads of flags.
+  std::vector<VolatileLoad> volatile_loads_;  // by thread of the group ...
+  uint32_t open_volatile_loads_ = 0;          // ... and how many there are
+  unsigned polls_ = 0;                        ///< Reads of flags.
   std::unordered_set<uintptr_t> flags_used_;  ///< Addresses of the group's atomics and flags.
   Findings findings_;
   KernelCounts counts_;
