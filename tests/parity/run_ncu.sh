@@ -60,7 +60,7 @@ for folder in "$elf"/*/; do
 done
 rm -rf "$elf"
 mkdir "$raw/sources"
-(cd "$here/../.." && find chapters tests/parity -name '*.cuh' -o -name '*.hpp' -o -name '*.cu') |
+(cd "$here/../.." && find chapters library tests/parity -name '*.cuh' -o -name '*.hpp' -o -name '*.cu') |
   tar -C "$here/../.." -cf - -T - | tar -C "$raw/sources" -xf -
 
 metrics=inst_executed,memory_l1_tag_requests_global
