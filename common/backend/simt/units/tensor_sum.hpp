@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a tensor core adds up. It does not add one a[k] b[k] after the other in fp32: it aligns a
 // group of these terms, which are exact, and what was summed before, to the largest exponent among
-// them, cuts off what lies below its last bit, adds exactly, and cuts the sum off to fp32. docs/simt.md says
-// how each rule is known. Plain host code: tests compare it with a GPU as well.
+// them, cuts off what lies below its last bit, adds exactly, and cuts the sum off to fp32.
+// docs/simt.md says how each rule is known. Plain host code: tests compare it with a GPU as well.
 #pragma once
 
 #include <cstdint>
