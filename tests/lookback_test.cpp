@@ -31,7 +31,7 @@ constexpr int kCount = kTiles * kLookbackTile;
 struct Outcome {
   bool right = false;
   std::string error;  // of a launch that was given up
-  std::string findings;
+  std::string findings, remedies;
 };
 
 Outcome run(Protocol protocol, LookbackBug bug, bool pauses = true) {
@@ -46,7 +46,9 @@ Outcome run(Protocol protocol, LookbackBug bug, bool pauses = true) {
   outcome.error = error_of<simt::KernelError>([&] {
     lookback_scan(protocol, bug, pauses, in.as<int>(), out.as<int>(), state.as<int>(), kCount);
   });
-  outcome.findings = findings_of(simt::stop_trace());
+  const auto trace = simt::stop_trace();
+  outcome.findings = findings_of(trace);
+  for (const auto& finding : trace.findings) outcome.remedies += finding.remedy + "\n";
   out.copy_to_host(output.data(), out.bytes());
   outcome.right = true;
   for (int i = 0, sum = 0; i < kCount; ++i) {
@@ -130,7 +132,7 @@ TEST_F(LookBack, MissingFencesAndWrongOrdersAreRaces) {
         EXPECT_CONTAINS(outcome.findings, "race");
         EXPECT_TRUE(names(outcome.findings, "value")) << outcome.findings;
         EXPECT_TRUE(names(outcome.findings, "look back")) << outcome.findings;
-        EXPECT_CONTAINS(outcome.findings, "store_release()");
+        EXPECT_CONTAINS(outcome.remedies, "__threadfence()");
         outcome = run(protocol, LookbackBug::flag_first);
         EXPECT_TRUE(names(outcome.findings, "late value")) << outcome.findings;
         EXPECT_TRUE(names(outcome.findings, "look back")) << outcome.findings;

@@ -6,7 +6,7 @@
 __global__ void shift(int* x) {
   __shared__ int tile[64];
   tile[threadIdx.x] = x[threadIdx.x];
-  x[threadIdx.x] = tile[(threadIdx.x + 1) % 64];  // finds: race, uninitialised
+  x[threadIdx.x] = tile[(threadIdx.x + 1) % 64];  // finds: race
 }
 
 int main() {

@@ -445,15 +445,13 @@ class Rewriter:
         elif len(self.braces) > 1:
             self.braces.pop()
 
-    def limit_shared(self, start, end, scope):
-        """ptxas refuses more than 48 KB of them; here those that can be seen at this place are added up."""
+    def limited_names(self, start, end, scope):
+        """ptxas refuses more than 48 KB of __shared__ variables: of a function, those seen at this place."""
         if scope != "function":
-            return
+            return []
         self.shared_names = [entry for entry in self.shared_names if entry[0] in self.braces]
         self.shared_names += [(self.braces[-1], self.text(i)) for i in self.declarator_names(start, end)]
-        total = " + ".join(f"sizeof({name})" for _, name in self.shared_names)
-        self.put_after(end, f' static_assert({total} <= 49152, "the __shared__ variables have more than 48 KB, which '
-                            'nvcc refuses: use extern __shared__ and cudaFuncSetAttribute()");')
+        return [name for _, name in self.shared_names]
 
     def shared(self, at, scope):
         start, end = self.declaration_start(at), self.declaration_end(at)
@@ -461,7 +459,7 @@ class Rewriter:
         if "extern" in words:
             self.dynamic_shared(start, end, scope)
             return
-        self.limit_shared(start, end, scope)
+        names = self.limited_names(start, end, scope)
         for i in range(start, end):
             if self.text(i) in ("static", "__shared__", "__device__", "inline"):
                 self.erase(i)
@@ -483,6 +481,10 @@ class Rewriter:
                                    "static thread_local __attribute__((used, aligned(128))) ")
         else:
             self.put_before(start, "static thread_local ")
+        if names:
+            total = " + ".join(f"sizeof({name})" for name in names)
+            self.put_after(end, f' static_assert({total} <= 49152, "the __shared__ variables have more than 48 KB, '
+                                'which nvcc refuses: use extern __shared__ and cudaFuncSetAttribute()");')
 
     def dynamic_shared(self, start, end, scope):
         """`extern __shared__ T name[];` -> `T* name = dynamic_shared<T>();`, with further extents in T."""

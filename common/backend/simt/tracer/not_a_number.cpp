@@ -33,13 +33,24 @@ unsigned& mxcsr_of(void* context) {
 }
 
 /// Whether the instruction has a floating-point result. Conversions to whole numbers and
-/// comparisons trap as well, and so do minimum and maximum of a NaN.
+/// comparisons trap as well, and so do minimum and maximum of a NaN. (Intel SDM 2, "VEX Prefix".)
 bool makes_nan(const unsigned char* code) {
-  while (*code == 0x66 || *code == 0xf2 || *code == 0xf3 || (*code & 0xf0) == 0x40) ++code;
-  if (*code != 0x0f) return false;
-  const unsigned char operation = code[1];
-  return operation == 0x51 || operation == 0x58 || operation == 0x59 || operation == 0x5c ||
-         operation == 0x5e;
+  unsigned map = 1;
+  if (*code == 0xc5) {
+    code += 2;
+  } else if (*code == 0xc4) {
+    map = code[1] & 0x1fu;
+    code += 3;
+  } else {
+    while (*code == 0x66 || *code == 0xf2 || *code == 0xf3 || (*code & 0xf0) == 0x40) ++code;
+    if (*code++ != 0x0f) return false;
+  }
+  const unsigned operation = *code;
+  if (map == 2) {  // fused multiply-add
+    return operation >= 0x96 && operation <= 0xbf && (operation & 0xf) >= 6;
+  }
+  return map == 1 && (operation == 0x51 || operation == 0x58 || operation == 0x59 ||
+                      operation == 0x5c || operation == 0x5e);
 }
 
 /// The instruction is performed without a trap, and the next ones with it.
