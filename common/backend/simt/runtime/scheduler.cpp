@@ -178,25 +178,12 @@ void enter(Thread* thread) {
   blockIdx = thread->block->block_idx;
 }
 
-void thread_main();
-
-// Where `thread` goes on. Its stack is bound when it starts: one that an exited thread has left is
-// still in the cache.
-void* context_of(Worker& worker, Thread& thread) {
-  if (thread.stack_pointer == nullptr) {
-    if (worker.free_stacks.empty()) {
-      thread.stack = worker.stacks_used++;
-    } else {
-      thread.stack = worker.free_stacks.back();
-      worker.free_stacks.pop_back();
-    }
-    worker.stacks.forget_frames(thread.stack);
-    thread.stack_pointer = make_context(worker.stacks.top(thread.stack), thread_main);
-  }
-  return thread.stack_pointer;
-}
-
-Thread* next_thread(Worker& worker) {
+// Continues with the next thread that can run. The current one is queued, blocked, parked or has
+// exited.
+template <auto switch_to = cookbook_simt_switch>
+void schedule() {
+  Worker& worker = *current_worker;
+  Thread* self = current_thread;
   if (worker.state->schedule == AsyncSchedule::random && !worker.pending.empty() &&
       random_u32() % 8 == 0) {
     run_pending(worker);
@@ -204,18 +191,10 @@ Thread* next_thread(Worker& worker) {
   while (worker.ready.empty()) {
     if (!run_pending(worker)) report_deadlock(worker);
   }
-  return worker.ready.pop();
-}
-
-// Continues with the next thread that can run. The current one is queued, blocked or parked.
-template <auto switch_to = cookbook_simt_switch>
-void schedule() {
-  Worker& worker = *current_worker;
-  Thread* self = current_thread;
-  Thread* next = next_thread(worker);
+  Thread* next = worker.ready.pop();
   if (next == self) return;
   enter(next);
-  switch_to(&self->stack_pointer, context_of(worker, *next));
+  switch_to(&self->stack_pointer, next->stack_pointer);
 }
 
 // ---- reconvergence (traced mode) ----
@@ -280,19 +259,22 @@ void lane_stopped(Worker& worker, Warp& warp) {
 
 // ---- life of a thread ----
 
-void run_thread() {
-  const Launch& launch = *current_worker->group.launch;
-  try {
-    launch.invoke(launch.kernel, launch.arguments);
-  } catch (const std::exception& error) {
-    fail(std::string("exception in a kernel: ") + error.what());
+void thread_main() {
+  {
+    const Launch& launch = *current_worker->group.launch;
+    try {
+      launch.invoke(launch.kernel, launch.arguments);
+    } catch (const std::exception& error) {
+      fail(std::string("exception in a kernel: ") + error.what());
+    }
+    Thread& self = *current_thread;
+    if (self.block->alive == 1 && !self.block->previous_ended) {
+      fail("a block of a dependent launch ends without wait_for_previous_launch()");
+    }
+    unit_callbacks.thread_exit(self);
   }
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
-  if (self.block->alive == 1 && !self.block->previous_ended) {
-    fail("a block of a dependent launch ends without wait_for_previous_launch()");
-  }
-  unit_callbacks.thread_exit(self);
   worker.note_progress();
   worker.finished_threads.store(worker.finished_threads.load(std::memory_order_relaxed) + 1,
                                 std::memory_order_relaxed);
@@ -302,28 +284,13 @@ void run_thread() {
   --worker.group.alive;
   release_after_exit(self);
   lane_stopped(worker, *self.warp);
-}
-
-// On a stack: one thread after another, as long as the next one has none yet.
-void thread_main() {
-  void* discarded;
-  while (true) {
-    run_thread();
-    Worker& worker = *current_worker;
-    const uint32_t stack = current_thread->stack;
-    if (worker.group.alive == 0) {
-      current_thread = nullptr;
-      cookbook_simt_switch(&discarded, worker.main_stack_pointer);
-    }
-    Thread* next = next_thread(worker);
-    enter(next);
-    if (next->stack_pointer == nullptr) {
-      next->stack = stack;
-      continue;
-    }
-    worker.free_stacks.push_back(stack);
-    cookbook_simt_switch(&discarded, next->stack_pointer);
+  if (worker.group.alive == 0) {
+    current_thread = nullptr;
+    void* discarded;
+    cookbook_simt_switch(&discarded, worker.main_stack_pointer);
   }
+  schedule();
+  std::abort();  // an exited thread is never resumed
 }
 
 // ---- life of a group ----
@@ -369,7 +336,6 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   block.shared = storage.shared.get();
   block.shared_bytes = launch.shared_bytes;
   for (NamedBarrier& barrier : block.barriers) barrier.begin_phase();
-  block.open_barriers = 0;
   for (uint32_t w = 0; w < warps; ++w) {
     Warp& warp = block.warps[w];
     const uint32_t lanes = std::min(threads - w * kWarpSize, kWarpSize);
@@ -383,7 +349,8 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   uint3 thread_idx{0, 0, 0};
   for (uint32_t t = 0; t < threads; ++t) {
     Thread& thread = block.threads[t];
-    thread.stack_pointer = nullptr;
+    worker.stacks.forget_frames(first_actor + t);
+    thread.stack_pointer = make_context(worker.stacks.top(first_actor + t), thread_main);
     thread.thread_idx = thread_idx;
     if (++thread_idx.x == launch.block.x) {
       thread_idx.x = 0;
@@ -403,7 +370,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
     thread.call_depth = 0;
     thread.converged = thread.warp->lanes;
     thread.parked_at = 0;
-    if (launch_tracer) thread.path = {};
+    thread.path = {};
   }
 }
 
@@ -427,8 +394,6 @@ void prepare_group(Worker& worker, uint64_t id) {
   worker.random_state = (worker.state->seed + 1) * 0x9e3779b97f4a7c15ull + id;
   worker.ready.reset(group.thread_count);
   worker.stacks.reserve(group.thread_count);
-  worker.stacks_used = 0;
-  worker.free_stacks.clear();
   for (uint32_t b = 0; b < group.block_count; ++b) {
     prepare_block(worker, b, id * group.block_count + b, b * block_threads);
   }
@@ -451,9 +416,6 @@ void enqueue_all(Worker& worker) {
 // Bytes behind the dynamic shared memory are 0xFF unless the block wrote there.
 void check_shared_pad(const Block& block) {
   const size_t end = round_up(block.shared_bytes, kSharedAlignment) + kSharedPadBytes;
-  const char* pad = block.shared + block.shared_bytes;
-  // If every byte equals the next one, all do.
-  if (*pad == '\xff' && std::memcmp(pad, pad + 1, end - block.shared_bytes - 1) == 0) return;
   for (size_t i = block.shared_bytes; i < end; ++i) {
     if (static_cast<unsigned char>(block.shared[i]) != 0xff) {
       abandon(Fault::out_of_bounds,
@@ -654,7 +616,7 @@ bool run_group(Worker& worker, uint64_t id) {
     enqueue_all(worker);
     Thread* first = worker.ready.pop();
     enter(first);
-    cookbook_simt_switch(&worker.main_stack_pointer, context_of(worker, *first));
+    cookbook_simt_switch(&worker.main_stack_pointer, first->stack_pointer);
     if (worker.error.empty()) {
       while (run_pending(worker)) {
       }

@@ -53,7 +53,6 @@ void complete(Block& block, NamedBarrier& barrier) {
   }
   barrier.vote_result = barrier.vote_count;
   barrier.begin_phase();
-  block.open_barriers &= ~(1u << (&barrier - block.barriers.data()));
 }
 
 // All threads of a block execute the same __syncthreads; those of a warp the same named barrier.
@@ -84,16 +83,13 @@ NamedBarrier& join_phase(Block& block, unsigned id, unsigned threads, void* pc) 
   }
   barrier.expected = threads;
   ++barrier.arrived;
-  block.open_barriers |= 1u << id;
   // A number of threads means whole warps: the lanes that a partial last warp lacks come with its
   // last lane.
   const Warp& warp = *current_thread->warp;
   const auto lanes = static_cast<uint32_t>(__builtin_popcount(warp.lanes));
   if (threads != 0 && current_thread->lane + 1 == lanes) barrier.arrived += kWarpSize - lanes;
-  if (sync_tracer) {
-    check_place(block, barrier, id, pc);
-    barrier.participants.push_back(static_cast<uint16_t>(current_thread->id));
-  }
+  if (sync_tracer) check_place(block, barrier, id, pc);
+  barrier.participants.push_back(static_cast<uint16_t>(current_thread->id));
   return barrier;
 }
 
@@ -278,9 +274,10 @@ void release_after_exit(Thread& thread) {
   Block& block = *thread.block;
   Warp& warp = *thread.warp;
   if (block.alive != 0) {
-    for (uint32_t rest = block.open_barriers; rest != 0; rest &= rest - 1) {
-      NamedBarrier& barrier = block.barriers[__builtin_ctz(rest)];
-      if (barrier.expected == 0 && is_complete(block, barrier)) complete(block, barrier);
+    for (NamedBarrier& barrier : block.barriers) {
+      if (barrier.arrived != 0 && barrier.expected == 0 && is_complete(block, barrier)) {
+        complete(block, barrier);
+      }
     }
   }
   if (warp.rendezvous_open != 0) {

@@ -63,7 +63,7 @@ struct LanePath {
 // What switching and reconvergence touch comes first, in one line of a cache: the threads of a
 // large block do not fit in the first-level cache.
 struct alignas(64) Thread {
-  void* stack_pointer = nullptr;  // while it does not run; null: it has not started
+  void* stack_pointer = nullptr;  // while it does not run
   uint3 thread_idx{};
   uint32_t lane = 0;
   Block* block = nullptr;
@@ -83,9 +83,8 @@ struct alignas(64) Thread {
   const Waitable* waits_for = nullptr;  // what that is, where the name does not say it all
   void* wait_pc = nullptr;              // where in the kernel it waits
   uint32_t cluster_arrival = 0;  // 1 + phase of the cluster barrier it arrived at; 0: it waited
-  uint32_t stack = 0;            // which of its worker's, once it has started
+  LanePath path;                 // traced mode only
   std::unique_ptr<UnitState> unit_state;
-  LanePath path;  // traced mode only, and after what plain mode touches
 };
 static_assert(offsetof(Thread, id) == 64);
 
@@ -132,7 +131,7 @@ struct NamedBarrier {
   // used, of named barriers one for each warp.
   std::vector<Place> places;
   std::vector<uint16_t> waiting;             // thread ids to wake
-  std::vector<uint16_t> participants;        // thread ids that arrived or wait (traced mode)
+  std::vector<uint16_t> participants;        // thread ids that arrived or wait
   uint32_t vote_count = 0, vote_result = 0;  // for __syncthreads_count / _and / _or
 
   void begin_phase() {
@@ -156,9 +155,8 @@ struct Block {
   Warp* warps = nullptr;
   uint32_t warp_count = 0;
   std::array<NamedBarrier, kNamedBarriers> barriers;
-  uint32_t open_barriers = 0;  // mask of those at which somebody has arrived in this phase
-  char* shared = nullptr;      // dynamic shared memory, 1024-byte aligned
-  size_t shared_bytes = 0;     // what the launch asked for
+  char* shared = nullptr;   // dynamic shared memory, 1024-byte aligned
+  size_t shared_bytes = 0;  // what the launch asked for
   std::unique_ptr<UnitState> unit_state;
 };
 

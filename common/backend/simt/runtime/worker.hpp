@@ -78,8 +78,6 @@ struct Worker {
   std::string error;          // set: the group was abandoned
   Fault fault = Fault::none;  // which error
   StackPool stacks;
-  uint32_t stacks_used = 0;                   // by this group so far: the first ones; of these ...
-  std::vector<uint32_t> free_stacks;          // ... those whose threads have exited
   std::atomic<uint64_t> finished_threads{0};  // ever; written by this OS thread only
 
   // Spin loops: yields since anything else happened.
