@@ -614,6 +614,14 @@ class WithoutTheLint(museum.InFolder):
         self.builder.prepare()
         self.graded = grade.Class(self.assignment, self.builder, self.folder, 1, True)
 
+    def test_the_book_below_a_folder_of_roots_own(self):
+        """Compiling as another user would fail there: it could not reach the headers."""
+        closed = self.folder / "closed"
+        (closed / "book").mkdir(parents=True)
+        closed.chmod(0o700)
+        self.assertFalse(sandbox.others_reach(str(closed / "book")))
+        self.assertEqual(sandbox.as_other_user(0, [str(closed / "book")]), [])
+
     def test_copies_and_library_code_count(self):
         """Every claim about `in` and `out` needs the loads by memcpy and the stores by std::copy."""
         text = museum.change(

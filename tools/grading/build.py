@@ -94,7 +94,7 @@ class Builder:
         if slot is None:
             command, environment = sandbox.limited(command), dict(os.environ, **variables, TMPDIR=str(folder))
         else:
-            sandbox.give_to_other_user(folder, slot)
+            sandbox.give_to_other_user(folder, slot, self.mounts())
             variables.update(TMPDIR="/tmp")
             command = sandbox.boxed(sandbox.kind_of_sandbox(), folder, command, self.limits, slot, True,
                                     variables=variables.items(), mounts=self.mounts())

@@ -54,17 +54,24 @@ def bubblewrap(mounts, writable, devices=(), variables=()):
     return command + ["--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"]
 
 
-def as_other_user(slot):
-    """As root, limits on processes do not hold: so another user runs what was submitted."""
-    if os.geteuid() != 0 or not shutil.which("setpriv"):
+@functools.lru_cache
+def others_reach(place):
+    """Whether every user may enter the folders above: not those below root's own."""
+    return all(parent.stat().st_mode & 0o001 for parent in pathlib.Path(place).resolve().parents)
+
+
+def as_other_user(slot, reads=()):
+    """As root, limits on processes do not hold: so another user runs what was submitted. Not a compiler that could not
+    reach the book's headers then: `reads`."""
+    if os.geteuid() != 0 or not shutil.which("setpriv") or not all(map(others_reach, reads)):
         return []
     uid = str(FIRST_UID + slot)
     return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
 
 
-def give_to_other_user(folder, slot):
-    """The folder and the files in it, for a command that writes there."""
-    if as_other_user(slot):
+def give_to_other_user(folder, slot, reads):
+    """The folder and the files in it, for a command that writes there and reads those places."""
+    if as_other_user(slot, reads):
         for path in (folder, *folder.iterdir()):
             os.chown(path, FIRST_UID + slot, FIRST_UID + slot, follow_symlinks=False)
 
@@ -81,17 +88,17 @@ def boxed(kind, folder, inside, limits, slot, writable=False, devices=(), variab
     setting = [f"{name}={value}" for name, value in variables]
     if kind == "bubblewrap":
         places = [*((place, place) for place in [*SYSTEM, *mounts]), (str(folder), "/box")]
-        return [*as_other_user(slot), *bubblewrap(places, "/box" if writable else "", devices, variables), *inside]
+        return [*as_other_user(slot, mounts), *bubblewrap(places, "/box" if writable else "", devices, variables), *inside]
     if kind == "namespaces":
         root = folder / "root"
         root.mkdir(mode=0o755, exist_ok=True)
-        return [*as_other_user(slot), "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
+        return [*as_other_user(slot, mounts), "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
                 "COOKBOOK_DEVICES=" + " ".join(device[len("/dev/"):] for device in devices),
                 f"COOKBOOK_WRITABLE={int(writable)}", *setting, "unshare", "--user",
                 "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--net", "--uts", "sh", "-c",
                 UNSHARED, "sh", str(root), str(folder), "\n".join([*SYSTEM, *mounts]), *inside]
     inside = [str(folder) + part[len("/box"):] if f"{part}/".startswith("/box/") else part for part in inside]
-    return [*as_other_user(slot), "env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", *setting, *inside]
+    return [*as_other_user(slot, mounts), "env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", *setting, *inside]
 
 
 def worker_command(kind, folder, limits, slot, devices=(), variables=(), mounts=()):
