@@ -9,8 +9,9 @@
 namespace cookbook::simt {
 namespace {
 
-constexpr int kZero = -10'000, kNotFinite = 100'000;  // exponents
-constexpr int kNone = -5'000;                         // below: a sum of zeros only
+// Exponents: of zero so little, and of infinity and NaN so much, that neither is met otherwise.
+constexpr int kZero = -10'000, kNotFinite = 100'000;
+constexpr int kNone = -5'000;  // below: a sum of zeros only
 
 int least_exponent(Format format) {
   switch (format) {
@@ -159,8 +160,6 @@ SumRule sum_rule(Format format, bool warpgroup, int cc) {
   if (cc < 90) return {tf32 ? 4 : 8, 24, 23, converted};
   return {tf32 ? 8 : 16, 25, 23, converted};
 }
-
-int sum_exponent(float value, Format format) { return exponent_of(value, least_exponent(format)); }
 
 uint32_t tensor_sum(const SumRule& rule, Format format_a, Format format_b, const float* a,
                     const float* b, int stride, int depth, float c, bool half_result) {

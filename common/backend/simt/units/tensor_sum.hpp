@@ -2,7 +2,8 @@
 // What a tensor core adds up. It does not add one a[k] b[k] after the other in fp32: it aligns a
 // group of these terms, which are exact, and what was summed before, to the largest exponent among
 // them, cuts off what lies below its last bit, adds exactly, and cuts the sum off to fp32.
-// docs/simt.md says how each rule is known. Plain host code: tests compare it with a GPU as well.
+// docs/simt.md says how each rule is known. Plain host code, without the backend's own types:
+// tests compare it with a GPU as well.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,10 @@ struct SumRule {
   /// Two sums of half the depth instead, each from 0, the k with k % 4 < 2 first; C is added to
   /// their sum as numbers are. It is how mma.sync of fp8 is compiled where the hardware has none.
   bool converted = false;
-  bool operator==(const SumRule&) const = default;
 };
 
 /// The rule of an instruction with operands of a format on a GPU of compute capability `cc`.
 SumRule sum_rule(Format format, bool warpgroup, int cc);
-
-/// What counts as the exponent of an operand: of a number below the smallest normal one, that
-/// number's; of zero so little, and of infinity and NaN so much, that neither is met otherwise.
-int sum_exponent(float value, Format format);
 
 /// c + sum of a[k] * b[k * stride], as fp32 bits or, if `half_result`, as fp16 bits (and `c` is an
 /// fp16 number). Infinities and NaN as usual; a NaN is 0x7fffffff or 0x7fff; a sum of 0 is +0.
